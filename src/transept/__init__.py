@@ -1,0 +1,33 @@
+"""Attention Is All You Need, whole.
+
+The public names are resolved when first used, so that `import transept` costs nothing: torch is
+imported by the first name that needs it.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from transept.errors import TranseptError as TranseptError
+    from transept.model.config import ModelConfig as ModelConfig
+    from transept.model.transformer import Transformer as Transformer
+
+_PUBLIC = {
+    "ModelConfig": "transept.model.config",
+    "Transformer": "transept.model.transformer",
+    "TranseptError": "transept.errors",
+}
+
+__all__ = [*_PUBLIC]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PUBLIC:
+        raise AttributeError(f"module 'transept' has no attribute {name!r}")
+    return getattr(import_module(_PUBLIC[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_PUBLIC])

@@ -1,0 +1,83 @@
+"""The table of commands, and what happens when one fails.
+
+Commands are registered by name and imported when they run: `--help` never waits for torch. The
+line of help beside each is given here, for the same reason.
+"""
+
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import NoReturn
+
+from cyclopts import App, CycloptsError
+
+from transept import __version__
+from transept.errors import TranseptError
+
+USAGE_ERROR = 2
+
+app = App(
+    name="transept",
+    help="The Transformer of *Attention Is All You Need*: trained, run, evaluated, shown.",
+    help_epilogue="Each command has its own --help. With --debug, errors show their traceback.",
+    version=f"transept {__version__}",
+    help_format="markdown",
+)
+
+config = App(name="config", help="Look at configurations.")
+config.command(
+    "transept.cli.config:show",
+    name="show",
+    help="Print a config with everything it extends, overrides and defaults filled in.",
+)
+app.command(config)
+
+app.command(
+    "transept.cli.info:info",
+    name="info",
+    help="Print versions, devices and the paper's models.",
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run one command and leave with its exit code."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    debug = "--debug" in words
+    if debug:
+        words.remove("--debug")
+    sys.exit(_run(words, debug))
+
+
+def _run(words: list[str], debug: bool) -> int:
+    try:
+        result = app(words, exit_on_error=False, print_error=False, result_action="return_value")
+        sys.stdout.flush()
+        return result if isinstance(result, int) else 0
+    except CycloptsError as error:
+        complain(f"{error}\nSee `transept {_command_of(words)}--help`.")
+        return USAGE_ERROR
+    except TranseptError as error:
+        if debug:
+            traceback.print_exc()
+        complain(str(error))
+        return error.exit_code
+    except KeyboardInterrupt:
+        complain("stopped.")
+        return 128 + signal.SIGINT
+    except BrokenPipeError:
+        # The reader has gone (`transept … | head`): not our failure, and nobody to tell.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def complain(message: str) -> None:
+    """Say on standard error what went wrong."""
+    sys.stderr.write(f"transept: {message}\n")
+
+
+def _command_of(words: list[str]) -> str:
+    """The names at the start of the command line, for a pointer to the right help."""
+    commands, _, _ = app.parse_commands(words)
+    return "".join(f"{command} " for command in commands)

@@ -1,0 +1,73 @@
+"""What can go wrong, and the exit code it ends with.
+
+    TranseptError                1   anything that is not one of these
+    ├── ConfigError              2   a file, key or argument that cannot be meant
+    ├── DataError                3   input text, ids or corpora that cannot be used
+    │   └── VocabularyError      3   a tokenizer, or ids that do not belong to it
+    ├── CheckpointError          4   a model directory that is damaged or does not fit
+    ├── DecodingError            1
+    └── ServingError             1
+
+A message says what is wrong, where (file, key, line), and what to do about it. The command line
+prints it without a traceback; `--debug` shows the traceback.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+
+class TranseptError(Exception):
+    """The base of every error that transept raises on purpose."""
+
+    exit_code: ClassVar[int] = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing wrong with a config: the dotted key, what is wrong with it, where it was said."""
+
+    key: str
+    what: str
+    origin: str | None = None
+
+    def __str__(self) -> str:
+        return ": ".join(part for part in (self.origin, self.key, self.what) if part)
+
+    def below(self, parent: str) -> "Problem":
+        """The same problem, seen from the table that holds this one."""
+        return replace(self, key=f"{parent}.{self.key}" if self.key else parent)
+
+
+class ConfigError(TranseptError):
+    """A config, with everything that is wrong with it at once."""
+
+    exit_code = 2
+
+    def __init__(self, problems: Sequence[Problem] | str) -> None:
+        self.problems = [Problem("", problems)] if isinstance(problems, str) else list(problems)
+        super().__init__("\n".join(str(problem) for problem in self.problems))
+
+
+class DataError(TranseptError):
+    """Input that cannot be used: text, ids, a corpus."""
+
+    exit_code = 3
+
+
+class VocabularyError(DataError):
+    """A tokenizer that cannot be used, or ids that do not belong to it."""
+
+
+class CheckpointError(TranseptError):
+    """A model directory that is damaged, incomplete or made for something else."""
+
+    exit_code = 4
+
+
+class DecodingError(TranseptError):
+    """A search that was asked for something impossible."""
+
+
+class ServingError(TranseptError):
+    """A server that cannot start or cannot answer."""

@@ -1,0 +1,158 @@
+"""Scaled dot-product attention, equation (1), and multi-head attention, section 3.2.2."""
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from transept.model.packing import Layout
+from transept.shapes import Bool, Float, Tensor
+
+
+class Attend(Protocol):
+    """Anything that computes equation (1)."""
+
+    def __call__(
+        self,
+        q: Float[Tensor, "B H T Dk"],
+        k: Float[Tensor, "B H S Dk"],
+        v: Float[Tensor, "B H S Dv"],
+        mask: Bool[Tensor, "B T S"],
+        dropout: float = 0.0,
+    ) -> Float[Tensor, "B H T Dv"]:
+        """Attention(Q, K, V) with illegal positions masked out."""
+
+
+def attention_weights(
+    q: Float[Tensor, "B H T Dk"], k: Float[Tensor, "B H S Dk"], mask: Bool[Tensor, "B T S"]
+) -> Float[Tensor, "B H T S"]:
+    """The softmax of equation (1): how much each query takes of each value."""
+    d_k = q.shape[-1]
+    scores = q @ k.transpose(-2, -1) / math.sqrt(d_k)
+    scores = scores.masked_fill(~mask[:, None], -torch.inf)
+    return scores.softmax(dim=-1)
+
+
+def reference_attention(
+    q: Float[Tensor, "B H T Dk"],
+    k: Float[Tensor, "B H S Dk"],
+    v: Float[Tensor, "B H S Dv"],
+    mask: Bool[Tensor, "B T S"],
+    dropout: float = 0.0,
+) -> Float[Tensor, "B H T Dv"]:
+    """Equation (1): softmax(Q Kᵀ / √d_k) V, in plain maths. Slow, obvious, and the truth."""
+    weights = attention_weights(q, k, mask)
+    return F.dropout(weights, dropout) @ v
+
+
+def fused_attention(
+    q: Float[Tensor, "B H T Dk"],
+    k: Float[Tensor, "B H S Dk"],
+    v: Float[Tensor, "B H S Dv"],
+    mask: Bool[Tensor, "B T S"],
+    dropout: float = 0.0,
+) -> Float[Tensor, "B H T Dv"]:
+    """Equation (1) by torch's fused kernels, which never hold the whole weight matrix."""
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=mask[:, None], dropout_p=dropout)
+
+
+class MultiHeadAttention(nn.Module):
+    """MultiHead(Q, K, V) = Concat(head_1, …, head_h) W_O, head_i = Attention(QW_Q, KW_K, VW_V).
+
+    W_Q, W_K and W_V of all heads lie below each other in one matrix, so that self-attention is
+    one multiplication. `d_k` and `d_v` are independent of `d_model` and of each other.
+    """
+
+    probe: Callable[[Float[Tensor, "B H T S"]], None] | None = None
+    """Where the weights can be read. Set by `record_attention`, for as long as it lasts."""
+
+    def __init__(
+        self,
+        d_model: int,
+        n_heads: int,
+        d_k: int,
+        d_v: int,
+        *,
+        dropout: float = 0.0,
+        bias: bool = False,
+        attend: Attend = fused_attention,
+    ) -> None:
+        super().__init__()
+        self.n_heads, self.d_k, self.d_v = n_heads, d_k, d_v
+        self.w_qkv = nn.Linear(d_model, n_heads * (2 * d_k + d_v), bias=bias)
+        self.w_o = nn.Linear(n_heads * d_v, d_model, bias=bias)
+        self.dropout = dropout
+        self.attend = attend
+
+    def split(self, projected: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The parts of `w_qkv`'s rows (or of what they give) that are Q's, K's and V's."""
+        h_dk, h_dv = self.n_heads * self.d_k, self.n_heads * self.d_v
+        q, k, v = projected.split([h_dk, h_dk, h_dv], dim=-1)
+        return q, k, v
+
+    def project(
+        self, x: Float[Tensor, "Nt D"], memory: Float[Tensor, "Ns D"] | None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries of `x`; keys and values of `memory`, or of `x` too where there is none."""
+        if memory is None:
+            return self.split(self.w_qkv(x))
+        h_dk = self.n_heads * self.d_k
+        weight, bias = self.w_qkv.weight, self.w_qkv.bias
+        q = F.linear(x, weight[:h_dk], None if bias is None else bias[:h_dk])
+        kv = F.linear(memory, weight[h_dk:], None if bias is None else bias[h_dk:])
+        return q, kv[:, :h_dk], kv[:, h_dk:]
+
+    def forward(
+        self,
+        x: Float[Tensor, "Nt D"],
+        memory: Float[Tensor, "Ns D"] | None,
+        queries: Layout,
+        keys: Layout,
+        mask: Bool[Tensor, "B T S"],
+    ) -> Float[Tensor, "Nt D"]:
+        """Attend from `x` to `memory`, or to itself where `memory` is None."""
+        q, k, v = self.project(x, memory)
+        q = self._heads(q, queries)
+        k = self._heads(k, keys)
+        v = self._heads(v, keys)
+        if self.probe is not None:
+            self.probe(attention_weights(q, k, mask))
+        heads = self.attend(q, k, v, mask, self.dropout if self.training else 0.0)
+        concatenated = queries.together(heads.transpose(1, 2).flatten(2))
+        out: Tensor = self.w_o(concatenated)
+        return out
+
+    def _heads(self, x: Float[Tensor, "N HDh"], layout: Layout) -> Float[Tensor, "B H L Dh"]:
+        return layout.apart(x).unflatten(-1, (self.n_heads, -1)).transpose(1, 2)
+
+
+@contextmanager
+def record_attention(model: nn.Module) -> Iterator[dict[str, Float[Tensor, "B H T S"]]]:
+    """Read every attention's weights while a model runs: the one probe point.
+
+    Yields a dictionary that is filled with the weights of the last forward pass, under the
+    attention's name in the model, such as `encoder.layers.0.self_attention`. Rows and columns
+    are those of the batch's layout: in a padded batch, sentences and positions.
+
+    Example:
+        >>> with record_attention(model) as weights:        # doctest: +SKIP
+        ...     model(source_ids, target_ids)
+        >>> weights["decoder.layers.5.source_attention"]    # doctest: +SKIP
+    """
+    weights: dict[str, Tensor] = {}
+    attentions = {n: m for n, m in model.named_modules() if isinstance(m, MultiHeadAttention)}
+    for name, attention in attentions.items():
+
+        def keep(w: Tensor, name: str = name) -> None:
+            weights[name] = w.detach()
+
+        attention.probe = keep
+    try:
+        yield weights
+    finally:
+        for attention in attentions.values():
+            del attention.probe

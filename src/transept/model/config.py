@@ -1,0 +1,165 @@
+"""The network's dimensions and variants, and every row of Table 3. No torch here."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any, Literal
+
+from transept.config import Checks, did_you_mean
+from transept.errors import ConfigError, Problem
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ModelConfig:
+    """Everything that fixes the shape of the network and what it computes.
+
+    The defaults are the paper's base model. `d_k` and `d_v` may be left out: they are then
+    d_model / n_heads, as in section 3.2.2. A config, once made, always holds their real value,
+    so `dataclasses.replace` keeps them: give them anew when you change `n_heads`.
+
+    Example:
+        >>> ModelConfig(vocab_size=37_000, n_heads=16).d_k
+        32
+    """
+
+    vocab_size: int
+    """Entries of the vocabulary (the target's, where the two languages have one each)."""
+    source_vocab_size: int | None = None
+    """Entries of the source vocabulary, where it is another one. None: the same."""
+    n_layers: int = 6
+    """N, the number of encoder layers and of decoder layers."""
+    d_model: int = 512
+    """Width of the residual stream: every sub-layer's input and output."""
+    d_ff: int = 2048
+    """Inner width of the feed-forward networks, equation (2)."""
+    n_heads: int = 8
+    """h, the number of attention heads."""
+    d_k: int = 0
+    """Width of a head's queries and keys; 0 stands for d_model / n_heads."""
+    d_v: int = 0
+    """Width of a head's values; 0 stands for d_model / n_heads."""
+    dropout: float = 0.1
+    """P_drop on each sub-layer's output and on the sum of embedding and position."""
+    attention_dropout: float = 0.0
+    """Dropout on the attention weights. The paper's text has none."""
+    activation_dropout: float = 0.0
+    """Dropout after the ReLU. The paper's text has none."""
+    norm: Literal["post", "pre"] = "post"
+    """LayerNorm(x + Sublayer(x)), or x + Sublayer(LayerNorm(x)) with a final norm."""
+    positions: Literal["sinusoidal", "learned"] = "sinusoidal"
+    """Section 3.5, or row (E) of Table 3."""
+    max_positions: int = 1024
+    """Rows of the learned position table. Sinusoids have no limit."""
+    tied_embeddings: Literal["three-way", "two-way", "none"] = "three-way"
+    """Source, target and pre-softmax share one matrix; only the last two; or none do."""
+    activation: Literal["relu", "swish"] = "relu"
+    """The feed-forward network's non-linearity."""
+    attention_bias: bool = False
+    """Whether the attention projections have biases. The paper names matrices only."""
+    output_bias: bool = False
+    """Whether the pre-softmax projection has a bias."""
+    decoder_start: Literal["zero", "token"] = "zero"
+    """What stands before the first target token: a zero vector, or the embedding of `bos_id`."""
+    encoder_window: int | None = None
+    """r of restricted self-attention (section 4) in the encoder. None: unrestricted."""
+    decoder_window: int | None = None
+    """r of restricted self-attention in the decoder. None: unrestricted."""
+    pad_id: int = 0
+    """Fills padded batches. Its embedding is zero whatever is trained."""
+    bos_id: int = 3
+    """The learned start token, where `decoder_start` asks for one."""
+
+    def __post_init__(self) -> None:
+        checks = Checks(self)
+        checks.at_least(1, "vocab_size", "n_layers", "d_model", "d_ff", "n_heads", "max_positions")
+        checks.at_least(0, "d_k", "d_v", "pad_id", "bos_id")
+        checks.fraction("dropout", "attention_dropout", "activation_dropout")
+        checks.that(
+            self.d_model % 2 == 0,
+            "d_model",
+            f"must be even: sinusoids come in pairs; try {self.d_model + 1}",
+        )
+        for window in ("encoder_window", "decoder_window"):
+            size = getattr(self, window)
+            checks.that(size is None or size >= 1, window, "must be at least 1, or left out")
+        if self.n_heads >= 1 and not (self.d_k and self.d_v):
+            checks.that(
+                self.d_model % self.n_heads == 0,
+                "n_heads",
+                f"does not divide d_model = {self.d_model}; choose one that does, "
+                "or give d_k and d_v",
+            )
+        self._check_vocabulary(checks)
+        checks.done()
+        # The one place where a config writes to itself: what was left out gets its value.
+        object.__setattr__(self, "d_k", self.d_k or self.d_model // self.n_heads)
+        object.__setattr__(self, "d_v", self.d_v or self.d_model // self.n_heads)
+
+    def _check_vocabulary(self, checks: Checks) -> None:
+        smallest = min(self.vocab_size, self.source_vocab_size or self.vocab_size)
+        checks.that(
+            self.source_vocab_size is None or self.source_vocab_size >= 1,
+            "source_vocab_size",
+            "must be at least 1, or left out",
+        )
+        checks.that(
+            self.source_vocab_size in (None, self.vocab_size)
+            or self.tied_embeddings != "three-way",
+            "source_vocab_size",
+            f"differs from vocab_size = {self.vocab_size}, so the embeddings cannot be one "
+            "matrix; set tied_embeddings to 'two-way' or 'none'",
+        )
+        checks.that(self.pad_id < smallest, "pad_id", f"is no id of a vocabulary of {smallest}")
+        if self.decoder_start == "token":
+            checks.that(
+                self.bos_id < self.vocab_size,
+                "bos_id",
+                f"is no id of a vocabulary of {self.vocab_size}",
+            )
+
+    @classmethod
+    def preset(cls, name: str, *, vocab_size: int = 37_000, **changes: Any) -> "ModelConfig":
+        """A named model of the paper (`PRESETS` lists them), with any field changed.
+
+        Example:
+            >>> ModelConfig.preset("big", vocab_size=32_000).d_model
+            1024
+        """
+        if name not in PRESETS:
+            problem = f"unknown preset {name!r}; {did_you_mean(name, PRESETS)}"
+            raise ConfigError([Problem("preset", problem)])
+        return replace(PRESETS[name], vocab_size=vocab_size, **changes)
+
+
+def _row(**changes: Any) -> ModelConfig:
+    """A row of Table 3: as base, but for these columns."""
+    return ModelConfig(vocab_size=37_000, **changes)
+
+
+PRESETS: Mapping[str, ModelConfig] = MappingProxyType(
+    {
+        "base": _row(),
+        "big": _row(d_model=1024, d_ff=4096, n_heads=16, dropout=0.3),
+        "A-h1": _row(n_heads=1, d_k=512, d_v=512),
+        "A-h4": _row(n_heads=4, d_k=128, d_v=128),
+        "A-h16": _row(n_heads=16, d_k=32, d_v=32),
+        "A-h32": _row(n_heads=32, d_k=16, d_v=16),
+        "B-dk16": _row(d_k=16),
+        "B-dk32": _row(d_k=32),
+        "C-N2": _row(n_layers=2),
+        "C-N4": _row(n_layers=4),
+        "C-N8": _row(n_layers=8),
+        "C-d256": _row(d_model=256, d_k=32, d_v=32),
+        "C-d1024": _row(d_model=1024, d_k=128, d_v=128),
+        "C-ff1024": _row(d_ff=1024),
+        "C-ff4096": _row(d_ff=4096),
+        "D-drop0": _row(dropout=0.0),
+        "D-drop2": _row(dropout=0.2),
+        "D-ls0": _row(),  # label smoothing is the loss's: see configs/table3
+        "D-ls2": _row(),
+        "E-learned": _row(positions="learned"),
+        "parsing": _row(n_layers=4, d_model=1024),
+        "tiny": _row(n_layers=2, d_model=128, d_ff=512, n_heads=4),
+    }
+)
+"""The paper's models by the row of Table 3, section 6.3's parser, and one for tests and demos."""

@@ -1,0 +1,165 @@
+"""How the sentences of a batch lie on one flat axis of tokens.
+
+The stacks see tokens laid end to end, `Float[N, D]`, and never ask where a sentence ends:
+embedding, norms and feed-forward networks treat each token by itself. Attention alone must know
+which tokens belong together. It takes them apart into rows, `Float[B, L, D]`, and puts them back.
+"""
+
+from dataclasses import dataclass
+
+import torch
+
+from transept.errors import DataError
+from transept.shapes import Bool, Int, Tensor
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Layout:
+    """Where each token of a flat axis belongs.
+
+    `rows` holds, for each place of a row, the flat index of its token; None says that the flat
+    axis is the rows themselves, one after the other. A padded batch is such a case, and so is a
+    batch of tiles. Sentences may share a row: `segments` numbers them, and tokens see each other
+    only within their segment. Segment 0 is padding.
+    """
+
+    positions: Int[Tensor, " N"]
+    """Place of each token in its sentence, from 0."""
+    segments: Int[Tensor, "B L"]
+    """Which sentence of the row stands in each place; 0: none."""
+    row_positions: Int[Tensor, "B L"]
+    """`positions`, taken apart into rows."""
+    rows: Int[Tensor, "B L"] | None
+    """Flat index of the token in each place, or None where the flat axis is the rows."""
+    places: Int[Tensor, " N"] | None
+    """The inverse of `rows`: where in the flattened rows each token stands."""
+    max_length: int
+    """No sentence is longer than this. A number of the host, so that asking costs no wait."""
+
+    def apart(self, x: Tensor) -> Tensor:
+        """Take flat tokens `N …` apart into rows `B L …`."""
+        if self.rows is None:
+            return x.unflatten(0, self.segments.shape)
+        return x[self.rows]
+
+    def together(self, x: Tensor) -> Tensor:
+        """Lay rows `B L …` end to end as flat tokens `N …`."""
+        x = x.flatten(0, 1)
+        return x if self.places is None else x[self.places]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tokens:
+    """Token ids on a flat axis, with the layout that tells the sentences apart."""
+
+    ids: Int[Tensor, " N"]
+    layout: Layout
+
+    @classmethod
+    def padded(cls, ids: Int[Tensor, "B L"], pad_id: int) -> "Tokens":
+        """Rows of ids, each one sentence, filled up with `pad_id` at the end."""
+        if ids.numel() == 0:
+            raise DataError(f"the batch of shape {tuple(ids.shape)} holds no token")
+        segments = (ids != pad_id).long()
+        positions = torch.arange(ids.shape[1], device=ids.device).expand_as(ids)
+        layout = Layout(
+            positions=positions.flatten(),
+            segments=segments,
+            row_positions=positions,
+            rows=None,
+            places=None,
+            max_length=ids.shape[1],
+        )
+        return cls(ids.flatten(), layout)
+
+    @classmethod
+    def packed(
+        cls, ids: Int[Tensor, " N"], offsets: Int[Tensor, "_"], max_length: int | None = None
+    ) -> "Tokens":
+        """Sentences laid end to end: sentence i is `ids[offsets[i]:offsets[i + 1]]`.
+
+        Give `max_length` where it is known: finding it out makes the host wait for the device.
+        """
+        lengths = offsets.diff()
+        if max_length is None:
+            max_length = _check_offsets(ids, offsets, lengths)
+        places_in_row = torch.arange(max_length, device=ids.device)
+        real = places_in_row < lengths[:, None]
+        # Places beyond a sentence's end repeat its first token; their segment 0 hides them.
+        rows = torch.where(real, offsets[:-1, None] + places_in_row, offsets[:-1, None])
+        sentence = torch.arange(len(lengths), device=ids.device).repeat_interleave(
+            lengths, output_size=len(ids)
+        )
+        positions = torch.arange(len(ids), device=ids.device) - offsets[sentence]
+        layout = Layout(
+            positions=positions,
+            segments=real.long(),
+            row_positions=places_in_row.expand_as(rows),
+            rows=rows,
+            places=sentence * max_length + positions,
+            max_length=max_length,
+        )
+        return cls(ids, layout)
+
+    def with_ids(self, ids: Int[Tensor, " N"]) -> "Tokens":
+        """Other ids in the same places."""
+        return Tokens(ids, self.layout)
+
+    def shifted_right(self, start_id: int) -> "Tokens":
+        """Each sentence one place later, with `start_id` first: the decoder's input."""
+        previous = self.ids.roll(1)
+        return self.with_ids(torch.where(self.layout.positions == 0, start_id, previous))
+
+
+def _check_offsets(ids: Tensor, offsets: Tensor, lengths: Tensor) -> int:
+    """The longest sentence's length, after making sure that the offsets can be meant."""
+    if len(offsets) < 2:
+        raise DataError("the batch holds no sentence: offsets need a start and an end")
+    if offsets[0] != 0 or offsets[-1] != len(ids):
+        raise DataError(
+            f"offsets run from {int(offsets[0])} to {int(offsets[-1])}, "
+            f"but the batch has {len(ids)} tokens: they must run from 0 to that"
+        )
+    if (lengths <= 0).any():
+        index = int((lengths <= 0).nonzero()[0])
+        raise DataError(f"sentence {index} of the batch is empty: leave it out")
+    return int(lengths.max())
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """Which keys a query sees by their distance: from `before` places back to `after` ahead.
+
+    None is no limit. The four kinds of attention in the paper are four bands.
+    """
+
+    before: int | None = None
+    after: int | None = None
+
+    @classmethod
+    def causal(cls) -> "Band":
+        """Decoder self-attention: no position sees a later one."""
+        return cls(after=0)
+
+    @classmethod
+    def restricted(cls, r: int) -> "Band":
+        """Section 4: the neighbourhood of r positions around the query's own."""
+        return cls(before=(r - 1) // 2, after=r // 2)
+
+    @classmethod
+    def causal_restricted(cls, r: int) -> "Band":
+        """Section 4 in the decoder: the query's own position and the r − 1 before it."""
+        return cls(before=r - 1, after=0)
+
+
+def visible(queries: Layout, keys: Layout, band: Band) -> Bool[Tensor, "B T S"]:
+    """The attention mask, True = may attend: the same sentence, and within the band."""
+    mask = queries.segments[:, :, None] == keys.segments[:, None, :]
+    distance = keys.row_positions[:, None, :] - queries.row_positions[:, :, None]
+    if band.before is not None:
+        mask = mask & (distance >= -band.before)
+    if band.after is not None:
+        mask = mask & (distance <= band.after)
+    # Padding that would see nothing sees everything: a softmax over nothing is not a number,
+    # and a number that nobody reads does no harm.
+    return mask | ~mask.any(-1, keepdim=True)

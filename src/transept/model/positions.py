@@ -1,0 +1,57 @@
+"""Where a token stands, section 3.5: sinusoids, or a learned table (row E of Table 3)."""
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from transept.errors import DataError
+from transept.model.packing import Layout
+from transept.shapes import Float, Int, Tensor
+
+
+def sinusoids(positions: Int[Tensor, " L"], d_model: int) -> Float[Tensor, "L D"]:
+    """PE(pos, 2i) = sin(pos / 10000^(2i/d_model)) and PE(pos, 2i+1) = cos(the same).
+
+    In double precision: at position 1000 single precision is wrong in the fifth place.
+    """
+    two_i = torch.arange(0, d_model, 2, device=positions.device, dtype=torch.float64)
+    angle = positions.double()[:, None] / 10_000 ** (two_i / d_model)
+    return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)
+
+
+class SinusoidalPositions(nn.Module):
+    """The paper's fixed encoding, for sequences of any length."""
+
+    table: Float[Tensor, "L D"]
+
+    def __init__(self, d_model: int, n_rows: int = 1024) -> None:
+        super().__init__()
+        self.d_model = d_model
+        table = sinusoids(torch.arange(n_rows), d_model).to(torch.get_default_dtype())
+        # Not a weight and not in checkpoints: it can always be computed again.
+        self.register_buffer("table", table, persistent=False)
+
+    def forward(self, layout: Layout) -> Float[Tensor, "N D"]:
+        """The encoding of each token's place in its sentence."""
+        if layout.max_length > len(self.table):
+            rows = torch.arange(2 * layout.max_length, device=self.table.device)
+            self.table = sinusoids(rows, self.d_model).to(self.table)
+        return self.table[layout.positions]
+
+
+class LearnedPositions(nn.Module):
+    """A trained vector for each place, up to `max_positions`."""
+
+    def __init__(self, d_model: int, max_positions: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(max_positions, d_model))
+
+    def forward(self, layout: Layout) -> Float[Tensor, "N D"]:
+        """The vector of each token's place in its sentence."""
+        if layout.max_length > len(self.weight):
+            raise DataError(
+                f"a sentence of {layout.max_length} tokens is longer than the "
+                f"{len(self.weight)} learned positions; split it, or train with a larger "
+                "model.max_positions or with sinusoidal positions"
+            )
+        return F.embedding(layout.positions, self.weight)

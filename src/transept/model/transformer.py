@@ -1,0 +1,291 @@
+"""The encoder and decoder stacks (section 3.1), the whole network, and how it is initialised."""
+
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from transept.errors import DataError, VocabularyError
+from transept.model.attention import Attend, MultiHeadAttention, fused_attention
+from transept.model.config import ModelConfig
+from transept.model.layers import LAYER_NORM_EPSILON, RESIDUALS, Embedding, FeedForward
+from transept.model.packing import Band, Layout, Tokens, visible
+from transept.model.positions import LearnedPositions, SinusoidalPositions
+from transept.shapes import Bool, Float, Int, Tensor
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Memory:
+    """What the encoder made of the source, and how its sentences lie: what the decoder reads."""
+
+    states: Float[Tensor, "Ns D"]
+    layout: Layout
+
+
+def _attention(config: ModelConfig, attend: Attend) -> MultiHeadAttention:
+    return MultiHeadAttention(
+        config.d_model,
+        config.n_heads,
+        config.d_k,
+        config.d_v,
+        dropout=config.attention_dropout,
+        bias=config.attention_bias,
+        attend=attend,
+    )
+
+
+def _feed_forward(config: ModelConfig) -> FeedForward:
+    return FeedForward(
+        config.d_model,
+        config.d_ff,
+        activation=config.activation,
+        dropout=config.activation_dropout,
+    )
+
+
+class EncoderLayer(nn.Module):
+    """Self-attention, then the feed-forward network, each with its residual connection."""
+
+    def __init__(self, config: ModelConfig, attend: Attend) -> None:
+        super().__init__()
+        residual = partial(RESIDUALS[config.norm], config.d_model, config.dropout)
+        self.self_attention = _attention(config, attend)
+        self.feed_forward = _feed_forward(config)
+        self.residuals = nn.ModuleList([residual(), residual()])
+
+    def forward(
+        self, x: Float[Tensor, "N D"], layout: Layout, mask: Bool[Tensor, "B S S"]
+    ) -> Float[Tensor, "N D"]:
+        """One layer of the encoder."""
+        x = self.residuals[0](x, lambda x: self.self_attention(x, None, layout, layout, mask))
+        out: Tensor = self.residuals[1](x, self.feed_forward)
+        return out
+
+
+class DecoderLayer(nn.Module):
+    """Causal self-attention, attention to the encoder's output, feed-forward network."""
+
+    def __init__(self, config: ModelConfig, attend: Attend) -> None:
+        super().__init__()
+        residual = partial(RESIDUALS[config.norm], config.d_model, config.dropout)
+        self.self_attention = _attention(config, attend)
+        self.source_attention = _attention(config, attend)
+        self.feed_forward = _feed_forward(config)
+        self.residuals = nn.ModuleList([residual(), residual(), residual()])
+
+    def forward(
+        self,
+        y: Float[Tensor, "Nt D"],
+        layout: Layout,
+        mask: Bool[Tensor, "B T T"],
+        memory: Memory,
+        source_mask: Bool[Tensor, "B T S"],
+    ) -> Float[Tensor, "Nt D"]:
+        """One layer of the decoder."""
+        y = self.residuals[0](y, lambda y: self.self_attention(y, None, layout, layout, mask))
+        y = self.residuals[1](
+            y,
+            lambda y: self.source_attention(y, memory.states, layout, memory.layout, source_mask),
+        )
+        out: Tensor = self.residuals[2](y, self.feed_forward)
+        return out
+
+
+def _final_norm(config: ModelConfig) -> nn.Module:
+    """Pre-norm leaves the residual stream unnormalised; post-norm, the paper's, does not."""
+    if config.norm == "pre":
+        return nn.LayerNorm(config.d_model, eps=LAYER_NORM_EPSILON)
+    return nn.Identity()
+
+
+class Encoder(nn.Module):
+    """N encoder layers."""
+
+    def __init__(self, config: ModelConfig, attend: Attend) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(EncoderLayer(config, attend) for _ in range(config.n_layers))
+        self.norm = _final_norm(config)
+        r = config.encoder_window
+        self.band = Band() if r is None else Band.restricted(r)
+
+    def forward(self, x: Float[Tensor, "N D"], layout: Layout) -> Float[Tensor, "N D"]:
+        """Run the stack."""
+        mask = visible(layout, layout, self.band)
+        for layer in self.layers:
+            x = layer(x, layout, mask)
+        out: Tensor = self.norm(x)
+        return out
+
+
+class Decoder(nn.Module):
+    """N decoder layers."""
+
+    def __init__(self, config: ModelConfig, attend: Attend) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(DecoderLayer(config, attend) for _ in range(config.n_layers))
+        self.norm = _final_norm(config)
+        r = config.decoder_window
+        self.band = Band.causal() if r is None else Band.causal_restricted(r)
+
+    def forward(
+        self, y: Float[Tensor, "Nt D"], layout: Layout, memory: Memory
+    ) -> Float[Tensor, "Nt D"]:
+        """Run the stack."""
+        mask = visible(layout, layout, self.band)
+        source_mask = visible(layout, memory.layout, Band())
+        for layer in self.layers:
+            y = layer(y, layout, mask, memory, source_mask)
+        out: Tensor = self.norm(y)
+        return out
+
+
+class Transformer(nn.Module):
+    """The network of section 3.
+
+    Example:
+        >>> model = Transformer(ModelConfig.preset("tiny", vocab_size=100))
+        >>> source_ids, target_ids = torch.tensor([[5, 6, 1]]), torch.tensor([[7, 8, 9, 1]])
+        >>> model(source_ids, target_ids).shape
+        torch.Size([1, 4, 100])
+    """
+
+    def __init__(self, config: ModelConfig, *, attend: Attend = fused_attention) -> None:
+        super().__init__()
+        self.config = config
+        self.target_embedding = Embedding(config.vocab_size, config.d_model, config.pad_id)
+        if config.tied_embeddings == "three-way":
+            self.source_embedding = self.target_embedding
+        else:
+            source_vocab_size = config.source_vocab_size or config.vocab_size
+            self.source_embedding = Embedding(source_vocab_size, config.d_model, config.pad_id)
+        if config.positions == "sinusoidal":
+            self.source_positions: nn.Module = SinusoidalPositions(config.d_model)
+            self.target_positions: nn.Module = self.source_positions
+        else:
+            self.source_positions = LearnedPositions(config.d_model, config.max_positions)
+            self.target_positions = LearnedPositions(config.d_model, config.max_positions)
+        self.dropout = nn.Dropout(config.dropout)
+        self.encoder = Encoder(config, attend)
+        self.decoder = Decoder(config, attend)
+        self.projection = nn.Linear(config.d_model, config.vocab_size, bias=config.output_bias)
+        if config.tied_embeddings != "none":
+            self.projection.weight = self.target_embedding.weight
+        initialise(self)
+
+    def forward(
+        self, source_ids: Int[Tensor, "B S"], target_ids: Int[Tensor, "B T"]
+    ) -> Float[Tensor, "B T V"]:
+        """Logits of padded pairs: `logits[:, i]` predict `target_ids[:, i]`.
+
+        The target is shifted right here; give it as it should come out, end symbol included.
+        Rows are filled up with `config.pad_id`, whose own logit means nothing: mask it out.
+        """
+        if len(source_ids) != len(target_ids):
+            raise DataError(
+                f"{len(source_ids)} source rows and {len(target_ids)} target rows: "
+                "a batch has as many of one as of the other"
+            )
+        logits = self.decode(target_ids, self.encode(source_ids))
+        return logits.unflatten(0, target_ids.shape)
+
+    def forward_packed(self, source: Tokens, target: Tokens) -> Float[Tensor, "Nt V"]:
+        """Logits of packed pairs, one row for each target token. Ids are not checked here."""
+        return self.decode(target, self.encode(source))
+
+    def encode(self, source: Int[Tensor, "B S"] | Tokens) -> Memory:
+        """Run the encoder over padded ids or packed tokens."""
+        source = self._tokens(source, "source", len(self.source_embedding.weight))
+        x = self.source_embedding(source.ids) + self.source_positions(source.layout)
+        return Memory(self.encoder(self.dropout(x), source.layout), source.layout)
+
+    def decode(self, target: Int[Tensor, "B T"] | Tokens, memory: Memory) -> Float[Tensor, "Nt V"]:
+        """Logits that predict each target token from the ones before it and the source."""
+        return self.project(self.decoder_states(target, memory))
+
+    def decoder_states(
+        self, target: Int[Tensor, "B T"] | Tokens, memory: Memory
+    ) -> Float[Tensor, "Nt D"]:
+        """What the decoder stack gives before the projection to the vocabulary."""
+        target = self._tokens(target, "target", self.config.vocab_size)
+        y = self.target_embedding(target.shifted_right(self.start_id).ids)
+        y = self.dropout(y + self.target_positions(target.layout))
+        states: Tensor = self.decoder(y, target.layout, memory)
+        return states
+
+    def project(self, states: Float[Tensor, "N D"]) -> Float[Tensor, "N V"]:
+        """The pre-softmax linear transformation, section 3.4."""
+        logits: Tensor = self.projection(states)
+        return logits
+
+    @property
+    def start_id(self) -> int:
+        """What the decoder reads before the first token; the pad id embeds as a zero vector."""
+        return self.config.bos_id if self.config.decoder_start == "token" else self.config.pad_id
+
+    def n_parameters(self) -> int:
+        """How many numbers are trained; a shared matrix counts once."""
+        return sum(parameter.numel() for parameter in self.parameters())
+
+    def _tokens(self, ids: Tensor | Tokens, side: str, vocab_size: int) -> Tokens:
+        if isinstance(ids, Tokens):
+            return ids
+        tokens = Tokens.padded(ids, self.config.pad_id)
+        if not torch.compiler.is_compiling():
+            _check_ids(ids, side, vocab_size, self.config.pad_id)
+        return tokens
+
+
+def _check_ids(ids: Int[Tensor, "B L"], side: str, vocab_size: int, pad_id: int) -> None:
+    """Refuse what would otherwise end in a wrong result or an error deep inside."""
+    low, high = int(ids.min()), int(ids.max())
+    if low < 0 or high >= vocab_size:
+        raise VocabularyError(
+            f"{side} id {low if low < 0 else high} is outside the vocabulary of {vocab_size} "
+            "entries: encode the text with the tokenizer that the model was made for"
+        )
+    real = ids != pad_id
+    empty = ~real.any(dim=1)
+    if empty.any():
+        raise DataError(
+            f"{side} sentence {int(empty.nonzero()[0])} of the batch is empty: "
+            "leave it out, or give it at least the end symbol"
+        )
+    if (real[:, 1:] & ~real[:, :-1]).any():
+        row = int((real[:, 1:] & ~real[:, :-1]).any(dim=1).nonzero()[0])
+        raise DataError(
+            f"{side} sentence {row} of the batch has padding (id {pad_id}) before a token: "
+            "padding goes at the end"
+        )
+
+
+def initialise(model: Transformer) -> None:
+    """Every weight's initial value. The paper is silent; these are what makes it train.
+
+    Embeddings are normal with deviation d_model^-0.5, so that times √d_model they are of size
+    one, as the positions are, and logits start at size one. Matrices are Xavier uniform, W_Q,
+    W_K and W_V each by itself though they share a parameter. Norms start as the identity.
+    """
+    d_model = model.config.d_model
+    for module in model.modules():
+        if isinstance(module, Embedding | LearnedPositions):
+            nn.init.normal_(module.weight, std=d_model**-0.5)
+        elif isinstance(module, MultiHeadAttention):
+            with torch.no_grad():
+                for matrix in module.split(module.w_qkv.weight.T):
+                    nn.init.xavier_uniform_(matrix)
+            nn.init.xavier_uniform_(module.w_o.weight)
+        elif isinstance(module, FeedForward):
+            nn.init.xavier_uniform_(module.w_1.weight)
+            nn.init.xavier_uniform_(module.w_2.weight)
+        elif isinstance(module, nn.LayerNorm):
+            nn.init.ones_(module.weight)
+    for name, parameter in model.named_parameters():
+        if name.endswith("bias"):
+            nn.init.zeros_(parameter)
+    if model.config.tied_embeddings == "none":
+        nn.init.normal_(model.projection.weight, std=d_model**-0.5)
+    with torch.no_grad():
+        for embedding in {model.source_embedding, model.target_embedding}:
+            embedding.weight[model.config.pad_id] = 0

@@ -1,0 +1,1 @@
+"""What the network is trained to do."""

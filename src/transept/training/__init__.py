@@ -1,0 +1,1 @@
+"""Section 5: the loss, the optimizer's schedule, the loop."""
