@@ -119,11 +119,14 @@ def _read(path: Path, origins: Origins, seen: tuple[Path, ...]) -> dict[str, Any
         data = tomllib.loads(path.read_bytes().decode("utf-8"))
     except OSError as error:
         cure = "check the path" if seen == () else f"check `extends` in {seen[-1]}"
-        raise ConfigError([Problem("", f"cannot be read ({error.strerror}); {cure}", str(path))])
+        what = f"cannot be read ({error.strerror}); {cure}"
+        raise ConfigError([Problem("", what, str(path))]) from error
     except UnicodeDecodeError as error:
-        raise ConfigError([Problem("", f"is not UTF-8 text (byte {error.start})", str(path))])
+        what = f"is not UTF-8 text (byte {error.start})"
+        raise ConfigError([Problem("", what, str(path))]) from error
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError([Problem("", f"is not valid TOML: {error}", str(path))])
+        what = f"is not valid TOML: {error}"
+        raise ConfigError([Problem("", what, str(path))]) from error
     parent = data.pop("extends", None)
     if parent is None:
         base: dict[str, Any] = {}
@@ -212,20 +215,27 @@ def _value(hint: Any, value: Any, key: str, problems: list[Problem]) -> Any:
         return _value(hint, value, key, problems)
     if dataclasses.is_dataclass(hint):
         return _dataclass(typing.cast(type[Any], hint), value, key, problems)
-    if origin is Literal:
-        if value in arguments:
-            return value
-        choices = ", ".join(repr(choice) for choice in arguments)
-        problems.append(Problem(key, f"{value!r} is not one of {choices}"))
-        return None
     if origin is tuple:
         return _sequence(arguments, value, key, problems)
     if origin is dict:
-        if not isinstance(value, Mapping):
-            problems.append(Problem(key, f"expected a table, got {value!r}"))
-            return None
-        return {k: _value(arguments[1], v, _join(key, k), problems) for k, v in value.items()}
+        return _mapping(arguments[1], value, key, problems)
+    if origin is Literal:
+        return _choice(arguments, value, key, problems)
     return _scalar(hint, value, key, problems)
+
+
+def _choice(choices: tuple[Any, ...], value: Any, key: str, problems: list[Problem]) -> Any:
+    if value not in choices:
+        listed = ", ".join(repr(choice) for choice in choices)
+        problems.append(Problem(key, f"{value!r} is not one of {listed}"))
+    return value
+
+
+def _mapping(hint: Any, value: Any, key: str, problems: list[Problem]) -> Any:
+    if not isinstance(value, Mapping):
+        problems.append(Problem(key, f"expected a table, got {value!r}"))
+        return None
+    return {name: _value(hint, item, _join(key, name), problems) for name, item in value.items()}
 
 
 def _sequence(arguments: tuple[Any, ...], value: Any, key: str, problems: list[Problem]) -> Any:

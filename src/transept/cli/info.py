@@ -15,7 +15,16 @@ from transept import __version__
 from transept.model.config import PRESETS, ModelConfig
 
 PACKAGES = ("torch", "numpy", "sentencepiece")
-COLUMNS = ("n_layers", "d_model", "d_ff", "n_heads", "d_k", "d_v", "dropout", "positions")
+COLUMNS = {
+    "N": "n_layers",
+    "d_model": "d_model",
+    "d_ff": "d_ff",
+    "h": "n_heads",
+    "d_k": "d_k",
+    "d_v": "d_v",
+    "P_drop": "dropout",
+}
+"""Table 3's heads, and the fields they stand for."""
 
 
 def info(
@@ -31,15 +40,19 @@ def info(
         vocab_size: The vocabulary at which parameters are counted.
         as_json: Print one JSON object instead of tables.
     """
-    report = {"versions": _versions(), "devices": _devices(), "presets": list(PRESETS)}
+    from transept.runtime.device import describe_devices
+
+    versions, devices = _versions(), describe_devices()
     rows = _preset_rows(vocab_size) if presets else []
     if as_json:
-        sys.stdout.write(json.dumps(report | ({"presets": rows} if presets else {})) + "\n")
+        listed = rows if presets else [*PRESETS]
+        report = {"versions": versions, "devices": devices, "presets": listed}
+        sys.stdout.write(json.dumps(report) + "\n")
         return
     console = Console(highlight=False, soft_wrap=True)
-    for name, version in report["versions"].items():
+    for name, version in versions.items():
         console.print(f"{name:14} {version}")
-    for device in report["devices"]:
+    for device in devices:
         console.print(f"{'device':14} {device}")
     if presets:
         console.print(_preset_table(rows, vocab_size))
@@ -53,17 +66,6 @@ def _versions() -> dict[str, str]:
     return {"transept": __version__, "python": platform.python_version(), **packages}
 
 
-def _devices() -> list[str]:
-    import torch
-
-    cpu = f"cpu: {platform.machine()}, {torch.get_num_threads()} threads"
-    gpus = [
-        f"cuda:{index}: {torch.cuda.get_device_name(index)}"
-        for index in range(torch.cuda.device_count())
-    ]
-    return [cpu, *gpus]
-
-
 def _preset_rows(vocab_size: int) -> list[dict[str, Any]]:
     import torch
 
@@ -74,7 +76,7 @@ def _preset_rows(vocab_size: int) -> list[dict[str, Any]]:
         config = ModelConfig.preset(name, vocab_size=vocab_size)
         with torch.device("meta"):  # counts without computing or storing a weight
             n_parameters = Transformer(config).n_parameters()
-        row = {column: getattr(config, column) for column in COLUMNS}
+        row = {column: getattr(config, column) for column in COLUMNS.values()}
         rows.append({"name": name, **row, "n_parameters": n_parameters})
     return rows
 
@@ -84,7 +86,7 @@ def _preset_table(rows: list[dict[str, Any]], vocab_size: int) -> Table:
     table = Table(title=title, title_justify="left", box=box.SIMPLE, padding=(0, 1, 0, 0))
     table.add_column("name", no_wrap=True)
     for column in COLUMNS:
-        table.add_column(column, justify="left" if column == "positions" else "right")
+        table.add_column(column, justify="right", no_wrap=True)
     table.add_column("parameters", justify="right", no_wrap=True)
     for row in rows:
         *columns, n_parameters = row.values()

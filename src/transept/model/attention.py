@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 from torch import nn
@@ -13,6 +13,7 @@ from transept.model.packing import Layout
 from transept.shapes import Bool, Float, Tensor
 
 
+@runtime_checkable
 class Attend(Protocol):
     """Anything that computes equation (1)."""
 
@@ -127,7 +128,8 @@ class MultiHeadAttention(nn.Module):
         return out
 
     def _heads(self, x: Float[Tensor, "N HDh"], layout: Layout) -> Float[Tensor, "B H L Dh"]:
-        return layout.apart(x).unflatten(-1, (self.n_heads, -1)).transpose(1, 2)
+        x = layout.apart(x)
+        return x.view(*x.shape[:2], self.n_heads, -1).transpose(1, 2)
 
 
 @contextmanager

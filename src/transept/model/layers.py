@@ -52,7 +52,8 @@ class PreNorm(PostNorm):
 
     def forward(self, x: Float[Tensor, "N D"], sublayer: Sublayer) -> Float[Tensor, "N D"]:
         """Put `sublayer` into the residual stream `x`."""
-        return x + self.dropout(sublayer(self.norm(x)))
+        out: Tensor = x + self.dropout(sublayer(self.norm(x)))
+        return out
 
 
 RESIDUALS: dict[str, type[PostNorm]] = {"post": PostNorm, "pre": PreNorm}

@@ -39,8 +39,9 @@ class Layout:
     def apart(self, x: Tensor) -> Tensor:
         """Take flat tokens `N …` apart into rows `B L …`."""
         if self.rows is None:
-            return x.unflatten(0, self.segments.shape)
-        return x[self.rows]
+            return x.view(*self.segments.shape, *x.shape[1:])
+        apart: Tensor = x[self.rows]
+        return apart
 
     def together(self, x: Tensor) -> Tensor:
         """Lay rows `B L …` end to end as flat tokens `N …`."""

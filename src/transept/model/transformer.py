@@ -5,7 +5,6 @@ from functools import partial
 
 import torch
 from torch import nn
-from torch.nn import functional as F
 
 from transept.errors import DataError, VocabularyError
 from transept.model.attention import Attend, MultiHeadAttention, fused_attention
@@ -188,7 +187,7 @@ class Transformer(nn.Module):
                 "a batch has as many of one as of the other"
             )
         logits = self.decode(target_ids, self.encode(source_ids))
-        return logits.unflatten(0, target_ids.shape)
+        return logits.view(*target_ids.shape, -1)
 
     def forward_packed(self, source: Tokens, target: Tokens) -> Float[Tensor, "Nt V"]:
         """Logits of packed pairs, one row for each target token. Ids are not checked here."""
@@ -264,28 +263,28 @@ def initialise(model: Transformer) -> None:
     """Every weight's initial value. The paper is silent; these are what makes it train.
 
     Embeddings are normal with deviation d_model^-0.5, so that times √d_model they are of size
-    one, as the positions are, and logits start at size one. Matrices are Xavier uniform, W_Q,
+    one, as the sinusoids are, and logits start at size one. Matrices are Xavier uniform, W_Q,
     W_K and W_V each by itself though they share a parameter. Norms start as the identity.
     """
-    d_model = model.config.d_model
     for module in model.modules():
-        if isinstance(module, Embedding | LearnedPositions):
-            nn.init.normal_(module.weight, std=d_model**-0.5)
-        elif isinstance(module, MultiHeadAttention):
+        if isinstance(module, MultiHeadAttention):
             with torch.no_grad():
-                for matrix in module.split(module.w_qkv.weight.T):
-                    nn.init.xavier_uniform_(matrix)
-            nn.init.xavier_uniform_(module.w_o.weight)
+                matrices = module.split(module.w_qkv.weight.T)
+            _xavier(*matrices, module.w_o.weight)
         elif isinstance(module, FeedForward):
-            nn.init.xavier_uniform_(module.w_1.weight)
-            nn.init.xavier_uniform_(module.w_2.weight)
+            _xavier(module.w_1.weight, module.w_2.weight)
+        elif isinstance(module, Embedding | LearnedPositions) or module is model.projection:
+            nn.init.normal_(module.weight, std=model.config.d_model**-0.5)
         elif isinstance(module, nn.LayerNorm):
             nn.init.ones_(module.weight)
     for name, parameter in model.named_parameters():
         if name.endswith("bias"):
             nn.init.zeros_(parameter)
-    if model.config.tied_embeddings == "none":
-        nn.init.normal_(model.projection.weight, std=d_model**-0.5)
     with torch.no_grad():
-        for embedding in {model.source_embedding, model.target_embedding}:
+        for embedding in (model.source_embedding, model.target_embedding):
             embedding.weight[model.config.pad_id] = 0
+
+
+def _xavier(*matrices: Tensor) -> None:
+    for matrix in matrices:
+        nn.init.xavier_uniform_(matrix)

@@ -1,0 +1,1 @@
+"""The machine: its devices, precision and random numbers."""

@@ -1,0 +1,8 @@
+"""Shape annotations become assertions in the tests: see `transept.shapes`."""
+
+import torch
+from jaxtyping import install_import_hook
+
+install_import_hook(["transept.model", "transept.training"], "beartype.beartype")
+# Matrices here are tiny: a second thread costs more than it brings.
+torch.set_num_threads(1)

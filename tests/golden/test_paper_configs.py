@@ -1,0 +1,35 @@
+"""Each TOML under configs/ against the row of the paper that it stands for."""
+
+from pathlib import Path
+
+import pytest
+
+from transept import ModelConfig, config
+from transept.experiment import Experiment
+
+CONFIGS = Path(__file__).parents[2] / "configs"
+ROWS = sorted(path.stem for path in (CONFIGS / "table3").glob("*.toml"))
+
+
+def test_every_row_of_table_3_has_a_file() -> None:
+    assert len(ROWS) == 18
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_a_row_is_base_but_for_its_columns(row: str) -> None:
+    experiment = config.load(Experiment, CONFIGS / f"table3/{row}.toml")
+    assert experiment.model == ModelConfig.preset(row)
+    assert experiment.loss.label_smoothing == {"D-ls0": 0.0, "D-ls2": 0.2}.get(row, 0.1)
+    assert experiment.training.max_steps == 100_000
+
+
+def test_base_and_big_are_section_5() -> None:
+    base = config.load(Experiment, CONFIGS / "base.toml")
+    big = config.load(Experiment, CONFIGS / "big.toml")
+    assert (base.model, big.model) == (ModelConfig.preset("base"), ModelConfig.preset("big"))
+    assert (base.training.max_steps, big.training.max_steps) == (100_000, 300_000)
+    for experiment in (base, big):
+        adam, schedule = experiment.adam, experiment.schedule
+        assert (adam.beta1, adam.beta2, adam.epsilon) == (0.9, 0.98, 1e-9)
+        assert (schedule.warmup_steps, schedule.factor) == (4000, 1.0)
+        assert experiment.loss.label_smoothing == 0.1

@@ -1,0 +1,75 @@
+"""The command line as a person meets it: output, messages, exit codes."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BASE = Path(__file__).parents[2] / "configs/base.toml"
+
+
+def transept(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "transept", *words], capture_output=True, text=True, check=False
+    )
+
+
+def test_config_show_prints_a_config_that_reads_back_the_same(tmp_path: Path) -> None:
+    first = transept("config", "show", str(BASE), "model.n_heads=16", "loss.label_smoothing=0.2")
+    assert first.returncode == 0
+    assert "n_heads = 16\nd_k = 32" in first.stdout
+    (tmp_path / "again.toml").write_text(first.stdout)
+    assert transept("config", "show", str(tmp_path / "again.toml")).stdout == first.stdout
+
+
+def test_info_prints_versions_devices_and_presets() -> None:
+    report = json.loads(transept("info", "--json").stdout)
+    assert report["versions"]["transept"]
+    assert report["devices"][0].startswith("cpu")
+    assert "B-dk16" in report["presets"]
+    assert "big" in transept("info").stdout
+
+
+def test_info_counts_parameters() -> None:
+    report = json.loads(transept("info", "--presets", "--json").stdout)
+    counts = {row["name"]: row["n_parameters"] for row in report["presets"]}
+    assert counts["base"] == 63_045_632
+    assert "63,045,632" in transept("info", "--presets").stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["config", "show", "absent.toml"], "absent.toml: cannot be read"),
+        (["config", "show", str(BASE), "model.n_headz=3"], "did you mean 'n_heads'?"),
+        (["config", "show", str(BASE), "model.n_heads=0"], "model.n_heads: 0 must be at least 1"),
+        (["config", "show", str(BASE), "model.d_model=511"], "must be even"),
+        (["config", "show"], "requires an argument"),
+        (["confg"], 'Did you mean "config"?'),
+        (["info", "--vocab-size", "many"], "many"),
+        (["info", "--vocab-size", "0", "--presets"], "vocab_size: 0 must be at least 1"),
+    ],
+)
+def test_a_mistake_is_said_plainly_and_exits_2(words: list[str], complaint: str) -> None:
+    result = transept(*words)
+    assert result.returncode == 2
+    assert complaint in result.stderr
+    assert result.stderr.startswith("transept: ")
+    assert "Traceback" not in result.stderr
+    assert result.stdout == ""
+
+
+def test_debug_shows_the_traceback() -> None:
+    result = transept("config", "show", "absent.toml", "--debug")
+    assert result.returncode == 2
+    assert "Traceback" in result.stderr
+
+
+def test_a_reader_that_leaves_is_no_failure() -> None:
+    command = f"{sys.executable} -m transept info --presets | head -n 1"
+    result = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False
+    )
+    assert result.stderr == ""

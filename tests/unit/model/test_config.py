@@ -1,0 +1,50 @@
+from typing import Any
+
+import pytest
+
+from transept import ModelConfig
+from transept.errors import ConfigError
+
+
+def test_head_widths_follow_from_the_model_unless_given() -> None:
+    assert ModelConfig(vocab_size=10, d_model=128, n_heads=4).d_k == 32
+    given = ModelConfig(vocab_size=10, d_model=512, n_heads=7, d_k=16, d_v=48)
+    assert (given.d_k, given.d_v) == (16, 48)
+
+
+def test_a_preset_takes_a_vocabulary_and_changes() -> None:
+    config = ModelConfig.preset("big", vocab_size=32_000, dropout=0.1)
+    assert (config.vocab_size, config.d_model, config.dropout) == (32_000, 1024, 0.1)
+
+
+def test_an_unknown_preset_names_the_nearest() -> None:
+    with pytest.raises(ConfigError, match=r"unknown preset 'A-h3'; did you mean 'A-h32'\?"):
+        ModelConfig.preset("A-h3")
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"d_model": 511, "d_k": 64, "d_v": 64}, "d_model: 511 must be even"),
+        ({"n_heads": 0}, "n_heads: 0 must be at least 1"),
+        ({"n_heads": 7}, "n_heads: 7 does not divide d_model = 512"),
+        ({"dropout": 1.0}, "dropout: 1.0 must be at least 0 and less than 1"),
+        ({"encoder_window": 0}, "encoder_window: 0 must be at least 1, or left out"),
+        ({"source_vocab_size": 50}, "source_vocab_size: 50 differs from vocab_size"),
+        ({"source_vocab_size": 0}, "source_vocab_size: 0 must be at least 1"),
+        ({"pad_id": 100}, "pad_id: 100 is no id of a vocabulary of 100"),
+        ({"decoder_start": "token", "bos_id": 100}, "bos_id: 100 is no id of a vocabulary"),
+        ({"vocab_size": 0}, "vocab_size: 0 must be at least 1"),
+    ],
+)
+def test_impossible_dimensions_are_refused(changes: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        ModelConfig(**{"vocab_size": 100} | changes)
+    assert complaint in str(error.value)
+
+
+def test_all_problems_are_said_at_once() -> None:
+    with pytest.raises(ConfigError) as error:
+        ModelConfig(vocab_size=100, d_model=511, n_heads=0, n_layers=0, dropout=-0.1)
+    keys = {problem.key for problem in error.value.problems}
+    assert keys == {"d_model", "n_heads", "n_layers", "dropout"}

@@ -1,0 +1,63 @@
+import pytest
+import torch
+
+from transept.errors import DataError
+from transept.model.packing import Band, Tokens, visible
+
+
+def test_packed_tokens_come_apart_into_sentences_and_together_again() -> None:
+    tokens = Tokens.packed(torch.tensor([5, 6, 1, 7, 1, 8, 9, 9, 1]), torch.tensor([0, 3, 5, 9]))
+    layout = tokens.layout
+    assert layout.positions.tolist() == [0, 1, 2, 0, 1, 0, 1, 2, 3]
+    assert layout.max_length == 4
+    apart = layout.apart(tokens.ids)
+    sentences = [row[keep].tolist() for row, keep in zip(apart, layout.segments == 1, strict=True)]
+    assert sentences == [[5, 6, 1], [7, 1], [8, 9, 9, 1]]
+    assert torch.equal(layout.together(apart), tokens.ids)
+
+
+def test_shifting_right_drops_each_sentences_last_token_and_starts_anew() -> None:
+    packed = Tokens.packed(torch.tensor([5, 6, 1, 7, 1]), torch.tensor([0, 3, 5]))
+    assert packed.shifted_right(0).ids.tolist() == [0, 5, 6, 0, 7]
+    padded = Tokens.padded(torch.tensor([[5, 6, 1], [7, 1, 0]]), pad_id=0)
+    assert padded.shifted_right(3).ids.tolist() == [3, 5, 6, 3, 7, 1]
+
+
+@pytest.mark.parametrize(
+    ("offsets", "complaint"),
+    [
+        ([0], "holds no sentence"),
+        ([0, 2, 2, 3], "sentence 1 of the batch is empty"),
+        ([0, 2], "run from 0 to 2, but the batch has 3 tokens"),
+        ([1, 3], "run from 1 to 3"),
+    ],
+)
+def test_offsets_that_cannot_be_meant_are_refused(offsets: list[int], complaint: str) -> None:
+    with pytest.raises(DataError, match=complaint):
+        Tokens.packed(torch.tensor([5, 6, 1]), torch.tensor(offsets))
+
+
+def rows(text: str) -> list[list[bool]]:
+    return [[mark == "x" for mark in row] for row in text.split()]
+
+
+@pytest.mark.parametrize(
+    ("band", "expected"),
+    [
+        (Band(), "xxxx. xxxx. xxxx. xxxx. ....x"),
+        (Band.causal(), "x.... xx... xxx.. xxxx. ....x"),
+        (Band.restricted(3), "xx... xxx.. .xxx. ..xx. ....x"),
+        (Band.restricted(4), "xxx.. xxxx. .xxx. ..xx. ....x"),
+        (Band.causal_restricted(2), "x.... xx... .xx.. ..xx. ....x"),
+        (Band.causal_restricted(1), "x.... .x... ..x.. ...x. ....x"),
+    ],
+)
+def test_the_four_kinds_of_attention(band: Band, expected: str) -> None:
+    layout = Tokens.padded(torch.tensor([[5, 6, 7, 1, 0]]), pad_id=0).layout
+    assert visible(layout, layout, band)[0].tolist() == rows(expected)
+
+
+def test_a_query_that_would_see_nothing_sees_something() -> None:
+    source = Tokens.padded(torch.tensor([[5, 1]]), pad_id=0).layout
+    target = Tokens.padded(torch.tensor([[5, 1, 0]]), pad_id=0).layout
+    assert visible(target, source, Band()).any(-1).all()

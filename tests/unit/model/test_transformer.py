@@ -1,0 +1,230 @@
+import itertools
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from transept import ModelConfig, Transformer
+from transept.errors import DataError, VocabularyError
+from transept.model.attention import record_attention
+from transept.model.layers import Embedding, PostNorm, PreNorm
+
+VOCABULARY = 23
+
+
+def make(seed: int = 0, **changes: Any) -> Transformer:
+    torch.manual_seed(seed)
+    small = {"n_layers": 2, "d_model": 16, "d_ff": 32, "n_heads": 2}
+    return Transformer(ModelConfig(vocab_size=VOCABULARY, **small | changes)).eval()
+
+
+def ids(*shape: int) -> torch.Tensor:
+    return torch.randint(4, VOCABULARY, shape)
+
+
+def test_logits_have_a_row_for_each_target_token() -> None:
+    assert make()(ids(3, 5), ids(3, 7)).shape == (3, 7, VOCABULARY)
+
+
+def test_post_norm_normalises_the_sum_and_pre_norm_the_input() -> None:
+    x, twice = torch.randn(4, 8), lambda x: 2 * x
+    post, pre = PostNorm(8, 0.0), PreNorm(8, 0.0)
+    torch.testing.assert_close(post(x, twice), F.layer_norm(3 * x, (8,)))
+    torch.testing.assert_close(pre(x, twice), x + 2 * F.layer_norm(x, (8,)))
+
+
+def test_post_norm_has_no_final_norm_and_pre_norm_has() -> None:
+    assert not [n for n, _ in make(norm="post").named_parameters() if "coder.norm" in n]
+    assert len([n for n, _ in make(norm="pre").named_parameters() if "coder.norm" in n]) == 4
+
+
+def test_dropout_falls_on_sublayer_outputs_and_on_the_embedded_sum() -> None:
+    model = make(dropout=0.25).train()
+    places = {
+        n for n, m in model.named_modules() if isinstance(m, torch.nn.Dropout) and m.p == 0.25
+    }
+    residuals = {
+        f"{stack}.layers.{i}.residuals.{j}.dropout"
+        for stack, n in [("encoder", 2), ("decoder", 3)]
+        for i in range(2)
+        for j in range(n)
+    }
+    assert places == residuals | {"dropout"}
+
+
+@pytest.mark.parametrize("name", ["dropout", "attention_dropout", "activation_dropout"])
+def test_each_kind_of_dropout_acts_in_training_only(name: str) -> None:
+    changes: dict[str, Any] = {"dropout": 0.0} | {name: 0.5}
+    model = make(**changes)
+    source, target = ids(2, 6), ids(2, 6)
+    assert torch.equal(model(source, target), model(source, target))
+    model.train()
+    assert not torch.equal(model(source, target), model(source, target))
+
+
+def test_embeddings_are_scaled_and_padding_is_zero_even_when_its_row_is_not() -> None:
+    embedding = Embedding(5, 16, pad_id=0)
+    torch.nn.init.ones_(embedding.weight)
+    assert embedding(torch.tensor([3])).tolist() == [[4.0] * 16]
+    assert embedding(torch.tensor([0])).tolist() == [[0.0] * 16]
+
+
+@pytest.mark.parametrize(("tied", "n_matrices"), [("three-way", 1), ("two-way", 2), ("none", 3)])
+def test_tying_shares_parameters(tied: str, n_matrices: int) -> None:
+    model = make(tied_embeddings=tied)
+    matrices = {
+        id(weight)
+        for weight in (
+            model.source_embedding.weight,
+            model.target_embedding.weight,
+            model.projection.weight,
+        )
+    }
+    assert len(matrices) == n_matrices
+    assert model.n_parameters() - make().n_parameters() == (n_matrices - 1) * VOCABULARY * 16
+
+
+def test_two_vocabularies_may_differ_in_size() -> None:
+    model = make(tied_embeddings="two-way", source_vocab_size=50)
+    assert model(torch.full((1, 3), 49), ids(1, 4)).shape == (1, 4, VOCABULARY)
+    with pytest.raises(VocabularyError, match="source id 50 is outside the vocabulary of 50"):
+        model(torch.full((1, 3), 50), ids(1, 4))
+
+
+def test_biases_are_options_and_off() -> None:
+    plain = {n for n, _ in make().named_parameters() if n.endswith("bias")}
+    assert all("feed_forward" in n or "norm" in n for n in plain)
+    biased = {n for n, _ in make(attention_bias=True, output_bias=True).named_parameters()}
+    assert "projection.bias" in biased
+    assert "decoder.layers.1.source_attention.w_qkv.bias" in biased
+
+
+def test_the_decoder_starts_from_zero_or_from_a_learned_token() -> None:
+    zero, token = make(decoder_start="zero"), make(decoder_start="token")
+    assert (zero.start_id, token.start_id) == (0, 3)
+    source, target = ids(1, 4), ids(1, 4)
+    for model, depends in [(zero, False), (token, True)]:
+        before = model(source, target)
+        with torch.no_grad():
+            model.target_embedding.weight[3] += 1.0
+        # The start token's own logit changes in any case: its row is a row of the projection.
+        changed = (model(source, target) - before).abs().amax(dim=(0, 1)) > 1e-6
+        assert changed[4:].any().item() is depends
+
+
+@pytest.mark.parametrize("variant", ["relu", "swish"])
+def test_the_feed_forward_network_is_equation_2(variant: str) -> None:
+    ffn: Any = make(activation=variant).encoder.layers[0].feed_forward
+    x = torch.randn(3, 16)
+    inner = x @ ffn.w_1.weight.T + ffn.w_1.bias
+    inner = inner.clamp(min=0) if variant == "relu" else inner * inner.sigmoid()
+    torch.testing.assert_close(ffn(x), inner @ ffn.w_2.weight.T + ffn.w_2.bias)
+
+
+def test_every_combination_of_variants_runs_and_trains_every_weight() -> None:
+    for norm, positions, tied, bias in itertools.product(
+        ["post", "pre"], ["sinusoidal", "learned"], ["three-way", "two-way", "none"], [False, True]
+    ):
+        model = make(
+            norm=norm, positions=positions, tied_embeddings=tied, attention_bias=bias,
+            output_bias=bias, d_k=5, d_v=3, activation="swish", decoder_start="token",
+            encoder_window=3, decoder_window=2, max_positions=9,
+        ).train()  # fmt: skip
+        model(ids(2, 5), ids(2, 6)).square().sum().backward()
+        for name, parameter in model.named_parameters():
+            assert parameter.grad is not None, name
+            assert parameter.grad.isfinite().all(), name
+            # A constant added to every score of a query leaves its softmax alone.
+            assert parameter.grad.any(), name
+
+
+@pytest.mark.parametrize("norm", ["post", "pre"])
+@pytest.mark.parametrize("tied", ["three-way", "none"])
+def test_initial_logits_are_of_size_one(norm: str, tied: str) -> None:
+    torch.manual_seed(0)
+    config = ModelConfig.preset("tiny", vocab_size=500, norm=norm, tied_embeddings=tied)
+    logits = Transformer(config).eval()(
+        torch.randint(4, 500, (8, 20)), torch.randint(4, 500, (8, 20))
+    )
+    assert 0.7 < logits.std() < 1.3
+    loss = F.cross_entropy(logits.flatten(0, 1), torch.randint(4, 500, (160,)))
+    assert loss < torch.tensor(500.0).log() + 1.0
+
+
+def test_initial_weights_are_as_stated() -> None:
+    model = make(d_model=64, n_heads=4, d_k=8, d_v=32, attention_bias=True)
+    attention: Any = model.encoder.layers[0].self_attention
+    for matrix, width in zip(attention.split(attention.w_qkv.weight.T), (32, 32, 128), strict=True):
+        bound = (6 / (64 + width)) ** 0.5
+        assert 0.95 * bound < matrix.abs().max() <= bound
+    assert model.target_embedding.weight[0].abs().max() == 0
+    assert model.target_embedding.weight[1:].std().item() == pytest.approx(64**-0.5, rel=0.1)
+    for name, parameter in model.named_parameters():
+        if name.endswith("bias"):
+            assert not parameter.any(), name
+
+
+def test_attention_weights_can_be_read_for_as_long_as_one_asks() -> None:
+    model = make()
+    source, target = ids(2, 5), ids(2, 3)
+    plain = model(source, target)
+    with record_attention(model) as weights:
+        probed = model(source, target)
+    assert torch.equal(plain, probed)
+    assert weights.keys() == {
+        f"{name}.{layer}.{kind}_attention"
+        for layer in (0, 1)
+        for name, kind in [
+            ("encoder.layers", "self"),
+            ("decoder.layers", "self"),
+            ("decoder.layers", "source"),
+        ]
+    }
+    cross = weights["decoder.layers.0.source_attention"]
+    assert cross.shape == (2, 2, 3, 5)
+    torch.testing.assert_close(cross.sum(-1), torch.ones(2, 2, 3))
+    causal = weights["decoder.layers.1.self_attention"]
+    assert not causal.triu(1).any()
+    weights.clear()
+    model(source, target)
+    assert not weights
+
+
+def test_input_that_cannot_be_used_is_refused() -> None:
+    model = make(positions="learned", max_positions=6)
+    good = ids(2, 3)
+    empty = torch.tensor([[5, 1, 0], [0, 0, 0]])
+    with pytest.raises(DataError, match="source sentence 1 of the batch is empty: leave it out"):
+        model(empty, good)
+    with pytest.raises(DataError, match="target sentence 1 of the batch is empty"):
+        model(good, empty)
+    with pytest.raises(DataError, match="holds no token"):
+        model(torch.empty(2, 0, dtype=torch.long), good)
+    with pytest.raises(DataError, match=r"sentence 0 .* has padding \(id 0\) before a token"):
+        model(torch.tensor([[5, 0, 6]]), ids(1, 3))
+    with pytest.raises(VocabularyError, match="target id 23 is outside the vocabulary of 23"):
+        model(good, torch.full((2, 3), VOCABULARY))
+    with pytest.raises(VocabularyError, match="source id -1"):
+        model(torch.full((2, 3), -1), good)
+    with pytest.raises(DataError, match="7 tokens is longer than the 6 learned positions"):
+        model(ids(2, 7), good)
+
+
+def test_sides_of_different_size_are_refused() -> None:
+    """In a process without the shape checks of the tests, which would speak first."""
+    code = """
+import torch
+from transept import ModelConfig, TranseptError, Transformer
+model = Transformer(ModelConfig.preset("tiny", vocab_size=9))
+try:
+    model(torch.full((2, 3), 5), torch.full((3, 3), 5))
+except TranseptError as error:
+    print(error)
+"""
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert "2 source rows and 3 target rows" in result.stdout

@@ -1,0 +1,58 @@
+import math
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from transept.training.loss import Smoothing, reference_loss, smoothed_targets
+
+VOCABULARY, PAD = 7, 0
+
+
+def test_smoothed_targets_are_distributions_that_spare_padding() -> None:
+    ids = torch.tensor([3, 6])
+    uniform = smoothed_targets(ids, VOCABULARY, label_smoothing=0.3, pad_id=PAD)
+    assert uniform[0].tolist() == pytest.approx([0, 0.05, 0.05, 0.75, 0.05, 0.05, 0.05])
+    wrong_only = smoothed_targets(
+        ids, VOCABULARY, label_smoothing=0.3, pad_id=PAD, smoothing="wrong-only"
+    )
+    assert wrong_only[1].tolist() == pytest.approx([0, 0.06, 0.06, 0.06, 0.06, 0.06, 0.7])
+
+
+def test_the_uniform_form_is_torchs_over_the_real_vocabulary() -> None:
+    logits, ids = torch.randn(20, VOCABULARY), torch.randint(1, VOCABULARY, (20,))
+    ours = reference_loss(logits, ids, label_smoothing=0.1, pad_id=PAD)
+    torchs = F.cross_entropy(logits[:, 1:], ids - 1, label_smoothing=0.1, reduction="sum")
+    torch.testing.assert_close(ours, torchs)
+
+
+def test_the_wrong_only_form_is_the_uniform_one_with_another_epsilon() -> None:
+    """ε' = εV/(V−1), where V does not count padding."""
+    logits, ids = torch.randn(20, VOCABULARY), torch.randint(1, VOCABULARY, (20,))
+    n = VOCABULARY - 1
+    wrong_only = reference_loss(
+        logits, ids, label_smoothing=0.1, pad_id=PAD, smoothing="wrong-only"
+    )
+    uniform = reference_loss(logits, ids, label_smoothing=0.1 * n / (n - 1), pad_id=PAD)
+    torch.testing.assert_close(wrong_only, uniform)
+
+
+@pytest.mark.parametrize("smoothing", ["uniform", "wrong-only"])
+def test_padding_costs_nothing_and_gets_no_gradient(smoothing: Smoothing) -> None:
+    logits = torch.randn(4, VOCABULARY, requires_grad=True)
+    ids = torch.tensor([3, PAD, 5, PAD])
+    loss = reference_loss(logits, ids, label_smoothing=0.1, pad_id=PAD, smoothing=smoothing)
+    alone = reference_loss(
+        logits[::2], ids[::2], label_smoothing=0.1, pad_id=PAD, smoothing=smoothing
+    )
+    torch.testing.assert_close(loss, alone)
+    loss.backward()
+    assert logits.grad is not None
+    assert not logits.grad[1::2].any()
+    assert not logits.grad[:, PAD].any()
+
+
+def test_the_loss_is_a_sum_and_without_smoothing_the_likelihood() -> None:
+    logits = torch.zeros(3, VOCABULARY)
+    loss = reference_loss(logits, torch.tensor([1, 2, 3]), label_smoothing=0.0, pad_id=PAD)
+    assert loss.item() == pytest.approx(3 * math.log(VOCABULARY - 1))
