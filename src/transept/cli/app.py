@@ -34,6 +34,24 @@ config.command(
 )
 app.command(config)
 
+tokenizer = App(name="tokenizer", help="Learn a vocabulary, and cut text into its pieces.")
+tokenizer.command(
+    "transept.cli.tokenizer:train",
+    name="train",
+    help="Learn a vocabulary from text.",
+)
+tokenizer.command(
+    "transept.cli.tokenizer:encode",
+    name="encode",
+    help="Cut each line into pieces, or into their ids.",
+)
+tokenizer.command(
+    "transept.cli.tokenizer:decode",
+    name="decode",
+    help="Put pieces, or their ids, together again to lines of text.",
+)
+app.command(tokenizer)
+
 app.command(
     "transept.cli.info:info",
     name="info",
