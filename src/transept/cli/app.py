@@ -24,6 +24,7 @@ app = App(
     help_epilogue="Each command has its own --help. With --debug, errors show their traceback.",
     version=f"transept {__version__}",
     help_format="markdown",
+    suppress_keyboard_interrupt=False,
 )
 
 config = App(name="config", help="Look at configurations.")
