@@ -49,7 +49,7 @@ tokenizer.command(
 tokenizer.command(
     "transept.cli.tokenizer:decode",
     name="decode",
-    help="Put pieces, or their ids, together again to lines of text.",
+    help="Put pieces, or their ids, together again.",
 )
 app.command(tokenizer)
 
@@ -71,6 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 def _run(words: list[str], debug: bool) -> int:
     try:
+        _use_own_help(words)
         result = app(words, exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
@@ -89,6 +90,13 @@ def _run(words: list[str], debug: bool) -> int:
         # The reader has gone (`transept … | head`): not our failure, and nobody to tell.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+
+
+def _use_own_help(words: list[str]) -> None:
+    """Let a command's `--help` show its whole docstring, not the line it is listed with."""
+    _, chain, _ = app.parse_commands([word for word in words if not word.startswith("-")])
+    if chain[-1].default_command is not None:
+        chain[-1].help = None
 
 
 def complain(message: str) -> None:

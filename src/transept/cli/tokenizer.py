@@ -39,7 +39,9 @@ def train(
     max_lines: int | None = None,
     force: Flag = False,
 ) -> None:
-    """Learn a vocabulary from text. The same text gives the same vocabulary, byte for byte.
+    """Learn a vocabulary from text.
+
+    The same text gives the same vocabulary, byte for byte.
 
     Args:
         inputs: UTF-8 files, one sentence a line, plain or .gz, .xz, .zst. All of them share the
@@ -85,7 +87,9 @@ def _claim(output: Path, force: bool) -> None:
 def encode(
     file: TextFile = STANDARD_INPUT, /, *, tokenizer: TokenizerDirectory, ids: Flag = False
 ) -> None:
-    """Cut each line into pieces, or into their ids: line for line, separated by single spaces.
+    """Cut each line into pieces, or into their ids.
+
+    Line for line, separated by single spaces.
 
     Args:
         file: UTF-8 text, plain or .gz, .xz, .zst; standard input unless given.
@@ -103,7 +107,9 @@ def encode(
 def decode(
     file: TextFile = STANDARD_INPUT, /, *, tokenizer: TokenizerDirectory, ids: Flag = False
 ) -> None:
-    """Put pieces, or their ids, together again: the inverse of `encode`, byte for byte.
+    """Put pieces, or their ids, together again.
+
+    The inverse of `encode`, byte for byte.
 
     Args:
         file: What `transept tokenizer encode` printed; standard input unless given.
