@@ -1,9 +1,17 @@
-"""The root of every config: one experiment, from the network to the schedule."""
+"""The root of every config: one experiment, from the data to the schedule. No torch here."""
 
 from dataclasses import dataclass, field
 
+from transept.data.config import BatchConfig, DataConfig
 from transept.model.config import ModelConfig
-from transept.training.config import AdamConfig, LossConfig, ScheduleConfig, TrainingConfig
+from transept.training.config import (
+    AdamConfig,
+    CheckpointConfig,
+    LossConfig,
+    ScheduleConfig,
+    TrainingConfig,
+    ValidationConfig,
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -12,6 +20,10 @@ class Experiment:
 
     model: ModelConfig
     """The network, section 3."""
+    data: DataConfig = field(default_factory=DataConfig)
+    """The corpora, section 5.1."""
+    batch: BatchConfig = field(default_factory=BatchConfig)
+    """How pairs are put together into batches, section 5.1."""
     loss: LossConfig = field(default_factory=LossConfig)
     """Label smoothing, section 5.4."""
     schedule: ScheduleConfig = field(default_factory=ScheduleConfig)
@@ -19,4 +31,8 @@ class Experiment:
     adam: AdamConfig = field(default_factory=AdamConfig)
     """The optimizer, section 5.3."""
     training: TrainingConfig = field(default_factory=TrainingConfig)
-    """How long, and from which random numbers."""
+    """How long, on what, and from which random numbers."""
+    validation: ValidationConfig = field(default_factory=ValidationConfig)
+    """When the development set is looked at."""
+    checkpoint: CheckpointConfig = field(default_factory=CheckpointConfig)
+    """When checkpoints are written, and how many are kept."""

@@ -6,6 +6,7 @@
 | S    | source positions in a row                                                   |
 | T    | target positions in a row                                                   |
 | L    | positions in a row, of whichever side                                       |
+| R, C | tiles of a batch, and places in a tile                                      |
 | N    | tokens laid end to end, all rows of a batch (Ns source side, Nt target side) |
 | D    | d_model, the width of the residual stream                                   |
 | H    | n_heads                                                                     |

@@ -99,6 +99,32 @@ def test_logits_do_not_depend_on_batch_mates_padding_or_packing_order(
     assert_equal_enough(packed, flat)
 
 
+def tile(sentences: list[list[int]], tile: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Two tiles a sentence: ids, segments and positions, with padding in between."""
+    rows: list[list[tuple[int, int, int]]] = []
+    for number, sentence in enumerate(sentences, start=1):
+        places = [(token, number, position) for position, token in enumerate(sentence)]
+        places += [(0, 0, 0)] * (2 * tile - len(places))
+        rows += [places[:tile], places[tile:]]
+    ids, segments, positions = torch.tensor(rows).unbind(-1)
+    return ids, segments, positions
+
+
+@settings(deadline=None, max_examples=30)
+@given(variants, st.lists(pair, min_size=1, max_size=4))
+def test_tiles_and_tiles_without_their_padding_give_the_same_logits(
+    variant: dict[str, Any], pairs: list[tuple[list[int], list[int]]]
+) -> None:
+    network = model(variant)
+    sides = [Tokens.tiled(*tile([pair[side] for pair in pairs], 5), row_tiles=2) for side in (0, 1)]
+    with torch.no_grad():
+        expected = torch.cat([alone(network, source, target) for source, target in pairs])
+        tiled = network.forward_packed(*sides)[sides[1].ids != 0]
+        compact = network.forward_packed(*(side.without_padding() for side in sides))
+    assert_equal_enough(tiled, expected)
+    assert_equal_enough(compact, expected)
+
+
 @settings(deadline=None, max_examples=30)
 @given(pair, st.integers(1, 12), st.sampled_from(["encoder", "decoder"]))
 def test_restricted_attention_is_dense_attention_with_a_band_mask(

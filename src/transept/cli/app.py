@@ -54,6 +54,16 @@ tokenizer.command(
 app.command(tokenizer)
 
 app.command(
+    "transept.cli.train:train",
+    name="train",
+    help="Train a model, or go on where an earlier run of the same config stopped.",
+)
+app.command(
+    "transept.cli.average:average",
+    name="average",
+    help="Average the weights of a run's last checkpoints into one model (section 6.1).",
+)
+app.command(
     "transept.cli.info:info",
     name="info",
     help="Print versions, devices and the paper's models.",

@@ -95,18 +95,6 @@ class MultiHeadAttention(nn.Module):
         q, k, v = projected.split([h_dk, h_dk, h_dv], dim=-1)
         return q, k, v
 
-    def project(
-        self, x: Float[Tensor, "Nt D"], memory: Float[Tensor, "Ns D"] | None
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries of `x`; keys and values of `memory`, or of `x` too where there is none."""
-        if memory is None:
-            return self.split(self.w_qkv(x))
-        h_dk = self.n_heads * self.d_k
-        weight, bias = self.w_qkv.weight, self.w_qkv.bias
-        q = F.linear(x, weight[:h_dk], None if bias is None else bias[:h_dk])
-        kv = F.linear(memory, weight[h_dk:], None if bias is None else bias[h_dk:])
-        return q, kv[:, :h_dk], kv[:, h_dk:]
-
     def forward(
         self,
         x: Float[Tensor, "Nt D"],
@@ -116,10 +104,7 @@ class MultiHeadAttention(nn.Module):
         mask: Bool[Tensor, "B T S"],
     ) -> Float[Tensor, "Nt D"]:
         """Attend from `x` to `memory`, or to itself where `memory` is None."""
-        q, k, v = self.project(x, memory)
-        q = self._heads(q, queries)
-        k = self._heads(k, keys)
-        v = self._heads(v, keys)
+        q, k, v = map(self._heads, self._project(x, memory, queries, keys))
         if self.probe is not None:
             self.probe(attention_weights(q, k, mask))
         heads = self.attend(q, k, v, mask, self.dropout if self.training else 0.0)
@@ -127,8 +112,20 @@ class MultiHeadAttention(nn.Module):
         out: Tensor = self.w_o(concatenated)
         return out
 
-    def _heads(self, x: Float[Tensor, "N HDh"], layout: Layout) -> Float[Tensor, "B H L Dh"]:
-        x = layout.apart(x)
+    def _project(
+        self, x: Tensor, memory: Tensor | None, queries: Layout, keys: Layout
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """In rows: queries of `x`; keys and values of `memory`, or of `x` where there is none."""
+        if memory is None:
+            return self.split(queries.apart(self.w_qkv(x)))
+        h_dk = self.n_heads * self.d_k
+        weight, bias = self.w_qkv.weight, self.w_qkv.bias
+        q = F.linear(x, weight[:h_dk], None if bias is None else bias[:h_dk])
+        kv = F.linear(memory, weight[h_dk:], None if bias is None else bias[h_dk:])
+        k, v = keys.apart(kv).tensor_split([h_dk], dim=-1)
+        return queries.apart(q), k, v
+
+    def _heads(self, x: Float[Tensor, "B L HDh"]) -> Float[Tensor, "B H L Dh"]:
         return x.view(*x.shape[:2], self.n_heads, -1).transpose(1, 2)
 
 

@@ -14,6 +14,44 @@ LAYER_NORM_EPSILON = 1e-5
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "swish": F.silu}
 
 
+class Dropout(nn.Module):
+    """Section 5.4: in training, each number is zero with probability `p`, else scaled up."""
+
+    def __init__(self, p: float) -> None:
+        super().__init__()
+        self.p = p
+
+    def forward(self, x: Float[Tensor, "N D"]) -> Float[Tensor, "N D"]:
+        """Dropout(x)."""
+        if self.p == 0 or not self.training:
+            return x
+        return x * cpu_dropout_mask(x, self.p) if x.is_cpu else F.dropout(x, self.p)
+
+    def add(self, x: Float[Tensor, "N D"], y: Float[Tensor, "N D"]) -> Float[Tensor, "N D"]:
+        """X + Dropout(y)."""
+        if self.p > 0 and self.training and x.is_cpu:
+            return torch.addcmul(x, y, cpu_dropout_mask(y, self.p))
+        dropped: Tensor = self(y)
+        return x + dropped
+
+    def extra_repr(self) -> str:
+        """Shown where the network is printed."""
+        return f"p={self.p}"
+
+
+def cpu_dropout_mask(x: Float[Tensor, "N D"], p: float) -> Float[Tensor, "N D"]:
+    """Zeros and 1 / (1 − p), three times as quickly as torch draws them on a CPU.
+
+    A draw of 64 random bits serves four numbers, with 16 bits each: p is rounded to 1/65536, and
+    the scale is that of the rounded p, so that the mean stays exact.
+    """
+    draws = torch.empty((x.numel() + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
+    bits = draws.view(torch.int16)[: x.numel()].view(x.shape)
+    threshold = round(p * 2**16)
+    keep = bits >= threshold - 2**15
+    return keep.to(x.dtype).mul_(2**16 / (2**16 - threshold))
+
+
 class FeedForward(nn.Module):
     """FFN(x) = max(0, x W_1 + b_1) W_2 + b_2, equation (2)."""
 
@@ -22,12 +60,13 @@ class FeedForward(nn.Module):
         self.w_1 = nn.Linear(d_model, d_ff)
         self.w_2 = nn.Linear(d_ff, d_model)
         self.activation = ACTIVATIONS[activation]
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, x: Float[Tensor, "N D"]) -> Float[Tensor, "N D"]:
         """Each position by itself."""
-        out: Tensor = self.w_2(self.dropout(self.activation(self.w_1(x))))
-        return out
+        # addmm, because on a CPU nn.Linear with a bias takes a way that is a tenth slower.
+        inner = self.activation(torch.addmm(self.w_1.bias, x, self.w_1.weight.T))
+        return torch.addmm(self.w_2.bias, self.dropout(inner), self.w_2.weight.T)
 
 
 Sublayer = Callable[[Float[Tensor, "N D"]], Float[Tensor, "N D"]]
@@ -39,11 +78,11 @@ class PostNorm(nn.Module):
     def __init__(self, d_model: int, dropout: float) -> None:
         super().__init__()
         self.norm = nn.LayerNorm(d_model, eps=LAYER_NORM_EPSILON)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, x: Float[Tensor, "N D"], sublayer: Sublayer) -> Float[Tensor, "N D"]:
         """Put `sublayer` into the residual stream `x`."""
-        out: Tensor = self.norm(x + self.dropout(sublayer(x)))
+        out: Tensor = self.norm(self.dropout.add(x, sublayer(x)))
         return out
 
 
@@ -52,8 +91,7 @@ class PreNorm(PostNorm):
 
     def forward(self, x: Float[Tensor, "N D"], sublayer: Sublayer) -> Float[Tensor, "N D"]:
         """Put `sublayer` into the residual stream `x`."""
-        out: Tensor = x + self.dropout(sublayer(self.norm(x)))
-        return out
+        return self.dropout.add(x, sublayer(self.norm(x)))
 
 
 RESIDUALS: dict[str, type[PostNorm]] = {"post": PostNorm, "pre": PreNorm}

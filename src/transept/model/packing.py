@@ -6,6 +6,7 @@ which tokens belong together. It takes them apart into rows, `Float[B, L, D]`, a
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
@@ -38,15 +39,31 @@ class Layout:
 
     def apart(self, x: Tensor) -> Tensor:
         """Take flat tokens `N …` apart into rows `B L …`."""
-        if self.rows is None:
+        if self.rows is None or self.places is None:
             return x.view(*self.segments.shape, *x.shape[1:])
-        apart: Tensor = x[self.rows]
+        apart: Tensor = _Apart.apply(x, self.rows, self.places)  # type: ignore[no-untyped-call]
         return apart
 
     def together(self, x: Tensor) -> Tensor:
         """Lay rows `B L …` end to end as flat tokens `N …`."""
-        x = x.flatten(0, 1)
-        return x if self.places is None else x[self.places]
+        return x.flatten(0, 1) if self.places is None else x.flatten(0, 1)[self.places]
+
+
+class _Apart(torch.autograd.Function):
+    """x[rows], whose gradient is a plain look-up: padding, which repeats tokens, gets none.
+
+    torch's own gradient adds up over repeated indices, which is slow.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, rows: Tensor, places: Tensor) -> Tensor:
+        ctx.save_for_backward(places)
+        return x[rows]
+
+    @staticmethod
+    def backward(ctx: Any, *outer: Tensor) -> tuple[Tensor, None, None]:
+        (places,) = ctx.saved_tensors
+        return outer[0].flatten(0, 1)[places], None, None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,6 +118,53 @@ class Tokens:
             max_length=max_length,
         )
         return cls(ids, layout)
+
+    @classmethod
+    def tiled(
+        cls,
+        ids: Int[Tensor, "R C"],
+        segments: Int[Tensor, "R C"],
+        positions: Int[Tensor, "R C"],
+        *,
+        row_tiles: int = 1,
+    ) -> "Tokens":
+        """Tiles that hold several sentences each; `segments` numbers them, 0 is padding.
+
+        A sentence longer than a tile lies in neighbouring tiles: `row_tiles` of them are then one
+        row of attention.
+        """
+        rows = (-1, row_tiles * ids.shape[1])
+        layout = Layout(
+            positions=positions.flatten(),
+            segments=segments.reshape(rows),
+            row_positions=positions.reshape(rows),
+            rows=None,
+            places=None,
+            max_length=row_tiles * ids.shape[1],
+        )
+        return cls(ids.flatten(), layout)
+
+    def without_padding(self) -> "Tokens":
+        """The same sentences with the padding left out of the flat axis.
+
+        Worth it where shapes may change from batch to batch, as on a CPU: nothing but attention
+        then spends time on padding. (On a GPU it would make the host wait for a count.)
+        """
+        layout = self.layout
+        real = layout.segments.flatten() > 0
+        assert layout.rows is None, "padding is only found where the flat axis is the rows"
+        places = real.nonzero().squeeze(1)
+        # Padding repeats some real token; its segment 0 hides it.
+        rows = (real.cumsum(0) - 1).clamp(min=0).view(layout.segments.shape)
+        compact = Layout(
+            positions=layout.positions[places],
+            segments=layout.segments,
+            row_positions=layout.row_positions,
+            rows=rows,
+            places=places,
+            max_length=layout.max_length,
+        )
+        return Tokens(self.ids[places], compact)
 
     def with_ids(self, ids: Int[Tensor, " N"]) -> "Tokens":
         """Other ids in the same places."""

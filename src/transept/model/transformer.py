@@ -9,7 +9,13 @@ from torch import nn
 from transept.errors import DataError, VocabularyError
 from transept.model.attention import Attend, MultiHeadAttention, fused_attention
 from transept.model.config import ModelConfig
-from transept.model.layers import LAYER_NORM_EPSILON, RESIDUALS, Embedding, FeedForward
+from transept.model.layers import (
+    LAYER_NORM_EPSILON,
+    RESIDUALS,
+    Dropout,
+    Embedding,
+    FeedForward,
+)
 from transept.model.packing import Band, Layout, Tokens, visible
 from transept.model.positions import LearnedPositions, SinusoidalPositions
 from transept.shapes import Bool, Float, Int, Tensor
@@ -165,7 +171,7 @@ class Transformer(nn.Module):
         else:
             self.source_positions = LearnedPositions(config.d_model, config.max_positions)
             self.target_positions = LearnedPositions(config.d_model, config.max_positions)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         self.encoder = Encoder(config, attend)
         self.decoder = Decoder(config, attend)
         self.projection = nn.Linear(config.d_model, config.vocab_size, bias=config.output_bias)

@@ -1,8 +1,67 @@
-"""What there is to compute on."""
+"""What there is to compute on, in which arithmetic, and how fast it could be."""
 
 import platform
+import statistics
+import time
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import torch
+
+from transept.errors import ConfigError, Problem
+
+Precision = Literal["fp32", "bf16"]
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """Where to compute, and in which arithmetic. Weights are always kept in single precision."""
+
+    device: torch.device
+    precision: Precision
+
+    @classmethod
+    def choose(cls, device: str = "auto", precision: str = "auto") -> "Runtime":
+        """A GPU in bfloat16 where there is one; else the CPU in single precision."""
+        if device == "auto":
+            device = "cuda" if torch.cuda.is_available() else "cpu"
+        elif device.startswith("cuda") and not torch.cuda.is_available():
+            problem = f"{device!r} is not there: torch {torch.__version__} sees no GPU; try 'auto'"
+            raise ConfigError([Problem("training.device", problem)])
+        chosen = torch.device(device)
+        if precision == "auto":
+            precision = "bf16" if chosen.type == "cuda" else "fp32"
+        return cls(chosen, "bf16" if precision == "bf16" else "fp32")
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The type in which matrices are multiplied."""
+        return torch.bfloat16 if self.precision == "bf16" else torch.float32
+
+    def autocast(self) -> AbstractContextManager[Any]:
+        """Within it, matrices are multiplied in the chosen arithmetic."""
+        if self.precision == "fp32":
+            return nullcontext()
+        return torch.autocast(self.device.type, self.dtype)
+
+    def synchronize(self) -> None:
+        """Wait until the device has done what it was told."""
+        if self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)
+
+    def matrix_peak(self) -> float:
+        """FLOP/s of a large matrix multiplication, measured: what a step is held against."""
+        n = 8192 if self.device.type == "cuda" else 768
+        a = torch.randn(n, n, device=self.device, dtype=self.dtype)
+        rates = []
+        for _ in range(6):
+            self.synchronize()
+            start = time.perf_counter()
+            a @ a
+            self.synchronize()
+            rates.append(2 * n**3 / (time.perf_counter() - start))
+        return statistics.median(rates[1:])
 
 
 def describe_devices() -> list[str]:

@@ -57,15 +57,73 @@ class AdamConfig:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TrainingConfig:
-    """How long, and from which random numbers."""
+    """How long, on what, and from which random numbers."""
 
     max_steps: int = 100_000
     """Updates of the weights: 100,000 for base, 300,000 for big."""
     seed: int = 1
     """Initial weights, dropout and the order of the data follow from it."""
+    clip_norm: float | None = None
+    """The gradient is scaled down to this norm where it is longer. The paper does not."""
+    ema_decay: float | None = None
+    """Decay of a moving average of the weights, which then is the model. The paper has none."""
+    max_suppressed: int = 5
+    """A step whose gradient is not a number is left out; after so many in a row training stops."""
+    log_every: int = 10
+    """Steps between two lines of the log, and between two looks at the device."""
+    device: str = "auto"
+    """Where to compute: auto, cpu, cuda, cuda:1."""
+    precision: Literal["auto", "fp32", "bf16"] = "auto"
+    """Arithmetic of the matrices: bf16 on a GPU, fp32 on a CPU."""
+    compile: Literal["auto", "never", "always"] = "auto"
+    """Whether torch.compile makes the network faster: on a GPU it does, on a CPU it does not."""
 
     def __post_init__(self) -> None:
         checks = Checks(self)
-        checks.at_least(1, "max_steps")
+        checks.at_least(1, "max_steps", "log_every", "max_suppressed")
         checks.at_least(0, "seed")
+        clip, decay = self.clip_norm, self.ema_decay
+        checks.that(clip is None or clip > 0, "clip_norm", "must be more than 0, or left out")
+        checks.that(
+            decay is None or 0 < decay < 1, "ema_decay", "must lie between 0 and 1, or be left out"
+        )
+        checks.done()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ValidationConfig:
+    """How often the development set is looked at, and when to give up."""
+
+    every_steps: int = 1000
+    """Steps between two validations."""
+    patience: int | None = None
+    """Stop after so many validations in a row without a better one. None: never."""
+
+    def __post_init__(self) -> None:
+        checks = Checks(self)
+        checks.at_least(1, "every_steps")
+        patience = self.patience
+        checks.that(
+            patience is None or patience >= 1, "patience", "must be at least 1, or left out"
+        )
+        checks.done()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CheckpointConfig:
+    """When checkpoints are written and how many are kept (section 6.1)."""
+
+    every_minutes: float = 10.0
+    """Minutes between two checkpoints: ten in the paper, a 72nd of its run."""
+    every_steps: int | None = None
+    """Write one at each multiple of so many steps as well."""
+    keep: int = 5
+    """The newest so many are kept, and the best. The paper averages 5 (base) or 20 (big)."""
+
+    def __post_init__(self) -> None:
+        checks = Checks(self)
+        checks.that(self.every_minutes > 0, "every_minutes", "must be more than 0")
+        checks.at_least(1, "keep")
+        steps = self.every_steps
+        checks.that(steps is None or steps >= 1, "every_steps", "must be at least 1, or left out")
         checks.done()

@@ -1,8 +1,10 @@
 """Label-smoothed cross-entropy, section 5.4. A sum over tokens: the trainer divides."""
 
-from typing import Literal
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
 
 import torch
+from torch import nn
 from torch.nn import functional as F
 
 from transept.shapes import Float, Int, Tensor
@@ -59,3 +61,179 @@ def reference_loss(
     # 0 · −∞ is not a number, and padding has probability zero on both sides.
     terms = targets.to(logits.dtype) * log_probabilities.masked_fill(is_pad, 0.0)
     return -terms[target_ids != pad_id].sum()
+
+
+class LossSums(NamedTuple):
+    """What a batch cost, summed over its tokens."""
+
+    smoothed: Float[Tensor, ""]
+    """With label smoothing: what is minimised."""
+    nll: Float[Tensor, ""]
+    """Without: −log p of the right tokens. exp(nll / tokens) is the perplexity."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """The projection to the vocabulary and the cross-entropy together, in chunks.
+
+    All logits of the paper's batch would take 3.7 GB. A chunk's logits live just long enough to
+    give its part of the loss and of the gradients, which are computed at once: nothing is kept for
+    the backward pass, and nothing is computed twice. `reference_loss` is the same in plain maths.
+    """
+
+    label_smoothing: float
+    pad_id: int
+    smoothing: Smoothing = "uniform"
+
+    def __call__(
+        self,
+        states: Float[Tensor, "N D"],
+        projection: nn.Linear,
+        target_ids: Int[Tensor, " N"],
+    ) -> LossSums:
+        """The sums over tokens that are not padding; only `smoothed` has a gradient."""
+        epsilon = self.label_smoothing
+        if self.smoothing == "wrong-only":
+            n_tokens = projection.out_features - 1
+            epsilon = epsilon * n_tokens / (n_tokens - 1)
+        smoothed, nll = _ChunkedCrossEntropy.apply(  # type: ignore[no-untyped-call]
+            states, projection.weight, projection.bias, target_ids, epsilon, self.pad_id
+        )
+        return LossSums(smoothed, nll)
+
+
+CHUNK_ELEMENTS = {"cpu": 1 << 21, "cuda": 1 << 27}
+"""Logits held at a time: what fits a cache, or what keeps a GPU busy."""
+
+
+class _ChunkedCrossEntropy(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        states: Tensor,
+        weight: Tensor,
+        bias: Tensor | None,
+        target_ids: Tensor,
+        epsilon: float,
+        pad_id: int,
+    ) -> tuple[Tensor, Tensor]:
+        device = states.device.type
+        if torch.is_autocast_enabled(device):
+            dtype = torch.get_autocast_dtype(device)
+        else:
+            dtype = states.dtype
+        x, w = states.to(dtype), weight.to(dtype)
+        gradients = _Gradients.zero(x, weight, bias) if any(ctx.needs_input_grad) else None
+        sums = states.new_zeros(2, dtype=torch.promote_types(dtype, torch.float32))
+        # The mean logit, which smoothing needs, is the logit of the mean row.
+        n_tokens = len(weight) - 1
+        mean_row = (weight.sum(0) - weight[pad_id]) / n_tokens
+        mean_bias = 0.0 if bias is None else (bias.sum() - bias[pad_id]) / n_tokens
+        mean_logits = (states @ mean_row + mean_bias).to(sums.dtype)
+        chunk = max(1, CHUNK_ELEMENTS[device] // len(weight))
+        for start in range(0, len(x), chunk):
+            rows = slice(start, start + chunk)
+            logits = torch.mm(x[rows], w.T).to(sums.dtype)
+            if bias is not None:
+                logits += bias
+            logits[:, pad_id] = -torch.inf
+            ids = target_ids[rows]
+            probabilities = logits.softmax(1)
+            sums += _chunk_sums(logits, probabilities, ids, mean_logits[rows], epsilon, pad_id)
+            if gradients is not None:
+                _subtract_targets(probabilities, ids, epsilon, pad_id)
+                gradients.add(rows, probabilities.to(dtype), x[rows], w)
+        if gradients is not None:
+            real = target_ids != pad_id
+            gradients.smooth(epsilon, x, real, mean_row, pad_id)
+            ctx.save_for_backward(*gradients)
+        ctx.types = (states.dtype, weight.dtype)
+        smoothed, nll = sums.unbind()
+        ctx.mark_non_differentiable(nll)
+        return smoothed.clone(), nll.clone()
+
+    @staticmethod
+    def backward(ctx: Any, *outer: Tensor) -> tuple[Tensor | None, ...]:
+        scale = outer[0]
+        states, weight, bias = ctx.saved_tensors
+        states_type, weight_type = ctx.types
+        return (
+            (states * scale).to(states_type),
+            (weight * scale).to(weight_type),
+            None if bias is None else bias * scale,
+            None,
+            None,
+            None,
+        )
+
+
+def _chunk_sums(
+    logits: Tensor,
+    probabilities: Tensor,
+    target_ids: Tensor,
+    mean_logits: Tensor,
+    epsilon: float,
+    pad_id: int,
+) -> Tensor:
+    """A chunk's sums, (smoothed, nll)."""
+    real = (target_ids != pad_id).to(logits.dtype)
+    # log Σ exp: the softmax has summed already, and its largest value cannot underflow.
+    highest, where = logits.max(1)
+    log_total = highest - probabilities.gather(1, where[:, None]).squeeze(1).log()
+    right = logits.gather(1, target_ids[:, None]).squeeze(1)
+    # A padding target's own logit is −∞, and 0 · ∞ is not a number.
+    nll = (log_total - right).where(real > 0, 0.0).sum()
+    smooth = ((log_total - mean_logits) * real).sum()
+    return torch.stack([(1 - epsilon) * nll + epsilon * smooth, nll])
+
+
+def _subtract_targets(
+    probabilities: Tensor, target_ids: Tensor, epsilon: float, pad_id: int
+) -> None:
+    """Make ∂smoothed/∂logits of the probabilities, but for ε/V, which `smooth` adds by itself."""
+    right = torch.full_like(probabilities[:, :1], epsilon - 1)
+    probabilities.scatter_add_(1, target_ids[:, None], right)
+    real = target_ids != pad_id
+    # On a CPU padding is mostly left out beforehand, and a look is cheaper than a multiplication.
+    if not (real.is_cpu and bool(real.all())):
+        probabilities *= real[:, None]
+
+
+class _Gradients(NamedTuple):
+    """Of the loss's sum, filled chunk by chunk."""
+
+    states: Tensor
+    weight: Tensor
+    bias: Tensor | None
+
+    @classmethod
+    def zero(cls, x: Tensor, weight: Tensor, bias: Tensor | None) -> "_Gradients":
+        return cls(
+            torch.empty_like(x),
+            torch.zeros_like(weight),
+            None if bias is None else torch.zeros_like(bias),
+        )
+
+    def add(self, rows: slice, dlogits: Tensor, x: Tensor, w: Tensor) -> None:
+        """A chunk's part."""
+        torch.mm(dlogits, w, out=self.states[rows])
+        if dlogits.dtype == self.weight.dtype:
+            self.weight.addmm_(dlogits.T, x)
+        else:
+            self.weight.add_(dlogits.T @ x)
+        if self.bias is not None:
+            self.bias.add_(dlogits.sum(0))
+
+    def smooth(
+        self, epsilon: float, x: Tensor, real: Tensor, mean_row: Tensor, pad_id: int
+    ) -> None:
+        """The part of −ε · (mean logit), the same for every row: no need to go through logits."""
+        n_tokens = len(self.weight) - 1
+        share = epsilon / n_tokens
+        self.states.sub_((epsilon * mean_row).to(x.dtype) * real[:, None])
+        sum_of_states = (x * real[:, None]).sum(0, dtype=self.weight.dtype)
+        column = torch.full_like(self.weight[:, :1], share)
+        column[pad_id] = 0.0
+        self.weight.addcmul_(column, sum_of_states, value=-1)
+        if self.bias is not None:
+            self.bias.sub_(column.squeeze(1) * real.sum())

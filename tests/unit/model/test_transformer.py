@@ -10,7 +10,7 @@ from torch.nn import functional as F
 from transept import ModelConfig, Transformer
 from transept.errors import DataError, VocabularyError
 from transept.model.attention import record_attention
-from transept.model.layers import Embedding, PostNorm, PreNorm
+from transept.model.layers import Dropout, Embedding, PostNorm, PreNorm
 
 VOCABULARY = 23
 
@@ -43,9 +43,7 @@ def test_post_norm_has_no_final_norm_and_pre_norm_has() -> None:
 
 def test_dropout_falls_on_sublayer_outputs_and_on_the_embedded_sum() -> None:
     model = make(dropout=0.25).train()
-    places = {
-        n for n, m in model.named_modules() if isinstance(m, torch.nn.Dropout) and m.p == 0.25
-    }
+    places = {n for n, m in model.named_modules() if isinstance(m, Dropout) and m.p == 0.25}
     residuals = {
         f"{stack}.layers.{i}.residuals.{j}.dropout"
         for stack, n in [("encoder", 2), ("decoder", 3)]

@@ -1,0 +1,409 @@
+"""The composition root: configs become built objects here, by plain calls, and are run."""
+
+import dataclasses
+import json
+import logging
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from transept import __version__, config
+from transept.checkpoint import (
+    CONFIG,
+    STATE,
+    TRAINING,
+    WEIGHTS,
+    Bundle,
+    Checkpoints,
+    average,
+    load_weights,
+    weights_of,
+    write_directory,
+)
+from transept.data.feed import Feed
+from transept.data.loader import Loader
+from transept.data.mixture import Mixture
+from transept.data.plan import Position
+from transept.data.shards import Corpus
+from transept.errors import CheckpointError, ConfigError, Problem, VocabularyError
+from transept.experiment import Experiment
+from transept.model.packing import Tokens
+from transept.model.transformer import Transformer
+from transept.runtime.device import Runtime
+from transept.runtime.interrupt import stop_requests
+from transept.runtime.seed import seed_torch
+from transept.training.batches import to_batch, to_global_batch
+from transept.training.loss import Loss
+from transept.training.observers import MetricsLog, Observer, TensorBoard
+from transept.training.progress import Progress
+from transept.training.rehearsal import rehearse
+from transept.training.schedule import Schedule
+from transept.training.trainer import GlobalBatch, Outcome, Trainer
+from transept.training.update import (
+    Batch,
+    MovingAverage,
+    Update,
+    make_adam,
+    restore_training_tensors,
+    training_tensors,
+)
+from transept.training.validation import Validation, validate
+
+METRICS = "metrics.jsonl"
+CHECKPOINTS = "checkpoints"
+
+
+# --- training --------------------------------------------------------------------------------
+
+
+def train(
+    experiment: Experiment,
+    directory: Path,
+    *,
+    init: Path | None = None,
+    minutes: float | None = None,
+    allow_change: bool = False,
+    tensorboard: bool = False,
+    observers: Sequence[Observer] = (),
+) -> Outcome:
+    """Train an experiment in a run's directory, from its newest checkpoint if it has one."""
+    run = Run(directory, experiment)
+    run.check_config(allow_change)
+    corpora = Corpora.open(experiment)
+    runtime = Runtime.choose(experiment.training.device, experiment.training.precision)
+    update = build_update(experiment, runtime)
+    progress, notes = run.restore(update, init, corpora)
+    log = MetricsLog(directory / METRICS, resume_from=progress.step)
+    boards = [TensorBoard(directory / "tensorboard")] if tensorboard else []
+    watchers: list[Observer] = [log, *boards, *observers]
+    try:
+        for text in notes:
+            _tell(watchers, {"kind": "warning", "step": progress.step, "text": text})
+        _tell(watchers, _start_line(run, update, corpora, progress))
+        _rehearse(update, experiment)
+        trainer = Trainer(
+            update=update,
+            data=lambda at: _training_data(experiment, corpora, runtime, at),
+            save=lambda progress: run.save(update, progress, corpora),
+            validate=_validation(experiment, corpora, update),
+            observers=watchers,
+            training=experiment.training,
+            validation=experiment.validation,
+            checkpoint=experiment.checkpoint,
+            peak_flops=runtime.matrix_peak(),
+        )
+        with stop_requests() as stop:
+            return trainer.run(progress, stop, minutes)
+    finally:
+        for observer in (log, *boards):
+            observer.close()
+
+
+def build_update(experiment: Experiment, runtime: Runtime) -> Update:
+    """A fresh network, its optimizer and its loss."""
+    seed_torch(experiment.training.seed, "weights")
+    model = Transformer(experiment.model).to(runtime.device)
+    decay = experiment.training.ema_decay
+    update = Update(
+        model,
+        adam=make_adam(model, experiment.adam),
+        schedule=Schedule(
+            experiment.model.d_model, experiment.schedule.warmup_steps, experiment.schedule.factor
+        ),
+        loss=Loss(
+            experiment.loss.label_smoothing, experiment.model.pad_id, experiment.loss.smoothing
+        ),
+        runtime=runtime,
+        seed=experiment.training.seed,
+        clip_norm=experiment.training.clip_norm,
+        ema=None if decay is None else MovingAverage(model, decay),
+    )
+    wanted = experiment.training.compile
+    if wanted == "always" or (wanted == "auto" and runtime.device.type == "cuda"):
+        update.states = torch.compile(update.states, dynamic=False)
+    return update
+
+
+@dataclass(frozen=True, slots=True)
+class Corpora:
+    """The opened corpora of an experiment."""
+
+    train: Mixture
+    dev: Corpus | None
+    tokenizers: dict[str, Path]
+    """What a bundle copies: `tokenizer`, and `target_tokenizer` where it is another one."""
+
+    @classmethod
+    def open(cls, experiment: Experiment) -> "Corpora":
+        """Open them, and check that they were made for one another and for the model."""
+        entries = experiment.data.train
+        if not entries:
+            what = "is empty: name a corpus that `transept data prepare` wrote"
+            raise ConfigError([Problem("data.train", what)])
+        corpora = [Corpus.open(entry.path) for entry in entries]
+        dev = None if experiment.data.dev is None else Corpus.open(experiment.data.dev)
+        first = corpora[0]
+        for corpus in [*corpora, *([dev] if dev else [])]:
+            _check_vocabulary(corpus, first, experiment)
+        tokenizers = {"tokenizer": first.source_tokenizer}
+        if first.target_tokenizer != first.source_tokenizer:
+            tokenizers["target_tokenizer"] = first.target_tokenizer
+        mixture = Mixture(corpora, [entry.weight for entry in entries])
+        return cls(mixture, dev, tokenizers)
+
+
+def _check_vocabulary(corpus: Corpus, first: Corpus, experiment: Experiment) -> None:
+    ours, theirs = corpus.manifest.settings, first.manifest.settings
+    if (ours.source_tokenizer, ours.target_tokenizer) != (
+        theirs.source_tokenizer,
+        theirs.target_tokenizer,
+    ):
+        raise VocabularyError(
+            f"{corpus.directory} and {first.directory} were prepared with different tokenizers: "
+            "prepare them with the same one"
+        )
+    model = experiment.model
+    sizes = {"source": model.source_vocab_size or model.vocab_size, "target": model.vocab_size}
+    for side, size in sizes.items():
+        there = corpus.manifest.side(side).vocab_size
+        if there != size:
+            key = "model.source_vocab_size" if side == "source" else "model.vocab_size"
+            what = f"{size} is not the {there} of {corpus.directory}; set {key}={there}"
+            raise ConfigError([Problem("model.vocab_size" if size == model.vocab_size else key, what)])
+
+
+def _training_data(
+    experiment: Experiment, corpora: Corpora, runtime: Runtime, start: Position
+) -> Iterator[GlobalBatch]:
+    feed = Feed(
+        mixture=corpora.train,
+        config=experiment.batch,
+        seed=experiment.training.seed,
+        start=start,
+    )
+    with Loader(feed, workers=experiment.data.workers) as loader:
+        for loaded in loader:
+            yield to_global_batch(loaded, experiment.model, runtime)
+
+
+def _validation(
+    experiment: Experiment, corpora: Corpora, update: Update
+) -> Callable[[], Validation] | None:
+    if corpora.dev is None:
+        return None
+    dev = Mixture([corpora.dev])
+    # Long sentences count on the development set too, whatever training leaves out.
+    longest = max(int(dev.source_lengths.max()), int(dev.target_lengths.max()))
+    batch = dataclasses.replace(
+        experiment.batch,
+        layout="by_length",
+        micro_batches=1,
+        max_length=longest,
+        source_tokens=max(longest, experiment.batch.source_tokens),
+        target_tokens=max(longest, experiment.batch.target_tokens),
+    )
+    feed = Feed(mixture=dev, config=batch, seed=0, epochs=1)
+
+    def batches() -> Iterator[tuple[Batch, int]]:
+        with Loader(feed) as loader:
+            for loaded in loader:
+                for micro in loaded.to(update.runtime.device).micro_batches:
+                    yield to_batch(micro, update.runtime), micro.n_target_tokens
+
+    return lambda: validate(update, batches())
+
+
+def _rehearse(update: Update, experiment: Experiment) -> None:
+    """Try a batch whose every place is taken, before there is anything to lose."""
+    batch, device = experiment.batch, update.runtime.device
+    side = min(batch.source_tokens, batch.target_tokens) // batch.micro_batches
+    tile = min(batch.tile * batch.row_tiles, side)
+
+    def full(divisor: int) -> Batch:
+        rows = max(1, side // divisor // tile)
+        ids = torch.full((rows, tile), experiment.model.vocab_size - 1, device=device)
+        tokens = Tokens.padded(ids, experiment.model.pad_id)
+        return Batch(tokens, tokens)
+
+    rehearse(update, full(1), smaller=full, divisors=(2, 4, 8, 16, 32, 64, 128))
+
+
+# --- a run's directory -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The directory of one training run: its config, its log and its checkpoints."""
+
+    directory: Path
+    experiment: Experiment
+
+    @property
+    def checkpoints(self) -> Checkpoints:
+        """Where the run can be taken up again."""
+        return Checkpoints(self.directory / CHECKPOINTS, self.experiment.checkpoint.keep)
+
+    def check_config(self, allow_change: bool) -> None:
+        """Refuse to mix two experiments in one directory, unless told to."""
+        path = self.directory / CONFIG
+        if path.exists():
+            before = config.load(Experiment, path)
+            changes = config.differences(before, self.experiment)
+            if changes and not allow_change:
+                listed = "\n  ".join(changes)
+                raise ConfigError(
+                    f"{self.directory}: this run began with another config:\n  {listed}\n"
+                    "Choose another --output, or go on with --allow-change"
+                )
+        self.directory.mkdir(parents=True, exist_ok=True)
+        path.write_text(config.dump(self.experiment), encoding="utf-8")
+
+    def restore(
+        self, update: Update, init: Path | None, corpora: Corpora
+    ) -> tuple[Progress, list[str]]:
+        """Put the newest whole checkpoint into `update`; with it come things worth saying."""
+        with _collected_warnings() as notes:
+            newest = self.checkpoints.newest()
+        if newest is None:
+            if init is not None:
+                _initialise_from(init, update, corpora)
+            return _fresh_progress(update.runtime), notes
+        load_weights(update.model, newest.weights(), newest.directory)
+        restore_training_tensors(update, newest.training())
+        progress = Progress.from_json(newest.state())
+        update.suppressed.fill_(progress.suppressed)
+        self.checkpoints.discard_after(progress.step)
+        here = _fresh_progress(update.runtime)
+        for name in ("threads", "device", "torch"):
+            before, now = getattr(progress, name), getattr(here, name)
+            if before != now:
+                notes.append(
+                    f"{name} was {before} and is {now}: the run goes on, "
+                    "but not bit for bit as it would have"
+                )
+                setattr(progress, name, now)
+        return progress, notes
+
+    def save(self, update: Update, progress: Progress, corpora: Corpora) -> None:
+        """Write a checkpoint, then remove those that are no longer wanted."""
+        path = self.checkpoints.path(progress.step)
+        if path.exists():
+            return
+        with update.averaged():
+            weights = {name: weight.clone() for name, weight in weights_of(update.model).items()}
+        progress.suppressed = int(update.suppressed)
+        write_directory(
+            path,
+            tensors={WEIGHTS: weights, TRAINING: training_tensors(update)},
+            texts={
+                CONFIG: config.dump(self.experiment),
+                STATE: json.dumps(progress.as_json(), indent=2),
+            },
+            folders=corpora.tokenizers,
+            about=_about(self.experiment) | {"step": progress.step},
+        )
+        self.checkpoints.prune(progress.best_step)
+
+
+def _fresh_progress(runtime: Runtime) -> Progress:
+    device = runtime.device
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
+    return Progress(threads=torch.get_num_threads(), device=name, torch=torch.__version__)
+
+
+def _initialise_from(init: Path, update: Update, corpora: Corpora) -> None:
+    """Start from a bundle's weights: it must read the same vocabulary."""
+    bundle = Bundle.open(init)
+    for name, ours in corpora.tokenizers.items():
+        theirs = bundle.directory / name / "tokenizer.model"
+        if not theirs.exists() or theirs.read_bytes() != (ours / "tokenizer.model").read_bytes():
+            raise VocabularyError(
+                f"{init}: its {name} is not the corpus's: prepare the corpus with "
+                f"--tokenizer {init / name}"
+            )
+    load_weights(update.model, bundle.weights(), init)
+
+
+def _about(experiment: Experiment) -> dict[str, Any]:
+    return {
+        "transept": __version__,
+        "torch": torch.__version__,
+        "corpora": [str(entry.path) for entry in experiment.data.train],
+    }
+
+
+def _start_line(
+    run: Run, update: Update, corpora: Corpora, progress: Progress
+) -> dict[str, Any]:
+    runtime = update.runtime
+    where = f"{progress.device}, {runtime.precision}"
+    begin = f"going on from step {progress.step:,}" if progress.step else "starting"
+    n_parameters = update.model.n_parameters()
+    return {
+        "kind": "start",
+        "step": progress.step,
+        "device": progress.device,
+        "precision": runtime.precision,
+        "parameters": n_parameters,
+        "pairs": len(corpora.train),
+        "text": f"{run.directory}: {begin}; {n_parameters:,} parameters, "
+        f"{len(corpora.train):,} pairs, {where}",
+    }
+
+
+def _tell(observers: Sequence[Observer], line: dict[str, Any]) -> None:
+    for observer in observers:
+        observer.observe(line)
+
+
+class _collected_warnings(logging.Handler):  # noqa: N801  (used as a context manager)
+    """The warnings of `transept.checkpoint`, as a list."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.messages: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.messages.append(record.getMessage())
+
+    def __enter__(self) -> list[str]:
+        logging.getLogger("transept.checkpoint").addHandler(self)
+        return self.messages
+
+    def __exit__(self, *error: object) -> None:
+        logging.getLogger("transept.checkpoint").removeHandler(self)
+
+
+# --- averaging -------------------------------------------------------------------------------
+
+
+def average_run(
+    run: Path, *, last: int, output: Path | None, force: bool
+) -> tuple[Path, list[int]]:
+    """The mean of a run's last checkpoints as a bundle; where it lies, and of which steps."""
+    bundles = Checkpoints(run / CHECKPOINTS).last(last)
+    if len(bundles) < last:
+        raise CheckpointError(
+            f"{run}: has {len(bundles)} whole checkpoints and not {last}; "
+            f"choose --last {len(bundles) or 1} or train on with a larger checkpoint.keep"
+        )
+    directory = output or run / f"average-{last}"
+    if directory.exists():
+        if not force:
+            raise CheckpointError(f"{directory}: is there already; --force replaces it")
+        shutil.rmtree(directory)
+    newest = bundles[-1]
+    steps = [int(bundle.about["step"]) for bundle in bundles]
+    names = [name for name in ("tokenizer", "target_tokenizer") if (newest.directory / name).exists()]
+    write_directory(
+        directory,
+        tensors={WEIGHTS: average(bundles)},
+        texts={CONFIG: (newest.directory / CONFIG).read_text(encoding="utf-8")},
+        folders={name: newest.directory / name for name in names},
+        about={**newest.about, "averaged_steps": steps},
+    )
+    return directory, steps

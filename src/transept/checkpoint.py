@@ -1,0 +1,291 @@
+"""Model directories: written at once or not at all, verified before they are believed.
+
+A *bundle* is a model that can be used:
+
+    manifest.json          what it is, and the size and sha256 of every other file
+    weights.safetensors    the parameters, single precision, under their names in the network
+    config.toml            the experiment that made it
+    tokenizer/             the vocabulary (and target_tokenizer/, where there are two)
+
+A *checkpoint* is a bundle that training can go on from: it also has `training.safetensors` (the
+optimizer's tensors) and `state.json` (the step, the place in the data). Nothing is pickled, so
+nothing runs when it is read. A directory is filled under another name, flushed to disk, and then
+renamed: whoever sees it sees all of it. safetensors notices a file that was cut short but not a
+flipped bit, which is why each file has its sha256 in the manifest.
+"""
+
+import hashlib
+import json
+import logging
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from transept.errors import CheckpointError
+
+FORMAT = 1
+MANIFEST = "manifest.json"
+WEIGHTS = "weights.safetensors"
+CONFIG = "config.toml"
+TRAINING = "training.safetensors"
+STATE = "state.json"
+
+Tensors = Mapping[str, Tensor]
+log = logging.getLogger(__name__)
+
+
+# --- one directory ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """A directory that was verified when it was opened."""
+
+    directory: Path
+    about: Mapping[str, Any]
+    """What its maker said of it: versions, step, data."""
+
+    @classmethod
+    def open(cls, directory: Path | str) -> "Bundle":
+        """Check every file against the manifest, or say which one is wrong."""
+        directory = Path(directory)
+        manifest = _read_manifest(directory)
+        for name, expected in manifest["files"].items():
+            _verify_file(directory / name, expected)
+        return cls(directory, manifest["about"])
+
+    def weights(self) -> dict[str, Tensor]:
+        """The parameters by their names."""
+        return _read_tensors(self.directory / WEIGHTS)
+
+    def training(self) -> dict[str, Tensor]:
+        """The optimizer's tensors, where it is a checkpoint."""
+        return _read_tensors(self.directory / TRAINING)
+
+    def state(self) -> dict[str, Any]:
+        """The step and the place in the data, where it is a checkpoint."""
+        state: dict[str, Any] = json.loads((self.directory / STATE).read_bytes())
+        return state
+
+    @property
+    def resumable(self) -> bool:
+        """Whether training can go on from it."""
+        return (self.directory / STATE).exists()
+
+
+def write_directory(
+    directory: Path,
+    *,
+    tensors: Mapping[str, Tensors],
+    texts: Mapping[str, str],
+    folders: Mapping[str, Path] | None = None,
+    about: Mapping[str, Any],
+) -> None:
+    """Write a bundle or checkpoint, at once or not at all.
+
+    Args:
+        directory: Where it shall appear. It must not be there yet.
+        tensors: The safetensors files by name.
+        texts: The text files by name.
+        folders: Directories to copy in, such as the tokenizer's.
+        about: What the manifest shall say of it.
+    """
+    part = directory.with_name(f".{directory.name}.part")
+    try:
+        shutil.rmtree(part, ignore_errors=True)
+        part.mkdir(parents=True)
+        for name, contents in tensors.items():
+            save_file({key: value.contiguous() for key, value in contents.items()}, part / name)
+        for name, text in texts.items():
+            (part / name).write_text(text, encoding="utf-8")
+        for name, folder in (folders or {}).items():
+            shutil.copytree(folder, part / name)
+        _write_manifest(part, about)
+        _flush(part)
+        part.rename(directory)
+        _flush_directory(directory.parent)
+    except (OSError, SafetensorError) as error:
+        shutil.rmtree(part, ignore_errors=True)
+        raise CheckpointError(
+            f"{directory}: cannot be written ({error}); what was there before is untouched. "
+            "Make room or choose another place, and start again"
+        ) from error
+
+
+def load_weights(model: nn.Module, weights: Tensors, origin: Path) -> None:
+    """Put weights into a network, or say how the two differ."""
+    parameters = dict(model.named_parameters())
+    missing, unknown = parameters.keys() - weights.keys(), weights.keys() - parameters.keys()
+    if missing or unknown:
+        listed = ", ".join(sorted(missing or unknown)[:3])
+        which = "lacks" if missing else "has, and the model has not,"
+        raise CheckpointError(f"{origin}: {which} {listed}: it was made by another kind of model")
+    for name, parameter in parameters.items():
+        if parameter.shape != weights[name].shape:
+            there, here = list(weights[name].shape), list(parameter.shape)
+            cure = "another vocabulary" if "embedding" in name else "another size of model"
+            raise CheckpointError(
+                f"{origin}: {name} is {there}, and the model's is {here}: it is from {cure}"
+            )
+    with torch.no_grad():
+        for name, parameter in parameters.items():
+            parameter.copy_(weights[name])
+
+
+def weights_of(model: nn.Module) -> dict[str, Tensor]:
+    """A network's parameters by name; a shared one appears once."""
+    return {name: parameter.detach() for name, parameter in model.named_parameters()}
+
+
+def average(bundles: Sequence[Bundle]) -> dict[str, Tensor]:
+    """The mean of each weight over several bundles, section 6.1."""
+    sums: dict[str, Tensor] = {}
+    for bundle in bundles:
+        for name, weight in bundle.weights().items():
+            if name in sums and sums[name].shape != weight.shape:
+                raise CheckpointError(f"{bundle.directory}: {name} has another shape than before")
+            sums[name] = sums.get(name, torch.zeros((), dtype=torch.float64)) + weight
+    return {name: (total / len(bundles)).float() for name, total in sums.items()}
+
+
+# --- a run's checkpoints ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoints:
+    """The checkpoints of one run, by step; the last `keep` of them, and the best."""
+
+    directory: Path
+    keep: int = 5
+
+    def path(self, step: int) -> Path:
+        """Where the checkpoint of a step lies."""
+        return self.directory / f"step-{step:08d}"
+
+    def steps(self) -> list[int]:
+        """The steps of which there is a checkpoint, in order."""
+        return sorted(int(path.name[5:]) for path in self.directory.glob("step-*"))
+
+    def newest(self) -> Bundle | None:
+        """The newest checkpoint that is whole. One that is not is named and passed over."""
+        for bundle in self._whole():
+            if bundle.resumable:
+                return bundle
+        return None
+
+    def last(self, n: int) -> list[Bundle]:
+        """The last `n` whole checkpoints, oldest first."""
+        bundles = []
+        for bundle in self._whole():
+            bundles.append(bundle)
+            if len(bundles) == n:
+                break
+        return bundles[::-1]
+
+    def discard_after(self, step: int) -> None:
+        """Remove what is newer than `step`: damaged checkpoints that a resumed run writes anew."""
+        for later in self.steps():
+            if later > step:
+                shutil.rmtree(self.path(later), ignore_errors=True)
+
+    def prune(self, best: int | None) -> None:
+        """Remove all but the last `keep`, and the best."""
+        for step in self.steps()[: -self.keep]:
+            if step != best:
+                shutil.rmtree(self.path(step), ignore_errors=True)
+
+    def _whole(self) -> Iterator[Bundle]:
+        for step in reversed(self.steps()):
+            try:
+                yield Bundle.open(self.path(step))
+            except CheckpointError as error:
+                log.warning("%s; passing over it to the one before", error)
+
+
+# --- files -----------------------------------------------------------------------------------
+
+
+def _read_manifest(directory: Path) -> dict[str, Any]:
+    path = directory / MANIFEST
+    try:
+        manifest = json.loads(path.read_bytes())
+        found, files = manifest["format"], manifest["files"]
+        whole = isinstance(files, dict) and isinstance(manifest["about"], dict)
+    except FileNotFoundError as error:
+        raise CheckpointError(
+            f"{directory}: is no model directory: it has no {MANIFEST}; check the path"
+        ) from error
+    except OSError as error:
+        raise CheckpointError(f"{path}: cannot be read ({error.strerror})") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise CheckpointError(f"{path}: is damaged ({error}); use another copy") from error
+    if found != FORMAT or not whole:
+        raise CheckpointError(
+            f"{path}: is of format {found}; this transept reads {FORMAT}. Use the version that "
+            "wrote it"
+        )
+    return dict(manifest)
+
+
+def _write_manifest(directory: Path, about: Mapping[str, Any]) -> None:
+    files = {
+        str(path.relative_to(directory)): {"bytes": path.stat().st_size, "sha256": _sha256(path)}
+        for path in sorted(directory.rglob("*"))
+        if path.is_file()
+    }
+    manifest = {"format": FORMAT, "about": dict(about), "files": files}
+    (directory / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
+
+
+def _verify_file(path: Path, expected: Mapping[str, Any]) -> None:
+    try:
+        size = path.stat().st_size
+        digest = _sha256(path) if size == expected["bytes"] else ""
+    except OSError as error:
+        raise CheckpointError(f"{path}: cannot be read ({error.strerror})") from error
+    if size != expected["bytes"]:
+        raise CheckpointError(
+            f"{path}: is damaged: it has {size:,} bytes instead of {expected['bytes']:,}"
+        )
+    if digest != expected["sha256"]:
+        raise CheckpointError(f"{path}: is damaged: its sha256 is not the one in {MANIFEST}")
+
+
+def _read_tensors(path: Path) -> dict[str, Tensor]:
+    try:
+        with safe_open(path, framework="pt") as file:
+            return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (OSError, SafetensorError) as error:
+        raise CheckpointError(f"{path}: cannot be read ({error})") from error
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _flush(directory: Path) -> None:
+    """Make sure that everything below a directory is on the disk."""
+    for path in directory.rglob("*"):
+        if path.is_file():
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
+        else:
+            _flush_directory(path)
+    _flush_directory(directory)
+
+
+def _flush_directory(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,30 @@
+"""`transept average`: the mean of the last checkpoints."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+
+def average(
+    run: Path,
+    /,
+    *,
+    last: int = 5,
+    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    force: Annotated[bool, Parameter(negative="")] = False,
+) -> None:
+    """Average the weights of a run's last checkpoints into one model (section 6.1).
+
+    Args:
+        run: The directory of a run.
+        last: How many checkpoints: 5 for base and 20 for big in the paper.
+        output: The new model's directory. By default RUN/average-N.
+        force: Replace what is there.
+    """
+    from transept.assembly import average_run
+
+    directory, steps = average_run(run, last=last, output=output, force=force)
+    listed = ", ".join(f"{step:,}" for step in steps)
+    sys.stdout.write(f"averaged steps {listed} into {directory}\n")

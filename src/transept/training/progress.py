@@ -1,0 +1,51 @@
+"""How far a run has come: all that a resume needs besides tensors."""
+
+import dataclasses
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+from transept.data.plan import Position
+
+
+@dataclass(slots=True)
+class Progress:
+    """Written to `state.json`. Random numbers follow from the seed and the step."""
+
+    step: int = 0
+    """Updates made."""
+    position: Position = field(default_factory=Position)
+    """The next batch's place in the data."""
+    source_tokens: int = 0
+    """Source tokens trained on, padding not counted."""
+    target_tokens: int = 0
+    """Target tokens trained on."""
+    seconds: float = 0.0
+    """Time spent training, over all resumes."""
+    suppressed: int = 0
+    """Steps left out because their gradient was not a number."""
+    best_step: int | None = None
+    """The step with the best validation so far."""
+    best_nll: float = math.inf
+    """That validation's −log p per token."""
+    stale_validations: int = 0
+    """Validations since then."""
+    threads: int = 0
+    """Threads of the CPU: another number of them adds in another order, and gives other bits."""
+    device: str = ""
+    """What it was computed on; another device gives other bits too."""
+    torch: str = ""
+    """The version of torch."""
+
+    def as_json(self) -> dict[str, Any]:
+        """As values of JSON, which knows no infinity."""
+        table = dataclasses.asdict(self)
+        table["best_nll"] = None if math.isinf(self.best_nll) else self.best_nll
+        return table
+
+    @classmethod
+    def from_json(cls, table: dict[str, Any]) -> "Progress":
+        """What `as_json` gave."""
+        best = table["best_nll"]
+        position = Position(**table["position"])
+        return cls(**table | {"position": position, "best_nll": math.inf if best is None else best})

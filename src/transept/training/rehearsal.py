@@ -1,0 +1,52 @@
+"""The largest batch, tried before the first step: memory runs out at second 1, not at hour 3."""
+
+from collections.abc import Callable, Sequence
+
+import torch
+
+from transept.errors import ConfigError, Problem
+from transept.training.update import Batch, Update
+
+
+def rehearse(
+    update: Update, batch: Batch, smaller: Callable[[int], Batch], divisors: Sequence[int]
+) -> None:
+    """Run forward, backward and Adam's allocation on `batch`, and leave everything as it was.
+
+    Args:
+        update: What will be trained.
+        batch: A batch as large as any that will come.
+        smaller: A batch of a given fraction of that: `smaller(4)` is a quarter.
+        divisors: The fractions to try when it does not fit, to tell which one would.
+    """
+    if _fits(update, batch):
+        return
+    fitting = next((n for n in divisors if _fits(update, smaller(n))), None)
+    if fitting is None:
+        cure = "not even the smallest one does: use a smaller model"
+    else:
+        cure = f"a {fitting}th of it does: set batch.micro_batches {fitting} times as large"
+    tokens = len(batch.target.ids)
+    problem = f"a micro-batch of {tokens:,} target places does not fit into memory; {cure}"
+    raise ConfigError([Problem("batch.micro_batches", problem)])
+
+
+def _fits(update: Update, batch: Batch) -> bool:
+    # Adam's two moments are allocated at the first step: stand in for them where they are absent.
+    moments = [torch.empty_like(p) for p in update.model.parameters() for _ in range(2)]
+    try:
+        update.model.train()
+        update.accumulate(0, [batch], n_target_tokens=max(1, len(batch.target.ids)))
+        update.runtime.synchronize()
+    except (MemoryError, torch.OutOfMemoryError):
+        return False
+    except RuntimeError as error:
+        if "can't allocate memory" not in str(error):
+            raise
+        return False
+    finally:
+        update.adam.zero_grad(set_to_none=True)
+        del moments
+        if update.runtime.device.type == "cuda":
+            torch.cuda.empty_cache()
+    return True

@@ -1,0 +1,234 @@
+"""The loop: steps, checkpoints, validations, and a good end whatever happens."""
+
+import dataclasses
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+import torch
+
+from transept.data.plan import Position
+from transept.errors import TranseptError
+from transept.runtime.interrupt import StopRequest
+from transept.training.config import CheckpointConfig, TrainingConfig, ValidationConfig
+from transept.training.observers import Observer
+from transept.training.progress import Progress
+from transept.training.update import Batch, StepValues, Update
+from transept.training.validation import Validation
+
+Outcome = Literal["finished", "no longer improving", "stopped", "out of time"]
+
+
+@dataclass(frozen=True, slots=True)
+class GlobalBatch:
+    """What one step learns from."""
+
+    batches: list[Batch]
+    source_tokens: int
+    """Real source tokens, padding not counted."""
+    target_tokens: int
+    """Real target tokens: what the summed loss is divided by."""
+    places: int
+    """Places for tokens on both sides, padding counted."""
+    flops: float
+    """Arithmetic of the step on real tokens."""
+    after: Position
+    """Where the data goes on."""
+
+
+class Save(Protocol):
+    """Writes a checkpoint."""
+
+    def __call__(self, progress: Progress) -> None:
+        """Write everything that a resume from here needs."""
+
+
+@dataclass(slots=True)
+class Trainer:
+    """Trains until there is a reason to stop. Receives built objects, never a config file."""
+
+    update: Update
+    data: Callable[[Position], Iterator[GlobalBatch]]
+    save: Save
+    validate: Callable[[], Validation] | None
+    observers: Sequence[Observer]
+    training: TrainingConfig
+    validation: ValidationConfig
+    checkpoint: CheckpointConfig
+    peak_flops: float
+    """What the device can do, for MFU."""
+
+    def run(self, progress: Progress, stop: StopRequest, minutes: float | None = None) -> Outcome:
+        """Go on from `progress` until the last step, the patience or the time is at its end."""
+        clock = _Clock(progress.seconds, minutes, self.checkpoint.every_minutes)
+        pace = _Pace(clock)
+        data = self.data(progress.position)
+        saved_at = progress.step
+        outcome: Outcome = "finished"
+        while progress.step < self.training.max_steps:
+            batch = next(data)
+            values = self._step(progress, batch, clock)
+            pace.count(batch)
+            if self._is_due(progress.step, self.training.log_every):
+                self._log(progress, values, pace)
+            with pace.paused():
+                self._validate_if_due(progress)
+                reason = self._reason_to_stop(progress, stop, clock)
+                if reason or clock.checkpoint_due or self._save_due(progress):
+                    self._save(progress, clock)
+                    saved_at = progress.step
+            if reason:
+                outcome = reason
+                break
+        if saved_at != progress.step:
+            self._save(progress, clock)
+        self._tell("end", step=progress.step, outcome=outcome, seconds=clock.seconds)
+        return outcome
+
+    def _step(self, progress: Progress, batch: GlobalBatch, clock: "_Clock") -> StepValues:
+        values = self.update(progress.step + 1, batch.batches, batch.target_tokens)
+        progress.step += 1
+        progress.position = batch.after
+        progress.source_tokens += batch.source_tokens
+        progress.target_tokens += batch.target_tokens
+        progress.seconds = clock.seconds
+        return values
+
+    def _is_due(self, step: int, every: int) -> bool:
+        return step % every == 0 or step == self.training.max_steps
+
+    def _save_due(self, progress: Progress) -> bool:
+        every = self.checkpoint.every_steps
+        best = progress.best_step == progress.step
+        return best or (every is not None and progress.step % every == 0)
+
+    def _log(self, progress: Progress, values: StepValues, pace: "_Pace") -> None:
+        """Read the device's numbers: the one place where the host waits for it."""
+        smoothed, nll, norm, suppressed, in_a_row = torch.stack(list(values)).tolist()
+        progress.suppressed = int(suppressed)
+        self._tell(
+            "step",
+            step=progress.step,
+            epoch=progress.position.epoch,
+            loss=smoothed,
+            nll=nll,
+            lr=self.update.schedule(progress.step),
+            gradient_norm=norm,
+            suppressed=progress.suppressed,
+            source_tokens=progress.source_tokens,
+            target_tokens=progress.target_tokens,
+            **pace.since_last(self.peak_flops),
+        )
+        if in_a_row >= self.training.max_suppressed:
+            raise TranseptError(
+                f"step {progress.step}: the gradients of {int(in_a_row)} steps in a row were not "
+                "finite numbers and were left out. Go on from an earlier checkpoint with a lower "
+                "schedule.factor, a longer warm-up or training.clip_norm=1.0; or look for bad data "
+                "with `transept data inspect`"
+            )
+
+    def _validate_if_due(self, progress: Progress) -> None:
+        if self.validate is None or not self._is_due(progress.step, self.validation.every_steps):
+            return
+        result = self.validate()
+        better = result.nll < progress.best_nll
+        if better:
+            progress.best_step, progress.best_nll = progress.step, result.nll
+            progress.stale_validations = 0
+        else:
+            progress.stale_validations += 1
+        self._tell(
+            "validation",
+            step=progress.step,
+            loss=result.loss,
+            nll=result.nll,
+            perplexity=result.perplexity,
+            tokens=result.tokens,
+            best=better,
+        )
+
+    def _reason_to_stop(
+        self, progress: Progress, stop: StopRequest, clock: "_Clock"
+    ) -> Outcome | None:
+        patience = self.validation.patience
+        if patience is not None and progress.stale_validations >= patience:
+            return "no longer improving"
+        if stop:
+            return "stopped"
+        return "out of time" if clock.out_of_time else None
+
+    def _save(self, progress: Progress, clock: "_Clock") -> None:
+        progress.seconds = clock.seconds
+        self.save(progress)
+        clock.checkpoint_written()
+        self._tell("checkpoint", step=progress.step, seconds=clock.seconds)
+
+    def _tell(self, kind: str, **values: Any) -> None:
+        for observer in self.observers:
+            observer.observe({"kind": kind} | values)
+
+
+class _Clock:
+    """Time in this process, and over the whole run."""
+
+    def __init__(self, before: float, minutes: float | None, checkpoint_minutes: float) -> None:
+        self._start = self._checkpoint = time.monotonic()
+        self._before = before
+        self._end = None if minutes is None else self._start + 60 * minutes
+        self._interval = 60 * checkpoint_minutes
+
+    @property
+    def seconds(self) -> float:
+        """Since the run began, resumes included."""
+        return self._before + time.monotonic() - self._start
+
+    @property
+    def out_of_time(self) -> bool:
+        return self._end is not None and time.monotonic() >= self._end
+
+    @property
+    def checkpoint_due(self) -> bool:
+        return time.monotonic() - self._checkpoint >= self._interval
+
+    def checkpoint_written(self) -> None:
+        self._checkpoint = time.monotonic()
+
+
+@dataclass(slots=True)
+class _Pace:
+    """Tokens and arithmetic since the last look."""
+
+    clock: _Clock
+    source_tokens: int = 0
+    target_tokens: int = 0
+    places: int = 0
+    flops: float = 0.0
+    since: float = dataclasses.field(default_factory=time.monotonic)
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Time that is not spent on steps."""
+        start = time.monotonic()
+        yield
+        self.since += time.monotonic() - start
+
+    def count(self, batch: GlobalBatch) -> None:
+        self.source_tokens += batch.source_tokens
+        self.target_tokens += batch.target_tokens
+        self.places += batch.places
+        self.flops += batch.flops
+
+    def since_last(self, peak_flops: float) -> dict[str, float]:
+        now = time.monotonic()
+        elapsed = now - self.since
+        values = {
+            "tokens_per_second": self.target_tokens / elapsed,
+            "padding": 1 - (self.source_tokens + self.target_tokens) / self.places,
+            "mfu": self.flops / elapsed / peak_flops,
+            "seconds": self.clock.seconds,
+        }
+        self.source_tokens = self.target_tokens = self.places = 0
+        self.flops, self.since = 0.0, now
+        return values

@@ -1,0 +1,206 @@
+"""One update of the weights: gradients of a global batch, then Adam (section 5.3)."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import nn
+from torch.nn.utils import clip_grads_with_norm_, get_total_norm
+
+from transept.model.packing import Tokens
+from transept.model.transformer import Transformer
+from transept.runtime.device import Runtime
+from transept.runtime.seed import seed_torch
+from transept.shapes import Float, Tensor
+from transept.training.config import AdamConfig
+from transept.training.loss import Loss
+from transept.training.schedule import Schedule
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A micro-batch where the network can read it."""
+
+    source: Tokens
+    target: Tokens
+
+
+class StepValues(NamedTuple):
+    """What a step gave, still on the device: reading a number would make the host wait."""
+
+    smoothed: Float[Tensor, ""]
+    nll: Float[Tensor, ""]
+    gradient_norm: Float[Tensor, ""]
+    suppressed: Float[Tensor, ""]
+    suppressed_in_a_row: Float[Tensor, ""]
+
+
+States = Callable[[Tokens, Tokens], Float[Tensor, "Nt D"]]
+
+
+def states_of(model: Transformer) -> States:
+    """The network up to the projection, as one function that can be compiled."""
+
+    def states(source: Tokens, target: Tokens) -> Tensor:
+        return model.decoder_states(target, model.encode(source))
+
+    return states
+
+
+def make_adam(model: nn.Module, config: AdamConfig) -> torch.optim.Adam:
+    """Adam with the paper's constants. Its learning rate is set at every step."""
+    return torch.optim.Adam(
+        model.parameters(), betas=(config.beta1, config.beta2), eps=config.epsilon, fused=True
+    )
+
+
+class Update:
+    """Makes one step of training out of built objects; knows no files and no clock.
+
+    The loss of each micro-batch is a sum, divided by the number of target tokens in the *global*
+    batch: micro-batches of unequal fill weigh what they should. Dropout follows from (seed, step,
+    micro-batch).
+    """
+
+    def __init__(
+        self,
+        model: Transformer,
+        *,
+        adam: torch.optim.Adam,
+        schedule: Schedule,
+        loss: Loss,
+        runtime: Runtime,
+        seed: int,
+        clip_norm: float | None = None,
+        ema: "MovingAverage | None" = None,
+    ) -> None:
+        self.model = model
+        self.adam = adam
+        self.schedule = schedule
+        self.loss = loss
+        self.runtime = runtime
+        self.seed = seed
+        self.clip_norm = clip_norm
+        self.ema = ema
+        self.states: States = states_of(model)
+        """May be replaced by a compiled version of itself."""
+        self.suppressed = torch.zeros((), device=runtime.device)
+        self.suppressed_in_a_row = torch.zeros((), device=runtime.device)
+
+    def __call__(self, step: int, batches: Sequence[Batch], n_target_tokens: int) -> StepValues:
+        """Update the weights once, with the mean gradient over `n_target_tokens`."""
+        self.model.train()
+        self.adam.zero_grad(set_to_none=True)
+        smoothed, nll = self.accumulate(step, batches, n_target_tokens)
+        norm = self._finish(step)
+        return StepValues(
+            smoothed / n_target_tokens,
+            nll / n_target_tokens,
+            norm,
+            self.suppressed.clone(),
+            self.suppressed_in_a_row.clone(),
+        )
+
+    def accumulate(
+        self, step: int, batches: Sequence[Batch], n_target_tokens: int
+    ) -> tuple[Tensor, Tensor]:
+        """Add up the gradients of the micro-batches; give the sums of their losses."""
+        smoothed = torch.zeros((), device=self.runtime.device)
+        nll = torch.zeros((), device=self.runtime.device)
+        for index, batch in enumerate(batches):
+            seed_torch(self.seed, step, index)
+            with self.runtime.autocast():
+                states = self.states(batch.source, batch.target)
+                sums = self.loss(states, self.model.projection, batch.target.ids)
+            (sums.smoothed / n_target_tokens).backward()
+            smoothed += sums.smoothed.detach()
+            nll += sums.nll
+        return smoothed, nll
+
+    def _finish(self, step: int) -> Tensor:
+        """Clip, and let Adam move the weights unless a gradient is not a number."""
+        parameters = [p for p in self.model.parameters() if p.grad is not None]
+        norm = get_total_norm([p.grad for p in parameters if p.grad is not None])
+        if self.clip_norm is not None:
+            clip_grads_with_norm_(parameters, self.clip_norm, norm)
+        # The fused Adam skips a step whose `found_inf` is 1 on the device itself: weights,
+        # moments and its step count stay as they are, and the host need not look.
+        bad = (~norm.isfinite()).float()
+        self.adam.found_inf = bad  # type: ignore[attr-defined]
+        self.suppressed += bad
+        self.suppressed_in_a_row.add_(1).mul_(bad)
+        for group in self.adam.param_groups:
+            group["lr"] = self.schedule(step)
+        self.adam.step()
+        if self.ema is not None:
+            self.ema.follow(self.model)
+        return norm
+
+    @contextmanager
+    def averaged(self) -> Iterator[None]:
+        """Within it, the network holds the moving average of its weights, where one is kept."""
+        if self.ema is None:
+            yield
+            return
+        self.ema.exchange(self.model)
+        try:
+            yield
+        finally:
+            self.ema.exchange(self.model)
+
+
+class MovingAverage:
+    """An exponential moving average of the weights."""
+
+    def __init__(self, model: nn.Module, decay: float) -> None:
+        self.decay = decay
+        self.weights = {n: p.detach().clone() for n, p in model.named_parameters()}
+
+    @torch.no_grad()
+    def follow(self, model: nn.Module) -> None:
+        """Take a step towards the network's weights."""
+        ours = list(self.weights.values())
+        torch._foreach_lerp_(ours, [p.detach() for p in model.parameters()], 1 - self.decay)
+
+    @torch.no_grad()
+    def exchange(self, model: nn.Module) -> None:
+        """Swap the average and the network's weights."""
+        for name, parameter in model.named_parameters():
+            weight = parameter.detach().clone()
+            parameter.copy_(self.weights[name])
+            self.weights[name].copy_(weight)
+
+
+# --- what a checkpoint needs -----------------------------------------------------------------
+
+MEAN, SQUARE, COUNT = "adam.mean.", "adam.square.", "adam.count"
+RAW = "raw."
+
+
+def training_tensors(update: Update) -> dict[str, Tensor]:
+    """Adam's moments and its count of steps; with a moving average, the weights behind it too."""
+    tensors: dict[str, Tensor] = {}
+    for name, parameter in update.model.named_parameters():
+        state = update.adam.state[parameter]
+        tensors[MEAN + name] = state["exp_avg"]
+        tensors[SQUARE + name] = state["exp_avg_sq"]
+        tensors[COUNT] = state["step"]
+        if update.ema is not None:
+            tensors[RAW + name] = parameter.detach()
+    return tensors
+
+
+def restore_training_tensors(update: Update, tensors: Mapping[str, Tensor]) -> None:
+    """Put back what `training_tensors` gave. The network already holds the bundle's weights."""
+    for name, parameter in update.model.named_parameters():
+        update.adam.state[parameter] = {
+            "step": tensors[COUNT].to(parameter.device, copy=True),
+            "exp_avg": tensors[MEAN + name].to(parameter.device),
+            "exp_avg_sq": tensors[SQUARE + name].to(parameter.device),
+        }
+        if update.ema is not None:
+            with torch.no_grad():
+                update.ema.weights[name].copy_(parameter)
+                parameter.copy_(tensors[RAW + name])

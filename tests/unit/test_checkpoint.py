@@ -1,0 +1,182 @@
+"""Model directories: whole or not there, and never believed unverified."""
+
+import json
+import logging
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from transept.checkpoint import (
+    Bundle,
+    Checkpoints,
+    average,
+    load_weights,
+    weights_of,
+    write_directory,
+)
+from transept.errors import CheckpointError
+
+
+def write(directory: Path, fill: float = 1.0, step: int = 7) -> Path:
+    weights = {"a": torch.full((3, 4), fill), "b": torch.arange(5.0)}
+    write_directory(
+        directory,
+        tensors={"weights.safetensors": weights, "training.safetensors": {"m": torch.ones(2)}},
+        texts={"config.toml": "x = 1\n", "state.json": json.dumps({"step": step})},
+        about={"step": step},
+    )
+    return directory
+
+
+def test_what_is_written_is_read_back(tmp_path: Path) -> None:
+    (tmp_path / "words").mkdir()
+    (tmp_path / "words/list").write_text("a b c")
+    write_directory(
+        tmp_path / "deep/model",
+        tensors={"weights.safetensors": {"w": torch.randn(2, 3).T}},
+        texts={"config.toml": "x = 1\n"},
+        folders={"tokenizer": tmp_path / "words"},
+        about={"maker": "test"},
+    )
+    bundle = Bundle.open(tmp_path / "deep/model")
+    assert bundle.weights()["w"].shape == (3, 2)
+    assert bundle.about == {"maker": "test"}
+    assert (bundle.directory / "tokenizer/list").read_text() == "a b c"
+    assert not bundle.resumable
+    assert [path.name for path in (tmp_path / "deep").iterdir()] == ["model"]
+
+
+def test_every_file_cut_short_altered_or_lost_is_named(tmp_path: Path) -> None:
+    names = ["weights.safetensors", "training.safetensors", "config.toml", "state.json"]
+    for name in names:
+        for harm, complaint in [("cut", "is damaged"), ("flip", "is damaged"), ("lose", "cannot")]:
+            directory = write(tmp_path / f"{name}-{harm}")
+            path = directory / name
+            contents = bytearray(path.read_bytes())
+            if harm == "cut":
+                path.write_bytes(contents[:-1])
+            elif harm == "flip":
+                contents[len(contents) // 2] ^= 4
+                path.write_bytes(contents)
+            else:
+                path.unlink()
+            with pytest.raises(CheckpointError, match=complaint) as error:
+                Bundle.open(directory)
+            assert str(path) in str(error.value)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"format": 99, "files": {}, "about": {}}'])
+def test_a_manifest_that_cannot_be_meant_is_refused(tmp_path: Path, text: str) -> None:
+    directory = write(tmp_path / "model")
+    (directory / "manifest.json").write_text(text)
+    with pytest.raises(CheckpointError, match=r"manifest\.json"):
+        Bundle.open(directory)
+
+
+def test_a_directory_that_is_no_model_says_so(tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match="is no model directory"):
+        Bundle.open(tmp_path)
+
+
+def test_random_damage_is_always_noticed(tmp_path: Path) -> None:
+    chance = random.Random(0)
+    directory = write(tmp_path / "model")
+    files = [path for path in directory.iterdir() if path.name != "manifest.json"]
+    for _ in range(200):
+        path = chance.choice(files)
+        good = path.read_bytes()
+        bad = bytearray(good)
+        bad[chance.randrange(len(bad))] ^= 1 << chance.randrange(8)
+        path.write_bytes(bad)
+        with pytest.raises(CheckpointError):
+            Bundle.open(directory)
+        path.write_bytes(good)
+    Bundle.open(directory)
+
+
+def test_the_newest_whole_checkpoint_is_taken_and_the_others_named(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    checkpoints = Checkpoints(tmp_path)
+    assert checkpoints.newest() is None
+    for step in (10, 20, 30):
+        write(checkpoints.path(step), step=step)
+    (checkpoints.path(30) / "weights.safetensors").write_bytes(b"")
+    with caplog.at_level(logging.WARNING):
+        newest = checkpoints.newest()
+    assert newest is not None
+    assert newest.state() == {"step": 20}
+    assert "step-00000030" in caplog.text
+    assert [bundle.about["step"] for bundle in checkpoints.last(5)] == [10, 20]
+    checkpoints.discard_after(20)
+    assert checkpoints.steps() == [10, 20]
+
+
+def test_the_last_few_and_the_best_are_kept(tmp_path: Path) -> None:
+    checkpoints = Checkpoints(tmp_path, keep=2)
+    for step in range(1, 6):
+        write(checkpoints.path(step))
+    checkpoints.prune(best=2)
+    assert checkpoints.steps() == [2, 4, 5]
+
+
+def test_an_average_is_the_mean(tmp_path: Path) -> None:
+    bundles = [Bundle.open(write(tmp_path / str(i), fill=float(i))) for i in (1, 2, 6)]
+    mean = average(bundles)
+    assert mean["a"].unique().tolist() == [3.0]
+    assert mean["b"].tolist() == [0.0, 1.0, 2.0, 3.0, 4.0]
+
+
+def test_weights_that_do_not_fit_are_refused_and_change_nothing() -> None:
+    model = nn.Linear(3, 2)
+    before = {name: weight.clone() for name, weight in weights_of(model).items()}
+    good = weights_of(nn.Linear(3, 2))
+    for bad, complaint in [
+        ({"weight": good["weight"]}, "lacks bias"),
+        (good | {"extra": torch.ones(1)}, "has, and the model has not, extra"),
+        (good | {"weight": torch.ones(5, 3)}, r"weight is \[5, 3\], and the model's is \[2, 3\]"),
+    ]:
+        with pytest.raises(CheckpointError, match=complaint):
+            load_weights(model, bad, Path("there"))
+        assert all(torch.equal(before[name], weight) for name, weight in weights_of(model).items())
+    load_weights(model, good, Path("there"))
+    assert torch.equal(model.weight, good["weight"])
+
+
+def test_a_full_disk_leaves_what_was_there(tmp_path: Path) -> None:
+    """In a process whose files may not grow, as on a disk that is full."""
+    write(tmp_path / "step-00000001")
+    code = """
+import resource, signal, sys, torch
+from pathlib import Path
+from transept.checkpoint import write_directory
+from transept.errors import CheckpointError
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+try:
+    write_directory(Path(sys.argv[1]), tensors={"weights.safetensors": {"w": torch.ones(5000)}},
+                    texts={}, about={})
+except CheckpointError as error:
+    print(error)
+"""
+    result = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "step-00000002")],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "cannot be written" in result.stdout
+    assert "untouched" in result.stdout
+    assert [path.name for path in tmp_path.iterdir()] == ["step-00000001"]
+    Bundle.open(tmp_path / "step-00000001")
+
+
+def test_a_read_only_place_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a directory")
+    with pytest.raises(CheckpointError, match="cannot be written"):
+        write(tmp_path / "file/model")
