@@ -34,6 +34,24 @@ config.command(
 )
 app.command(config)
 
+data = App(name="data", help="Make, look at and fetch corpora.")
+data.command(
+    "transept.cli.data:prepare",
+    name="prepare",
+    help="Turn parallel text into a corpus to train on.",
+)
+data.command(
+    "transept.cli.data:inspect",
+    name="inspect",
+    help="Show what a prepared corpus holds.",
+)
+data.command(
+    "transept.cli.data:fetch",
+    name="fetch",
+    help="Download a public corpus and cut it into train, dev and test.",
+)
+app.command(data)
+
 app.command(
     "transept.cli.info:info",
     name="info",
