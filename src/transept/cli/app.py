@@ -69,6 +69,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 def _run(words: list[str], debug: bool) -> int:
+    # cyclopts takes a lone `-` for an option; by custom it is a file, standard input.
+    words = ["/dev/stdin" if word == "-" else word for word in words]
     try:
         result = app(words, exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()

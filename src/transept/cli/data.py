@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from transept.data.shards import Corpus
 
 Files = Annotated[
-    tuple[Path, ...], Parameter(consume_multiple=True, negative="", show_default=False)
+    tuple[Path, ...],
+    Parameter(consume_multiple=1, json_list=False, negative="", show_default=False),
 ]
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 
@@ -73,8 +74,8 @@ class Inputs:
         pairs = zip(self.source, self.target, strict=True)
         inputs: tuple[Input, ...] = (
             *(LinePair(source, target) for source, target in pairs),
-            *(Tsv(path, self.columns) for path in self.tsv),
-            *(Jsonl(path, self.keys) for path in self.jsonl),
+            *(Tsv(_standard(path), self.columns) for path in self.tsv),
+            *(Jsonl(_standard(path), self.keys) for path in self.jsonl),
             *(Tmx(path, self.languages) for path in self.tmx if self.languages),
         )
         if not inputs:
@@ -232,6 +233,11 @@ def fetch(
         raise DataError(f"{output} cannot be written: {error}") from error
     show_fetched(dataset, result)
     return 0
+
+
+def _standard(path: Path) -> Path:
+    """Standard input has no size and cannot be read again: the reader must know it as such."""
+    return Path("-") if path == Path("/dev/stdin") else path
 
 
 @contextmanager
