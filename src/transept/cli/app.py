@@ -24,6 +24,7 @@ app = App(
     help_epilogue="Each command has its own --help. With --debug, errors show their traceback.",
     version=f"transept {__version__}",
     help_format="markdown",
+    suppress_keyboard_interrupt=False,
 )
 
 config = App(name="config", help="Look at configurations.")
@@ -33,6 +34,24 @@ config.command(
     help="Print a config with everything it extends, overrides and defaults filled in.",
 )
 app.command(config)
+
+tokenizer = App(name="tokenizer", help="Learn a vocabulary, and cut text into its pieces.")
+tokenizer.command(
+    "transept.cli.tokenizer:train",
+    name="train",
+    help="Learn a vocabulary from text.",
+)
+tokenizer.command(
+    "transept.cli.tokenizer:encode",
+    name="encode",
+    help="Cut each line into pieces, or into their ids.",
+)
+tokenizer.command(
+    "transept.cli.tokenizer:decode",
+    name="decode",
+    help="Put pieces, or their ids, together again to lines of text.",
+)
+app.command(tokenizer)
 
 data = App(name="data", help="Make, look at and fetch corpora.")
 data.command(

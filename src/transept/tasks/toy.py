@@ -4,8 +4,9 @@ import random
 from dataclasses import dataclass
 from typing import Literal
 
-EOS_ID = 1
-FIRST_SYMBOL_ID = 4
+from transept.text.tokenizer import BOS_ID, EOS_ID
+
+FIRST_SYMBOL_ID = BOS_ID + 1
 """Below it lie the ids with a meaning of their own: pad, end, unknown, start."""
 
 Pair = tuple[list[int], list[int]]

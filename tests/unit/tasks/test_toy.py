@@ -1,4 +1,5 @@
-from transept.tasks.toy import EOS_ID, FIRST_SYMBOL_ID, Toy
+from transept.tasks.toy import FIRST_SYMBOL_ID, Toy
+from transept.text.tokenizer import EOS_ID
 
 
 def test_the_same_seed_gives_the_same_pairs_and_another_gives_others() -> None:

@@ -1,0 +1,199 @@
+"""`transept tokenizer`: learn a vocabulary, and cut text into its pieces."""
+
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+from rich.console import Console
+
+from transept.errors import ConfigError, VocabularyError
+from transept.text.files import (
+    STANDARD_INPUT,
+    decode_line,
+    describe,
+    read_raw_lines,
+    read_text,
+    stored_size,
+)
+from transept.text.tokenizer import MANIFEST_FILE, MODEL_FILE, Kind, Tokenizer
+from transept.text.training import CHARACTER_COVERAGE, train_tokenizer
+
+Flag = Annotated[bool, Parameter(negative="")]
+TextFile = Annotated[Path, Parameter(show_default=False)]
+TextFiles = Annotated[
+    list[Path], Parameter(name="--input", negative="", consume_multiple=1, json_list=False)
+]
+TokenizerDirectory = Annotated[Path, Parameter(name="--tokenizer")]
+
+
+def train(
+    *,
+    inputs: TextFiles,
+    output: Path,
+    vocab_size: int = 37_000,
+    kind: Kind = "bpe",
+    character_coverage: float = CHARACTER_COVERAGE,
+    max_lines: int | None = None,
+    force: Flag = False,
+) -> None:
+    """Learn a vocabulary from text. The same text gives the same vocabulary, byte for byte.
+
+    Args:
+        inputs: UTF-8 files, one sentence a line, plain or .gz, .xz, .zst. All of them share the
+            vocabulary: name both languages for a joint one, as in the paper, or run this once
+            per language for separate ones.
+        output: Directory to write tokenizer.model and tokenizer.json to.
+        vocab_size: Number of pieces, with 4 special ones and 256 for single bytes.
+        kind: Byte-pair encoding, or a unigram language model (the likes of word pieces).
+        character_coverage: Share of the text's characters that get pieces of their own, 0.98 to 1;
+            the rarer ones are spelt in bytes, so nothing is lost.
+        max_lines: Where there are more lines, draw this many evenly; unless given, 10 million for
+            bpe and 1 million for unigram.
+        force: Replace the tokenizer that the output directory holds.
+    """
+    _claim(output, force)
+    started = time.monotonic()
+    with _Progress(inputs, vocab_size) as progress:
+        tokenizer = train_tokenizer(
+            (line for path in inputs for line in read_text(path, progress.advance)),
+            vocab_size=vocab_size,
+            kind=kind,
+            character_coverage=character_coverage,
+            max_lines=max_lines,
+            on_read=progress.learn,
+        )
+    tokenizer.save(output)
+    seconds = time.monotonic() - started
+    sys.stdout.write(f"{output}: {tokenizer.vocab_size:,} {kind} pieces, in {seconds:.1f} s\n")
+
+
+def _claim(output: Path, force: bool) -> None:
+    """Find out before the work, not after it, that its result cannot be kept."""
+    if not force and any((output / name).exists() for name in (MODEL_FILE, MANIFEST_FILE)):
+        raise ConfigError(f"{output}: holds a tokenizer already; --force replaces it")
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(
+            f"{output}: no such directory can be made ({error.strerror}); choose another --output"
+        ) from error
+
+
+def encode(
+    file: TextFile = STANDARD_INPUT, /, *, tokenizer: TokenizerDirectory, ids: Flag = False
+) -> None:
+    """Cut each line into pieces, or into their ids: line for line, separated by single spaces.
+
+    Args:
+        file: UTF-8 text, plain or .gz, .xz, .zst; standard input unless given.
+        tokenizer: Directory that `transept tokenizer train` wrote.
+        ids: Print the pieces' numbers instead.
+    """
+    vocabulary = Tokenizer.load(tokenizer)
+
+    def cut(line: str) -> str:
+        return " ".join(map(str, vocabulary.encode(line)) if ids else vocabulary.pieces(line))
+
+    _line_for_line(file, cut)
+
+
+def decode(
+    file: TextFile = STANDARD_INPUT, /, *, tokenizer: TokenizerDirectory, ids: Flag = False
+) -> None:
+    """Put pieces, or their ids, together again: the inverse of `encode`, byte for byte.
+
+    Args:
+        file: What `transept tokenizer encode` printed; standard input unless given.
+        tokenizer: The directory it was encoded with.
+        ids: The lines hold numbers.
+    """
+    vocabulary = Tokenizer.load(tokenizer)
+
+    def join(line: str) -> str:
+        if ids:
+            return vocabulary.decode(map(_number, line.split()))
+        return vocabulary.decode_pieces(line.split(" ") if line else [])
+
+    _line_for_line(file, join)
+
+
+def _line_for_line(file: Path, convert: Callable[[str], str]) -> None:
+    """Write each line of the file, converted; a last line without newline stays without."""
+    output = sys.stdout.buffer
+    at_terminal = sys.stdout.isatty()
+    for number, raw in enumerate(read_raw_lines(file), start=1):
+        line = raw.removesuffix(b"\n")
+        try:
+            converted = convert(decode_line(line, file, number))
+        except VocabularyError as error:
+            raise VocabularyError(f"{describe(file)}, line {number}: {error}") from error
+        output.write(converted.encode("utf-8") + raw[len(line) :])
+        if at_terminal:
+            output.flush()
+
+
+def _number(word: str) -> int:
+    try:
+        return int(word)
+    except ValueError:
+        raise VocabularyError(f"{word!r} is not an id; without --ids, pieces are read") from None
+
+
+class _Progress:
+    """What a terminal shows while a vocabulary is learnt; elsewhere, a line for each stage."""
+
+    def __init__(self, inputs: list[Path], vocab_size: int) -> None:
+        from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+        self._vocab_size = vocab_size
+        self._console = Console(stderr=True, highlight=False, soft_wrap=True)
+        self._bars = Progress(
+            SpinnerColumn(finished_text="✓"),
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=24),
+            TimeElapsedColumn(),
+            console=self._console,
+            disable=not self._console.is_terminal,
+        )
+        self._begin(*_amount(inputs))
+
+    def __enter__(self) -> "_Progress":
+        self._bars.start()
+        return self
+
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
+        if error is None:
+            self._end()
+        self._bars.stop()
+
+    def advance(self, n_bytes: int) -> None:
+        """More of the input has been read."""
+        self._bars.advance(self._stage, n_bytes)
+
+    def learn(self, n_used: int, n_seen: int) -> None:
+        """All of the input has been read."""
+        drawn = f" drawn from {n_seen:,}" if n_used < n_seen else ""
+        self._end()
+        self._begin(f"learning {self._vocab_size:,} pieces from {n_used:,} lines{drawn}", None)
+
+    def _begin(self, what: str, total: int | None) -> None:
+        self._stage = self._bars.add_task(what, total=total)
+        if self._bars.disable:
+            self._console.print(what, markup=False)
+
+    def _end(self) -> None:
+        """Fill the bar of this stage, whose total may have been unknown."""
+        self._bars.update(self._stage, total=1, completed=1)
+
+
+def _amount(inputs: list[Path]) -> tuple[str, int | None]:
+    """What there is to read, in words and in bytes; these are unknown if one of them is a pipe."""
+    from rich.filesize import decimal
+
+    sizes = [stored_size(path) for path in inputs]
+    total = None if None in sizes else sum(size for size in sizes if size is not None)
+    files = describe(inputs[0]) if len(inputs) == 1 else f"{len(inputs)} files"
+    return f"reading {files}" + ("" if total is None else f" ({decimal(total)})"), total

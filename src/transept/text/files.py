@@ -1,0 +1,172 @@
+r"""Lines of files, byte for byte, compressed or not.
+
+A line ends at `\n` and nowhere else: `str.splitlines` would also cut at U+2028, U+0085 and a dozen
+more, and the two sides of a parallel corpus would no longer be line for line.
+"""
+
+import errno
+import gzip
+import io
+import lzma
+import os
+import stat
+import sys
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import zstandard
+
+from transept.errors import DataError
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+STANDARD_INPUT = Path("-")
+BytesRead = Callable[[int], None]
+"""Told, again and again, how many more bytes of a (compressed) file have been consumed."""
+
+_BUFFER = 1 << 20
+_CHUNK = 1 << 16
+_DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError, zstandard.ZstdError)
+
+
+def read_lines(path: Path, on_bytes: BytesRead | None = None) -> Iterator[bytes]:
+    """Each line of a file without its newline; .gz, .xz and .zst are decompressed.
+
+    Args:
+        path: The file, or `-` for standard input.
+        on_bytes: Called with the number of bytes of the file as it lies on disk, as they are read:
+            with the file's size they make a progress bar. Standard input is not counted.
+    """
+    for line in read_raw_lines(path, on_bytes):
+        yield line.removesuffix(b"\n")
+
+
+def read_text(path: Path, on_bytes: BytesRead | None = None) -> Iterator[str]:
+    """Each line of a UTF-8 file without its newline, as `read_lines` gives them."""
+    for number, line in enumerate(read_lines(path, on_bytes), start=1):
+        yield decode_line(line, path, number)
+
+
+def read_raw_lines(path: Path, on_bytes: BytesRead | None = None) -> Iterator[bytes]:
+    """Each line of a file with its newline; the last may have none."""
+    try:
+        with _opened(path, on_bytes) as stream:
+            yield from stream
+    except _DAMAGE as error:
+        raise DataError(
+            f"{path}: the {path.suffix} archive is damaged or cut short ({error}); "
+            "fetch or make it again"
+        ) from error
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def stored_size(path: Path) -> int | None:
+    """The bytes of a file as it lies on disk; None for standard input and other pipes."""
+    if path == STANDARD_INPUT:
+        return None
+    try:
+        status = path.stat()
+        if stat.S_ISDIR(status.st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    return status.st_size if stat.S_ISREG(status.st_mode) else None
+
+
+def decode_line(line: bytes, path: Path, number: int) -> str:
+    """A line as text, or an error that says where it is not UTF-8."""
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"{describe(path)}, line {number}: byte {error.start + 1} (0x{line[error.start]:02x}) "
+            "is not UTF-8; convert the file first, for instance with `iconv -t utf-8`"
+        ) from error
+
+
+def describe(path: Path) -> str:
+    """What to call a file in a message."""
+    return "standard input" if path == STANDARD_INPUT else str(path)
+
+
+def _unreadable(path: Path, error: OSError) -> DataError:
+    why = error.strerror or error
+    return DataError(f"{describe(path)}: cannot be read ({why}); check the path")
+
+
+@contextmanager
+def _opened(path: Path, on_bytes: BytesRead | None) -> Iterator[Iterable[bytes]]:
+    """The lines of a file after decompression."""
+    if path == STANDARD_INPUT:
+        yield sys.stdin.buffer
+        return
+    with _Counted(path, on_bytes) as file, io.BufferedReader(file, _BUFFER) as stored:
+        if path.suffix not in _DECOMPRESSORS:
+            yield stored
+            return
+        if not stored.peek(1):
+            raise EOFError("it is empty")
+        # GzipFile and LZMAFile give lines at Python's speed; a BufferedReader over them at C's.
+        with io.BufferedReader(_DECOMPRESSORS[path.suffix](stored), _BUFFER) as stream:
+            yield stream
+
+
+class _Counted(io.FileIO):
+    """A file that reports how much of it has been read."""
+
+    def __init__(self, path: Path, on_bytes: BytesRead | None) -> None:
+        super().__init__(path)
+        self._on_bytes = on_bytes
+
+    def readinto(self, buffer: "WriteableBuffer") -> int | None:
+        n_bytes = super().readinto(buffer)
+        if self._on_bytes is not None and n_bytes:
+            self._on_bytes(n_bytes)
+        return n_bytes
+
+
+class _ZstandardFile(io.RawIOBase):
+    """Decompresses frame after frame; unlike zstandard's own reader, it minds a missing end."""
+
+    def __init__(self, stored: "io.BufferedReader[Any]") -> None:
+        self._stored = stored
+        self._frame: zstandard.ZstdDecompressionObj | None = None
+        self._compressed = b""
+        self._text = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: "WriteableBuffer") -> int:
+        view = memoryview(buffer).cast("B")
+        while not self._text and self._decompress():
+            pass
+        n_bytes = min(len(view), len(self._text))
+        view[:n_bytes] = self._text[:n_bytes]
+        self._text = self._text[n_bytes:]
+        return n_bytes
+
+    def _decompress(self) -> bool:
+        """Decompress some more; False at the end of the file."""
+        compressed = self._compressed or self._stored.read1(_CHUNK)
+        if not compressed:
+            if self._frame is not None:
+                raise EOFError("it ends inside a frame")
+            return False
+        frame = self._frame or zstandard.ZstdDecompressor().decompressobj()
+        self._text = memoryview(frame.decompress(compressed))
+        self._compressed = frame.unused_data if frame.eof else b""
+        self._frame = None if frame.eof else frame
+        return True
+
+
+_DECOMPRESSORS: "dict[str, Callable[[io.BufferedReader[Any]], Any]]" = {
+    ".gz": lambda stored: gzip.GzipFile(fileobj=stored),
+    ".xz": lzma.LZMAFile,
+    ".zst": _ZstandardFile,
+}

@@ -1,0 +1,216 @@
+"""The vocabulary: text to ids and back, without loss, on sentencepiece.
+
+A tokenizer is a directory of two files: `tokenizer.model`, which sentencepiece reads, and
+`tokenizer.json`, which says what it is and holds its sha256.
+"""
+
+import hashlib
+import json
+import operator
+import os
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+from transept.errors import DataError, VocabularyError
+from transept.text.escaping import escape, unescape
+
+PAD_ID, EOS_ID, UNK_ID, BOS_ID = 0, 1, 2, 3
+PAD, EOS, UNK, BOS = "<pad>", "</s>", "<unk>", "<s>"
+
+FIRST_LEARNT = 4 + 256
+"""The id after the special pieces and those of single bytes."""
+
+Kind = Literal["bpe", "unigram"]
+"""Byte-pair encoding (the paper's English-German), or a unigram language model over pieces, which
+stands for the word pieces of the paper's English-French."""
+
+MODEL_FILE = "tokenizer.model"
+MANIFEST_FILE = "tokenizer.json"
+FORMAT = 1
+
+_SILENT = frozenset({PAD_ID, EOS_ID, BOS_ID})
+_TRAIN = "train one with `transept tokenizer train`"
+
+
+class Tokenizer:
+    """Text to ids and back: `decode(encode(text)) == text` for every string of Unicode."""
+
+    pad_id, eos_id, unk_id, bos_id = PAD_ID, EOS_ID, UNK_ID, BOS_ID
+
+    def __init__(self, model: bytes) -> None:
+        """Take the bytes of a `tokenizer.model`; worker processes are sent no more than these."""
+        # Imported here, as it takes 50 ms that `--help` should not wait for.
+        from sentencepiece import SentencePieceProcessor
+
+        self._model = model
+        self._processor = SentencePieceProcessor()
+        try:
+            self._processor.LoadFromSerializedProto(model)
+        except RuntimeError as error:
+            raise VocabularyError(f"not a sentencepiece model; {_TRAIN}") from error
+        self._check_specials()
+        self.vocab_size: int = self._processor.get_piece_size()
+
+    def __reduce__(self) -> tuple[type["Tokenizer"], tuple[bytes]]:
+        return Tokenizer, (self._model,)
+
+    def __repr__(self) -> str:
+        return f"Tokenizer(kind={self.kind!r}, vocab_size={self.vocab_size})"
+
+    @classmethod
+    def load(cls, directory: Path | str) -> "Tokenizer":
+        """Read a directory that `save` wrote, and check that it is as it was written."""
+        directory = Path(directory)
+        manifest = _read_manifest(directory / MANIFEST_FILE)
+        path = directory / MODEL_FILE
+        model = _read(path)
+        if hashlib.sha256(model).hexdigest() != manifest.get("sha256"):
+            raise VocabularyError(
+                f"{path}: its sha256 is not the one in {MANIFEST_FILE}: one of the two is damaged "
+                f"or from elsewhere; copy both again, or {_TRAIN}"
+            )
+        try:
+            return cls(model)
+        except VocabularyError as error:
+            raise VocabularyError(f"{path}: {error}") from error
+
+    def save(self, directory: Path | str) -> None:
+        """Write the two files, each at once or not at all."""
+        directory = Path(directory)
+        manifest = {
+            "format": FORMAT,
+            "kind": self.kind,
+            "vocab_size": self.vocab_size,
+            "sha256": self.sha256,
+        }
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            _replace(directory / MODEL_FILE, self._model)
+            _replace(directory / MANIFEST_FILE, (json.dumps(manifest, indent=2) + "\n").encode())
+        except OSError as error:
+            raise VocabularyError(
+                f"{directory}: the tokenizer cannot be written there ({error.strerror}); "
+                "choose another directory"
+            ) from error
+
+    @cached_property
+    def sha256(self) -> str:
+        """Of the model's bytes: two tokenizers with the same one give the same ids."""
+        return hashlib.sha256(self._model).hexdigest()
+
+    @cached_property
+    def kind(self) -> Kind:
+        """How the vocabulary was learnt."""
+        # A loaded model does not say; but BPE scores its pieces by rank, 0, -1, -2 and so on, and
+        # a unigram model by log-probability.
+        last = self.vocab_size - 1
+        by_rank = self._processor.get_score(last) == -(last - FIRST_LEARNT)
+        return "bpe" if by_rank else "unigram"
+
+    def encode(self, text: str) -> list[int]:
+        """The ids of a text. No EOS is added."""
+        try:
+            ids: list[int] = self._processor.encode(escape(text))
+        except (RuntimeError, TypeError, UnicodeError):
+            _refuse_surrogates([text])
+            raise
+        return ids
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        """The ids of each text, as `encode` gives them, in one call of sentencepiece."""
+        try:
+            ids: list[list[int]] = self._processor.encode(list(map(escape, texts)), num_threads=1)
+        except (RuntimeError, TypeError, UnicodeError):
+            _refuse_surrogates(texts)
+            raise
+        return ids
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of these ids; PAD, EOS and BOS are dropped."""
+        spoken = [index for index in map(operator.index, ids) if index not in _SILENT]
+        if spoken and not (min(spoken) >= 0 and max(spoken) < self.vocab_size):
+            wrong = next(index for index in spoken if not 0 <= index < self.vocab_size)
+            raise VocabularyError(
+                f"id {wrong} is not in this vocabulary of {self.vocab_size}: "
+                "use the tokenizer that made the ids"
+            )
+        text: str = self._processor.decode(spoken)
+        return unescape(text)
+
+    def pieces(self, text: str) -> list[str]:
+        """The pieces of a text, as `encode` cuts it. None of them holds a space."""
+        return [self._processor.id_to_piece(index) for index in self.encode(text)]
+
+    def decode_pieces(self, pieces: Iterable[str]) -> str:
+        """The text of these pieces: the inverse of `pieces`."""
+        return self.decode(map(self._id_of, pieces))
+
+    def _id_of(self, piece: str) -> int:
+        index: int = self._processor.piece_to_id(piece)
+        if index == UNK_ID and piece != UNK:
+            raise VocabularyError(
+                f"{piece!r} is no piece of this vocabulary: use the tokenizer that made the pieces"
+            )
+        return index
+
+    def _check_specials(self) -> None:
+        """Models that others trained number their special pieces otherwise, and lose text."""
+        processor = self._processor
+        specials = processor.pad_id(), processor.eos_id(), processor.unk_id(), processor.bos_id()
+        byte = processor.piece_to_id("<0x00>")
+        if specials != (PAD_ID, EOS_ID, UNK_ID, BOS_ID) or not processor.is_byte(byte):
+            raise VocabularyError(
+                f"a sentencepiece model, but not one of transept's: its pad, eos, unk, bos are "
+                f"{specials}, or it has no pieces for single bytes; {_TRAIN}"
+            )
+
+
+def _refuse_surrogates(texts: Sequence[str]) -> None:
+    """Name the first text that UTF-8 cannot express; sentencepiece does not say which it was."""
+    for number, text in enumerate(texts, start=1):
+        try:
+            text.encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise DataError(
+                f"text {number} of {len(texts)} has a lone surrogate "
+                f"(U+{ord(text[error.start]):04X}) at character {error.start + 1}, so it is not "
+                "Unicode text; decode its bytes as UTF-8 without `surrogateescape`"
+            ) from error
+
+
+def _read_manifest(path: Path) -> dict[str, Any]:
+    """What `tokenizer.json` says."""
+    try:
+        manifest = json.loads(_read(path))
+    except ValueError as error:
+        raise VocabularyError(
+            f"{path}: is not JSON ({error}); copy it again, or {_TRAIN}"
+        ) from error
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise VocabularyError(
+            f"{path}: is not a tokenizer of format {FORMAT}, the one that this transept reads; "
+            f"use the transept that made it, or {_TRAIN}"
+        )
+    return manifest
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise VocabularyError(
+            f"{path}: cannot be read ({error.strerror}); give the directory of a tokenizer, "
+            f"or {_TRAIN}"
+        ) from error
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Write a file such that nobody ever sees half of it."""
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        part.write_bytes(content)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)

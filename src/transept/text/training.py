@@ -1,0 +1,223 @@
+"""How a vocabulary is learnt from text.
+
+What makes it lossless, together with `escaping`: no normalisation, every space kept, and a piece
+for each byte, in which whatever has no piece of its own is spelt. What makes it deterministic:
+lines are drawn and shuffled with a fixed seed, and the number of threads, on which
+sentencepiece's floating-point sums depend, is fixed too.
+"""
+
+import io
+import random
+import re
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future
+from typing import get_args
+
+from transept.errors import ConfigError, DataError, Problem, TranseptError
+from transept.text.escaping import SPACE_SYMBOL, escape
+from transept.text.tokenizer import (
+    BOS,
+    BOS_ID,
+    EOS,
+    EOS_ID,
+    FIRST_LEARNT,
+    PAD,
+    PAD_ID,
+    UNK,
+    UNK_ID,
+    Kind,
+    Tokenizer,
+)
+
+MAX_LINES: dict[Kind, int] = {"bpe": 10_000_000, "unigram": 1_000_000}
+"""Bounds memory: BPE keeps the lines, and the paper's English-German corpus, both sides, fits; the
+unigram model lays a suffix array over the text, some 25 bytes a character."""
+
+CHARACTER_COVERAGE = 0.9999
+"""The share of all characters in the text that get pieces of their own. Web text holds thousands of
+characters that occur once or twice; bytes spell them as well, and leave their places to words."""
+
+LineCount = Callable[[int, int], None]
+"""Told how many lines a vocabulary is learnt from, out of how many."""
+
+# Special pieces, bytes and the space: without these no text could be spelt.
+_LEAST_PIECES = FIRST_LEARNT + 1
+_SEED = 2017
+# sentencepiece aborts the process on a word of 2¹⁶ characters, so lines are cut long before that.
+_MAX_LINE_BYTES = 8192
+# sentencepiece's own stand-in for rare characters: it skips every line that holds one. A tab cannot
+# be part of a piece either, and is allowed.
+_RESERVED, _BOUNDARY = "\u2585", "\t"
+
+_TOO_MANY = re.compile(r"set it to a value <= (\d+)")
+_TOO_FEW = re.compile(r"smaller than required_chars\. \d+ vs (\d+)")
+
+
+def train_tokenizer(
+    lines: Iterable[str],
+    *,
+    vocab_size: int,
+    kind: Kind = "bpe",
+    character_coverage: float = CHARACTER_COVERAGE,
+    max_lines: int | None = None,
+    on_read: LineCount | None = None,
+) -> Tokenizer:
+    """Learn a vocabulary of exactly `vocab_size` pieces.
+
+    The same lines give the same bytes, on any number of cores.
+
+    Args:
+        lines: The text. For a joint vocabulary, that of both languages.
+        vocab_size: Number of pieces, with the four special ones and the 256 bytes.
+        kind: Byte-pair encoding or a unigram language model.
+        character_coverage: Share of all characters that get pieces of their own, 0.98 to 1.
+        max_lines: If there are more lines, this many are drawn from them, always the same ones;
+            unless given, `MAX_LINES` of the kind.
+        on_read: Called once, after the last line and before the learning, with the number of
+            lines used and of lines seen, empty ones left out.
+    """
+    _check(vocab_size, kind, character_coverage, max_lines)
+    draw = random.Random(_SEED).random
+    sample, n_seen = _sample(lines, max_lines or MAX_LINES[kind], draw)
+    if not sample:
+        raise DataError("there is no text to learn a vocabulary from; check the input")
+    if on_read is not None:
+        on_read(len(sample), n_seen)
+    if kind == "unigram":
+        # A stretch of lines that comes twice, as in corpora that overlap, costs sentencepiece time
+        # quadratic in its length; shuffled, none comes twice.
+        sample.sort(key=lambda _: draw())
+    return Tokenizer(
+        _interruptible(lambda: _train(_drain(sample), vocab_size, kind, character_coverage))
+    )
+
+
+def _check(vocab_size: int, kind: str, character_coverage: float, max_lines: int | None) -> None:
+    problems = []
+    if vocab_size < _LEAST_PIECES:
+        why = "4 special pieces, 256 bytes, the space"
+        problems.append(
+            Problem("vocab_size", f"{vocab_size} must be at least {_LEAST_PIECES} ({why})")
+        )
+    if kind not in get_args(Kind):
+        problems.append(Problem("kind", f"{kind!r} is not one of {', '.join(get_args(Kind))}"))
+    if not 0.98 <= character_coverage <= 1:
+        problems.append(Problem("character_coverage", f"{character_coverage} must be 0.98 to 1"))
+    if max_lines is not None and max_lines < 1:
+        problems.append(Problem("max_lines", f"{max_lines} must be at least 1"))
+    if problems:
+        raise ConfigError(problems)
+
+
+def _sample(
+    lines: Iterable[str], max_lines: int, draw: Callable[[], float]
+) -> tuple[list[bytes], int]:
+    """At most `max_lines` of the lines that are not empty, each as likely as any other."""
+    sample: list[bytes] = []
+    n_seen = 0
+    for number, line in enumerate(lines, start=1):
+        if not line:
+            continue
+        n_seen += 1
+        if n_seen <= max_lines:
+            sample.append(_prepare(line, number))
+        elif (place := int(draw() * n_seen)) < max_lines:
+            sample[place] = _prepare(line, number)
+    return sample, n_seen
+
+
+def _prepare(line: str, number: int) -> bytes:
+    """A line as sentencepiece is to see it."""
+    try:
+        return escape(line).replace(_RESERVED, _BOUNDARY).encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise DataError(
+            f"line {number} has a lone surrogate (U+{ord(error.object[error.start]):04X}), so it "
+            "is not Unicode text; decode its bytes as UTF-8 without `surrogateescape`"
+        ) from error
+
+
+def _drain(sample: list[bytes]) -> Iterator[bytes]:
+    """The lines, each let go as sentencepiece takes its copy, so that memory holds one of each."""
+    while sample:
+        line = sample.pop()
+        if len(line) <= _MAX_LINE_BYTES:
+            yield line
+        else:
+            yield from _cut(line.decode("utf-8"))
+
+
+def _cut(line: str) -> Iterator[bytes]:
+    """A long line in parts: between words, or within one that is itself too long."""
+    limit = _MAX_LINE_BYTES // 4
+    start = 0
+    while len(line) - start > limit:
+        space = line.rfind(" ", start + 1, start + limit)
+        end = space if space > 0 else start + limit
+        yield line[start:end].encode("utf-8")
+        start = end + (space > 0)
+    yield line[start:].encode("utf-8")
+
+
+def _train(lines: Iterator[bytes], vocab_size: int, kind: Kind, coverage: float) -> bytes:
+    """The bytes of a sentencepiece model."""
+    from sentencepiece import SentencePieceTrainer
+
+    model = io.BytesIO()
+    try:
+        SentencePieceTrainer.train(
+            sentence_iterator=lines,
+            model_writer=model,
+            model_type=kind,
+            vocab_size=vocab_size,
+            pad_id=PAD_ID,
+            pad_piece=PAD,
+            eos_id=EOS_ID,
+            eos_piece=EOS,
+            unk_id=UNK_ID,
+            unk_piece=UNK,
+            bos_id=BOS_ID,
+            bos_piece=BOS,
+            byte_fallback=True,
+            normalization_rule_name="identity",
+            remove_extra_whitespaces=False,
+            character_coverage=coverage,
+            # In text without spaces it is rare, and spelt in bytes it would not decode to a space.
+            required_chars=SPACE_SYMBOL,
+            max_sentence_length=_MAX_LINE_BYTES,
+            num_threads=16,
+            self_test_sample_size=0,
+            minloglevel=2,
+        )
+    except (RuntimeError, ValueError) as error:
+        raise _explain(str(error), vocab_size) from error
+    return model.getvalue()
+
+
+def _explain(message: str, vocab_size: int) -> TranseptError:
+    """What sentencepiece's message means to the user."""
+    if found := _TOO_MANY.search(message):
+        what = f"{vocab_size} is more than this text can fill: at most {found[1]}, or more text"
+        return ConfigError([Problem("vocab_size", what)])
+    if found := _TOO_FEW.search(message):
+        what = (
+            f"{vocab_size} does not hold the characters of this text: at least {found[1]}, "
+            "or a lower character_coverage"
+        )
+        return ConfigError([Problem("vocab_size", what)])
+    return DataError(f"sentencepiece cannot learn a vocabulary from this text: {message}")
+
+
+def _interruptible(work: Callable[[], bytes]) -> bytes:
+    """Do the work in a thread: in the main one, Ctrl-C would wait until sentencepiece is done."""
+    outcome: Future[bytes] = Future()
+
+    def run() -> None:
+        try:
+            outcome.set_result(work())
+        except BaseException as error:
+            outcome.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return outcome.result()

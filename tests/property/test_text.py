@@ -1,0 +1,86 @@
+"""Whatever the text: it comes back."""
+
+import gzip
+import lzma
+import random
+from pathlib import Path
+from typing import get_args
+
+import pytest
+import zstandard
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from transept.text.escaping import ESCAPE, MARK, SPACE_SYMBOL, escape, unescape
+from transept.text.files import read_lines, read_raw_lines
+from transept.text.tokenizer import BOS_ID, EOS_ID, PAD_ID, UNK_ID, Kind, Tokenizer
+from transept.text.training import train_tokenizer
+
+LITERALS = [
+    *("<s>", "</s>", "<unk>", "<pad>", "<0x0A>", "<0x00>", "<0xE2>", "<0x96>", "<0x81>"),
+    *("<0x", "0A>", "<", ">", "/", "⁇", " ⁇ ", "▁", "▁▁", "▅", MARK, ESCAPE, "ka", "lo", "mi"),
+    *(" ", "  ", "\n", "\t", "\r", "\0", "\x7f", "\x85", "\u2028", "\ufeff", "\ufffd"),
+    *("\U0010ffff", "e\u0301", "½", "中文", "👩‍👧"),
+]
+
+awkward = st.lists(st.one_of(st.sampled_from(LITERALS), st.text(max_size=3))).map("".join)
+
+
+@pytest.fixture(scope="module", params=get_args(Kind))
+def tokenizer(request: pytest.FixtureRequest) -> Tokenizer:
+    """One that has seen the names of special pieces so often that it might learn them."""
+    rng = random.Random(0)
+    lines = ["".join(rng.choices(LITERALS, k=8)) for _ in range(4000)]
+    return train_tokenizer(lines, vocab_size=500, kind=request.param, character_coverage=1)
+
+
+@settings(max_examples=300, deadline=None)
+@given(text=st.one_of(awkward, st.text()))
+def test_text_comes_back(tokenizer: Tokenizer, text: str) -> None:
+    ids = tokenizer.encode(text)
+    assert tokenizer.decode(ids) == text
+    assert not {PAD_ID, EOS_ID, UNK_ID, BOS_ID} & set(ids)
+
+
+@settings(max_examples=150, deadline=None)
+@given(text=awkward)
+def test_pieces_come_back_from_a_line(tokenizer: Tokenizer, text: str) -> None:
+    pieces = tokenizer.pieces(text)
+    assert " ".join(pieces).split(" ") == (pieces or [""])
+    assert tokenizer.decode_pieces(pieces) == text
+
+
+@settings(max_examples=50, deadline=None)
+@given(texts=st.lists(awkward))
+def test_a_batch_is_its_texts(tokenizer: Tokenizer, texts: list[str]) -> None:
+    assert tokenizer.encode_batch(texts) == [tokenizer.encode(text) for text in texts]
+
+
+@settings(max_examples=100, deadline=None)
+@given(ids=st.lists(st.integers(0, 499)))
+def test_any_ids_decode_to_text(tokenizer: Tokenizer, ids: list[int]) -> None:
+    tokenizer.decode(ids).encode("utf-8")
+
+
+@given(text=st.one_of(awkward, st.text(alphabet=[SPACE_SYMBOL, MARK, ESCAPE, "a"])))
+def test_escaping_is_lossless(text: str) -> None:
+    assert SPACE_SYMBOL not in escape(text)
+    assert unescape(escape(text)) == text
+
+
+@settings(deadline=None)
+@given(content=st.one_of(st.binary(), st.lists(st.binary(max_size=9)).map(b"\n".join)))
+@pytest.mark.parametrize("suffix", ["", ".gz", ".xz", ".zst"])
+def test_bytes_of_files_come_back(
+    tmp_path_factory: pytest.TempPathFactory, suffix: str, content: bytes
+) -> None:
+    compressed = {
+        "": lambda: content,
+        ".gz": lambda: gzip.compress(content),
+        ".xz": lambda: lzma.compress(content),
+        ".zst": lambda: zstandard.ZstdCompressor().compress(content),
+    }[suffix]()
+    path: Path = tmp_path_factory.getbasetemp() / f"content{suffix}"
+    path.write_bytes(compressed)
+    assert b"".join(read_raw_lines(path)) == content
+    assert b"\n".join(read_lines(path)) == content.removesuffix(b"\n")

@@ -1,0 +1,132 @@
+import gzip
+import lzma
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from transept.errors import DataError
+from transept.text.files import decode_line, read_lines, read_raw_lines, read_text, stored_size
+
+AWKWARD = "one\r\n\n two\u2028\u2029\x85\x0b\x0c\x1c \nthree\t\0\n\nlast".encode()
+SKIPPABLE_FRAME = b"\x50\x2a\x4d\x18" + (4).to_bytes(4, "little") + b"note"
+
+
+def zstd(content: bytes) -> bytes:
+    return zstandard.ZstdCompressor(write_checksum=True).compress(content)
+
+
+def plain(content: bytes) -> bytes:
+    return content
+
+
+COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {
+    ".txt": plain,
+    ".gz": gzip.compress,
+    ".xz": lzma.compress,
+    ".zst": zstd,
+}
+ARCHIVES = [suffix for suffix in COMPRESSORS if suffix != ".txt"]
+
+
+@pytest.mark.parametrize("suffix", COMPRESSORS)
+def test_lines_end_at_newline_and_nowhere_else(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"text{suffix}"
+    path.write_bytes(COMPRESSORS[suffix](AWKWARD))
+    assert list(read_lines(path)) == AWKWARD.split(b"\n")
+    assert b"".join(read_raw_lines(path)) == AWKWARD
+    assert list(read_text(path)) == AWKWARD.decode().split("\n")
+
+
+@pytest.mark.parametrize("suffix", COMPRESSORS)
+def test_a_final_newline_begins_no_line(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"text{suffix}"
+    path.write_bytes(COMPRESSORS[suffix](b"a\n\n"))
+    assert list(read_lines(path)) == [b"a", b""]
+
+
+def test_an_empty_file_has_no_lines(tmp_path: Path) -> None:
+    path = tmp_path / "empty"
+    path.touch()
+    assert list(read_lines(path)) == []
+
+
+@pytest.mark.parametrize("suffix", ARCHIVES)
+def test_archives_of_several_parts_are_read_to_the_end(tmp_path: Path, suffix: str) -> None:
+    compress = COMPRESSORS[suffix]
+    path = tmp_path / f"text{suffix}"
+    path.write_bytes(compress(b"one\ntw") + compress(b"o\nthree"))
+    assert list(read_lines(path)) == [b"one", b"two", b"three"]
+
+
+def test_zstandard_skips_frames_that_are_no_data(tmp_path: Path) -> None:
+    path = tmp_path / "text.zst"
+    path.write_bytes(SKIPPABLE_FRAME + zstd(b"one\n") + SKIPPABLE_FRAME + zstd(b"two"))
+    assert list(read_lines(path)) == [b"one", b"two"]
+
+
+@pytest.mark.parametrize("suffix", COMPRESSORS)
+def test_progress_counts_the_bytes_on_disk(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"text{suffix}"
+    path.write_bytes(COMPRESSORS[suffix](b"a line of text\n" * 200_000))
+    steps: list[int] = []
+    assert sum(1 for _ in read_lines(path, steps.append)) == 200_000
+    assert sum(steps) == stored_size(path) == path.stat().st_size
+    assert suffix != ".txt" or len(steps) > 2
+
+
+@pytest.mark.parametrize("suffix", ARCHIVES)
+@pytest.mark.parametrize("damage", ["cut short", "overwritten", "empty", "something else"])
+def test_a_damaged_archive_is_named(tmp_path: Path, suffix: str, damage: str) -> None:
+    sound = COMPRESSORS[suffix](bytes(range(256)) * 50 + b"\n" * 5000)
+    middle = len(sound) // 2
+    path = tmp_path / f"broken{suffix}"
+    path.write_bytes(
+        {
+            "cut short": sound[:-9],
+            "overwritten": sound[:middle] + b"\0\xff\0\xff" + sound[middle + 4 :],
+            "empty": b"",
+            "something else": b"not an archive at all",
+        }[damage]
+    )
+    with pytest.raises(DataError, match=rf"broken\{suffix}: .*damaged"):
+        list(read_lines(path))
+
+
+def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
+    for path, why in ((tmp_path / "none.gz", "No such file"), (tmp_path, "Is a directory")):
+        with pytest.raises(DataError, match=why) as caught:
+            list(read_lines(path))
+        assert str(path) in str(caught.value)
+        with pytest.raises(DataError, match=why):
+            stored_size(path)
+
+
+def test_text_that_is_not_utf8_is_named_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "latin1"
+    path.write_bytes(b"fine\nna\xefve\n")
+    with pytest.raises(DataError, match=r"latin1, line 2: byte 3 \(0xef\) is not UTF-8"):
+        list(read_text(path))
+    with pytest.raises(DataError, match="standard input, line 7"):
+        decode_line(b"\x80", Path("-"), 7)
+
+
+def test_a_dash_is_standard_input() -> None:
+    code = (
+        "from pathlib import Path; from transept.text.files import read_lines, stored_size;"
+        "print(list(read_lines(Path('-'))), stored_size(Path('-')))"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code], input=b"a\r\n\nb", capture_output=True, check=True
+    )
+    assert run.stdout == b"[b'a\\r', b'', b'b'] None\n"
+
+
+def test_a_pipe_has_no_size_and_is_left_alone(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    assert stored_size(pipe) is None

@@ -1,0 +1,179 @@
+import random
+import subprocess
+import sys
+import time
+from typing import Any, get_args
+
+import pytest
+
+from transept.errors import ConfigError, DataError
+from transept.text.tokenizer import Kind, Tokenizer
+from transept.text.training import MAX_LINES, train_tokenizer
+
+SYLLABLES = ["ka", "lo", "mi", "ne", "ru", "ta", "vo", "si", "ber", "gen", "ung", "schö", "né"]
+KINDS = get_args(Kind)
+
+
+def babble(n_lines: int, seed: int = 0) -> list[str]:
+    rng = random.Random(seed)
+    words = ["".join(rng.choices(SYLLABLES, k=rng.randint(1, 4))) for _ in range(300)]
+    return [" ".join(rng.choices(words, k=rng.randint(1, 12))) for _ in range(n_lines)]
+
+
+def learnt(tokenizer: Tokenizer) -> list[str]:
+    """The pieces that are neither special nor bytes."""
+    ids = range(260, tokenizer.vocab_size)
+    return [tokenizer._processor.id_to_piece(index) for index in ids]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_same_lines_give_the_same_bytes(kind: Kind) -> None:
+    first, second = (
+        train_tokenizer(iter(babble(500)), vocab_size=500, kind=kind) for _ in range(2)
+    )
+    assert first.sha256 == second.sha256
+    assert first.vocab_size == 500
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_more_lines_than_allowed_are_sampled(kind: Kind) -> None:
+    counts: list[tuple[int, int]] = []
+
+    def train(lines: list[str], max_lines: int | None) -> Tokenizer:
+        return train_tokenizer(
+            lines,
+            vocab_size=360,
+            kind=kind,
+            max_lines=max_lines,
+            on_read=lambda *count: counts.append(count),
+        )
+
+    lines = babble(400)
+    all_of_them = train(["", *lines, ""], None)
+    some, the_same = train(lines, 150), train(lines, 150)
+    assert counts == [(400, 400), (150, 400), (150, 400)]
+    assert some.sha256 == the_same.sha256 != all_of_them.sha256
+    assert some.sha256 != train(lines[:150], None).sha256
+
+
+def test_a_sample_takes_from_everywhere() -> None:
+    lines = [letter for letter in "abcdefghij" for _ in range(1000)]
+    tokenizer = train_tokenizer(lines, vocab_size=271, max_lines=200, character_coverage=1)
+    assert {piece.removeprefix("▁") for piece in learnt(tokenizer)} >= set("abcdefghij")
+
+
+def test_there_is_a_limit_for_each_kind() -> None:
+    assert list(MAX_LINES) == list(KINDS)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_largest_possible_vocabulary_is_said_and_possible(kind: Kind) -> None:
+    lines = babble(100)
+    with pytest.raises(ConfigError, match=r"vocab_size: 50000 .* at most \d+") as caught:
+        train_tokenizer(lines, vocab_size=50_000, kind=kind)
+    largest = int(str(caught.value).split("at most ")[1].split(",")[0])
+    assert train_tokenizer(lines, vocab_size=largest, kind=kind).vocab_size == largest
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_smallest_possible_vocabulary_is_said_and_possible(kind: Kind) -> None:
+    lines = babble(100)
+    with pytest.raises(ConfigError, match=r"vocab_size: 262 .* at least \d+") as caught:
+        train_tokenizer(lines, vocab_size=262, kind=kind)
+    smallest = int(str(caught.value).split("at least ")[1].split(",")[0])
+    assert train_tokenizer(lines, vocab_size=smallest, kind=kind).vocab_size == smallest
+
+
+@pytest.mark.parametrize("lines", [[], ["", ""]])
+def test_no_text_is_an_error(lines: list[str]) -> None:
+    with pytest.raises(DataError, match="no text"):
+        train_tokenizer(lines, vocab_size=300)
+
+
+@pytest.mark.parametrize("lines", [[" "], ["\t"], ["\0"], ["▅"]])
+@pytest.mark.parametrize("kind", KINDS)
+def test_text_without_a_character_makes_only_bytes(kind: Kind, lines: list[str]) -> None:
+    tokenizer = train_tokenizer(lines, vocab_size=261, kind=kind)
+    assert learnt(tokenizer) == ["▁"]
+    assert tokenizer.decode(tokenizer.encode(" a▁▅\t\0")) == " a▁▅\t\0"
+
+
+def test_what_cannot_be_meant_is_said_at_once() -> None:
+    wrong: dict[str, Any] = {"vocab_size": 10, "kind": "words", "character_coverage": 0.5}
+    with pytest.raises(ConfigError) as caught:
+        train_tokenizer(["ka lo"], max_lines=0, **wrong)
+    keys = [problem.key for problem in caught.value.problems]
+    assert keys == ["vocab_size", "kind", "character_coverage", "max_lines"]
+
+
+def test_lone_surrogates_are_named_with_their_line() -> None:
+    with pytest.raises(DataError, match=r"line 2 .*U\+DCFF"):
+        train_tokenizer(["ka lo", "mi \udcff"], vocab_size=300)
+
+
+def test_errors_of_the_lines_come_through() -> None:
+    def lines() -> Any:
+        yield "ka lo"
+        raise DataError("somewhere, line 2")
+
+    with pytest.raises(DataError, match="somewhere, line 2"):
+        train_tokenizer(lines(), vocab_size=300)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_space_has_a_piece_even_where_text_has_none(kind: Kind) -> None:
+    # Sentencepiece drops it as too rare, and a space would come back as the character ▁.
+    lines = ["".join(babble(60, seed)).replace(" ", "") for seed in range(3)]
+    tokenizer = train_tokenizer(lines, vocab_size=300, kind=kind, character_coverage=0.98)
+    assert "▁" in learnt(tokenizer)
+    assert tokenizer.decode(tokenizer.encode(" ka  lo ")) == " ka  lo "
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_lines_with_reserved_characters_teach_too(kind: Kind) -> None:
+    # Sentencepiece skips lines with ▅ (U+2585) and takes ▁ for a space.
+    lines = [f"zyzyx▅zyzyx▁zyzyx {line}" for line in babble(50)]
+    pieces = learnt(train_tokenizer(lines, vocab_size=350, kind=kind))
+    assert "zyzyx" in pieces
+    assert not any("▅" in piece or "▁" in piece[1:] for piece in pieces)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_long_lines_are_neither_dropped_nor_fatal(kind: Kind) -> None:
+    # Sentencepiece skips lines of more than 4192 bytes, and a word of 2¹⁶ characters aborts it.
+    rng = random.Random(0)
+    word = "".join(rng.choices(SYLLABLES, k=28_000))
+    assert len(word) > 2**16
+    tokenizer = train_tokenizer([word, " ".join(babble(500))], vocab_size=400, kind=kind)
+    assert "ung" in "".join(learnt(tokenizer))
+    assert tokenizer.decode(tokenizer.encode(word)) == word
+
+
+def test_a_corpus_that_comes_twice_takes_about_twice_as_long() -> None:
+    # Unshuffled, sentencepiece takes minutes for this one.
+    lines = babble(6000)
+    started = time.monotonic()
+    train_tokenizer([*lines, *lines, "ka"], vocab_size=400, kind="unigram")
+    assert time.monotonic() - started < 30
+
+
+def test_it_can_be_interrupted() -> None:
+    code = """
+import random, signal, threading
+from transept.text.training import train_tokenizer
+
+rng = random.Random(0)
+lines = ["".join(rng.choices("abcdefghijkl    ", k=99)) for _ in range(20_000)]
+try:
+    train_tokenizer(
+        lines,
+        vocab_size=5000,
+        kind="unigram",
+        on_read=lambda *_: signal.setitimer(signal.ITIMER_REAL, 0.2),
+    )
+except KeyboardInterrupt:
+    print("still at work:", threading.active_count() > 1)
+"""
+    handled = "import signal; signal.signal(signal.SIGALRM, signal.default_int_handler)"
+    run = subprocess.run([sys.executable, "-c", handled + code], capture_output=True, check=False)
+    assert (run.returncode, run.stdout, run.stderr) == (0, b"still at work: True\n", b"")
