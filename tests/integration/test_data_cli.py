@@ -4,6 +4,7 @@ import io
 import json
 import os
 import random
+import resource
 import signal
 import subprocess
 import sys
@@ -119,7 +120,7 @@ def test_prepare_reads_standard_input(place: Path, tmp_path: Path) -> None:
         (["--tsv", "x.tsv", "--columns", "0", "1"], 2, "--columns count from 1"),
         (["--tsv", "x.tsv", "--max-ratio", "0.5"], 2, "max_ratio: 0.5 must be 0 (no limit)"),
         (["--tsv", "x.tsv", "--workers", "-1"], 2, "--workers must be at least 0"),
-        (["--tsv", "missing.tsv"], 3, "missing.tsv cannot be read"),
+        (["--tsv", "missing.tsv"], 3, "missing.tsv: cannot be read"),
         (["--tsv", "missing.tsv", "--tokenizer", "nowhere"], 3, "nowhere"),
     ],
 )
@@ -202,6 +203,24 @@ def test_kills_leave_no_trace_in_the_result(place: Path, long_corpus: Path, tmp_
             progress = rows
     assert kills == 3
     assert 0 < progress < 24_000
+    assert contents(output) == contents(long_corpus)
+
+
+def test_a_full_disk_loses_nothing(place: Path, long_corpus: Path, tmp_path: Path) -> None:
+    output = tmp_path / "corpus"
+    words = list(map(str, long_words(place, output)))
+    result = subprocess.run(
+        [*TRANSEPT, "prepare", *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        # No file may grow beyond this: to the program it is as if the disk were full.
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000)),
+    )
+    assert result.returncode == 3
+    assert f"{output} cannot be written: [Errno 27] File too large" in result.stderr
+    assert "Traceback" not in result.stderr
+    assert transept("prepare", *words).returncode == 0
     assert contents(output) == contents(long_corpus)
 
 

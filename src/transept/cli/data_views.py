@@ -79,7 +79,7 @@ class PrepareView(_View):
         )
         self.rows_done = 0
         self._greeted = False
-        self._task: TaskID | None = None
+        self._task = self._progress.add_task("", total=None, pairs="starting", speed="")
         self._begin = time.monotonic()
 
     def update(self, done: Preparing) -> None:
@@ -95,11 +95,13 @@ class PrepareView(_View):
         if not self._live:
             self._say(lambda: f"{pairs} read, {done.pairs:,} kept, {speed}{_share(done)}")
             return
-        if self._task is None:
-            self._task = self._progress.add_task(
-                "", total=done.total_bytes, completed=done.read_bytes, pairs=pairs, speed=speed
-            )
-        self._progress.update(self._task, completed=done.read_bytes, pairs=pairs, speed=speed)
+        self._progress.update(
+            self._task,
+            total=done.total_bytes,
+            completed=done.read_bytes,
+            pairs=pairs,
+            speed=speed,
+        )
 
 
 def _share(done: Preparing) -> str:

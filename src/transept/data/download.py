@@ -7,6 +7,7 @@ the file has changed since. A server that ignores Range sends all of it, and tha
 
 import http.client
 import re
+import socket
 import time
 import urllib.error
 import urllib.request
@@ -20,7 +21,7 @@ from transept.errors import DataError
 
 BLOCK = 1 << 18
 TIMEOUT_SECONDS = 30.0
-PAUSES = (1.0, 2.0, 4.0, 8.0)
+PAUSES = (1.0, 2.0, 4.0)
 """Seconds to wait before each further attempt; what arrives in between begins them anew."""
 
 Watcher = Callable[[str, int, int | None], None]
@@ -115,6 +116,8 @@ def _attempt(url: str, partial: _Partial, watch: Watcher) -> None:
         with error:
             _refused(error, partial, have)
     except urllib.error.URLError as error:
+        if isinstance(error.reason, socket.gaierror):  # no network: it will not come in seconds
+            raise DownloadError(f"{url}: {error.reason.strerror}") from error
         raise _BrokenError(str(error.reason)) from error
     except (http.client.HTTPException, TimeoutError, ConnectionError) as error:
         raise _BrokenError(str(error) or type(error).__name__) from error

@@ -19,7 +19,7 @@ from transept.data.journal import reopen
 Hashes = NDArray[np.uint64]
 
 HASH_BYTES = 8
-FIRST_CAPACITY = 1 << 14
+FIRST_CAPACITY = 1 << 10
 FULLEST = 0.75
 GROWTH = 1.4
 BLOCK = 1 << 16

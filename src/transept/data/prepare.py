@@ -18,11 +18,11 @@ from transept.data.cleaning import Cleaning
 from transept.data.encode import Encoder
 from transept.data.formats import Chunk, Input, Jsonl, LinePair, Tmx, Tsv, chunks
 from transept.data.journal import Journal, State, locked, partial_directory
-from transept.data.shards import MANIFEST, InputRecord, Manifest, Settings
+from transept.data.shards import MANIFEST, STREAM, InputRecord, Manifest, Settings
 from transept.data.workers import Workers, available_cores
 from transept.data.writing import CorpusWriter
 from transept.errors import DataError
-from transept.text.files import STANDARD_INPUT
+from transept.text.files import stored_size
 from transept.text.tokenizer import Tokenizer
 
 COMMIT_SECONDS = 2.0
@@ -43,8 +43,8 @@ class Preparation:
 class Progress:
     """How far a preparation has come.
 
-    Bytes are those of the files as they lie on disk; the total is unknown (None) for standard
-    input. `resumed_rows` were done by an earlier run.
+    Bytes are those of the files as they lie on disk; the total of a pipe is unknown (None).
+    `resumed_rows` were done by an earlier run.
     """
 
     rows: int
@@ -127,8 +127,8 @@ class _Reading:
         self._partial = partial
         self._watch = watch
         self._resumed_rows = state.rows
-        sizes = [_size(path) for each in inputs for path in each.paths]
-        self._total = None if -1 in sizes else sum(sizes)
+        sizes = [size for each in inputs for size in _sizes(each)]
+        self._total = None if STREAM in sizes else sum(sizes)
         self._read = 0
 
     def rest(self) -> Iterator[Chunk]:
@@ -169,8 +169,8 @@ def _finished(output: Path, settings: Settings, restart: bool) -> Manifest | Non
         return None
     manifest = Manifest.load(output)
     changes = config.differences(manifest.settings, settings)
-    if any(-1 in each.bytes for each in settings.inputs):
-        changes.append("standard input cannot be compared")
+    if any(STREAM in each.bytes for each in settings.inputs):
+        changes.append("what comes from a pipe cannot be compared")
     if changes:
         raise DataError(
             f"{output} holds a corpus that was prepared otherwise:\n"
@@ -204,15 +204,11 @@ def _record(each: Input) -> InputRecord:
     return InputRecord(
         format=name,
         paths=tuple(map(str, each.paths)),
-        bytes=tuple(_size(path) for path in each.paths),
+        bytes=_sizes(each),
         options=options,
     )
 
 
-def _size(path: Path) -> int:
-    if path == STANDARD_INPUT:
-        return -1
-    try:
-        return path.stat().st_size
-    except OSError as error:
-        raise DataError(f"{path} cannot be read ({error.strerror}); check the path") from error
+def _sizes(each: Input) -> tuple[int, ...]:
+    sizes = (stored_size(path) for path in each.paths)
+    return tuple(STREAM if size is None else size for size in sizes)

@@ -38,11 +38,13 @@ Ids = NDArray[np.uint16] | NDArray[np.uint32]
 Width = Literal["uint16", "uint32"]
 
 OFFSET_TYPE = np.dtype("<u8")
+STREAM = -1
+"""Stands for the size of standard input and other pipes."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class InputRecord:
-    """An input as the manifest names it; `bytes` is -1 for standard input."""
+    """An input as the manifest names it, with the sizes of its files (-1: a pipe)."""
 
     format: str
     paths: tuple[str, ...]

@@ -248,7 +248,7 @@ def test_standard_input(job: Preparation, monkeypatch: pytest.MonkeyPatch) -> No
     pipe(text)
     assert prepare(piped, workers=0).pairs == 60
     pipe(text)
-    with pytest.raises(DataError, match="standard input cannot be compared"):
+    with pytest.raises(DataError, match="from a pipe cannot be compared"):
         prepare(piped, workers=0)
 
 
@@ -273,5 +273,5 @@ def test_progress_is_told_in_bytes_of_the_files(job: Preparation) -> None:
 
 def test_a_missing_input_is_named(job: Preparation, tmp_path: Path) -> None:
     missing = dataclasses.replace(job, inputs=(Tsv(tmp_path / "missing.tsv"),))
-    with pytest.raises(DataError, match=r"missing\.tsv cannot be read"):
+    with pytest.raises(DataError, match=r"missing\.tsv: cannot be read"):
         preparing.prepare(missing, workers=0)
