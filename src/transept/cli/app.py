@@ -53,6 +53,24 @@ tokenizer.command(
 )
 app.command(tokenizer)
 
+data = App(name="data", help="Make, look at and fetch corpora.")
+data.command(
+    "transept.cli.data:prepare",
+    name="prepare",
+    help="Turn parallel text into a corpus to train on.",
+)
+data.command(
+    "transept.cli.data:inspect",
+    name="inspect",
+    help="Show what a prepared corpus holds.",
+)
+data.command(
+    "transept.cli.data:fetch",
+    name="fetch",
+    help="Download a public corpus and cut it into train, dev and test.",
+)
+app.command(data)
+
 app.command(
     "transept.cli.train:train",
     name="train",
@@ -80,6 +98,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 def _run(words: list[str], debug: bool) -> int:
+    # cyclopts takes a lone `-` for an option; by custom it is a file, standard input.
+    words = ["/dev/stdin" if word == "-" else word for word in words]
     try:
         _use_own_help(words)
         result = app(words, exit_on_error=False, print_error=False, result_action="return_value")

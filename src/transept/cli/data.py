@@ -1,0 +1,254 @@
+"""`transept data`: make, look at and fetch corpora.
+
+The modules that do the work are imported when a command runs: `--help` waits for none of them.
+"""
+
+import dataclasses
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Group, Parameter
+
+from transept.cli.app import complain
+from transept.data.cleaning import Cleaning
+from transept.data.datasets import DATASETS, DatasetName
+from transept.errors import ConfigError, DataError
+
+if TYPE_CHECKING:
+    from transept.data.formats import Input
+    from transept.data.shards import Corpus
+
+Files = Annotated[
+    tuple[Path, ...],
+    Parameter(consume_multiple=1, json_list=False, negative="", show_default=False),
+]
+Flag = Annotated[bool, Parameter(negative="", show_default=False)]
+
+STOPPED = os.EX_TEMPFAIL
+"""The exit code of a run that was stopped and can be taken up again."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inputs:
+    """Where the text comes from."""
+
+    source: Files = ()
+    """Text files, one sentence a line; .gz, .xz and .zst are read too."""
+    target: Files = ()
+    """Their translations: as many files, line by line."""
+    tsv: Files = ()
+    """Files of tab-separated columns; - is standard input."""
+    jsonl: Files = ()
+    """Files of a JSON object a line; - is standard input."""
+    tmx: Files = ()
+    """Translation memories."""
+    columns: Annotated[tuple[int, int], Parameter(negative="")] = (1, 2)
+    """The columns of a TSV that hold source and target, from 1."""
+    keys: Annotated[tuple[str, str], Parameter(negative="")] = ("source", "target")
+    """The keys that hold source and target; `translation.en` is `en` inside `translation`."""
+    languages: Annotated[tuple[str, str] | None, Parameter(negative="")] = None
+    """The languages of a TMX that are source and target: `en de`."""
+
+    def collected(self) -> "tuple[Input, ...]":
+        """All inputs, in the order of the options above."""
+        from transept.data.formats import Jsonl, LinePair, Tmx, Tsv
+
+        if len(self.source) != len(self.target):
+            raise ConfigError(
+                f"--source names {len(self.source)} files and --target {len(self.target)}: "
+                "each needs its translation"
+            )
+        if self.tmx and self.languages is None:
+            raise ConfigError("--tmx needs --languages: which two to take, such as `en de`")
+        if min(self.columns) < 1:
+            raise ConfigError("--columns count from 1")
+        pairs = zip(self.source, self.target, strict=True)
+        inputs: tuple[Input, ...] = (
+            *(LinePair(source, target) for source, target in pairs),
+            *(Tsv(_standard(path), self.columns) for path in self.tsv),
+            *(Jsonl(_standard(path), self.keys) for path in self.jsonl),
+            *(Tmx(path, self.languages) for path in self.tmx if self.languages),
+        )
+        if not inputs:
+            raise ConfigError("no input: give --source and --target, --tsv, --jsonl or --tmx")
+        return inputs
+
+
+NO_INPUTS, USUAL_CLEANING = Inputs(), Cleaning()
+INPUT_OPTIONS = Parameter(name="*", group=Group("Input", sort_key=1))
+CLEANING_OPTIONS = Parameter(name="*", group=Group("Cleaning", sort_key=2))
+
+
+def prepare(
+    *,
+    output: Path,
+    tokenizer: Path,
+    target_tokenizer: Path | None = None,
+    inputs: Annotated[Inputs, INPUT_OPTIONS] = NO_INPUTS,
+    cleaning: Annotated[Cleaning, CLEANING_OPTIONS] = USUAL_CLEANING,
+    workers: int | None = None,
+    restart: Flag = False,
+) -> int:
+    """Turn parallel text into a corpus to train on.
+
+    Can be stopped at any time: the same command goes on from there.
+
+    Args:
+        output: The directory to make.
+        tokenizer: The directory of the tokenizer.
+        target_tokenizer: Another one for the target side.
+        inputs: Where the text comes from.
+        cleaning: What to drop.
+        workers: Processes to tokenize in: one a core, unless given.
+        restart: Throw away what an earlier run left in the output.
+    """
+    from transept.cli.data_views import PrepareView, show_prepared
+    from transept.data import prepare as preparing
+    from transept.data.journal import partial_directory
+
+    if workers is not None and workers < 0:
+        raise ConfigError("--workers must be at least 0")
+    job = preparing.Preparation(
+        inputs=inputs.collected(),
+        tokenizer=tokenizer,
+        target_tokenizer=target_tokenizer,
+        output=output,
+        cleaning=cleaning,
+    )
+    begin = time.monotonic()
+    try:
+        with _terminable(), PrepareView() as view:
+            manifest = preparing.prepare(job, workers=workers, restart=restart, watch=view.update)
+    except KeyboardInterrupt:
+        partial = partial_directory(output)
+        complain(f"stopped. What is done is kept in {partial}; the same command goes on from there")
+        return STOPPED
+    except OSError as error:
+        raise DataError(f"{output} cannot be written: {error}") from error
+    show_prepared(manifest, output, view.rows_done, time.monotonic() - begin)
+    return 0
+
+
+def inspect(
+    directory: Path,
+    /,
+    *,
+    samples: int = 5,
+    seed: int = 0,
+    tokenizer: Path | None = None,
+    target_tokenizer: Path | None = None,
+    verify: Flag = False,
+    as_json: Annotated[bool, Parameter(name="--json", negative="", show_default=False)] = False,
+) -> None:
+    """Show what a prepared corpus holds.
+
+    Args:
+        directory: A directory that `transept data prepare` made.
+        samples: How many pairs to show as text.
+        seed: Decides which.
+        tokenizer: The tokenizer to read them with, if not the one kept in the corpus.
+        target_tokenizer: The one for the target side.
+        verify: Read every file and compare its sha256 first.
+        as_json: Print one JSON object instead.
+    """
+    from transept.cli.data_views import show_corpus
+    from transept.data.shards import Corpus
+
+    corpus = Corpus.open(directory, verify=verify)
+    report = _describe(corpus, samples, seed, tokenizer, target_tokenizer)
+    if as_json:
+        sys.stdout.write(json.dumps(report) + "\n")
+    else:
+        show_corpus(report)
+
+
+def _describe(
+    corpus: "Corpus", count: int, seed: int, tokenizer: Path | None, target_tokenizer: Path | None
+) -> dict[str, Any]:
+    """Everything that `inspect` tells, a key for each part of it."""
+    from transept.data import statistics
+    from transept.text.tokenizer import Tokenizer
+
+    source = Tokenizer.load(tokenizer or corpus.source_tokenizer)
+    target = Tokenizer.load(target_tokenizer or tokenizer or corpus.target_tokenizer)
+    manifest = corpus.manifest
+    sides = {
+        "source": statistics.side_statistics(corpus.source_lengths, manifest.source),
+        "target": statistics.side_statistics(corpus.target_lengths, manifest.target),
+    }
+    drawn = statistics.samples(corpus, count, seed, (source, target))
+    return {
+        "directory": str(corpus.directory),
+        "hash": corpus.hash,
+        "read": manifest.read,
+        "pairs": manifest.pairs,
+        "dropped": manifest.dropped,
+        "sides": {name: dataclasses.asdict(side) for name, side in sides.items()},
+        "histogram": dataclasses.asdict(statistics.histogram(corpus)),
+        "samples": [dataclasses.asdict(sample) for sample in drawn],
+    }
+
+
+def fetch(
+    name: DatasetName,
+    /,
+    *,
+    output: Path,
+    archives: Annotated[Path | None, Parameter(name="--from")] = None,
+    mirror: str | None = None,
+) -> int:
+    """Download a public corpus and cut it into train, dev and test.
+
+    A download that breaks off, or is stopped, goes on where it was. Checksums are compared with
+    published ones, or else with those of the first download.
+
+    Args:
+        name: The corpus.
+        output: The directory to fill.
+        archives: A directory that holds the archives already; nothing is downloaded.
+        mirror: An address under which the archives lie by their names.
+    """
+    from transept.cli.data_views import FetchView, show_fetched
+    from transept.data import fetch as fetching
+
+    dataset = DATASETS[name]
+    try:
+        with _terminable(), FetchView() as view:
+            result = fetching.fetch(
+                dataset, output, source=archives, mirror=mirror, watch=view.update
+            )
+    except KeyboardInterrupt:
+        complain("stopped. What has arrived is kept; the same command goes on from there")
+        return STOPPED
+    except OSError as error:
+        raise DataError(f"{output} cannot be written: {error}") from error
+    show_fetched(dataset, result)
+    return 0
+
+
+def _standard(path: Path) -> Path:
+    """Standard input has no size and cannot be read again: the reader must know it as such."""
+    return Path("-") if path == Path("/dev/stdin") else path
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """SIGTERM ends the work as Ctrl-C does."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,275 @@
+"""What `transept data` shows: progress while it works, a report when it is done."""
+
+import itertools
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from rich import box
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
+from rich.table import Table
+from rich.text import Text
+
+from transept.data.cleaning import BAD, Reason
+from transept.data.datasets import Dataset
+from transept.data.fetch import DOWNLOADS, Fetched
+from transept.data.prepare import Progress as Preparing
+from transept.data.shards import DROPPED, Manifest
+
+PLAIN_SECONDS = 10.0
+"""How often a line is written where there is no terminal to draw a bar on."""
+MOST_BAD_LINES = 10
+BAR_WIDTH = 24
+"""Characters of the longest bar of a histogram."""
+
+
+class _View:
+    """A live line on a terminal; a plain line now and then in a log."""
+
+    def __init__(self, *columns: Any) -> None:
+        self._console = Console(stderr=True, highlight=False)
+        self._live = self._console.is_terminal
+        self._progress = Progress(*columns, console=self._console, transient=True)
+        self._next_line = time.monotonic() + PLAIN_SECONDS
+
+    def __enter__(self) -> Self:
+        if self._live:
+            self._progress.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._live:
+            self._progress.stop()
+
+    def _say(self, line: Callable[[], str], *, now: bool = False) -> None:
+        """Write a plain line, if one is due."""
+        if now or time.monotonic() >= self._next_line:
+            self._console.print(line(), markup=False, soft_wrap=True)
+            self._next_line = time.monotonic() + PLAIN_SECONDS
+
+
+class PrepareView(_View):
+    """The progress of a preparation."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            TextColumn("preparing"),
+            BarColumn(),
+            TextColumn("{task.percentage:>3.0f} %"),
+            TextColumn("{task.fields[pairs]}"),
+            TextColumn("{task.fields[speed]}"),
+            TimeRemainingColumn(compact=True, elapsed_when_finished=True),
+        )
+        self.rows_done = 0
+        self._greeted = False
+        self._task = self._progress.add_task("", total=None, pairs="starting", speed="")
+        self._begin = time.monotonic()
+
+    def update(self, done: Preparing) -> None:
+        """Show how far the preparation is."""
+        if done.resumed_rows and not self._greeted:
+            self._greeted = True
+            resumed = f"going on after {done.resumed_rows:,} pairs of an earlier run"
+            self._say(lambda: resumed, now=True)
+        self.rows_done = done.rows - done.resumed_rows
+        seconds = max(time.monotonic() - self._begin, 1e-9)
+        pairs = f"{done.rows:,} pairs"
+        speed = f"{self.rows_done / seconds:,.0f}/s"
+        if not self._live:
+            self._say(lambda: f"{pairs} read, {done.pairs:,} kept, {speed}{_share(done)}")
+            return
+        self._progress.update(
+            self._task,
+            total=done.total_bytes,
+            completed=done.read_bytes,
+            pairs=pairs,
+            speed=speed,
+        )
+
+
+def _share(done: Preparing) -> str:
+    if not done.total_bytes:
+        return ""
+    return f", {done.read_bytes / done.total_bytes:.0%} of the input"
+
+
+class FetchView(_View):
+    """The progress of downloads."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            DownloadColumn(),
+            TransferSpeedColumn(),
+            TimeRemainingColumn(compact=True),
+        )
+        self._tasks: dict[str, TaskID] = {}
+
+    def update(self, name: str, done: int, total: int | None) -> None:
+        """Show how far the download of a file is."""
+        first = name not in self._tasks
+        if not self._live:
+            self._tasks.setdefault(name, TaskID(0))
+            share = f" of {total / 1e6:,.0f}" if total else ""
+            self._say(lambda: f"{name}: {done / 1e6:,.0f}{share} MB", now=first)
+            return
+        if first:
+            self._tasks[name] = self._progress.add_task(name, total=total, completed=done)
+        self._progress.update(self._tasks[name], completed=done, total=total)
+
+
+# --- reports ---------------------------------------------------------------------------------
+
+
+def show_prepared(manifest: Manifest, output: Path, rows_done: int, seconds: float) -> None:
+    """What a preparation made, and what it left out."""
+    console = _console()
+    if rows_done == 0:
+        console.print(f"{output} had been prepared before; nothing was left to do")
+    speed = f" ({rows_done / seconds:,.0f} pairs/s)" if rows_done else ""
+    console.print(f"{'corpus':10} {output}, hash {manifest.hash[:16]}")
+    console.print(f"{'read':10} {manifest.read:,} pairs{speed}")
+    console.print(f"{'kept':10} {manifest.pairs:,} ({manifest.pairs / manifest.read:.2%})")
+    for name, side in (("source", manifest.source), ("target", manifest.target)):
+        mean = side.tokens / manifest.pairs
+        unknown = f"{side.unknown:,} unknown"
+        console.print(f"{name:10} {side.tokens:,} tokens, {mean:.1f} a sentence, {unknown}")
+    if manifest.dropped:
+        console.print()
+        console.print(_dropped_table(manifest.dropped, manifest.read))
+        console.print(f"Each dropped line is listed in {output / DROPPED}")
+    _show_bad_lines(console, manifest.dropped, output / DROPPED)
+
+
+def _show_bad_lines(console: Console, dropped: Mapping[str, int], report: Path) -> None:
+    """The first lines that are faults of the file, not of the sentence."""
+    total = sum(dropped.get(reason, 0) for reason in BAD)
+    if not total or not report.exists():
+        return
+    shown = min(total, MOST_BAD_LINES)
+    console.print(f"\nLines that cannot be read (the first {shown:,} of {total:,}):")
+    with report.open(encoding="utf-8", errors="surrogateescape") as file:
+        rows = (line.rstrip("\n").split("\t") for line in itertools.islice(file, 1, None))
+        bad = (row for row in rows if row[2] in BAD)
+        for path, line, reason, detail in itertools.islice(bad, shown):
+            console.print(f"  {path}:{line}  {Reason(reason).meaning}: {detail}", markup=False)
+
+
+def _dropped_table(dropped: Mapping[str, int], total: int) -> Table:
+    table = Table(box=box.SIMPLE, padding=(0, 1, 0, 0), show_edge=False)
+    for column, justify in (("dropped", "left"), ("pairs", "right"), ("share", "right")):
+        table.add_column(column, justify=justify, no_wrap=True)  # type: ignore[arg-type]
+    table.add_column("because")
+    for reason, count in dropped.items():
+        table.add_row(reason, f"{count:,}", f"{count / total:.2%}", Reason(reason).meaning)
+    return table
+
+
+def show_corpus(report: Mapping[str, Any]) -> None:
+    """What `transept data inspect` tells."""
+    console = _console()
+    dropped = sum(report["dropped"].values())
+    console.print(f"{'corpus':10} {report['directory']}")
+    console.print(f"{'hash':10} {report['hash']}")
+    console.print(f"{'pairs':10} {report['pairs']:,} ({dropped:,} of {report['read']:,} dropped)")
+    console.print()
+    console.print(_lengths_table(report["sides"]))
+    console.print()
+    console.print(_histogram_table(report["histogram"]))
+    console.print()
+    for sample in report["samples"]:
+        for side in ("source", "target"):
+            label = f"{sample['index']:,}" if side == "source" else ""
+            console.print(Text.assemble((f"{label:>10} ", "dim"), sample[side]))
+    sys.stdout.flush()
+
+
+def _lengths_table(sides: Mapping[str, Any]) -> Table:
+    table = Table(box=box.SIMPLE, padding=(0, 1, 0, 0), show_edge=False)
+    table.add_column("tokens", no_wrap=True)
+    percentiles = next(iter(sides.values()))["percentiles"]
+    names = ("all", "mean", "min", *(_ordinal(share) for share in percentiles), "max", "unknown")
+    for name in names:
+        table.add_column(name, justify="right", no_wrap=True)
+    for name, side in sides.items():
+        table.add_row(
+            name,
+            f"{side['tokens']:,}",
+            f"{side['mean']:.1f}",
+            str(side["shortest"]),
+            *map(str, side["percentiles"].values()),
+            str(side["longest"]),
+            f"{side['unknown_rate']:.3%}",
+        )
+    return table
+
+
+def _ordinal(share: int) -> str:
+    return "median" if share == 50 else f"{share} %"
+
+
+def _histogram_table(histogram: Mapping[str, Any]) -> Table:
+    table = Table(box=box.SIMPLE, padding=(0, 1, 0, 0), show_edge=False)
+    table.add_column("length", justify="right", no_wrap=True)
+    edges = histogram["edges"]
+    sides = {name: histogram[name] for name in ("source", "target")}
+    highest = max(max(counts) for counts in sides.values())
+    for name in sides:
+        table.add_column(name, no_wrap=True, min_width=BAR_WIDTH)
+        table.add_column("", justify="right", no_wrap=True)
+    for index, edge in enumerate(edges):
+        last = index == len(edges) - 1
+        label = f"{edge}+" if last else f"{edge}-{edges[index + 1] - 1}"
+        cells = []
+        for counts in sides.values():
+            cells += [_bar(counts[index] / highest), f"{counts[index]:,}"]
+        table.add_row(label, *cells)
+    return table
+
+
+def _bar(share: float) -> str:
+    """A bar of eighths of a character."""
+    eighths = round(share * BAR_WIDTH * 8)
+    if share and not eighths:
+        eighths = 1
+    return "█" * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip()
+
+
+def show_fetched(dataset: Dataset, result: Fetched) -> None:
+    """What was fetched, and how far its archives can be trusted."""
+    console = _console()
+    console.print(f"{dataset.name:16} {dataset.title}")
+    if not result.trust:
+        console.print(f"{'':16} already in {result.directory}; nothing to do")
+    for split, count in result.pairs.items():
+        files = ", ".join(f"{split}.{language}" for language in dataset.languages)
+        console.print(f"{split:16} {count:,} pairs ({files})")
+    console.print(f"{'terms':16} {dataset.terms}")
+    unproven = [name for name, trust in result.trust.items() if trust == "first use"]
+    if unproven:
+        console.print(
+            f"No checksum is published for {', '.join(unproven)}: what came was taken on trust, "
+            f"and its sha256 is kept in {result.directory / DOWNLOADS}"
+        )
+
+
+def _console() -> Console:
+    return Console(highlight=False, soft_wrap=True)

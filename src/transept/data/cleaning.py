@@ -1,0 +1,75 @@
+"""Which pairs are worth training on: what is dropped, why, and the thresholds."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal
+
+from transept.config import Checks
+
+
+class Reason(StrEnum):
+    """Why a pair was dropped. They are tried in this order; the first that applies is counted."""
+
+    ENCODING = "encoding"
+    MALFORMED = "malformed"
+    EMPTY = "empty"
+    LONG = "long"
+    RATIO = "ratio"
+    DUPLICATE = "duplicate"
+
+    @property
+    def meaning(self) -> str:
+        """A line for the report."""
+        return _MEANINGS[self]
+
+
+_MEANINGS = {
+    Reason.ENCODING: "not UTF-8",
+    Reason.MALFORMED: "not in the input's format",
+    Reason.EMPTY: "a side is empty",
+    Reason.LONG: "a side has too many tokens",
+    Reason.RATIO: "the sides differ too much in length",
+    Reason.DUPLICATE: "the pair occurred before",
+}
+
+BAD = (Reason.ENCODING, Reason.MALFORMED)
+"""Faults of the file and not of the sentence: their lines are listed one by one."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Cleaning:
+    """What to drop. Lengths are in tokens, with the EOS that ends every sentence."""
+
+    max_tokens: int = 256
+    """Drop pairs with more tokens than this on a side; 0 for no limit."""
+    max_ratio: float = 3.0
+    """Drop pairs of which one side is more than this many times longer; 0 for no limit."""
+    drop_empty: bool = True
+    """Drop pairs with an empty side."""
+    drop_duplicates: bool = True
+    """Drop all but the first of equal pairs."""
+    bad_encoding: Literal["drop", "stop", "replace"] = "drop"
+    """Text that is not UTF-8: drop the pair, stop, or replace what cannot be read."""
+    malformed: Literal["drop", "stop"] = "drop"
+    """A line that is not in the input's format: drop it, or stop."""
+
+    def __post_init__(self) -> None:
+        checks = Checks(self)
+        possible = self.max_tokens == 0 or self.max_tokens >= 2
+        checks.that(possible, "max_tokens", "must be 0 (no limit) or at least 2")
+        possible = self.max_ratio == 0 or self.max_ratio >= 1
+        checks.that(possible, "max_ratio", "must be 0 (no limit) or at least 1")
+        checks.done()
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """One row that was dropped: where it stood, why, and what exactly was wrong."""
+
+    path: str
+    line: int
+    reason: Reason
+    detail: str = ""
+
+    def __str__(self) -> str:
+        return "\t".join((self.path, str(self.line), self.reason, self.detail))

@@ -1,0 +1,272 @@
+"""A prepared corpus: a directory of memory-mapped ids.
+
+    manifest.json                    what it is: counts, settings, sha256 of each file; the hash
+    source.ids      target.ids       the ids of all sentences, end to end; each ends in EOS
+    source.offsets  target.offsets   where sentence i begins; one more for where the last ends
+    tokenizer/      [target_tokenizer/]
+    dropped.tsv                      file, line, reason and detail of each pair left out
+
+Ids are little-endian uint16, or uint32 for vocabularies of more than 65,535; offsets are uint64.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transept import config
+from transept.data.cleaning import Cleaning
+from transept.errors import ConfigError, DataError
+
+FORMAT = 1
+MANIFEST = "manifest.json"
+DROPPED = "dropped.tsv"
+SIDES = ("source", "target")
+IDS = {side: f"{side}.ids" for side in SIDES}
+OFFSETS = {side: f"{side}.offsets" for side in SIDES}
+TOKENIZER = "tokenizer"
+TARGET_TOKENIZER = "target_tokenizer"
+
+Ids = NDArray[np.uint16] | NDArray[np.uint32]
+Width = Literal["uint16", "uint32"]
+
+OFFSET_TYPE = np.dtype("<u8")
+STREAM = -1
+"""Stands for the size of standard input and other pipes."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class InputRecord:
+    """An input as the manifest names it, with the sizes of its files (-1: a pipe)."""
+
+    format: str
+    paths: tuple[str, ...]
+    bytes: tuple[int, ...]
+    options: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Settings:
+    """Everything that decides the contents of a corpus."""
+
+    inputs: tuple[InputRecord, ...]
+    source_tokenizer: str
+    target_tokenizer: str
+    cleaning: Cleaning
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SideSummary:
+    """One side of a corpus in figures; tokens include the EOS of each sentence."""
+
+    tokens: int
+    unknown: int
+    vocab_size: int
+    dtype: Width
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StoredFile:
+    """A file of the corpus as it was written."""
+
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Manifest:
+    """What `manifest.json` says."""
+
+    format: int
+    hash: str
+    read: int
+    pairs: int
+    dropped: dict[str, int]
+    source: SideSummary
+    target: SideSummary
+    settings: Settings
+    files: dict[str, StoredFile]
+
+    def side(self, name: str) -> SideSummary:
+        """The figures of `source` or `target`."""
+        return self.source if name == "source" else self.target
+
+    def save(self, directory: Path) -> None:
+        """Write it, at once or not at all."""
+        write_json(directory / MANIFEST, config.as_table(self))
+
+    @classmethod
+    def load(cls, directory: Path) -> "Manifest":
+        """Read it, or say what is wrong with the directory."""
+        path = directory / MANIFEST
+        try:
+            table = json.loads(path.read_bytes())
+            found = table.get("format")
+        except FileNotFoundError as error:
+            raise DataError(
+                f"{directory} is no prepared corpus: it has no {MANIFEST}; "
+                "make one with `transept data prepare`"
+            ) from error
+        except OSError as error:
+            raise DataError(f"{path} cannot be read ({error.strerror})") from error
+        except (ValueError, AttributeError) as error:
+            raise DataError(f"{path} is damaged ({error}); prepare the corpus again") from error
+        if found != FORMAT:
+            raise DataError(
+                f"{path} is of format {found}, and this transept reads {FORMAT}; "
+                "prepare the corpus again with this version"
+            )
+        try:
+            return config.structure(cls, table)
+        except ConfigError as error:
+            raise DataError(f"{path} is damaged: {error}; prepare the corpus again") from error
+
+
+class Corpus:
+    """Pairs of sentences as ids, mapped into memory: opening costs nothing, whatever the size."""
+
+    def __init__(self, directory: Path, manifest: Manifest) -> None:
+        self.directory = directory
+        self.manifest = manifest
+        self._ids: dict[str, Ids] = {}
+        self._offsets: dict[str, NDArray[np.uint64]] = {}
+        for side in SIDES:
+            summary = manifest.side(side)
+            self._ids[side] = _mapped(directory / IDS[side], id_type(summary.dtype))
+            self._offsets[side] = offsets = _mapped(directory / OFFSETS[side], OFFSET_TYPE)
+            if len(offsets) != manifest.pairs + 1 or offsets[-1] != len(self._ids[side]):
+                raise DataError(
+                    f"{directory / OFFSETS[side]} and {IDS[side]} do not fit together; "
+                    "prepare the corpus again"
+                )
+
+    @classmethod
+    def open(cls, directory: Path | str, *, verify: bool = False) -> "Corpus":
+        """Open what `transept data prepare` wrote.
+
+        Args:
+            directory: The prepared corpus.
+            verify: Read all of it and compare each file's sha256 with the manifest. Without, only
+                the sizes are compared, which finds a file cut short but not one altered.
+        """
+        directory = Path(directory)
+        manifest = Manifest.load(directory)
+        for name, stored in manifest.files.items():
+            _check_file(directory / name, stored, verify)
+        return cls(directory, manifest)
+
+    def __len__(self) -> int:
+        return self.manifest.pairs
+
+    def __reduce__(self) -> tuple[Any, tuple[Path]]:
+        # Another process maps the files for itself instead of being sent their contents.
+        return Corpus.open, (self.directory,)
+
+    def __repr__(self) -> str:
+        return f"Corpus({str(self.directory)!r}, pairs={len(self):,})"
+
+    @property
+    def hash(self) -> str:
+        """Of the ids and offsets alone: equal hashes mean equal sentences in the same order."""
+        return self.manifest.hash
+
+    def source(self, index: int) -> Ids:
+        """The ids of source sentence `index`, the last of them EOS."""
+        return self._sentence("source", index)
+
+    def target(self, index: int) -> Ids:
+        """The ids of target sentence `index`, the last of them EOS."""
+        return self._sentence("target", index)
+
+    @cached_property
+    def source_lengths(self) -> NDArray[np.int64]:
+        """The number of tokens of each source sentence, with EOS."""
+        return self._lengths("source")
+
+    @cached_property
+    def target_lengths(self) -> NDArray[np.int64]:
+        """The number of tokens of each target sentence, with EOS."""
+        return self._lengths("target")
+
+    @property
+    def source_tokenizer(self) -> Path:
+        """The directory of the tokenizer that made the source ids."""
+        return self.directory / TOKENIZER
+
+    @property
+    def target_tokenizer(self) -> Path:
+        """The directory of the tokenizer that made the target ids: most often the same."""
+        own = self.directory / TARGET_TOKENIZER
+        return own if own.exists() else self.source_tokenizer
+
+    def _lengths(self, side: str) -> NDArray[np.int64]:
+        offsets = self._offsets[side].view(np.int64)
+        return offsets[1:] - offsets[:-1]
+
+    def _sentence(self, side: str, index: int) -> Ids:
+        if not 0 <= index < len(self):
+            raise IndexError(f"pair {index} of a corpus of {len(self)}")
+        start, stop = self._offsets[side][index : index + 2].tolist()
+        return self._ids[side][start:stop]
+
+
+def width_for(vocab_size: int) -> Width:
+    """The narrowest integer that holds every id."""
+    return "uint16" if vocab_size < 1 << 16 else "uint32"
+
+
+def id_type(width: Width) -> np.dtype[Any]:
+    """The type of ids on disk."""
+    return np.dtype(width).newbyteorder("<")
+
+
+def corpus_hash(files: Mapping[str, StoredFile]) -> str:
+    """Of the ids and offsets, through the hashes of their files."""
+    contents = [files[name].sha256 for side in SIDES for name in (IDS[side], OFFSETS[side])]
+    return hashlib.sha256("\n".join(contents).encode()).hexdigest()
+
+
+def stored(path: Path) -> StoredFile:
+    """A file's size and sha256."""
+    return StoredFile(bytes=path.stat().st_size, sha256=_sha256(path))
+
+
+def write_json(path: Path, table: dict[str, Any]) -> None:
+    """Write a file such that nobody ever sees half of it, even after a power failure."""
+    part = path.with_name(f"{path.name}.part")
+    with part.open("wb") as file:
+        file.write((json.dumps(table, indent=2) + "\n").encode())
+        file.flush()
+        os.fsync(file.fileno())
+    part.replace(path)
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _mapped(path: Path, kind: np.dtype[Any]) -> NDArray[Any]:
+    if path.stat().st_size == 0:  # an empty file cannot be mapped
+        return np.zeros(0, dtype=kind)
+    # A plain array over the map: slices of the subclass take five times as long.
+    return np.memmap(path, dtype=kind, mode="r").view(np.ndarray)
+
+
+def _check_file(path: Path, expected: StoredFile, verify: bool) -> None:
+    cure = "copy it again or prepare the corpus again"
+    try:
+        size = path.stat().st_size
+    except OSError as error:
+        raise DataError(f"{path} is missing ({error.strerror}); {cure}") from error
+    if size != expected.bytes:
+        raise DataError(f"{path} has {size:,} bytes instead of {expected.bytes:,}; {cure}")
+    if verify and _sha256(path) != expected.sha256:
+        raise DataError(f"{path} has been altered: its sha256 is not the one in {MANIFEST}; {cure}")

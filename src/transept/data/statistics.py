@@ -1,0 +1,94 @@
+"""A prepared corpus in figures: how long its sentences are, how much of it is unknown."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transept.data.shards import SIDES, Corpus, SideSummary
+from transept.errors import VocabularyError
+from transept.text.tokenizer import Tokenizer
+
+PERCENTILES = (50, 75, 90, 95, 99)
+MOST_BINS = 16
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SideStatistics:
+    """One side. Lengths are in tokens, with EOS; the unknown rate leaves EOS out."""
+
+    tokens: int
+    unknown: int
+    unknown_rate: float
+    mean: float
+    percentiles: dict[int, int]
+    shortest: int
+    longest: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Histogram:
+    """How many sentences have a length in [edges[i], edges[i + 1]); the last bin is open."""
+
+    edges: list[int]
+    source: list[int]
+    target: list[int]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Sample:
+    """A pair as text."""
+
+    index: int
+    source: str
+    target: str
+
+
+def side_statistics(lengths: NDArray[np.int64], summary: SideSummary) -> SideStatistics:
+    """The figures of one side of a corpus that is not empty."""
+    # "lower" is a length that occurs; interpolation would invent one.
+    values = np.percentile(lengths, PERCENTILES, method="lower").astype(np.int64)
+    words = summary.tokens - len(lengths)
+    return SideStatistics(
+        tokens=summary.tokens,
+        unknown=summary.unknown,
+        unknown_rate=summary.unknown / words if words else 0.0,
+        mean=float(lengths.mean()),
+        percentiles=dict(zip(PERCENTILES, values.tolist(), strict=True)),
+        shortest=int(lengths.min()),
+        longest=int(lengths.max()),
+    )
+
+
+def histogram(corpus: Corpus, most_bins: int = MOST_BINS) -> Histogram:
+    """Lengths of both sides in equal bins up to the 99th percentile, and one for the rest."""
+    sides = (corpus.source_lengths, corpus.target_lengths)
+    high = max(int(np.percentile(lengths, 99, method="lower")) for lengths in sides)
+    width = max(1, -(-high // (most_bins - 1)))
+    edges = list(range(1, high + 1 + width, width))
+    counts = [np.histogram(lengths, [*edges, np.inf])[0].tolist() for lengths in sides]
+    return Histogram(edges=edges, source=counts[0], target=counts[1])
+
+
+def samples(corpus: Corpus, count: int, seed: int, tokenizers: Sequence[Tokenizer]) -> list[Sample]:
+    """Some pairs, drawn at random, in the order of the corpus."""
+    for side, tokenizer in zip(SIDES, tokenizers, strict=True):
+        expected = getattr(corpus.manifest.settings, f"{side}_tokenizer")
+        if tokenizer.sha256 != expected:
+            raise VocabularyError(
+                f"{corpus.directory}: the {side} was not made with this tokenizer (its sha256 is "
+                f"{tokenizer.sha256[:12]}…, not {expected[:12]}…); give the one that made it"
+            )
+    drawn = np.random.default_rng(seed).choice(
+        len(corpus), size=min(count, len(corpus)), replace=False
+    )
+    source, target = tokenizers
+    return [
+        Sample(
+            index=index,
+            source=source.decode(corpus.source(index).tolist()),
+            target=target.decode(corpus.target(index).tolist()),
+        )
+        for index in sorted(drawn.tolist())
+    ]

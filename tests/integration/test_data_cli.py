@@ -1,0 +1,290 @@
+"""`transept data` as a person meets it: reports, refusals, signals, kills."""
+
+import io
+import json
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import tarfile
+import time
+from pathlib import Path
+
+import pytest
+
+from transept.data.shards import Corpus
+from transept.text.training import train_tokenizer
+
+TRANSEPT = [sys.executable, "-m", "transept", "data"]
+# Small chunks, each committed: a run that is killed soon has still done something for good.
+IMPATIENT = """
+import sys
+from pathlib import Path
+from transept.data import formats
+from transept.data.formats import LinePair
+from transept.data.prepare import Preparation, prepare
+
+formats.CHUNK_ROWS = 200
+
+def main():
+    source, target, tokenizer, output = map(Path, sys.argv[1:])
+    job = Preparation(inputs=(LinePair(source, target),), tokenizer=tokenizer, output=output)
+    prepare(job, workers=2, commit_seconds=0)
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+def transept(*words: object, stdin: bytes | None = None) -> subprocess.CompletedProcess[str]:
+    result = subprocess.run(
+        [*TRANSEPT, *map(str, words)], input=stdin, capture_output=True, check=False
+    )
+    return subprocess.CompletedProcess(
+        result.args, result.returncode, result.stdout.decode(), result.stderr.decode()
+    )
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tokenizer, a small corpus with some of every fault, and a long one to interrupt."""
+    directory = tmp_path_factory.mktemp("place")
+    words = ["the", "house", "is", "red", "das", "Haus", "ist", "grün"]
+    train_tokenizer([" ".join(words)] * 5, vocab_size=300).save(directory / "tokenizer")
+    good = [f"the house is {i}\tdas Haus ist {i}" for i in range(300)]
+    bad = ["", "alone", "\tempty", f"one\t{'das Haus ' * 40}", good[7]]
+    faulty = "\n".join([*good, *bad]).encode() + b"\nthe \xff house\tdas Haus\n"
+    (directory / "faulty.tsv").write_bytes(faulty)
+    generator = random.Random(0)
+    for side in ("en", "de"):
+        lines = (" ".join(generator.choices(words, k=12)) + f" {i}\n" for i in range(24_000))
+        (directory / f"long.{side}").write_text("".join(lines))
+    return directory
+
+
+@pytest.fixture(scope="module")
+def long_corpus(place: Path) -> Path:
+    """The long corpus, prepared without interruption."""
+    result = transept("prepare", *long_words(place, place / "long"))
+    assert result.returncode == 0, result.stderr
+    return place / "long"
+
+
+def long_words(place: Path, output: Path) -> tuple[object, ...]:
+    inputs = ("--source", place / "long.en", "--target", place / "long.de")
+    return (*inputs, "--tokenizer", place / "tokenizer", "--output", output)
+
+
+def contents(directory: Path) -> dict[str, bytes]:
+    files = (path for path in directory.rglob("*") if path.is_file())
+    return {str(path.relative_to(directory)): path.read_bytes() for path in files}
+
+
+def test_prepare_reports_what_it_dropped_and_where(place: Path, tmp_path: Path) -> None:
+    output = tmp_path / "corpus"
+    words = ("--tsv", place / "faulty.tsv", "--tokenizer", place / "tokenizer", "--output", output)
+    result = transept("prepare", *words)
+    assert result.returncode == 0, result.stderr
+    report = " ".join(result.stdout.split())
+    assert "read 306 pairs" in report
+    assert "kept 300 (98.04%)" in report
+    for fault in ("encoding 1", "malformed 2", "empty 1", "ratio 1", "duplicate 1"):
+        assert fault in report
+    assert "Lines that cannot be read (the first 3 of 3)" in report
+    assert f"{place / 'faulty.tsv'}:302 not in the input's format: 1 of 2 columns" in report
+    assert f"{place / 'faulty.tsv'}:306 not UTF-8: byte 5 is 0xff" in report
+    again = transept("prepare", *words)
+    assert again.returncode == 0
+    assert "nothing was left to do" in again.stdout
+    assert result.stdout.splitlines()[-5:] == again.stdout.splitlines()[-5:]
+
+
+def test_prepare_reads_standard_input(place: Path, tmp_path: Path) -> None:
+    text = b'{"translation": {"en": "the house", "de": "das Haus"}}\n'
+    words = ("--jsonl", "-", "--keys", "translation.en", "translation.de", "--workers", 0)
+    output = tmp_path / "corpus"
+    place_words = ("--tokenizer", place / "tokenizer", "--output", output)
+    result = transept("prepare", *words, *place_words, stdin=text)
+    assert result.returncode == 0, result.stderr
+    assert len(Corpus.open(output)) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "complaint"),
+    [
+        ([], 2, "no input: give --source and --target"),
+        (["--source", "a", "b", "--target", "c"], 2, "--source names 2 files and --target 1"),
+        (["--tmx", "x.tmx"], 2, "--tmx needs --languages"),
+        (["--tsv", "x.tsv", "--columns", "0", "1"], 2, "--columns count from 1"),
+        (["--tsv", "x.tsv", "--max-ratio", "0.5"], 2, "max_ratio: 0.5 must be 0 (no limit)"),
+        (["--tsv", "x.tsv", "--workers", "-1"], 2, "--workers must be at least 0"),
+        (["--tsv", "missing.tsv"], 3, "missing.tsv: cannot be read"),
+        (["--tsv", "missing.tsv", "--tokenizer", "nowhere"], 3, "nowhere"),
+    ],
+)
+def test_mistakes_are_said_plainly(
+    place: Path, tmp_path: Path, words: list[str], code: int, complaint: str
+) -> None:
+    if "--tokenizer" not in words:
+        words = [*words, "--tokenizer", str(place / "tokenizer")]
+    result = transept("prepare", "--output", tmp_path / "corpus", *words)
+    assert result.returncode == code
+    assert complaint in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_bad_encoding_can_stop_everything(place: Path, tmp_path: Path) -> None:
+    words = ("--tsv", place / "faulty.tsv", "--tokenizer", place / "tokenizer")
+    output = tmp_path / "corpus"
+    result = transept("prepare", *words, "--output", output, "--bad-encoding", "stop")
+    assert result.returncode == 3
+    assert f"{place / 'faulty.tsv'}, line 306: not UTF-8 (byte 5 is 0xff)" in result.stderr
+    assert not output.exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_stops_it_and_the_same_command_goes_on(
+    place: Path, long_corpus: Path, tmp_path: Path, number: signal.Signals
+) -> None:
+    output = tmp_path / "corpus"
+    words = list(map(str, long_words(place, output)))
+    # A group of its own, as a shell gives it: Ctrl-C reaches the workers too.
+    process = subprocess.Popen(
+        [*TRANSEPT, "prepare", *words],
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    wait_for(output.with_name("corpus.partial") / "corpus/source.ids")
+    os.killpg(process.pid, number)
+    _, complaint = process.communicate(timeout=20)
+    assert process.returncode == 75
+    assert complaint.startswith("transept: stopped. What is done is kept in")
+    assert "Traceback" not in complaint
+    assert transept("prepare", *words).returncode == 0
+    assert contents(output) == contents(long_corpus)
+
+
+def wait_for(path: Path) -> None:
+    """Until the file exists and something was written to it."""
+    for _ in range(400):
+        if path.exists() and path.stat().st_size:
+            return
+        time.sleep(0.02)
+    raise TimeoutError(path)
+
+
+def test_kills_leave_no_trace_in_the_result(place: Path, long_corpus: Path, tmp_path: Path) -> None:
+    output = tmp_path / "corpus"
+    files = [place / "long.en", place / "long.de", place / "tokenizer", output]
+    journal = output.with_name("corpus.partial") / "journal.json"
+    generator = random.Random(3)
+    kills = progress = 0
+    while not output.exists():
+        process = subprocess.Popen(
+            [sys.executable, "-c", IMPATIENT, *map(str, files)], stderr=subprocess.PIPE
+        )
+        before = journal.stat().st_mtime_ns if journal.exists() else 0
+        while kills < 3 and process.poll() is None:
+            if journal.exists() and journal.stat().st_mtime_ns != before:
+                time.sleep(generator.uniform(0, 0.1))
+                process.kill()
+                kills += 1
+                break
+            time.sleep(0.005)
+        # Its workers hold the pipe too: that it ends means that they have left by themselves.
+        _, complaint = process.communicate(timeout=20)
+        assert complaint == b""
+        if journal.exists():
+            rows = json.loads(journal.read_text())["state"]["rows"]
+            assert rows >= progress
+            progress = rows
+    assert kills == 3
+    assert 0 < progress < 24_000
+    assert contents(output) == contents(long_corpus)
+
+
+def test_a_full_disk_loses_nothing(place: Path, long_corpus: Path, tmp_path: Path) -> None:
+    output = tmp_path / "corpus"
+    words = list(map(str, long_words(place, output)))
+    result = subprocess.run(
+        [*TRANSEPT, "prepare", *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        # No file may grow beyond this: to the program it is as if the disk were full.
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000)),
+    )
+    assert result.returncode == 3
+    assert f"{output} cannot be written: [Errno 27] File too large" in result.stderr
+    assert "Traceback" not in result.stderr
+    assert transept("prepare", *words).returncode == 0
+    assert contents(output) == contents(long_corpus)
+
+
+def test_inspect_tells_and_draws(long_corpus: Path) -> None:
+    shown = transept("inspect", long_corpus, "--samples", 3)
+    assert shown.returncode == 0, shown.stderr
+    assert "24,000 (0 of 24,000 dropped)" in shown.stdout
+    assert "median" in shown.stdout
+    assert "█" in shown.stdout
+    report = json.loads(transept("inspect", long_corpus, "--samples", 3, "--json").stdout)
+    assert report["pairs"] == 24_000
+    assert report["sides"]["source"]["unknown_rate"] == 0
+    assert sum(report["histogram"]["target"]) == 24_000
+    assert [sample["source"] in shown.stdout for sample in report["samples"]] == [True] * 3
+
+
+def test_inspect_verifies(long_corpus: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    for name, content in contents(long_corpus).items():
+        (copy / name).parent.mkdir(exist_ok=True)
+        (copy / name).write_bytes(content)
+    ids = bytearray((copy / "target.ids").read_bytes())
+    ids[0] ^= 1
+    (copy / "target.ids").write_bytes(ids)
+    result = transept("inspect", copy, "--verify")
+    assert result.returncode == 3
+    assert "target.ids has been altered" in result.stderr
+
+
+def iwslt(directory: Path) -> None:
+    """An archive with the layout of IWSLT 2014."""
+    with tarfile.open(directory / "de-en.tgz", "w:gz") as archive:
+        names = ("TED.dev2010", "TEDX.dev2012", "TED.tst2010", "TED.tst2011", "TED.tst2012")
+        texts = {f"IWSLT14.{name}.de-en": '<seg id="1"> one </seg>\n' for name in names}
+        for side in ("de", "en"):
+            files = {f"{name}.{side}.xml": text for name, text in texts.items()}
+            files[f"train.tags.de-en.{side}"] = "<url>u</url>\n" + "a sentence\n" * 50
+            for name, text in files.items():
+                info = tarfile.TarInfo(f"de-en/{name}")
+                info.size = len(text)
+                archive.addfile(info, io.BytesIO(text.encode()))
+
+
+def test_fetch_from_archives_at_hand(tmp_path: Path) -> None:
+    iwslt(tmp_path)
+    words = ("fetch", "iwslt14-de-en", "--output", tmp_path / "out", "--from", tmp_path)
+    result = transept(*words)
+    assert result.returncode == 0, result.stderr
+    assert "48 pairs (train.de, train.en)" in result.stdout
+    assert "No checksum is published for de-en.tgz" in result.stdout
+    assert "nothing to do" in transept(*words).stdout
+
+
+def test_fetch_without_a_network_says_what_to_do(tmp_path: Path) -> None:
+    words = ("fetch", "multi30k-en-de", "--output", tmp_path, "--mirror", "ftp://127.0.0.1/x")
+    result = transept(*words)
+    assert result.returncode == 3
+    assert "train.en.gz cannot be downloaded" in result.stderr
+    assert "--from DIR" in result.stderr
+    assert result.stderr.count("https://raw.githubusercontent.com/multi30k") == 6
+
+
+def test_an_unknown_corpus(tmp_path: Path) -> None:
+    result = transept("fetch", "wmt15-en-de", "--output", tmp_path)
+    assert result.returncode == 2
+    assert "wmt14-en-de" in result.stderr

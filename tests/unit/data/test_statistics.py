@@ -1,0 +1,70 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from transept.data.formats import Tsv
+from transept.data.prepare import Preparation, prepare
+from transept.data.shards import Corpus, SideSummary
+from transept.data.statistics import histogram, samples, side_statistics
+from transept.errors import VocabularyError
+from transept.text.tokenizer import Tokenizer
+from transept.text.training import train_tokenizer
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory, tokenizer_directory: Path) -> Corpus:
+    directory = tmp_path_factory.mktemp("corpus")
+    lines = [f"{'the house ' * (1 + i % 9)}{i}\t{'das Haus ' * (1 + i % 9)}{i}" for i in range(200)]
+    (directory / "x.tsv").write_text("\n".join(lines) + "\n")
+    output = directory / "corpus"
+    prepare(
+        Preparation(
+            inputs=(Tsv(directory / "x.tsv"),), tokenizer=tokenizer_directory, output=output
+        ),
+        workers=0,
+    )
+    return Corpus.open(output)
+
+
+def test_figures_of_a_side() -> None:
+    lengths = np.array([2, 3, 4, 5, 100])
+    summary = SideSummary(tokens=114, unknown=11, vocab_size=10, dtype="uint16")
+    figures = side_statistics(lengths, summary)
+    assert (figures.shortest, figures.longest, figures.mean) == (2, 100, 22.8)
+    assert figures.percentiles == {50: 4, 75: 5, 90: 5, 95: 5, 99: 5}
+    assert figures.unknown_rate == 11 / 109
+
+
+def test_a_histogram_counts_every_sentence(corpus: Corpus) -> None:
+    drawn = histogram(corpus)
+    assert sum(drawn.source) == sum(drawn.target) == len(corpus)
+    assert len(drawn.edges) == len(drawn.source) <= 16
+    first = (corpus.source_lengths >= drawn.edges[0]) & (corpus.source_lengths < drawn.edges[1])
+    assert drawn.source[0] == first.sum()
+
+
+def test_a_histogram_of_a_single_length() -> None:
+    class Short:
+        source_lengths = target_lengths = np.ones(3, dtype=np.int64)
+
+    drawn = histogram(Short())  # type: ignore[arg-type]
+    assert sum(drawn.source) == 3
+
+
+def test_samples_are_text_and_depend_on_the_seed_alone(
+    corpus: Corpus, tokenizer: Tokenizer
+) -> None:
+    both = (tokenizer, tokenizer)
+    drawn = samples(corpus, 4, 1, both)
+    assert drawn == samples(corpus, 4, 1, both)
+    assert drawn != samples(corpus, 4, 2, both)
+    assert [sample.index for sample in drawn] == sorted(sample.index for sample in drawn)
+    assert all(sample.source.startswith("the house") for sample in drawn)
+    assert len(samples(corpus, 10**6, 0, both)) == len(corpus)
+
+
+def test_another_tokenizer_is_refused(corpus: Corpus, tokenizer: Tokenizer) -> None:
+    other = train_tokenizer(["other words than those"] * 5, vocab_size=290)
+    with pytest.raises(VocabularyError, match="the target was not made with this tokenizer"):
+        samples(corpus, 1, 0, (tokenizer, other))
