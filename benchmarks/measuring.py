@@ -1,0 +1,86 @@
+"""What all benchmarks share: the record they write, and how it is shown."""
+
+import json
+import platform
+import statistics
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Row:
+    """One system's figure for one piece of work; low and high are the quartiles."""
+
+    work: str
+    system: str
+    value: float
+    unit: str
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, work: str, system: str, values: Sequence[float], unit: str) -> "Row":
+        """The median and quartiles of repeated measurements."""
+        low, middle, high = statistics.quantiles(values, n=4, method="inclusive")
+        return cls(work, system, middle, unit, low, high)
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What was aimed at, and what came out."""
+
+    goal: str
+    value: float
+    target: float
+    met: bool
+
+    @classmethod
+    def at_least(cls, goal: str, value: float, target: float) -> "Goal":
+        """A goal that is met by more."""
+        return cls(goal, value, target, value >= target)
+
+
+def report(
+    name: str,
+    rows: Sequence[Row],
+    goals: Sequence[Goal],
+    packages: Sequence[str],
+    file: Path | None,
+    machine: str | None = None,
+) -> None:
+    """Print the figures, and write them as JSON where a file is given."""
+    for row in rows:
+        spread = f"[{row.low:,.4g} … {row.high:,.4g}]"
+        print(f"{row.work:30} {row.system:34} {row.value:12,.4g} {row.unit:24} {spread}")
+    for goal in goals:
+        print(f"{'met' if goal.met else 'MISSED':7} {goal.goal}: {goal.value:.3f} ({goal.target})")
+    if file is not None:
+        record = {
+            "name": name,
+            "commit": _commit(),
+            "command": " ".join(["python", *sys.argv]),
+            "machine": machine or f"{platform.machine()}, {platform.system()}",
+            "versions": _versions(packages),
+            "rows": [asdict(row) for row in rows],
+            "goals": [asdict(goal) for goal in goals],
+        }
+        file.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+
+
+def _commit() -> str:
+    command = ["git", "describe", "--always", "--dirty"]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+
+
+def _versions(packages: Sequence[str]) -> Mapping[str, str]:
+    versions = {"python": platform.python_version()}
+    for package in packages:
+        try:
+            versions[package] = version(package)
+        except PackageNotFoundError:
+            versions[package] = "absent"
+    return versions
