@@ -1,0 +1,158 @@
+"""The batch plan: pairs planned per second in one core, and how full the batches are.
+
+    python benchmarks/batch_plan.py [--quick] [--json FILE] [CORPUS ...]
+
+Corpora are directories that `transept data prepare` wrote. Lengths made up to resemble Europarl in
+subwords are always measured. The layouts take turns; first-fit decreasing, the slow reference of
+the packer, packs a few thousand of the same pairs. Times are CPU time, so that something else
+running on the machine matters less.
+"""
+
+import argparse
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from measuring import Goal, Row, report
+from numpy.typing import NDArray
+
+from transept.data.collation import collate
+from transept.data.config import BatchConfig
+from transept.data.fill import Fill, measure
+from transept.data.mixture import Mixture, PairCorpus
+from transept.data.plan import START, Plan
+from transept.data.tiles import first_fit_decreasing, pack
+
+LAYOUTS = ("packed", "by_length")
+PLANNING_GOAL = 100_000
+FILL_GOAL = 0.97
+
+
+@dataclass
+class MadeUp:
+    """Lengths as Europarl has them in subwords: about 30, correlated, a long tail."""
+
+    source_lengths: NDArray[np.int64]
+    target_lengths: NDArray[np.int64]
+    hash: str = "made up"
+
+    @classmethod
+    def of(cls, n_pairs: int) -> "MadeUp":
+        """So many pairs, always the same."""
+        chance = np.random.default_rng(0)
+        source = chance.lognormal(np.log(26), 0.58, n_pairs)
+        target = source * chance.lognormal(0, 0.16, n_pairs)
+        source, target = (np.clip(np.rint(side), 2, 500) for side in (source, target))
+        return cls(source.astype(np.int64), target.astype(np.int64))
+
+    def __len__(self) -> int:
+        return len(self.source_lengths)
+
+    def source(self, index: int) -> NDArray[np.uint16]:
+        """Ids that nobody reads."""
+        return np.ones(self.source_lengths[index], dtype=np.uint16)
+
+    def target(self, index: int) -> NDArray[np.uint16]:
+        """Ids that nobody reads."""
+        return np.ones(self.target_lengths[index], dtype=np.uint16)
+
+
+def works(options: argparse.Namespace) -> Iterator[tuple[str, PairCorpus]]:
+    """What is to be planned, by name."""
+    yield "made-up lengths", MadeUp.of(options.pairs)
+    for directory in options.corpora:
+        from transept.data.shards import Corpus
+
+        yield directory.name, Corpus.open(directory)
+
+
+def timed(work: Callable[[], Fill]) -> tuple[float, Fill]:
+    start = time.process_time()
+    fill = work()
+    return fill.pairs / (time.process_time() - start), fill
+
+
+def measure_planning(
+    name: str, corpus: PairCorpus, options: argparse.Namespace
+) -> tuple[list[Row], list[Goal]]:
+    """Speed and fill of both layouts, over the first windows of an epoch."""
+    speeds: dict[str, list[float]] = {layout: [] for layout in LAYOUTS}
+    fills: dict[str, Fill] = {}
+    for repeat in range(options.repeats):
+        for layout in LAYOUTS:
+            # A plan of its own each time: the shuffle of the epoch is part of the work.
+            plan = Plan(Mixture([corpus]), BatchConfig(layout=layout), seed=repeat)
+            speed, fills[layout] = timed(lambda plan=plan: measure(plan, windows=options.windows))
+            speeds[layout].append(speed)
+    rows = [Row.of(name, layout, speeds[layout], "pairs/CPU-s planned") for layout in LAYOUTS]
+    for layout, fill in fills.items():
+        for side in ("source", "target"):
+            share = getattr(fill, side)
+            rows.append(Row(name, layout, share, f"{side} fill", share, share))
+    packed = fills["packed"]
+    tighter = max(packed.source, packed.target)
+    return rows, [
+        Goal.at_least(f"{name}: pairs planned a second", rows[0].value, PLANNING_GOAL),
+        Goal.at_least(f"{name}: fill of the tighter side", tighter, FILL_GOAL),
+    ]
+
+
+def measure_packers(name: str, corpus: PairCorpus, options: argparse.Namespace) -> list[Row]:
+    """Tiles that the packer and its reference need, and how quickly they say so."""
+    source, target = (
+        side.astype(np.int32) for side in (corpus.source_lengths, corpus.target_lengths)
+    )
+    some = np.flatnonzero(np.maximum(source, target) <= 128)[: options.reference_pairs]
+    work = f"{name}, {len(some):,} pairs"
+    rows = []
+    for system, packer in (("pack", pack), ("first-fit decreasing", first_fit_decreasing)):
+        start = time.process_time()
+        tiles = int(packer(source[some], target[some], 128).max()) + 1
+        speed = len(some) / (time.process_time() - start)
+        rows.append(Row(work, system, tiles, "tiles", tiles, tiles))
+        rows.append(Row(work, system, speed, "pairs/CPU-s packed", speed, speed))
+    return rows
+
+
+def measure_reading(name: str, corpus: PairCorpus, options: argparse.Namespace) -> Row:
+    """Batches read and laid out, once planned."""
+    mixture = Mixture([corpus])
+    window = Plan(mixture, BatchConfig(), seed=0).window(0, 0)
+    speeds = []
+    for _ in range(max(2, options.repeats)):
+        start = time.process_time()
+        for batch in window[: options.batches]:
+            collate(START, batch, batch.micro, mixture)
+        pairs = sum(batch.n_pairs for batch in window[: options.batches])
+        speeds.append(pairs / (time.process_time() - start))
+    return Row.of(name, "packed", speeds, "pairs/CPU-s read")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("corpora", nargs="*", type=Path, metavar="CORPUS", help="prepared corpora")
+    parser.add_argument("--quick", action="store_true", help="fewer pairs: some seconds")
+    parser.add_argument("--json", type=Path, help="write the record here")
+    parser.add_argument("--pairs", type=int, default=2**20, help="make up this many")
+    parser.add_argument("--windows", type=int, help="plan this many of an epoch; default: all")
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--reference-pairs", type=int, default=20_000)
+    parser.add_argument("--batches", type=int, default=100, help="read this many")
+    options = parser.parse_args()
+    if options.quick:
+        options.pairs, options.windows, options.repeats = 2**18, 2, 3
+        options.reference_pairs, options.batches = 4_000, 20
+    rows: list[Row] = []
+    goals: list[Goal] = []
+    for name, corpus in works(options):
+        planned, aims = measure_planning(name, corpus, options)
+        rows += [*planned, *measure_packers(name, corpus, options)]
+        rows.append(measure_reading(name, corpus, options))
+        goals += aims
+    report("batch_plan", rows, goals, ("numpy",), options.json)
+
+
+if __name__ == "__main__":
+    main()
