@@ -79,7 +79,8 @@ def train(
     progress, notes = run.restore(update, init, corpora)
     log = MetricsLog(directory / METRICS, resume_from=progress.step)
     boards = [TensorBoard(directory / "tensorboard")] if tensorboard else []
-    watchers: list[Observer] = [log, *boards, *observers]
+    own: list[Observer] = [log, *boards]
+    watchers = [*own, *observers]
     try:
         for text in notes:
             _tell(watchers, {"kind": "warning", "step": progress.step, "text": text})
@@ -99,7 +100,7 @@ def train(
         with stop_requests() as stop:
             return trainer.run(progress, stop, minutes)
     finally:
-        for observer in (log, *boards):
+        for observer in own:
             observer.close()
 
 
@@ -167,13 +168,13 @@ def _check_vocabulary(corpus: Corpus, first: Corpus, experiment: Experiment) -> 
             "prepare them with the same one"
         )
     model = experiment.model
-    sizes = {"source": model.source_vocab_size or model.vocab_size, "target": model.vocab_size}
+    sizes = {"target": model.vocab_size, "source": model.source_vocab_size or model.vocab_size}
     for side, size in sizes.items():
         there = corpus.manifest.side(side).vocab_size
         if there != size:
-            key = "model.source_vocab_size" if side == "source" else "model.vocab_size"
+            key = "model.vocab_size" if side == "target" else "model.source_vocab_size"
             what = f"{size} is not the {there} of {corpus.directory}; set {key}={there}"
-            raise ConfigError([Problem("model.vocab_size" if size == model.vocab_size else key, what)])
+            raise ConfigError([Problem(key, what)])
 
 
 def _training_data(
@@ -336,9 +337,7 @@ def _about(experiment: Experiment) -> dict[str, Any]:
     }
 
 
-def _start_line(
-    run: Run, update: Update, corpora: Corpora, progress: Progress
-) -> dict[str, Any]:
+def _start_line(run: Run, update: Update, corpora: Corpora, progress: Progress) -> dict[str, Any]:
     runtime = update.runtime
     where = f"{progress.device}, {runtime.precision}"
     begin = f"going on from step {progress.step:,}" if progress.step else "starting"
@@ -398,7 +397,9 @@ def average_run(
         shutil.rmtree(directory)
     newest = bundles[-1]
     steps = [int(bundle.about["step"]) for bundle in bundles]
-    names = [name for name in ("tokenizer", "target_tokenizer") if (newest.directory / name).exists()]
+    names = [
+        name for name in ("tokenizer", "target_tokenizer") if (newest.directory / name).exists()
+    ]
     write_directory(
         directory,
         tensors={WEIGHTS: average(bundles)},

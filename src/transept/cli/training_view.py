@@ -56,7 +56,7 @@ class PlainView:
                     f"step {line['step']:,}/{self._max_steps:,}  " + describe_step(line)
                 )
         elif (text := describe_event(line)) is not None:
-            self._console.print(text)
+            self._console.print(text, soft_wrap=True, markup=False)
 
     def close(self) -> None:
         """Nothing is held back."""
@@ -83,7 +83,7 @@ class LiveView:
         if line["kind"] == "step":
             self._progress.update(self._task, completed=line["step"], numbers=describe_step(line))
         elif (text := describe_event(line)) is not None:
-            self._progress.console.print(text)
+            self._progress.console.print(text, soft_wrap=True, markup=False)
 
     def close(self) -> None:
         """Leave the last state of the bar on the screen."""

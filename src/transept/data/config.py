@@ -71,3 +71,21 @@ class BatchConfig:
         """Tiles of a micro-batch in the `packed` layout: whole rows, and within the budget."""
         budget = min(self.source_tokens, self.target_tokens) // self.micro_batches
         return budget // (self.tile * self.row_tiles) * self.row_tiles
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DataConfig:
+    """The prepared corpora of an experiment."""
+
+    train: tuple[CorpusConfig, ...] = ()
+    """What is learnt from; several corpora are mixed by their weights."""
+    dev: Path | None = None
+    """The prepared corpus that validation looks at. None: no validation."""
+    workers: int = 1
+    """Processes that read batches ahead; 0 reads each when it is asked for. The batches are the
+    same."""
+
+    def __post_init__(self) -> None:
+        checks = Checks(self)
+        checks.at_least(0, "workers")
+        checks.done()

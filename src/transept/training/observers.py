@@ -13,11 +13,12 @@ Each line of `metrics.jsonl` is an object with a `kind`:
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 Line = Mapping[str, Any]
 
 
+@runtime_checkable
 class Observer(Protocol):
     """Anything that wants to know what happens."""
 

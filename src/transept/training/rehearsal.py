@@ -41,7 +41,8 @@ def _fits(update: Update, batch: Batch) -> bool:
     except (MemoryError, torch.OutOfMemoryError):
         return False
     except RuntimeError as error:
-        if "can't allocate memory" not in str(error):
+        # On a CPU torch has no error of its own for this.
+        if "not enough memory" not in str(error) and "can't allocate memory" not in str(error):
             raise
         return False
     finally:

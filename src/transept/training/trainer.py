@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import torch
 
@@ -38,20 +38,14 @@ class GlobalBatch:
     """Where the data goes on."""
 
 
-class Save(Protocol):
-    """Writes a checkpoint."""
-
-    def __call__(self, progress: Progress) -> None:
-        """Write everything that a resume from here needs."""
-
-
 @dataclass(slots=True)
 class Trainer:
     """Trains until there is a reason to stop. Receives built objects, never a config file."""
 
     update: Update
     data: Callable[[Position], Iterator[GlobalBatch]]
-    save: Save
+    save: Callable[[Progress], None]
+    """Writes everything that a resume from here needs."""
     validate: Callable[[], Validation] | None
     observers: Sequence[Observer]
     training: TrainingConfig

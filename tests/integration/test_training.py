@@ -1,0 +1,311 @@
+"""`transept train` from prepared corpora to averaged checkpoints, and through mishaps."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from tests.integration.workshop import Workshop, run, write_pairs
+
+from transept.checkpoint import Bundle, Checkpoints
+from transept.training.observers import read_metrics
+
+DETERMINISTIC = ("kind", "step", "epoch", "loss", "nll", "lr", "gradient_norm", "perplexity")
+
+
+def metrics(directory: Path) -> list[dict[str, Any]]:
+    """What of a run's log must not depend on the clock."""
+    return [
+        {key: value for key, value in line.items() if key in DETERMINISTIC}
+        for line in read_metrics(directory / "metrics.jsonl")
+        if line["kind"] in ("step", "validation")
+    ]
+
+
+def final_tensors(directory: Path) -> dict[str, torch.Tensor]:
+    newest = Checkpoints(directory / "checkpoints").newest()
+    assert newest is not None
+    return newest.weights() | newest.training()
+
+
+def assert_same_run(one: Path, other: Path) -> None:
+    assert metrics(one) == metrics(other)
+    ours, theirs = final_tensors(one), final_tensors(other)
+    assert ours.keys() == theirs.keys()
+    for name, tensor in ours.items():
+        assert torch.equal(tensor, theirs[name]), name
+
+
+def start(workshop: Workshop, output: Path, *overrides: str) -> subprocess.Popen[str]:
+    words = ["train", str(workshop.config), *overrides, "--output", str(output)]
+    return subprocess.Popen(
+        [sys.executable, "-m", "transept", *words],
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+    )
+
+
+def wait_for_step(process: subprocess.Popen[str], output: Path, step: int) -> bool:
+    """Whether the run got that far before it ended."""
+    while process.poll() is None:
+        lines = read_metrics(output / "metrics.jsonl")
+        if any(line.get("step", 0) >= step for line in lines if line["kind"] == "step"):
+            return True
+        time.sleep(0.005)
+    return False
+
+
+def train_through_kills(workshop: Workshop, output: Path, kills: int, *overrides: str) -> int:
+    """Kill the run `kills` times at random moments; give how many of them hit it in mid-run."""
+    chance = random.Random(kills)
+    hits = 0
+    for _ in range(kills):
+        process = start(workshop, output, *overrides)
+        done = max(
+            (line.get("step", 0) for line in read_metrics(output / "metrics.jsonl")), default=0
+        )
+        wait_for_step(process, output, chance.randint(1, max(2, done + 4)))
+        time.sleep(chance.uniform(0, 0.05))
+        hits += process.poll() is None
+        process.kill()
+        process.communicate()
+    process = start(workshop, output, *overrides)
+    _, errors = process.communicate()
+    assert process.returncode == 0, errors
+    return hits
+
+
+OPTIONS = ("training.max_steps=40", "data.workers=1", "training.clip_norm=0.5",
+           "training.ema_decay=0.9")  # fmt: skip
+
+
+@pytest.mark.parametrize("kills", [3, pytest.param(20, marks=pytest.mark.slow)])
+def test_kill_9_at_random_moments_changes_not_a_bit(
+    workshop: Workshop, tmp_path: Path, kills: int
+) -> None:
+    straight = start(workshop, tmp_path / "straight", *OPTIONS)
+    _, errors = straight.communicate()
+    assert straight.returncode == 0, errors
+    hits = train_through_kills(workshop, tmp_path / "killed", kills, *OPTIONS)
+    assert hits >= kills // 2
+    assert_same_run(tmp_path / "straight", tmp_path / "killed")
+
+
+def test_the_same_seed_and_any_number_of_workers_give_the_same_run(
+    workshop: Workshop, tmp_path: Path
+) -> None:
+    for name, workers in [("0", 0), ("again", 0), ("1", 1), ("4", 4)]:
+        words = ["train", workshop.config, f"data.workers={workers}", "training.max_steps=12"]
+        assert run(*words, "--output", tmp_path / name) == 0
+        assert_same_run(tmp_path / "0", tmp_path / name)
+    assert run("train", workshop.config, "training.seed=2", "--output", tmp_path / "other") == 0
+    assert metrics(tmp_path / "0")[0] != metrics(tmp_path / "other")[0]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_saves_and_exits_75_and_the_run_goes_on(
+    workshop: Workshop, tmp_path: Path, number: signal.Signals
+) -> None:
+    options = ("checkpoint.every_steps=none", "validation.every_steps=100")
+    process = start(workshop, tmp_path / "stopped", *options)
+    assert wait_for_step(process, tmp_path / "stopped", 7)
+    process.send_signal(number)
+    _, errors = process.communicate()
+    assert process.returncode == 75, errors
+    assert "stopped" in errors
+    assert Checkpoints(tmp_path / "stopped/checkpoints").steps()[-1] >= 7
+    for name in ("stopped", "straight"):
+        process = start(workshop, tmp_path / name, *options)
+        _, errors = process.communicate()
+        assert process.returncode == 0, errors
+    assert_same_run(tmp_path / "stopped", tmp_path / "straight")
+
+
+def test_time_runs_out_with_a_checkpoint_and_75(workshop: Workshop, tmp_path: Path) -> None:
+    words = ["train", workshop.config, "training.max_steps=100000", "--output", tmp_path / "run"]
+    assert run(*words, "--minutes", "0.01") == 75
+    assert Checkpoints(tmp_path / "run/checkpoints").newest() is not None
+
+
+def test_a_changed_config_is_refused_with_the_difference_or_taken(
+    workshop: Workshop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["train", workshop.config, "--output", tmp_path / "run", "training.max_steps=5"]
+    assert run(*words) == 0
+    words[-1] = "training.max_steps=8"
+    assert run(*words, "schedule.factor=0.5") == 2
+    errors = capsys.readouterr().err
+    assert "training.max_steps: 5 -> 8" in errors
+    assert "schedule.factor: 1.0 -> 0.5" in errors
+    assert run(*words, "schedule.factor=0.5", "--allow-change") == 0
+    assert metrics(tmp_path / "run")[-1]["step"] == 8
+
+
+def test_damaged_checkpoints_are_passed_over_by_name(
+    workshop: Workshop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["train", workshop.config, "validation.every_steps=100"]
+    assert run(*words, "--output", tmp_path / "straight") == 0
+    assert run(*words, "--output", tmp_path / "harmed") == 0
+    checkpoints = Checkpoints(tmp_path / "harmed/checkpoints")
+    path = checkpoints.path(30) / "weights.safetensors"
+    flipped = bytearray(path.read_bytes())
+    flipped[len(flipped) // 2] ^= 1
+    path.write_bytes(flipped)
+    (checkpoints.path(25) / "training.safetensors").write_bytes(b"cut")
+    capsys.readouterr()
+    assert run(*words, "--output", tmp_path / "harmed") == 0
+    errors = capsys.readouterr().err
+    assert "step-00000030/weights.safetensors: is damaged" in errors
+    assert "step-00000025/training.safetensors: is damaged" in errors
+    assert "going on from step 20" in errors
+    assert_same_run(tmp_path / "straight", tmp_path / "harmed")
+
+
+def test_a_full_disk_loses_nothing(workshop: Workshop, tmp_path: Path) -> None:
+    """Files may not grow beyond 64 KB, as on a disk that is full; then they may."""
+    output = tmp_path / "run"
+    code = """
+import resource, signal, sys
+from transept.cli.app import main
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16, resource.RLIM_INFINITY))
+main(sys.argv[1:])
+"""
+    assert run("train", workshop.config, "training.max_steps=5", "--output", output) == 0
+    words = ["train", str(workshop.config), "--output", str(output), "--allow-change"]
+    result = subprocess.run(
+        [sys.executable, "-c", code, *words], capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 4, result.stderr
+    assert "step-00000010: cannot be written" in result.stderr
+    assert "Traceback" not in result.stderr
+    assert Checkpoints(output / "checkpoints").steps() == [5]
+    assert run(*words) == 0
+    assert Checkpoints(output / "checkpoints").steps()[-1] == 30
+
+
+def test_gradients_that_are_no_numbers_stop_the_run_and_spare_the_weights(
+    workshop: Workshop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["train", workshop.config, "schedule.factor=1e38", "training.max_suppressed=3"]
+    assert run(*words, "--output", tmp_path / "run") == 1
+    errors = capsys.readouterr().err
+    assert "3 steps in a row were not finite numbers" in errors
+    assert "schedule.factor" in errors
+
+
+def test_memory_that_does_not_suffice_is_known_at_once(workshop: Workshop, tmp_path: Path) -> None:
+    code = """
+import resource, sys
+from transept.cli.app import main
+import transept.assembly
+in_use = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+limit = in_use + 700 * 1024**2
+resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+main(sys.argv[1:])
+"""
+    words = ["train", str(workshop.config), "--output", str(tmp_path / "run"), "model.d_ff=2048",
+             "batch.source_tokens=65536", "batch.target_tokens=65536"]  # fmt: skip
+    result = subprocess.run(
+        [sys.executable, "-c", code, *words], capture_output=True, text=True, check=False,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+    )  # fmt: skip
+    assert result.returncode == 2, result.stderr
+    assert "does not fit into memory" in result.stderr
+    assert "set batch.micro_batches" in result.stderr
+    assert metrics(tmp_path / "run") == []
+
+
+def test_patience_ends_a_run_and_the_best_is_kept(workshop: Workshop, tmp_path: Path) -> None:
+    words = ["train", workshop.config, "training.max_steps=100", "validation.every_steps=5",
+             "validation.patience=2", "schedule.factor=30.0", "checkpoint.keep=1"]  # fmt: skip
+    assert run(*words, "--output", tmp_path / "run") == 0
+    lines = read_metrics(tmp_path / "run/metrics.jsonl")
+    assert lines[-1]["outcome"] == "no longer improving"
+    validations = [line for line in lines if line["kind"] == "validation"]
+    best = min(validations, key=lambda line: line["nll"])
+    assert [line["step"] for line in validations][-3:] == [best["step"] + 5 * i for i in range(3)]
+    kept = Checkpoints(tmp_path / "run/checkpoints").steps()
+    assert kept == sorted({best["step"], validations[-1]["step"]})
+
+
+def test_fine_tuning_starts_from_a_bundle_with_the_same_vocabulary(
+    workshop: Workshop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("train", workshop.config, "--output", tmp_path / "first") == 0
+    assert run("average", tmp_path / "first", "--last", "3") == 0
+    bundle = tmp_path / "first/average-3"
+    words = ["train", workshop.config, "training.max_steps=2", "schedule.factor=1e-9"]
+    assert run(*words, "--init", bundle, "--output", tmp_path / "second") == 0
+    after = metrics(tmp_path / "second")[-1]
+    assert after["nll"] < metrics(tmp_path / "first")[0]["nll"] - 0.5
+
+    source, target = write_pairs(tmp_path / "other", 300, 5)
+    other = ["tokenizer", "train", "--input", source, "--vocab-size", "300"]
+    assert run(*other, "--output", tmp_path / "words") == 0
+    prepare = ["data", "prepare", "--source", source, "--target", target]
+    assert run(*prepare, "--tokenizer", tmp_path / "words", "--output", tmp_path / "ids") == 0
+    capsys.readouterr()
+    changed = [f'data.train=[{{path="{tmp_path / "ids"}"}}]', "data.dev=none"]
+    assert run(*words, *changed, "--init", bundle, "--output", tmp_path / "third") == 3
+    assert "its tokenizer is not the corpus's" in capsys.readouterr().err
+
+
+def test_an_average_is_a_bundle_of_the_last_checkpoints(
+    workshop: Workshop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("train", workshop.config, "--output", tmp_path / "run") == 0
+    assert run("average", tmp_path / "run", "--last", "2", "--output", tmp_path / "mean") == 0
+    bundle = Bundle.open(tmp_path / "mean")
+    assert bundle.about["averaged_steps"] == [25, 30]
+    parts = [Bundle.open(tmp_path / f"run/checkpoints/step-000000{n}").weights() for n in (25, 30)]
+    for name, weight in bundle.weights().items():
+        torch.testing.assert_close(weight, (parts[0][name] + parts[1][name]) / 2)
+    assert run("average", tmp_path / "run", "--last", "2", "--output", tmp_path / "mean") == 4
+    assert run("average", tmp_path / "run", "--last", "99") == 4
+    errors = capsys.readouterr().err
+    assert "--force replaces it" in errors
+    assert "has 5 whole checkpoints and not 99" in errors
+
+
+@pytest.mark.parametrize(
+    ("override", "code", "complaint"),
+    [
+        ("model.vocab_size=301", 2, "set model.vocab_size=300"),
+        ("data.train=[]", 2, "data.train: is empty"),
+        ('data.dev="absent"', 3, "absent is no prepared corpus"),
+        ("training.device=cuda", 2, "sees no GPU"),
+        ("batch.tile=512", 2, "batch.source_tokens"),
+    ],
+)
+def test_what_cannot_be_trained_is_said_before_it_starts(
+    workshop: Workshop,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    override: str,
+    code: int,
+    complaint: str,
+) -> None:
+    assert run("train", workshop.config, override, "--output", tmp_path / "run") == code
+    assert complaint in capsys.readouterr().err
+
+
+def test_other_threads_are_named_as_not_bit_exact(
+    workshop: Workshop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["train", workshop.config, "--output", tmp_path / "run"]
+    assert run(*words, "training.max_steps=5") == 0
+    torch.set_num_threads(2)
+    try:
+        assert run(*words, "training.max_steps=6", "--allow-change") == 0
+    finally:
+        torch.set_num_threads(1)
+    assert "threads was 1 and is 2" in capsys.readouterr().err

@@ -1,0 +1,92 @@
+"""A small corpus of our own making, prepared once: number words, and the same reversed."""
+
+import random
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from transept.cli.app import main
+
+ENGLISH = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
+GERMAN = ["eins", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun", "zehn"]
+VOCABULARY = 300
+
+CONFIG = """
+[model]
+vocab_size = 300
+n_layers = 1
+d_model = 16
+d_ff = 32
+n_heads = 2
+dropout = 0.1
+
+[data]
+train = [{{path = "{train}"}}]
+dev = "{dev}"
+workers = 0
+
+[batch]
+source_tokens = 256
+target_tokens = 256
+tile = 64
+max_length = 64
+
+[schedule]
+warmup_steps = 20
+
+[training]
+max_steps = 30
+log_every = 1
+
+[validation]
+every_steps = 10
+
+[checkpoint]
+every_steps = 5
+"""
+
+
+@dataclass(frozen=True)
+class Workshop:
+    """Prepared corpora, a tokenizer, and a config that trains on them in a moment."""
+
+    directory: Path
+    config: Path
+
+    @property
+    def tokenizer(self) -> Path:
+        return self.directory / "vocabulary"
+
+
+def run(*words: object) -> int:
+    with pytest.raises(SystemExit) as end:
+        main([str(word) for word in words])
+    assert isinstance(end.value.code, int)
+    return end.value.code
+
+
+def write_pairs(stem: Path, n: int, seed: int) -> tuple[Path, Path]:
+    chance = random.Random(seed)
+    pairs = [[chance.randrange(10) for _ in range(chance.randint(2, 7))] for _ in range(n)]
+    source, target = stem.with_suffix(".en"), stem.with_suffix(".de")
+    source.write_text("".join(" ".join(ENGLISH[i] for i in p) + "\n" for p in pairs))
+    target.write_text("".join(" ".join(GERMAN[i] for i in reversed(p)) + "\n" for p in pairs))
+    return source, target
+
+
+def open_workshop(directory: Path) -> Workshop:
+    shop = Workshop(directory, directory / "small.toml")
+    texts = {name: write_pairs(directory / name, n, n) for name, n in [("train", 800), ("dev", 60)]}
+    size = str(VOCABULARY)
+    inputs = texts["train"]
+    train = ["tokenizer", "train", "--input", *inputs, "--vocab-size", size]
+    assert run(*train, "--output", shop.tokenizer) == 0
+    for name, (source, target) in texts.items():
+        prepare = ["data", "prepare", "--source", source, "--target", target]
+        output = directory / f"{name}-ids"
+        assert run(*prepare, "--tokenizer", shop.tokenizer, "--output", output) == 0
+    shop.config.write_text(
+        CONFIG.format(train=directory / "train-ids", dev=directory / "dev-ids"), encoding="utf-8"
+    )
+    return shop

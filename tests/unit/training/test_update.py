@@ -1,0 +1,177 @@
+"""One step: gradients that do not depend on how a batch is cut up, and numbers that are none."""
+
+import copy
+from typing import Any
+
+import pytest
+import torch
+
+from transept import ModelConfig, Transformer
+from transept.model.packing import Tokens
+from transept.runtime.device import Runtime
+from transept.training.config import AdamConfig
+from transept.training.flops import training_flops
+from transept.training.loss import Loss, reference_loss
+from transept.training.schedule import Schedule
+from transept.training.update import (
+    Batch,
+    MovingAverage,
+    Update,
+    make_adam,
+    restore_training_tensors,
+    training_tensors,
+)
+
+CPU = Runtime(torch.device("cpu"), "fp32")
+SENTENCES = [[5, 6, 1], [7, 8, 9, 10, 1], [11, 1], [12, 13, 14, 1], [5, 1], [6, 7, 1]]
+
+
+def pack(sentences: list[list[int]]) -> Tokens:
+    offsets = torch.tensor([0, *map(len, sentences)]).cumsum(0)
+    return Tokens.packed(torch.tensor([i for s in sentences for i in s]), offsets)
+
+
+def batch(indices: list[int]) -> Batch:
+    sources = [SENTENCES[i] for i in indices]
+    return Batch(pack(sources), pack([s[-2::-1] + [1] for s in sources]))
+
+
+def make(dtype: torch.dtype = torch.float32, ema: float | None = None, **changes: Any) -> Update:
+    torch.manual_seed(0)
+    config = ModelConfig(
+        vocab_size=20, n_layers=1, d_model=16, d_ff=32, n_heads=2, **{"dropout": 0.0} | changes
+    )
+    model = Transformer(config).to(dtype)
+    return Update(
+        model,
+        adam=make_adam(model, AdamConfig()),
+        schedule=Schedule(16, warmup_steps=10),
+        loss=Loss(0.1, 0),
+        runtime=CPU,
+        seed=1,
+        ema=None if ema is None else MovingAverage(model, ema),
+    )
+
+
+def gradients(update: Update) -> list[torch.Tensor]:
+    return [p.grad.clone() for p in update.model.parameters() if p.grad is not None]
+
+
+def tokens(batches: list[Batch]) -> int:
+    return sum(len(b.target.ids) for b in batches)
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-12), (torch.float32, 1e-5)])
+def test_micro_batches_accumulate_to_the_gradient_of_the_whole(
+    dtype: torch.dtype, tolerance: float
+) -> None:
+    whole, parts = [batch([0, 1, 2, 3, 4, 5])], [batch([0, 1, 2]), batch([3]), batch([4, 5])]
+    update = make(dtype)
+    losses = []
+    collected = []
+    for batches in (whole, parts):
+        update.adam.zero_grad()
+        losses.append(update.accumulate(1, batches, tokens(batches)))
+        collected.append(gradients(update))
+    torch.testing.assert_close(losses[0], losses[1], rtol=1e-6, atol=0)
+    for one, other in zip(*collected, strict=True):
+        torch.testing.assert_close(one, other, atol=tolerance, rtol=tolerance)
+
+
+def test_the_gradient_is_that_of_the_mean_over_target_tokens() -> None:
+    update = make(torch.float64)
+    pairs = batch([0, 1, 2])
+    update.accumulate(1, [pairs], tokens([pairs]))
+    fast = gradients(update)
+    update.adam.zero_grad()
+    logits = update.model.forward_packed(pairs.source, pairs.target)
+    loss = reference_loss(logits, pairs.target.ids, label_smoothing=0.1, pad_id=0)
+    (loss / len(pairs.target.ids)).backward()
+    for one, other in zip(fast, gradients(update), strict=True):
+        torch.testing.assert_close(one, other)
+
+
+def test_dropout_follows_from_seed_step_and_micro_batch() -> None:
+    update = make(dropout=0.3)
+    pairs = batch([0, 1, 2])
+    losses = {
+        (step, n): [float(x) for x in update.accumulate(step, [pairs] * n, 10)]
+        for step, n in [(1, 1), (1, 2), (2, 1)]
+    }
+    torch.rand(100)  # what else was drawn in between does not matter
+    assert [float(x) for x in update.accumulate(1, [pairs], 10)] == losses[1, 1]
+    assert losses[2, 1] != losses[1, 1]
+    assert losses[1, 2][0] != pytest.approx(2 * losses[1, 1][0])
+
+
+def test_a_gradient_that_is_no_number_moves_nothing_and_is_counted() -> None:
+    update = make()
+    pairs = batch([0, 1, 2])
+    n = tokens([pairs])
+    update(1, [pairs], n)
+    good = copy.deepcopy(update.model.state_dict())
+    moments = {name: tensor.clone() for name, tensor in training_tensors(update).items()}
+    layer: Any = update.model.encoder.layers[0]
+    hook = layer.feed_forward.register_forward_hook(lambda *_: _[2] * float("nan"))
+    for step in (2, 3):
+        values = update(step, [pairs], n)
+        assert not values.gradient_norm.isfinite()
+    assert [values.suppressed.item(), values.suppressed_in_a_row.item()] == [2.0, 2.0]
+    for name, weight in update.model.state_dict().items():
+        assert torch.equal(weight, good[name]), name
+    for name, tensor in training_tensors(update).items():
+        assert torch.equal(tensor, moments[name]), name
+    hook.remove()
+    values = update(4, [pairs], n)
+    assert [values.suppressed.item(), values.suppressed_in_a_row.item()] == [2.0, 0.0]
+    assert not torch.equal(update.model.target_embedding.weight, good["target_embedding.weight"])
+
+
+def test_clipping_shortens_long_gradients_only() -> None:
+    pairs = batch([0, 1, 2])
+    update = make()
+    update.clip_norm = 1e-3
+    before = update(1, [pairs], tokens([pairs])).gradient_norm
+    clipped = torch.stack([g.norm() for g in gradients(update)]).norm()
+    assert before > 1e-3
+    torch.testing.assert_close(clipped, torch.tensor(1e-3), rtol=1e-3, atol=0)
+
+
+def test_a_moving_average_follows_and_changes_places_for_a_while() -> None:
+    update = make(ema=0.5)
+    pairs = batch([0, 1, 2])
+    start = update.model.target_embedding.weight.detach().clone()
+    update(1, [pairs], tokens([pairs]))
+    after = update.model.target_embedding.weight.detach().clone()
+    with update.averaged():
+        inside = update.model.target_embedding.weight.detach().clone()
+    torch.testing.assert_close(inside, (start + after) / 2)
+    assert torch.equal(update.model.target_embedding.weight, after)
+
+
+def test_what_is_saved_is_restored() -> None:
+    pairs = batch([0, 1, 2])
+    update, fresh = make(ema=0.9, dropout=0.1), make(ema=0.9, dropout=0.1)
+    for step in (1, 2, 3):
+        update(step, [pairs], 10)
+    tensors = {name: tensor.clone() for name, tensor in training_tensors(update).items()}
+    with update.averaged():
+        fresh.model.load_state_dict(update.model.state_dict())
+    restore_training_tensors(fresh, tensors)
+    for one in (update, fresh):
+        one(4, [pairs], 10)
+    for name, tensor in training_tensors(update).items():
+        assert torch.equal(tensor, training_tensors(fresh)[name]), name
+
+
+def test_flops_by_hand() -> None:
+    """One sentence pair through one layer: every matrix, and attention inside the sentences."""
+    config = ModelConfig(vocab_size=7, n_layers=1, d_model=4, d_ff=6, n_heads=1, d_k=2, d_v=3)
+    s, t = 5, 3
+    encoder = s * (4 * 2 + 4 * 2 + 4 * 3 + 3 * 4 + 2 * 4 * 6)
+    decoder = t * (4 * 2 + 4 * 2 + 4 * 3 + 3 * 4 + 4 * 2 + 3 * 4 + 2 * 4 * 6) + s * (4 * 2 + 4 * 3)
+    attention = (s * s + t * (t + 1) // 2 + s * t) * (2 + 3)
+    assert training_flops(
+        config, source_tokens=s, target_tokens=t, source_pairs=s * s,
+        target_pairs=t * (t + 1) // 2, cross_pairs=s * t,
+    ) == 6 * (encoder + decoder + attention + t * 4 * 7)  # fmt: skip
