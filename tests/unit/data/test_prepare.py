@@ -143,7 +143,7 @@ def test_an_unfinished_run_with_other_settings(job: Preparation) -> None:
     with pytest.raises(Interruption):
         prepare(job, workers=0, watch=interrupted_at(50), commit_seconds=0)
     other = dataclasses.replace(job, cleaning=Cleaning(max_tokens=99))
-    with pytest.raises(DataError, match=r"(?s)unfinished.*max_tokens: 256 -> 99.*--restart"):
+    with pytest.raises(DataError, match=r"(?s)unfinished.*max_tokens: 250 -> 99.*--restart"):
         prepare(other, workers=0)
     assert prepare(other, workers=0, restart=True).pairs == 116
 
