@@ -129,8 +129,9 @@ def prepare(
         with _terminable(), PrepareView() as view:
             manifest = preparing.prepare(job, workers=workers, restart=restart, watch=view.update)
     except KeyboardInterrupt:
-        partial = partial_directory(output)
-        complain(f"stopped. What is done is kept in {partial}; the same command goes on from there")
+        again = "the same command without --restart" if restart else "the same command"
+        kept = partial_directory(output)
+        complain(f"stopped. What is done is kept in {kept}; {again} goes on from there")
         return STOPPED
     except OSError as error:
         raise DataError(f"{output} cannot be written: {error}") from error

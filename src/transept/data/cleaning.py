@@ -40,7 +40,7 @@ BAD = (Reason.ENCODING, Reason.MALFORMED)
 class Cleaning:
     """What to drop. Lengths are in tokens, with the EOS that ends every sentence."""
 
-    max_tokens: int = 256
+    max_tokens: int = 250
     """Drop pairs with more tokens than this on a side; 0 for no limit."""
     max_ratio: float = 3.0
     """Drop pairs of which one side is more than this many times longer; 0 for no limit."""

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from transept import __version__
 from transept.errors import DataError
 
 BLOCK = 1 << 18
@@ -101,7 +100,7 @@ class _Partial:
 
 def _attempt(url: str, partial: _Partial, watch: Watcher) -> None:
     """One request: all that the server sends is kept, even if it breaks off."""
-    request = urllib.request.Request(url, headers={"User-Agent": f"transept/{__version__}"})
+    request = urllib.request.Request(url, headers={"User-Agent": "transept"})
     request.add_header("Accept-Encoding", "identity")
     have = partial.size
     if have:

@@ -103,7 +103,9 @@ class _Work:
         columns = [self._decode(index) for index in range(len(self._chunk.columns))]
         found = self._input.sentences(columns)
         for row, detail in found.malformed.items():
-            self._bad(row, 0, Reason.MALFORMED, detail, fatal=self._cleaning.malformed == "stop")
+            if row not in self.dropped:  # what could not be decoded has been named already
+                fatal = self._cleaning.malformed == "stop"
+                self._bad(row, 0, Reason.MALFORMED, detail, fatal=fatal)
         self.source = [text.strip() for text in found.source]
         self.target = [text.strip() for text in found.target]
         if self._cleaning.drop_empty:

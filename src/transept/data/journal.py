@@ -1,9 +1,11 @@
 """How far a preparation has come, written down so that the next run can go on from there.
 
-OUTPUT.partial/corpus/        the corpus to be; renamed to OUTPUT at the end
-OUTPUT.partial/seen           the hashes of all pairs so far (`transept.data.duplicates`)
-OUTPUT.partial/journal.json   the last commit: how far the input is done, and so how long
-                              each file was; what it holds beyond that is cut off
+    OUTPUT.partial/corpus/        the corpus to be; renamed to OUTPUT at the end
+    OUTPUT.partial/seen           the hashes of all pairs so far (`transept.data.duplicates`)
+    OUTPUT.partial/journal.json   the last commit: how far the input is done
+    OUTPUT.partial/lock           held by the process at work
+
+How long each file was at the last commit follows from what was counted; the rest is cut off.
 """
 
 import fcntl

@@ -26,6 +26,7 @@ from transept.text.files import stored_size
 from transept.text.tokenizer import Tokenizer
 
 COMMIT_SECONDS = 2.0
+REPLACED = "replaced"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -86,6 +87,7 @@ def prepare(
         journal = Journal(partial, settings)
         if restart:
             journal.discard()
+            _set_aside(job.output, partial)
         state = journal.load()
         reading = _Reading(job.inputs, state, partial, watch)
         encoder = Encoder(job.inputs, source, target, job.cleaning)
@@ -178,6 +180,16 @@ def _finished(output: Path, settings: Settings, restart: bool) -> Manifest | Non
             + "\nChoose another --output, or replace it with --restart"
         )
     return manifest
+
+
+def _set_aside(output: Path, partial: Path) -> None:
+    """Make room for a new corpus; the old one goes for good when that is finished.
+
+    At once, and not at the end: a restart that is interrupted is then resumed like any run.
+    """
+    if (output / MANIFEST).exists():
+        shutil.rmtree(partial / REPLACED, ignore_errors=True)
+        output.replace(partial / REPLACED)
 
 
 def _settings(job: Preparation, source: Tokenizer, target: Tokenizer) -> Settings:

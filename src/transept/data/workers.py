@@ -7,7 +7,6 @@ process ends, however it ends, the pipe breaks and the worker leaves: none is ev
 import multiprocessing
 import os
 import signal
-import threading
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -41,10 +40,14 @@ class Workers:
         self._ahead = max(count, 1) * AHEAD
         self._idle: SimpleQueue[_Worker] = SimpleQueue()
         self._all: list[_Worker] = []
-        with _signals_held_back():
-            for _ in range(count):
-                self._all.append(_Worker(encoder))
-                self._idle.put(self._all[-1])
+        try:
+            with _signals_held_back():
+                for _ in range(count):
+                    self._all.append(_Worker(encoder))
+                    self._idle.put(self._all[-1])
+        except BaseException:
+            self._kill()
+            raise
 
     def __enter__(self) -> "Workers":
         return self
@@ -56,8 +59,7 @@ class Workers:
         trace: TracebackType | None,
     ) -> None:
         if error is not None:
-            for worker in self._all:
-                worker.kill()
+            self._kill()
         self._threads.shutdown(cancel_futures=True)
         for worker in self._all:
             worker.close()
@@ -77,6 +79,10 @@ class Workers:
             waiting.append((chunk, self._threads.submit(self._encode, chunk)))
         for first, result in waiting:
             yield first, result.result()
+
+    def _kill(self) -> None:
+        for worker in self._all:
+            worker.kill()
 
     def _encode(self, chunk: Chunk) -> EncodedChunk:
         if not self._all:
@@ -147,9 +153,6 @@ def _serve(pipe: Connection, encoder: Encoder) -> None:
 @contextmanager
 def _signals_held_back() -> Iterator[None]:
     """A child starts with signals blocked, so that none kills it before it can ignore them."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
     before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     try:
         yield

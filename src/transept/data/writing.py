@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
 
 import numpy as np
 
@@ -73,12 +72,7 @@ class CorpusWriter:
     def __enter__(self) -> "CorpusWriter":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._stack.close()
 
     def add(self, chunk: Chunk, encoded: EncodedChunk) -> None:
@@ -134,8 +128,6 @@ class CorpusWriter:
             files=files,
         )
         manifest.save(self._corpus)
-        if output.exists():
-            output.replace(self._directory / "replaced")
         self._corpus.replace(output)
         shutil.rmtree(self._directory, ignore_errors=True)
         return manifest
@@ -156,7 +148,8 @@ class CorpusWriter:
         counts = Counter(self.state.dropped)
         counts.update(drop.reason.value for drop in dropped)
         self.state.dropped = {reason.value: counts[reason] for reason in Reason if counts[reason]}
-        lines = "".join(f"{drop}\n" for drop in dropped).encode()
+        # A file's name need not be UTF-8 either.
+        lines = "".join(f"{drop}\n" for drop in dropped).encode(errors="surrogateescape")
         self.state.report_bytes += self._files[DROPPED].write(lines)
 
     def _summary(self, side: str) -> SideSummary:

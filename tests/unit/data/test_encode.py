@@ -71,6 +71,13 @@ def test_malformed_lines(tokenizer: Tokenizer) -> None:
         Encoder([source], tokenizer, tokenizer, Cleaning(malformed="stop")).encode(chunk)
 
 
+def test_what_cannot_be_decoded_is_not_called_malformed(tokenizer: Tokenizer) -> None:
+    chunk = Chunk(0, np.array([1]), (b"\xff",))
+    strict = Cleaning(malformed="stop")
+    encoded = Encoder([Tsv(Path("x.tsv"))], tokenizer, tokenizer, strict).encode(chunk)
+    assert reasons(encoded) == [(1, Reason.ENCODING)]
+
+
 def test_empty_sides(tokenizer: Tokenizer) -> None:
     encoded = encode(tokenizer, b"\n \na\n\t", b"b\nc\n\n\n".rstrip(b"\n") + b"\n\n")
     assert [drop.detail for drop in encoded.dropped] == [

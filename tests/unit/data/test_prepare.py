@@ -2,6 +2,7 @@
 
 import dataclasses
 import io
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -139,11 +140,21 @@ def test_other_settings_are_refused_and_named(job: Preparation) -> None:
     assert Corpus.open(job.output, verify=True).manifest.settings.cleaning.max_ratio == 0
 
 
+def test_an_interrupted_restart_is_resumed_without_restart(job: Preparation) -> None:
+    prepare(job, workers=0)
+    other = dataclasses.replace(job, cleaning=Cleaning(max_ratio=0))
+    with pytest.raises(Interruption):
+        prepare(other, workers=0, restart=True, watch=interrupted_at(60), commit_seconds=0)
+    seen: list[Progress] = []
+    assert prepare(other, workers=0, watch=seen.append).pairs == 117
+    assert seen[0].resumed_rows >= 50
+
+
 def test_an_unfinished_run_with_other_settings(job: Preparation) -> None:
     with pytest.raises(Interruption):
         prepare(job, workers=0, watch=interrupted_at(50), commit_seconds=0)
     other = dataclasses.replace(job, cleaning=Cleaning(max_tokens=99))
-    with pytest.raises(DataError, match=r"(?s)unfinished.*max_tokens: 256 -> 99.*--restart"):
+    with pytest.raises(DataError, match=r"(?s)unfinished.*max_tokens: 250 -> 99.*--restart"):
         prepare(other, workers=0)
     assert prepare(other, workers=0, restart=True).pairs == 116
 
@@ -204,6 +215,14 @@ def test_empty_inputs(job: Preparation, tmp_path: Path) -> None:
     empty = dataclasses.replace(job, inputs=(Tsv(tmp_path / "empty.tsv"),))
     with pytest.raises(DataError, match="the inputs are empty"):
         prepare(empty, workers=0)
+
+
+def test_a_file_name_that_is_not_utf_8(job: Preparation, tmp_path: Path) -> None:
+    odd = Path(os.fsdecode(os.fsencode(tmp_path) + b"/x-\xff.tsv"))
+    odd.write_text("house\tHaus\nalone\n")
+    prepare(dataclasses.replace(job, inputs=(Tsv(odd),)), workers=0)
+    assert os.fsencode(odd) in (job.output / "dropped.tsv").read_bytes()
+    assert Corpus.open(job.output).manifest.settings.inputs[0].paths == (str(odd),)
 
 
 def test_duplicates_may_stay(job: Preparation) -> None:
