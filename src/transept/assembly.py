@@ -38,7 +38,7 @@ from transept.runtime.interrupt import stop_requests
 from transept.runtime.seed import seed_torch
 from transept.training.batches import to_batch, to_global_batch
 from transept.training.loss import Loss
-from transept.training.observers import MetricsLog, Observer, TensorBoard
+from transept.training.observers import MetricsLog, Observer, TensorBoard, read_metrics
 from transept.training.progress import Progress
 from transept.training.rehearsal import rehearse
 from transept.training.schedule import Schedule
@@ -408,3 +408,58 @@ def average_run(
         about={**newest.about, "averaged_steps": steps},
     )
     return directory, steps
+
+
+# --- telling what a directory is -------------------------------------------------------------
+
+
+def describe(path: Path) -> dict[str, Any]:
+    """Everything about a run, a checkpoint or a bundle, every file of it verified."""
+    if (path / CHECKPOINTS).is_dir():
+        return _describe_run(path)
+    return _describe_bundle(Bundle.open(path))
+
+
+def _describe_run(path: Path) -> dict[str, Any]:
+    checkpoints = Checkpoints(path / CHECKPOINTS)
+    with _collected_warnings() as damaged:
+        newest = checkpoints.newest()
+    if newest is None:
+        raise CheckpointError(f"{path}: has no whole checkpoint yet; train it first")
+    lines = read_metrics(path / METRICS)
+    of_kind = {kind: [x for x in lines if x["kind"] == kind] for kind in ("step", "validation")}
+    hidden = ("kind", "text")
+    latest = {
+        f"last {kind}": {key: value for key, value in found[-1].items() if key not in hidden}
+        for kind, found in of_kind.items()
+        if found
+    }
+    state = newest.state()
+    return {
+        "run": str(path),
+        "checkpoints": checkpoints.steps(),
+        "damaged": damaged or "none",
+        "best": {"step": state["best_step"], "nll": state["best_nll"]},
+        **latest,
+        "newest": str(newest.directory),
+        **_describe_bundle(newest),
+    }
+
+
+def _describe_bundle(bundle: Bundle) -> dict[str, Any]:
+    weights = bundle.weights()
+    experiment = config.load(Experiment, bundle.directory / CONFIG)
+    files = [path for path in bundle.directory.rglob("*") if path.is_file()]
+    report: dict[str, Any] = {
+        "kind": "checkpoint" if bundle.resumable else "model",
+        "made by": dict(bundle.about),
+        "parameters": sum(weight.numel() for weight in weights.values()),
+        "bytes": sum(path.stat().st_size for path in files),
+        "verified": f"{len(files)} files",
+    }
+    if bundle.resumable:
+        report["state"] = {key: str(value) for key, value in bundle.state().items()}
+    return report | {name: config.as_table(getattr(experiment, name)) for name in SECTIONS}
+
+
+SECTIONS = [field.name for field in dataclasses.fields(Experiment)]

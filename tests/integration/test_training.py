@@ -1,5 +1,6 @@
 """`transept train` from prepared corpora to averaged checkpoints, and through mishaps."""
 
+import json
 import os
 import random
 import signal
@@ -309,3 +310,31 @@ def test_other_threads_are_named_as_not_bit_exact(
     finally:
         torch.set_num_threads(1)
     assert "threads was 1 and is 2" in capsys.readouterr().err
+
+
+def test_info_tells_all_about_a_run_and_its_models(
+    workshop: Workshop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("train", workshop.config, "--output", tmp_path / "run") == 0
+    assert run("average", tmp_path / "run", "--last", "2") == 0
+    capsys.readouterr()
+    assert run("info", tmp_path / "run", "--json") == 0
+    about = json.loads(capsys.readouterr().out)
+    assert about["checkpoints"] == [10, 15, 20, 25, 30]
+    assert about["last validation"]["step"] == 30
+    assert about["model"]["d_model"] == 16
+    assert about["parameters"] == sum(
+        weight.numel() for weight in Bundle.open(about["newest"]).weights().values()
+    )
+    assert run("info", tmp_path / "run/average-2") == 0
+    shown = capsys.readouterr().out
+    assert "25, 30" in shown
+    assert run("info", tmp_path) == 4
+    assert "is no model directory" in capsys.readouterr().err
+
+
+def test_several_corpora_are_mixed_by_weight(workshop: Workshop, tmp_path: Path) -> None:
+    ids = workshop.directory / "train-ids"
+    mixed = f'data.train=[{{path="{ids}"}}, {{path="{workshop.directory / "dev-ids"}", weight=2}}]'
+    assert run("train", workshop.config, mixed, "--output", tmp_path / "run") == 0
+    assert read_metrics(tmp_path / "run/metrics.jsonl")[0]["pairs"] > 739

@@ -35,6 +35,7 @@ def test_the_chunked_loss_is_the_reference(
     )
     sums = Loss(epsilon, PAD, smoothing)(states, projection, ids)
     torch.testing.assert_close(sums.smoothed, expected)
+    assert not sums.nll.requires_grad
     torch.testing.assert_close(
         sums.nll, reference_loss(projection(states), ids, label_smoothing=0.0, pad_id=PAD)
     )

@@ -84,7 +84,7 @@ app.command(
 app.command(
     "transept.cli.info:info",
     name="info",
-    help="Print versions, devices and the paper's models.",
+    help="Print versions, devices and the paper's models, or all about a run or model.",
 )
 
 

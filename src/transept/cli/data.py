@@ -195,8 +195,34 @@ def _describe(
         "dropped": manifest.dropped,
         "sides": {name: dataclasses.asdict(side) for name, side in sides.items()},
         "histogram": dataclasses.asdict(statistics.histogram(corpus)),
+        "batches": _describe_batches(corpus),
         "samples": [dataclasses.asdict(sample) for sample in drawn],
     }
+
+
+def _describe_batches(corpus: "Corpus") -> list[dict[str, Any]]:
+    """How the corpus fills batches of the paper's size, in both layouts."""
+    from transept.data.config import BatchConfig
+    from transept.data.fill import measure
+    from transept.data.mixture import Mixture
+    from transept.data.plan import Plan
+
+    longest = BatchConfig().max_length
+    if not ((corpus.source_lengths <= longest) & (corpus.target_lengths <= longest)).any():
+        return []
+    rows = []
+    for config in (BatchConfig(), BatchConfig(layout="by_length")):
+        fill = measure(Plan(Mixture([corpus]), config, seed=1), windows=1)
+        rows.append(
+            {
+                "layout": config.layout,
+                "batches_of_epoch": fill.batches_of_epoch,
+                "source_fill": fill.source,
+                "target_fill": fill.target,
+                "left_out": sum(fill.left_out),
+            }
+        )
+    return rows
 
 
 def fetch(

@@ -3,7 +3,7 @@
 import itertools
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -195,6 +195,9 @@ def show_corpus(report: Mapping[str, Any]) -> None:
     console.print()
     console.print(_histogram_table(report["histogram"]))
     console.print()
+    if report["batches"]:
+        console.print(_batches_table(report["batches"]))
+        console.print()
     for sample in report["samples"]:
         for side in ("source", "target"):
             label = f"{sample['index']:,}" if side == "source" else ""
@@ -242,6 +245,22 @@ def _histogram_table(histogram: Mapping[str, Any]) -> Table:
         for counts in sides.values():
             cells += [_bar(counts[index] / highest), f"{counts[index]:,}"]
         table.add_row(label, *cells)
+    return table
+
+
+def _batches_table(rows: Sequence[Mapping[str, Any]]) -> Table:
+    table = Table(box=box.SIMPLE, padding=(0, 1, 0, 0), show_edge=False)
+    table.add_column("layout", no_wrap=True)
+    for name in ("batches an epoch", "source fill", "target fill", "too long"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for row in rows:
+        table.add_row(
+            row["layout"],
+            f"{row['batches_of_epoch']:,}",
+            f"{row['source_fill']:.1%}",
+            f"{row['target_fill']:.1%}",
+            f"{row['left_out']:,}",
+        )
     return table
 
 

@@ -4,6 +4,7 @@ import importlib.metadata
 import json
 import platform
 import sys
+from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter
@@ -28,18 +29,24 @@ COLUMNS = {
 
 
 def info(
+    path: Path | None = None,
+    /,
     *,
     presets: Annotated[bool, Parameter(negative="")] = False,
     vocab_size: int = 37_000,
     as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
 ) -> None:
-    """Print versions, devices and the paper's models.
+    """Print versions, devices and the paper's models, or all about a run or model.
 
     Args:
+        path: The directory of a run, a checkpoint or a model. Every file of it is verified.
         presets: List each model with its dimensions and parameter count.
         vocab_size: The vocabulary at which parameters are counted.
         as_json: Print one JSON object instead of tables.
     """
+    if path is not None:
+        _describe_directory(path, as_json)
+        return
     from transept.runtime.device import describe_devices
 
     versions, devices = _versions(), describe_devices()
@@ -59,6 +66,32 @@ def info(
     else:
         console.print(f"{'presets':14} {', '.join(PRESETS)}")
         console.print("               (--presets lists them with their parameter counts)")
+
+
+def _describe_directory(path: Path, as_json: bool) -> None:
+    from transept.assembly import describe
+
+    report = describe(path)
+    if as_json:
+        sys.stdout.write(json.dumps(report) + "\n")
+        return
+    console = Console(highlight=False, soft_wrap=True)
+    for name, value in report.items():
+        if isinstance(value, dict):
+            console.print(f"{name}", markup=False)
+            for key, item in value.items():
+                console.print(f"  {key:14} {_shown(item)}", markup=False)
+        else:
+            console.print(f"{name:16} {_shown(value)}", markup=False)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(_shown, value))
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    counts = isinstance(value, int) and not isinstance(value, bool)
+    return f"{value:,}" if counts else str(value)
 
 
 def _versions() -> dict[str, str]:

@@ -148,9 +148,9 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
             gradients.smooth(epsilon, x, real, mean_row, pad_id)
             ctx.save_for_backward(*gradients)
         ctx.types = (states.dtype, weight.dtype)
-        smoothed, nll = sums.unbind()
+        smoothed, nll = (part.clone() for part in sums.unbind())
         ctx.mark_non_differentiable(nll)
-        return smoothed.clone(), nll.clone()
+        return smoothed, nll
 
     @staticmethod
     def backward(ctx: Any, *outer: Tensor) -> tuple[Tensor | None, ...]:

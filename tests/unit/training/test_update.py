@@ -33,7 +33,7 @@ def pack(sentences: list[list[int]]) -> Tokens:
 
 def batch(indices: list[int]) -> Batch:
     sources = [SENTENCES[i] for i in indices]
-    return Batch(pack(sources), pack([s[-2::-1] + [1] for s in sources]))
+    return Batch(pack(sources), pack([[*s[-2::-1], 1] for s in sources]))
 
 
 def make(dtype: torch.dtype = torch.float32, ema: float | None = None, **changes: Any) -> Update:
