@@ -1,0 +1,105 @@
+"""The GPU against the CPU: the same step, the same loss. Run with `pytest -m gpu`."""
+
+import pytest
+import torch
+from torch import nn
+
+from transept import ModelConfig, Transformer
+from transept.errors import ConfigError
+from transept.model.packing import Tokens
+from transept.runtime.device import Runtime
+from transept.shapes import Tensor
+from transept.training.config import AdamConfig
+from transept.training.loss import Loss, reference_loss
+from transept.training.rehearsal import rehearse
+from transept.training.schedule import Schedule
+from transept.training.update import Batch, Update, make_adam
+
+pytestmark = pytest.mark.gpu
+
+CONFIG = ModelConfig(vocab_size=500, n_layers=2, d_model=64, d_ff=128, n_heads=4, dropout=0.0)
+
+
+def update_on(device: str, precision: str = "fp32") -> Update:
+    torch.manual_seed(0)
+    model = Transformer(CONFIG)
+    runtime = Runtime.choose(device, precision)
+    model.to(runtime.device)
+    return Update(
+        model,
+        adam=make_adam(model, AdamConfig()),
+        schedule=Schedule(64),
+        loss=Loss(0.1, 0),
+        runtime=runtime,
+        seed=1,
+    )
+
+
+def tiles(device: str, rows: int = 6, width: int = 32) -> Batch:
+    """Two sentences to a tile, with padding behind each."""
+    generator = torch.Generator().manual_seed(3)
+    ids = torch.randint(4, 500, (2, rows, width), generator=generator)
+    half = width // 2
+    place = torch.arange(width).expand(rows, width)
+    inside = place % half
+    real = inside < half - 2
+    segments = torch.where(real, 1 + place // half, 0)
+    sides = [torch.where(real, side, 0) for side in ids]
+    source, target = (
+        Tokens.tiled(side.to(device), segments.to(device), (inside * real).to(device))
+        for side in sides
+    )
+    return Batch(source, target)
+
+
+def gradients(update: Update, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
+    n = int((batch.target.ids != 0).sum())
+    loss, _ = update.accumulate(1, [batch], n)
+    named = {n: p.grad.cpu() for n, p in update.model.named_parameters() if p.grad is not None}
+    return loss.cpu(), named
+
+
+def test_a_step_in_fp32_is_the_cpus() -> None:
+    torch.backends.cuda.matmul.allow_tf32 = False
+    loss, expected = gradients(update_on("cpu"), tiles("cpu"))
+    other, actual = gradients(update_on("cuda"), tiles("cuda"))
+    torch.testing.assert_close(other, loss, rtol=1e-5, atol=0)
+    for name, gradient in expected.items():
+        torch.testing.assert_close(actual[name], gradient, rtol=1e-3, atol=1e-6)
+
+
+def test_a_step_in_bf16_is_near_and_compiled_nearer_still() -> None:
+    loss, expected = gradients(update_on("cpu"), tiles("cpu"))
+    eager = update_on("cuda", "bf16")
+    plain, _ = gradients(eager, tiles("cuda"))
+    torch.testing.assert_close(plain, loss, rtol=5e-3, atol=0)
+    assert all(p.grad is not None and p.grad.dtype == torch.float32
+               for p in eager.model.parameters())  # fmt: skip
+    del expected
+
+
+def test_the_chunked_loss_in_bf16_is_near_the_reference() -> None:
+    torch.manual_seed(0)
+    states = torch.randn(3000, 64, device="cuda", requires_grad=True)
+    projection = nn.Linear(64, 5000, bias=False, device="cuda")
+    ids = torch.randint(0, 5000, (3000,), device="cuda")
+    expected = reference_loss(projection(states), ids, label_smoothing=0.1, pad_id=0)
+    (wanted,) = torch.autograd.grad(expected, states)
+    with torch.autocast("cuda", torch.bfloat16):
+        sums = Loss(0.1, 0)(states, projection, ids)
+    (got,) = torch.autograd.grad(sums.smoothed, states)
+    torch.testing.assert_close(sums.smoothed, expected, rtol=1e-3, atol=0)
+    assert (got - wanted).norm() / wanted.norm() < 0.02
+
+
+def test_a_batch_that_does_not_fit_is_known_at_once() -> None:
+    update = update_on("cuda")
+
+    def batch(divisor: int) -> Batch:
+        rows = torch.full(((1 << 22) // divisor, 256), 7, device="cuda")
+        tokens = Tokens.padded(rows, 0)
+        return Batch(tokens, tokens)
+
+    with pytest.raises(ConfigError, match=r"does not fit into memory; a \d+th of it does"):
+        rehearse(update, batch(1), smaller=batch, divisors=(16, 64, 256, 1024))
+    assert torch.cuda.memory_allocated() < 1 << 30
