@@ -49,7 +49,7 @@ class Feed:
     def blocks(
         self, worker: int = 0, workers: int = 1
     ) -> Iterator[tuple[Label, NDArray[np.int32]]]:
-        """Read the batches; one worker of several takes every so-manieth."""
+        """Read the batches; of several workers, each takes every n-th."""
         plan = Plan(self.mixture, self.config, self.seed)
         batches = plan.batches(self.start, self.epochs)
         for following, batch in islice(batches, worker, None, workers):

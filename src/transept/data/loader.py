@@ -14,7 +14,8 @@ import signal
 import threading
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import cache
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
@@ -80,9 +81,15 @@ def _read_here(feed: Feed) -> Iterator[Batch]:
 
 def _batch(label: Label, block: NDArray[np.int32]) -> Batch:
     # numpy widens the numbers, not torch, which would wake a pool of threads for each of ours.
-    tensor = torch.empty(len(block), dtype=torch.int64, pin_memory=torch.cuda.is_available())
+    tensor = torch.empty(len(block), dtype=torch.int64, pin_memory=_pinned())
     tensor.numpy()[:] = block
     return Batch.of(label, tensor)
+
+
+@cache
+def _pinned() -> bool:
+    """Whether there is a device to which pinned memory is copied while the host goes on."""
+    return torch.cuda.is_available()
 
 
 class _Stopped(Exception):  # noqa: N818 (not an error: the loader was closed)
@@ -124,16 +131,17 @@ class _Team:
             process.close()
 
     def _receive_all(self) -> None:
-        try:
-            for process, receiver in itertools.cycle(self._workers):
-                batch = self._receive(process, receiver)
-                self._put(batch)
-                if batch is None:
-                    return
-        except _Stopped:
-            return
-        except Exception as error:
-            self._put(error)
+        with suppress(_Stopped):
+            try:
+                for process, receiver in itertools.cycle(self._workers):
+                    batch = self._receive(process, receiver)
+                    self._put(batch)
+                    if batch is None:
+                        return
+            except _Stopped:
+                raise
+            except Exception as error:
+                self._put(error)
 
     def _receive(self, process: BaseProcess, receiver: Connection) -> Batch | None:
         try:

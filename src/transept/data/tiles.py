@@ -22,7 +22,7 @@ Lengths = tuple[int, int]
 
 def pack(sources: NDArray[np.int32], targets: NDArray[np.int32], tile: int) -> Numbers:
     """The tile that each pair goes to, from 0; no side of a pair may be longer than `tile`."""
-    code = (sources * (tile + 1) + targets).astype(_code_type(tile))
+    code = (sources.astype(np.int64) * (tile + 1) + targets).astype(_code_type(tile))
     codes, counts = np.unique(code, return_counts=True)
     lengths = (divmod(one, tile + 1) for one in codes.tolist())
     shelf = Shelf(dict(zip(lengths, counts.tolist(), strict=True)), tile)

@@ -132,6 +132,12 @@ def test_a_loader_cannot_have_less_than_no_workers() -> None:
         Loader(FEED, workers=-1)
 
 
+def test_a_worker_imports_no_torch() -> None:
+    """It would take seconds to start, and a quarter of a gigabyte."""
+    code = "import sys, transept.data.feed, transept.data.memory; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
 SCRIPT = """
 import multiprocessing, os, signal, sys, time
 from transept.data.config import BatchConfig
