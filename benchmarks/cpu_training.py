@@ -229,7 +229,7 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    work = {"small": (1500, 3)} if arguments.quick else {"small": (4000, 8), "base": (2000, 5)}
+    work = {"small": (1500, 3)} if arguments.quick else {"small": (4000, 8), "base": (1000, 4)}
     rows, goals = [], []
     for name, (budget, n_batches) in work.items():
         measured, goal = measure(name, budget, n_batches)

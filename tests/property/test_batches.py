@@ -16,6 +16,7 @@ from transept.data.memory import MemoryCorpus
 from transept.data.mixture import Mixture
 from transept.data.plan import Plan, Position
 from transept.data.window import BatchPlan, MicroPlan
+from transept.model.packing import Tokens
 
 LONGEST = 40
 
@@ -210,10 +211,11 @@ def check_collated(micro: MicroBatch, plan: MicroPlan, data: Mixture) -> None:
                 corpus += 1
             expected.append(getattr(data.corpora[corpus], name)(number).tolist())
         assert sentences(side) == expected
-        for view in (side.in_rows_of(micro.row_tiles), side) if micro.n_pairs else ():
-            compact = view.compact()
-            assert compact.ids[compact.rows][view.segments > 0].tolist() == compact.ids.tolist()
-            assert view.ids.flatten()[compact.places].tolist() == compact.ids.tolist()
+        if micro.n_pairs:
+            tiled = Tokens.tiled(side.ids, side.segments, side.positions, row_tiles=micro.row_tiles)
+            compact = tiled.without_padding()
+            apart = compact.layout.apart(compact.ids)
+            assert apart[compact.layout.segments > 0].tolist() == compact.ids.tolist()
     assert micro.n_pairs == len(plan.pairs)
     assert micro.n_source_tokens == int((micro.source.segments > 0).sum())
     assert micro.n_target_tokens == int((micro.target.segments > 0).sum())

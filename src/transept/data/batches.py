@@ -9,19 +9,6 @@ from transept.shapes import Int, Tensor
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Compact:
-    """One side without padding, and where its tokens stand in rows: a layout, for the network."""
-
-    ids: Int[Tensor, " N"]
-    positions: Int[Tensor, " N"]
-    """Place of each token in its sentence, from 0."""
-    rows: Int[Tensor, "B L"]
-    """Index of the token in each place; 0 where there is none."""
-    places: Int[Tensor, " N"]
-    """The inverse: where in the flattened rows each token stands."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class Side:
     """The source or the target sentences of a micro-batch, in rows of places."""
 
@@ -31,28 +18,6 @@ class Side:
     """Number of the pair in the micro-batch, from 1; 0 where there is no token."""
     positions: Int[Tensor, "B L"]
     """Place of the token in its sentence, from 0."""
-
-    def in_rows_of(self, tiles: int) -> "Side":
-        """The same places with so many rows seen as one."""
-        width = tiles * self.ids.shape[1]
-        fields = (field.view(-1, width) for field in (self.ids, self.segments, self.positions))
-        return Side(*fields)
-
-    def compact(self) -> Compact:
-        """Leave the padding out. The number of tokens, and so the shape, varies.
-
-        A micro-batch without pairs has nothing left then: there is nothing to compute for it.
-        """
-        segments = self.segments.flatten()
-        places = segments.nonzero().squeeze(1)
-        rows = torch.zeros_like(segments)
-        rows[places] = torch.arange(len(places), device=rows.device)
-        return Compact(
-            ids=self.ids.flatten()[places],
-            positions=self.positions.flatten()[places],
-            rows=rows.view_as(self.segments),
-            places=places,
-        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,7 +7,7 @@ from transept.data.feed import Feed
 from transept.data.loader import Loader
 from transept.data.memory import MemoryCorpus
 from transept.data.mixture import Mixture
-from transept.model.packing import Layout, Tokens
+from transept.model.packing import Tokens
 from transept.shapes import Tensor
 
 SOURCES = [[5, 6, 1], [7, 1], [8, 9, 10, 11, 12, 13, 1], [14, 15, 1]]
@@ -58,12 +58,9 @@ def test_the_figures_are_those_of_the_sentences() -> None:
 
 def test_seen_as_wider_rows_each_pair_stands_in_one() -> None:
     (micro,) = batch().micro_batches
-    for side in (micro.source.in_rows_of(2), micro.target.in_rows_of(2)):
-        assert side.ids.shape == (2, 12)
-        rows_of = [
-            set(row) - {0} for row in (segments.tolist() for segments in side.segments)
-        ]  # fmt: skip
-        assert not rows_of[0] & rows_of[1]
+    for side in (micro.source, micro.target):
+        first, second = side.segments.view(2, 12).tolist()
+        assert not (set(first) & set(second)) - {0}
 
 
 def test_by_length_is_one_pair_to_a_row() -> None:
@@ -74,34 +71,18 @@ def test_by_length_is_one_pair_to_a_row() -> None:
     assert sorted(pairs(micro)) == sorted(zip(SOURCES, TARGETS, strict=True))
 
 
-def test_compact_leaves_out_the_padding_and_finds_back() -> None:
-    side = batch().micro_batches[0].source.in_rows_of(2)
-    compact = side.compact()
-    assert len(compact.ids) == 15
-    real = side.segments > 0
-    assert torch.equal(compact.ids[compact.rows][real], side.ids[real])
-    assert torch.equal(compact.positions[compact.rows][real], side.positions[real])
-    assert torch.equal(side.ids.flatten()[compact.places], compact.ids)
-
-
-def test_the_networks_layout_is_made_of_it() -> None:
+def test_the_network_reads_the_sentences_that_were_laid_out() -> None:
     """The data do not know the network; this is how the two meet."""
-    side = batch().micro_batches[0].target.in_rows_of(2)
-    compact = side.compact()
-    layout = Layout(
-        positions=compact.positions,
-        segments=side.segments,
-        row_positions=side.positions,
-        rows=compact.rows,
-        places=compact.places,
-        max_length=7,
-    )
-    tokens = Tokens(compact.ids, layout)
+    (micro,) = batch().micro_batches
+    side = micro.target
+    tiled = Tokens.tiled(side.ids, side.segments, side.positions, row_tiles=micro.row_tiles)
+    tokens = tiled.without_padding()
+    layout = tokens.layout
+    assert len(tokens.ids) == 15
     assert torch.equal(layout.together(layout.apart(tokens.ids)), tokens.ids)
-    shifted = tokens.shifted_right(0).ids[layout.rows]
+    shifted = layout.apart(tokens.shifted_right(0).ids)
     for segment, sentence in enumerate(sentences(side), start=1):
-        here = side.segments == segment
-        assert shifted[here].tolist() == [0, *sentence[:-1]]
+        assert shifted[layout.segments == segment].tolist() == [0, *sentence[:-1]]
 
 
 def test_a_batch_is_one_piece_of_memory() -> None:
