@@ -15,6 +15,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+from transept.errors import ConfigError
+
 Line = Mapping[str, Any]
 
 
@@ -67,8 +69,12 @@ class TensorBoard:
     """The same numbers for TensorBoard; needs the extra `tb`."""
 
     def __init__(self, directory: Path) -> None:
-        from torch.utils.tensorboard import SummaryWriter
-
+        try:
+            from torch.utils.tensorboard import SummaryWriter
+        except ImportError as error:
+            raise ConfigError(
+                "--tensorboard needs a package that is not installed: pip install 'transept[tb]'"
+            ) from error
         self._writer: Any = SummaryWriter(str(directory))
 
     def observe(self, line: Line) -> None:
