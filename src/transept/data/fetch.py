@@ -68,6 +68,7 @@ def fetch(
     output.mkdir(parents=True, exist_ok=True)
     downloads = output / DOWNLOADS
     downloads.mkdir(exist_ok=True)
+    checksums = _read_checksums(downloads / CHECKSUMS)
     files: dict[Archive, Path] = {}
     trust: dict[str, Trust] = {}
     for archive in dataset.archives:
@@ -76,10 +77,12 @@ def fetch(
             if source is not None:
                 raise DataError(_missing(dataset, source))
             _download(dataset, archive, path, mirror, watch, pauses)
-        trust[archive.name] = _check(archive, path, downloads / CHECKSUMS)
+        trust[archive.name] = _check(archive, path, checksums)
         files[archive] = path
     pairs = _cut(dataset, files, output)
-    _conclude(dataset, pairs, downloads, output)
+    # Only now: a file that could not even be unpacked must not become what is trusted.
+    _write_checksums(downloads / CHECKSUMS, checksums)
+    _conclude(dataset, pairs, checksums, output)
     return Fetched(directory=output, pairs=pairs, trust=trust)
 
 
@@ -130,20 +133,18 @@ def _addresses(dataset: Dataset) -> str:
     return "\n".join(f"  {archive.url}" for archive in dataset.archives)
 
 
-def _check(archive: Archive, path: Path, checksums: Path) -> Trust:
-    """Compare the file with what is known of it, or write down what it is."""
-    recorded = _read_checksums(checksums)
+def _check(archive: Archive, path: Path, checksums: dict[str, str]) -> Trust:
+    """Compare a file with what is known of it, and note its sha256 among the checksums."""
     sha256 = digest(path, "sha256")
-    published = (("sha256", archive.sha256, sha256), ("md5", archive.md5, None))
-    for kind, expected, found in published:
-        if expected is not None and (found or digest(path, kind)) != expected:
-            raise DataError(_wrong(path, kind, expected, "published for it"))
-    earlier = recorded.get(archive.name)
+    if archive.sha256 is not None and archive.sha256 != sha256:
+        raise DataError(_wrong(path, "sha256", archive.sha256, "published for it"))
+    if archive.md5 is not None and archive.md5 != digest(path, "md5"):
+        raise DataError(_wrong(path, "md5", archive.md5, "published for it"))
+    earlier = checksums.get(archive.name)
     if earlier is not None and earlier != sha256:
-        raise DataError(_wrong(path, "sha256", earlier, f"in {checksums}, from an earlier fetch"))
-    if earlier is None:
-        lines = [f"{value}  {name}\n" for name, value in {**recorded, archive.name: sha256}.items()]
-        checksums.write_text("".join(lines), encoding="utf-8")
+        origin = f"that {CHECKSUMS} beside the downloads has from an earlier fetch"
+        raise DataError(_wrong(path, "sha256", earlier, origin))
+    checksums[archive.name] = sha256
     if archive.sha256 or archive.md5:
         return "published"
     return "recorded earlier" if earlier else "first use"
@@ -167,6 +168,12 @@ def _read_checksums(path: Path) -> dict[str, str]:
         return {}
     lines = path.read_text(encoding="utf-8").splitlines()
     return {name: value for value, _, name in (line.partition("  ") for line in lines) if name}
+
+
+def _write_checksums(path: Path, checksums: dict[str, str]) -> None:
+    """In the format of `sha256sum`, so that it can check them too."""
+    lines = [f"{value}  {name}\n" for name, value in checksums.items()]
+    path.write_text("".join(lines), encoding="utf-8")
 
 
 # --- splits ----------------------------------------------------------------------------------
@@ -257,8 +264,9 @@ class _SplitFiles:
         self.counts[split] += 1
 
 
-def _conclude(dataset: Dataset, pairs: dict[str, int], downloads: Path, output: Path) -> None:
-    recorded = _read_checksums(downloads / CHECKSUMS)
+def _conclude(
+    dataset: Dataset, pairs: dict[str, int], checksums: dict[str, str], output: Path
+) -> None:
     description: dict[str, Any] = {
         "name": dataset.name,
         "title": dataset.title,
@@ -266,7 +274,7 @@ def _conclude(dataset: Dataset, pairs: dict[str, int], downloads: Path, output: 
         "languages": dataset.languages,
         "pairs": pairs,
         "archives": {
-            archive.name: {"url": archive.url, "sha256": recorded[archive.name]}
+            archive.name: {"url": archive.url, "sha256": checksums[archive.name]}
             for archive in dataset.archives
         },
     }

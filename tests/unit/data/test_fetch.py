@@ -262,8 +262,19 @@ def test_the_first_download_is_what_later_ones_are_compared_with(
     assert fetch_from(site, "iwslt14-de-en", tmp_path).trust == {"de-en.tgz": "recorded earlier"}
     (tmp_path / "dataset.json").unlink()
     archive.write_bytes(archive.read_bytes()[:-1] + b"x")
-    with pytest.raises(DataError, match=r"SHA256SUMS, from an earlier fetch"):
+    with pytest.raises(DataError, match=r"SHA256SUMS beside the downloads has from an earlier"):
         fetch_from(site, "iwslt14-de-en", tmp_path)
+
+
+def test_a_damaged_download_is_not_what_later_ones_are_compared_with(
+    site: "Site", tmp_path: Path
+) -> None:
+    dataset = without_published_checksums(DATASETS["iwslt14-de-en"], site.url)
+    site.files["de-en.tgz"] = b"<html>Please log in</html>"
+    with pytest.raises(DataError, match=r"de-en\.tgz is damaged or no archive.*delete it"):
+        fetch(dataset, tmp_path, pauses=())
+    (tmp_path / "downloads/de-en.tgz").unlink()
+    assert fetch_from(site, "iwslt14-de-en", tmp_path).trust == {"de-en.tgz": "first use"}
 
 
 def test_sides_of_unequal_length(tmp_path: Path) -> None:
