@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import torch
 
-from transept.data.plan import Position
+from transept.data.batching.plan import Position
 from transept.errors import TranseptError
 from transept.runtime.interrupt import StopRequest
 from transept.training.config import CheckpointConfig, TrainingConfig, ValidationConfig
