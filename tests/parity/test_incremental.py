@@ -61,7 +61,7 @@ class Uncached:
             self.prefixes = [[*prefix, token] for prefix, token in pairs]
         # The last token is not read by the position that predicts it.
         targets = torch.tensor([[*prefix, EOS] for prefix in self.prefixes])
-        logits = self.model(pad(self.sources), targets)[:, -1]
+        logits: Tensor = self.model(pad(self.sources), targets)[:, -1]
         logits[:, 0] = -torch.inf
         return logits.log_softmax(-1)
 
