@@ -82,6 +82,11 @@ app.command(
     help="Average the weights of a run's last checkpoints into one model (section 6.1).",
 )
 app.command(
+    "transept.cli.evaluate:evaluate",
+    name="evaluate",
+    help="Score translations by every convention at once, and compare two systems.",
+)
+app.command(
     "transept.cli.info:info",
     name="info",
     help="Print versions, devices and the paper's models, or all about a run or model.",
