@@ -87,6 +87,11 @@ app.command(
     help="Translate text: arguments, a file, or standard input.",
 )
 app.command(
+    "transept.cli.evaluate:evaluate",
+    name="evaluate",
+    help="Score translations by every convention at once, and compare two systems.",
+)
+app.command(
     "transept.cli.info:info",
     name="info",
     help="Print versions, devices and the paper's models, or all about a run or model.",

@@ -15,7 +15,7 @@ from rich.table import Table
 from transept import __version__
 from transept.model.config import PRESETS, ModelConfig
 
-PACKAGES = ("torch", "numpy", "sentencepiece")
+PACKAGES = ("torch", "numpy", "sentencepiece", "safetensors", "sacrebleu")
 COLUMNS = {
     "N": "n_layers",
     "d_model": "d_model",
