@@ -7,7 +7,7 @@ imported by the first name that needs it.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from transept.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from transept.api import Transducer as Transducer

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from transept import __version__, config
+from transept import config
 from transept.checkpoint import (
     CONFIG,
     STATE,
@@ -52,6 +52,7 @@ from transept.training.update import (
     training_tensors,
 )
 from transept.training.validation import Validation, validate
+from transept.version import __version__
 
 METRICS = "metrics.jsonl"
 CHECKPOINTS = "checkpoints"

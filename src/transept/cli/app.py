@@ -13,8 +13,8 @@ from typing import NoReturn
 
 from cyclopts import App, CycloptsError
 
-from transept import __version__
 from transept.errors import TranseptError
+from transept.version import __version__
 
 USAGE_ERROR = 2
 

@@ -12,8 +12,8 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from transept import __version__
 from transept.model.config import PRESETS, ModelConfig
+from transept.version import __version__
 
 PACKAGES = ("torch", "numpy", "sentencepiece", "safetensors", "sacrebleu")
 COLUMNS = {

@@ -17,10 +17,10 @@ from typing import Literal
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
-from transept import __version__
 from transept.evaluation.bleu import Bleu
 from transept.evaluation.scores import Convention, Score
 from transept.text import moses
+from transept.version import __version__
 
 Case = Literal["mixed", "lower"]
 Compounds = Literal["whole", "split"]
