@@ -18,12 +18,12 @@ import numpy as np
 from measuring import Goal, Row, report
 from numpy.typing import NDArray
 
-from transept.data.collation import collate
+from transept.data.batching.collation import collate
+from transept.data.batching.fill import Fill, measure
+from transept.data.batching.mixture import Mixture, PairCorpus
+from transept.data.batching.plan import START, Plan
+from transept.data.batching.tiles import first_fit_decreasing, pack
 from transept.data.config import BatchConfig
-from transept.data.fill import Fill, measure
-from transept.data.mixture import Mixture, PairCorpus
-from transept.data.plan import START, Plan
-from transept.data.tiles import first_fit_decreasing, pack
 
 LAYOUTS = ("packed", "by_length")
 PLANNING_GOAL = 100_000

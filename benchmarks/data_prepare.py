@@ -27,8 +27,8 @@ import numpy as np
 from measuring import Goal, Row, report
 from sentencepiece import SentencePieceProcessor
 
-from transept.data.duplicates import SeenPairs
-from transept.data.workers import available_cores
+from transept.data.preparation.duplicates import SeenPairs
+from transept.data.preparation.workers import available_cores
 from transept.text.files import read_text
 from transept.text.training import train_tokenizer
 

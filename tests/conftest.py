@@ -3,6 +3,7 @@
 import torch
 from jaxtyping import install_import_hook
 
-install_import_hook(["transept.model", "transept.training"], "beartype.beartype")
+CHECKED = ["transept.model", "transept.training", "transept.decoding"]
+install_import_hook(CHECKED, "beartype.beartype")
 # Matrices here are tiny: a second thread costs more than it brings.
 torch.set_num_threads(1)

@@ -7,14 +7,18 @@ imported by the first name that needs it.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from transept.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from transept.api import Transducer as Transducer
+    from transept.api import load as load
     from transept.errors import TranseptError as TranseptError
     from transept.model.config import ModelConfig as ModelConfig
     from transept.model.transformer import Transformer as Transformer
 
 _PUBLIC = {
+    "Transducer": "transept.api",
+    "load": "transept.api",
     "ModelConfig": "transept.model.config",
     "Transformer": "transept.model.transformer",
     "TranseptError": "transept.errors",

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from transept import __version__, config
+from transept import config
 from transept.checkpoint import (
     CONFIG,
     STATE,
@@ -24,10 +24,10 @@ from transept.checkpoint import (
     weights_of,
     write_directory,
 )
-from transept.data.feed import Feed
-from transept.data.loader import Loader
-from transept.data.mixture import Mixture
-from transept.data.plan import Position
+from transept.data.batching.feed import Feed
+from transept.data.batching.loader import Loader
+from transept.data.batching.mixture import Mixture
+from transept.data.batching.plan import Position
 from transept.data.shards import Corpus
 from transept.errors import CheckpointError, ConfigError, Problem, VocabularyError
 from transept.experiment import Experiment
@@ -52,6 +52,7 @@ from transept.training.update import (
     training_tensors,
 )
 from transept.training.validation import Validation, validate
+from transept.version import __version__
 
 METRICS = "metrics.jsonl"
 CHECKPOINTS = "checkpoints"

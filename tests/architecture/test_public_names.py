@@ -4,7 +4,7 @@ import pytest
 
 import transept
 
-PUBLIC = ["ModelConfig", "TranseptError", "Transformer"]
+PUBLIC = ["ModelConfig", "Transducer", "TranseptError", "Transformer", "load"]
 
 
 def test_the_public_names_are_these() -> None:

@@ -22,9 +22,9 @@ TRANSEPT = [sys.executable, "-m", "transept", "data"]
 IMPATIENT = """
 import sys
 from pathlib import Path
-from transept.data import formats
-from transept.data.formats import LinePair
-from transept.data.prepare import Preparation, prepare
+from transept.data.preparation import formats
+from transept.data.preparation.formats import LinePair
+from transept.data.preparation.prepare import Preparation, prepare
 
 formats.CHUNK_ROWS = 200
 

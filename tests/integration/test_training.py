@@ -338,3 +338,16 @@ def test_several_corpora_are_mixed_by_weight(workshop: Workshop, tmp_path: Path)
     mixed = f'data.train=[{{path="{ids}"}}, {{path="{workshop.directory / "dev-ids"}", weight=2}}]'
     assert run("train", workshop.config, mixed, "--output", tmp_path / "run") == 0
     assert read_metrics(tmp_path / "run/metrics.jsonl")[0]["pairs"] > 739
+
+
+@pytest.mark.parametrize(("override", "expected"), [("0.001", True), ("none", False)])
+def test_checkpoints_are_written_by_the_clock(
+    workshop: Workshop, tmp_path: Path, override: str, expected: bool
+) -> None:
+    """Every 60 ms if told so; by default no more often than every 15 s, longer than this run."""
+    words = ["train", workshop.config, f"checkpoint.every_minutes={override}",
+             "checkpoint.every_steps=none", "validation.every_steps=100"]  # fmt: skip
+    assert run(*words, "--output", tmp_path / "run") == 0
+    steps = Checkpoints(tmp_path / "run/checkpoints").steps()
+    assert (len(steps) > 1) is expected
+    assert steps[-1] == 30

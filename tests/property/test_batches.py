@@ -8,14 +8,14 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from transept.data.batches import MicroBatch, Side
+from transept.data.batching.batches import MicroBatch, Side
+from transept.data.batching.feed import Feed
+from transept.data.batching.loader import Loader
+from transept.data.batching.memory import MemoryCorpus
+from transept.data.batching.mixture import Mixture
+from transept.data.batching.plan import Plan, Position
+from transept.data.batching.window import BatchPlan, MicroPlan
 from transept.data.config import BatchConfig
-from transept.data.feed import Feed
-from transept.data.loader import Loader
-from transept.data.memory import MemoryCorpus
-from transept.data.mixture import Mixture
-from transept.data.plan import Plan, Position
-from transept.data.window import BatchPlan, MicroPlan
 from transept.model.packing import Tokens
 
 LONGEST = 40

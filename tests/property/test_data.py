@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from transept.data.cleaning import Cleaning, Reason
-from transept.data.duplicates import SeenPairs
-from transept.data.encode import Encoder
-from transept.data.formats import Chunk, Input, Jsonl, LinePair, Tsv
-from transept.data.prepare import Preparation, prepare
+from transept.data.preparation.cleaning import Cleaning, Reason
+from transept.data.preparation.duplicates import SeenPairs
+from transept.data.preparation.encode import Encoder
+from transept.data.preparation.formats import Chunk, Input, Jsonl, LinePair, Tsv
+from transept.data.preparation.prepare import Preparation, prepare
+from transept.data.preparation.tmx import read_units
 from transept.data.shards import Corpus
-from transept.data.tmx import read_units
 from transept.errors import DataError
 from transept.text.tokenizer import Tokenizer
 from transept.text.training import train_tokenizer

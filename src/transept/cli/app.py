@@ -13,8 +13,8 @@ from typing import NoReturn
 
 from cyclopts import App, CycloptsError
 
-from transept import __version__
 from transept.errors import TranseptError
+from transept.version import __version__
 
 USAGE_ERROR = 2
 
@@ -80,6 +80,16 @@ app.command(
     "transept.cli.average:average",
     name="average",
     help="Average the weights of a run's last checkpoints into one model (section 6.1).",
+)
+app.command(
+    "transept.cli.translate:translate",
+    name="translate",
+    help="Translate text: arguments, a file, or standard input.",
+)
+app.command(
+    "transept.cli.evaluate:evaluate",
+    name="evaluate",
+    help="Score translations by every convention at once, and compare two systems.",
 )
 app.command(
     "transept.cli.info:info",

@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Group, Parameter
 
 from transept.cli.app import complain
-from transept.data.cleaning import Cleaning
-from transept.data.datasets import DATASETS, DatasetName
+from transept.data.fetching.datasets import DATASETS, DatasetName
+from transept.data.preparation.cleaning import Cleaning
 from transept.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
-    from transept.data.formats import Input
+    from transept.data.preparation.formats import Input
     from transept.data.shards import Corpus
 
 Files = Annotated[
@@ -60,7 +60,7 @@ class Inputs:
 
     def collected(self) -> "tuple[Input, ...]":
         """All inputs, in the order of the options above."""
-        from transept.data.formats import Jsonl, LinePair, Tmx, Tsv
+        from transept.data.preparation.formats import Jsonl, LinePair, Tmx, Tsv
 
         if len(self.source) != len(self.target):
             raise ConfigError(
@@ -112,8 +112,8 @@ def prepare(
         restart: Throw away what an earlier run left in the output.
     """
     from transept.cli.data_views import PrepareView, show_prepared
-    from transept.data import prepare as preparing
-    from transept.data.journal import partial_directory
+    from transept.data.preparation import prepare as preparing
+    from transept.data.preparation.journal import partial_directory
 
     if workers is not None and workers < 0:
         raise ConfigError("--workers must be at least 0")
@@ -202,10 +202,10 @@ def _describe(
 
 def _describe_batches(corpus: "Corpus") -> list[dict[str, Any]]:
     """How the corpus fills batches of the paper's size, in both layouts."""
+    from transept.data.batching.fill import measure
+    from transept.data.batching.mixture import Mixture
+    from transept.data.batching.plan import Plan
     from transept.data.config import BatchConfig
-    from transept.data.fill import measure
-    from transept.data.mixture import Mixture
-    from transept.data.plan import Plan
 
     longest = BatchConfig().max_length
     if not ((corpus.source_lengths <= longest) & (corpus.target_lengths <= longest)).any():
@@ -245,7 +245,7 @@ def fetch(
         mirror: An address under which the archives lie by their names.
     """
     from transept.cli.data_views import FetchView, show_fetched
-    from transept.data import fetch as fetching
+    from transept.data.fetching import fetch as fetching
 
     dataset = DATASETS[name]
     try:

@@ -22,10 +22,10 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from transept.data.cleaning import BAD, Reason
-from transept.data.datasets import Dataset
-from transept.data.fetch import DOWNLOADS, Fetched
-from transept.data.prepare import Progress as Preparing
+from transept.data.fetching.datasets import Dataset
+from transept.data.fetching.fetch import DOWNLOADS, Fetched
+from transept.data.preparation.cleaning import BAD, Reason
+from transept.data.preparation.prepare import Progress as Preparing
 from transept.data.shards import DROPPED, Manifest
 
 PLAIN_SECONDS = 10.0

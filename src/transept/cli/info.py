@@ -12,10 +12,10 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from transept import __version__
 from transept.model.config import PRESETS, ModelConfig
+from transept.version import __version__
 
-PACKAGES = ("torch", "numpy", "sentencepiece")
+PACKAGES = ("torch", "numpy", "sentencepiece", "safetensors", "sacrebleu")
 COLUMNS = {
     "N": "n_layers",
     "d_model": "d_model",

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transept import config
-from transept.data.cleaning import Cleaning
+from transept.data.preparation.cleaning import Cleaning
 from transept.errors import ConfigError, DataError
 
 FORMAT = 1

@@ -122,7 +122,7 @@ class MultiHeadAttention(nn.Module):
         weight, bias = self.w_qkv.weight, self.w_qkv.bias
         q = F.linear(x, weight[:h_dk], None if bias is None else bias[:h_dk])
         kv = F.linear(memory, weight[h_dk:], None if bias is None else bias[h_dk:])
-        k, v = keys.apart(kv).tensor_split([h_dk], dim=-1)
+        k, v = keys.apart(kv).split([h_dk, self.n_heads * self.d_v], dim=-1)
         return queries.apart(q), k, v
 
     def _heads(self, x: Float[Tensor, "B L HDh"]) -> Float[Tensor, "B H L Dh"]:

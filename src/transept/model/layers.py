@@ -11,7 +11,8 @@ from transept.shapes import Float, Int, Tensor
 
 LAYER_NORM_EPSILON = 1e-5
 
-ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "swish": F.silu}
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": torch.relu_, "swish": F.silu}
+"""The ReLU works in place: its input is of no further use, and memory is what it waits for."""
 
 
 class Dropout(nn.Module):
@@ -48,8 +49,8 @@ def cpu_dropout_mask(x: Float[Tensor, "N D"], p: float) -> Float[Tensor, "N D"]:
     draws = torch.empty((x.numel() + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
     bits = draws.view(torch.int16)[: x.numel()].view(x.shape)
     threshold = round(p * 2**16)
-    keep = bits >= threshold - 2**15
-    return keep.to(x.dtype).mul_(2**16 / (2**16 - threshold))
+    mask = torch.ge(bits, threshold - 2**15, out=torch.empty_like(x))
+    return mask.mul_(2**16 / (2**16 - threshold))
 
 
 class FeedForward(nn.Module):

@@ -33,10 +33,18 @@ class SinusoidalPositions(nn.Module):
 
     def forward(self, layout: Layout) -> Float[Tensor, "N D"]:
         """The encoding of each token's place in its sentence."""
-        if layout.max_length > len(self.table):
-            rows = torch.arange(2 * layout.max_length, device=self.table.device)
+        self.reach(layout.max_length)
+        return self.at(layout.positions)
+
+    def at(self, positions: Int[Tensor, " N"]) -> Float[Tensor, "N D"]:
+        """The encodings of these places, which the table must reach."""
+        return self.table[positions]
+
+    def reach(self, length: int) -> None:
+        """Make the table long enough for sentences of `length` tokens."""
+        if length > len(self.table):
+            rows = torch.arange(2 * length, device=self.table.device)
             self.table = sinusoids(rows, self.d_model).to(self.table)
-        return self.table[layout.positions]
 
 
 class LearnedPositions(nn.Module):
@@ -48,10 +56,21 @@ class LearnedPositions(nn.Module):
 
     def forward(self, layout: Layout) -> Float[Tensor, "N D"]:
         """The vector of each token's place in its sentence."""
-        if layout.max_length > len(self.weight):
+        self.reach(layout.max_length)
+        return self.at(layout.positions)
+
+    def reach(self, length: int) -> None:
+        """Refuse what is longer than the table."""
+        if length > len(self.weight):
             raise DataError(
-                f"a sentence of {layout.max_length} tokens is longer than the "
-                f"{len(self.weight)} learned positions; split it, or train with a larger "
-                "model.max_positions or with sinusoidal positions"
+                f"a sentence of {length} tokens is longer than the {len(self.weight)} learned "
+                "positions; split it, or train with a larger model.max_positions or with "
+                "sinusoidal positions"
             )
-        return F.embedding(layout.positions, self.weight)
+
+    def at(self, positions: Int[Tensor, " N"]) -> Float[Tensor, "N D"]:
+        """The vectors of these places."""
+        return F.embedding(positions, self.weight)
+
+
+Positions = SinusoidalPositions | LearnedPositions

@@ -17,7 +17,7 @@ from transept.model.layers import (
     FeedForward,
 )
 from transept.model.packing import Band, Layout, Tokens, visible
-from transept.model.positions import LearnedPositions, SinusoidalPositions
+from transept.model.positions import LearnedPositions, Positions, SinusoidalPositions
 from transept.shapes import Bool, Float, Int, Tensor
 
 
@@ -166,8 +166,8 @@ class Transformer(nn.Module):
             source_vocab_size = config.source_vocab_size or config.vocab_size
             self.source_embedding = Embedding(source_vocab_size, config.d_model, config.pad_id)
         if config.positions == "sinusoidal":
-            self.source_positions: nn.Module = SinusoidalPositions(config.d_model)
-            self.target_positions: nn.Module = self.source_positions
+            self.source_positions: Positions = SinusoidalPositions(config.d_model)
+            self.target_positions: Positions = self.source_positions
         else:
             self.source_positions = LearnedPositions(config.d_model, config.max_positions)
             self.target_positions = LearnedPositions(config.d_model, config.max_positions)
@@ -175,9 +175,25 @@ class Transformer(nn.Module):
         self.encoder = Encoder(config, attend)
         self.decoder = Decoder(config, attend)
         self.projection = nn.Linear(config.d_model, config.vocab_size, bias=config.output_bias)
-        if config.tied_embeddings != "none":
-            self.projection.weight = self.target_embedding.weight
+        self._tie()
         initialise(self)
+
+    @classmethod
+    def uninitialised(
+        cls, config: ModelConfig, *, attend: Attend = fused_attention
+    ) -> "Transformer":
+        """The network without initial values, for weights that are about to be put into it."""
+        with torch.device("meta"):
+            model = cls(config, attend=attend)
+        model.to_empty(device="cpu")
+        model._tie()
+        if config.positions == "sinusoidal":
+            model.source_positions = model.target_positions = SinusoidalPositions(config.d_model)
+        return model
+
+    def _tie(self) -> None:
+        if self.config.tied_embeddings != "none":
+            self.projection.weight = self.target_embedding.weight
 
     def forward(
         self, source_ids: Int[Tensor, "B S"], target_ids: Int[Tensor, "B T"]

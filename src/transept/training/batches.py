@@ -2,8 +2,8 @@
 
 import torch
 
-from transept.data.batches import Batch as LoadedBatch
-from transept.data.batches import MicroBatch, Side
+from transept.data.batching.batches import Batch as LoadedBatch
+from transept.data.batching.batches import MicroBatch, Side
 from transept.model.config import ModelConfig
 from transept.model.packing import Tokens
 from transept.runtime.device import Runtime

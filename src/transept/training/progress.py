@@ -5,7 +5,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from transept.data.plan import Position
+from transept.data.batching.plan import Position
 
 
 @dataclass(slots=True)

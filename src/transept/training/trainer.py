@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import torch
 
-from transept.data.plan import Position
+from transept.data.batching.plan import Position
 from transept.errors import TranseptError
 from transept.runtime.interrupt import StopRequest
 from transept.training.config import CheckpointConfig, TrainingConfig, ValidationConfig
@@ -56,7 +56,7 @@ class Trainer:
 
     def run(self, progress: Progress, stop: StopRequest, minutes: float | None = None) -> Outcome:
         """Go on from `progress` until the last step, the patience or the time is at its end."""
-        clock = _Clock(progress.seconds, minutes, self.checkpoint.every_minutes)
+        clock = _Clock(progress.seconds, minutes)
         pace = _Pace(clock)
         data = self.data(progress.position)
         saved_at = progress.step
@@ -70,7 +70,7 @@ class Trainer:
             with pace.paused():
                 self._validate_if_due(progress)
                 reason = self._reason_to_stop(progress, stop, clock)
-                if reason or clock.checkpoint_due or self._save_due(progress):
+                if reason or self._save_due(progress, clock):
                     self._save(progress, clock)
                     saved_at = progress.step
             if reason:
@@ -93,10 +93,15 @@ class Trainer:
     def _is_due(self, step: int, every: int) -> bool:
         return step % every == 0 or step == self.training.max_steps
 
-    def _save_due(self, progress: Progress) -> bool:
+    def _save_due(self, progress: Progress, clock: "_Clock") -> bool:
         every = self.checkpoint.every_steps
         best = progress.best_step == progress.step
-        return best or (every is not None and progress.step % every == 0)
+        if best or (every is not None and progress.step % every == 0):
+            return True
+        if self.checkpoint.every_minutes is not None:
+            return clock.since_checkpoint >= 60 * self.checkpoint.every_minutes
+        whole_run = clock.seconds * self.training.max_steps / progress.step
+        return clock.since_checkpoint >= min(max(whole_run / 72, 15.0), 600.0)
 
     def _log(self, progress: Progress, values: StepValues, pace: "_Pace") -> None:
         """Read the device's numbers: the one place where the host waits for it."""
@@ -167,11 +172,10 @@ class Trainer:
 class _Clock:
     """Time in this process, and over the whole run."""
 
-    def __init__(self, before: float, minutes: float | None, checkpoint_minutes: float) -> None:
+    def __init__(self, before: float, minutes: float | None) -> None:
         self._start = self._checkpoint = time.monotonic()
         self._before = before
         self._end = None if minutes is None else self._start + 60 * minutes
-        self._interval = 60 * checkpoint_minutes
 
     @property
     def seconds(self) -> float:
@@ -183,8 +187,8 @@ class _Clock:
         return self._end is not None and time.monotonic() >= self._end
 
     @property
-    def checkpoint_due(self) -> bool:
-        return time.monotonic() - self._checkpoint >= self._interval
+    def since_checkpoint(self) -> float:
+        return time.monotonic() - self._checkpoint
 
     def checkpoint_written(self) -> None:
         self._checkpoint = time.monotonic()

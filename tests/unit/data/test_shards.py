@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from transept.data.formats import LinePair
-from transept.data.prepare import Preparation, prepare
+from transept.data.preparation.formats import LinePair
+from transept.data.preparation.prepare import Preparation, prepare
 from transept.data.shards import Corpus, Manifest, width_for
 from transept.errors import DataError
 from transept.text.tokenizer import EOS_ID, Tokenizer
@@ -120,7 +120,7 @@ def test_the_hash_is_of_the_sentences_alone(
     (tmp_path / "other.tsv").write_text(text.replace("tree", "trees"))
     hashes = []
     for name in ("same", "other"):
-        from transept.data.formats import Tsv
+        from transept.data.preparation.formats import Tsv
 
         job = Preparation(
             inputs=(Tsv(tmp_path / f"{name}.tsv"),),

@@ -3,8 +3,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from transept.data.formats import Tsv
-from transept.data.prepare import Preparation, prepare
+from transept.data.preparation.formats import Tsv
+from transept.data.preparation.prepare import Preparation, prepare
 from transept.data.shards import Corpus, SideSummary
 from transept.data.statistics import histogram, samples, side_statistics
 from transept.errors import VocabularyError

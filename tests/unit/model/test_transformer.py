@@ -226,3 +226,13 @@ except TranseptError as error:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert "2 source rows and 3 target rows" in result.stdout
+
+
+@pytest.mark.parametrize("tied", ["three-way", "two-way", "none"])
+def test_a_network_without_initial_values_takes_those_of_another(tied: str) -> None:
+    model = make(tied_embeddings=tied)
+    other = Transformer.uninitialised(model.config).eval()
+    other.load_state_dict(model.state_dict())
+    assert other.n_parameters() == model.n_parameters()
+    source, target = ids(2, 5), ids(2, 6)
+    assert torch.equal(other(source, target), model(source, target))

@@ -1,0 +1,206 @@
+"""The loader: batches in the plan's order, read ahead by worker processes or in this one.
+
+Workers share nothing. Each makes the plan for itself, which is cheap, reads every n-th batch and
+sends it through a pipe; a thread here receives from them in turn. So the batches and their order
+are the same for any number of workers, a dead worker is an end of file and not a hang, and a dead
+trainer is a broken pipe on which its workers end.
+"""
+
+import atexit
+import itertools
+import multiprocessing
+import queue
+import signal
+import threading
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from multiprocessing import resource_tracker
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from types import TracebackType
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from transept.data.batching.batches import Batch
+from transept.data.batching.collation import Label
+from transept.data.batching.feed import STOP_SIGNALS, Failure, Feed, serve
+from transept.errors import ConfigError, DataError
+
+PATIENCE = 0.1
+"""Seconds after which a waiting thread looks whether it should stop."""
+
+
+class Loader(Iterator[Batch]):
+    """The batches of a feed. Use it in a `with` block, or close it: it may own processes."""
+
+    def __init__(self, feed: Feed, workers: int = 0, prefetch: int = 16) -> None:
+        """Start reading.
+
+        Args:
+            feed: What to read.
+            workers: Processes that read ahead; with 0, each batch is read when it is asked for.
+            prefetch: Batches kept ready where there are workers. They bridge the moment in which
+                every worker plans the next window.
+        """
+        if workers < 0 or prefetch < 1:
+            raise ConfigError(f"a loader cannot have {workers} workers and prefetch {prefetch}")
+        self._team = _Team(feed, workers, prefetch) if workers else None
+        self._batches = self._team.batches() if self._team else _read_here(feed)
+        if self._team:
+            weakref.finalize(self, self._team.stop).atexit = False
+
+    def __next__(self) -> Batch:
+        return next(self._batches)
+
+    def close(self) -> None:
+        """End the workers and the reading; asking for more is then the end of the data."""
+        if self._team:
+            self._team.stop()
+        self._batches = iter(())
+
+    def __enter__(self) -> "Loader":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _read_here(feed: Feed) -> Iterator[Batch]:
+    for label, block in feed.blocks():
+        yield _batch(label, block)
+
+
+def _batch(label: Label, block: NDArray[np.int32]) -> Batch:
+    # numpy widens the numbers, not torch, which would wake a pool of threads for each of ours.
+    tensor = torch.empty(len(block), dtype=torch.int64, pin_memory=_pinned())
+    tensor.numpy()[:] = block
+    return Batch.of(label, tensor)
+
+
+@cache
+def _pinned() -> bool:
+    """Whether there is a device to which pinned memory is copied while the host goes on."""
+    return torch.cuda.is_available()
+
+
+class _Stopped(Exception):  # noqa: N818 (not an error: the loader was closed)
+    """Nobody wants any more batches."""
+
+
+class _Team:
+    """Worker processes, and the thread that receives their batches in turn."""
+
+    def __init__(self, feed: Feed, n: int, prefetch: int) -> None:
+        self._ready: queue.Queue[Batch | Exception | None] = queue.Queue(prefetch)
+        self._stop = threading.Event()
+        with _signals_held():
+            self._workers = [_start(feed, worker, n) for worker in range(n)]
+        self._thread = threading.Thread(target=self._receive_all, name="loader", daemon=True)
+        self._thread.start()
+        # At exit, multiprocessing asks its children to stop by a signal that ours do not hear,
+        # and waits for them: end them before.
+        atexit.register(self.stop)
+
+    def batches(self) -> Iterator[Batch]:
+        """What the workers sent, until the data end or something goes wrong."""
+        while (item := self._ready.get()) is not None:
+            if isinstance(item, Exception):
+                raise item
+            yield item
+
+    def stop(self) -> None:
+        """End thread and processes; workers have nothing to lose."""
+        if self._stop.is_set():
+            return
+        atexit.unregister(self.stop)
+        self._stop.set()
+        self._thread.join()
+        for process, receiver in self._workers:
+            receiver.close()
+            process.kill()
+            process.join()
+            process.close()
+
+    def _receive_all(self) -> None:
+        with suppress(_Stopped):
+            try:
+                for process, receiver in itertools.cycle(self._workers):
+                    batch = self._receive(process, receiver)
+                    self._put(batch)
+                    if batch is None:
+                        return
+            except _Stopped:
+                raise
+            except Exception as error:
+                self._put(error)
+
+    def _receive(self, process: BaseProcess, receiver: Connection) -> Batch | None:
+        try:
+            while not receiver.poll(PATIENCE):
+                if self._stop.is_set():
+                    raise _Stopped
+            match receiver.recv():
+                case Label() as label:
+                    block = np.empty(label.size, dtype=np.int32)
+                    receiver.recv_bytes_into(block)
+                    return _batch(label, block)
+                case Failure(what, trace):
+                    error = DataError(f"{process.name} failed: {what}")
+                    error.add_note(trace)
+                    raise error
+                case _:
+                    return None
+        except (EOFError, OSError) as error:
+            raise DataError(_obituary(process)) from error
+
+    def _put(self, item: Batch | Exception | None) -> None:
+        while not self._stop.is_set():
+            try:
+                return self._ready.put(item, timeout=PATIENCE)
+            except queue.Full:
+                continue
+        raise _Stopped
+
+
+def _start(feed: Feed, worker: int, workers: int) -> tuple[BaseProcess, Connection]:
+    # A fresh interpreter, because forking a process that has threads and a CUDA context can hang.
+    # It imports numpy and no torch, so it starts quickly.
+    context = multiprocessing.get_context("spawn")
+    receiver, sender = context.Pipe(duplex=False)
+    name = f"loader worker {worker + 1} of {workers}"
+    arguments = (sender, feed, worker, workers)
+    process = context.Process(target=serve, args=arguments, name=name, daemon=True)
+    process.start()
+    # Only the worker may hold this end, or its death would go unnoticed.
+    sender.close()
+    return process, receiver
+
+
+@contextmanager
+def _signals_held() -> Iterator[None]:
+    """What is started meanwhile does not hear them either, from its first moment on."""
+    resource_tracker.ensure_running()  # else the first start does it, and unblocks the signals
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _obituary(process: BaseProcess) -> str:
+    process.join(timeout=5)
+    code = process.exitcode
+    how = f"was killed by signal {-code}" if code is not None and code < 0 else f"ended ({code})"
+    return (
+        f"{process.name} {how} before the data did; signal 9 often means that memory ran out: take "
+        'fewer workers. A script that makes a loader needs `if __name__ == "__main__":` around it'
+    )

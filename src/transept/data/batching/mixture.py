@@ -1,0 +1,124 @@
+"""Several corpora as one: which pairs an epoch takes, and their ids."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transept.data.batching.chance import permutation
+from transept.errors import DataError
+
+Numbers = NDArray[np.int64]
+
+
+class PairCorpus(Protocol):
+    """What batches ask of a corpus: `Corpus` maps one from disk, `MemoryCorpus` holds one."""
+
+    @property
+    def hash(self) -> str:
+        """Equal hashes mean equal sentences in the same order."""
+
+    @property
+    def source_lengths(self) -> NDArray[np.int64]:
+        """The number of tokens of each source sentence, with EOS."""
+
+    @property
+    def target_lengths(self) -> NDArray[np.int64]:
+        """The number of tokens of each target sentence, with EOS."""
+
+    def __len__(self) -> int: ...
+
+    def source(self, index: int) -> NDArray[Any]:
+        """The ids of a source sentence, the last of them EOS."""
+
+    def target(self, index: int) -> NDArray[Any]:
+        """The ids of a target sentence, the last of them EOS."""
+
+
+class Mixture:
+    """The pairs of all corpora, numbered through; each counts `weight` times an epoch."""
+
+    def __init__(self, corpora: Sequence[PairCorpus], weights: Sequence[float] = ()) -> None:
+        self.corpora = tuple(corpora)
+        self.weights = tuple(map(float, weights)) or (1.0,) * len(self.corpora)
+        if len(self.weights) != len(self.corpora):
+            raise DataError(
+                f"{len(self.corpora)} corpora have {len(self.weights)} weights: give one for each"
+            )
+        self._starts = np.cumsum([0, *map(len, self.corpora)])
+        self.source_lengths = self._lengths("source")
+        self.target_lengths = self._lengths("target")
+
+    def __len__(self) -> int:
+        return int(self._starts[-1])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Another process counts lengths for itself instead of being sent them.
+        return Mixture, (self.corpora, self.weights)
+
+    def epoch(self, fitting: NDArray[np.bool_], *key: Any) -> Numbers:
+        """The pairs of an epoch: of those that are fitting, each `weight` times.
+
+        What a weight has beyond its whole part is a share of the pairs, drawn by the key.
+        """
+        parts = [np.zeros(0, dtype=np.int64)]
+        for which, (start, stop) in enumerate(pairwise(self._starts)):
+            pairs = start + np.flatnonzero(fitting[start:stop])
+            times, more = _times(self.weights[which], len(pairs))
+            parts += [pairs] * times
+            if more:
+                parts.append(pairs[permutation(len(pairs), *key, which)[:more]])
+        return np.concatenate(parts)
+
+    def epoch_size(self, fitting: NDArray[np.bool_]) -> int:
+        """How many pairs an epoch has: every epoch as many."""
+        size = 0
+        for weight, (start, stop) in zip(self.weights, pairwise(self._starts), strict=True):
+            n = int(np.count_nonzero(fitting[start:stop]))
+            times, more = _times(weight, n)
+            size += n * times + more
+        return size
+
+    def left_out(self, fitting: NDArray[np.bool_]) -> tuple[int, ...]:
+        """How many pairs of each corpus are not fitting."""
+        return tuple(
+            int(np.count_nonzero(~fitting[start:stop])) for start, stop in pairwise(self._starts)
+        )
+
+    def read(self, side: Literal["source", "target"], pairs: Numbers) -> NDArray[np.int32]:
+        """The ids of these pairs' sentences, end to end."""
+        which = np.searchsorted(self._starts, pairs, side="right") - 1
+        inside = (pairs - self._starts[which]).tolist()
+        read = [getattr(corpus, side) for corpus in self.corpora]
+        views = [read[corpus](index) for corpus, index in zip(which.tolist(), inside, strict=True)]
+        ids = np.concatenate([_NOTHING, *views], dtype=np.int32, casting="unsafe")
+        expected = self.source_lengths if side == "source" else self.target_lengths
+        if len(ids) != expected[pairs].sum():
+            raise DataError(
+                f"a corpus has {side} sentences of other lengths than it says "
+                f"({[repr(corpus) for corpus in self.corpora]}); prepare it again"
+            )
+        return ids
+
+    def _lengths(self, side: str) -> NDArray[np.int32]:
+        parts = [getattr(corpus, f"{side}_lengths") for corpus in self.corpora]
+        lengths = np.concatenate([_NOTHING, *parts], dtype=np.int32, casting="unsafe")
+        if (lengths < 1).any():
+            pair = int(np.argmax(lengths < 1))
+            which = int(np.searchsorted(self._starts, pair, side="right")) - 1
+            raise DataError(
+                f"the {side} sentence of pair {pair - self._starts[which]} of corpus {which} is "
+                "empty, without even EOS; prepare the corpus again"
+            )
+        return lengths
+
+
+def _times(weight: float, n: int) -> tuple[int, int]:
+    """How often an epoch takes all n pairs, and how many of them once more."""
+    whole, rest = divmod(weight, 1.0)
+    return int(whole), round(rest * n)
+
+
+_NOTHING = np.zeros(0, dtype=np.int32)

@@ -1,0 +1,123 @@
+"""The batch plan: which pairs make which batch, before any of them is read.
+
+The plan is a pure function of the corpora (by hash and weight), the seed and the batch config.
+The number of ranks and workers has no say in it, so that a run continues exactly on another
+number of them. An epoch is one shuffle of all its pairs, cut into windows; a window is planned by
+itself, so that to continue in the middle costs planning one window.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from transept.config import as_table
+from transept.data.batching.by_length import by_length
+from transept.data.batching.chance import digest, permutation
+from transept.data.batching.mixture import Mixture, Numbers
+from transept.data.batching.packed import packed
+from transept.data.batching.window import BatchPlan, Layout, Pairs
+from transept.data.config import BatchConfig
+from transept.errors import DataError
+
+PLANNER_VERSION = 1
+"""Counts the changes that make another plan of the same config."""
+
+LAYOUTS: dict[str, Layout] = {"packed": packed, "by_length": by_length}
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A place in the data: so many whole epochs, windows and batches lie before it."""
+
+    epoch: int = 0
+    window: int = 0
+    batch: int = 0
+
+
+START = Position()
+
+
+class Plan:
+    """All batches of all epochs, in order, from any position."""
+
+    def __init__(self, mixture: Mixture, config: BatchConfig, seed: int) -> None:
+        self.mixture = mixture
+        self.config = config
+        hashes = [corpus.hash for corpus in mixture.corpora]
+        self._key = digest(PLANNER_VERSION, hashes, mixture.weights, seed)
+        self._fitting = (mixture.source_lengths <= config.max_length) & (
+            mixture.target_lengths <= config.max_length
+        )
+        self._order: tuple[int, Numbers] | None = None
+        self.n_pairs = mixture.epoch_size(self._fitting)
+        if self.n_pairs == 0:
+            raise DataError(
+                f"no pair to plan: of {len(mixture):,} pairs in {len(hashes)} corpora, "
+                f"{sum(self.left_out):,} have a side longer than max_length = {config.max_length}"
+            )
+
+    @property
+    def fingerprint(self) -> str:
+        """Equal fingerprints mean equal plans; positions of one mean nothing in another."""
+        return digest(self._key, as_table(self.config))
+
+    @property
+    def left_out(self) -> tuple[int, ...]:
+        """How many pairs of each corpus are longer than `max_length`."""
+        return self.mixture.left_out(self._fitting)
+
+    @property
+    def n_windows(self) -> int:
+        """Windows of an epoch, all of one size: a small one at the end would be filled badly."""
+        return max(1, round(self.n_pairs / self.config.window))
+
+    def window(self, epoch: int, window: int) -> list[BatchPlan]:
+        """The global batches of one window."""
+        order = self._pairs_of(epoch)
+        start, stop = (self.n_pairs * bound // self.n_windows for bound in (window, window + 1))
+        numbers = order[start:stop]
+        lengths = self.mixture.source_lengths[numbers], self.mixture.target_lengths[numbers]
+        return LAYOUTS[self.config.layout](
+            Pairs(numbers, *lengths),
+            self.config,
+            lambda n, purpose: permutation(n, self._key, epoch, window, purpose),
+        )
+
+    def batches(
+        self, start: Position = START, epochs: int | None = None
+    ) -> Iterator[tuple[Position, BatchPlan]]:
+        """Each batch with the position after it, from `start` on.
+
+        Args:
+            start: Where to begin.
+            epochs: End before the epoch of this number; without, never.
+        """
+        at = start
+        while epochs is None or at.epoch < epochs:
+            batches = self._window_at(at)
+            following = self._next_window(at)
+            for number in range(at.batch, len(batches)):
+                last = number + 1 == len(batches)
+                yield following if last else replace(at, batch=number + 1), batches[number]
+            at = following
+
+    def _window_at(self, at: Position) -> list[BatchPlan]:
+        known = at.epoch >= 0 and 0 <= at.window < self.n_windows
+        batches = self.window(at.epoch, at.window) if known else []
+        if not 0 <= at.batch < len(batches):
+            raise DataError(
+                f"{at} is not in this plan of {self.n_windows} windows an epoch: it was saved "
+                "with other corpora or another batch config; continue with those, or start anew"
+            )
+        return batches
+
+    def _next_window(self, at: Position) -> Position:
+        if at.window + 1 < self.n_windows:
+            return Position(at.epoch, at.window + 1)
+        return Position(at.epoch + 1)
+
+    def _pairs_of(self, epoch: int) -> Numbers:
+        """The pairs of an epoch in their order; the last epoch asked for is kept."""
+        if self._order is None or self._order[0] != epoch:
+            pairs = self.mixture.epoch(self._fitting, self._key, epoch, "weights")
+            self._order = epoch, pairs[permutation(len(pairs), self._key, epoch, "order")]
+        return self._order[1]

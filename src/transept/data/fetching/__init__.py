@@ -1,0 +1,1 @@
+"""Public corpora: where they lie, how they are downloaded, unpacked and cut."""

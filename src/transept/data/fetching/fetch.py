@@ -1,0 +1,284 @@
+"""Bring a public corpus to a directory: download, check, unpack, and cut into splits.
+
+    OUTPUT/train.en  train.de  dev.en  dev.de  test.en  test.de    one sentence a line
+    OUTPUT/dataset.json                                            what it is; written last
+    OUTPUT/downloads/                                              the archives, and SHA256SUMS
+
+Where no checksum is known beforehand, the first download is trusted and its sha256 written to
+SHA256SUMS; a file that later differs from it is refused.
+"""
+
+import hashlib
+import itertools
+import json
+import shutil
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Literal
+
+from transept.data.fetching.archives import unpack
+from transept.data.fetching.datasets import Archive, Dataset, KeepAll, Part
+from transept.data.fetching.download import PAUSES, DownloadError, Watcher, download
+from transept.data.fetching.markup import sentences
+from transept.errors import DataError
+from transept.text.files import read_lines
+
+DOWNLOADS = "downloads"
+CHECKSUMS = "SHA256SUMS"
+DONE = "dataset.json"
+ABOUT = "ABOUT.txt"
+
+Trust = Literal["published", "recorded earlier", "first use"]
+"""What an archive's checksum was compared with."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Fetched:
+    """What now lies in the output directory; no trust is told of what was there before."""
+
+    directory: Path
+    pairs: dict[str, int]
+    trust: dict[str, Trust]
+
+
+def fetch(
+    dataset: Dataset,
+    output: Path,
+    *,
+    source: Path | None = None,
+    mirror: str | None = None,
+    watch: Watcher | None = None,
+    pauses: Sequence[float] = PAUSES,
+) -> Fetched:
+    """Make the files of `dataset` in `output`, downloading what is not there yet.
+
+    Args:
+        dataset: One of `transept.data.fetching.datasets.DATASETS`.
+        output: The directory to fill.
+        source: A directory that holds the archives already; nothing is downloaded.
+        mirror: An address under which the archives lie by their names, instead of their own.
+        watch: Told of the progress of downloads.
+        pauses: Seconds before each further attempt of a download that breaks.
+    """
+    if (already := _fetched(dataset, output)) is not None:
+        return Fetched(directory=output, pairs=already, trust={})
+    output.mkdir(parents=True, exist_ok=True)
+    downloads = output / DOWNLOADS
+    downloads.mkdir(exist_ok=True)
+    checksums = _read_checksums(downloads / CHECKSUMS)
+    files: dict[Archive, Path] = {}
+    trust: dict[str, Trust] = {}
+    for archive in dataset.archives:
+        path = (source or downloads) / archive.name
+        if not path.exists():
+            if source is not None:
+                raise DataError(_missing(dataset, source))
+            _download(dataset, archive, path, mirror, watch, pauses)
+        trust[archive.name] = _check(archive, path, checksums)
+        files[archive] = path
+    pairs = _cut(dataset, files, output)
+    # Only now: a file that could not even be unpacked must not become what is trusted.
+    _write_checksums(downloads / CHECKSUMS, checksums)
+    _conclude(dataset, pairs, checksums, output)
+    return Fetched(directory=output, pairs=pairs, trust=trust)
+
+
+def _fetched(dataset: Dataset, output: Path) -> dict[str, int] | None:
+    """The number of pairs in each split if `output` already holds this dataset, else None."""
+    try:
+        done = json.loads((output / DONE).read_bytes())
+        name: str = done["name"]
+        pairs: dict[str, int] = done["pairs"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    if name != dataset.name:
+        raise DataError(f"{output} holds {name}; choose another --output for {dataset.name}")
+    names = [f"{split}.{language}" for split in pairs for language in dataset.languages]
+    return pairs if all((output / name).exists() for name in names) else None
+
+
+# --- archives --------------------------------------------------------------------------------
+
+
+def _download(
+    dataset: Dataset,
+    archive: Archive,
+    path: Path,
+    mirror: str | None,
+    watch: Watcher | None,
+    pauses: Sequence[float],
+) -> None:
+    url = archive.url if mirror is None else f"{mirror.rstrip('/')}/{archive.name}"
+    try:
+        download(url, path, watch=watch, pauses=pauses)
+    except DownloadError as error:
+        raise DataError(
+            f"{archive.name} cannot be downloaded.\n{error}\n"
+            "What has arrived is kept: run the same command again to go on. Without a network, "
+            f"download on another machine and give the directory with --from DIR:\n"
+            f"{_addresses(dataset)}"
+        ) from error
+
+
+def _missing(dataset: Dataset, source: Path) -> str:
+    absent = [archive for archive in dataset.archives if not (source / archive.name).exists()]
+    names = ", ".join(archive.name for archive in absent)
+    return f"{source} lacks {names}; {dataset.name} is made from:\n{_addresses(dataset)}"
+
+
+def _addresses(dataset: Dataset) -> str:
+    return "\n".join(f"  {archive.url}" for archive in dataset.archives)
+
+
+def _check(archive: Archive, path: Path, checksums: dict[str, str]) -> Trust:
+    """Compare a file with what is known of it, and note its sha256 among the checksums."""
+    sha256 = digest(path, "sha256")
+    if archive.sha256 is not None and archive.sha256 != sha256:
+        raise DataError(_wrong(path, "sha256", archive.sha256, "published for it"))
+    if archive.md5 is not None and archive.md5 != digest(path, "md5"):
+        raise DataError(_wrong(path, "md5", archive.md5, "published for it"))
+    earlier = checksums.get(archive.name)
+    if earlier is not None and earlier != sha256:
+        origin = f"that {CHECKSUMS} beside the downloads has from an earlier fetch"
+        raise DataError(_wrong(path, "sha256", earlier, origin))
+    checksums[archive.name] = sha256
+    if archive.sha256 or archive.md5:
+        return "published"
+    return "recorded earlier" if earlier else "first use"
+
+
+def _wrong(path: Path, kind: str, expected: str, origin: str) -> str:
+    return (
+        f"{path} is not the file it should be: its {kind} is not {expected}, the one {origin}. "
+        "If it was cut short or altered, delete it and fetch again"
+    )
+
+
+def digest(path: Path, kind: str) -> str:
+    """The checksum of a file, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, kind).hexdigest()
+
+
+def _read_checksums(path: Path) -> dict[str, str]:
+    if not path.exists():
+        return {}
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return {name: value for value, _, name in (line.partition("  ") for line in lines) if name}
+
+
+def _write_checksums(path: Path, checksums: dict[str, str]) -> None:
+    """In the format of `sha256sum`, so that it can check them too."""
+    lines = [f"{value}  {name}\n" for name, value in checksums.items()]
+    path.write_text("".join(lines), encoding="utf-8")
+
+
+# --- splits ----------------------------------------------------------------------------------
+
+
+def _cut(dataset: Dataset, files: dict[Archive, Path], output: Path) -> dict[str, int]:
+    """Write the files of every split into `output`; the number of pairs in each."""
+    work = output / ".work"
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir()
+    try:
+        staged = _stage(dataset, files, work)
+        with _SplitFiles(work, dataset.languages) as splits:
+            for split, sources in dataset.splits.items():
+                rule = dataset.held_out if split == "train" else KeepAll(split)
+                for parts in sources:
+                    for index, pair in enumerate(_pairs(parts, staged)):
+                        splits.add(rule.split_of(index, pair[0]), pair)
+        for name in splits.names:
+            (work / name).replace(output / name)
+        if dataset.about:
+            staged[dataset.about].replace(output / ABOUT)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    return dict(splits.counts)
+
+
+def _stage(dataset: Dataset, files: dict[Archive, Path], work: Path) -> dict[Part, Path]:
+    """Unpack what is needed under names of our own; a file that is no archive stays in place."""
+    staged: dict[Part, Path] = {}
+    for archive, path in files.items():
+        wanted: dict[str, Path] = {}
+        for part in dataset.parts:
+            if part.archive != archive:
+                continue
+            if part.member is None:
+                staged[part] = path
+                continue
+            suffix = ".gz" if part.member.endswith(".gz") else ""
+            own_name = f"member-{len(staged)}{suffix}"
+            staged[part] = wanted.setdefault(part.member, work / own_name)
+        if wanted:
+            unpack(path, wanted)
+    return staged
+
+
+def _pairs(parts: tuple[Part, Part], staged: dict[Part, Path]) -> Iterator[tuple[bytes, bytes]]:
+    """Sentences of both sides, which must be equally many."""
+    columns = [sentences(read_lines(staged[part]), part.reading) for part in parts]
+    for number, (source, target) in enumerate(itertools.zip_longest(*columns)):
+        if source is None or target is None:
+            longer, shorter = (parts[0], parts[1]) if target is None else (parts[1], parts[0])
+            raise DataError(
+                f"{longer.name} has more sentences than {shorter.name}, which ends after "
+                f"{number:,}: the two are not translations of each other line by line"
+            )
+        yield source, target
+
+
+class _SplitFiles:
+    """The files being written, opened when the first pair of their split arrives."""
+
+    def __init__(self, directory: Path, languages: tuple[str, str]) -> None:
+        self.counts: Counter[str] = Counter()
+        self._directory = directory
+        self._languages = languages
+        self._files: dict[str, tuple[IO[bytes], ...]] = {}
+        self._stack = ExitStack()
+
+    def __enter__(self) -> "_SplitFiles":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stack.close()
+
+    @property
+    def names(self) -> list[str]:
+        return [f"{split}.{language}" for split in self.counts for language in self._languages]
+
+    def add(self, split: str, pair: tuple[bytes, bytes]) -> None:
+        if split not in self._files:
+            self._files[split] = tuple(
+                self._stack.enter_context((self._directory / f"{split}.{language}").open("wb"))
+                for language in self._languages
+            )
+        for file, sentence in zip(self._files[split], pair, strict=True):
+            file.write(sentence + b"\n")
+        self.counts[split] += 1
+
+
+def _conclude(
+    dataset: Dataset, pairs: dict[str, int], checksums: dict[str, str], output: Path
+) -> None:
+    description: dict[str, Any] = {
+        "name": dataset.name,
+        "title": dataset.title,
+        "terms": dataset.terms,
+        "languages": dataset.languages,
+        "pairs": pairs,
+        "archives": {
+            archive.name: {"url": archive.url, "sha256": checksums[archive.name]}
+            for archive in dataset.archives
+        },
+    }
+    text = json.dumps(description, indent=2) + "\n"
+    part = output / f"{DONE}.part"
+    part.write_text(text, encoding="utf-8")
+    part.replace(output / DONE)

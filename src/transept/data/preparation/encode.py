@@ -1,0 +1,189 @@
+"""One chunk of raw rows to ids: decode, parse, clean, tokenize. Pure, so that any process may.
+
+What depends on other chunks, the search for duplicates, is left to the caller, who is given a
+hash of each pair.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain, compress
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transept.data.preparation.cleaning import Cleaning, Dropped, Reason
+from transept.data.preparation.duplicates import Hashes, pair_hash
+from transept.data.preparation.formats import Chunk, Input
+from transept.data.shards import Ids, id_type, width_for
+from transept.errors import DataError
+from transept.text.files import describe
+from transept.text.tokenizer import EOS_ID, Tokenizer
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedSide:
+    """Sentences laid end to end, each with its EOS, and how long each is."""
+
+    ids: Ids
+    lengths: NDArray[np.int64]
+
+    def select(self, mask: NDArray[np.bool_]) -> "EncodedSide":
+        """Only the sentences for which the mask holds."""
+        return EncodedSide(self.ids[np.repeat(mask, self.lengths)], self.lengths[mask])
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedChunk:
+    """What became of a chunk: the pairs that passed with their lines, the rows that did not."""
+
+    name: str
+    n_rows: int
+    lines: NDArray[np.int64]
+    source: EncodedSide
+    target: EncodedSide
+    hashes: Hashes
+    dropped: list[Dropped]
+
+
+class Encoder:
+    """Turns chunks into ids. It is sent to worker processes as a whole."""
+
+    def __init__(
+        self,
+        inputs: Sequence[Input],
+        source: Tokenizer,
+        target: Tokenizer,
+        cleaning: Cleaning,
+    ) -> None:
+        self._inputs = tuple(inputs)
+        self._source = source
+        self._target = target
+        self._cleaning = cleaning
+
+    def encode(self, chunk: Chunk) -> EncodedChunk:
+        """Everything that can be said about a chunk by itself."""
+        work = _Work(self._inputs[chunk.input], chunk, self._cleaning)
+        work.parse()
+        rows = work.rows
+        sources = [work.source[row] for row in rows]
+        targets = [work.target[row] for row in rows]
+        source_ids = self._source.encode_batch(sources)
+        target_ids = self._target.encode_batch(targets)
+        keep = work.fits(rows, _lengths(source_ids), _lengths(target_ids))
+        pairs = zip(sources, targets, strict=True) if self._cleaning.drop_duplicates else ()
+        return EncodedChunk(
+            name=describe(self._inputs[chunk.input].paths[0]),
+            n_rows=len(chunk),
+            lines=chunk.lines[np.array(rows, dtype=np.int64)[keep]],
+            source=_side(compress(source_ids, keep), self._source.vocab_size),
+            target=_side(compress(target_ids, keep), self._target.vocab_size),
+            hashes=_hashes(compress(pairs, keep)),
+            dropped=[work.dropped[row] for row in sorted(work.dropped)],
+        )
+
+
+class _Work:
+    """A chunk on its way: its sentences, and the rows dropped so far."""
+
+    def __init__(self, source: Input, chunk: Chunk, cleaning: Cleaning) -> None:
+        self.source: list[str] = []
+        self.target: list[str] = []
+        self.dropped: dict[int, Dropped] = {}
+        self._input = source
+        self._chunk = chunk
+        self._cleaning = cleaning
+
+    @property
+    def rows(self) -> list[int]:
+        """The rows that are not dropped."""
+        return [row for row in range(len(self._chunk)) if row not in self.dropped]
+
+    def parse(self) -> None:
+        """Bytes to sentences; drops what cannot be read and what is empty."""
+        columns = [self._decode(index) for index in range(len(self._chunk.columns))]
+        found = self._input.sentences(columns)
+        for row, detail in found.malformed.items():
+            if row not in self.dropped:  # what could not be decoded has been named already
+                fatal = self._cleaning.malformed == "stop"
+                self._bad(row, 0, Reason.MALFORMED, detail, fatal=fatal)
+        self.source = [text.strip() for text in found.source]
+        self.target = [text.strip() for text in found.target]
+        if self._cleaning.drop_empty:
+            for row, pair in enumerate(zip(self.source, self.target, strict=True)):
+                if not all(pair):
+                    side = "both sides" if not any(pair) else "target" if pair[0] else "source"
+                    self._drop(row, 0, Reason.EMPTY, side)
+
+    def fits(
+        self, rows: list[int], source: NDArray[np.int64], target: NDArray[np.int64]
+    ) -> NDArray[np.bool_]:
+        """Which of these rows, given their lengths, are neither too long nor too uneven."""
+        cleaning = self._cleaning
+        longest = np.maximum(source, target)
+        ratio = longest / np.minimum(source, target)
+        limits = (
+            (Reason.LONG, longest, cleaning.max_tokens, "{:.0f} tokens"),
+            (Reason.RATIO, ratio, cleaning.max_ratio, "{:.1f} to 1"),
+        )
+        keep = np.ones(len(rows), dtype=np.bool_)
+        for reason, values, limit, phrase in limits:
+            beyond = keep & (values > limit) if limit else np.zeros_like(keep)
+            for index in np.flatnonzero(beyond):
+                self._drop(rows[index], 0, reason, phrase.format(values[index]))
+            keep &= ~beyond
+        return keep
+
+    def _decode(self, column: int) -> list[str]:
+        raw = self._chunk.columns[column]
+        try:
+            return raw.decode("utf-8").split("\n")
+        except UnicodeDecodeError:  # rare enough to look at each line only now
+            return [
+                self._decode_line(row, column, line) for row, line in enumerate(raw.split(b"\n"))
+            ]
+
+    def _decode_line(self, row: int, column: int, line: bytes) -> str:
+        try:
+            return line.decode("utf-8")
+        except UnicodeDecodeError as error:
+            if self._cleaning.bad_encoding == "replace":
+                return line.decode("utf-8", errors="replace")
+            detail = f"byte {error.start + 1} is 0x{line[error.start]:02x}"
+            fatal = self._cleaning.bad_encoding == "stop"
+            self._bad(row, column, Reason.ENCODING, detail, fatal=fatal)
+            return ""
+
+    def _bad(self, row: int, column: int, reason: Reason, detail: str, *, fatal: bool) -> None:
+        self._drop(row, column, reason, detail)
+        if fatal:
+            bad = self.dropped[row]
+            raise DataError(
+                f"{bad.path}, line {bad.line}: {reason.meaning} ({detail}); mend the file, or drop "
+                "such lines with the option that made this fatal"
+            )
+
+    def _drop(self, row: int, column: int, reason: Reason, detail: str) -> None:
+        if row not in self.dropped:
+            path = describe(self._input.paths[column])
+            self.dropped[row] = Dropped(path, int(self._chunk.lines[row]), reason, detail)
+
+
+def _lengths(sentences: Sequence[list[int]]) -> NDArray[np.int64]:
+    """With the EOS that is still to come."""
+    return np.fromiter(map(len, sentences), dtype=np.int64, count=len(sentences)) + 1
+
+
+def _side(sentences: "compress[list[int]]", vocab_size: int) -> EncodedSide:
+    kept = list(sentences)
+    for ids in kept:
+        ids.append(EOS_ID)
+    lengths = np.fromiter(map(len, kept), dtype=np.int64, count=len(kept))
+    flat = np.fromiter(
+        chain.from_iterable(kept), dtype=id_type(width_for(vocab_size)), count=int(lengths.sum())
+    )
+    return EncodedSide(flat, lengths)
+
+
+def _hashes(pairs: "compress[tuple[str, str]]") -> Hashes:
+    joined = b"".join(pair_hash(source, target) for source, target in pairs)
+    return np.frombuffer(joined, dtype="<u8").astype(np.uint64)

@@ -1,0 +1,118 @@
+"""How far a preparation has come, written down so that the next run can go on from there.
+
+    OUTPUT.partial/corpus/        the corpus to be; renamed to OUTPUT at the end
+    OUTPUT.partial/seen           the hashes of all pairs so far (see `duplicates`)
+    OUTPUT.partial/journal.json   the last commit: how far the input is done
+    OUTPUT.partial/lock           held by the process at work
+
+How long each file was at the last commit follows from what was counted; the rest is cut off.
+"""
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+from transept import config
+from transept.data.shards import SIDES, Settings, write_json
+from transept.errors import ConfigError, DataError
+
+JOURNAL = "journal.json"
+LOCK = "lock"
+
+
+def partial_directory(output: Path) -> Path:
+    """Where a corpus is made before it gets its name."""
+    return output.with_name(f"{output.name}.partial")
+
+
+@dataclass(kw_only=True, slots=True)
+class State:
+    """Everything that is counted. `checksum` is that of the input text so far."""
+
+    chunks: int = 0
+    checksum: int = 0
+    rows: int = 0
+    pairs: int = 0
+    dropped: dict[str, int] = field(default_factory=dict)
+    tokens: dict[str, int] = field(default_factory=lambda: dict.fromkeys(SIDES, 0))
+    unknown: dict[str, int] = field(default_factory=lambda: dict.fromkeys(SIDES, 0))
+    report_bytes: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Entry:
+    settings: Settings
+    state: State
+
+
+class Journal:
+    """The file of the last commit."""
+
+    def __init__(self, directory: Path, settings: Settings) -> None:
+        self._path = directory / JOURNAL
+        self._settings = settings
+
+    def load(self) -> State:
+        """Where to go on: a fresh state if nothing was committed yet."""
+        try:
+            table = json.loads(self._path.read_bytes())
+            entry = config.structure(_Entry, table)
+        except FileNotFoundError:
+            return State()
+        except (OSError, ValueError, ConfigError) as error:
+            raise DataError(
+                f"{self._path} is damaged or of another version ({error}); "
+                "start anew with --restart"
+            ) from error
+        if changes := config.differences(entry.settings, self._settings):
+            raise DataError(
+                f"{self._path.parent} holds an unfinished preparation with other settings:\n"
+                + "\n".join(f"  {change}" for change in changes)
+                + "\nGo on with those, or start anew with --restart"
+            )
+        return entry.state
+
+    def commit(self, state: State) -> None:
+        """Everything counted in `state` is safely on disk."""
+        write_json(self._path, config.as_table(_Entry(settings=self._settings, state=state)))
+
+    def discard(self) -> None:
+        """Forget the last commit."""
+        self._path.unlink(missing_ok=True)
+
+
+def reopen(path: Path, size: int) -> IO[bytes]:
+    """Open a file to append to, as it was when it had `size` bytes."""
+    path.touch()
+    file = path.open("r+b")
+    if file.seek(0, os.SEEK_END) < size:
+        file.close()
+        raise DataError(f"{path} has lost what was written to it; start anew with --restart")
+    file.truncate(size)
+    file.seek(size)
+    return file
+
+
+@contextmanager
+def locked(directory: Path) -> Iterator[None]:
+    """Make the directory and keep it to ourselves: two runs would write into each other's files."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        lock = (directory / LOCK).open("wb")
+    except OSError as error:
+        raise DataError(
+            f"{directory} cannot be made ({error.strerror}); choose another --output"
+        ) from error
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise DataError(
+                f"another process is at work in {directory}; wait for it or stop it"
+            ) from error
+        yield

@@ -1,0 +1,226 @@
+"""From raw text to a prepared corpus, in bounded memory, on all cores, and interruptible.
+
+This process reads, drops duplicates and writes, in the order of the input; workers parse and
+tokenize. What is done is committed every few seconds to `OUTPUT.partial`, so a run that ends in
+whatever way (Ctrl-C, kill -9, a power failure) is taken up by the next one with the same
+settings, and the result is the same, bit for bit.
+"""
+
+import itertools
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from transept import config
+from transept.data.preparation.cleaning import Cleaning
+from transept.data.preparation.encode import Encoder
+from transept.data.preparation.formats import Chunk, Input, Jsonl, LinePair, Tmx, Tsv, chunks
+from transept.data.preparation.journal import Journal, State, locked, partial_directory
+from transept.data.preparation.workers import Workers, available_cores
+from transept.data.preparation.writing import CorpusWriter
+from transept.data.shards import MANIFEST, STREAM, InputRecord, Manifest, Settings
+from transept.errors import DataError
+from transept.text.files import stored_size
+from transept.text.tokenizer import Tokenizer
+
+COMMIT_SECONDS = 2.0
+REPLACED = "replaced"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Preparation:
+    """What to prepare, and where to."""
+
+    inputs: tuple[Input, ...]
+    tokenizer: Path
+    target_tokenizer: Path | None = None
+    output: Path
+    cleaning: Cleaning = field(default_factory=Cleaning)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a preparation has come.
+
+    Bytes are those of the files as they lie on disk; the total of a pipe is unknown (None).
+    `resumed_rows` were done by an earlier run.
+    """
+
+    rows: int
+    pairs: int
+    read_bytes: int
+    total_bytes: int | None
+    resumed_rows: int
+
+
+Watcher = Callable[[Progress], None]
+
+
+def prepare(
+    job: Preparation,
+    *,
+    workers: int | None = None,
+    restart: bool = False,
+    watch: Watcher | None = None,
+    commit_seconds: float = COMMIT_SECONDS,
+) -> Manifest:
+    """Prepare a corpus, or go on with one that was interrupted.
+
+    Args:
+        job: The inputs, the tokenizer, the output directory and what to drop.
+        workers: Processes to tokenize in: as many as there are cores, unless given; 0 for none.
+        restart: Throw away what an earlier run left, finished or not.
+        watch: Told now and then how far things are.
+        commit_seconds: How much work an interruption may cost.
+    """
+    source = Tokenizer.load(job.tokenizer)
+    target = Tokenizer.load(job.target_tokenizer) if job.target_tokenizer else source
+    settings = _settings(job, source, target)
+    partial = partial_directory(job.output)
+    finished = _finished(job.output, settings, restart)
+    if finished is not None:
+        shutil.rmtree(partial, ignore_errors=True)
+        return finished
+    with locked(partial):
+        journal = Journal(partial, settings)
+        if restart:
+            journal.discard()
+            _set_aside(job.output, partial)
+        state = journal.load()
+        reading = _Reading(job.inputs, state, partial, watch)
+        encoder = Encoder(job.inputs, source, target, job.cleaning)
+        n_workers = available_cores() if workers is None else workers
+        tokenizers = {"source": source, "target": target}
+        with CorpusWriter(partial, settings, tokenizers, state) as writer:
+            with Workers(encoder, n_workers) as pool:
+                _run(reading, pool, writer, journal, commit_seconds)
+            return writer.finish(job.output)
+
+
+def _run(
+    reading: "_Reading", pool: Workers, writer: CorpusWriter, journal: Journal, every: float
+) -> None:
+    """Bring what is left of the input through the workers to the disk."""
+
+    def commit() -> None:
+        writer.sync()
+        journal.commit(writer.state)
+
+    due = time.monotonic() + every
+    for chunk, encoded in pool.encode(reading.rest()):
+        writer.add(chunk, encoded)
+        reading.report()
+        if time.monotonic() >= due:
+            commit()
+            due = time.monotonic() + every
+    commit()
+
+
+class _Reading:
+    """The inputs as chunks, and how much of them has been read."""
+
+    def __init__(
+        self, inputs: tuple[Input, ...], state: State, partial: Path, watch: Watcher | None
+    ) -> None:
+        self._inputs = inputs
+        self._state = state
+        self._partial = partial
+        self._watch = watch
+        self._resumed_rows = state.rows
+        sizes = [size for each in inputs for size in _sizes(each)]
+        self._total = None if STREAM in sizes else sum(sizes)
+        self._read = 0
+
+    def rest(self) -> Iterator[Chunk]:
+        """What no earlier run has done; what one has done is read again, and compared."""
+        stream = chunks(self._inputs, self._count)
+        checksum = 0
+        for chunk in itertools.islice(stream, self._state.chunks):
+            checksum = chunk.checksum(checksum)
+            self.report()
+        if checksum != self._state.checksum:
+            raise DataError(
+                f"{self._partial} holds an unfinished preparation of other text: the inputs have "
+                "changed since; start anew with --restart"
+            )
+        yield from stream
+
+    def report(self) -> None:
+        """Tell whoever watches."""
+        if self._watch is not None:
+            state = self._state
+            self._watch(
+                Progress(state.rows, state.pairs, self._read, self._total, self._resumed_rows)
+            )
+
+    def _count(self, n_bytes: int) -> None:
+        self._read += n_bytes
+
+
+def _finished(output: Path, settings: Settings, restart: bool) -> Manifest | None:
+    """The corpus that stands in `output` if it is the one wanted; None if it is to be made."""
+    if not output.exists():
+        return None
+    if not (output / MANIFEST).exists():
+        if output.is_dir() and not any(output.iterdir()):
+            return None
+        raise DataError(f"{output} exists and is no prepared corpus; choose another --output")
+    if restart:
+        return None
+    manifest = Manifest.load(output)
+    changes = config.differences(manifest.settings, settings)
+    if any(STREAM in each.bytes for each in settings.inputs):
+        changes.append("what comes from a pipe cannot be compared")
+    if changes:
+        raise DataError(
+            f"{output} holds a corpus that was prepared otherwise:\n"
+            + "\n".join(f"  {change}" for change in changes)
+            + "\nChoose another --output, or replace it with --restart"
+        )
+    return manifest
+
+
+def _set_aside(output: Path, partial: Path) -> None:
+    """Make room for a new corpus; the old one goes for good when that is finished.
+
+    At once, and not at the end: a restart that is interrupted is then resumed like any run.
+    """
+    if (output / MANIFEST).exists():
+        shutil.rmtree(partial / REPLACED, ignore_errors=True)
+        output.replace(partial / REPLACED)
+
+
+def _settings(job: Preparation, source: Tokenizer, target: Tokenizer) -> Settings:
+    """Everything that decides what the corpus will contain."""
+    return Settings(
+        inputs=tuple(_record(each) for each in job.inputs),
+        source_tokenizer=source.sha256,
+        target_tokenizer=target.sha256,
+        cleaning=job.cleaning,
+    )
+
+
+def _record(each: Input) -> InputRecord:
+    options: tuple[str, ...]
+    match each:
+        case LinePair():
+            name, options = "lines", ()
+        case Tsv():
+            name, options = "tsv", tuple(map(str, each.columns))
+        case Jsonl():
+            name, options = "jsonl", each.keys
+        case Tmx():
+            name, options = "tmx", each.languages
+    return InputRecord(
+        format=name,
+        paths=tuple(map(str, each.paths)),
+        bytes=_sizes(each),
+        options=options,
+    )
+
+
+def _sizes(each: Input) -> tuple[int, ...]:
+    sizes = (stored_size(path) for path in each.paths)
+    return tuple(STREAM if size is None else size for size in sizes)

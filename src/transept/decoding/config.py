@@ -1,0 +1,41 @@
+"""How outputs are searched for. No torch here."""
+
+from dataclasses import dataclass
+
+from transept.config import Checks
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SearchConfig:
+    """Section 6.1: beam 4, α = 0.6, at most 50 tokens more than the input."""
+
+    beam_size: int = 4
+    """W, the number of hypotheses kept alive. 1 is greedy search."""
+    length_penalty: float = 0.6
+    """α of Wu et al.: score = log P(Y|X) / ((5 + |Y|) / 6)^α."""
+    n_best: int = 1
+    """How many outputs to return for each input; at most `beam_size`."""
+    max_length_factor: float = 1.0
+    """An output is at most so many times as long as its input …"""
+    max_length_extra: int = 50
+    """… plus so many tokens. Both count the end symbol."""
+
+    def __post_init__(self) -> None:
+        checks = Checks(self)
+        checks.at_least(1, "beam_size", "n_best")
+        checks.at_least(0, "length_penalty", "max_length_factor", "max_length_extra")
+        checks.that(
+            self.n_best <= self.beam_size,
+            "n_best",
+            f"must not be more than beam_size = {self.beam_size}",
+        )
+        checks.that(
+            self.max_length_factor > 0 or self.max_length_extra > 0,
+            "max_length_extra",
+            "leaves no room for an output; give it or max_length_factor",
+        )
+        checks.done()
+
+    def max_length(self, source_length: int) -> int:
+        """The longest output of an input, end symbols counted on both sides."""
+        return max(1, int(self.max_length_factor * source_length) + self.max_length_extra)

@@ -1,0 +1,65 @@
+"""Outputs drawn at random, from the whole distribution or its likelier part."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from transept.config import Checks
+from transept.decoding.greedy import one_by_one
+from transept.decoding.hypothesis import Hypothesis
+from transept.decoding.step import Step
+from transept.shapes import Float, Int, Tensor
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SamplingConfig:
+    """How to draw."""
+
+    temperature: float = 1.0
+    """Below 1 sharpens the distribution, above 1 flattens it."""
+    top_k: int | None = None
+    """Draw among the so many likeliest tokens only."""
+    top_p: float | None = None
+    """Draw among the likeliest tokens that together have at least this probability."""
+    seed: int = 0
+    """The same seed gives a sentence the same output, whatever else is in the batch."""
+
+    def __post_init__(self) -> None:
+        checks = Checks(self)
+        checks.that(self.temperature > 0, "temperature", "must be more than 0")
+        top_k, top_p = self.top_k, self.top_p
+        checks.that(top_k is None or top_k >= 1, "top_k", "must be at least 1, or left out")
+        checks.that(top_p is None or 0 < top_p <= 1, "top_p", "must lie in (0, 1], or be left out")
+        checks.done()
+
+
+def sample(
+    step: Step, max_lengths: Sequence[int], config: SamplingConfig, eos_id: int
+) -> list[Hypothesis]:
+    """One output for each sentence. Scores are plain log-probabilities under the model."""
+    generators = [torch.Generator().manual_seed(config.seed + n) for n in range(len(max_lengths))]
+
+    def choose(log_p: Float[Tensor, "N V"], sentence: Int[Tensor, " N"]) -> Int[Tensor, " N"]:
+        p = likelier_part(log_p / config.temperature, config).cpu()
+        # A generator for each sentence: the others in the batch do not change what it draws.
+        drawn = [
+            torch.multinomial(row, 1, generator=generators[number])
+            for row, number in zip(p, sentence.tolist(), strict=True)
+        ]
+        return torch.cat(drawn).to(log_p.device)
+
+    return one_by_one(step, max_lengths, 0.0, eos_id, choose)
+
+
+def likelier_part(logits: Float[Tensor, "N V"], config: SamplingConfig) -> Float[Tensor, "N V"]:
+    """Probabilities with all but the top-k and top-p tokens at zero."""
+    p = logits.softmax(dim=1)
+    ordered, tokens = p.sort(dim=1, descending=True, stable=True)
+    if config.top_k is not None:
+        ordered[:, config.top_k :] = 0.0
+    if config.top_p is not None:
+        before = ordered.cumsum(dim=1) - ordered
+        ordered[before >= config.top_p] = 0.0
+    kept = torch.zeros_like(p).scatter(1, tokens, ordered)
+    return kept / kept.sum(dim=1, keepdim=True)

@@ -1,0 +1,98 @@
+"""BLEU of a corpus with one reference (Papineni et al. 2002), whatever its tokens are.
+
+    BLEU = BP · exp(¼ Σ log p_n),  n = 1 … 4        BP = min(1, exp(1 − |reference| / |hypothesis|))
+
+p_n is the share of the corpus's n-grams that are also in the reference, none of them counted more
+often than it is there. Everything follows from ten sums over sentences, which is what makes
+resampling cheap (`significance`).
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sacrebleu.metrics.bleu import BLEU
+
+from transept.evaluation.scores import Breakdown, Convention, Score
+
+MAX_ORDER = 4
+Counts = NDArray[np.int64]
+"""[sentence, 10]: tokens of the hypothesis, tokens of the reference, n-grams found in the
+reference for n = 1 to 4, and n-grams in all for n = 1 to 4."""
+
+Smoothing = Literal["none", "exp"]
+"""What becomes of an order without any match: the score is zero, as in multi-bleu.perl; or its
+count is taken for ½, the next such order's for ¼ …, as in mteval-v13a and sacreBLEU."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bleu:
+    """BLEU by one convention."""
+
+    convention: Convention
+    tokenize: Callable[[str], Sequence[str]]
+    smoothing: Smoothing = "none"
+
+    def measure(self, hypotheses: Iterable[str], references: Iterable[str]) -> Score:
+        """The score of a corpus."""
+        return self.score(self.count(hypotheses, references))
+
+    def count(self, hypotheses: Iterable[str], references: Iterable[str]) -> Counts:
+        """What there is to count in each sentence."""
+        pairs = zip(hypotheses, references, strict=True)
+        rows = [count_matches(self.tokenize(ours), self.tokenize(theirs)) for ours, theirs in pairs]
+        return np.array(rows, dtype=np.int64).reshape(-1, 2 + 2 * MAX_ORDER)
+
+    def score(self, counts: Counts) -> Score:
+        """The score of all sentences together, by sacreBLEU's own arithmetic."""
+        sums: list[int] = counts.sum(axis=0).tolist()
+        result = BLEU.compute_bleu(
+            correct=sums[2 : 2 + MAX_ORDER],
+            total=sums[2 + MAX_ORDER :],
+            sys_len=sums[0],
+            ref_len=sums[1],
+            smooth_method=self.smoothing,
+        )
+        breakdown = Breakdown(
+            precisions=tuple(result.precisions),
+            brevity_penalty=result.bp,
+            hypothesis_length=result.sys_len,
+            reference_length=result.ref_len,
+            length_ratio=float(result.ratio),
+        )
+        # Rounding makes it 100.00000000000004 where everything matches.
+        value = min(result.score, 100.0)
+        return Score(convention=self.convention, value=value, breakdown=breakdown)
+
+    def values(self, sums: NDArray[Any]) -> NDArray[np.float64]:
+        """BLEU for each row of sums [n, 10]: what `score` says, for many corpora at once."""
+        hypothesis, reference = sums[:, 0].astype(float), sums[:, 1].astype(float)
+        found = sums[:, 2 : 2 + MAX_ORDER].astype(float)
+        total = sums[:, 2 + MAX_ORDER :].astype(float)
+        something = found.any(axis=1)
+        if self.smoothing == "exp":
+            missed = np.cumsum(found == 0, axis=1)
+            found = np.where(found == 0, 0.5**missed, found)
+        # Where nothing can be counted logarithms are −∞ and the score is zero.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            precision = np.where(total > 0, found / total, 0.0)
+            brevity = np.minimum(0.0, 1.0 - reference / hypothesis)
+            value = 100.0 * np.exp(brevity + np.log(precision).mean(axis=1))
+        return np.where(something, np.minimum(value, 100.0), 0.0)
+
+
+def count_matches(hypothesis: Sequence[str], reference: Sequence[str]) -> list[int]:
+    """A row of `Counts` for one sentence."""
+    found, total = [], []
+    for order in range(1, MAX_ORDER + 1):
+        ours, theirs = _ngrams(hypothesis, order), _ngrams(reference, order)
+        found.append(sum(min(n, theirs[ngram]) for ngram, n in ours.items() if ngram in theirs))
+        total.append(max(len(hypothesis) - order + 1, 0))
+    return [len(hypothesis), len(reference), *found, *total]
+
+
+def _ngrams(tokens: Sequence[str], order: int) -> Counter[tuple[str, ...]]:
+    return Counter(zip(*(tokens[start:] for start in range(order)), strict=False))

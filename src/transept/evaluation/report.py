@@ -1,0 +1,76 @@
+"""All conventions at once."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from transept.errors import DataError
+from transept.evaluation.conventions import chrf, sacre_bleu, tokenised_bleu
+from transept.evaluation.scores import Report, SystemScores
+from transept.evaluation.significance import Bootstrap
+from transept.evaluation.suspicions import suspect, suspect_test_set
+from transept.text.moses import Language
+
+BOOTSTRAP = Bootstrap()
+
+
+@dataclass(frozen=True)
+class System:
+    """What a system made of a test set, line by line."""
+
+    name: str
+    hypotheses: Sequence[str]
+
+
+def evaluate(
+    system: System,
+    references: Sequence[str],
+    *,
+    other: System | None = None,
+    language: Language = "other",
+    bootstrap: Bootstrap = BOOTSTRAP,
+) -> Report:
+    """Score a system's output by every convention, and compare it with another's.
+
+    Args:
+        system: What to score.
+        references: What it should have been, line by line: plain text.
+        other: A second system on the same sentences.
+        language: Of the translations, for the Moses tokenizer.
+        bootstrap: How intervals and p-values are drawn.
+    """
+    systems = [system] if other is None else [system, other]
+    _check(systems, references)
+    bleus = [
+        sacre_bleu(),
+        sacre_bleu("lower"),
+        tokenised_bleu(language),
+        tokenised_bleu(language, "split"),
+    ]
+    counts = [[bleu.count(each.hypotheses, references) for bleu in bleus] for each in systems]
+    return Report(
+        sentences=len(references),
+        systems=tuple(
+            SystemScores(
+                name=each.name,
+                scores=(
+                    *map(bootstrap.score, bleus, counted),
+                    chrf(each.hypotheses, references),
+                ),
+                warnings=suspect(each.hypotheses, references),
+            )
+            for each, counted in zip(systems, counts, strict=True)
+        ),
+        comparisons=tuple(map(bootstrap.compare, bleus, *counts)) if other else (),
+        warnings=suspect_test_set(references),
+    )
+
+
+def _check(systems: Sequence[System], references: Sequence[str]) -> None:
+    for system in systems:
+        if len(system.hypotheses) != len(references):
+            raise DataError(
+                f"{system.name} has {len(system.hypotheses):,} lines and there are "
+                f"{len(references):,} references: each sentence needs one of both"
+            )
+    if not any(map(str.strip, references)):
+        raise DataError("there is no reference to score against: every line is empty")

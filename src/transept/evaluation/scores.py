@@ -1,0 +1,94 @@
+"""What a result says. There is no number here without the convention that it was counted by.
+
+BLEU of the same output differs by more than a point between conventions, so a value alone means
+nothing: `Score` and `Comparison` cannot be made without a `Convention`, nor that without a name and
+a signature.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Convention:
+    """How a score is counted."""
+
+    name: str
+    """For people: `sacreBLEU`."""
+    signature: str
+    """Everything needed to count it again, in the form of sacreBLEU's signatures."""
+
+    def __post_init__(self) -> None:
+        if not self.name or not self.signature:
+            raise ValueError("a convention has a name and a signature")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Interval:
+    """Where 95 % of a bootstrap's resamples lie."""
+
+    low: float
+    high: float
+    resamples: int
+    seed: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Breakdown:
+    """What a BLEU is the product of; lengths are in tokens of its convention."""
+
+    precisions: tuple[float, ...]
+    """Of n-grams, n = 1 to 4, in per cent."""
+    brevity_penalty: float
+    hypothesis_length: int
+    reference_length: int
+    length_ratio: float
+    """Hypothesis to reference."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Score:
+    """A value from 0 to 100, by a convention."""
+
+    convention: Convention
+    value: float
+    interval: Interval | None = None
+    breakdown: Breakdown | None = None
+
+    def __str__(self) -> str:
+        return f"{self.convention.name} {self.value:.2f} ({self.convention.signature})"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """How sure it is that one system scores higher than another on the same sentences."""
+
+    convention: Convention
+    difference: float
+    """The first system's score less the second's."""
+    interval: Interval
+    """Of the difference."""
+    p_value: float
+    """How likely chance alone makes a difference this large, by sacreBLEU's paired bootstrap."""
+    wins: float
+    """Share of the resamples in which the first system scores higher; a tie counts half."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SystemScores:
+    """The scores of one system's output."""
+
+    name: str
+    scores: tuple[Score, ...]
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """Everything about one or two systems on a test set."""
+
+    sentences: int
+    systems: tuple[SystemScores, ...]
+    comparisons: tuple[Comparison, ...] = ()
+    """Of the first system with the second, where there are two."""
+    warnings: tuple[str, ...] = ()
+    """What is wrong whichever system is looked at."""

@@ -1,0 +1,135 @@
+"""What holds of scores, whatever the text."""
+
+from typing import get_args
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sacrebleu.metrics.bleu import BLEU
+
+from transept.evaluation.bleu import Bleu, count_matches
+from transept.evaluation.conventions import (
+    chrf,
+    given_tokens_bleu,
+    sacre_bleu,
+    split_compounds,
+    tokenised_bleu,
+)
+from transept.text.moses import Language, tokenize
+
+BLEUS = [
+    sacre_bleu(),
+    sacre_bleu("lower"),
+    tokenised_bleu("en"),
+    tokenised_bleu("de", "split"),
+    given_tokens_bleu(),
+]
+WORDS = ["we", "We", "see", "well-known", "it's", "U.S.", "3,5", "rain", "e.g.", "(so)", "Süd-Ost-"]
+each_bleu = pytest.mark.parametrize("bleu", BLEUS, ids=lambda bleu: bleu.convention.name)
+
+lines = st.lists(st.sampled_from([*WORDS, ".", ",", "-"]), max_size=12).map(" ".join)
+pairs = st.lists(st.tuples(lines, lines), min_size=1, max_size=8)
+awkward = st.text(alphabet=[*"aB3é²½Ⅷ.,'`’-_ \t\u00a0\x01\u200b…\"&|"], max_size=30)
+
+# A busy machine may take its time; the cases are small, and a few dozen of them are many.
+quickly = settings(max_examples=25, deadline=None)
+
+
+def unzipped(rows: list[tuple[str, str]]) -> tuple[list[str], list[str]]:
+    return [ours for ours, _ in rows], [theirs for _, theirs in rows]
+
+
+@each_bleu
+@quickly
+@given(rows=pairs)
+def test_scores_lie_between_0_and_100(bleu: Bleu, rows: list[tuple[str, str]]) -> None:
+    assert 0 <= bleu.measure(*unzipped(rows)).value <= 100
+
+
+@each_bleu
+@quickly
+@given(texts=st.lists(lines, min_size=1, max_size=8))
+def test_the_reference_itself_scores_100(bleu: Bleu, texts: list[str]) -> None:
+    texts = [*texts, "we see the rain as it falls"]
+    assert bleu.measure(texts, texts).value == pytest.approx(100)
+
+
+@quickly
+@given(rows=pairs, data=st.data())
+def test_chrf_too(rows: list[tuple[str, str]], data: st.DataObject) -> None:
+    ours, theirs = unzipped([*rows, ("rain", "rain")])
+    shuffled = data.draw(st.permutations([*rows, ("rain", "rain")]))
+    assert chrf(theirs, theirs).value == pytest.approx(100)
+    assert 0 <= chrf(ours, theirs).value <= 100
+    assert chrf(*unzipped(shuffled)).value == pytest.approx(chrf(ours, theirs).value)
+
+
+@each_bleu
+@quickly
+@given(rows=pairs, data=st.data())
+def test_the_order_of_sentences_does_not_matter(
+    bleu: Bleu, rows: list[tuple[str, str]], data: st.DataObject
+) -> None:
+    shuffled = data.draw(st.permutations(rows))
+    assert bleu.measure(*unzipped(shuffled)) == bleu.measure(*unzipped(rows))
+
+
+@each_bleu
+@quickly
+@given(rows=pairs)
+def test_a_corpus_twice_scores_as_once(bleu: Bleu, rows: list[tuple[str, str]]) -> None:
+    # With smoothing, an order without matches is worth half a match, however large the corpus.
+    counts = bleu.count(*unzipped(rows))
+    if counts[:, 2:6].sum(axis=0).all():
+        twice = np.concatenate([counts, counts])
+        assert bleu.score(twice).value == pytest.approx(bleu.score(counts).value)
+
+
+@each_bleu
+@quickly
+@given(rows=pairs)
+def test_both_arithmetics_agree(bleu: Bleu, rows: list[tuple[str, str]]) -> None:
+    counts = bleu.count(*unzipped(rows))
+    (value,) = bleu.values(counts.sum(axis=0)[None])
+    assert value == pytest.approx(bleu.score(counts).value, abs=1e-9)
+
+
+@quickly
+@given(rows=pairs)
+def test_sacrebleu_agrees(rows: list[tuple[str, str]]) -> None:
+    ours, theirs = unzipped(rows)
+    for bleu, library in (
+        (sacre_bleu(), BLEU(force=True)),
+        (sacre_bleu("lower"), BLEU(force=True, lowercase=True)),
+        (given_tokens_bleu(), BLEU(force=True, tokenize="none", smooth_method="none")),
+    ):
+        expected = min(library.corpus_score(ours, [theirs]).score, 100)
+        assert bleu.measure(ours, theirs).value == pytest.approx(expected, abs=1e-9)
+
+
+@quickly
+@given(ours=st.lists(st.sampled_from("abc")), theirs=st.lists(st.sampled_from("abc")))
+def test_no_more_is_found_than_there_is_on_either_side(ours: list[str], theirs: list[str]) -> None:
+    there, back = count_matches(ours, theirs), count_matches(theirs, ours)
+    assert there[2:6] == back[2:6]
+    assert all(
+        found <= min(mine, yours)
+        for found, mine, yours in zip(there[2:6], there[6:], back[6:], strict=True)
+    )
+
+
+@settings(max_examples=200, deadline=None)
+@given(text=st.one_of(awkward, st.text()), language=st.sampled_from(get_args(Language)))
+def test_tokenisation_adds_and_loses_nothing_but_space(text: str, language: Language) -> None:
+    tokens = tokenize(text, language)
+    controls = dict.fromkeys((*range(9), *range(14, 32)))
+    assert "".join(tokens) == "".join(text.translate(controls).split())
+    assert all(tokens)
+    assert not any(" " in token for token in tokens)
+
+
+@quickly
+@given(text=st.one_of(awkward, st.text()))
+def test_compounds_can_be_put_together_again(text: str) -> None:
+    assert split_compounds(text).replace(" ##AT##-##AT## ", "-") == text

@@ -1,0 +1,209 @@
+"""Search against brute force: a model small enough to list every output it can give."""
+
+import itertools
+from dataclasses import dataclass, field
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from transept.decoding.beam import beam_search, search
+from transept.decoding.config import SearchConfig
+from transept.decoding.greedy import greedy_search
+from transept.decoding.length import length_penalty
+from transept.decoding.sampling import SamplingConfig, likelier_part, sample
+from transept.decoding.step import Constrained, Ensemble, ForcedPrefix
+from transept.shapes import Tensor
+
+EOS = 1
+
+
+@dataclass
+class Table:
+    """A random distribution over next tokens for every prefix, drawn when first asked for."""
+
+    seeds: list[int]
+    vocab_size: int
+    rows: list[tuple[int, tuple[int, ...]]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.rows = [(seed, ()) for seed in self.seeds]
+
+    def log_p(self, seed: int, prefix: tuple[int, ...]) -> Tensor:
+        generator = torch.Generator().manual_seed(hash((seed, prefix)) % 2**31)
+        logits = 2 * torch.randn(self.vocab_size, generator=generator)
+        logits[0] = -torch.inf
+        return logits.log_softmax(0)
+
+    def __call__(self, tokens: Tensor | None) -> Tensor:
+        if tokens is not None:
+            self.rows = [
+                (seed, (*prefix, token))
+                for (seed, prefix), token in zip(self.rows, tokens.tolist(), strict=True)
+            ]
+        return torch.stack([self.log_p(seed, prefix) for seed, prefix in self.rows])
+
+    def select(self, rows: Tensor) -> None:
+        self.rows = [self.rows[row] for row in rows.tolist()]
+
+
+def every_output(
+    seed: int, vocab_size: int, max_length: int, alpha: float
+) -> list[tuple[float, tuple[int, ...]]]:
+    """All outputs that end in time, with their scores, best first."""
+    table = Table([seed], vocab_size)
+    outputs = []
+    for length in range(max_length):
+        for ids in itertools.product(range(2, vocab_size), repeat=length):
+            log_p = sum(
+                float(table.log_p(seed, ids[:i])[token]) for i, token in enumerate((*ids, EOS))
+            )
+            outputs.append((log_p / length_penalty(length + 1, alpha), ids))
+    return sorted(outputs, reverse=True)
+
+
+sentences = st.lists(st.integers(0, 10_000), min_size=1, max_size=4, unique=True)
+alphas = st.sampled_from([0.0, 0.6, 1.0, 2.0])
+
+
+@settings(deadline=None, max_examples=60)
+@given(sentences, st.integers(3, 5), st.integers(1, 4), alphas)
+def test_a_beam_that_holds_every_prefix_finds_what_brute_force_finds(
+    seeds: list[int], vocab_size: int, max_length: int, alpha: float
+) -> None:
+    n_prefixes = sum((vocab_size - 2) ** n for n in range(max_length + 1))
+    config = SearchConfig(beam_size=max(2, n_prefixes), length_penalty=alpha, n_best=2)
+    found = beam_search(Table(seeds, vocab_size), [max_length] * len(seeds), config, EOS)
+    for seed, outputs in zip(seeds, found, strict=True):
+        expected = every_output(seed, vocab_size, max_length, alpha)[:2]
+        assert [one.ids for one in outputs] == [ids for _, ids in expected]
+        for one, (score, _) in zip(outputs, expected, strict=True):
+            assert one.score == pytest.approx(score, abs=1e-5)
+            assert one.finished
+
+
+@settings(deadline=None, max_examples=60)
+@given(sentences, st.integers(3, 30), st.integers(2, 5), alphas, st.data())
+def test_a_result_does_not_depend_on_batch_order_or_n_best(
+    seeds: list[int], vocab_size: int, beam: int, alpha: float, data: st.DataObject
+) -> None:
+    lengths = {seed: data.draw(st.integers(1, 12)) for seed in seeds}
+    config = SearchConfig(beam_size=beam, length_penalty=alpha, n_best=beam)
+    together = beam_search(Table(seeds, vocab_size), [lengths[s] for s in seeds], config, EOS)
+    for seed, outputs in zip(seeds, together, strict=True):
+        n = data.draw(st.integers(1, beam))
+        single = SearchConfig(beam_size=beam, length_penalty=alpha, n_best=n)
+        (alone,) = beam_search(Table([seed], vocab_size), [lengths[seed]], single, EOS)
+        assert alone == outputs[:n]
+        assert len({one.ids for one in outputs}) == len(outputs)
+        assert [one.score for one in outputs] == sorted((o.score for o in outputs), reverse=True)
+        for one in outputs:
+            assert len(one.ids) + one.finished <= lengths[seed]
+
+
+@settings(deadline=None, max_examples=40)
+@given(sentences, st.integers(3, 30), alphas)
+def test_an_early_end_is_safe(seeds: list[int], vocab_size: int, alpha: float) -> None:
+    """A search that never ends early, by hand, finds nothing better."""
+    for seed in seeds:
+        config = SearchConfig(beam_size=3, length_penalty=alpha, n_best=3)
+        (early,) = beam_search(Table([seed], vocab_size), [10], config, EOS)
+        assert [one.score for one in early] == pytest.approx(
+            [score for score, _ in exhaustive_beam(seed, vocab_size, 3, 10, alpha)][: len(early)],
+            abs=1e-5,
+        )
+
+
+def exhaustive_beam(
+    seed: int, vocab_size: int, beam: int, max_length: int, alpha: float
+) -> list[tuple[float, tuple[int, ...]]]:
+    """The same search in plain Python, which goes on to the maximum length."""
+    table = Table([seed], vocab_size)
+    live: list[tuple[float, tuple[int, ...]]] = [(0.0, ())]
+    finished: list[tuple[float, tuple[int, ...]]] = []
+    for length in range(1, max_length + 1):
+        grown = [
+            (log_p + float(more), (*ids, token))
+            for log_p, ids in live
+            for token, more in enumerate(table.log_p(seed, ids))
+            if more > -torch.inf
+        ]
+        best = sorted(grown, reverse=True)[: 2 * beam]
+        ended = [(p / length_penalty(length, alpha), ids[:-1]) for p, ids in best if ids[-1] == EOS]
+        finished = sorted(finished + ended, reverse=True)[:beam]
+        live = [(p, ids) for p, ids in best if ids[-1] != EOS][:beam]
+    return finished or [(p / length_penalty(max_length, alpha), ids) for p, ids in live]
+
+
+def test_beam_size_1_is_greedy_search() -> None:
+    seeds = list(range(20))
+    config = SearchConfig(beam_size=1)
+    found = search(Table(seeds, 12), [15] * 20, config, EOS)
+    greedy = greedy_search(Table(seeds, 12), [15] * 20, 0.6, EOS)
+    assert [[one] for one in greedy] == found
+    for seed, one in zip(seeds, greedy, strict=True):
+        table = Table([seed], 12)
+        ids: tuple[int, ...] = ()
+        while len(ids) < 15 and (not ids or ids[-1] != EOS):
+            ids = (*ids, int(table.log_p(seed, ids).argmax()))
+        assert one.ids == (ids[:-1] if ids[-1] == EOS else ids)
+        assert one.finished == (ids[-1] == EOS)
+
+
+def test_a_prefix_is_kept_and_counted() -> None:
+    seeds = [3, 4, 5]
+    prefixes = [[7, 8], [], [9]]
+    step = Constrained(Table(seeds, 12), ForcedPrefix(prefixes, 12))
+    config = SearchConfig(beam_size=4)
+    for seed, prefix, (one,) in zip(
+        seeds, prefixes, beam_search(step, [9] * 3, config, EOS), strict=True
+    ):
+        assert list(one.ids[: len(prefix)]) == prefix
+        table = Table([seed], 12)
+        tokens = [*one.ids, EOS]
+        log_p = sum(float(table.log_p(seed, tuple(tokens[:i]))[t]) for i, t in enumerate(tokens))
+        assert one.log_probability == pytest.approx(log_p, abs=1e-5)
+
+
+def test_an_ensemble_of_one_model_twice_is_that_model() -> None:
+    seeds, config = [1, 2, 3], SearchConfig()
+    alone = beam_search(Table(seeds, 9), [8] * 3, config, EOS)
+    both = beam_search(Ensemble([Table(seeds, 9), Table(seeds, 9)]), [8] * 3, config, EOS)
+    assert [[one.ids for one in outputs] for outputs in alone] == [
+        [one.ids for one in outputs] for outputs in both
+    ]
+
+
+def test_an_ensemble_averages_probabilities() -> None:
+    one, other = Table([1], 9), Table([2], 9)
+    mean = Ensemble([one, other])(None).exp()
+    expected = (one.log_p(1, ()).exp() + other.log_p(2, ()).exp()) / 2
+    torch.testing.assert_close(mean[0], expected)
+
+
+def test_sampling_follows_its_seed_and_not_its_neighbours() -> None:
+    config = SamplingConfig(seed=5)
+    together = sample(Table([1, 2, 3], 9), [12] * 3, config, EOS)
+    assert sample(Table([1, 2, 3], 9), [12] * 3, config, EOS) == together
+    assert sample(Table([1], 9), [12], config, EOS) == together[:1]
+    others = [sample(Table([1], 9), [12], SamplingConfig(seed=s), EOS)[0].ids for s in range(20)]
+    assert len(set(others)) > 5
+
+
+def test_sampling_draws_from_the_likelier_part() -> None:
+    logits = torch.tensor([[0.5, 0.3, 0.15, 0.05]]).log()
+    for config, expected in [
+        (SamplingConfig(), [0.5, 0.3, 0.15, 0.05]),
+        (SamplingConfig(top_k=2), [0.625, 0.375, 0.0, 0.0]),
+        (SamplingConfig(top_p=0.5), [1.0, 0.0, 0.0, 0.0]),
+        (SamplingConfig(top_p=0.51), [0.625, 0.375, 0.0, 0.0]),
+        (SamplingConfig(top_k=3, top_p=0.9), [0.5 / 0.95, 0.3 / 0.95, 0.15 / 0.95, 0.0]),
+    ]:
+        assert likelier_part(logits, config)[0].tolist() == pytest.approx(expected)
+
+
+def test_the_penalty_is_wu_et_als() -> None:
+    assert length_penalty(1, 0.6) == 1.0
+    assert length_penalty(7, 1.0) == pytest.approx(2.0)
+    assert length_penalty(25, 0.6) == pytest.approx(5.0**0.6)

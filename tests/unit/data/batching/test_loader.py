@@ -1,0 +1,219 @@
+import multiprocessing
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from transept.data.batching.batches import Batch
+from transept.data.batching.feed import Feed
+from transept.data.batching.loader import Loader
+from transept.data.batching.memory import MemoryCorpus
+from transept.data.batching.mixture import Mixture
+from transept.data.config import BatchConfig
+from transept.errors import ConfigError, DataError
+
+CONFIG = BatchConfig(
+    source_tokens=128, target_tokens=128, tile=16, max_length=32, window=60, micro_batches=4
+)
+
+
+def corpus(n: int = 150) -> MemoryCorpus:
+    chance = np.random.default_rng(0)
+
+    def sentence() -> list[int]:
+        return [*chance.integers(4, 1000, chance.integers(0, 20)).tolist(), 1]
+
+    return MemoryCorpus([sentence() for _ in range(n)], [sentence() for _ in range(n)])
+
+
+FEED = Feed(mixture=Mixture([corpus()]), config=CONFIG, seed=1)
+
+
+def take(feed: Feed, n: int, workers: int = 0) -> list[Batch]:
+    with Loader(feed, workers) as loader:
+        return list(islice(loader, n))
+
+
+def same(one: list[Batch], other: list[Batch]) -> bool:
+    return [batch.label for batch in one] == [batch.label for batch in other] and all(
+        torch.equal(a.block, b.block) for a, b in zip(one, other, strict=True)
+    )
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+def test_workers_change_nothing(workers: int) -> None:
+    """Over several windows and the end of the epoch."""
+    expected = take(FEED, 75)
+    assert expected[-1].label.next.epoch > 1
+    assert same(take(FEED, 75, workers), expected)
+    assert multiprocessing.active_children() == []
+
+
+@pytest.mark.parametrize("workers", [0, 3])
+def test_continuing_from_a_saved_position_is_going_on(workers: int) -> None:
+    whole = take(FEED, 40)
+    position = whole[16].label.next
+    assert same(take(replace(FEED, start=position), 23, workers), whole[17:])
+
+
+@pytest.mark.parametrize("world_size", [2, 4])
+def test_ranks_divide_each_global_batch(world_size: int) -> None:
+    whole = take(FEED, 20)
+    ranks = [
+        take(replace(FEED, rank=rank, world_size=world_size), 20) for rank in range(world_size)
+    ]
+    for number, expected in enumerate(whole):
+        shares = [batches[number] for batches in ranks]
+        assert {share.label.hash for share in shares} == {expected.label.hash}
+        assert {share.label.n_target_tokens for share in shares} == {expected.label.n_target_tokens}
+        for index, micro in enumerate(expected.micro_batches):
+            mine = shares[index % world_size].micro_batches[index // world_size]
+            assert torch.equal(mine.source.ids, micro.source.ids)
+            assert torch.equal(mine.target.segments, micro.target.segments)
+
+
+def test_ranks_that_do_not_divide_the_micro_batches_are_refused() -> None:
+    with pytest.raises(ConfigError, match="micro_batches: 4 cannot be divided among 3 ranks"):
+        replace(FEED, world_size=3)
+    with pytest.raises(ConfigError, match="no rank 2 among 2"):
+        replace(FEED, rank=2, world_size=2)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_so_many_epochs_and_then_the_end(workers: int) -> None:
+    with Loader(replace(FEED, epochs=1), workers) as loader:
+        assert sum(batch.label.n_pairs for batch in loader) == 150
+        assert next(loader, None) is None
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_damaged_corpus_is_said_with_or_without_workers(workers: int) -> None:
+    damaged = corpus()
+    damaged.source_lengths[3] += 1
+    feed = replace(FEED, mixture=Mixture([damaged]), epochs=1)
+    with (
+        pytest.raises(DataError, match="source sentences of other lengths than it says") as caught,
+        Loader(feed, workers) as loader,
+    ):
+        list(loader)
+    if workers:
+        assert "loader worker 1 of 1 failed" in str(caught.value)
+        assert "Traceback" in caught.value.__notes__[0]
+    assert multiprocessing.active_children() == []
+
+
+def test_a_killed_worker_is_said() -> None:
+    with Loader(FEED, workers=2, prefetch=1) as loader:
+        next(loader)
+        victim = next(p for p in multiprocessing.active_children() if "1 of 2" in p.name)
+        victim.kill()
+        with pytest.raises(DataError, match="worker 1 of 2 was killed by signal 9"):
+            list(islice(loader, 20))
+    assert multiprocessing.active_children() == []
+
+
+def test_closing_ends_the_data_and_can_be_done_twice() -> None:
+    loader = Loader(FEED, workers=1)
+    next(loader)
+    loader.close()
+    loader.close()
+    assert next(loader, None) is None
+    assert multiprocessing.active_children() == []
+
+
+def test_a_loader_cannot_have_less_than_no_workers() -> None:
+    with pytest.raises(ConfigError, match="-1 workers"):
+        Loader(FEED, workers=-1)
+
+
+def test_a_worker_imports_no_torch() -> None:
+    """It would take seconds to start, and a quarter of a gigabyte."""
+    modules = "transept.data.batching.feed, transept.data.batching.memory"
+    code = f"import sys, {modules}; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+SCRIPT = """
+import multiprocessing, os, signal, sys, time
+from transept.data.config import BatchConfig
+from transept.data.batching.feed import Feed
+from transept.data.batching.memory import MemoryCorpus
+from transept.data.batching.mixture import Mixture
+
+if __name__ == "__main__":
+    from transept.data.batching.loader import Loader  # torch: workers, who read this, need none
+    corpus = MemoryCorpus([[4, 1]] * 5000, [[5, 1]] * 5000)
+    config = BatchConfig(source_tokens=64, target_tokens=64, tile=8, max_length=8)
+    loader = Loader(Feed(mixture=Mixture([corpus]), config=config, seed=1), workers=2)
+    next(loader)
+    print(*(process.pid for process in multiprocessing.active_children()), flush=True)
+    {then}
+"""
+
+
+def start(tmp_path: Path, then: str) -> "subprocess.Popen[str]":
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT.format(then=then))
+    return subprocess.Popen(
+        [sys.executable, "-W", "error", str(script)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+
+
+def alive(pid: int) -> bool:
+    try:
+        return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+
+
+def gone(pids: list[int], within: float = 20) -> bool:
+    end = time.monotonic() + within
+    while any(map(alive, pids)) and time.monotonic() < end:
+        time.sleep(0.05)
+    return not any(map(alive, pids))
+
+
+needs_proc = pytest.mark.skipif(not Path("/proc/self").exists(), reason="looks into /proc")
+
+
+@needs_proc
+def test_workers_do_not_outlive_a_killed_program(tmp_path: Path) -> None:
+    program = start(tmp_path, then="time.sleep(60)")
+    assert program.stdout is not None
+    pids = [int(pid) for pid in program.stdout.readline().split()]
+    assert len(pids) == 2
+    assert all(map(alive, pids))
+    program.kill()
+    program.communicate()
+    assert gone(pids)
+
+
+@needs_proc
+def test_signals_do_not_stop_workers_and_the_end_of_the_program_does(tmp_path: Path) -> None:
+    """Ctrl-C and torchrun signal the whole group, and the trainer wants to save in peace.
+
+    This program then forgets to close its loader.
+    """
+    then = """
+    heard = []
+    signal.signal(signal.SIGTERM, lambda *_: heard.append("term"))
+    signal.signal(signal.SIGINT, lambda *_: heard.append("int"))
+    os.killpg(0, signal.SIGTERM)
+    os.killpg(0, signal.SIGINT)
+    for _ in range(100):
+        next(loader)
+    print(*sorted(heard))
+    """
+    program = start(tmp_path, then)
+    output, errors = program.communicate(timeout=60)
+    assert (program.returncode, errors) == (0, "")
+    pids, heard = output.splitlines()
+    assert heard == "int term"
+    assert gone([int(pid) for pid in pids.split()])

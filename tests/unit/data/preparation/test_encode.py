@@ -1,0 +1,133 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from transept.data.preparation.cleaning import Cleaning, Dropped, Reason
+from transept.data.preparation.encode import EncodedChunk, Encoder
+from transept.data.preparation.formats import Chunk, LinePair, Tsv
+from transept.errors import ConfigError, DataError
+from transept.text.tokenizer import EOS_ID, Tokenizer
+
+PAIR = LinePair(Path("x.en"), Path("x.de"))
+
+
+def encode(
+    tokenizer: Tokenizer,
+    source: bytes,
+    target: bytes,
+    cleaning: Cleaning | None = None,
+    first_line: int = 1,
+) -> EncodedChunk:
+    lines = np.arange(source.count(b"\n") + 1) + first_line
+    chunk = Chunk(0, lines, (source, target))
+    return Encoder([PAIR], tokenizer, tokenizer, cleaning or Cleaning()).encode(chunk)
+
+
+def reasons(encoded: EncodedChunk) -> list[tuple[int, Reason]]:
+    return [(drop.line, drop.reason) for drop in encoded.dropped]
+
+
+def test_sentences_lie_end_to_end_and_end_in_eos(tokenizer: Tokenizer) -> None:
+    encoded = encode(tokenizer, b"the house\n a tree ", b"das Haus\nein Baum\r")
+    expected = [*tokenizer.encode("the house"), EOS_ID, *tokenizer.encode("a tree"), EOS_ID]
+    assert encoded.source.ids.tolist() == expected
+    assert encoded.source.ids.dtype == np.uint16
+    assert encoded.target.lengths.tolist() == [
+        len(tokenizer.encode("das Haus")) + 1,
+        len(tokenizer.encode("ein Baum")) + 1,
+    ]
+    assert encoded.lines.tolist() == [1, 2]
+    assert encoded.dropped == []
+    assert len(encoded.hashes) == 2
+
+
+def test_wrong_encoding_is_located_to_file_line_and_byte(tokenizer: Tokenizer) -> None:
+    encoded = encode(tokenizer, b"a\nb\xffc\nd", b"e\nf\n\xe4", first_line=7)
+    assert encoded.dropped == [
+        Dropped("x.en", 8, Reason.ENCODING, "byte 2 is 0xff"),
+        Dropped("x.de", 9, Reason.ENCODING, "byte 1 is 0xe4"),
+    ]
+    assert encoded.lines.tolist() == [7]
+
+
+def test_wrong_encoding_can_be_fatal(tokenizer: Tokenizer) -> None:
+    with pytest.raises(DataError, match=r"x\.de, line 2: not UTF-8 \(byte 1 is 0xff\)"):
+        encode(tokenizer, b"a\nb", b"c\n\xff", Cleaning(bad_encoding="stop"))
+
+
+def test_wrong_encoding_can_be_replaced(tokenizer: Tokenizer) -> None:
+    encoded = encode(tokenizer, b"a\xffb", b"c", Cleaning(bad_encoding="replace"))
+    assert encoded.dropped == []
+    assert tokenizer.decode(encoded.source.ids.tolist()) == "a\ufffdb"
+
+
+def test_malformed_lines(tokenizer: Tokenizer) -> None:
+    source = Tsv(Path("x.tsv"))
+    chunk = Chunk(0, np.arange(2) + 1, (b"a\tb\nc",))
+    encoded = Encoder([source], tokenizer, tokenizer, Cleaning()).encode(chunk)
+    assert encoded.dropped == [Dropped("x.tsv", 2, Reason.MALFORMED, "1 of 2 columns")]
+    with pytest.raises(DataError, match=r"x\.tsv, line 2: not in the input's format"):
+        Encoder([source], tokenizer, tokenizer, Cleaning(malformed="stop")).encode(chunk)
+
+
+def test_what_cannot_be_decoded_is_not_called_malformed(tokenizer: Tokenizer) -> None:
+    chunk = Chunk(0, np.array([1]), (b"\xff",))
+    strict = Cleaning(malformed="stop")
+    encoded = Encoder([Tsv(Path("x.tsv"))], tokenizer, tokenizer, strict).encode(chunk)
+    assert reasons(encoded) == [(1, Reason.ENCODING)]
+
+
+def test_empty_sides(tokenizer: Tokenizer) -> None:
+    encoded = encode(tokenizer, b"\n \na\n\t", b"b\nc\n\n\n".rstrip(b"\n") + b"\n\n")
+    assert [drop.detail for drop in encoded.dropped] == [
+        "source",
+        "source",
+        "target",
+        "both sides",
+    ]
+    kept = encode(tokenizer, b"\na", b"b\nc", Cleaning(drop_empty=False, max_ratio=0))
+    assert kept.dropped == []
+    assert kept.source.lengths[0] == 1
+    assert kept.source.ids[0] == EOS_ID
+
+
+def test_length_counts_eos(tokenizer: Tokenizer) -> None:
+    n_tokens = len(tokenizer.encode("the house")) + 1
+    fits = encode(tokenizer, b"the house", b"the house", Cleaning(max_tokens=n_tokens))
+    assert fits.dropped == []
+    beyond = encode(tokenizer, b"the house", b"the house", Cleaning(max_tokens=n_tokens - 1))
+    assert beyond.dropped == [Dropped("x.en", 1, Reason.LONG, f"{n_tokens} tokens")]
+
+
+def test_ratio_works_both_ways(tokenizer: Tokenizer) -> None:
+    long = b"the house of the tree and a house"
+    encoded = encode(tokenizer, b"a\n" + long, long + b"\na", Cleaning(max_ratio=2))
+    assert reasons(encoded) == [(1, Reason.RATIO), (2, Reason.RATIO)]
+    assert encode(tokenizer, b"a", long, Cleaning(max_ratio=0)).dropped == []
+
+
+def test_a_row_is_dropped_for_its_first_fault_only(tokenizer: Tokenizer) -> None:
+    encoded = encode(tokenizer, b"\xff\n\n" + b"x " * 300, b"\n\ny", Cleaning(max_tokens=20))
+    assert reasons(encoded) == [(1, Reason.ENCODING), (2, Reason.EMPTY), (3, Reason.LONG)]
+
+
+def test_a_chunk_without_a_single_good_row(tokenizer: Tokenizer) -> None:
+    encoded = encode(tokenizer, b"\n", b"\n")
+    assert len(encoded.dropped) == encoded.n_rows == 2
+    assert len(encoded.source.ids) == len(encoded.lines) == len(encoded.hashes) == 0
+
+
+def test_select_keeps_whole_sentences(tokenizer: Tokenizer) -> None:
+    side = encode(tokenizer, b"the house\na\na tree", b"x y\nz\nu v").source
+    kept = side.select(np.array([True, False, True]))
+    assert kept.ids.tolist() == [
+        *tokenizer.encode("the house"), EOS_ID, *tokenizer.encode("a tree"), EOS_ID
+    ]  # fmt: skip
+    assert len(kept.lengths) == 2
+
+
+@pytest.mark.parametrize("wrong", [{"max_tokens": 1}, {"max_ratio": 0.5}, {"max_tokens": -3}])
+def test_thresholds_that_cannot_be_meant(wrong: dict[str, float]) -> None:
+    with pytest.raises(ConfigError, match="must be 0"):
+        Cleaning(**wrong)  # type: ignore[arg-type]

@@ -1,0 +1,296 @@
+"""Preparation as a library: results, resuming, refusals. Real kills: see the integration tests."""
+
+import dataclasses
+import io
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from transept.data.preparation import formats
+from transept.data.preparation import prepare as preparing
+from transept.data.preparation.cleaning import Cleaning
+from transept.data.preparation.formats import Jsonl, LinePair, Tmx, Tsv
+from transept.data.preparation.journal import locked, partial_directory
+from transept.data.preparation.prepare import Preparation, Progress, prepare
+from transept.data.shards import Corpus
+from transept.errors import DataError
+from transept.text.training import train_tokenizer
+
+Pairs = list[tuple[str, str]]
+
+
+@pytest.fixture(autouse=True)
+def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(formats, "CHUNK_ROWS", 10)
+
+
+@pytest.fixture
+def job(
+    tmp_path: Path, tokenizer_directory: Path, sentence_pairs: Callable[[int], Pairs]
+) -> Preparation:
+    """Pairs with some of everything that is dropped among them."""
+    pairs = sentence_pairs(120)
+    pairs[15] = ("", "nothing")
+    pairs[37] = pairs[4]
+    pairs[90] = ("a", "the house " * 20)
+    english = "".join(f"{source}\n" for source, _ in pairs).encode()
+    german = "".join(f"{target}\n" for _, target in pairs).encode()
+    (tmp_path / "x.en").write_bytes(english)
+    (tmp_path / "x.de").write_bytes(german.replace(b"70\n", b"\xff70\n"))
+    return Preparation(
+        inputs=(LinePair(tmp_path / "x.en", tmp_path / "x.de"),),
+        tokenizer=tokenizer_directory,
+        output=tmp_path / "corpus",
+    )
+
+
+def contents(directory: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(directory)): path.read_bytes()
+        for path in sorted(directory.rglob("*"))
+        if path.is_file()
+    }
+
+
+class Interruption(BaseException):
+    """Stands for a signal: nothing that the code catches."""
+
+
+def interrupted_at(row: int) -> Callable[[Progress], None]:
+    def watch(progress: Progress) -> None:
+        if progress.rows >= row and progress.rows > progress.resumed_rows:
+            raise Interruption
+
+    return watch
+
+
+def test_what_is_dropped_is_counted_and_listed(job: Preparation) -> None:
+    manifest = prepare(job, workers=0)
+    assert manifest.dropped == {"encoding": 1, "empty": 1, "ratio": 1, "duplicate": 1}
+    assert (manifest.read, manifest.pairs) == (120, 116)
+    rows = (job.output / "dropped.tsv").read_text().splitlines()
+    (english, german) = (str(path) for path in job.inputs[0].paths)
+    assert [row.split("\t")[:3] for row in rows] == [
+        ["file", "line", "reason"],
+        [english, "16", "empty"],
+        [english, "38", "duplicate"],
+        [german, "71", "encoding"],
+        [english, "91", "ratio"],
+    ]
+
+
+def test_the_number_of_workers_does_not_matter(job: Preparation, tmp_path: Path) -> None:
+    prepare(job, workers=0)
+    again = dataclasses.replace(job, output=tmp_path / "again")
+    prepare(again, workers=2)
+    assert contents(again.output) == contents(job.output)
+
+
+@pytest.mark.parametrize("row", [1, 31, 60, 120])
+def test_an_interrupted_run_is_taken_up(job: Preparation, tmp_path: Path, row: int) -> None:
+    prepare(job, workers=0)
+    again = dataclasses.replace(job, output=tmp_path / "again")
+    with pytest.raises(Interruption):
+        prepare(again, workers=0, watch=interrupted_at(row), commit_seconds=0)
+    assert not again.output.exists()
+    seen: list[Progress] = []
+    prepare(again, workers=0, watch=seen.append)
+    assert seen[0].resumed_rows >= row - 10 - 1
+    assert contents(again.output) == contents(job.output)
+    assert not partial_directory(again.output).exists()
+
+
+def test_interruptions_at_every_chunk(job: Preparation, tmp_path: Path) -> None:
+    prepare(job, workers=0)
+    again = dataclasses.replace(job, output=tmp_path / "again")
+    stops = 0
+    while not again.output.exists():
+        try:
+            prepare(again, workers=0, watch=interrupted_at(stops * 10), commit_seconds=0)
+        except Interruption:
+            stops += 1
+    assert stops > 10
+    assert contents(again.output) == contents(job.output)
+
+
+def test_a_worker_error_is_told_here(job: Preparation) -> None:
+    strict = dataclasses.replace(job, cleaning=Cleaning(bad_encoding="stop"))
+    with pytest.raises(DataError, match=r"x\.de, line 71: not UTF-8"):
+        prepare(strict, workers=1)
+
+
+def test_a_finished_corpus_is_not_made_again(job: Preparation) -> None:
+    manifest = prepare(job, workers=0)
+    before = (job.output / "source.ids").stat().st_mtime_ns
+    partial_directory(job.output).mkdir()  # as a kill right after the last rename leaves it
+    assert prepare(job, workers=0) == manifest
+    assert (job.output / "source.ids").stat().st_mtime_ns == before
+    assert not partial_directory(job.output).exists()
+
+
+def test_other_settings_are_refused_and_named(job: Preparation) -> None:
+    prepare(job, workers=0)
+    other = dataclasses.replace(job, cleaning=Cleaning(max_ratio=0.0))
+    with pytest.raises(DataError, match=r"(?s)cleaning\.max_ratio: 3\.0 -> 0\.0.*--restart"):
+        prepare(other, workers=0)
+    assert prepare(other, workers=0, restart=True).pairs == 117
+    assert Corpus.open(job.output, verify=True).manifest.settings.cleaning.max_ratio == 0
+
+
+def test_an_interrupted_restart_is_resumed_without_restart(job: Preparation) -> None:
+    prepare(job, workers=0)
+    other = dataclasses.replace(job, cleaning=Cleaning(max_ratio=0))
+    with pytest.raises(Interruption):
+        prepare(other, workers=0, restart=True, watch=interrupted_at(60), commit_seconds=0)
+    seen: list[Progress] = []
+    assert prepare(other, workers=0, watch=seen.append).pairs == 117
+    assert seen[0].resumed_rows >= 50
+
+
+def test_an_unfinished_run_with_other_settings(job: Preparation) -> None:
+    with pytest.raises(Interruption):
+        prepare(job, workers=0, watch=interrupted_at(50), commit_seconds=0)
+    other = dataclasses.replace(job, cleaning=Cleaning(max_tokens=99))
+    with pytest.raises(DataError, match=r"(?s)unfinished.*max_tokens: 250 -> 99.*--restart"):
+        prepare(other, workers=0)
+    assert prepare(other, workers=0, restart=True).pairs == 116
+
+
+def test_an_unfinished_run_of_other_text(job: Preparation) -> None:
+    with pytest.raises(Interruption):
+        prepare(job, workers=0, watch=interrupted_at(50), commit_seconds=0)
+    english = job.inputs[0].paths[0]
+    english.write_bytes(english.read_bytes().replace(b"house", b"HOUSE"))
+    with pytest.raises(DataError, match=r"inputs have changed since.*--restart"):
+        prepare(job, workers=0)
+
+
+def test_a_damaged_journal(job: Preparation) -> None:
+    with pytest.raises(Interruption):
+        prepare(job, workers=0, watch=interrupted_at(50), commit_seconds=0)
+    journal = partial_directory(job.output) / "journal.json"
+    journal.write_text(journal.read_text()[:50])
+    with pytest.raises(DataError, match=r"journal\.json is damaged.*--restart"):
+        prepare(job, workers=0)
+
+
+def test_lost_files_of_an_unfinished_run(job: Preparation) -> None:
+    with pytest.raises(Interruption):
+        prepare(job, workers=0, watch=interrupted_at(50), commit_seconds=0)
+    (partial_directory(job.output) / "corpus/target.ids").unlink()
+    with pytest.raises(DataError, match=r"target\.ids has lost"):
+        prepare(job, workers=0)
+
+
+def test_two_runs_at_once(job: Preparation) -> None:
+    with locked(partial_directory(job.output)), pytest.raises(DataError, match="another process"):
+        prepare(job, workers=0)
+
+
+def test_a_directory_of_something_else_is_left_alone(job: Preparation) -> None:
+    job.output.mkdir()
+    (job.output / "thesis.tex").write_text("years of work")
+    for restart in (False, True):
+        with pytest.raises(DataError, match="is no prepared corpus"):
+            prepare(job, workers=0, restart=restart)
+    assert (job.output / "thesis.tex").exists()
+
+
+def test_an_empty_directory_is_filled(job: Preparation) -> None:
+    job.output.mkdir()
+    assert prepare(job, workers=0).pairs == 116
+
+
+def test_nothing_kept(job: Preparation) -> None:
+    tight = dataclasses.replace(job, cleaning=Cleaning(max_tokens=2))
+    with pytest.raises(DataError, match=r"none of the 120 pairs was kept \(1 encoding, 1 empty"):
+        prepare(tight, workers=0)
+
+
+def test_empty_inputs(job: Preparation, tmp_path: Path) -> None:
+    (tmp_path / "empty.tsv").touch()
+    empty = dataclasses.replace(job, inputs=(Tsv(tmp_path / "empty.tsv"),))
+    with pytest.raises(DataError, match="the inputs are empty"):
+        prepare(empty, workers=0)
+
+
+def test_a_file_name_that_is_not_utf_8(job: Preparation, tmp_path: Path) -> None:
+    odd = Path(os.fsdecode(os.fsencode(tmp_path) + b"/x-\xff.tsv"))
+    odd.write_text("house\tHaus\nalone\n")
+    prepare(dataclasses.replace(job, inputs=(Tsv(odd),)), workers=0)
+    assert os.fsencode(odd) in (job.output / "dropped.tsv").read_bytes()
+    assert Corpus.open(job.output).manifest.settings.inputs[0].paths == (str(odd),)
+
+
+def test_duplicates_may_stay(job: Preparation) -> None:
+    lax = dataclasses.replace(job, cleaning=Cleaning(drop_duplicates=False))
+    assert prepare(lax, workers=0).pairs == 117
+
+
+def test_all_formats_together(job: Preparation, tmp_path: Path) -> None:
+    (tmp_path / "x.tsv").write_text("tsv one\ttsv eins\n")
+    (tmp_path / "x.jsonl").write_text('{"en": "json one", "de": "json eins"}\n')
+    segments = "".join(
+        f'<tuv xml:lang="{code}"><seg>{text}</seg></tuv>'
+        for code, text in (("en", "tmx one"), ("de", "tmx eins"))
+    )
+    (tmp_path / "x.tmx").write_text(f"<tmx><body><tu>{segments}</tu></body></tmx>")
+    many = dataclasses.replace(
+        job,
+        inputs=(
+            Tsv(tmp_path / "x.tsv"),
+            Jsonl(tmp_path / "x.jsonl", ("en", "de")),
+            Tmx(tmp_path / "x.tmx", ("en", "de")),
+            *job.inputs,
+        ),
+    )
+    manifest = prepare(many, workers=0)
+    assert manifest.pairs == 119
+    assert [each.format for each in manifest.settings.inputs] == ["tsv", "jsonl", "tmx", "lines"]
+
+
+def test_standard_input(job: Preparation, monkeypatch: pytest.MonkeyPatch) -> None:
+    def pipe(text: bytes) -> None:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
+
+    text = b"".join(b"house %d\tHaus %d\n" % (i, i) for i in range(60))
+    piped = dataclasses.replace(job, inputs=(Tsv(Path("-")),))
+    pipe(text)
+    with pytest.raises(Interruption):
+        prepare(piped, workers=0, watch=interrupted_at(30), commit_seconds=0)
+    pipe(text.replace(b"house 3\t", b"mouse 3\t"))
+    with pytest.raises(DataError, match="inputs have changed"):
+        prepare(piped, workers=0)
+    pipe(text)
+    assert prepare(piped, workers=0).pairs == 60
+    pipe(text)
+    with pytest.raises(DataError, match="from a pipe cannot be compared"):
+        prepare(piped, workers=0)
+
+
+def test_a_tokenizer_for_each_side(job: Preparation, tmp_path: Path) -> None:
+    words = ["Haus", "Baum", "der", "die", "das", "ist", "und", "ein"]
+    other = train_tokenizer([" ".join(words)] * 9, vocab_size=290)
+    other.save(tmp_path / "german")
+    prepare(dataclasses.replace(job, target_tokenizer=tmp_path / "german"), workers=0)
+    corpus = Corpus.open(job.output)
+    assert corpus.target_tokenizer != corpus.source_tokenizer
+    assert corpus.manifest.target.vocab_size == 290
+    assert corpus.manifest.settings.target_tokenizer == other.sha256
+
+
+def test_progress_is_told_in_bytes_of_the_files(job: Preparation) -> None:
+    seen: list[Progress] = []
+    prepare(job, workers=0, watch=seen.append)
+    total = sum(path.stat().st_size for path in job.inputs[0].paths)
+    assert seen[-1] == Progress(120, 116, total, total, 0)
+    assert [progress.rows for progress in seen] == list(range(10, 121, 10))
+
+
+def test_a_missing_input_is_named(job: Preparation, tmp_path: Path) -> None:
+    missing = dataclasses.replace(job, inputs=(Tsv(tmp_path / "missing.tsv"),))
+    with pytest.raises(DataError, match=r"missing\.tsv: cannot be read"):
+        preparing.prepare(missing, workers=0)

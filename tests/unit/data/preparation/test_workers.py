@@ -1,0 +1,56 @@
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from transept.data.preparation.cleaning import Cleaning
+from transept.data.preparation.encode import Encoder
+from transept.data.preparation.formats import Chunk, Tsv
+from transept.data.preparation.workers import AHEAD, Workers
+from transept.errors import DataError
+from transept.text.tokenizer import Tokenizer
+
+
+@pytest.fixture
+def encoder(tokenizer: Tokenizer) -> Encoder:
+    return Encoder([Tsv(Path("x.tsv"))], tokenizer, tokenizer, Cleaning())
+
+
+def chunk(number: int) -> Chunk:
+    return Chunk(0, np.array([number]), (b"house %d\tHaus %d" % (number, number),))
+
+
+def test_results_come_in_order_and_only_a_few_chunks_are_read_ahead(encoder: Encoder) -> None:
+    read: list[int] = []
+
+    def stream() -> Iterator[Chunk]:
+        for number in range(40):
+            read.append(number)
+            yield chunk(number)
+
+    with Workers(encoder, 2) as workers:
+        for number, (original, encoded) in enumerate(workers.encode(stream())):
+            assert original.lines.tolist() == encoded.lines.tolist() == [number]
+            assert len(read) <= number + 2 * AHEAD + 1
+
+
+def test_a_worker_that_dies_is_reported(encoder: Encoder) -> None:
+    with Workers(encoder, 1) as workers:
+        results = workers.encode(chunk(number) for number in range(100))
+        next(results)
+        pid = workers.pids[0]
+        os.kill(pid, signal.SIGKILL)
+        with pytest.raises(DataError, match=r"worker process ended \(exit code -9"):
+            list(results)
+
+
+def test_workers_mind_no_signal_but_their_parent(encoder: Encoder) -> None:
+    with Workers(encoder, 1) as workers:
+        results = workers.encode(chunk(number) for number in range(20))
+        next(results)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            os.kill(workers.pids[0], number)
+        assert len(list(results)) == 19

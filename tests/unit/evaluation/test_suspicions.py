@@ -1,0 +1,59 @@
+"""The usual mistakes are noticed, and good text is left in peace."""
+
+import pytest
+from tests.unit.evaluation.systems import damaged, references
+
+from transept.evaluation.suspicions import suspect, suspect_test_set
+from transept.text.moses import tokenize
+
+PLAIN = references(120)
+TOKENISED = [" ".join(tokenize(line, "de")) for line in PLAIN]
+LOWER = [line.lower() for line in PLAIN]
+
+
+def test_plain_text_is_not_suspected() -> None:
+    assert suspect(damaged(PLAIN, 0.2), PLAIN) == ()
+    assert suspect_test_set(PLAIN) == ()
+
+
+@pytest.mark.parametrize(
+    ("hypotheses", "theirs", "complaint"),
+    [
+        (TOKENISED, PLAIN, "the hypotheses look tokenised and the references do not"),
+        (PLAIN, TOKENISED, "the references look tokenised and the hypotheses do not"),
+        (TOKENISED, TOKENISED, "both sides look tokenised"),
+        (LOWER, PLAIN, "the hypotheses look lower-cased and the references do not"),
+        (PLAIN, LOWER, "the references look lower-cased and the hypotheses do not"),
+        ([line.replace("e", "e@@ ") for line in PLAIN], PLAIN, "cut into subword pieces"),
+        ([f"▁{line.replace(' ', ' ▁')}" for line in PLAIN], PLAIN, "cut into subword pieces"),
+        (["", " ", *PLAIN[2:]], PLAIN, "2 of 120 hypotheses are empty"),
+    ],
+)
+def test_a_mistake_is_noticed(hypotheses: list[str], theirs: list[str], complaint: str) -> None:
+    (warning,) = suspect(hypotheses, theirs)
+    assert complaint in warning
+
+
+def test_both_lower_cased_is_a_choice() -> None:
+    assert suspect(LOWER, LOWER) == ()
+
+
+def test_several_mistakes_are_told_together() -> None:
+    tokenised, lower = suspect([line.lower() for line in TOKENISED], PLAIN)
+    assert "tokenised" in tokenised
+    assert "lower-cased" in lower
+
+
+def test_french_spacing_is_no_tokenisation() -> None:
+    french = ["Vraiment ? Oui : c'est vrai !", "« Bien sûr » , dit-elle.", "Voilà."] * 50
+    assert suspect([line.replace("« Bien sûr » ,", "Oui,") for line in french], french) == ()
+
+
+def test_text_without_letters_or_stops_says_nothing() -> None:
+    assert suspect(["1 2 3"] * 100, ["4 5 6"] * 100) == ()
+
+
+def test_a_test_set_is_suspected() -> None:
+    few, empty = suspect_test_set([*PLAIN[:10], ""])[::-1]
+    assert few == "11 sentences are few: intervals and p-values mean little below 100"
+    assert empty == "1 of 11 references are empty"
