@@ -1,0 +1,335 @@
+"""Clauses drawn at random: a verb, and what goes with it."""
+
+from typing import Final, NamedTuple
+
+from transept.tasks.grammar import function_words as f
+from transept.tasks.grammar import parts
+from transept.tasks.grammar.dice import Dice
+from transept.tasks.grammar.draw_phrases import Phrases
+from transept.tasks.grammar.lexicon import Lexicon, Place, Use
+from transept.tasks.grammar.meaning import (
+    FUTURE,
+    PAST,
+    PERFECT,
+    PRESENT,
+    PROGRESSIVE,
+    Clause,
+    Nominal,
+    Phrase,
+    Prepositional,
+    Quality,
+    agreement,
+)
+from transept.tasks.grammar.words import THIRD, Adjective, Adverbial, Modal, Name, Noun, Pronoun
+
+MODAL, PAST_MODAL, LIKING = range(5, 8)
+"""Drawn along with the tenses, and instead of one."""
+
+Tenses = tuple[int, ...]
+
+ANY_TENSE: Final[Tenses] = (
+    *(PRESENT,) * 12,
+    *(PROGRESSIVE,) * 7,
+    *(PAST,) * 13,
+    *(PERFECT,) * 6,
+    *(FUTURE,) * 5,
+    *(MODAL,) * 5,
+    PAST_MODAL,
+    LIKING,
+)
+
+FRAMES: Final = (
+    *("alone",) * 15,
+    *("object",) * 40,
+    *("dative",) * 6,
+    *("recipient",) * 8,
+    *("preposition",) * 8,
+    *("going",) * 7,
+    "coming",
+    *("staying",) * 7,
+    *("quality",) * 8,
+)
+
+_MODALS: Final = (f.CAN, f.CAN, f.MUST, f.MUST, f.WANT, f.WANT, f.SHOULD, f.MAY, f.WOULD_LIKE)
+_PAST_MODALS: Final = (f.CAN, f.MUST, f.WANT)
+_WITHOUT_NOT: Final = (f.MUST, f.LIKE)
+"""`Must not` is no denial of `must`, and `does not like to` none of `gern` alone."""
+
+
+class Setting(NamedTuple):
+    """What surrounds a clause, and so what it may be like."""
+
+    tenses: Tenses = ANY_TENSE
+    light: bool = False
+    """Whether it is short, because there is another beside it."""
+    fronts: bool = True
+    """Whether something other than the subject may come first."""
+    negation: float = 0.1
+
+
+ALONE: Final = Setting()
+
+
+class Clauses:
+    """Draws clauses that make sense."""
+
+    def __init__(self, words: Lexicon, dice: Dice, phrases: Phrases) -> None:
+        self._words, self._dice, self._phrases = words, dice, phrases
+        self._qualities = tuple(words.adjectives.items())
+        self._passing = tuple(item for item in self._qualities if item[0].passing)
+        homes = ("house", "hotel", "castle", "city", "village", "school")
+        self._homes = Place(
+            words.places["staying"][0].preposition, tuple(words.nouns[name] for name in homes)
+        )
+
+    def any(self, setting: Setting = ALONE) -> Clause:
+        """A clause of any kind."""
+        frame = self._dice.pick(FRAMES)
+        if frame == "quality":
+            return self.quality(setting)
+        return self.of(self._dice.pick(self._words.uses[frame]), setting)
+
+    def of(self, use: Use, setting: Setting) -> Clause:
+        """A clause with this verb, complete."""
+        dice = self._dice
+        tense, modal = self.tense(use, setting.tenses)
+        negated = dice.happens(setting.negation) and modal not in _WITHOUT_NOT
+        subject = self._phrases.subject(use.subjects, known=negated, light=setting.light)
+        tense, subject = _clear(tense, modal, use, subject)
+        clause = Clause(use.verb, subject, tense=tense, modal=modal, negated=negated)
+        return self.fill(clause, use, setting)
+
+    def about(
+        self, subject: Phrase | Pronoun, use: Use, setting: Setting, *, keep: bool = False
+    ) -> Clause:
+        """A clause of which this is the subject; said by another word unless it is to `keep`."""
+        tense, modal = self.tense(use, setting.tenses)
+        tense, _ = _clear(tense, modal, use, subject)
+        clause = self.fill(Clause(use.verb, subject, tense=tense, modal=modal), use, setting)
+        return clause if keep else clause._replace(subject=None)
+
+    def without_object(self, thing: Phrase | None, use: Use, setting: Setting) -> Clause:
+        """A clause of which this is the object, said by another word."""
+        subject = self._phrases.other(use.subjects, thing, known=True, light=True)
+        tense, modal = self.tense(use, setting.tenses)
+        tense, subject = _clear(tense, modal, use, subject)
+        return Clause(use.verb, subject, tense=tense, modal=modal)
+
+    def fill(self, clause: Clause, use: Use, setting: Setting) -> Clause:
+        """Add objects and circumstances to a verb and its subject."""
+        clause = self._with_objects(clause, use, setting.light)
+        clause = self._with_circumstances(clause, use, setting.light)
+        if setting.fronts:
+            clause = self._with_front(clause, use)
+        return clause
+
+    def quality(self, setting: Setting) -> Clause:
+        """What someone or something is like."""
+        dice = self._dice
+        menu = self._passing if setting.light and dice.happens(0.7) else self._qualities
+        adjective, nouns = dice.pick(menu)
+        tense = dice.pick(setting.tenses)
+        if tense not in (PRESENT, PAST, FUTURE):
+            tense = PAST if tense == PAST_MODAL else PRESENT
+        negated = dice.happens(setting.negation)
+        subject = self._who(nouns, tense)
+        quality = self._compared(adjective, nouns, subject, negated=negated)
+        time = None
+        if adjective.passing and quality.standard is None and dice.happens(0.25):
+            time = self.time(PROGRESSIVE if tense == PRESENT else tense, None)
+        leads = time is not None and setting.fronts and dice.happens(0.4)
+        front = parts.TIME if leads else parts.SUBJECT
+        return Clause(
+            f.BE, subject, tense=tense, negated=negated, quality=quality, time=time, front=front
+        )
+
+    def tense(self, use: Use, tenses: Tenses) -> tuple[int, Modal | None]:
+        """A tense, and perhaps a modal verb."""
+        tense = self._dice.pick(tenses)
+        if tense == PROGRESSIVE and use.verb.stative:
+            return PRESENT, None
+        if tense == PERFECT and "state" in use.marks:
+            return PRESENT, None
+        if tense <= FUTURE:
+            return tense, None
+        if tense == LIKING:
+            return PRESENT, (f.LIKE if "command" in use.marks else None)
+        if use.verb.stative or use.subjects[0].kind != "person":
+            return (PAST if tense == PAST_MODAL else PRESENT), None
+        if tense == PAST_MODAL:
+            return PAST, self._dice.pick(_PAST_MODALS)
+        return PRESENT, self._dice.pick(_MODALS)
+
+    # --- parts of a clause -----------------------------------------------------------------------
+
+    def _who(self, nouns: tuple[Noun, ...], tense: int) -> Nominal:
+        """The subject of a quality: no adjective of its own, and someone or something known."""
+        subject = self._phrases.subject(nouns, known=True, light=True)
+        if isinstance(subject, Phrase):
+            return subject._replace(adjective=None, very=False)
+        return f.US if subject is f.YOU and tense == PAST else subject
+
+    def _compared(
+        self, adjective: Adjective, nouns: tuple[Noun, ...], subject: Nominal, *, negated: bool
+    ) -> Quality:
+        dice, chance = self._dice, self._dice.roll()
+        if not adjective.more:
+            return Quality(adjective)
+        if chance < 0.25 and isinstance(subject, Phrase | Name):
+            standard = self._phrases.other(nouns, subject, known=True, light=True, pronoun=False)
+            if isinstance(standard, Phrase):
+                standard = standard._replace(adjective=None, very=False)
+            return Quality(adjective, standard=standard, equal=dice.happens(0.4))
+        if chance < 0.5:
+            return Quality(adjective, f.VERY)
+        if chance < 0.6 and not negated:
+            return Quality(adjective, f.TOO)
+        return Quality(adjective)
+
+    def _with_objects(self, clause: Clause, use: Use, light: bool) -> Clause:
+        if not use.objects:
+            return clause
+        if "new" in use.marks:
+            return clause._replace(object=self._something_new(clause, use, light))
+        subject = clause.subject
+        known = clause.negated and use.verb.preposition is not None
+        thing = self._phrases.other(
+            use.objects, subject, known=known, light=light, pronoun="name" not in use.marks
+        )
+        if clause.negated and isinstance(thing, Phrase) and not _deniable(thing):
+            thing = thing._replace(determiner=f.THE, number=None)
+        if use.frame != "recipient":
+            return clause._replace(object=thing)
+        people = self._words.uses["dative"][0].objects
+        recipient = self._phrases.other(people, subject, known=clause.negated, light=True)
+        return clause._replace(object=thing, recipient=recipient)
+
+    def _something_new(self, clause: Clause, use: Use, light: bool) -> Phrase:
+        thing = self._phrases.new(self._dice.pick(use.objects), light=light)
+        if clause.negated and not _deniable(thing):
+            return thing._replace(determiner=f.BARE, number=None)
+        return thing
+
+    def _with_circumstances(self, clause: Clause, use: Use, light: bool) -> Clause:
+        dice, stative = self._dice, use.verb.stative
+        place = self._place(use, light)
+        time = adverb = manner = None
+        if not stative and clause.modal is not f.LIKE:
+            chance = dice.roll()
+            if chance < (0.12 if light else 0.28) and not _is_timeless(clause):
+                time = self.time(clause.tense, clause.modal)
+            elif chance > 0.84 and not clause.negated and clause.modal is None:
+                adverb = dice.pick(self._words.adverbs[clause.tense])
+        somewhere = isinstance(place, Adverbial) and use.frame != "going"
+        if use.manners and not (adverb or somewhere or clause.negated or light):
+            manner = dice.pick(use.manners) if dice.happens(0.15) else None
+        return clause._replace(place=place, time=time, adverb=adverb, manner=manner)
+
+    def time(self, tense: int, modal: Modal | None) -> Adverbial:
+        """When it is, was or will be."""
+        if modal is not None and tense == PRESENT:
+            tense = FUTURE  # what must or can be done lies ahead
+        return self._dice.pick(self._dice.pick(self._words.times[tense]))
+
+    def _place(self, use: Use, light: bool) -> Prepositional | Adverbial | None:
+        dice, places, far = self._dice, self._words.places, "far" in use.marks
+        if use.frame == "going":
+            if dice.happens(0.15):
+                return self._words.home
+            if far:
+                return Prepositional(f.TO, self._city())
+            return self._phrases.place(dice.pick(places["going"]))
+        if use.frame == "coming":
+            return Prepositional(f.FROM, self._city())
+        if use.frame == "staying":
+            return self._abode() if far else self.whereabouts()
+        if use.frame == "recipient" or use.verb.stative or "nowhere" in use.marks:
+            return None
+        return self._circumstance(use, light)
+
+    def _circumstance(self, use: Use, light: bool) -> Prepositional | Adverbial | None:
+        """Where it happens, or with whom, or for whom; mostly not said."""
+        dice, places, chance = self._dice, self._words.places, self._dice.roll()
+        if light:
+            return self.whereabouts() if chance < 0.06 else None
+        if "for" in use.marks and chance < 0.1:
+            return self._phrases.place(dice.pick(places["favour"]))
+        if use.frame in ("alone", "object") and 0.1 < chance < 0.14:
+            return self._phrases.place(dice.pick(places["company"]))
+        return self.whereabouts() if chance > 0.82 else None
+
+    def whereabouts(self) -> Prepositional | Adverbial:
+        """Where something is or happens."""
+        chance = self._dice.roll()
+        if chance < 0.14:
+            return self._dice.pick(self._words.here)
+        if chance < 0.26:
+            return self.city()
+        return self._phrases.place(self._dice.pick(self._words.places["staying"]))
+
+    def _abode(self) -> Prepositional:
+        if self._dice.happens(0.5):
+            return self.city()
+        return self._phrases.place(self._homes)
+
+    def city(self) -> Prepositional:
+        """In a city or a country."""
+        return Prepositional(f.IN, self._city())
+
+    def _city(self) -> Name:
+        menu = self._words.cities if self._dice.happens(0.7) else self._words.countries
+        return self._dice.pick(menu)
+
+    def _with_front(self, clause: Clause, use: Use) -> Clause:
+        chance = self._dice.roll()
+        if clause.time is not None and chance < 0.4:
+            return clause._replace(front=parts.TIME)
+        stays = use.frame not in ("going", "coming") and not _is_with_person(clause.place)
+        if clause.place is not None and stays and chance < 0.12 and not clause.negated:
+            return clause._replace(front=parts.PLACE)
+        thing = clause.object
+        if (
+            chance > 0.7
+            and isinstance(thing, Phrase)
+            and thing.determiner is f.THIS
+            and thing.owner is None
+            and isinstance(clause.subject, Pronoun)
+            and clause.verb.preposition is None
+            and clause.recipient is None
+            and clause.place is None
+        ):
+            return clause._replace(front=parts.OBJECT)
+        return clause
+
+
+def _clear(tense: int, modal: Modal | None, use: Use, subject: Nominal) -> tuple[int, Nominal]:
+    """Leave out what is unclear in English or odd in German.
+
+    `They read it` may be present or past, so it is said with `are reading`; and hardly anyone
+    says `du sahst`.
+    """
+    if subject is f.YOU and tense == PAST:
+        return tense, f.US
+    english = use.verb.english
+    if english.base == english.past and tense == PRESENT and modal is None:
+        return (tense if agreement(subject) == THIRD else PROGRESSIVE), subject
+    return tense, subject
+
+
+def _deniable(thing: Phrase) -> bool:
+    """Whether `not` leaves no doubt: not `many`, not `every`, not three."""
+    return thing.number is None and thing.determiner not in (f.MANY, f.SOME, f.EVERY, f.ALL)
+
+
+def _is_timeless(clause: Clause) -> bool:
+    """Where a time would be misread: in `um 2 Uhr 40 Bücher`, in `does not work every day`."""
+    if clause.negated and clause.tense == PRESENT and clause.modal is None:
+        return True
+    number = clause.object.number if isinstance(clause.object, Phrase) else None
+    return number is not None and number.english.isdigit()
+
+
+def _is_with_person(place: Prepositional | Adverbial | None) -> bool:
+    if not isinstance(place, Prepositional) or not isinstance(place.nominal, Phrase):
+        return False
+    return place.nominal.noun.kind == "person"

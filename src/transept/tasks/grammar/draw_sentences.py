@@ -1,0 +1,348 @@
+"""Sentences drawn at random: statements, questions and commands of one clause or two."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from transept.tasks.grammar import function_words as f
+from transept.tasks.grammar import parts
+from transept.tasks.grammar.dice import Dice
+from transept.tasks.grammar.draw_clauses import ANY_TENSE, MODAL, Clauses, Setting, Tenses
+from transept.tasks.grammar.draw_phrases import Phrases
+from transept.tasks.grammar.lexicon import Lexicon, Place, Use
+from transept.tasks.grammar.meaning import (
+    FUTURE,
+    PAST,
+    PERFECT,
+    PRESENT,
+    PROGRESSIVE,
+    Clause,
+    Joined,
+    Mood,
+    Nominal,
+    Phrase,
+    Prepositional,
+    Relative,
+    Sentence,
+)
+from transept.tasks.grammar.words import Adverbial, Conjunction, Noun, Pronoun
+
+_NOW: Final[Tenses] = (PRESENT, PRESENT, PROGRESSIVE)
+_JOINTS: Final[tuple[tuple[Conjunction, Tenses, Tenses], ...]] = (
+    (f.BECAUSE, _NOW, _NOW),
+    (f.BECAUSE, (PAST,), (PAST,)),
+    (f.BECAUSE, (FUTURE, PERFECT, MODAL), (PRESENT,)),
+    (f.ALTHOUGH, _NOW, _NOW),
+    (f.ALTHOUGH, (PAST,), (PAST,)),
+    (f.IF, (FUTURE, PRESENT, MODAL), (PRESENT,)),
+    (f.IF, (FUTURE,), (PRESENT,)),
+    (f.WHENEVER, (PRESENT,), (PRESENT,)),
+    (f.ONCE, (PAST,), (PAST,)),
+    (f.ONCE, (PAST,), (PAST,)),
+    (f.WHILE, (PAST,), (PAST,)),
+    (f.WHILE, (PROGRESSIVE,), (PROGRESSIVE,)),
+    (f.BEFORE, (PAST,), (PAST,)),
+    (f.BEFORE, (FUTURE,), (PRESENT,)),
+)
+"""Which tenses go together on the two sides of a conjunction."""
+
+_WEATHER: Final = (f.IF, f.WHENEVER, f.ONCE, f.BECAUSE, f.ALTHOUGH)
+_OF_A_MOMENT: Final = (f.BEFORE, f.ONCE, f.WHILE)
+_ASKED: Final = Setting(light=True, fronts=False, negation=0.0)
+_RELATIVE: Final = Setting((PRESENT, PROGRESSIVE, PAST, PAST, PERFECT), True, False, 0.05)
+_MAY_HAVE_RELATIVE: Final = (f.THE, f.A, f.BARE, f.EVERY, f.ALL, f.MANY, f.SOME)
+_ACTIVE: Final = ("alone", "object", "dative", "recipient", "preposition", "going")
+_LASTING: Final = ("sleep", "work", "sing", "dance", "play", "wait", "swim")
+_SPEAKING: Final[Tenses] = (PRESENT, PRESENT, PAST)
+
+
+class Sentences:
+    """Draws sentences."""
+
+    def __init__(self, words: Lexicon, dice: Dice) -> None:
+        self._words, self._dice = words, dice
+        self._phrases = Phrases(words, dice)
+        self._clauses = Clauses(words, dice, self._phrases)
+        self._menus = _menus(words)
+        shapes = (
+            (self._plain, 54),
+            (self._two_clauses, 13),
+            (self._reported, 5),
+            (self._indirect_question, 4),
+            (self._coordinated, 3),
+            (self._yes_or_no, 6),
+            (self._question, 6),
+            (self._command, 3),
+            (self._trying, 3),
+            (self._existence, 2),
+            (self._passive, 3),
+        )
+        self._shapes = tuple(shape for shape, weight in shapes for _ in range(weight))
+
+    def draw(self) -> Sentence:
+        """The next sentence."""
+        return self._dice.pick(self._shapes)()
+
+    # --- statements ------------------------------------------------------------------------------
+
+    def _plain(self) -> Sentence:
+        clause = self._clauses.any()
+        chance = self._dice.roll()
+        if chance < 0.1:
+            clause = self._about_subject(clause)
+        elif chance < 0.22:
+            clause = self._about_object(clause)
+        return Sentence(clause)
+
+    def _about_subject(self, clause: Clause) -> Clause:
+        subject = clause.subject
+        if not isinstance(subject, Phrase) or clause.front != parts.SUBJECT:
+            return clause
+        return clause._replace(subject=self._with_relative(subject))
+
+    def _about_object(self, clause: Clause) -> Clause:
+        """Only of an object that ends the clause: else it would not be clear what is meant."""
+        thing = clause.object
+        if not isinstance(thing, Phrase) or clause.front == parts.OBJECT:
+            return clause
+        if clause.place is not None or clause.manner is not None:
+            return clause
+        if clause.time is not None and clause.front != parts.TIME:
+            return clause
+        return clause._replace(object=self._with_relative(thing))
+
+    def _two_clauses(self) -> Sentence:
+        conjunction, main_tenses, tenses = self._dice.pick(_JOINTS)
+        leads = self._dice.happens(0.35)
+        main = self._clauses.any(Setting(main_tenses, light=True, fronts=not leads))
+        if conjunction in _WEATHER and self._dice.happens(0.12):
+            second = self._weather(conjunction, self._dice.pick(tenses))
+        else:
+            denied = 0.0 if conjunction in _OF_A_MOMENT else 0.1
+            second = self._clauses.any(Setting(tenses, light=True, fronts=False, negation=denied))
+        if conjunction in _OF_A_MOMENT:
+            main, second = main._replace(adverb=None), second._replace(adverb=None)
+        return Sentence(main, joined=Joined(conjunction, second, leads))
+
+    def _weather(self, conjunction: Conjunction, tense: int) -> Clause:
+        if tense == PRESENT and conjunction not in (f.IF, f.WHENEVER):
+            tense = PROGRESSIVE
+        return Clause(self._dice.pick((f.RAIN, f.SNOW)), f.IT, tense=tense)
+
+    def _coordinated(self) -> Sentence:
+        tenses = (self._dice.pick((PRESENT, PROGRESSIVE, PAST, PAST, PERFECT, FUTURE)),)
+        first = self._clauses.any(Setting(tenses, light=True))
+        second = self._clauses.any(Setting(tenses, light=True, fronts=False))
+        return Sentence(first, joined=Joined(self._dice.pick((f.AND, f.BUT)), second))
+
+    def _reported(self) -> Sentence:
+        use = self._dice.pick(self._words.uses["knowing"])
+        denied = 0.2 if use.verb.name in ("think", "believe") else 0.0
+        main = self._clauses.of(use, Setting(_SPEAKING, light=True, negation=denied))
+        tenses = (PAST,) if main.tense == PAST else ANY_TENSE
+        said = self._clauses.any(Setting(tenses, light=True, fronts=False))
+        return Sentence(main, joined=Joined(f.THAT, said))
+
+    def _indirect_question(self) -> Sentence:
+        dice, uses = self._dice, self._words.uses
+        if dice.happens(0.5):
+            main = self._clauses.of(uses["asking"][0], Setting(_SPEAKING, light=True, negation=0.0))
+        else:
+            main = self._clauses.of(
+                uses["knowing"][0], Setting(_SPEAKING, light=True, negation=0.6)
+            )
+        tenses = (PAST,) if main.tense == PAST else _ASKED.tenses
+        setting = _ASKED._replace(tenses=tenses)
+        if dice.happens(0.4):
+            return Sentence(main, joined=Joined(f.WHETHER, self._clauses.any(setting)))
+        return Sentence(main, joined=Joined(None, self._asking(setting)))
+
+    def _trying(self) -> Sentence:
+        """Someone tries, begins or promises to do something."""
+        main = self._clauses.of(
+            self._dice.pick(self._words.uses["trying"]),
+            Setting((PRESENT, PROGRESSIVE, PAST, PAST, PERFECT), light=True),
+        )
+        return Sentence(
+            main._replace(place=None, infinitive=self._deed(main.subject, negated=False))
+        )
+
+    def _deed(self, subject: Nominal | None, *, negated: bool) -> Clause:
+        """Something that one can choose to do."""
+        use = self._dice.pick(self._menus.volitional)
+        clause = Clause(use.verb, subject, negated=negated)
+        clause = self._clauses.fill(clause, use, Setting(light=True, fronts=False))
+        return clause._replace(subject=None, adverb=None, time=None)
+
+    def _existence(self) -> Sentence:
+        dice = self._dice
+        place: Prepositional | Adverbial = self._clauses.city()
+        if dice.happens(0.5):
+            place = self._phrases.place(dice.pick(self._menus.beside))
+        elif dice.happens(0.3):
+            place = dice.pick(self._words.here[:2])
+        thing = self._phrases.new(dice.pick(self._menus.sights))
+        if thing.determiner is f.A and dice.happens(0.2):
+            thing = thing._replace(determiner=f.NO, very=False)
+        tense = dice.pick((PRESENT, PRESENT, PAST))
+        mood: Mood = "question" if dice.happens(0.2) else "statement"
+        return Sentence(Clause(f.EXIST, f.THERE, thing, tense=tense, place=place), mood)
+
+    def _passive(self) -> Sentence:
+        dice = self._dice
+        use = dice.pick(self._menus.passives)
+        tense = dice.pick((PAST, PAST, PRESENT))
+        subject = self._phrases.phrase(
+            dice.pick(use.objects), known=dice.happens(0.7), digits=False
+        )
+        clause = Clause(use.verb, subject, tense=tense, passive=True)
+        if dice.happens(0.4):
+            agent = self._phrases.phrase(dice.pick(use.subjects), known=True, light=True)
+            clause = clause._replace(place=Prepositional(f.BY, agent))
+        if dice.happens(0.35):
+            clause = clause._replace(time=self._clauses.time(tense, None))
+            if dice.happens(0.4):
+                clause = clause._replace(front=parts.TIME)
+        return Sentence(clause)
+
+    # --- relative clauses ------------------------------------------------------------------------
+
+    def _with_relative(self, phrase: Phrase) -> Phrase:
+        if phrase.owner is not None or phrase.determiner not in _MAY_HAVE_RELATIVE:
+            return phrase
+        noun, chance = phrase.noun, self._dice.roll()
+        if chance < 0.12 and noun in self._words.places["staying"][0].nouns:
+            return phrase._replace(relative=self._of_place())
+        if chance < 0.6 and noun in self._menus.by_subject:
+            use = self._dice.pick(self._menus.by_subject[noun])
+            clause = self._clauses.about(phrase, use, _RELATIVE)
+            return phrase._replace(relative=Relative("subject", clause))
+        if noun in self._menus.by_object:
+            use = self._dice.pick(self._menus.by_object[noun])
+            clause = self._clauses.without_object(phrase, use, _RELATIVE)
+            return phrase._replace(relative=Relative("object", clause))
+        return phrase
+
+    def _of_place(self) -> Relative:
+        use = self._dice.pick(self._menus.lasting)
+        clause = self._clauses.of(use, _RELATIVE)._replace(place=None)
+        return Relative("place", clause, self._words.places["staying"][0].preposition)
+
+    # --- questions and commands ------------------------------------------------------------------
+
+    def _yes_or_no(self) -> Sentence:
+        return Sentence(self._clauses.any(_ASKED), "question")
+
+    def _question(self) -> Sentence:
+        return Sentence(self._asking(_ASKED), "question")
+
+    def _asking(self, setting: Setting) -> Clause:
+        """A clause with a word in front that asks."""
+        chance = self._dice.roll()
+        if chance < 0.2:
+            return self._asking_where(setting)
+        if chance < 0.3:
+            tenses = (PRESENT, PAST, FUTURE) if setting.tenses == ANY_TENSE else setting.tenses
+            return self._asking_circumstance(f.WHEN, setting._replace(tenses=tenses))
+        if chance < 0.45:
+            return self._asking_circumstance(f.WHY, setting)
+        if chance < 0.7:
+            return self._clauses.about(
+                f.WHO, self._dice.pick(self._menus.personal), setting, keep=True
+            )
+        return self._asking_object(setting)
+
+    def _asking_where(self, setting: Setting) -> Clause:
+        use = self._dice.pick(self._menus.local)
+        clause = self._clauses.of(use, setting)
+        where = f.WHERE_TO if use.frame == "going" else f.WHERE
+        return clause._replace(place=where, front=parts.PLACE)
+
+    def _asking_circumstance(self, word: Adverbial, setting: Setting) -> Clause:
+        clause = self._clauses.of(self._dice.pick(self._menus.dynamic), setting)
+        return clause._replace(time=word, adverb=None, front=parts.TIME)
+
+    def _asking_object(self, setting: Setting) -> Clause:
+        """Who, what, which one, or how many of them."""
+        dice = self._dice
+        use = dice.pick(self._menus.direct)
+        noun = dice.pick(use.objects)
+        clause = self._clauses.without_object(None, use, setting)
+        asked: Pronoun | Phrase = f.WHO if noun.kind == "person" else f.WHAT
+        if dice.happens(0.4) and not noun.mass:
+            many = dice.happens(0.6)
+            asked = Phrase(noun, f.HOW_MANY if many else f.WHICH, many)
+        return clause._replace(object=asked, front=parts.OBJECT)
+
+    def _command(self) -> Sentence:
+        clause = self._deed(f.YOU, negated=self._dice.happens(0.15))
+        return Sentence(clause, "command", please=self._dice.happens(0.4))
+
+
+@dataclass(frozen=True, slots=True)
+class _Menus:
+    """What the shapes of sentences choose from."""
+
+    volitional: tuple[Use, ...]
+    dynamic: tuple[Use, ...]
+    personal: tuple[Use, ...]
+    direct: tuple[Use, ...]
+    passives: tuple[Use, ...]
+    lasting: tuple[Use, ...]
+    local: tuple[Use, ...]
+    sights: tuple[Noun, ...]
+    """What there is in a city."""
+    beside: tuple[Place, ...]
+    """Where there is something."""
+    by_subject: dict[Noun, list[Use]]
+    by_object: dict[Noun, list[Use]]
+    """For each noun, what it can do and what can be done to it."""
+
+
+def _menus(words: Lexicon) -> _Menus:
+    uses = words.uses
+    active = [use for frame in _ACTIVE for use in uses[frame]]
+    passives = tuple(
+        use for use in uses["object"] if not use.verb.stative and not use.verb.english.tail
+    )
+    lasting = tuple(use for use in uses["alone"] if use.verb.name in _LASTING)
+    sights = ("garden", "park", "lake", "bridge", "tree")
+    by_subject, by_object = _uses_by_noun(words)
+    return _Menus(
+        volitional=tuple(use for use in active if "command" in use.marks),
+        dynamic=tuple(use for use in active if not use.verb.stative),
+        personal=tuple(use for use in active if use.subjects[0].kind == "person"),
+        direct=(*uses["object"], *(use for use in uses["dative"] if "command" in use.marks)),
+        passives=passives,
+        lasting=lasting,
+        local=(*lasting, *uses["staying"], *uses["going"], *passives),
+        sights=tuple(
+            noun for noun in words.nouns.values() if noun.kind == "building" or noun.name in sights
+        ),
+        beside=tuple(_beside(place) for place in words.places["staying"] if _is_beside(place)),
+        by_subject=by_subject,
+        by_object=by_object,
+    )
+
+
+def _is_beside(place: Place) -> bool:
+    return place.preposition.english[0] in ("in", "behind", "next")
+
+
+def _beside(place: Place) -> Place:
+    """In a city or a forest, but behind a house."""
+    kind = "area" if place.preposition.english == ("in",) else "building"
+    return Place(place.preposition, tuple(noun for noun in place.nouns if noun.kind == kind))
+
+
+def _uses_by_noun(words: Lexicon) -> tuple[dict[Noun, list[Use]], dict[Noun, list[Use]]]:
+    by_subject: dict[Noun, list[Use]] = {}
+    by_object: dict[Noun, list[Use]] = {}
+    for frame in ("alone", "object", "dative", "preposition", "going", "staying"):
+        for use in words.uses[frame]:
+            for noun in use.subjects:
+                by_subject.setdefault(noun, []).append(use)
+            if use.verb.preposition is not None and use.verb.german.prefix:
+                continue  # `the child after whom she looks` is no English
+            for noun in use.objects:
+                by_object.setdefault(noun, []).append(use)
+    return by_subject, by_object

@@ -1,0 +1,153 @@
+"""The words of which a language has few: articles, pronouns, modal verbs, conjunctions."""
+
+from typing import Final
+
+from transept.tasks.grammar.conjugation import english_verb, german_verb, modal_forms, past_forms
+from transept.tasks.grammar.declension import THE as DER
+from transept.tasks.grammar.declension import like_a, like_this
+from transept.tasks.grammar.words import (
+    DATIVE,
+    FIRST,
+    MIXED,
+    SECOND,
+    STRONG,
+    THEY,
+    THIRD,
+    WE,
+    WEAK,
+    Adverbial,
+    Conjunction,
+    Determiner,
+    EnglishVerb,
+    GermanVerb,
+    Modal,
+    Preposition,
+    Pronoun,
+    Verb,
+)
+
+
+def _determiner(
+    english: tuple[str, str],
+    german: tuple[str, ...],
+    declension: int,
+    *,
+    definite: bool,
+    asks: bool = False,
+) -> Determiner:
+    return Determiner(english[0] or english[1], english, german, declension, definite, asks)
+
+
+THE: Final = _determiner(("the", "the"), DER, WEAK, definite=True)
+THIS: Final = _determiner(("this", "these"), like_this("dies"), WEAK, definite=True)
+EVERY: Final = _determiner(("every", ""), like_this("jed"), WEAK, definite=False)
+ALL: Final = _determiner(("", "all"), like_this("all"), WEAK, definite=False)
+WHICH: Final = _determiner(("which", "which"), like_this("welch"), WEAK, definite=True, asks=True)
+A: Final = _determiner(("a", ""), like_a("ein"), MIXED, definite=False)
+NO: Final = _determiner(("no", "no"), like_a("kein"), MIXED, definite=False)
+MANY: Final = _determiner(("", "many"), like_this("viel"), STRONG, definite=False)
+SOME: Final = _determiner(("", "some"), like_this("einig"), STRONG, definite=False)
+HOW_MANY: Final = _determiner(
+    ("", "how many"), like_this("wie viel"), STRONG, definite=False, asks=True
+)
+BARE: Final = Determiner("bare", ("", ""), (), STRONG, definite=False)
+"""No article: water, dogs, three dogs."""
+
+POSSESSIVES: Final = tuple(
+    _determiner((english, english), like_a(german), MIXED, definite=True)
+    for english, german in (
+        ("my", "mein"),
+        ("your", "dein"),
+        ("his", "sein"),
+        ("her", "ihr"),
+        ("our", "unser"),
+        ("their", "ihr"),
+    )
+)
+
+I: Final = Pronoun(("I", "me"), ("ich", "mich", "mir"), FIRST)  # noqa: E741
+YOU: Final = Pronoun(("you", "you"), ("du", "dich", "dir"), SECOND)
+HE: Final = Pronoun(("he", "him"), ("er", "ihn", "ihm"), THIRD)
+SHE: Final = Pronoun(("she", "her"), ("sie", "sie", "ihr"), THIRD)
+US: Final = Pronoun(("we", "us"), ("wir", "uns", "uns"), WE)
+THEM: Final = Pronoun(("they", "them"), ("sie", "sie", "ihnen"), THEY)
+WHO: Final = Pronoun(("who", "who"), ("wer", "wen", "wem"), THIRD, asks=True)
+WHAT: Final = Pronoun(("what", "what"), ("was", "was", "was"), THIRD, asks=True)
+IT: Final = Pronoun(("it", "it"), ("es", "es", "ihm"), THIRD)
+"""Only of the weather: of a thing, German would ask for its gender."""
+THERE: Final = Pronoun(("there", "there"), ("es", "es", "ihm"), THIRD)
+"""Of `there is`, which is `es gibt`."""
+
+PERSONS: Final = (I, YOU, HE, SHE, US, THEM)
+
+
+def _word(english: str, german: str) -> Adverbial:
+    return Adverbial(((english,),), ((german,),))
+
+
+VERY: Final = _word("very", "sehr")
+TOO: Final = _word("too", "zu")
+WHERE: Final = _word("where", "wo")
+WHERE_TO: Final = _word("where", "wohin")
+"""With verbs of going: English does not tell it from WHERE."""
+WHEN: Final = _word("when", "wann")
+WHY: Final = _word("why", "warum")
+
+IN: Final = Preposition(("in",), "in", DATIVE)
+TO: Final = Preposition(("to",), "nach", DATIVE)
+FROM: Final = Preposition(("from",), "aus", DATIVE)
+"""Of cities and countries."""
+BY: Final = Preposition(("by",), "von", DATIVE)
+"""Of who does it, in the passive."""
+
+AND: Final = Conjunction("and", "und", subordinates=False)
+BUT: Final = Conjunction("but", "aber", subordinates=False, comma=True)
+THAT: Final = Conjunction("that", "dass", subordinates=True)
+WHETHER: Final = Conjunction("if", "ob", subordinates=True)
+IF: Final = Conjunction("if", "wenn", subordinates=True)
+WHENEVER: Final = Conjunction("when", "wenn", subordinates=True)
+ONCE: Final = Conjunction("when", "als", subordinates=True)
+"""`When` of the past."""
+BECAUSE: Final = Conjunction("because", "weil", subordinates=True)
+ALTHOUGH: Final = Conjunction("although", "obwohl", subordinates=True)
+WHILE: Final = Conjunction("while", "während", subordinates=True)
+BEFORE: Final = Conjunction("before", "bevor", subordinates=True)
+
+
+def _modal(english: str, english_past: str, third: str, infinitive: str, past: str) -> Modal:
+    forms = modal_forms(third, infinitive)
+    return Modal(tuple(english.split()), tuple(english_past.split()), None, forms, past_forms(past))
+
+
+CAN: Final = _modal("can", "could", "kann", "können", "konnte")
+MUST: Final = _modal("must", "had to", "muss", "müssen", "musste")
+MAY: Final = _modal("may", "", "darf", "dürfen", "durfte")
+SHOULD: Final = Modal(("should",), (), None, past_forms("sollte"), ())
+WOULD_LIKE: Final = Modal(("would", "like", "to"), (), None, past_forms("möchte"), ())
+WANT: Final = Modal(
+    (),
+    (),
+    english_verb("want"),
+    modal_forms("will", "wollen"),
+    past_forms("wollte"),
+)
+LIKE: Final = Modal((), (), english_verb("like"), (), ())
+
+BE: Final = Verb(
+    "be",
+    EnglishVerb("be", "is", "was", "been", "being"),
+    GermanVerb(
+        "",
+        ("bin", "bist", "ist", "sind", "sind"),
+        past_forms("war"),
+        "sei",
+        "sein",
+        ("zu", "sein"),
+        "gewesen",
+        takes_sein=True,
+    ),
+    stative=True,
+)
+EXIST: Final = Verb("there be", BE.english, german_verb("geben/gibt/gab/gegeben"), stative=True)
+RAIN: Final = Verb("rain", english_verb("rain"), german_verb("regnen"))
+SNOW: Final = Verb("snow", english_verb("snow"), german_verb("schneien"))

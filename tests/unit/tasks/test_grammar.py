@@ -1,0 +1,266 @@
+"""Pairs, alignments and splits of the bilingual grammar."""
+
+import time
+from itertools import product
+
+import pytest
+from tests.unit.tasks.grammar_meanings import (
+    ANNA,
+    CITIES,
+    HERE,
+    MY,
+    WORDS,
+    YESTERDAY,
+    a,
+    asks,
+    at,
+    np,
+    says,
+    some,
+    the,
+    verb,
+)
+
+from transept.errors import DataError
+from transept.tasks.grammar import EXAMPLES, Grammar, grammar, parts, tokens
+from transept.tasks.grammar import function_words as f
+from transept.tasks.grammar.combinations import combinations, hold_out
+from transept.tasks.grammar.counting import count_statements
+from transept.tasks.grammar.dice import Dice
+from transept.tasks.grammar.draw_sentences import Sentences
+from transept.tasks.grammar.lexicon import Use, adverbial
+from transept.tasks.grammar.meaning import (
+    FUTURE,
+    PAST,
+    PERFECT,
+    PROGRESSIVE,
+    Clause,
+    Joined,
+    Phrase,
+    Prepositional,
+    Quality,
+    Relative,
+    Sentence,
+)
+from transept.tasks.grammar.pairs import pair
+from transept.tasks.grammar.words import Noun, Number
+
+SAD = next(adjective for adjective in WORDS.adjectives if adjective.name == "sad")
+
+EXAMPLE_MEANINGS = [
+    asks(Clause(verb("live"), f.YOU, place=f.WHERE, front=parts.PLACE)),
+    asks(Clause(verb("help"), f.YOU, f.I, modal=f.CAN)),
+    asks(Clause(verb("arrive"), the("train"), time=f.WHEN, front=parts.TIME)),
+    says(Clause(verb("live"), np(MY, "sister"), place=Prepositional(f.IN, CITIES["Berlin"]))),
+    says(
+        Clause(
+            verb("play"),
+            the("child", plural=True),
+            tense=PROGRESSIVE,
+            place=at("in", the("garden")),
+        )
+    ),
+    says(Clause(verb("order"), f.I, a("pizza"), modal=f.WOULD_LIKE)),
+    Sentence(Clause(verb("close"), None, the("window")), "command", please=True),
+    says(Clause(verb("read"), f.SHE, the("book"), tense=PERFECT, negated=True)),
+    says(Clause(verb("have"), the("farmer"), some("cow", number=Number("25", "25")))),
+    says(
+        Clause(
+            verb("visit"),
+            f.US,
+            the("castle", "old"),
+            tense=PAST,
+            time=YESTERDAY,
+            front=parts.TIME,
+        )
+    ),
+    says(
+        Clause(
+            verb("forget", "trying"),
+            f.HE,
+            tense=PERFECT,
+            infinitive=Clause(verb("turn off"), None, the("light")),
+        )
+    ),
+    Sentence(
+        Clause(verb("stay"), f.US, tense=FUTURE, place=HERE["at home"]),
+        joined=Joined(f.IF, Clause(f.RAIN, f.IT), leads=True),
+    ),
+    Sentence(
+        Clause(verb("know", "knowing"), f.I, negated=True),
+        joined=Joined(f.WHETHER, Clause(verb("arrive"), the("train"), tense=PERFECT)),
+    ),
+    Sentence(
+        Clause(verb("give"), the("teacher"), a("book"), the("girl"), tense=PAST),
+        joined=Joined(f.BECAUSE, Clause(f.BE, f.SHE, tense=PAST, quality=Quality(SAD))),
+    ),
+    says(
+        Clause(
+            verb("belong to"),
+            the(
+                "dog",
+                relative=Relative(
+                    "subject", Clause(verb("sleep"), place=at("under", the("table")))
+                ),
+            ),
+            np(MY, "brother"),
+        )
+    ),
+]
+
+
+def test_the_examples_lie_within_the_grammar() -> None:
+    assert tuple(pair(meaning)[:2] for meaning in EXAMPLE_MEANINGS) == EXAMPLES
+
+
+def test_tokens_are_words_and_punctuation() -> None:
+    text = "Anna's dog, at 8 o'clock, sees twenty-five cows!"
+    assert tokens(text) == (
+        ["Anna's", "dog", ",", "at", "8", "o'clock", ",", "sees", "twenty-five", "cows", "!"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("meaning", "aligned"),
+    [
+        (
+            says(Clause(verb("call"), ANNA, the("dog", owner=the("king")), negated=True)),
+            "Anna~Anna does~ruft does~an not~nicht call~ruft call~an the~des king's~Königs "
+            "dog~Hund .~.",
+        ),
+        (
+            says(Clause(verb("see"), f.I, a("wolf"), tense=PERFECT, negated=True)),
+            "I~Ich have~habe not~keinen seen~gesehen a~keinen wolf~Wolf .~.",
+        ),
+        (
+            says(Clause(verb("go"), f.US, place=at("to", the("school"), "going"))),
+            "We~Wir go~gehen to~zur the~zur school~Schule .~.",
+        ),
+        (
+            says(Clause(verb("work"), f.HE, time=adverbial("in/1998", "im Jahr/1998"), tense=PAST)),
+            "He~Er worked~arbeitete in~im in~Jahr 1998~1998 .~.",
+        ),
+        (
+            says(Clause(verb("read"), f.SHE, some("book"), modal=f.LIKE)),
+            "She~Sie likes~gern to~gern read~liest books~Bücher .~.",
+        ),
+    ],
+)
+def test_words_that_say_the_same_are_aligned(meaning: Sentence, aligned: str) -> None:
+    made = pair(meaning)
+    source, target = tokens(made.source), tokens(made.target)
+    assert " ".join(f"{source[i]}~{target[j]}" for i, j in made.alignment) == aligned
+
+
+def test_alignments_are_written_as_pharaoh_wants_them() -> None:
+    made = pair(says(Clause(verb("wake up"), f.YOU, tense=FUTURE)))
+    assert (made.source, made.target) == ("You will wake up.", "Du wirst aufwachen.")
+    assert made.pharaoh == "0-0 1-1 2-2 3-2 4-3"
+
+
+def test_the_same_seed_gives_the_same_pairs_and_another_gives_others() -> None:
+    assert Grammar().pairs(50, seed=3) == Grammar().pairs(100, seed=3)[:50]
+    assert Grammar().pairs(50, seed=3) != Grammar().pairs(50, seed=4)
+
+
+def test_held_out_combinations_keep_their_words_known() -> None:
+    held = hold_out(WORDS, seed=0)
+    assert len(held.dev) == len(held.test) > 150
+    assert held.dev.isdisjoint(held.test)
+    for kinds in (("verb", "adjective", "preposition"),):
+        assert {type(word).__name__.lower() for word, _ in held.test} == set(kinds)
+    every = [
+        (use.verb, noun) for uses in WORDS.uses.values() for use in uses for noun in use.objects
+    ]
+    for use in (use for uses in WORDS.uses.values() for use in uses if use.objects):
+        mine = {pair for pair in every if pair[0] is use.verb}
+        assert len(mine - held.dev - held.test) >= 0.75 * len(mine)
+
+
+def test_train_has_no_held_out_combination_and_each_test_sentence_has_one() -> None:
+    sizes = {"train": 3000, "dev": 60, "test": 60}
+    splits = Grammar().splits(**sizes, seed=8)
+    held = hold_out(WORDS, seed=8)
+    for name, made in splits._asdict().items():
+        assert len(made) == sizes[name]
+        wanted = {one.source for one in made}
+        sentences = Sentences(WORDS, Dice(f"8 {name}"))
+        while wanted:
+            meaning = sentences.draw()
+            found = set(combinations(meaning))
+            if pair(meaning).source not in wanted:
+                continue
+            wanted.remove(pair(meaning).source)
+            assert bool(found & held.dev) == (name == "dev")
+            assert bool(found & held.test) == (name == "test")
+
+
+def test_the_examples_are_never_trained_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = Grammar().splits(train=50, dev=0, test=0, seed=1).train
+    taken = (drawn[7][:2],)
+    monkeypatch.setattr(grammar, "EXAMPLES", taken)
+    again = Grammar().splits(train=50, dev=0, test=0, seed=1).train
+    assert again[:-1] == drawn[:7] + drawn[8:]
+
+
+def test_a_train_too_small_is_said_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grammar, "_PATIENCE", 500)
+    with pytest.raises(DataError, match=r"dev: the grammar found 0 pairs.* or for a larger train"):
+        Grammar().splits(train=1, seed=0)
+    with pytest.raises(DataError, match="train of -1 pairs"):
+        Grammar().splits(train=-1, seed=0)
+
+
+def test_there_are_more_sentences_than_anyone_will_ask_for() -> None:
+    uses = [u for u in WORDS.uses["object"] if not u.verb.stative and "nowhere" not in u.marks]
+    assert count_statements(WORDS, uses) > 5 * 10**10
+    assert len({u.verb.name for u in uses}) == len(uses)
+
+
+def test_counted_sentences_are_all_different() -> None:
+    use = next(u for u in WORDS.uses["object"] if u.verb.name == "answer")
+    few = Use("object", use.verb, use.subjects[:2], use.objects)
+    places = [(p.preposition, noun) for p in WORDS.places["staying"] for noun in p.nouns[:3]]
+    when = WORDS.times[PAST][0]
+
+    def phrases(nouns: tuple[Noun, ...]) -> list[Phrase]:
+        adjectives = [(None, nouns), *WORDS.adjectives.items()]
+        return [
+            Phrase(noun, f.THE, plural, adjective=adjective)
+            for noun in nouns
+            for plural in (False, True)
+            for adjective, said_of in adjectives
+            if noun in said_of
+        ]
+
+    subjects, objects = phrases(few.subjects), phrases(few.objects)
+    sentences = {
+        pair(
+            says(
+                Clause(
+                    few.verb,
+                    subject,
+                    thing,
+                    tense=PAST,
+                    place=Prepositional(preposition, Phrase(noun, f.THE)),
+                    time=moment,
+                )
+            )
+        ).source
+        for subject, thing in product(subjects[:9], objects[:9])
+        for preposition, noun in places[:9]
+        for moment in when
+    }
+    assert len(sentences) == 9 * 9 * 9 * len(when)
+    every_place = sum(len(p.nouns) for p in WORDS.places["staying"])
+    every_time = len({moment for menu in WORDS.times[PAST] for moment in menu})
+    assert count_statements(WORDS, [few]) == (
+        len(subjects) * len(objects) * every_place * every_time
+    )
+
+
+def test_thousands_of_pairs_take_a_second() -> None:
+    Grammar().pairs(10, seed=0)
+    start = time.process_time()
+    Grammar().pairs(4000, seed=0)
+    assert time.process_time() - start < 2
