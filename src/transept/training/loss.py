@@ -92,14 +92,17 @@ class Loss:
         target_ids: Int[Tensor, " N"],
     ) -> LossSums:
         """The sums over tokens that are not padding; only `smoothed` has a gradient."""
-        epsilon = self.label_smoothing
-        if self.smoothing == "wrong-only":
-            n_tokens = projection.out_features - 1
-            epsilon = epsilon * n_tokens / (n_tokens - 1)
+        epsilon = self.uniform_smoothing(projection.out_features)
         smoothed, nll = _ChunkedCrossEntropy.apply(  # type: ignore[no-untyped-call]
             states, projection.weight, projection.bias, target_ids, epsilon, self.pad_id
         )
         return LossSums(smoothed, nll)
+
+    def uniform_smoothing(self, vocab_size: int) -> float:
+        """The ε that, spread over all tokens but padding, smooths as ours does."""
+        if self.smoothing == "uniform":
+            return self.label_smoothing
+        return self.label_smoothing * (vocab_size - 1) / (vocab_size - 2)
 
 
 CHUNK_ELEMENTS = {"cpu": 1 << 21, "cuda": 1 << 27}

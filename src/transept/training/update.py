@@ -52,7 +52,11 @@ def states_of(model: Transformer) -> States:
 def make_adam(model: nn.Module, config: AdamConfig) -> torch.optim.Adam:
     """Adam with the paper's constants. Its learning rate is set at every step."""
     return torch.optim.Adam(
-        model.parameters(), betas=(config.beta1, config.beta2), eps=config.epsilon, fused=True
+        model.parameters(),
+        betas=(config.beta1, config.beta2),
+        eps=config.epsilon,
+        fused=True,
+        capturable=next(model.parameters()).is_cuda,
     )
 
 
@@ -94,7 +98,9 @@ class Update:
         self.model.train()
         self.adam.zero_grad(set_to_none=True)
         smoothed, nll = self.accumulate(step, batches, n_target_tokens)
-        norm = self._finish(step)
+        for group in self.adam.param_groups:
+            group["lr"] = self.schedule(step)
+        norm = self._move_weights()
         return StepValues(
             smoothed / n_target_tokens,
             nll / n_target_tokens,
@@ -119,7 +125,7 @@ class Update:
             nll += sums.nll
         return smoothed, nll
 
-    def _finish(self, step: int) -> Tensor:
+    def _move_weights(self) -> Tensor:
         """Clip, and let Adam move the weights unless a gradient is not a number."""
         parameters = [p for p in self.model.parameters() if p.grad is not None]
         norm = get_total_norm([p.grad for p in parameters if p.grad is not None])
@@ -131,8 +137,6 @@ class Update:
         self.adam.found_inf = bad  # type: ignore[attr-defined]
         self.suppressed += bad
         self.suppressed_in_a_row.add_(1).mul_(bad)
-        for group in self.adam.param_groups:
-            group["lr"] = self.schedule(step)
         self.adam.step()
         if self.ema is not None:
             self.ema.follow(self.model)

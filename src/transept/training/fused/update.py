@@ -1,0 +1,138 @@
+"""One update of the weights in its fast form: the whole of it is one CUDA graph.
+
+The first step runs as written, so that everything that happens once has happened: kernels are
+compiled, Adam's moments allocated. The second is captured; from then on a step is a few small
+copies and one launch, and the host is never waited for.
+"""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from transept.model.packing import Tokens
+from transept.runtime.seed import derive_seed
+from transept.shapes import Tensor
+from transept.training.fused.matrix import gradient_of
+from transept.training.fused.network import FusedNetwork, Tiles
+from transept.training.update import Batch, StepValues, Update
+
+
+class FusedUpdate(Update):
+    """The same update, with the gradients written out by hand."""
+
+    def __init__(self, *args: Any, tiles: Tiles, micro_batches: int, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        device = self.runtime.device
+        # What changes from step to step lies on the device, where a graph can read it.
+        self._seeds = torch.zeros(micro_batches, 2, dtype=torch.int32, device=device)
+        self._seed = torch.zeros(2, dtype=torch.int32, device=device)
+        self._scale = torch.zeros((), device=device)
+        self._lr = torch.zeros((), device=device)
+        for group in self.adam.param_groups:
+            group["lr"] = self._lr
+        self._gradients = [gradient_of(parameter) for parameter in self.model.parameters()]
+        self.network = FusedNetwork(
+            self.model, self.loss, tiles, self._seed, self.runtime.dtype
+        )
+        self._graph = _Graph()
+
+    def __call__(self, step: int, batches: Sequence[Batch], n_target_tokens: int) -> StepValues:
+        """Update the weights once, with the mean gradient over `n_target_tokens`."""
+        self._tell(step, n_target_tokens)
+        if self.runtime.device.type != "cuda":
+            return self._step(batches)
+        return self._graph(self._step, batches)
+
+    def accumulate(
+        self, step: int, batches: Sequence[Batch], n_target_tokens: int
+    ) -> tuple[Tensor, Tensor]:
+        """Add up the gradients of the micro-batches; give the sums of their losses."""
+        self._tell(step, n_target_tokens)
+        return self._accumulate(batches)
+
+    def _tell(self, step: int, n_target_tokens: int) -> None:
+        """Let the device know all that a step depends on besides its batch."""
+        n = len(self._seeds)
+        words = [derive_seed(self.seed, step, index) for index in range(n)]
+        seeds = torch.tensor(words).view(torch.int32).view(n, 2)
+        numbers = torch.tensor([1 / n_target_tokens, self.schedule(step)])
+        if self._seeds.is_cuda:
+            seeds, numbers = seeds.pin_memory(), numbers.pin_memory()
+        self._seeds.copy_(seeds, non_blocking=True)
+        self._scale.copy_(numbers[0], non_blocking=True)
+        self._lr.copy_(numbers[1], non_blocking=True)
+
+    def _step(self, batches: Sequence[Batch]) -> StepValues:
+        """All that the device does in a step."""
+        torch._foreach_zero_(self._gradients)
+        smoothed, nll = self._accumulate(batches)
+        norm = self._move_weights()
+        return StepValues(
+            smoothed * self._scale,
+            nll * self._scale,
+            norm,
+            self.suppressed.clone(),
+            self.suppressed_in_a_row.clone(),
+        )
+
+    def _accumulate(self, batches: Sequence[Batch]) -> tuple[Tensor, Tensor]:
+        sums = torch.zeros(2, device=self.runtime.device)
+        for batch, seed in zip(batches, self._seeds, strict=False):
+            self._seed.copy_(seed)
+            sums += torch.stack(self.network(batch.source, batch.target, self._scale))
+        smoothed, nll = sums
+        return smoothed, nll
+
+
+class _Graph:
+    """A step that is captured when it is asked for the second time, and then replayed."""
+
+    def __init__(self) -> None:
+        self._graph: torch.cuda.CUDAGraph | None = None
+        self._warm = False
+        self._batches: list[Batch] = []
+        self._values: StepValues | None = None
+
+    def __call__(
+        self, step: Callable[[Sequence[Batch]], StepValues], batches: Sequence[Batch]
+    ) -> StepValues:
+        if not self._warm:
+            self._warm = True
+            return step(batches)
+        if self._graph is None:
+            # What the first step used would otherwise be held beside the graph's own memory.
+            torch.cuda.empty_cache()
+            self._batches = [_clone(batch) for batch in batches]
+            self._graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(self._graph):
+                self._values = step(self._batches)
+        torch._foreach_copy_(_tensors(self._batches), _tensors(batches))
+        self._graph.replay()
+        assert self._values is not None
+        return self._values
+
+
+def _clone(batch: Batch) -> Batch:
+    """A batch in memory of its own, into which others can be copied."""
+    return Batch(_clone_tokens(batch.source), _clone_tokens(batch.target))
+
+
+def _clone_tokens(tokens: Tokens) -> Tokens:
+    layout = dataclasses.replace(
+        tokens.layout,
+        positions=tokens.layout.positions.clone(),
+        segments=tokens.layout.segments.clone(),
+    )
+    return Tokens(tokens.ids.clone(), layout)
+
+
+def _tensors(batches: Sequence[Batch]) -> list[Tensor]:
+    """All that the fused network reads of batches, flat: rows may be cut differently."""
+    return [
+        part.view(-1)
+        for batch in batches
+        for tokens in (batch.source, batch.target)
+        for part in (tokens.ids, tokens.layout.positions, tokens.layout.segments)
+    ]

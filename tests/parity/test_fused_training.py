@@ -1,0 +1,114 @@
+"""The written-out training step against autograd on the plain network."""
+
+import os
+
+import pytest
+import torch
+
+if not torch.cuda.is_available():
+    os.environ.setdefault("TRITON_INTERPRET", "1")
+pytest.importorskip("triton")
+
+from transept import ModelConfig, Transformer
+from transept.model.packing import Tokens
+from transept.shapes import Tensor
+from transept.training.fused.network import FusedNetwork, Tiles
+from transept.training.loss import Loss
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+TILES = Tiles(tile=16, row_tiles=2)
+SOURCES = [[[7, 9], [12, 3]], [[25]]]
+TARGETS = [[[5, 11], [14, 2]], [[20]]]
+
+
+def side(lengths: list[list[list[int]]], vocab_size: int) -> Tokens:
+    """Rows of two tiles: sentences of these lengths in each tile, or one across both."""
+    shape = (len(lengths), TILES.row_tiles * TILES.tile)
+    ids, segments, positions = torch.zeros(3, *shape, dtype=torch.long).unbind()
+    number = 0
+    for row, tiles in enumerate(lengths):
+        for tile, sentences in enumerate(tiles):
+            at = tile * TILES.tile
+            for length in sentences:
+                number += 1
+                place = slice(at, at + length)
+                ids[row, place] = torch.randint(4, vocab_size, (length,))
+                segments[row, place] = number
+                positions[row, place] = torch.arange(length)
+                at += length
+    flat = [x.view(-1, TILES.tile).to(DEVICE) for x in (ids, segments, positions)]
+    return Tokens.tiled(*flat, row_tiles=TILES.row_tiles)
+
+
+def network(dropout: float, **changes: object) -> tuple[Transformer, FusedNetwork, Tensor]:
+    torch.manual_seed(0)
+    config = ModelConfig(
+        vocab_size=50, n_layers=2, d_model=32, d_ff=48, n_heads=2, dropout=dropout, **changes
+    )
+    model = Transformer(config).to(DEVICE)
+    seed = torch.tensor([3, 4], dtype=torch.int32, device=DEVICE)
+    fused = FusedNetwork(model, Loss(0.1, 0), TILES, seed, torch.float32)
+    return model, fused, seed
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"tied_embeddings": "none"},
+        {"d_k": 16, "d_v": 32, "encoder_window": 5, "decoder_window": 4},
+        {"decoder_start": "token"},
+    ],
+)
+def test_loss_and_every_gradient_are_autograds(changes: dict[str, object]) -> None:
+    model, fused, _ = network(0.0, **changes)
+    source, target = side(SOURCES, 50), side(TARGETS, 50)
+    sums = fused(source, target, torch.tensor(0.125, device=DEVICE))
+    actual = {name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}
+    model.zero_grad()
+    states = model.decoder_states(target, model.encode(source))
+    expected = Loss(0.1, 0)(states, model.projection, target.ids)
+    (expected.smoothed / 8).backward()
+    tolerance = 2e-3 if DEVICE == "cuda" else 1e-5
+    torch.testing.assert_close(sums.smoothed, expected.smoothed.detach(), rtol=tolerance, atol=0)
+    torch.testing.assert_close(sums.nll, expected.nll.detach(), rtol=tolerance, atol=0)
+    for name, parameter in model.named_parameters():
+        assert parameter.grad is not None
+        difference = (actual[name] - parameter.grad).norm()
+        assert difference <= 10 * tolerance * parameter.grad.norm() + 1e-7, name
+
+
+def test_with_dropout_the_gradient_is_the_slope_of_the_loss() -> None:
+    model, fused, seed = network(0.3)
+    source, target = side(SOURCES, 50), side(TARGETS, 50)
+    one = torch.tensor(1.0, device=DEVICE)
+    loss = fused(source, target, one).smoothed
+    again = fused(source, target, one).smoothed
+    assert loss == again, "the same seed drops the same numbers"
+    gradients = [p.grad.clone() / 2 for p in model.parameters() if p.grad is not None]
+    length = torch.stack([g.norm() for g in gradients]).norm()
+
+    def at(distance: float) -> Tensor:
+        with torch.no_grad():
+            for parameter, gradient in zip(model.parameters(), gradients, strict=True):
+                parameter += distance * gradient / length
+        return fused(source, target, one).smoothed
+
+    ahead = at(2e-2)
+    behind = at(-4e-2)
+    slope = (ahead - behind) / 4e-2
+    torch.testing.assert_close(slope, length, rtol=2e-2, atol=0)
+    at(2e-2)
+    seed += 1
+    assert fused(source, target, one).smoothed != loss
+
+
+def test_gradients_add_up_over_micro_batches() -> None:
+    model, fused, _ = network(0.0)
+    source, target = side(SOURCES, 50), side(TARGETS, 50)
+    one = torch.tensor(1.0, device=DEVICE)
+    fused(source, target, one)
+    once = {name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}
+    fused(source, target, one)
+    for name, parameter in model.named_parameters():
+        torch.testing.assert_close(parameter.grad, 2 * once[name], rtol=1e-4, atol=1e-6)

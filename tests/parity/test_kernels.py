@@ -1,0 +1,222 @@
+"""Each kernel against plain PyTorch in double precision, on ragged batches.
+
+On a machine without a GPU they run in Triton's interpreter: slowly, but the same program.
+"""
+
+import os
+
+import pytest
+import torch
+
+if not torch.cuda.is_available():
+    os.environ.setdefault("TRITON_INTERPRET", "1")
+pytest.importorskip("triton")
+
+from torch.nn import functional as F
+
+from transept.kernels.attention import Side, Sight, attend, attend_backward, spans
+from transept.kernels.cross_entropy import cross_entropy
+from transept.kernels.embedding import embed, embed_backward
+from transept.kernels.relu import relu_backward
+from transept.kernels.residual import Drop, add_norm, add_norm_backward
+from transept.model.attention import reference_attention
+from transept.shapes import Tensor
+from transept.training.loss import reference_loss
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+# The interpreter computes in numpy, which has no bfloat16 of its own.
+DTYPES = [torch.float32, torch.bfloat16] if DEVICE == "cuda" else [torch.float32]
+TOLERANCE = {torch.float32: 2e-3 if DEVICE == "cuda" else 1e-5, torch.bfloat16: 1e-2}
+
+
+def error(actual: Tensor, expected: Tensor) -> float:
+    assert actual.isfinite().all()
+    expected = expected.detach()
+    return float((actual.double() - expected).norm() / expected.norm().clamp(min=1e-12))
+
+
+def randn(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
+    return torch.randn(*shape, device=DEVICE).to(dtype)
+
+
+def laid_out(lengths: list[list[int]], width: int) -> Side:
+    """Rows of sentences of these lengths, with padding behind the last of each row."""
+    segments = torch.zeros(len(lengths), width, dtype=torch.int64)
+    positions = torch.zeros_like(segments)
+    number = 0
+    for row, sentences in enumerate(lengths):
+        at = 0
+        for length in sentences:
+            number += 1
+            segments[row, at : at + length] = number
+            positions[row, at : at + length] = torch.arange(length)
+            at += length
+    return Side(segments.flatten().to(DEVICE), positions.flatten().to(DEVICE))
+
+
+TILE = 32
+QUERIES = [[64], [1, 31, 20, 10], [32, 32], [5, 20, 3, 1, 30]]
+KEYS = [[50], [31, 1, 20, 12], [1, 40], [10, 8, 14, 20, 12]]
+
+
+def sight(queries: Side, keys: Side, before: int | None, after: int | None) -> Sight:
+    both = (queries.segments, keys.segments)
+    return Sight(queries, keys, spans(both, TILE, 2), TILE, before, after)
+
+
+def mask_of(seen: Sight) -> Tensor:
+    queries, keys = seen.queries, seen.keys
+    mask = queries.segments[:, None] == keys.segments[None, :]
+    distance = keys.positions[None, :] - queries.positions[:, None]
+    if seen.before is not None:
+        mask &= distance >= -seen.before
+    if seen.after is not None:
+        mask &= distance <= seen.after
+    return mask & (queries.segments > 0)[:, None]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(
+    ("kind", "before", "after"),
+    [("self", None, None), ("self", None, 0), ("self", 3, 4), ("self", 7, 0), ("cross", None, None)],
+)
+def test_attention_and_its_gradients(
+    kind: str, before: int | None, after: int | None, dtype: torch.dtype
+) -> None:
+    torch.manual_seed(0)
+    h, d_k, d_v = 2, 16, 32
+    queries = laid_out(QUERIES, 2 * TILE)
+    keys = queries if kind == "self" else laid_out(KEYS, 2 * TILE)
+    seen = sight(queries, keys, before, after)
+    n = len(queries.segments)
+    # As in the network, q, k and v are columns of one matrix.
+    qkv = randn(n, h * (2 * d_k + d_v), dtype=dtype)
+    q, k, v = qkv.split([h * d_k, h * d_k, h * d_v], dim=1)
+    out, log_total = attend(q, k, v, seen, h)
+    real = queries.segments > 0
+    wide = [
+        x.double().view(n, h, -1).transpose(0, 1)[None].detach().requires_grad_() for x in (q, k, v)
+    ]
+    mask = mask_of(seen)
+    expected = reference_attention(*wide, (mask | ~mask.any(1, keepdim=True))[None])
+    flat = expected[0].transpose(0, 1).flatten(1)
+    assert error(out[real], flat[real]) < TOLERANCE[dtype]
+
+    d_out = randn(n, h * d_v, dtype=dtype) * real[:, None]
+    flat.backward(d_out.double())
+    gradients = torch.full_like(qkv, torch.nan)
+    parts = gradients.split([h * d_k, h * d_k, h * d_v], dim=1)
+    attend_backward(q, k, v, out, log_total, d_out, seen, parts)
+    for actual, leaf in zip(parts, wide, strict=True):
+        assert leaf.grad is not None
+        assert error(actual, leaf.grad[0].transpose(0, 1).flatten(1)) < 2 * TOLERANCE[dtype]
+
+
+def test_a_span_is_long_only_where_a_sentence_is() -> None:
+    queries, keys = laid_out(QUERIES, 2 * TILE), laid_out(KEYS, 2 * TILE)
+    found = spans((queries.segments, keys.segments), TILE, 2)
+    assert found.tolist() == [[0, 2], [0, 2], [2, 3], [3, 4], [4, 6], [4, 6], [6, 8], [6, 8]]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("d", [64, 96])
+def test_add_norm_and_its_gradients(d: int, dtype: torch.dtype) -> None:
+    torch.manual_seed(1)
+    n, p = 37, 0.25
+    x, y, d_out = (randn(n, d, dtype=dtype) for _ in range(3))
+    weight, bias = randn(d) + 2, randn(d)
+    drop = Drop(p, torch.tensor([5, -7], dtype=torch.int32, device=DEVICE), site=3)
+    out, saved = add_norm(x, y, weight, bias, 1e-5, drop)
+    # With y = 1 and x = 0 the sum is the mask itself.
+    _, ones = add_norm(torch.zeros_like(x), torch.ones_like(x), weight, bias, 1e-5, drop)
+    mask = (ones.summed > 0).double() / (1 - p)
+    assert 0.6 < float((mask > 0).double().mean()) < 0.9
+    leaves = [t.double().requires_grad_() for t in (x, y, weight, bias)]
+    expected = F.layer_norm(leaves[0] + leaves[1] * mask, (d,), leaves[2], leaves[3])
+    assert error(out, expected) < TOLERANCE[dtype]
+    expected.backward(d_out.double())
+    dx, dy, sums = add_norm_backward(d_out, saved, weight, drop)
+    wanted = [leaf.grad for leaf in leaves]
+    for actual, one in zip([dx, dy, *sums[:2]], wanted, strict=True):
+        assert one is not None
+        assert error(actual, one) < TOLERANCE[dtype]
+    assert wanted[1] is not None
+    assert error(sums[2], wanted[1].sum(0)) < 2 * TOLERANCE[dtype]
+
+
+def kept_numbers(seed: list[int], site: int, n: int, p: float) -> Tensor:
+    """Which of n numbers a dropout keeps."""
+    d = 64
+    zero, one = torch.zeros(n // d, d, device=DEVICE), torch.ones(n // d, d, device=DEVICE)
+    drop = Drop(p, torch.tensor(seed, dtype=torch.int32, device=DEVICE), site)
+    _, saved = add_norm(zero, one, one[0], one[0], 1e-5, drop)
+    return saved.summed.flatten() > 0
+
+
+def test_dropout_keeps_its_share_and_sites_and_seeds_are_independent() -> None:
+    n, p = 1 << 17, 0.1
+    draws = [
+        kept_numbers(seed, site, n, p)
+        for seed, site in [([1, 2], 0), ([1, 2], 1), ([2, 2], 0), ([1, 3], 0)]
+    ]
+    for one in draws:
+        # Six standard deviations of a fair draw.
+        assert abs(float(one.double().mean()) - (1 - p)) < 6 * (p * (1 - p) / n) ** 0.5
+        shifted = (one[1:] & one[:-1]).double().mean()
+        assert abs(float(shifted) - (1 - p) ** 2) < 6 * (2 * p * (1 - p) / n) ** 0.5
+    for i, one in enumerate(draws):
+        for other in draws[:i]:
+            both = float((one & other).double().mean())
+            assert abs(both - (1 - p) ** 2) < 6 * (2 * p * (1 - p) / n) ** 0.5
+
+
+def test_embedding_and_its_gradient() -> None:
+    torch.manual_seed(2)
+    v, d, n = 11, 48, 40
+    weight = randn(v, d)
+    ids = torch.randint(0, v, (n,), device=DEVICE)
+    positions = torch.randint(0, 9, (n,), device=DEVICE)
+    table = randn(9, d)
+    drop = Drop(0.0, torch.zeros(2, dtype=torch.int32, device=DEVICE), 0)
+    out = embed(ids, weight, positions, table, d**0.5, 0, drop, torch.float32)
+    leaf = weight.double().requires_grad_()
+    expected = leaf[ids] * d**0.5 * (ids != 0)[:, None] + table[positions].double()
+    assert error(out, expected) < 1e-6
+    d_out = randn(n, d)
+    expected.backward(d_out.double())
+    gradient = torch.zeros_like(weight)
+    embed_backward(d_out, ids, gradient, d**0.5, 0, drop)
+    assert leaf.grad is not None
+    assert error(gradient, leaf.grad) < 1e-5
+    dropped = Drop(0.5, drop.seed, 4)
+    out = embed(ids, weight, positions, table, d**0.5, 0, dropped, torch.float32)
+    zero = out == 0
+    assert 0.4 < float(zero.double().mean()) < 0.6
+    assert error(out[~zero], 2 * expected[~zero]) < 1e-6
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_relu_backward(dtype: torch.dtype) -> None:
+    torch.manual_seed(3)
+    out, d_out = randn(70, 200, dtype=dtype).relu(), randn(70, 200, dtype=dtype)
+    expected = d_out.double() * (out > 0)
+    sums = relu_backward(d_out, out)
+    assert error(d_out, expected) == 0.0
+    assert error(sums, expected.sum(0)) < 1e-5
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_cross_entropy_and_its_gradient(dtype: torch.dtype) -> None:
+    torch.manual_seed(4)
+    n, v, epsilon = 9, 5000, 0.1
+    logits = (5 * randn(n, v)).to(dtype)
+    ids = torch.randint(0, v, (n,), device=DEVICE)
+    ids[[2, 7]] = 0
+    leaf = logits.double().requires_grad_()
+    expected = reference_loss(leaf, ids, label_smoothing=epsilon, pad_id=0)
+    expected.backward()
+    nll = reference_loss(leaf, ids, label_smoothing=0.0, pad_id=0)
+    losses = cross_entropy(logits, ids, epsilon, 0, torch.tensor(0.5, device=DEVICE))
+    assert error(losses.sum(0), torch.stack([expected, nll])) < 1e-5
+    assert leaf.grad is not None
+    assert error(logits, leaf.grad / 2) < TOLERANCE[dtype]
