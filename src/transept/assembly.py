@@ -6,6 +6,8 @@ import logging
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +39,7 @@ from transept.runtime.device import Runtime
 from transept.runtime.interrupt import stop_requests
 from transept.runtime.seed import seed_torch
 from transept.training.batches import to_batch, to_global_batch
+from transept.training.fused.fit import obstacles
 from transept.training.loss import Loss
 from transept.training.observers import MetricsLog, Observer, TensorBoard, read_metrics
 from transept.training.progress import Progress
@@ -78,6 +81,7 @@ def train(
     runtime = Runtime.choose(experiment.training.device, experiment.training.precision)
     update = build_update(experiment, runtime)
     progress, notes = run.restore(update, init, corpora)
+    notes += _slowness(experiment, runtime)
     log = MetricsLog(directory / METRICS, resume_from=progress.step)
     boards = [TensorBoard(directory / "tensorboard")] if tensorboard else []
     own: list[Observer] = [log, *boards]
@@ -106,11 +110,11 @@ def train(
 
 
 def build_update(experiment: Experiment, runtime: Runtime) -> Update:
-    """A fresh network, its optimizer and its loss."""
+    """A fresh network, its optimizer and its loss: in the fast form where there is one for it."""
     seed_torch(experiment.training.seed, "weights")
     model = Transformer(experiment.model).to(runtime.device)
     decay = experiment.training.ema_decay
-    update = Update(
+    update = _kind_of_update(experiment, runtime)(
         model,
         adam=make_adam(model, experiment.adam),
         schedule=Schedule(
@@ -125,9 +129,46 @@ def build_update(experiment: Experiment, runtime: Runtime) -> Update:
         ema=None if decay is None else MovingAverage(model, decay),
     )
     wanted = experiment.training.compile
-    if wanted == "always" or (wanted == "auto" and runtime.device.type == "cuda"):
+    plain_on_gpu = runtime.device.type == "cuda" and type(update) is Update
+    if wanted == "always" or (wanted == "auto" and plain_on_gpu):
         update.states = torch.compile(update.states, dynamic=False)
     return update
+
+
+def _kind_of_update(experiment: Experiment, runtime: Runtime) -> Callable[..., Update]:
+    """The fast form where the device and the network allow it."""
+    wanted = runtime.device.type == "cuda" and experiment.training.kernels == "auto"
+    if not wanted or slow_because(experiment, runtime):
+        return Update
+    from transept.training.fused.network import Tiles
+    from transept.training.fused.update import FusedUpdate
+
+    batch = experiment.batch
+    tiles = Tiles(batch.tile, batch.row_tiles)
+    return partial(FusedUpdate, tiles=tiles, micro_batches=batch.micro_batches)
+
+
+def _slowness(experiment: Experiment, runtime: Runtime) -> list[str]:
+    """A line for whoever expects the fast form and does not get it."""
+    reasons = slow_because(experiment, runtime)
+    if runtime.device.type != "cuda" or experiment.training.kernels != "auto" or not reasons:
+        return []
+    return [
+        f"our own kernels do not know {', '.join(reasons)}: PyTorch's are used instead, "
+        "which is about half as fast"
+    ]
+
+
+def slow_because(experiment: Experiment, runtime: Runtime) -> list[str]:
+    """What stands in the way of the fast training step; nothing, for the paper's network."""
+    if find_spec("triton") is None:
+        return ["Triton is not installed"]
+    reasons = obstacles(experiment.model, experiment.batch.tile)
+    if experiment.batch.layout != "packed":
+        reasons.append(f"batch.layout = {experiment.batch.layout!r}")
+    if runtime.precision != "bf16":
+        reasons.append(f"training.precision = {runtime.precision!r}")
+    return reasons
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,8 @@ import triton.language as tl
 
 from transept.shapes import Float, Int, Tensor
 
-LOG2_E = 1.4426950408889634
+LONGEST = 1 << 12
+"""No sentence has so many tokens: places are numbered by (sentence, position) in 32 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +74,16 @@ def attend(
     d_k, d_v = q.shape[1] // n_heads, v.shape[1] // n_heads
     out = torch.empty(len(q), n_heads * d_v, dtype=q.dtype, device=q.device)
     log_total = torch.empty(n_heads, len(q), dtype=torch.float32, device=q.device)
-    _forward[(len(q) // sight.tile, n_heads)](
+    block = min(64, sight.tile)
+    # Where both sides are one, no later block of keys is seen.
+    causal = sight.queries is sight.keys and sight.after == 0
+    _attend_forward[(len(q) // block, n_heads)](
         q, k, v, out, log_total,
         *_what_is_seen(sight),
         q.stride(0), k.stride(0), v.stride(0), out.stride(0), len(q),
         d_k**-0.5,
-        **_constants(sight, d_k, d_v), num_warps=8 if sight.tile > 64 else 4,
+        **_constants(sight, d_k, d_v), BLOCK=block, CAUSAL=causal,
+        num_warps=4, num_stages=2,
     )  # fmt: skip
     return out, log_total
 
@@ -97,13 +102,13 @@ def attend_backward(
     n_heads = len(log_total)
     d_k, d_v = q.shape[1] // n_heads, v.shape[1] // n_heads
     dq, dk, dv = gradients
-    _backward[(len(q) // sight.tile, n_heads)](
+    _attend_backward[(len(q) // sight.tile, n_heads)](
         q, k, v, out, log_total, d_out, dq, dk, dv,
         *_what_is_seen(sight),
         q.stride(0), k.stride(0), v.stride(0), out.stride(0), d_out.stride(0),
         dq.stride(0), dk.stride(0), dv.stride(0), len(q),
         d_k**-0.5,
-        **_constants(sight, d_k, d_v), BLOCK=min(64, sight.tile), num_warps=8,
+        **_constants(sight, d_k, d_v), BLOCK=min(32, sight.tile), num_warps=4, num_stages=2,
     )  # fmt: skip
 
 
@@ -113,10 +118,10 @@ def _what_is_seen(sight: Sight) -> tuple[Tensor, ...]:
 
 
 def _constants(sight: Sight, d_k: int, d_v: int) -> dict[str, int]:
-    unlimited = 1 << 30
     return {
-        "BEFORE": unlimited if sight.before is None else sight.before,
-        "AFTER": unlimited if sight.after is None else sight.after,
+        "BEFORE": LONGEST if sight.before is None else sight.before,
+        "AFTER": LONGEST if sight.after is None else sight.after,
+        "LONGEST": LONGEST,
         "TILE": sight.tile,
         "DK": d_k,
         "DV": d_v,
@@ -124,135 +129,156 @@ def _constants(sight: Sight, d_k: int, d_v: int) -> dict[str, int]:
 
 
 @triton.jit
-def _rows(pointer, stride, rows, head, D: tl.constexpr):
+def _rows(pointer, stride, start, head, ROWS: tl.constexpr, D: tl.constexpr):
     """The vectors of one head at these rows."""
-    columns = head * D + tl.arange(0, D)
-    return tl.load(pointer + rows[:, None].to(tl.int64) * stride + columns[None, :])
+    return tl.load(_at(pointer, stride, start, head, ROWS, D))
 
 
 @triton.jit
-def _store_rows(pointer, stride, rows, head, values, D: tl.constexpr):
-    columns = head * D + tl.arange(0, D)
-    at = pointer + rows[:, None].to(tl.int64) * stride + columns[None, :]
-    tl.store(at, values.to(pointer.dtype.element_ty))
+def _store_rows(pointer, stride, start, head, values, ROWS: tl.constexpr, D: tl.constexpr):
+    tl.store(_at(pointer, stride, start, head, ROWS, D), values.to(pointer.dtype.element_ty))
 
 
 @triton.jit
-def _scores(q, k, q_segment, q_position, k_segment, k_position, scale,
-            BEFORE: tl.constexpr, AFTER: tl.constexpr):  # fmt: skip
-    """Q Kᵀ / √d_k, in units of log 2, with illegal positions at −∞."""
-    scores = tl.dot(q, tl.trans(k)) * (scale * 1.4426950408889634)
-    distance = k_position[None, :] - q_position[:, None]
-    legal = q_segment[:, None] == k_segment[None, :]
-    legal = legal & (distance >= -BEFORE) & (distance <= AFTER)
-    return tl.where(legal, scores, float("-inf"))
+def _at(pointer, stride, start, head, ROWS: tl.constexpr, D: tl.constexpr):
+    # One long number for the block; within it, offsets of 32 bits spare many registers.
+    pointer += start * stride.to(tl.int64) + head * D
+    return pointer + tl.arange(0, ROWS)[:, None] * stride + tl.arange(0, D)[None, :]
 
 
 @triton.jit
-def _forward(
+def _places(segments, positions, rows, LONGEST: tl.constexpr):
+    """One number for each token, that grows along a sentence and from sentence to sentence."""
+    segment, position = tl.load(segments + rows), tl.load(positions + rows)
+    return segment.to(tl.int32) * LONGEST + position.to(tl.int32)
+
+
+@triton.jit
+def _bounds(
+    segments, positions, rows,
+    BEFORE: tl.constexpr, AFTER: tl.constexpr, LONGEST: tl.constexpr,
+):  # fmt: skip
+    """The places that each query sees lie from the first of these to the second."""
+    start = tl.load(segments + rows).to(tl.int32) * LONGEST
+    position = tl.load(positions + rows).to(tl.int32)
+    first = start + tl.maximum(position - BEFORE, 0)
+    return first, start + tl.minimum(position + AFTER, LONGEST - 1)
+
+
+@triton.jit
+def _attend_forward(
     q, k, v, out, log_total,
     q_segments, q_positions, k_segments, k_positions, spans,
     q_stride, k_stride, v_stride, out_stride, n,
     scale,
-    BEFORE: tl.constexpr, AFTER: tl.constexpr, TILE: tl.constexpr,
-    DK: tl.constexpr, DV: tl.constexpr,
+    BEFORE: tl.constexpr, AFTER: tl.constexpr, LONGEST: tl.constexpr, TILE: tl.constexpr,
+    DK: tl.constexpr, DV: tl.constexpr, BLOCK: tl.constexpr, CAUSAL: tl.constexpr,
 ):  # fmt: skip
-    tile, head = tl.program_id(0), tl.program_id(1)
-    place = tl.arange(0, TILE)
-    rows = tile * TILE + place
-    q_tile = _rows(q, q_stride, rows, head, DK)
-    q_segment, q_position = tl.load(q_segments + rows), tl.load(q_positions + rows)
-    highest = tl.full([TILE], float("-inf"), tl.float32)
-    total = tl.zeros([TILE], tl.float32)
-    sums = tl.zeros([TILE, DV], tl.float32)
-    for seen in range(tl.load(spans + 2 * tile), tl.load(spans + 2 * tile + 1)):
-        keys = seen * TILE + place
-        k_tile, v_tile = _rows(k, k_stride, keys, head, DK), _rows(v, v_stride, keys, head, DV)
-        scores = _scores(
-            q_tile, k_tile, q_segment, q_position,
-            tl.load(k_segments + keys), tl.load(k_positions + keys), scale, BEFORE, AFTER,
-        )  # fmt: skip
+    """A block of queries, and the blocks of keys that they see."""
+    block, head = tl.program_id(0), tl.program_id(1)
+    BLOCKS: tl.constexpr = TILE // BLOCK
+    tile = block // BLOCKS
+    rows = block * BLOCK + tl.arange(0, BLOCK)
+    q_rows = _rows(q, q_stride, block * BLOCK, head, BLOCK, DK)
+    first, last = _bounds(q_segments, q_positions, rows, BEFORE, AFTER, LONGEST)
+    highest = tl.full([BLOCK], float("-inf"), tl.float32)
+    total = tl.zeros([BLOCK], tl.float32)
+    sums = tl.zeros([BLOCK, DV], tl.float32)
+    start, stop = tl.load(spans + 2 * tile) * BLOCKS, tl.load(spans + 2 * tile + 1) * BLOCKS
+    if CAUSAL:
+        stop = tl.minimum(stop, block + 1)
+    for seen in range(start, stop):
+        keys = seen * BLOCK + tl.arange(0, BLOCK)
+        k_tile = _rows(k, k_stride, seen * BLOCK, head, BLOCK, DK)
+        v_tile = _rows(v, v_stride, seen * BLOCK, head, BLOCK, DV)
+        scores = tl.dot(q_rows, tl.trans(k_tile), input_precision="ieee") * (scale * 1.442695041)
+        place = _places(k_segments, k_positions, keys, LONGEST)
+        legal = (place[None, :] >= first[:, None]) & (place[None, :] <= last[:, None])
+        scores = tl.where(legal, scores, float("-inf"))
         new_highest = tl.maximum(highest, tl.max(scores, 1))
         # A query that sees nothing (padding) has no highest score: take 0, and p is 0.
         base = tl.where(new_highest == float("-inf"), 0.0, new_highest)
         p = tl.exp2(scores - base[:, None])
         shrink = tl.exp2(highest - base)
         total = total * shrink + tl.sum(p, 1)
-        sums = sums * shrink[:, None] + tl.dot(p.to(v_tile.dtype), v_tile)
+        sums = sums * shrink[:, None] + tl.dot(p.to(v_tile.dtype), v_tile, input_precision="ieee")
         highest = new_highest
     total = tl.where(total == 0.0, 1.0, total)
     highest = tl.where(highest == float("-inf"), 0.0, highest)
-    _store_rows(out, out_stride, rows, head, sums / total[:, None], DV)
+    _store_rows(out, out_stride, block * BLOCK, head, sums / total[:, None], BLOCK, DV)
     tl.store(log_total + head * n + rows, highest + tl.log2(total))
 
 
 @triton.jit
-def _p_and_ds(
-    q, k, v, o, do, log_total, q_segment, q_position, k_segment, k_position, scale,
-    BEFORE: tl.constexpr, AFTER: tl.constexpr,
-):  # fmt: skip
-    """The weights again, and the gradient of the scores before their scaling."""
-    scores = _scores(
-        q, k, q_segment, q_position, k_segment, k_position, scale, BEFORE, AFTER
-    )
-    p = tl.exp2(scores - log_total[:, None])
-    dp = tl.dot(do, tl.trans(v))
-    mean = tl.sum(o.to(tl.float32) * do.to(tl.float32), 1)
-    return p, p * (dp - mean[:, None]) * scale
+def _p_and_ds(q, k, v, do, log_total, mean, first, last, place, scale):
+    """The weights again, and the gradient of the scaled scores: a row for each key.
+
+    In this order both can be multiplied by rows of queries without being turned round.
+    """
+    scores = tl.dot(k, tl.trans(q), input_precision="ieee")
+    p = tl.exp2(scores * (scale * 1.442695041) - log_total[None, :])
+    legal = (place[:, None] >= first[None, :]) & (place[:, None] <= last[None, :])
+    p = tl.where(legal, p, 0.0)
+    dp = tl.dot(v, tl.trans(do), input_precision="ieee")
+    return p.to(q.dtype), (p * (dp - mean[None, :])).to(q.dtype)
 
 
 @triton.jit
-def _backward(
+def _attend_backward(
     q, k, v, out, log_total, d_out, dq, dk, dv,
     q_segments, q_positions, k_segments, k_positions, spans,
     q_stride, k_stride, v_stride, out_stride, d_out_stride, dq_stride, dk_stride, dv_stride, n,
     scale,
-    BEFORE: tl.constexpr, AFTER: tl.constexpr, TILE: tl.constexpr,
+    BEFORE: tl.constexpr, AFTER: tl.constexpr, LONGEST: tl.constexpr, TILE: tl.constexpr,
     DK: tl.constexpr, DV: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
+    """The keys and values of a tile; and its queries, in blocks."""
     tile, head = tl.program_id(0), tl.program_id(1)
-    first, stop = tl.load(spans + 2 * tile), tl.load(spans + 2 * tile + 1)
-    alone = stop - first == 1
-    keys = tile * TILE + tl.arange(0, TILE)
-    k_tile, v_tile = _rows(k, k_stride, keys, head, DK), _rows(v, v_stride, keys, head, DV)
-    k_segment, k_position = tl.load(k_segments + keys), tl.load(k_positions + keys)
+    start, stop = tl.load(spans + 2 * tile), tl.load(spans + 2 * tile + 1)
+    alone = stop - start == 1
+    log_total += head * n
+    k_tile = _rows(k, k_stride, tile * TILE, head, TILE, DK)
+    v_tile = _rows(v, v_stride, tile * TILE, head, TILE, DV)
+    place = _places(k_segments, k_positions, tile * TILE + tl.arange(0, TILE), LONGEST)
     dk_tile = tl.zeros([TILE, DK], tl.float32)
     dv_tile = tl.zeros([TILE, DV], tl.float32)
-    PARTS: tl.constexpr = TILE // BLOCK
-    for part in range(first * PARTS, stop * PARTS):
-        rows = part * BLOCK + tl.arange(0, BLOCK)
-        q_part, o_part = _rows(q, q_stride, rows, head, DK), _rows(out, out_stride, rows, head, DV)
-        do_part = _rows(d_out, d_out_stride, rows, head, DV)
+    BLOCKS: tl.constexpr = TILE // BLOCK
+    for block in range(start * BLOCKS, stop * BLOCKS):
+        rows = block * BLOCK + tl.arange(0, BLOCK)
+        q_rows = _rows(q, q_stride, block * BLOCK, head, BLOCK, DK)
+        o_rows = _rows(out, out_stride, block * BLOCK, head, BLOCK, DV)
+        do_rows = _rows(d_out, d_out_stride, block * BLOCK, head, BLOCK, DV)
+        first, last = _bounds(q_segments, q_positions, rows, BEFORE, AFTER, LONGEST)
+        mean = tl.sum(o_rows.to(tl.float32) * do_rows.to(tl.float32), 1)
         p, ds = _p_and_ds(
-            q_part, k_tile, v_tile, o_part, do_part, tl.load(log_total + head * n + rows),
-            tl.load(q_segments + rows), tl.load(q_positions + rows), k_segment, k_position,
-            scale, BEFORE, AFTER,
+            q_rows, k_tile, v_tile, do_rows, tl.load(log_total + rows), mean,
+            first, last, place, scale,
         )  # fmt: skip
-        ds = ds.to(q_part.dtype)
-        dv_tile += tl.dot(tl.trans(p.to(do_part.dtype)), do_part)
-        dk_tile += tl.dot(tl.trans(ds), q_part)
+        dv_tile += tl.dot(p, do_rows, input_precision="ieee")
+        dk_tile += tl.dot(ds, q_rows, input_precision="ieee")
         if alone:
-            _store_rows(dq, dq_stride, rows, head, tl.dot(ds, k_tile), DK)
-    _store_rows(dk, dk_stride, keys, head, dk_tile, DK)
-    _store_rows(dv, dv_stride, keys, head, dv_tile, DV)
+            dq_rows = tl.dot(tl.trans(ds), k_tile, input_precision="ieee") * scale
+            _store_rows(dq, dq_stride, block * BLOCK, head, dq_rows, BLOCK, DK)
+    _store_rows(dk, dk_stride, tile * TILE, head, dk_tile * scale, TILE, DK)
+    _store_rows(dv, dv_stride, tile * TILE, head, dv_tile, TILE, DV)
     if not alone:
         # The keys that this tile's queries see lie in several tiles: add up what they give.
-        for part in range(tile * PARTS, (tile + 1) * PARTS):
-            rows = part * BLOCK + tl.arange(0, BLOCK)
-            q_part = _rows(q, q_stride, rows, head, DK)
-            o_part = _rows(out, out_stride, rows, head, DV)
-            do_part = _rows(d_out, d_out_stride, rows, head, DV)
-            total = tl.load(log_total + head * n + rows)
-            q_segment, q_position = tl.load(q_segments + rows), tl.load(q_positions + rows)
-            dq_part = tl.zeros([BLOCK, DK], tl.float32)
-            for seen in range(first, stop):
-                others = seen * TILE + tl.arange(0, TILE)
-                k_other = _rows(k, k_stride, others, head, DK)
+        for block in range(tile * BLOCKS, (tile + 1) * BLOCKS):
+            rows = block * BLOCK + tl.arange(0, BLOCK)
+            q_rows = _rows(q, q_stride, block * BLOCK, head, BLOCK, DK)
+            o_rows = _rows(out, out_stride, block * BLOCK, head, BLOCK, DV)
+            do_rows = _rows(d_out, d_out_stride, block * BLOCK, head, BLOCK, DV)
+            first, last = _bounds(q_segments, q_positions, rows, BEFORE, AFTER, LONGEST)
+            mean = tl.sum(o_rows.to(tl.float32) * do_rows.to(tl.float32), 1)
+            dq_rows = tl.zeros([BLOCK, DK], tl.float32)
+            for seen in range(start, stop):
+                k_tile = _rows(k, k_stride, seen * TILE, head, TILE, DK)
+                v_tile = _rows(v, v_stride, seen * TILE, head, TILE, DV)
+                keys = seen * TILE + tl.arange(0, TILE)
+                place = _places(k_segments, k_positions, keys, LONGEST)
                 _, ds = _p_and_ds(
-                    q_part, k_other, _rows(v, v_stride, others, head, DV), o_part, do_part, total,
-                    q_segment, q_position,
-                    tl.load(k_segments + others), tl.load(k_positions + others),
-                    scale, BEFORE, AFTER,
+                    q_rows, k_tile, v_tile, do_rows, tl.load(log_total + rows), mean,
+                    first, last, place, scale,
                 )  # fmt: skip
-                dq_part += tl.dot(ds.to(k_other.dtype), k_other)
-            _store_rows(dq, dq_stride, rows, head, dq_part, DK)
+                dq_rows += tl.dot(tl.trans(ds), k_tile, input_precision="ieee")
+            _store_rows(dq, dq_stride, block * BLOCK, head, dq_rows * scale, BLOCK, DK)

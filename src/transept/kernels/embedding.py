@@ -22,7 +22,7 @@ def embed(
     """The vectors that enter a stack; a padding token's own vector counts as zero."""
     n, d = len(ids), weight.shape[1]
     out = torch.empty(n, d, dtype=dtype, device=weight.device)
-    _forward[(n,)](
+    _embed_forward[(n,)](
         ids, weight, positions, table, out, scale, pad_id, drop.seed, drop.site, drop.p, d,
         D=triton.next_power_of_2(d), num_warps=2,
     )  # fmt: skip
@@ -39,14 +39,14 @@ def embed_backward(
 ) -> None:
     """Add the gradient of the embedding matrix to `gradient`, row by row of the tokens."""
     n, d = d_out.shape
-    _backward[(n,)](
+    _embed_backward[(n,)](
         d_out, ids, gradient, scale, pad_id, drop.seed, drop.site, drop.p, d,
         D=triton.next_power_of_2(d), num_warps=2,
     )  # fmt: skip
 
 
 @triton.jit
-def _forward(
+def _embed_forward(
     ids, weight, positions, table, out, scale, pad_id, seed, site, p, d, D: tl.constexpr
 ):
     row = tl.program_id(0)
@@ -64,7 +64,7 @@ def _forward(
 
 
 @triton.jit
-def _backward(d_out, ids, gradient, scale, pad_id, seed, site, p, d, D: tl.constexpr):
+def _embed_backward(d_out, ids, gradient, scale, pad_id, seed, site, p, d, D: tl.constexpr):
     row = tl.program_id(0)
     token = tl.load(ids + row)
     if token != pad_id:

@@ -1,30 +1,31 @@
-"""The derivative of max(0, x W + b): masked in place, with the bias's gradient added up on the way."""
+"""The derivative of max(0, x W + b): masked in place, the bias's gradient added up on the way."""
 
 import torch
 import triton
 import triton.language as tl
 
+from transept.kernels.sums import add_sums
 from transept.shapes import Float, Tensor
 
-ROWS, COLUMNS = 32, 128
+ROWS, COLUMNS = 64, 128
 SPLITS = 64
 
 
 def relu_backward(
-    d_out: Float[Tensor, "N F"], out: Float[Tensor, "N F"]
-) -> Float[Tensor, " F"]:
-    """Set `d_out` to zero where `out` is; Σ over rows of what is left."""
+    d_out: Float[Tensor, "N F"], out: Float[Tensor, "N F"], d_bias: Float[Tensor, " F"]
+) -> None:
+    """Set `d_out` to zero where `out` is; add what is left, over all rows, to `d_bias`."""
     n, f = out.shape
     splits = min(SPLITS, triton.cdiv(n, ROWS))
-    partial = torch.empty(splits, f, dtype=torch.float32, device=out.device)
-    _backward[(triton.cdiv(f, COLUMNS), splits)](
+    partial = torch.empty(1, splits, f, dtype=torch.float32, device=out.device)
+    _relu_backward[(triton.cdiv(f, COLUMNS), splits)](
         d_out, out, partial, n, f, ROWS=ROWS, COLUMNS=COLUMNS, num_warps=4
     )
-    return partial.sum(0)
+    add_sums(partial, [d_bias])
 
 
 @triton.jit
-def _backward(d_out, out, partial, n, f, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+def _relu_backward(d_out, out, partial, n, f, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
     columns = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)
     split, splits = tl.program_id(1), tl.num_programs(1)
     sums = tl.zeros([COLUMNS], tl.float32)

@@ -1,5 +1,6 @@
 """LayerNorm(x + Dropout(y)), section 3.1 and 5.4, in one pass each way."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -7,6 +8,7 @@ import triton
 import triton.language as tl
 
 from transept.kernels.chance import kept
+from transept.kernels.sums import add_sums
 from transept.shapes import Float, Int, Tensor
 
 
@@ -41,39 +43,43 @@ def add_norm(
     out, summed = torch.empty_like(x), torch.empty_like(x)
     mean, rstd = torch.empty(2, n, dtype=torch.float32, device=x.device)
     block = triton.next_power_of_2(d)
-    rows = max(1, 2048 // block)
-    _forward[(triton.cdiv(n, rows),)](
+    rows = 2
+    _add_norm_forward[(triton.cdiv(n, rows),)](
         x, y, weight, bias, out, summed, mean, rstd, drop.seed, drop.site, drop.p, epsilon, n, d,
-        ROWS=rows, D=block, num_warps=4,
+        ROWS=rows, D=block, num_warps=_warps(block),
     )  # fmt: skip
     return out, Saved(summed, mean, rstd)
 
 
-class Gradients(NamedTuple):
-    """Of the sum's two parts, and of what is added up over all tokens."""
-
-    x: Float[Tensor, "N D"]
-    y: Float[Tensor, "N D"]
-    sums: Float[Tensor, "3 D"]
-    """Of the norm's weight, of its bias, and Σ ∂y: the gradient of a bias that y ends in."""
-
-
 def add_norm_backward(
-    d_out: Float[Tensor, "N D"], saved: Saved, weight: Float[Tensor, " D"], drop: Drop
-) -> Gradients:
-    """The gradients of `add_norm`; nothing but `saved` is needed of the forward pass."""
+    d_out: Float[Tensor, "N D"],
+    saved: Saved,
+    weight: Float[Tensor, " D"],
+    drop: Drop,
+    sums: Sequence[Float[Tensor, " D"]],
+) -> tuple[Float[Tensor, "N D"], Float[Tensor, "N D"]]:
+    """∂/∂x and ∂/∂y.
+
+    What is summed over the tokens is added to `sums`: the gradients of the norm's weight and bias
+    and, where there is a third, Σ ∂/∂y, the gradient of a bias that y ends in.
+    """
     n, d = d_out.shape
     dx, dy = torch.empty_like(d_out), torch.empty_like(d_out)
     block = triton.next_power_of_2(d)
-    rows = max(1, 4096 // block)
-    programs = min(triton.cdiv(n, rows), _processors(d_out.device) * 4)
+    rows = 2
+    programs = min(triton.cdiv(n, rows), _processors(d_out.device) * 8)
     partial = torch.empty(3, programs, d, dtype=torch.float32, device=d_out.device)
-    _backward[(programs,)](
+    _add_norm_backward[(programs,)](
         d_out, saved.summed, saved.mean, saved.rstd, weight, dx, dy, partial,
         drop.seed, drop.site, drop.p, n, d,
-        ROWS=rows, D=block, num_warps=4,
+        ROWS=rows, D=block, num_warps=_warps(block),
     )  # fmt: skip
-    return Gradients(dx, dy, partial.sum(1))
+    add_sums(partial, sums)
+    return dx, dy
+
+
+def _warps(width: int) -> int:
+    return min(8, max(1, width // 256))
 
 
 def _processors(device: torch.device) -> int:
@@ -83,7 +89,7 @@ def _processors(device: torch.device) -> int:
 
 
 @triton.jit
-def _forward(
+def _add_norm_forward(
     x, y, weight, bias, out, summed, mean, rstd, seed, site, p, epsilon, n, d,
     ROWS: tl.constexpr, D: tl.constexpr,
 ):  # fmt: skip
@@ -108,7 +114,7 @@ def _forward(
 
 
 @triton.jit
-def _backward(
+def _add_norm_backward(
     d_out, summed, mean, rstd, weight, dx, dy, partial, seed, site, p, n, d,
     ROWS: tl.constexpr, D: tl.constexpr,
 ):  # fmt: skip

@@ -75,8 +75,10 @@ class TrainingConfig:
     """Where to compute: auto, cpu, cuda, cuda:1."""
     precision: Literal["auto", "fp32", "bf16"] = "auto"
     """Arithmetic of the matrices: bf16 on a GPU, fp32 on a CPU."""
+    kernels: Literal["auto", "plain"] = "auto"
+    """Our own kernels on a GPU, where they know the network; or PyTorch's everywhere."""
     compile: Literal["auto", "never", "always"] = "auto"
-    """Whether torch.compile makes the network faster: on a GPU it does, on a CPU it does not."""
+    """Whether torch.compile makes PyTorch's kernels faster: on a GPU it does, on a CPU not."""
 
     def __post_init__(self) -> None:
         checks = Checks(self)

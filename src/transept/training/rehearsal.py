@@ -46,7 +46,7 @@ def _fits(update: Update, batch: Batch) -> bool:
             raise
         return False
     finally:
-        update.adam.zero_grad(set_to_none=True)
+        update.clear_gradients()
         del moments
         if update.runtime.device.type == "cuda":
             torch.cuda.empty_cache()

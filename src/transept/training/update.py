@@ -96,7 +96,7 @@ class Update:
     def __call__(self, step: int, batches: Sequence[Batch], n_target_tokens: int) -> StepValues:
         """Update the weights once, with the mean gradient over `n_target_tokens`."""
         self.model.train()
-        self.adam.zero_grad(set_to_none=True)
+        self.clear_gradients()
         smoothed, nll = self.accumulate(step, batches, n_target_tokens)
         for group in self.adam.param_groups:
             group["lr"] = self.schedule(step)
@@ -108,6 +108,10 @@ class Update:
             self.suppressed.clone(),
             self.suppressed_in_a_row.clone(),
         )
+
+    def clear_gradients(self) -> None:
+        """Forget the gradients of the step before."""
+        self.adam.zero_grad(set_to_none=True)
 
     def accumulate(
         self, step: int, batches: Sequence[Batch], n_target_tokens: int

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-from torch import nn
 
 from transept.shapes import Float, Tensor
 
@@ -30,7 +29,9 @@ class Matrix:
         return d_out @ self.value if dx is None else dx.addmm_(d_out, self.value)
 
 
-def accumulate(into: Float[Tensor, "O I"], a: Float[Tensor, "O N"], b: Float[Tensor, "N I"]) -> None:
+def accumulate(
+    into: Float[Tensor, "O I"], a: Float[Tensor, "O N"], b: Float[Tensor, "N I"]
+) -> None:
     """Add a b, which is never rounded to less than the precision of `into`."""
     if a.dtype == into.dtype:
         into.addmm_(a, b)
@@ -58,7 +59,7 @@ class Copies:
         torch._foreach_copy_(self._copies, self._masters)
 
 
-def gradient_of(parameter: nn.Parameter) -> Tensor:
+def gradient_of(parameter: Tensor) -> Tensor:
     """The tensor in which a parameter's gradient is added up: the same one for ever."""
     if parameter.grad is None:
         parameter.grad = torch.zeros_like(parameter)

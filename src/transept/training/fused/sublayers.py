@@ -35,12 +35,15 @@ class Residual:
         norm = self.norm
         return add_norm(x, y, norm.weight, norm.bias, norm.eps, self.drop)
 
-    def backward(self, d_out: Tensor, saved: Saved) -> tuple[Tensor, Tensor, Tensor]:
-        """∂/∂x, ∂/∂y and Σ ∂/∂y over the tokens."""
-        dx, dy, sums = add_norm_backward(d_out, saved, self.norm.weight, self.drop)
-        gradient_of(self.norm.weight).add_(sums[0])
-        gradient_of(self.norm.bias).add_(sums[1])
-        return dx, dy, sums[2]
+    def backward(
+        self, d_out: Tensor, saved: Saved, d_bias: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """∂/∂x and ∂/∂y; and where y ends in a bias, its gradient is added to."""
+        weight, bias = self.norm.weight, self.norm.bias
+        sums = [gradient_of(weight), gradient_of(bias)]
+        if d_bias is not None:
+            sums.append(d_bias)
+        return add_norm_backward(d_out, saved, weight, self.drop, sums)
 
 
 class SelfAttentionTape(NamedTuple):
@@ -76,7 +79,7 @@ class SelfAttention:
         self, d_out: Float[Tensor, "N D"], tape: SelfAttentionTape
     ) -> Float[Tensor, "N D"]:
         """∂/∂x."""
-        dx, dy, _ = self.residual.backward(d_out, tape.norm)
+        dx, dy = self.residual.backward(d_out, tape.norm)
         d_heads = self.w_o.backward(dy, tape.heads, None)
         d_qkv = torch.empty_like(tape.qkv)
         split = self.module.split
@@ -121,7 +124,7 @@ class SourceAttention:
         self, d_out: Float[Tensor, "N D"], tape: SourceAttentionTape, d_kv: Float[Tensor, "N K"]
     ) -> Float[Tensor, "N D"]:
         """∂/∂y; ∂/∂kv is written into `d_kv`."""
-        dy, d_inner, _ = self.residual.backward(d_out, tape.norm)
+        dy, d_inner = self.residual.backward(d_out, tape.norm)
         d_heads = self.w_o.backward(d_inner, tape.heads, None)
         dq = torch.empty_like(tape.q)
         attend_backward(
@@ -154,9 +157,7 @@ class PositionWise:
         self.b_1, self.b_2 = copies.of([first.bias]), copies.of([second.bias])
         self.d_b_1, self.d_b_2 = gradient_of(first.bias), gradient_of(second.bias)
 
-    def forward(
-        self, x: Float[Tensor, "N D"]
-    ) -> tuple[Float[Tensor, "N D"], FeedForwardTape]:
+    def forward(self, x: Float[Tensor, "N D"]) -> tuple[Float[Tensor, "N D"], FeedForwardTape]:
         """One sub-layer."""
         # The ReLU is done while the product is still on the chip.
         inner = torch._addmm_activation(self.b_1, x, self.w_1.value.T)
@@ -165,8 +166,7 @@ class PositionWise:
 
     def backward(self, d_out: Float[Tensor, "N D"], tape: FeedForwardTape) -> Float[Tensor, "N D"]:
         """∂/∂x."""
-        dx, dy, d_b_2 = self.residual.backward(d_out, tape.norm)
-        self.d_b_2.add_(d_b_2)
+        dx, dy = self.residual.backward(d_out, tape.norm, self.d_b_2)
         d_inner = self.w_2.backward(dy, tape.inner, None)
-        self.d_b_1.add_(relu_backward(d_inner, tape.inner))
+        relu_backward(d_inner, tape.inner, self.d_b_1)
         return self.w_1.backward(d_inner, tape.x, dx)

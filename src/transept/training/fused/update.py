@@ -33,9 +33,7 @@ class FusedUpdate(Update):
         for group in self.adam.param_groups:
             group["lr"] = self._lr
         self._gradients = [gradient_of(parameter) for parameter in self.model.parameters()]
-        self.network = FusedNetwork(
-            self.model, self.loss, tiles, self._seed, self.runtime.dtype
-        )
+        self.network = FusedNetwork(self.model, self.loss, tiles, self._seed, self.runtime.dtype)
         self._graph = _Graph()
 
     def __call__(self, step: int, batches: Sequence[Batch], n_target_tokens: int) -> StepValues:
@@ -44,6 +42,10 @@ class FusedUpdate(Update):
         if self.runtime.device.type != "cuda":
             return self._step(batches)
         return self._graph(self._step, batches)
+
+    def clear_gradients(self) -> None:
+        """Set them to zero where they lie: the network knows them by their place."""
+        torch._foreach_zero_(self._gradients)
 
     def accumulate(
         self, step: int, batches: Sequence[Batch], n_target_tokens: int
@@ -66,7 +68,7 @@ class FusedUpdate(Update):
 
     def _step(self, batches: Sequence[Batch]) -> StepValues:
         """All that the device does in a step."""
-        torch._foreach_zero_(self._gradients)
+        self.clear_gradients()
         smoothed, nll = self._accumulate(batches)
         norm = self._move_weights()
         return StepValues(
@@ -102,16 +104,25 @@ class _Graph:
             self._warm = True
             return step(batches)
         if self._graph is None:
-            # What the first step used would otherwise be held beside the graph's own memory.
-            torch.cuda.empty_cache()
-            self._batches = [_clone(batch) for batch in batches]
-            self._graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(self._graph):
-                self._values = step(self._batches)
-        torch._foreach_copy_(_tensors(self._batches), _tensors(batches))
-        self._graph.replay()
+            self._capture(step, batches)
+        ours, theirs = _tensors(self._batches), _tensors(batches)
+        if [len(x) for x in ours] != [len(x) for x in theirs]:
+            return step(batches)
+        torch._foreach_copy_(ours, theirs)
+        assert self._graph is not None
         assert self._values is not None
+        self._graph.replay()
         return self._values
+
+    def _capture(
+        self, step: Callable[[Sequence[Batch]], StepValues], batches: Sequence[Batch]
+    ) -> None:
+        # What the first step used would otherwise be held beside the graph's own memory.
+        torch.cuda.empty_cache()
+        self._batches = [_clone(batch) for batch in batches]
+        self._graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self._graph):
+            self._values = step(self._batches)
 
 
 def _clone(batch: Batch) -> Batch:

@@ -1,0 +1,31 @@
+"""Which networks have a fast form. No Triton here: it is asked before Triton is needed."""
+
+from transept.model.config import ModelConfig
+
+SIZES = (16, 32, 64, 128)
+"""Of heads and tiles: what fits the matrix units, and the chip's memory."""
+
+
+def obstacles(config: ModelConfig, tile: int) -> list[str]:
+    """Why a network cannot be trained in this form; empty where it can."""
+    wanted = {
+        "norm": "post",
+        "activation": "relu",
+        "positions": "sinusoidal",
+        "attention_dropout": 0.0,
+        "activation_dropout": 0.0,
+        "attention_bias": False,
+        "output_bias": False,
+    }
+    found = [
+        f"model.{name} = {getattr(config, name)!r}"
+        for name, value in wanted.items()
+        if getattr(config, name) != value
+    ]
+    for name in ("d_k", "d_v"):
+        size = getattr(config, name)
+        if size not in SIZES:
+            found.append(f"model.{name} = {size}")
+    if tile not in SIZES:
+        found.append(f"batch.tile = {tile}")
+    return found
