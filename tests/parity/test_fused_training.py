@@ -84,9 +84,7 @@ def test_with_dropout_the_gradient_is_the_slope_of_the_loss() -> None:
     source, target = side(SOURCES, 50), side(TARGETS, 50)
     one = torch.tensor(1.0, device=DEVICE)
     loss = fused(source, target, one).smoothed
-    again = fused(source, target, one).smoothed
-    assert loss == again, "the same seed drops the same numbers"
-    gradients = [p.grad.clone() / 2 for p in model.parameters() if p.grad is not None]
+    gradients = [p.grad.clone() for p in model.parameters() if p.grad is not None]
     length = torch.stack([g.norm() for g in gradients]).norm()
 
     def at(distance: float) -> Tensor:
@@ -99,9 +97,8 @@ def test_with_dropout_the_gradient_is_the_slope_of_the_loss() -> None:
     behind = at(-4e-2)
     slope = (ahead - behind) / 4e-2
     torch.testing.assert_close(slope, length, rtol=2e-2, atol=0)
-    at(2e-2)
     seed += 1
-    assert fused(source, target, one).smoothed != loss
+    assert at(2e-2) != loss, "another seed drops other numbers"
 
 
 def test_gradients_add_up_over_micro_batches() -> None:

@@ -155,7 +155,7 @@ def test_add_norm_and_its_gradients(d: int, dtype: torch.dtype) -> None:
 
 def kept_numbers(seed: list[int], site: int, n: int, p: float) -> Tensor:
     """Which of n numbers a dropout keeps."""
-    d = 64
+    d = 4096
     zero, one = torch.zeros(n // d, d, device=DEVICE), torch.ones(n // d, d, device=DEVICE)
     drop = Drop(p, torch.tensor(seed, dtype=torch.int32, device=DEVICE), site)
     _, saved = add_norm(zero, one, one[0], one[0], 1e-5, drop)

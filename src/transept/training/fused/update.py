@@ -39,6 +39,7 @@ class FusedUpdate(Update):
     def __call__(self, step: int, batches: Sequence[Batch], n_target_tokens: int) -> StepValues:
         """Update the weights once, with the mean gradient over `n_target_tokens`."""
         self._tell(step, n_target_tokens)
+        self._lr.fill_(self.schedule(step))
         if self.runtime.device.type != "cuda":
             return self._step(batches)
         return self._graph(self._step, batches)
@@ -55,16 +56,11 @@ class FusedUpdate(Update):
         return self._accumulate(batches)
 
     def _tell(self, step: int, n_target_tokens: int) -> None:
-        """Let the device know all that a step depends on besides its batch."""
+        """Let the device know what the gradients depend on besides the batch."""
         n = len(self._seeds)
         words = [derive_seed(self.seed, step, index) for index in range(n)]
-        seeds = torch.tensor(words).view(torch.int32).view(n, 2)
-        numbers = torch.tensor([1 / n_target_tokens, self.schedule(step)])
-        if self._seeds.is_cuda:
-            seeds, numbers = seeds.pin_memory(), numbers.pin_memory()
-        self._seeds.copy_(seeds, non_blocking=True)
-        self._scale.copy_(numbers[0], non_blocking=True)
-        self._lr.copy_(numbers[1], non_blocking=True)
+        self._seeds.copy_(torch.tensor(words).view(torch.int32).view(n, 2))
+        self._scale.fill_(1 / n_target_tokens)
 
     def _step(self, batches: Sequence[Batch]) -> StepValues:
         """All that the device does in a step."""
@@ -121,7 +117,8 @@ class _Graph:
         torch.cuda.empty_cache()
         self._batches = [_clone(batch) for batch in batches]
         self._graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self._graph):
+        # Only this thread must keep still: the loader's goes on pinning memory.
+        with torch.cuda.graph(self._graph, capture_error_mode="thread_local"):
             self._values = step(self._batches)
 
 

@@ -1,0 +1,60 @@
+"""Which networks the fast training step is for, and what is said about the others."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from transept import ModelConfig
+from transept.assembly import build_update, slow_because
+from transept.data.config import BatchConfig
+from transept.experiment import Experiment
+from transept.model.config import PRESETS
+from transept.runtime.device import Runtime
+from transept.training.fused.fit import obstacles
+from transept.training.update import Update
+
+GPU_LIKE = Runtime(torch.device("cpu"), "bf16")
+
+
+def test_the_papers_networks_are_fast() -> None:
+    known = {name for name in PRESETS if not obstacles(ModelConfig.preset(name), 128)}
+    # One head of 512 does not fit a tile of the chip; learned positions have no kernel.
+    assert set(PRESETS) - known == {"A-h1", "E-learned"}
+
+
+@pytest.mark.parametrize(
+    ("config", "reason"),
+    [
+        (ModelConfig(vocab_size=50, norm="pre"), "model.norm = 'pre'"),
+        (ModelConfig(vocab_size=50, attention_dropout=0.1), "model.attention_dropout = 0.1"),
+        (ModelConfig(vocab_size=50, d_k=48), "model.d_k = 48"),
+    ],
+)
+def test_an_obstacle_is_named_by_its_key(config: ModelConfig, reason: str) -> None:
+    assert obstacles(config, 128) == [reason]
+
+
+def test_a_layout_or_precision_it_does_not_know_is_named() -> None:
+    experiment = Experiment(
+        model=ModelConfig(vocab_size=50), batch=BatchConfig(layout="by_length", tile=100)
+    )
+    pytest.importorskip("triton")
+    reasons = slow_because(experiment, Runtime(torch.device("cpu"), "fp32"))
+    assert reasons == [
+        "batch.tile = 100",
+        "batch.layout = 'by_length'",
+        "training.precision = 'fp32'",
+    ]
+
+
+def test_without_triton_it_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("transept.assembly.find_spec", lambda name: None)
+    experiment = Experiment(model=ModelConfig(vocab_size=50))
+    assert slow_because(experiment, GPU_LIKE) == ["Triton is not installed"]
+
+
+def test_a_cpu_trains_in_the_plain_form() -> None:
+    experiment = Experiment(model=ModelConfig(vocab_size=50, n_layers=1, d_model=32, d_ff=32))
+    update = build_update(experiment, Runtime.choose("cpu"))
+    assert type(update) is Update
