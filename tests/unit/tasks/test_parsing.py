@@ -8,6 +8,7 @@ from transept.errors import DataError, VocabularyError
 from transept.tasks.parsing.linearisation import (
     Fault,
     MalformedSequenceError,
+    count_faults,
     delinearise,
     fault_of,
     linearise,
@@ -76,6 +77,15 @@ def test_every_fault_can_be_found() -> None:
         for line in ("", "(A <unk>", "(A )A", "(A XX )B", "(A XX )A (A", "(A XX XX", "(A")
     }
     assert seen | {fault_of(["(A", "XX", ")A"], 2)} == set(Fault)
+
+
+def test_faults_are_counted() -> None:
+    lines = ["(A XX )A", "(A XX", "(A XX XX )A", "(A XX"]
+    assert count_faults((line.split(), 1) for line in lines) == {
+        None: 1,
+        Fault.UNCLOSED: 2,
+        Fault.TOO_MANY_WORDS: 1,
+    }
 
 
 # --- tags ------------------------------------------------------------------------------------

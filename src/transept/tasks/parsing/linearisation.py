@@ -5,7 +5,8 @@
 Depth first, labelled closing brackets, no words; tags are kept or replaced by XX.
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import Final, Literal
 
@@ -70,6 +71,11 @@ def fault_of(symbols: Sequence[str], n_words: int) -> Fault | None:
     """Why a sequence is no tree over so many words; None if it is one."""
     found = scan(symbols, n_words)
     return found if isinstance(found, Fault) else None
+
+
+def count_faults(outputs: Iterable[tuple[Sequence[str], int]]) -> Counter[Fault | None]:
+    """How many sequences, each given with its number of words, have which fault; None: no fault."""
+    return Counter(fault_of(symbols, n_words) for symbols, n_words in outputs)
 
 
 def leaves_of(symbols: Sequence[str]) -> list[str]:
