@@ -1,0 +1,155 @@
+"""All sentences together: evalb's own figures, and beside them those that leave nothing out."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from transept.errors import DataError
+from transept.evaluation.evalb.parameters import COLLINS, Parameters
+from transept.evaluation.evalb.reading import Problem
+from transept.evaluation.evalb.scoring import SentenceScore, score_sentence
+from transept.evaluation.scores import Convention
+from transept.version import __version__
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Summary:
+    """evalb's summary: of valid sentences only. Rates are in per cent."""
+
+    sentences: int
+    errors: int
+    skipped: int
+    valid: int
+    recall: float
+    precision: float
+    f1: float
+    """0 where precision and recall are; evalb prints `nan`."""
+    complete_match: float
+    average_crossing: float
+    """Brackets a sentence, not in per cent."""
+    no_crossing: float
+    two_or_less_crossing: float
+    tagging_accuracy: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WholeSummary:
+    """Of all sentences: an error or skipped one found nothing.
+
+    None of its gold brackets is found, and none of its own is right. Rates are in per cent.
+    """
+
+    recall: float
+    precision: float
+    f1: float
+    complete_match: float
+    tagging_accuracy: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Scope:
+    """Some sentences, scored both ways."""
+
+    evalb: Summary
+    whole: WholeSummary
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParseReport:
+    """How good predicted trees are."""
+
+    convention: Convention
+    all: Scope
+    short: Scope
+    """Sentences of at most `cutoff` words."""
+    cutoff: int
+    problems: dict[Problem, int]
+    """How often each was met, on either side."""
+    first_problems: tuple[tuple[int, Problem], ...]
+    """The lines of the first few, from 1."""
+    stopped_at: int | None
+    """The line at which evalb itself would have given up, without any figure."""
+    sentences: tuple[SentenceScore, ...]
+
+
+def evaluate_parses(
+    gold: Sequence[str], predicted: Sequence[str], parameters: Parameters = COLLINS
+) -> ParseReport:
+    """Score predicted trees against gold ones: line for line, whatever stands on a line."""
+    if len(gold) != len(predicted):
+        raise DataError(
+            f"there are {len(gold):,} gold lines and {len(predicted):,} predicted ones: "
+            "each sentence needs one of both"
+        )
+    sentences = tuple(
+        score_sentence(theirs, ours, parameters)
+        for theirs, ours in zip(gold, predicted, strict=True)
+    )
+    troubled = [
+        (line, problem)
+        for line, sentence in enumerate(sentences, start=1)
+        for problem in sentence.problems
+    ]
+    return ParseReport(
+        convention=Convention(
+            name=f"evalb, {parameters.name}",
+            signature=f"{parameters.signature}|version:transept-{__version__}",
+        ),
+        all=_scope(sentences),
+        short=_scope([each for each in sentences if each.length <= parameters.cutoff]),
+        cutoff=parameters.cutoff,
+        problems=dict(Counter(problem for _, problem in troubled)),
+        first_problems=tuple(troubled[:10]),
+        stopped_at=_stopping_line(troubled, parameters.max_errors),
+        sentences=sentences,
+    )
+
+
+def _scope(sentences: Sequence[SentenceScore]) -> Scope:
+    return Scope(evalb=_summary(sentences), whole=_whole_summary(sentences))
+
+
+def _summary(sentences: Sequence[SentenceScore]) -> Summary:
+    valid = [each for each in sentences if each.status == "valid"]
+    whole = _whole_summary(valid)
+    return Summary(
+        sentences=len(sentences),
+        errors=sum(each.status == "error" for each in sentences),
+        skipped=sum(each.status == "skipped" for each in sentences),
+        valid=len(valid),
+        recall=whole.recall,
+        precision=whole.precision,
+        f1=whole.f1,
+        complete_match=whole.complete_match,
+        average_crossing=sum(each.crossing for each in valid) / len(valid) if valid else 0.0,
+        no_crossing=_per_cent(sum(each.crossing == 0 for each in valid), len(valid)),
+        two_or_less_crossing=_per_cent(sum(each.crossing <= 2 for each in valid), len(valid)),
+        tagging_accuracy=whole.tagging_accuracy,
+    )
+
+
+def _whole_summary(sentences: Sequence[SentenceScore]) -> WholeSummary:
+    matched = sum(each.matched for each in sentences)
+    recall = _per_cent(matched, sum(each.gold for each in sentences))
+    precision = _per_cent(matched, sum(each.predicted for each in sentences))
+    return WholeSummary(
+        recall=recall,
+        precision=precision,
+        f1=2 * precision * recall / (precision + recall) if matched else 0.0,
+        complete_match=_per_cent(sum(each.complete for each in sentences), len(sentences)),
+        tagging_accuracy=_per_cent(
+            sum(each.right_tags for each in sentences), sum(each.words for each in sentences)
+        ),
+    )
+
+
+def _per_cent(part: int, whole: int) -> float:
+    return 100.0 * part / whole if whole else 0.0
+
+
+def _stopping_line(troubled: Iterable[tuple[int, Problem]], max_errors: int) -> int | None:
+    """Evalb passes max_errors + 1 errors and dies at the next; at stray text it dies at once."""
+    for number, (line, problem) in enumerate(troubled, start=1):
+        if problem == "stray text" or number > max_errors + 1:
+            return line
+    return None

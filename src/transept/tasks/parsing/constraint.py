@@ -1,0 +1,157 @@
+"""The constraint on search under which every output is a tree over exactly the input's words.
+
+What `bounds` says of one prefix, for many rows at once and in constant time a symbol. For that
+each open bracket remembers, beside its label:
+
+    chain   brackets over its words if it were closed now, itself counted; 0: it holds nothing
+    debt    debt // max_unary is how many more words the brackets around it need, if its own
+            chain ends as 1, and (debt + chain − 1) // max_unary if not
+
+A bracket that holds nothing yet but the one inside it goes on with that one's chain: it adds 1 to
+the debt, and each full max_unary of them costs a word that breaks the chain. One that holds more
+begins a chain of its own: the debt is rounded down.
+"""
+
+from collections.abc import Sequence
+
+import torch
+
+from transept.errors import DecodingError
+from transept.shapes import Bool, Int, Tensor
+from transept.tasks.parsing.bounds import MAX_UNARY, Bounds
+from transept.tasks.parsing.vocabulary import Roles
+from transept.text.symbols import Symbols
+
+_FORBIDDEN, _LEAF, _OPEN, _CLOSE, _END = range(5)
+_LABEL, _CHAIN, _DEBT = range(3)
+
+
+class TreeConstraint:
+    """A `decoding.step.Constraint`: begins with one row a sentence and follows its search."""
+
+    def __init__(
+        self,
+        vocabulary: Symbols,
+        n_words: Sequence[int],
+        max_lengths: Sequence[int],
+        max_unary: int = MAX_UNARY,
+        device: torch.device | str = "cpu",
+    ) -> None:
+        """Say what the trees are to be over.
+
+        Args:
+            vocabulary: Of the target side.
+            n_words: The words of each sentence.
+            max_lengths: The longest output of each sentence, end symbol counted.
+            max_unary: How many brackets may be over the same words.
+            device: Where the log-probabilities are.
+        """
+        _check(n_words, max_lengths, max_unary)
+        roles = Roles.of(vocabulary)
+        self._max_unary = max_unary
+        self._roles, self._labels = _tables(roles, vocabulary, device)
+        self._closers = torch.tensor(roles.closers, device=device)
+        self._words_left = torch.tensor(n_words, device=device)
+        self._length_left = torch.tensor(max_lengths, device=device)
+        self._begun = torch.zeros_like(self._words_left, dtype=torch.bool)
+        self._depth = torch.zeros_like(self._words_left)
+        # Each bracket takes two symbols. Level 0 is outside of the root and holds something.
+        room = int((self._length_left - 1 - self._words_left).amax()) // 2
+        self._stack = torch.zeros(len(n_words), room + 1, 3, dtype=torch.int32, device=device)
+        self._stack[:, 0, _CHAIN] = 1
+
+    def __call__(self, tokens: Int[Tensor, " N"] | None) -> Bool[Tensor, "N V"]:
+        """Append a symbol to each row (None: nothing yet); True for each that may come."""
+        if tokens is not None:
+            self._append(tokens.to(self._depth.device))
+        top, around = self._level(self._depth), self._level(self._depth - 1)
+        over = self._begun & (self._depth == 0)
+        never = torch.zeros_like(over)
+        may = torch.stack([never, self._may_take_a_word(top), self._may_open(top), never, over], 1)
+        closer = self._closers[top[:, _LABEL]]
+        may_close = self._may_close(top, around)
+        return may[:, self._roles].scatter(1, closer[:, None], may_close[:, None])
+
+    def select(self, rows: Int[Tensor, " M"]) -> None:
+        """Go on with these rows."""
+        rows = rows.to(self._depth.device)
+        self._words_left, self._length_left = self._words_left[rows], self._length_left[rows]
+        self._begun, self._depth = self._begun[rows], self._depth[rows]
+        self._stack = self._stack[rows]
+
+    def _may_take_a_word(self, top: Int[Tensor, "N 3"]) -> Bool[Tensor, " N"]:
+        return (self._depth > 0) & (top[:, _DEBT] // self._max_unary < self._words_left)
+
+    def _may_open(self, top: Int[Tensor, "N 3"]) -> Bool[Tensor, " N"]:
+        inside = (self._depth > 0) | ~self._begun
+        # This symbol, the words, a closing bracket for this and each open one, the end.
+        fits = self._length_left >= 1 + self._words_left + (1 + self._depth) + 1
+        return inside & fits & (self._debt_on(top) // self._max_unary < self._words_left)
+
+    def _may_close(self, top: Int[Tensor, "N 3"], around: Int[Tensor, "N 3"]) -> Bool[Tensor, " N"]:
+        chain = top[:, _CHAIN]
+        whole = (chain >= 1) & (chain <= self._max_unary)
+        # The root only after the last word.
+        allowed = (self._depth > 1) | ((self._depth == 1) & (self._words_left == 0))
+        needed = (around[:, _DEBT] + _chain_around(top, around) - 1) // self._max_unary
+        return whole & allowed & (needed <= self._words_left)
+
+    def _append(self, tokens: Int[Tensor, " N"]) -> None:
+        """Write the one level of each row's stack that a symbol changes.
+
+        A search may go on with rows of probability zero and append to them what is forbidden:
+        then it does not matter what becomes of them, as long as nothing breaks.
+        """
+        role = self._roles[tokens]
+        leaf, opens, closes = role == _LEAF, role == _OPEN, role == _CLOSE
+        top, around = self._level(self._depth), self._level(self._depth - 1)
+        opened = torch.stack(
+            [self._labels[tokens], torch.zeros_like(top[:, _CHAIN]), self._debt_on(top)], 1
+        )
+        level = torch.where(closes[:, None], around, torch.where(opens[:, None], opened, top))
+        chain = torch.where(closes, _chain_around(top, around), level[:, _CHAIN])
+        level[:, _CHAIN] = chain.masked_fill(leaf, 1)
+        deepest = self._stack.shape[1] - 1
+        self._depth = (self._depth + opens.long() - closes.long()).clamp(0, deepest)
+        self._stack.scatter_(1, self._depth[:, None, None].expand(-1, 1, 3), level[:, None])
+        self._begun = self._begun | opens
+        self._words_left = self._words_left - leaf.long()
+        self._length_left = self._length_left - 1
+
+    def _debt_on(self, top: Int[Tensor, "N 3"]) -> Int[Tensor, " N"]:
+        """The debt of a bracket that is opened inside this one."""
+        chain, debt = top[:, _CHAIN], top[:, _DEBT]
+        return torch.where(chain == 0, debt + 1, debt - debt % self._max_unary)
+
+    def _level(self, depth: Int[Tensor, " N"]) -> Int[Tensor, "N 3"]:
+        place = depth.clamp(min=0)[:, None, None].expand(-1, 1, 3)
+        return self._stack.gather(1, place).squeeze(1)
+
+
+def _chain_around(top: Int[Tensor, "N 3"], around: Int[Tensor, "N 3"]) -> Int[Tensor, " N"]:
+    """The chain of the bracket around this one, once this one is closed."""
+    return torch.where(around[:, _CHAIN] == 0, top[:, _CHAIN] + 1, 1)
+
+
+def _tables(
+    roles: Roles, vocabulary: Symbols, device: torch.device | str
+) -> tuple[Int[Tensor, " V"], Int[Tensor, " V"]]:
+    """What each id does, and the label that it opens."""
+    role = torch.full((vocabulary.vocab_size,), _FORBIDDEN)
+    label = torch.zeros(vocabulary.vocab_size, dtype=torch.int32)
+    role[list(roles.leaves)] = _LEAF
+    role[list(roles.openers)] = _OPEN
+    role[list(roles.closers)] = _CLOSE
+    role[vocabulary.eos_id] = _END
+    label[list(roles.openers)] = torch.arange(len(roles.labels), dtype=torch.int32)
+    return role.to(device), label.to(device)
+
+
+def _check(n_words: Sequence[int], max_lengths: Sequence[int], max_unary: int) -> None:
+    for number, (words, length) in enumerate(zip(n_words, max_lengths, strict=True), start=1):
+        if not Bounds(n_words=words, max_length=length, max_unary=max_unary).feasible:
+            raise DecodingError(
+                f"there is no tree over the {words} words of sentence {number} with at most "
+                f"{length} symbols and {max_unary} brackets over the same words; give it a word, "
+                "a maximum length of its words and three more, and at least one bracket"
+            )

@@ -1,0 +1,117 @@
+"""Trees as sequences, and back (section 6.3, after Vinyals et al. 2015).
+
+    (S (NP (DT The) (NN cat)) (VP (VBZ sleeps)))   ->   (S (NP XX XX )NP (VP XX )VP )S
+
+Depth first, labelled closing brackets, no words; tags are kept or replaced by XX.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from enum import Enum
+from typing import Final, Literal
+
+from transept.errors import DataError
+from transept.text.tokenizer import UNK
+from transept.text.trees import Bracket, BracketStack, Tree
+
+Tags = Literal["kept", "XX"]
+"""What stands for a word: its tag, or XX, which leaves tagging to others."""
+XX: Final = "XX"
+
+OPEN: Final = "("
+CLOSE: Final = ")"
+
+
+class Fault(Enum):
+    """Why a sequence is no tree over its words; of several reasons, the first that shows."""
+
+    NO_ROOT = "it does not begin with a bracket"
+    UNKNOWN = "it holds a symbol that is not of the vocabulary"
+    MISMATCHED = "a bracket is closed by one with another label"
+    EMPTY = "a bracket holds no word"
+    AFTER_ROOT = "it goes on after the root is closed"
+    TOO_MANY_WORDS = "it has more words than the sentence"
+    UNCLOSED = "a bracket is not closed"
+    TOO_FEW_WORDS = "it has fewer words than the sentence"
+
+
+class MalformedSequenceError(DataError):
+    """A sequence that is no tree over the words it should be one over."""
+
+    def __init__(self, fault: Fault) -> None:
+        self.fault = fault
+        super().__init__(f"the sequence is no tree: {fault.value}; `repair` makes one of it")
+
+
+def linearise(tree: Tree, tags: Tags = "XX") -> list[str]:
+    """The symbols of a tree, which must have a root (`clean` gives it one)."""
+    if not tree.brackets:
+        raise DataError(f"the tree {tree} has no constituent to linearise; `clean` gives it one")
+    leaves = tree.tags if tags == "kept" else (XX,) * len(tree.words)
+    return tree.depth_first(leaves, CLOSE.__add__)
+
+
+def delinearise(
+    symbols: Sequence[str], words: Sequence[str], tags: Sequence[str] | None = None
+) -> Tree:
+    """The tree whose symbols these are: the inverse of `linearise`.
+
+    Args:
+        symbols: The linearised tree.
+        words: The words that it is over.
+        tags: Their tags. None: what stands for the words in the sequence.
+    """
+    found = scan(symbols, len(words))
+    if isinstance(found, Fault):
+        raise MalformedSequenceError(found)
+    return Tree(tuple(words), tuple(leaves_of(symbols) if tags is None else tags), found)
+
+
+def fault_of(symbols: Sequence[str], n_words: int) -> Fault | None:
+    """Why a sequence is no tree over so many words; None if it is one."""
+    found = scan(symbols, n_words)
+    return found if isinstance(found, Fault) else None
+
+
+def count_faults(outputs: Iterable[tuple[Sequence[str], int]]) -> Counter[Fault | None]:
+    """How many sequences, each given with its number of words, have which fault; None: no fault."""
+    return Counter(fault_of(symbols, n_words) for symbols, n_words in outputs)
+
+
+def leaves_of(symbols: Sequence[str]) -> list[str]:
+    """What stands for the words."""
+    return [symbol for symbol in symbols if symbol[0] not in (OPEN, CLOSE)]
+
+
+def scan(symbols: Sequence[str], n_words: int) -> tuple[Bracket, ...] | Fault:
+    """The brackets of a well-formed sequence, or the first fault of another."""
+    stack = BracketStack()
+    for index, symbol in enumerate(symbols):
+        if not stack.depth and (index or symbol[0] != OPEN):
+            return Fault.AFTER_ROOT if index else Fault.NO_ROOT
+        fault = _take(symbol, stack, n_words)
+        if fault is not None:
+            return fault
+    if not symbols:
+        return Fault.NO_ROOT
+    if stack.depth:
+        return Fault.UNCLOSED
+    return stack.brackets() if stack.place == n_words else Fault.TOO_FEW_WORDS
+
+
+def _take(symbol: str, stack: BracketStack, n_words: int) -> Fault | None:
+    """Go on by a symbol, or say why not."""
+    if symbol[0] == OPEN:
+        stack.open(symbol[1:])
+    elif symbol[0] == CLOSE:
+        if not stack.holds_a_word():
+            return Fault.EMPTY
+        if stack.close() != symbol[1:]:
+            return Fault.MISMATCHED
+    elif symbol == UNK:
+        return Fault.UNKNOWN
+    elif stack.place == n_words:
+        return Fault.TOO_MANY_WORDS
+    else:
+        stack.place += 1
+    return None

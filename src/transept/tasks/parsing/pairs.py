@@ -1,0 +1,67 @@
+"""Treebanks as parallel text: words on one side, linearised trees on the other."""
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from transept.errors import DataError
+from transept.tasks.parsing.linearisation import Tags, linearise
+from transept.text.trees import PARSING, Cleaning, Tree, clean, read_trees
+
+
+def clean_trees(files: Iterable[Path], cleaning: Cleaning = PARSING) -> Iterator[Tree]:
+    """The trees of treebank files, as a parser is to learn them; those without words are gone."""
+    for path in files:
+        for tree in read_trees(path):
+            cleaned = clean(tree, cleaning)
+            if cleaned is not None:
+                yield cleaned
+
+
+def trees_to_pairs(
+    files: Iterable[Path], tags: Tags = "XX", cleaning: Cleaning = PARSING
+) -> Iterator[tuple[str, str]]:
+    """A line of words and a line of symbols for each tree, in order."""
+    return (pair_of(tree, tags) for tree in clean_trees(files, cleaning))
+
+
+def pair_of(tree: Tree, tags: Tags = "XX") -> tuple[str, str]:
+    """The two lines of a tree.
+
+    Example:
+        >>> from transept.text.trees import parse_tree
+        >>> pair_of(parse_tree("(NP (DT the) (NN cat))"))
+        ('the cat', '(NP XX XX )NP')
+    """
+    return " ".join(tree.words), " ".join(linearise(tree, tags))
+
+
+def write_pairs(
+    files: Iterable[Path],
+    source: Path,
+    target: Path,
+    tags: Tags = "XX",
+    cleaning: Cleaning = PARSING,
+) -> int:
+    """Write treebanks as two files, line for line, for `transept data prepare`; count the pairs.
+
+    Both files appear when they are whole.
+    """
+    parts = [path.with_name(f".{path.name}.{os.getpid()}.part") for path in (source, target)]
+    n_pairs = 0
+    try:
+        with parts[0].open("wb") as words, parts[1].open("wb") as symbols:
+            for words_line, symbols_line in trees_to_pairs(files, tags, cleaning):
+                words.write(words_line.encode() + b"\n")
+                symbols.write(symbols_line.encode() + b"\n")
+                n_pairs += 1
+        parts[0].replace(source)
+        parts[1].replace(target)
+    except OSError as error:
+        raise DataError(
+            f"{source} and {target}: cannot be written ({error.strerror}); choose other files"
+        ) from error
+    finally:
+        for part in parts:
+            part.unlink(missing_ok=True)
+    return n_pairs

@@ -1,0 +1,54 @@
+"""A tree of any sequence, for output that was searched for without `constraint`."""
+
+from collections.abc import Sequence
+
+from transept.tasks.parsing.linearisation import CLOSE, OPEN, XX
+from transept.text.tokenizer import UNK
+from transept.text.trees import Bracket, BracketStack, Tree
+
+
+def repair(
+    symbols: Sequence[str],
+    words: Sequence[str],
+    tags: Sequence[str] | None = None,
+    root: str = "S",
+) -> Tree:
+    """The tree that a sequence may have meant; a well-formed one's own.
+
+    Read from left to right: a closing bracket closes the innermost bracket with its label and all
+    within it, or nothing where there is none; words beyond the sentence's, and symbols that are
+    none, are passed over. At the end all brackets are closed, and empty ones dropped. The first
+    bracket becomes the root, and so holds what stood after its end and the words that are
+    missing; if it does not begin with the first word, a new root holds it, too.
+
+    Args:
+        symbols: Any sequence.
+        words: The sentence, of at least one word.
+        tags: Its tags. None: what stands for the words in the sequence, and XX.
+        root: The label of a new root.
+    """
+    stack = BracketStack()
+    leaves: list[str] = []
+    for symbol in symbols:
+        kind, label = symbol[0], symbol[1:]
+        if kind == OPEN:
+            stack.open(label)
+        elif kind == CLOSE:
+            if label in stack.labels():
+                while stack.close() != label:
+                    pass
+        elif symbol != UNK and len(leaves) < len(words):
+            leaves.append(symbol)
+            stack.place += 1
+    while stack.depth:
+        stack.close()
+    brackets = [bracket for bracket in stack.brackets() if bracket.start < bracket.end]
+    missing = [XX] * (len(words) - len(leaves))
+    own_tags = (*leaves, *missing) if tags is None else tuple(tags)
+    return Tree(tuple(words), own_tags, _rooted(brackets, len(words), root))
+
+
+def _rooted(brackets: list[Bracket], n_words: int, root: str) -> tuple[Bracket, ...]:
+    if brackets and brackets[0].start == 0:
+        return (brackets[0]._replace(end=n_words), *brackets[1:])
+    return (Bracket(root, 0, n_words), *brackets)

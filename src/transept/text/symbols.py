@@ -1,0 +1,176 @@
+"""A vocabulary whose entries are whole symbols, for a side that is no text: linearised trees.
+
+It does what a `Tokenizer` does and numbers its special entries alike, but nothing is cut and
+nothing is learnt: a line is symbols with spaces between them, and each is one id. Its directory
+holds one file, `tokenizer.json`, of another kind.
+"""
+
+import hashlib
+import json
+import operator
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+from transept.errors import VocabularyError
+from transept.text.tokenizer import (
+    BOS,
+    BOS_ID,
+    EOS,
+    EOS_ID,
+    FORMAT,
+    MANIFEST_FILE,
+    PAD,
+    PAD_ID,
+    UNK,
+    UNK_ID,
+    Tokenizer,
+)
+
+KIND = "symbols"
+FIRST_SYMBOL = 4
+"""The id after the special entries."""
+
+# As in trees, only ASCII's spaces end a symbol.
+_SYMBOL = re.compile(r"\S+", re.ASCII)
+_SPECIAL = (PAD, EOS, UNK, BOS)
+_SILENT = frozenset({PAD_ID, EOS_ID, BOS_ID})
+
+
+class Symbols:
+    """Lines of symbols to ids and back: `decode(encode(line)) == line` if it knows all of them.
+
+    Example:
+        >>> vocabulary = Symbols(["(S", ")S", "XX"])
+        >>> vocabulary.encode("(S XX XX )S")
+        [4, 6, 6, 5]
+    """
+
+    pad_id, eos_id, unk_id, bos_id = PAD_ID, EOS_ID, UNK_ID, BOS_ID
+    kind: Literal["symbols"] = "symbols"
+
+    def __init__(self, symbols: Iterable[str]) -> None:
+        self.symbols = tuple(symbols)
+        self._entries = _SPECIAL + self.symbols
+        self._ids = {entry: index for index, entry in enumerate(self._entries)}
+        self.vocab_size = len(self._entries)
+        wrong = [symbol for symbol in self.symbols if not _SYMBOL.fullmatch(symbol)]
+        if wrong or len(self._ids) < self.vocab_size:
+            what = f"{wrong[0]!r} is empty or holds a space" if wrong else "an entry comes twice"
+            raise VocabularyError(f"not a vocabulary of symbols: {what}")
+
+    def __reduce__(self) -> tuple[type["Symbols"], tuple[tuple[str, ...]]]:
+        return Symbols, (self.symbols,)
+
+    def __repr__(self) -> str:
+        return f"Symbols(vocab_size={self.vocab_size})"
+
+    @classmethod
+    def load(cls, directory: Path | str) -> "Symbols":
+        """Read a directory that `save` wrote, and check that it is as it was written."""
+        path = Path(directory) / MANIFEST_FILE
+        manifest = _read_manifest(path)
+        symbols: Any = manifest.get("symbols")
+        if manifest.get("kind") != KIND or not _are_strings(symbols):
+            raise VocabularyError(
+                f"{path}: is not a vocabulary of symbols; give the directory of one"
+            )
+        vocabulary = cls(symbols)
+        if vocabulary.sha256 != manifest.get("sha256"):
+            raise VocabularyError(
+                f"{path}: its sha256 is not that of its symbols: it is damaged; copy it again"
+            )
+        return vocabulary
+
+    def save(self, directory: Path | str) -> None:
+        """Write the file, at once or not at all."""
+        path = Path(directory) / MANIFEST_FILE
+        manifest = {
+            "format": FORMAT,
+            "kind": KIND,
+            "vocab_size": self.vocab_size,
+            "sha256": self.sha256,
+            "symbols": self.symbols,
+        }
+        text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _replace(path, text.encode())
+        except OSError as error:
+            raise VocabularyError(
+                f"{path.parent}: the vocabulary cannot be written there ({error.strerror}); "
+                "choose another directory"
+            ) from error
+
+    @cached_property
+    def sha256(self) -> str:
+        """Of the symbols: two vocabularies with the same one give the same ids."""
+        return hashlib.sha256("\n".join(self.symbols).encode()).hexdigest()
+
+    @property
+    def ids(self) -> Mapping[str, int]:
+        """The id of each entry."""
+        return self._ids
+
+    def encode(self, text: str) -> list[int]:
+        """The ids of a line; what is no symbol of this vocabulary is UNK. No EOS is added."""
+        return [self._ids.get(symbol, UNK_ID) for symbol in text.split(" ") if symbol]
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        """The ids of each line."""
+        return list(map(self.encode, texts))
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The line of these ids; PAD, EOS and BOS are dropped."""
+        return " ".join(self.symbols_of(ids))
+
+    def symbols_of(self, ids: Iterable[int]) -> list[str]:
+        """The symbols of these ids, as `decode` writes them."""
+        spoken = [index for index in map(operator.index, ids) if index not in _SILENT]
+        if spoken and not (min(spoken) >= 0 and max(spoken) < self.vocab_size):
+            wrong = next(index for index in spoken if not 0 <= index < self.vocab_size)
+            raise VocabularyError(
+                f"id {wrong} is not in this vocabulary of {self.vocab_size}: "
+                "use the vocabulary that made the ids"
+            )
+        return [self._entries[index] for index in spoken]
+
+
+def load_vocabulary(directory: Path | str) -> Tokenizer | Symbols:
+    """The vocabulary of a directory, of whichever kind."""
+    manifest = _read_manifest(Path(directory) / MANIFEST_FILE)
+    return (Symbols if manifest.get("kind") == KIND else Tokenizer).load(directory)
+
+
+def _read_manifest(path: Path) -> dict[str, Any]:
+    try:
+        manifest = json.loads(path.read_bytes())
+    except OSError as error:
+        raise VocabularyError(
+            f"{path}: cannot be read ({error.strerror}); give the directory of a vocabulary"
+        ) from error
+    except ValueError as error:
+        raise VocabularyError(f"{path}: is not JSON ({error}); copy it again") from error
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise VocabularyError(
+            f"{path}: is not a vocabulary of format {FORMAT}, the one that this transept reads; "
+            "use the transept that made it"
+        )
+    return manifest
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Write a file such that nobody ever sees half of it."""
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        part.write_bytes(content)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _are_strings(symbols: Any) -> bool:
+    return isinstance(symbols, list) and all(isinstance(symbol, str) for symbol in symbols)

@@ -1,0 +1,311 @@
+"""Penn-style trees: read, cleaned and written.
+
+    ( (S (NP-SBJ-1 (DT The) (NN cat)) (VP (VBZ sleeps) (NP (-NONE- *-1))) (. .)) )
+
+A tree is kept flat, as its words, their tags and the brackets over them, in the order in which
+they open. So nothing here recurses, however deep a tree is, and spans, which is what scores are
+made of, need not be looked for.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, compress
+from pathlib import Path
+from typing import Final, Literal, NamedTuple
+
+from transept.errors import DataError
+from transept.text.files import describe, read_text
+
+TRACE: Final = "-NONE-"
+"""The tag of what is not there: a trace, a zero, an ellipsis."""
+
+PLACEHOLDER: Final = "TOP"
+"""The label of a root that has none of its own."""
+ROOTS: Final = frozenset({"", PLACEHOLDER, "ROOT", "S1", "VROOT"})
+"""Labels that treebanks and parsers put around the root proper; many write `( (S …))`."""
+
+# An unclosed bracket would make one tree of the rest of the file, however large that is.
+_LONGEST: Final = 1 << 20
+
+# Only ASCII's spaces end a word: a no-break space may be part of one, as in `10 000`.
+_TOKEN: Final = re.compile(
+    r"\(\s*+([^\s()]++)\s++([^\s()]++)\s*+\)"  # (tag word)
+    r"|\(\s*+([^\s()]*+)"  # (label
+    r"|(\))"
+    r"|([^\s()]++)",  # a word where none belongs
+    re.ASCII,
+)
+
+
+class Bracket(NamedTuple):
+    """A constituent: its label, its first word, and the word after its last."""
+
+    label: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """A sentence and the constituents over it, none of them empty.
+
+    Example:
+        >>> parse_tree("(NP (DT the) (NN cat))").brackets
+        (Bracket(label='NP', start=0, end=2),)
+    """
+
+    words: tuple[str, ...]
+    tags: tuple[str, ...]
+    brackets: tuple[Bracket, ...]
+    """In the order in which they open: outer before inner, left before right."""
+
+    def __str__(self) -> str:
+        """On one line, as treebanks have it; brackets that are words become -LRB- and -RRB-."""
+        leaves = [
+            f"({escape(tag)} {escape(word)})"
+            for tag, word in zip(self.tags, self.words, strict=True)
+        ]
+        return " ".join(self.depth_first(leaves, lambda _: ")")).replace(" )", ")")
+
+    def depth_first(self, leaves: Sequence[str], close: Callable[[str], str]) -> list[str]:
+        """The tree from left to right: `(S`, …, leaves, …, close("S").
+
+        Args:
+            leaves: What stands for each word.
+            close: What stands for the end of a constituent, given its label.
+        """
+        sequence: list[str] = []
+        unfinished: list[Bracket] = []
+        place = 0
+        for bracket in (*self.brackets, Bracket("", len(leaves), len(leaves))):
+            label, start, _ = bracket
+            while unfinished and unfinished[-1].end <= start:
+                finished = unfinished.pop()
+                sequence += leaves[place : finished.end]
+                place = finished.end
+                sequence.append(close(finished.label))
+            sequence += leaves[place:start]
+            place = start
+            sequence.append(f"({label}")
+            unfinished.append(bracket)
+        sequence.pop()  # the bracket after the last, which closed all the others
+        return sequence
+
+
+class BracketStack:
+    """The brackets of a tree that is read from left to right."""
+
+    __slots__ = ("_ends", "_labels", "_starts", "_unfinished", "depth", "place")
+
+    def __init__(self) -> None:
+        self.place = 0  # words so far: the reader counts them
+        self.depth = 0
+        self._labels: list[str] = []
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+        self._unfinished: list[int] = []
+
+    def open(self, label: str) -> None:
+        """A bracket begins."""
+        self._unfinished.append(len(self._labels))
+        self._labels.append(label)
+        self._starts.append(self.place)
+        self._ends.append(0)
+        self.depth += 1
+
+    def close(self) -> str:
+        """The innermost bracket ends; its label."""
+        bracket = self._unfinished.pop()
+        self._ends[bracket] = self.place
+        self.depth -= 1
+        return self._labels[bracket]
+
+    def holds_a_word(self) -> bool:
+        """Whether the innermost bracket is not empty."""
+        return self._starts[self._unfinished[-1]] < self.place
+
+    def labels(self) -> list[str]:
+        """Of the brackets that are open, from the root inwards."""
+        return [self._labels[bracket] for bracket in self._unfinished]
+
+    def brackets(self) -> tuple[Bracket, ...]:
+        """All that were opened and closed."""
+        return tuple(map(Bracket, self._labels, self._starts, self._ends))
+
+
+# --- reading ---------------------------------------------------------------------------------
+
+
+def read_trees(path: Path) -> Iterator[Tree]:
+    """Every tree of a file (.gz, .xz and .zst are decompressed), wherever its lines end."""
+    name = describe(path)
+    for line, text in tree_texts(read_text(path), name):
+        yield from parse_trees(text, name, line)
+
+
+def tree_texts(lines: Iterable[str], name: str) -> Iterator[tuple[int, str]]:
+    """Lines put together until all brackets are closed, each text with its first line's number.
+
+    One line is mostly one tree, and this costs little more than reading it: the parsing can be
+    left to another process.
+    """
+    together: list[str] = []
+    first = depth = size = 0
+    for number, line in enumerate(lines, start=1):
+        if not depth:
+            if not line or line.isspace():
+                continue
+            together, first, size = [], number, 0
+        together.append(line.removeprefix("\ufeff") if number == 1 else line)
+        depth += line.count("(") - line.count(")")
+        size += len(line)
+        if depth <= 0:
+            yield first, "\n".join(together)
+            depth = 0
+        elif size > _LONGEST:
+            break
+    if depth:
+        raise _malformed("the tree that begins here is not closed", name, first)
+
+
+def parse_tree(text: str) -> Tree:
+    """The one tree of a text."""
+    trees = parse_trees(text)
+    if len(trees) != 1:
+        raise DataError(f"{len(trees)} trees where one was expected: {text[:80]!r}")
+    return trees[0]
+
+
+def parse_trees(text: str, name: str = "text", line: int = 1) -> list[Tree]:
+    """The trees of a text, in order.
+
+    Args:
+        text: Brackets and words, with any spaces and ends of lines between them.
+        name: What to call the text in an error.
+        line: The number of its first line.
+    """
+    trees: list[Tree] = []
+    words: list[str] = []
+    tags: list[str] = []
+    stack = BracketStack()
+    for index, (tag, word, label, close, stray) in enumerate(_TOKEN.findall(text)):
+        if word:
+            words.append(word)
+            tags.append(tag)
+            stack.place += 1
+        elif close and stack.depth and stack.holds_a_word():
+            stack.close()
+        elif not (close or stray) and (label or not stack.depth):
+            stack.open(label)
+            continue
+        else:
+            raise _damage(text, index, stack.depth, name, line)
+        if not stack.depth:
+            trees.append(Tree(tuple(words), tuple(tags), stack.brackets()))
+            words, tags, stack = [], [], BracketStack()
+    if stack.depth:
+        raise _malformed("the tree that begins here is not closed", name, line)
+    return trees
+
+
+def _damage(text: str, index: int, depth: int, name: str, line: int) -> DataError:
+    """What is wrong with a token, by its number."""
+    token = list(_TOKEN.finditer(text))[index]
+    _, _, _, close, stray = token.groups()
+    if stray and depth:
+        what = f"the word {stray!r} has no tag of its own"
+    elif stray:
+        what = f"{stray!r} stands outside of any tree"
+    elif not close:
+        what = "a bracket inside a tree has no label"
+    elif depth:
+        what = "a bracket holds no word"
+    else:
+        what = "a bracket is closed that was not opened"
+    return _malformed(what, name, line + text.count("\n", 0, token.start()))
+
+
+def _malformed(what: str, name: str, line: int) -> DataError:
+    return DataError(
+        f"{name}, line {line}: {what}; trees look like (S (NP (DT The) (NN cat)) (VP (VBZ sleeps)))"
+    )
+
+
+# --- cleaning --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Cleaning:
+    """What of a treebank's annotation is left for a parser to learn."""
+
+    labels: Literal["plain", "kept"] = "plain"
+    """NP for NP-SBJ-1 and NP=2, without functions and indices; or as they are."""
+    traces: Literal["removed", "kept"] = "removed"
+    """Without words tagged -NONE- and the constituents that hold nothing else; or with them."""
+    root: Literal["own", "kept"] = "own"
+    """Without TOP, ROOT or nothing around the root, unless there is no other; or as it is."""
+
+
+PARSING: Final = Cleaning()
+"""As is usual for parsing."""
+
+
+def clean(tree: Tree, cleaning: Cleaning = PARSING) -> Tree | None:
+    """The tree that is left, or None where no word is."""
+    words, tags, brackets = tree.words, tree.tags, tree.brackets
+    if cleaning.traces == "removed" and TRACE in tags:
+        there = [tag != TRACE for tag in tags]
+        before = list(accumulate(there, initial=0))
+        words, tags = tuple(compress(words, there)), tuple(compress(tags, there))
+        brackets = tuple(
+            Bracket(label, before[start], before[end])
+            for label, start, end in brackets
+            if before[start] < before[end]
+        )
+        if not words:
+            return None
+    if cleaning.labels == "plain" and any("-" in b[0] or "=" in b[0] for b in brackets):
+        brackets = tuple(Bracket(plain(label), start, end) for label, start, end in brackets)
+    if cleaning.root == "own":
+        brackets = _own_root(brackets, len(words))
+    return Tree(words, tags, brackets)
+
+
+def plain(label: str) -> str:
+    """A label without its functions and indices; -LRB- and its like stay.
+
+    Example:
+        >>> plain("NP-SBJ=2"), plain("-LRB-")
+        ('NP', '-LRB-')
+    """
+    return label.partition("-")[0].partition("=")[0] or label
+
+
+def _own_root(brackets: tuple[Bracket, ...], n_words: int) -> tuple[Bracket, ...]:
+    """Begin with the root proper; where words have none in common, with a placeholder."""
+    first = 0
+    while (
+        first + 1 < len(brackets)
+        and brackets[first].label in ROOTS
+        and brackets[first + 1].end - brackets[first + 1].start == n_words
+    ):
+        first += 1
+    if not brackets or not brackets[first].label:
+        return (Bracket(PLACEHOLDER, 0, n_words), *brackets[first + 1 :])
+    return brackets[first:]
+
+
+# --- brackets that are words -----------------------------------------------------------------
+
+
+def escape(word: str) -> str:
+    """A word as it may stand in a tree, with -LRB- and -RRB- for its round brackets."""
+    if "(" in word or ")" in word:
+        return word.replace("(", "-LRB-").replace(")", "-RRB-")
+    return word
+
+
+def unescape(word: str) -> str:
+    """A word as it is written outside of trees."""
+    return word.replace("-LRB-", "(").replace("-RRB-", ")")

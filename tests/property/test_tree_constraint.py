@@ -1,0 +1,239 @@
+"""Under the constraint every output is a tree, and every tree can be one."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from transept.decoding.beam import search
+from transept.decoding.config import SearchConfig
+from transept.decoding.step import Constrained, Constraint
+from transept.errors import DecodingError
+from transept.shapes import Float, Int, Tensor
+from transept.tasks.parsing.bounds import Bounds, can_be_completed, may_follow
+from transept.tasks.parsing.constraint import TreeConstraint
+from transept.tasks.parsing.linearisation import delinearise
+from transept.tasks.parsing.vocabulary import vocabulary_of
+from transept.text.symbols import Symbols
+from transept.text.tokenizer import EOS, EOS_ID
+
+TWO_LABELS = vocabulary_of(["A", "B"], ["NN", "XX"])
+
+
+def allowed(vocabulary: Symbols, mask: Tensor) -> set[str]:
+    names = ("<pad>", EOS, "<unk>", "<s>", *vocabulary.symbols)
+    return {names[index] for index in mask.nonzero().squeeze(1).tolist()}
+
+
+@dataclass(frozen=True)
+class AllTrees:
+    """Every tree there is, put together from its parts: words, and a number of brackets at most."""
+
+    labels: str
+    max_unary: int
+
+    def over(self, words: int, brackets: int, chain: int | None = None) -> Iterator[list[str]]:
+        """One bracket over all words, and at most `chain` of them."""
+        chain = self.max_unary if chain is None else chain
+        if brackets and chain:
+            inside = [
+                *([["XX"]] if words == 1 else []),
+                *self.over(words, brackets - 1, chain - 1),
+                *self.several(words, brackets - 1),
+            ]
+            for label in self.labels:
+                yield from ([f"({label}", *each, f"){label}"] for each in inside)
+
+    def things(self, words: int, brackets: int) -> Iterator[list[str]]:
+        """One thing over all words, or several."""
+        yield from self.one(words, brackets)
+        yield from self.several(words, brackets)
+
+    def one(self, words: int, brackets: int) -> Iterator[list[str]]:
+        yield from [["XX"]] if words == 1 else []
+        yield from self.over(words, brackets)
+
+    def several(self, words: int, brackets: int) -> Iterator[list[str]]:
+        for split in range(1, words):
+            for first in self.one(split, brackets):
+                left = brackets - sum(symbol[0] == "(" for symbol in first)
+                yield from (first + rest for rest in self.things(words - split, left))
+
+
+def reachable(vocabulary: Symbols, bounds: Bounds) -> Iterator[tuple[str, ...]]:
+    """Every sequence that the constraint lets pass, all prefixes of a length at once."""
+    constraint = TreeConstraint(vocabulary, [bounds.n_words], [bounds.max_length], bounds.max_unary)
+    prefixes: list[tuple[str, ...]] = [()]
+    mask = constraint(None)
+    while prefixes:
+        for prefix, row in zip(prefixes, mask, strict=True):
+            assert allowed(vocabulary, row) == may_follow(prefix, vocabulary.symbols, bounds)
+            assert row.any(), prefix
+        grown = mask.nonzero().tolist()
+        yield from (prefixes[row] for row, token in grown if token == EOS_ID)
+        going_on = [(row, token) for row, token in grown if token != EOS_ID]
+        prefixes = [(*prefixes[row], *vocabulary.symbols_of([token])) for row, token in going_on]
+        if prefixes:
+            rows, tokens = torch.tensor(going_on).unbind(1)
+            constraint.select(rows)
+            mask = constraint(tokens)
+
+
+@pytest.mark.parametrize(
+    ("labels", "n_words", "max_length", "max_unary", "n_trees"),
+    [
+        ("A", 1, 4, 1, 1),
+        ("A", 1, 12, 3, 3),
+        ("A", 2, 15, 3, 38),
+        ("A", 3, 15, 1, 24),
+        ("A", 3, 15, 2, 122),
+        ("A", 4, 16, 1, 146),
+        ("A", 5, 13, 1, 91),
+        ("AB", 1, 8, 2, 6),
+        ("AB", 2, 11, 2, 134),
+    ],
+)
+def test_what_is_allowed_is_every_tree_and_nothing_else(
+    labels: str, n_words: int, max_length: int, max_unary: int, n_trees: int
+) -> None:
+    vocabulary = vocabulary_of(labels)
+    bounds = Bounds(n_words=n_words, max_length=max_length, max_unary=max_unary)
+    found = list(reachable(vocabulary, bounds))
+    brackets = (max_length - 1 - n_words) // 2
+    assert sorted(found) == sorted(map(tuple, AllTrees(labels, max_unary).over(n_words, brackets)))
+    assert len(found) == len(set(found)) == n_trees
+    for tree in found:
+        spans = Counter(each[1:] for each in delinearise(tree, ["w"] * n_words).brackets)
+        assert max(spans.values()) <= max_unary
+
+
+def test_the_number_of_trees_is_schroeders() -> None:
+    """Without unary brackets over a leaf or a bracket these are Schröder's: 1, 3, 11, 45."""
+    for n_words, n_trees in (2, 1), (3, 3), (4, 11):
+        bounds = Bounds(n_words=n_words, max_length=40, max_unary=1)
+        proper = [
+            tree
+            for tree in reachable(vocabulary_of("A"), bounds)
+            if not any(b.end - b.start == 1 for b in delinearise(tree, ["w"] * n_words).brackets)
+        ]
+        assert len(proper) == n_trees
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.lists(st.tuples(st.integers(1, 12), st.integers(3, 40)), min_size=1, max_size=5),
+    st.integers(1, 4),
+    st.integers(0, 2**32 - 1),
+)
+def test_the_two_versions_agree_along_any_path(
+    sentences: list[tuple[int, int]], max_unary: int, seed: int
+) -> None:
+    """Rows of several sentences are followed, multiplied and dropped, as a search would."""
+    chance = torch.Generator().manual_seed(seed)
+    bounds = [Bounds(n_words=n, max_length=n + more, max_unary=max_unary) for n, more in sentences]
+    constraint = TreeConstraint(
+        TWO_LABELS, [b.n_words for b in bounds], [b.max_length for b in bounds], max_unary
+    )
+    of_row = list(range(len(bounds)))
+    prefixes: list[list[str]] = [[] for _ in bounds]
+    mask = constraint(None)
+    while prefixes:
+        for number, prefix, row in zip(of_row, prefixes, mask, strict=True):
+            expected = may_follow(prefix, TWO_LABELS.symbols, bounds[number])
+            assert allowed(TWO_LABELS, row) == expected != set()
+        tokens = torch.multinomial(mask.float(), 1, generator=chance).squeeze(1)
+        going_on = [row for row, token in enumerate(tokens.tolist()) if token != EOS_ID]
+        if not going_on:
+            break
+        picks = torch.randint(len(going_on), (len(going_on),), generator=chance).tolist()
+        rows = [going_on[pick] for pick in picks]
+        constraint.select(torch.tensor(rows))
+        tokens = tokens[rows]
+        names = TWO_LABELS.symbols_of(tokens.tolist())
+        prefixes = [[*prefixes[row], name] for row, name in zip(rows, names, strict=True)]
+        of_row = [of_row[row] for row in rows]
+        mask = constraint(tokens)
+
+
+class Noise:
+    """A step whose log-probabilities are drawn at random, for each row and each time anew."""
+
+    def __init__(self, n_rows: int, vocab_size: int, seed: int) -> None:
+        self._n_rows, self._vocab_size = n_rows, vocab_size
+        self._chance = torch.Generator().manual_seed(seed)
+
+    def __call__(self, tokens: Int[Tensor, " N"] | None) -> Float[Tensor, "N V"]:
+        drawn = torch.randn(self._n_rows, self._vocab_size, generator=self._chance)
+        return (4 * drawn).log_softmax(dim=1)
+
+    def select(self, rows: Int[Tensor, " M"]) -> None:
+        self._n_rows = len(rows)
+
+
+@settings(deadline=None, max_examples=25)
+@given(
+    st.lists(st.tuples(st.integers(1, 9), st.integers(3, 20)), min_size=1, max_size=4),
+    st.sampled_from([1, 2, 5, 21]),
+    st.integers(0, 1000),
+)
+def test_every_search_ends_in_trees(
+    sentences: list[tuple[int, int]], beam_size: int, seed: int
+) -> None:
+    """A wide beam has more rows than there are trees: rows without hope must not break it."""
+    n_words = [n for n, _ in sentences]
+    lengths = [n + more for n, more in sentences]
+    constraint = TreeConstraint(TWO_LABELS, n_words, lengths, max_unary=2)
+    assert isinstance(constraint, Constraint)
+    step = Constrained(Noise(len(sentences), TWO_LABELS.vocab_size, seed), constraint)
+    config = SearchConfig(beam_size=beam_size, length_penalty=0.3, n_best=beam_size)
+    for outputs, n, longest in zip(
+        search(step, lengths, config, EOS_ID), n_words, lengths, strict=True
+    ):
+        assert outputs
+        for output in outputs:
+            assert output.finished
+            assert len(output.ids) + 1 <= longest
+            delinearise(TWO_LABELS.symbols_of(output.ids), ["w"] * n)
+
+
+def test_a_long_sentence_with_just_enough_room() -> None:
+    constraint = TreeConstraint(TWO_LABELS, [200], [203])
+    step = Constrained(Noise(1, TWO_LABELS.vocab_size, 0), constraint)
+    ((output,),) = search(step, [203], SearchConfig(beam_size=3), EOS_ID)
+    assert len(output.ids) == 202
+
+
+def test_forbidden_symbols_break_nothing() -> None:
+    size = TWO_LABELS.vocab_size
+    constraint = TreeConstraint(TWO_LABELS, [2] * size, [6] * size)
+    constraint(None)
+    for _ in range(12):
+        assert constraint(torch.arange(size)).shape == (size, size)
+
+
+@pytest.mark.parametrize(("n_words", "max_length", "max_unary"), [(0, 9, 1), (3, 5, 1), (3, 9, 0)])
+def test_where_there_is_no_tree(n_words: int, max_length: int, max_unary: int) -> None:
+    with pytest.raises(DecodingError, match="there is no tree over the"):
+        TreeConstraint(TWO_LABELS, [1, n_words], [9, max_length], max_unary)
+
+
+def test_the_end_comes_once_and_last() -> None:
+    bounds = Bounds(n_words=1, max_length=9)
+    assert can_be_completed(["(A", "XX", ")A", EOS], bounds)
+    for wrong in (
+        [EOS],
+        ["XX"],
+        [")A"],
+        ["(A", EOS],
+        ["(A", "XX", EOS],
+        ["(A", "XX", ")B"],
+        ["(A", ")A"],
+        ["(A", "XX", ")A", EOS, EOS],
+        ["(A", "XX", ")A", "XX"],
+        ["(A", "XX", "XX"],
+    ):
+        assert not can_be_completed(wrong, bounds)

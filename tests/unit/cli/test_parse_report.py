@@ -1,0 +1,59 @@
+"""What a reader sees of parse scores."""
+
+import io
+import json
+
+from rich.console import Console
+
+from transept.cli.parse_report import describe_report, show_report, warnings
+from transept.evaluation.evalb.report import ParseReport, evaluate_parses
+
+CAT = "(S (NP (DT The) (NN cat)) (VP (VBD sat)) (. .))"
+
+
+def report(*predicted: str) -> ParseReport:
+    return evaluate_parses([CAT] * len(predicted), predicted)
+
+
+def shown(one: ParseReport) -> str:
+    console = Console(file=io.StringIO(), width=200, highlight=False, markup=False)
+    show_report(console, one, "gold.clean", "predicted.clean")
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def test_both_ways_of_counting_stand_side_by_side() -> None:
+    text = shown(report(CAT, CAT.replace("cat", "dog"), ""))
+    lines = {" ".join(line.split()) for line in text.splitlines()}
+    assert "gold gold.clean, 3 sentences" in lines
+    assert "all sentences at most 40 words" in lines
+    assert "evalb whole evalb whole" in lines
+    assert "F1 100.00 40.00 100.00 40.00" in lines
+    assert "precision 100.00 50.00 100.00 50.00" in lines
+    assert "average crossing 0.00 0.00" in lines
+    assert {"valid 1 1", "errors 1 1", "skipped 1 1"} <= lines
+    assert "params:COLLINS|" in text
+
+
+def test_columns_stand_under_each_other() -> None:
+    lines = shown(report(CAT)).splitlines()
+    header = next(line for line in lines if "evalb  " in line)
+    f1 = next(line for line in lines if line.startswith("F1"))
+    ends = [header.index("evalb") + 5, header.index("whole") + 5]
+    assert [f1[:end][-6:] for end in ends] == ["100.00", "100.00"]
+
+
+def test_json_holds_everything() -> None:
+    described = json.loads(json.dumps(describe_report(report(CAT, ""), "g", "p")))
+    assert described["all"]["evalb"]["f1"] == 100.0
+    assert described["all"]["whole"]["recall"] == 50.0
+    assert [each["status"] for each in described["sentences"]] == ["valid", "skipped"]
+
+
+def test_warnings_say_where_to_look() -> None:
+    assert warnings(report(CAT)) == []
+    (trouble,) = warnings(report(CAT, CAT[:-1], CAT.replace("cat", "dog")))
+    assert trouble == (
+        "trees that do not fit: unbalanced brackets (1), words differ (1); see line 2, 3"
+    )
+    assert "evalb itself would have stopped at line 2" in warnings(report(CAT, "hello"))[1]

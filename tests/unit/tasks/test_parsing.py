@@ -1,0 +1,168 @@
+"""Trees as sequences, faults and their repair, tags, vocabularies, pairs."""
+
+from pathlib import Path
+
+import pytest
+
+from transept.errors import DataError, VocabularyError
+from transept.tasks.parsing.linearisation import (
+    Fault,
+    MalformedSequenceError,
+    count_faults,
+    delinearise,
+    fault_of,
+    linearise,
+)
+from transept.tasks.parsing.pairs import trees_to_pairs, write_pairs
+from transept.tasks.parsing.repair import repair
+from transept.tasks.parsing.tags import punctuation_tags, with_tags
+from transept.tasks.parsing.vocabulary import Roles, tree_vocabulary, vocabulary_of
+from transept.text.symbols import Symbols
+from transept.text.trees import Cleaning, parse_tree
+
+CAT = parse_tree("(S (NP (DT The) (NN cat)) (VP (VBZ sleeps)) (. .))")
+
+
+def test_vinyals_sequence() -> None:
+    assert " ".join(linearise(CAT)) == "(S (NP XX XX )NP (VP XX )VP XX )S"
+    assert " ".join(linearise(CAT, "kept")) == "(S (NP DT NN )NP (VP VBZ )VP . )S"
+
+
+def test_and_back() -> None:
+    assert delinearise(linearise(CAT), CAT.words, CAT.tags) == CAT
+    assert delinearise(linearise(CAT, "kept"), CAT.words) == CAT
+    assert delinearise(linearise(CAT), CAT.words).tags == ("XX",) * 4
+
+
+def test_a_tree_without_constituents() -> None:
+    with pytest.raises(DataError, match=r"the tree \(NN cat\) has no constituent"):
+        linearise(parse_tree("(NN cat)"))
+
+
+@pytest.mark.parametrize(
+    ("line", "fault", "mended"),
+    [
+        ("", Fault.NO_ROOT, "(S (XX a) (XX b) (XX c))"),
+        ("XX XX XX", Fault.NO_ROOT, "(S (XX a) (XX b) (XX c))"),
+        (")S", Fault.NO_ROOT, "(S (XX a) (XX b) (XX c))"),
+        ("(A XX <unk> XX XX )A", Fault.UNKNOWN, "(A (XX a) (XX b) (XX c))"),
+        ("(A (B XX )C XX )B XX )A", Fault.MISMATCHED, "(A (B (XX a) (XX b)) (XX c))"),
+        ("(A (B (C XX )B XX XX )A", Fault.MISMATCHED, "(A (B (C (XX a))) (XX b) (XX c))"),
+        ("(A (B )B XX XX XX )A", Fault.EMPTY, "(A (XX a) (XX b) (XX c))"),
+        ("(A XX )A (B XX XX )B", Fault.AFTER_ROOT, "(A (XX a) (B (XX b) (XX c)))"),
+        ("(A XX XX XX )A )A", Fault.AFTER_ROOT, "(A (XX a) (XX b) (XX c))"),
+        ("(A XX XX (B XX XX )B )A", Fault.TOO_MANY_WORDS, "(A (XX a) (XX b) (B (XX c)))"),
+        ("(A XX XX XX (B XX )B )A", Fault.TOO_MANY_WORDS, "(A (XX a) (XX b) (XX c))"),
+        ("(A XX (B XX XX", Fault.UNCLOSED, "(A (XX a) (B (XX b) (XX c)))"),
+        ("(A XX (B XX", Fault.UNCLOSED, "(A (XX a) (B (XX b)) (XX c))"),
+        ("(A XX XX )A", Fault.TOO_FEW_WORDS, "(A (XX a) (XX b) (XX c))"),
+        ("XX (B XX XX )B", Fault.NO_ROOT, "(S (XX a) (B (XX b) (XX c)))"),
+        ("(A XX (B NN XX )B )A", None, "(A (XX a) (B (NN b) (XX c)))"),
+    ],
+)
+def test_faults_and_their_repair(line: str, fault: Fault | None, mended: str) -> None:
+    words = ["a", "b", "c"]
+    assert fault_of(line.split(), 3) == fault
+    assert str(repair(line.split(), words)) == mended
+    assert repair(line.split(), words, ["A", "B", "C"]).tags == ("A", "B", "C")
+    if fault is not None:
+        with pytest.raises(MalformedSequenceError, match=fault.value) as error:
+            delinearise(line.split(), words)
+        assert error.value.fault is fault
+
+
+def test_every_fault_can_be_found() -> None:
+    seen = {
+        fault_of(line.split(), 1)
+        for line in ("", "(A <unk>", "(A )A", "(A XX )B", "(A XX )A (A", "(A XX XX", "(A")
+    }
+    assert seen | {fault_of(["(A", "XX", ")A"], 2)} == set(Fault)
+
+
+def test_faults_are_counted() -> None:
+    lines = ["(A XX )A", "(A XX", "(A XX XX )A", "(A XX"]
+    assert count_faults((line.split(), 1) for line in lines) == {
+        None: 1,
+        Fault.UNCLOSED: 2,
+        Fault.TOO_MANY_WORDS: 1,
+    }
+
+
+# --- tags ------------------------------------------------------------------------------------
+
+
+def test_punctuation_shows_its_tag() -> None:
+    words = "`` Yes , '' said the cats ' owner : -LRB- no ! -RRB-"
+    tags = "`` XX , '' XX XX XX POS XX : -LRB- XX . -RRB-"
+    assert punctuation_tags(words.split()) == tuple(tags.split())
+
+
+def test_straight_quotation_marks_open_and_close() -> None:
+    words = '" Yes " and " no "'
+    assert punctuation_tags(words.split()) == ("``", "XX", "''", "XX", "``", "XX", "''")
+
+
+def test_given_tags_are_taken() -> None:
+    bare = delinearise(linearise(CAT), CAT.words)
+    assert with_tags(bare, CAT.tags) == CAT
+    assert with_tags(bare).tags == ("XX", "XX", "XX", ".")
+    with pytest.raises(DataError, match="3 tags for the 4 words of 'The cat sleeps"):
+        with_tags(bare, ["DT", "NN", "VBZ"])
+
+
+# --- vocabularies ----------------------------------------------------------------------------
+
+
+def test_the_vocabulary_of_trees() -> None:
+    assert tree_vocabulary([CAT]).symbols == ("XX", "(NP", "(S", "(VP", ")NP", ")S", ")VP")
+    kept = tree_vocabulary([CAT], "kept")
+    assert kept.symbols[:4] == (".", "DT", "NN", "VBZ")
+    assert kept.decode(kept.encode(" ".join(linearise(CAT, "kept")))) == " ".join(
+        linearise(CAT, "kept")
+    )
+
+
+def test_the_roles_of_symbols() -> None:
+    roles = Roles.of(Symbols(["(A", "XX", ")B", ")A", "(C", "NN"]))
+    assert roles == Roles(labels=("A",), openers=(4,), closers=(7,), leaves=(5, 9))
+    for useless in ([], ["XX"], ["(A", ")A"], ["(A", "XX"]):
+        with pytest.raises(VocabularyError, match="no tree can be written"):
+            Roles.of(Symbols(useless))
+    assert Roles.of(vocabulary_of(["A", "B"])).labels == ("A", "B")
+
+
+# --- pairs -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def treebank(tmp_path: Path) -> list[Path]:
+    files = [tmp_path / "one.mrg", tmp_path / "two.mrg"]
+    files[0].write_text(f"( {CAT})\n(S (-NONE- *))\n")
+    files[1].write_text("(S\n (NP-SBJ (-LRB- -LRB-) (NN x))\n (VP (VB go)))\n")
+    return files
+
+
+def test_treebanks_as_parallel_text(treebank: list[Path]) -> None:
+    assert list(trees_to_pairs(treebank)) == [
+        ("The cat sleeps .", "(S (NP XX XX )NP (VP XX )VP XX )S"),
+        ("-LRB- x go", "(S (NP XX XX )NP (VP XX )VP )S"),
+    ]
+    kept = list(trees_to_pairs(treebank, "kept", Cleaning(labels="kept")))
+    assert kept[1] == ("-LRB- x go", "(S (NP-SBJ -LRB- NN )NP-SBJ (VP VB )VP )S")
+
+
+def test_two_aligned_files(tmp_path: Path, treebank: list[Path]) -> None:
+    source, target = tmp_path / "train.words", tmp_path / "train.trees"
+    assert write_pairs(treebank, source, target) == 2
+    assert source.read_text() == "The cat sleeps .\n-LRB- x go\n"
+    assert target.read_text().splitlines()[1] == "(S (NP XX XX )NP (VP XX )VP )S"
+
+
+def test_half_a_corpus_is_not_left_behind(tmp_path: Path, treebank: list[Path]) -> None:
+    treebank[1].write_text("(S (NP")
+    source, target = tmp_path / "train.words", tmp_path / "train.trees"
+    with pytest.raises(DataError, match="line 1: the tree that begins here is not closed"):
+        write_pairs(treebank, source, target)
+    assert sorted(tmp_path.iterdir()) == sorted(treebank)
+    with pytest.raises(DataError, match="cannot be written"):
+        write_pairs(treebank[:1], tmp_path / "no" / "where", target)
