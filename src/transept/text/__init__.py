@@ -1,6 +1,7 @@
 """Text in, ids out, and back without loss: no torch.
 
 In reading order: `files` (lines of files, compressed or not), `escaping` (what makes every string
-come back as it went in), `tokenizer` (the vocabulary), `training` (how one is learnt)
-and `moses` (words and punctuation, for scores that count them).
+come back as it went in), `tokenizer` (the vocabulary), `training` (how one is learnt), `moses`
+(words and punctuation, for scores that count them), `sentences` (where they end) and `cutting`
+(what to do with one too long).
 """
