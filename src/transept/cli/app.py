@@ -84,12 +84,17 @@ app.command(
 app.command(
     "transept.cli.translate:translate",
     name="translate",
-    help="Translate text: arguments, a file, or standard input.",
+    help="Translate text: arguments, files, or standard input, line for line.",
 )
 app.command(
     "transept.cli.evaluate:evaluate",
     name="evaluate",
-    help="Score translations by every convention at once, and compare two systems.",
+    help="Score translations, or a model, by every convention at once; compare two systems.",
+)
+app.command(
+    "transept.cli.score:score",
+    name="score",
+    help="Print how probable a model holds given translations to be (forced decoding).",
 )
 app.command(
     "transept.cli.info:info",
