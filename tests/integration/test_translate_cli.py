@@ -1,7 +1,11 @@
 """`transept translate` as a person meets it."""
 
 import gzip
+import io
 import json
+import os
+import pty
+import select
 import subprocess
 import sys
 from pathlib import Path
@@ -10,16 +14,66 @@ import pytest
 from tests.integration.workshop import run
 
 Capture = pytest.CaptureFixture[str]
+TRANSLATE = [sys.executable, "-m", "transept", "translate", "--model"]
 
 
-def transept_command(*words: object, text: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    command = [sys.executable, "-m", "transept", *map(str, words)]
-    return subprocess.run(command, input=text, capture_output=True, check=False)
+def read_until(terminal: int, expected: bytes) -> bytes:
+    """What appears on a terminal until something expected is there, or nothing more comes."""
+    seen = b""
+    while expected not in seen and select.select([terminal], [], [], 120)[0]:
+        try:
+            seen += os.read(terminal, 65536)
+        except OSError:  # the other end is closed
+            break
+    return seen
+
+
+def test_at_a_terminal_each_line_is_answered_before_the_next(trained: Path) -> None:
+    terminal, theirs = pty.openpty()
+    command = [*TRANSLATE, str(trained)]
+    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs) as process:
+        os.close(theirs)
+        assert b"Ctrl-D ends" in read_until(terminal, b"ends.\r\n")
+        for text in (b"one\n", b"one\n"):
+            os.write(terminal, text)
+            answer = read_until(terminal, b"ei").removeprefix(b"one\r\n")
+            assert b"\x1b" not in answer  # no bar where the results are
+        os.write(terminal, b"\x04")
+        assert process.wait(60) == 0
+    os.close(terminal)
+
+
+def test_a_bar_is_shown_where_results_are_not(trained: Path, tmp_path: Path) -> None:
+    text, result = tmp_path / "text", tmp_path / "result"
+    text.write_text("one two three\n" * 40)
+    terminal, theirs = pty.openpty()
+    command = [*TRANSLATE, str(trained), "-i", str(text)]
+    environment = os.environ | {"TERM": "xterm", "COLUMNS": "80"}
+    with (
+        result.open("wb") as file,
+        subprocess.Popen(command, stdout=file, stderr=theirs, env=environment) as process,
+    ):
+        os.close(theirs)
+        assert b"40/40" in read_until(terminal, b"40/40")
+        read_until(terminal, b"never")
+        assert process.wait(60) == 0
+    os.close(terminal)
+    assert result.read_text().count("\n") == 40
+
+
+def test_results_are_utf_8_whatever_the_locale(
+    trained: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="ascii"))
+    assert run("translate", "five", "--model", trained, "--prefix", "fünf") == 0
+    assert written.getvalue().decode("utf-8").startswith("fünf")
 
 
 def test_lines_come_out_line_for_line(trained: Path, tmp_path: Path, capsys: Capture) -> None:
     lines = "one two. Three! \n\n  \nfour\u2028five\n\ufeffsix\r\nseven"
-    piped = transept_command("translate", "--model", trained, text=lines.encode())
+    command = [*TRANSLATE, str(trained)]
+    piped = subprocess.run(command, input=lines.encode(), capture_output=True, check=False)
     assert (piped.returncode, piped.stderr) == (0, b"")
     out = piped.stdout.decode()
     assert out.count("\n") == 6
@@ -170,7 +224,12 @@ def test_what_cannot_be_translated_is_said(
     ],
 )
 def test_what_is_no_text_is_refused_before_anything_is_translated(
-    trained: Path, tmp_path: Path, capsys: Capture, junk: bytes, complaint: str
+    trained: Path,
+    tmp_path: Path,
+    capsys: Capture,
+    monkeypatch: pytest.MonkeyPatch,
+    junk: bytes,
+    complaint: str,
 ) -> None:
     path = tmp_path / "junk"
     path.write_bytes(b"one\n" * 50 + junk)
@@ -178,7 +237,6 @@ def test_what_is_no_text_is_refused_before_anything_is_translated(
     out, said = capsys.readouterr()
     assert out == ""
     assert complaint.replace("line 2", "line 52") in said
-    piped = transept_command("translate", "--model", trained, text=junk)
-    assert piped.returncode == 3
-    assert f"standard input, {complaint}" in piped.stderr.decode()
-    assert b"Traceback" not in piped.stderr
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(junk)))
+    assert run("translate", "--model", trained) == 3
+    assert f"standard input, {complaint}" in capsys.readouterr().err

@@ -90,7 +90,7 @@ class Request:
         if prefix is not None:
             options["split"] = False
         if sampling is not None:
-            options["beam_size"] = max(1, options.get("n_best", 1))  # so many draws, and no beam
+            options["beam_size"] = options.get("n_best") or 1  # so many draws, and no beam
         return cls(
             config=TranslationConfig.of(options),
             alignments=alignments,

@@ -149,6 +149,11 @@ def complain(message: str) -> None:
     sys.stderr.write(f"transept: {message}\n")
 
 
+def write_line(text: str) -> None:
+    """Write a line of results: in UTF-8, as they are read, whatever the terminal's language."""
+    sys.stdout.buffer.write(f"{text}\n".encode())
+
+
 def _command_of(words: list[str]) -> str:
     """The names at the start of the command line, for a pointer to the right help."""
     commands, _, _ = app.parse_commands(words)

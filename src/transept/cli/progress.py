@@ -27,6 +27,7 @@ class TranslationProgress:
             TimeRemainingColumn(),
             console=console,
             transient=True,
+            redirect_stdout=False,  # what is written there is the result, not for this terminal
             disable=in_the_way or not console.is_terminal,
         )
         self._task = self._bar.add_task(what, total=total)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from transept.cli.app import write_line
 from transept.cli.models import ANY_MODEL, MODEL_OPTIONS, Models
 from transept.cli.progress import TranslationProgress
 from transept.errors import DataError
@@ -55,8 +56,8 @@ def score(
                 place = f"{describe(source)} and {describe(target)}, line {start + error.number}"
                 raise DataError(f"{place}: {error.what}; leave that line out of both") from error
             for pair in scores:
-                sys.stdout.write(_json(pair) if as_json else _line(pair, per_token))
-            sys.stdout.flush()
+                write_line(_json(pair) if as_json else _line(pair, per_token))
+            sys.stdout.buffer.flush()
             bar.advance(len(scores))
 
 
@@ -65,7 +66,7 @@ def _line(pair: "PairScore", per_token: bool) -> str:
     if per_token:
         each = zip(pair.tokens, pair.token_log_probabilities, strict=True)
         columns.append(" ".join(f"{token}={log_p:.6f}" for token, log_p in each))
-    return "\t".join(columns) + "\n"
+    return "\t".join(columns)
 
 
 def _json(pair: "PairScore") -> str:
@@ -76,4 +77,4 @@ def _json(pair: "PairScore") -> str:
         "tokens": pair.tokens,
         "token_log_probabilities": pair.token_log_probabilities,
     }
-    return json.dumps(described, ensure_ascii=False) + "\n"
+    return json.dumps(described, ensure_ascii=False)

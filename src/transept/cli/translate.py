@@ -14,6 +14,7 @@ from cyclopts import Group, Parameter
 
 from transept.api.config import Options, TranslationConfig
 from transept.api.units import TooLongError
+from transept.cli.app import write_line
 from transept.cli.models import ANY_MODEL, MODEL_OPTIONS, Models
 from transept.cli.progress import TranslationProgress
 from transept.errors import ConfigError, DataError
@@ -125,6 +126,8 @@ def translate(
     n_lines = _count(texts, files)
     transducer = models.load()
     at_terminal = not texts and not files and sys.stdin.isatty()
+    if at_terminal:
+        sys.stderr.write("Type text, a line at a time; Ctrl-D ends.\n")
     number = 0
     with TranslationProgress("lines", n_lines, results_to_stdout=True) as bar:
         for lines in _in_turn(_read(texts, files), 1 if at_terminal else read_ahead):
@@ -137,7 +140,7 @@ def translate(
             for result in _translate(transducer, lines, config, options):
                 _write(result, number, config.n_best, output)
                 number += 1
-            sys.stdout.flush()
+            sys.stdout.buffer.flush()
             bar.advance(len(lines))
 
 
@@ -197,7 +200,7 @@ def _translate(
 
 def _write(result: "Translation", number: int, n_best: int, output: Format) -> None:
     if output.as_json:
-        sys.stdout.write(json.dumps(_described(result), ensure_ascii=False) + "\n")
+        write_line(json.dumps(_described(result), ensure_ascii=False))
         return
     for one in result.outputs:
         text = _line(one)
@@ -207,7 +210,7 @@ def _write(result: "Translation", number: int, n_best: int, output: Format) -> N
             text = f"{number} ||| {text} ||| {log_p} ||| {one.score:.6f}"
         elif output.scores:
             text = f"{one.score:.6f}\t{text}"
-        sys.stdout.write(f"{text}{links}\n")
+        write_line(f"{text}{links}")
 
 
 def _line(output: "Output") -> str:
