@@ -64,8 +64,8 @@ def find_model(name: Path | str | None = None) -> Path:
         return shipped[str(name)]
     if path.exists():
         raise CheckpointError(f"{path}: is a file; a model is a directory: give that")
-    known = f"; {did_you_mean(str(name), shipped)}" if shipped else ""
-    raise CheckpointError(f"{path}: there is no such directory, nor a shipped model{known}")
+    cure = did_you_mean(str(name), shipped) if shipped else "check the path"
+    raise CheckpointError(f"{path}: there is no such directory, nor a shipped model; {cure}")
 
 
 def shipped_models() -> dict[str, Path]:
@@ -93,8 +93,7 @@ def _device(name: str) -> torch.device:
         return Runtime.choose(name, "fp32").device
     except (ConfigError, RuntimeError) as error:
         raise ConfigError(
-            f"device {name!r} cannot be used here (torch {torch.__version__}); "
-            "try 'auto', 'cpu' or 'cuda'"
+            f"device {name!r} cannot be used here (torch {torch.__version__}); try 'auto' or 'cpu'"
         ) from error
 
 

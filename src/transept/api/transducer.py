@@ -222,8 +222,9 @@ class Transducer:
         alignments: list[Alignment] = [()] * len(pairs)
         for batch in self.networks.batches(lengths):
             sources, targets = zip(*(pairs[index] for index in batch), strict=True)
+            # The step that gives the end symbol says nothing of words; but a row has a token.
             weights = self.networks.source_attention(
-                [[*ids, EOS_ID] for ids in sources], [[*ids, EOS_ID] for ids in targets]
+                [[*ids, EOS_ID] for ids in sources], [ids or [EOS_ID] for ids in targets]
             )
             for index, row, source, target in zip(batch, weights, sources, targets, strict=True):
                 alignments[index] = align(
