@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.integration.workshop import Workshop, run, write_pairs
+from tests.integration.workshop import ENGLISH, GERMAN, Workshop, run, write_pairs
 
 import transept
 from transept.api import models
@@ -46,6 +46,19 @@ def test_a_score_is_what_the_search_found(trained: Path) -> None:
         pair = model.score(result.source, result.text)
         assert pair.log_probability == pytest.approx(result.score, abs=1e-4)
         assert sum(pair.token_log_probabilities) == pair.log_probability
+
+
+def test_alignments_find_the_words_that_correspond(trained: Path, workshop: Workshop) -> None:
+    model = transept.load(trained)
+    lines = (workshop.directory / "dev.en").read_text().splitlines()
+    found, right = 0, 0
+    for result in model.translate(lines, alignments=True):
+        source, target = result.source.split(), result.text.split()
+        for i, j in result.alignment or ():
+            if target[j] in GERMAN:
+                found += 1
+                right += source[i] == ENGLISH[GERMAN.index(target[j])]
+    assert right / found > 0.4  # by chance it would be about 0.2; the model has learnt a little
 
 
 def test_the_limit_is_the_longest_that_was_trained_on(trained: Path) -> None:

@@ -73,25 +73,26 @@ class Networks:
     def source_attention(
         self, sources: Sequence[Ids], targets: Sequence[Ids]
     ) -> Float[Tensor, "B T S"]:
-        """How much each decoder step looks at each source token: mean over heads and networks."""
+        """How much each decoder step looks at each source token.
+
+        The mean over heads, over the upper half of the layers, and over the networks. The lower
+        layers look elsewhere; which of the upper ones sees best differs from model to model, and
+        their mean is never far behind it (docs/decisions.md has figures).
+        """
         source_ids, target_ids = self._padded(sources), self._padded(targets)
         each = []
         for model in self.models:
-            layer = model.decoder.layers[alignment_layer(model.config.n_layers)]
-            with record_attention(layer) as weights:
+            layers = model.decoder.layers
+            with record_attention(layers[len(layers) // 2 :]) as weights:
                 model.decoder_states(target_ids, model.encode(source_ids))
-            each.append(weights["source_attention"].mean(dim=1))
+            of_layers = [w for name, w in weights.items() if name.endswith("source_attention")]
+            each.append(torch.stack(of_layers).mean(dim=(0, 2)))
         return torch.stack(each).mean(dim=0).cpu()
 
     def _padded(self, rows: Sequence[Ids]) -> Int[Tensor, "B L"]:
         width = max(map(len, rows))
         filled = [[*ids, *[PAD_ID] * (width - len(ids))] for ids in rows]
         return torch.tensor(filled, device=self.device)
-
-
-def alignment_layer(n_layers: int) -> int:
-    """The decoder layer, from 0, whose attention says best which words correspond."""
-    return max(0, n_layers - 2)
 
 
 def _token_log_probabilities(
