@@ -75,15 +75,14 @@ class Networks:
     ) -> Float[Tensor, "B T S"]:
         """How much each decoder step looks at each source token.
 
-        The mean over heads, over the upper half of the layers, and over the networks. The lower
-        layers look elsewhere; which of the upper ones sees best differs from model to model, and
-        their mean is never far behind it (docs/decisions.md has figures).
+        The mean over heads, over the upper third of the layers, and over the networks. The lower
+        layers look elsewhere; which of the upper ones sees best differs from model to model.
         """
         source_ids, target_ids = self._padded(sources), self._padded(targets)
         each = []
         for model in self.models:
             layers = model.decoder.layers
-            with record_attention(layers[len(layers) // 2 :]) as weights:
+            with record_attention(layers[-math.ceil(len(layers) / 3) :]) as weights:
                 model.decoder_states(target_ids, model.encode(source_ids))
             of_layers = [w for name, w in weights.items() if name.endswith("source_attention")]
             each.append(torch.stack(of_layers).mean(dim=(0, 2)))
