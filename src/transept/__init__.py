@@ -10,15 +10,19 @@ from typing import TYPE_CHECKING, Any
 from transept.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from transept.api import Transducer as Transducer
-    from transept.api import load as load
+    from transept.api.models import load as load
+    from transept.api.results import Translation as Translation
+    from transept.api.transducer import Transducer as Transducer
+    from transept.decoding.sampling import SamplingConfig as SamplingConfig
     from transept.errors import TranseptError as TranseptError
     from transept.model.config import ModelConfig as ModelConfig
     from transept.model.transformer import Transformer as Transformer
 
 _PUBLIC = {
-    "Transducer": "transept.api",
-    "load": "transept.api",
+    "SamplingConfig": "transept.decoding.sampling",
+    "Transducer": "transept.api.transducer",
+    "Translation": "transept.api.results",
+    "load": "transept.api.models",
     "ModelConfig": "transept.model.config",
     "Transformer": "transept.model.transformer",
     "TranseptError": "transept.errors",

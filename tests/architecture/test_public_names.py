@@ -4,7 +4,15 @@ import pytest
 
 import transept
 
-PUBLIC = ["ModelConfig", "Transducer", "TranseptError", "Transformer", "load"]
+PUBLIC = [
+    "ModelConfig",
+    "SamplingConfig",
+    "Transducer",
+    "TranseptError",
+    "Transformer",
+    "Translation",
+    "load",
+]
 
 
 def test_the_public_names_are_these() -> None:

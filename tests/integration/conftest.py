@@ -1,9 +1,23 @@
-"""A small prepared corpus, made once for all tests that train on it."""
+"""A small prepared corpus, made once for all tests that train on it, and a model of it."""
+
+from pathlib import Path
 
 import pytest
-from tests.integration.workshop import Workshop, open_workshop
+from tests.integration.workshop import Workshop, open_workshop, run
 
 
 @pytest.fixture(scope="session")
 def workshop(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
     return open_workshop(tmp_path_factory.mktemp("workshop"))
+
+
+@pytest.fixture(scope="session")
+def trained(workshop: Workshop, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that has learnt a little, with its average."""
+    output = tmp_path_factory.mktemp("trained") / "run"
+    settings = ["training.max_steps=120", "model.d_model=32", "model.d_ff=64", "model.dropout=0.0",
+                "training.log_every=20", "validation.every_steps=40",
+                "schedule.warmup_steps=40"]  # fmt: skip
+    assert run("train", workshop.config, *settings, "--output", output) == 0
+    assert run("average", output, "--last", "3") == 0
+    return output

@@ -1,28 +1,17 @@
 """From a trained bundle to text, in Python."""
 
-import json
-import subprocess
-import sys
+import shutil
 from pathlib import Path
 
 import pytest
-from tests.integration.workshop import Workshop, run
+from tests.integration.workshop import ENGLISH, GERMAN, Workshop, run, write_pairs
 
 import transept
-from transept.errors import CheckpointError
+from transept.api import models
+from transept.api.models import find_model
+from transept.errors import CheckpointError, ConfigError, VocabularyError
 
 TEXTS = ["one two three", "", "seven", "ten nine eight seven six five", "four four"]
-
-
-@pytest.fixture(scope="module")
-def trained(workshop: Workshop, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    output = tmp_path_factory.mktemp("trained") / "run"
-    settings = ["training.max_steps=120", "model.d_model=32", "model.d_ff=64", "model.dropout=0.0",
-                "training.log_every=20", "validation.every_steps=40",
-                "schedule.warmup_steps=40"]  # fmt: skip
-    assert run("train", workshop.config, *settings, "--output", output) == 0
-    assert run("average", output, "--last", "3") == 0
-    return output
 
 
 def test_a_run_translates_and_an_empty_text_stays_empty(trained: Path) -> None:
@@ -39,62 +28,122 @@ def test_results_do_not_depend_on_batch_order_or_n_best(trained: Path, beam_size
     together = model.translate(TEXTS, beam_size=beam_size, n_best=beam_size)
     backwards = model.translate(TEXTS[::-1], beam_size=beam_size)[::-1]
     for text, one, other in zip(TEXTS, together, backwards, strict=True):
-        (alone,) = model.translate([text], beam_size=beam_size)
+        alone = model.translate(text, beam_size=beam_size)
         assert alone.text == one.text == other.text
         assert [alone.score, other.score] == pytest.approx([one.score] * 2, abs=1e-4)
 
 
 def test_n_best_is_sorted_and_distinct(trained: Path) -> None:
-    (result,) = transept.load(trained).translate(["one two three"], n_best=4)
+    result = transept.load(trained).translate("one two three", n_best=4)
     scores = [output.score for output in result.outputs]
     assert len({output.text for output in result.outputs}) == 4
     assert scores == sorted(scores, reverse=True)
 
 
-def test_an_altered_bundle_is_refused(trained: Path, tmp_path: Path) -> None:
+def test_a_score_is_what_the_search_found(trained: Path) -> None:
+    model = transept.load(trained)
+    for result in model.translate(TEXTS, beam_size=2, length_penalty=0.0):
+        pair = model.score(result.source, result.text)
+        assert pair.log_probability == pytest.approx(result.score, abs=1e-4)
+        assert sum(pair.token_log_probabilities) == pair.log_probability
+
+
+def test_alignments_find_the_words_that_correspond(trained: Path, workshop: Workshop) -> None:
+    model = transept.load(trained)
+    lines = (workshop.directory / "dev.en").read_text().splitlines()
+    found, right = 0, 0
+    for result in model.translate(lines, alignments=True):
+        source, target = result.source.split(), result.text.split()
+        for i, j in result.alignment or ():
+            if target[j] in GERMAN:
+                found += 1
+                right += source[i] == ENGLISH[GERMAN.index(target[j])]
+    assert right / found > 0.4  # by chance it would be about 0.2; the model has learnt a little
+
+
+def test_the_limit_is_the_longest_that_was_trained_on(trained: Path) -> None:
+    assert transept.load(trained).max_source_length == 64
+
+
+# --- where models are ------------------------------------------------------------------------
+
+
+def test_of_a_run_the_newest_average_is_taken(trained: Path) -> None:
+    assert find_model(trained) == trained / "average-3"
+    assert find_model(trained / "checkpoints/step-00000120").name == "step-00000120"
+
+
+def test_without_a_shipped_model_one_must_be_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="no model was named, and none is shipped"):
+        transept.load()
+    with pytest.raises(CheckpointError, match="there is no such directory, nor a shipped model"):
+        transept.load(tmp_path / "absent")
     with pytest.raises(CheckpointError, match="is no model directory"):
         transept.load(tmp_path)
+    (tmp_path / "file").touch()
+    with pytest.raises(CheckpointError, match="is a file"):
+        transept.load(tmp_path / "file")
 
 
-def transept_command(*words: object, text: str = "") -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "transept", *map(str, words)]
-    return subprocess.run(command, input=text, capture_output=True, text=True, check=False)
-
-
-def test_lines_come_out_line_for_line(trained: Path, tmp_path: Path) -> None:
-    lines = "one two\n\nthree\n"
-    from_pipe = transept_command("translate", "--model", trained, text=lines)
-    assert from_pipe.returncode == 0, from_pipe.stderr
-    assert from_pipe.stdout.count("\n") == 3
-    assert from_pipe.stdout.split("\n")[1] == ""
-    (tmp_path / "text").write_text(lines)
-    assert run("translate", "--model", trained, "--input", tmp_path / "text") == 0
-
-
-def test_n_best_scores_and_json(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("translate", "one two", "", "--model", trained, "--n-best", "3") == 0
-    rows = [line.split(" ||| ") for line in capsys.readouterr().out.splitlines()]
-    assert [row[0] for row in rows] == ["0", "0", "0", "1"]
-    assert float(rows[0][2]) >= float(rows[1][2]) >= float(rows[2][2])
-    assert run("translate", "one two", "--model", trained, "--scores") == 0
-    score, _, text = capsys.readouterr().out.strip().partition("\t")
-    assert [text, float(score)] == [rows[0][1], pytest.approx(float(rows[0][2]))]
-    assert run("translate", "one two", "--model", trained, "--json") == 0
-    assert json.loads(capsys.readouterr().out)["translation"] == text
+def test_a_shipped_model_goes_by_its_name(
+    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(models, "SHELF", tmp_path)
+    for name in (models.DEFAULT, "small"):
+        shutil.copytree(trained / "average-3", tmp_path / name)
+    assert find_model() == tmp_path / models.DEFAULT
+    assert transept.load().translate("one").text == transept.load("small").translate("one").text
+    with pytest.raises(CheckpointError, match=r"smal: .* did you mean 'small'\?"):
+        transept.load("smal")
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "complaint"),
-    [
-        (["translate", "x"], 2, "--model is missing"),
-        (["translate", "x", "--model", "absent"], 4, "is no model directory"),
-        (["translate", "x", "--model", "{trained}", "--n-best", "9"], 2, "n_best"),
-        (["translate", "--model", "{trained}", "--input", "absent.en"], 3, "absent.en"),
-        (["translate", "x", "--model", "{trained}", "--input", "a"], 2, "not both"),
-    ],
+    "name", ["weights.safetensors", "config.toml", "tokenizer/tokenizer.model"]
 )
-def test_what_cannot_be_translated_is_said(
-    trained: Path, capsys: pytest.CaptureFixture[str], words: list[str], code: int, complaint: str
+def test_a_missing_or_altered_file_is_named(trained: Path, tmp_path: Path, name: str) -> None:
+    bundle = tmp_path / "model"
+    shutil.copytree(trained / "average-3", bundle)
+    altered = bytearray((bundle / name).read_bytes())
+    altered[-1] ^= 1
+    (bundle / name).write_bytes(altered)
+    with pytest.raises(CheckpointError, match=rf"{name}: is damaged: its sha256"):
+        transept.load(bundle)
+    (bundle / name).unlink()
+    with pytest.raises(CheckpointError, match=rf"{name}: cannot be read"):
+        transept.load(bundle)
+
+
+def test_a_device_that_is_not_there_is_named(trained: Path) -> None:
+    for device in ("quantum", "cuda:99"):
+        with pytest.raises(ConfigError, match=f"device '{device}' cannot be used here"):
+            transept.load(trained, device=device)
+
+
+# --- several models --------------------------------------------------------------------------
+
+
+def test_models_of_one_vocabulary_decide_together(trained: Path) -> None:
+    last, earlier = trained / "checkpoints/step-00000120", trained / "checkpoints/step-00000100"
+    both = transept.load(last, earlier)
+    alone = transept.load(last)
+    assert len(both.networks.models) == 2
+    assert both.translate("one").score != pytest.approx(alone.translate("one").score, abs=1e-6)
+    result = both.translate("one two", alignments=True)
+    pair = both.score("one two", result.text)
+    assert pair.log_probability == pytest.approx(result.outputs[0].log_probability, abs=1e-4)
+
+
+def test_models_of_two_vocabularies_cannot(
+    trained: Path, workshop: Workshop, tmp_path: Path
 ) -> None:
-    assert run(*(word.format(trained=trained) for word in words)) == code
-    assert complaint in capsys.readouterr().err
+    texts = write_pairs(tmp_path / "train", 300, 7)
+    run("tokenizer", "train", "--input", *texts, "--vocab-size", "300",
+        "--output", tmp_path / "vocabulary", "--kind", "unigram")  # fmt: skip
+    source, target = texts
+    run("data", "prepare", "--source", source, "--target", target, "--tokenizer",
+        tmp_path / "vocabulary", "--output", tmp_path / "ids")  # fmt: skip
+    corpora = [f'data.train=[{{path="{tmp_path}/ids"}}]', "training.max_steps=5"]
+    nothing = [f'data.dev="{tmp_path}/ids"']
+    assert run("train", workshop.config, *corpora, *nothing, "--output", tmp_path / "other") == 0
+    with pytest.raises(VocabularyError, match="different source vocabularies"):
+        transept.load(trained, tmp_path / "other")

@@ -11,8 +11,11 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from transept.text.cutting import cut
 from transept.text.escaping import ESCAPE, MARK, SPACE_SYMBOL, escape, unescape
 from transept.text.files import read_lines, read_raw_lines
+from transept.text.moses import Language
+from transept.text.sentences import split_sentences
 from transept.text.tokenizer import BOS_ID, EOS_ID, PAD_ID, UNK_ID, Kind, Tokenizer
 from transept.text.training import train_tokenizer
 
@@ -66,6 +69,36 @@ def test_any_ids_decode_to_text(tokenizer: Tokenizer, ids: list[int]) -> None:
 def test_escaping_is_lossless(text: str) -> None:
     assert SPACE_SYMBOL not in escape(text)
     assert unescape(escape(text)) == text
+
+
+@settings(max_examples=200, deadline=None)
+@given(text=st.one_of(awkward, st.text()))
+def test_surfaces_spell_the_text(tokenizer: Tokenizer, text: str) -> None:
+    surfaces = tokenizer.surfaces(tokenizer.encode(text))
+    assert b"".join(surfaces).decode("utf-8") == (f" {escape(text)}" if text else "")
+
+
+PROSE = ["Dr", "z. B", "U.S", "the", "Mai", "12", "a", "I", "你好", "と"]
+MARKS = [*".!?…,;:。！？()[]\"'“”»«-–", "..", " ", "  ", "\n", "\r\n", "\u00a0", "\t"]
+prose = st.lists(st.sampled_from(PROSE + MARKS), max_size=30).map("".join)
+
+
+@settings(max_examples=500, deadline=None)
+@given(text=st.one_of(prose, awkward, st.text()), language=st.sampled_from(get_args(Language)))
+def test_sentences_are_the_text(text: str, language: Language) -> None:
+    pieces = split_sentences(text, language)
+    assert "".join(map("".join, pieces)) == text
+    assert all(piece.text.strip() == piece.text for piece in pieces)
+    assert all(piece.text for piece in pieces[1:])
+    assert not any(piece.space.strip() for piece in pieces)
+
+
+@settings(max_examples=200, deadline=None)
+@given(text=st.one_of(prose, awkward, st.text(max_size=60)), limit=st.integers(8, 20))
+def test_cut_pieces_are_the_text_and_fit(tokenizer: Tokenizer, text: str, limit: int) -> None:
+    pieces = cut(text.strip(), tokenizer, limit)
+    assert "".join(map("".join, pieces)) == text.strip()
+    assert all(len(tokenizer.encode(piece.text)) <= limit for piece in pieces)
 
 
 @settings(deadline=None)

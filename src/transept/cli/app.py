@@ -84,12 +84,17 @@ app.command(
 app.command(
     "transept.cli.translate:translate",
     name="translate",
-    help="Translate text: arguments, a file, or standard input.",
+    help="Translate text: arguments, files, or standard input, line for line.",
 )
 app.command(
     "transept.cli.evaluate:evaluate",
     name="evaluate",
-    help="Score translations by every convention at once, and compare two systems.",
+    help="Score translations, or a model, by every convention at once; compare two systems.",
+)
+app.command(
+    "transept.cli.score:score",
+    name="score",
+    help="Print how probable a model holds given translations to be (forced decoding).",
 )
 app.command(
     "transept.cli.info:info",
@@ -142,6 +147,11 @@ def _use_own_help(words: list[str]) -> None:
 def complain(message: str) -> None:
     """Say on standard error what went wrong."""
     sys.stderr.write(f"transept: {message}\n")
+
+
+def write_line(text: str) -> None:
+    """Write a line of results: in UTF-8, as they are read, whatever the terminal's language."""
+    sys.stdout.buffer.write(f"{text}\n".encode())
 
 
 def _command_of(words: list[str]) -> str:

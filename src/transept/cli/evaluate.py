@@ -3,68 +3,164 @@
 import dataclasses
 import json
 import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-from cyclopts import Parameter
+from cyclopts import Group, Parameter
 
+from transept.api.config import TooLong, TranslationConfig, Watch
 from transept.cli.app import complain
+from transept.cli.models import ANY_MODEL, MODEL_OPTIONS, Models
+from transept.cli.progress import TranslationProgress
+from transept.errors import ConfigError, DataError
+from transept.text.files import describe
 from transept.text.moses import Language
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from transept.api.results import Translation
+    from transept.api.transducer import Transducer
+    from transept.evaluation.grid import Settings, Trial
+    from transept.evaluation.scores import Perplexity, Report
 
-    from transept.evaluation.scores import Comparison, Interval, Report, Score
+Flag = Annotated[bool, Parameter(negative="", show_default=False)]
+Words = Annotated[
+    tuple[str, ...],
+    Parameter(consume_multiple=True, json_list=False, negative="", show_default=False),
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Search:
+    """How the test set is decoded. Each line is one sentence and is not split."""
+
+    beam_size: int = 4
+    """Hypotheses kept alive; 1 is greedy search."""
+    length_penalty: float = 0.6
+    """The α of Wu et al.: higher prefers longer translations."""
+    max_length_factor: float = 1.0
+    """A translation is at most so many times as long as its source …"""
+    max_length_extra: int = 50
+    """… plus so many tokens."""
+    too_long: TooLong = "refuse"
+    """What to do with a sentence that is longer than the longest: refuse it, or cut it."""
+    max_source_length: int | None = None
+    """The longest sentence, in tokens with the end symbol; unless given, the longest that the
+    model was trained on."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Files:
+    """What is compared."""
+
+    reference: Path
+    """What the translations should be, one sentence a line."""
+    hypothesis: Path | None = None
+    """The translations to score; - is standard input. Instead, --source can be translated."""
+    source: Path | None = None
+    """What the model shall translate, line by line."""
+    other: Path | None = None
+    """Another system's translations of the same sentences, to compare with."""
+    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None
+    """Where to keep the model's translations."""
+
+
+USUAL = Search()
+FILES = Parameter(name="*", group=Group("Files", sort_key=0))
+SEARCH = Parameter(name="*", group=Group("Search", sort_key=2))
 
 
 def evaluate(
     *,
-    hypothesis: Path,
-    reference: Path,
-    other: Path | None = None,
+    files: Annotated[Files, FILES],
+    models: Annotated[Models, MODEL_OPTIONS] = ANY_MODEL,
+    search: Annotated[Search, SEARCH] = USUAL,
+    grid: Words = (),
+    perplexity: Flag = False,
     target_language: Language | None = None,
     as_json: Annotated[bool, Parameter(name="--json", negative="", show_default=False)] = False,
 ) -> None:
-    """Score translations by every convention at once, and compare two systems.
+    """Score translations, or a model, by every convention at once; compare two systems.
 
-    Files are plain text as people write it (cased, not tokenised), one sentence a line, UTF-8;
-    .gz, .xz and .zst are read too. The paper's convention is tokenised BLEU with compounds split;
-    compare scores only with scores that have the same signature.
+    Either of a file (--hypothesis) or of a model that translates --source first. Files are plain
+    text as people write it (cased, not tokenised), one sentence a line, UTF-8; .gz, .xz and .zst
+    are read too. The paper's convention is tokenised BLEU with compounds split; compare scores
+    only with scores that have the same signature.
 
     Args:
-        hypothesis: The translations to score; - is standard input.
-        reference: What they should be.
-        other: Another system's translations of the same sentences, to compare with.
-        target_language: What both are in, for the Moses tokenizer. Unless given, what the
-            reference's name ends in (`test.de`).
+        files: What is compared.
+        models: Which model to use, where --source is translated.
+        search: How to translate.
+        grid: Try every combination of these settings on a development set and show the best:
+            `--grid beam_size=1,4,8 length_penalty=0,0.6,1`.
+        perplexity: Do not translate: only tell how probable the model holds the references to be.
+        target_language: What the translations are in, for the Moses tokenizer. Unless given, what
+            the reference's name ends in (`test.de`).
         as_json: Print one JSON object instead of tables.
     """
-    from transept.evaluation.reading import language_of, read_aligned
+    language = target_language or _language_of(files.reference)
+    if files.hypothesis is not None:
+        _refuse("--hypothesis", source=files.source, output=files.output, model=models.model)
+        _refuse("--hypothesis", grid=grid, perplexity=perplexity)
+        _score_file(files, files.hypothesis, language, as_json)
+        return
+    if files.source is None:
+        raise ConfigError(
+            "nothing to score: give --hypothesis, a file of translations, or --source and a model "
+            "to translate it"
+        )
+    config = TranslationConfig(split=False, **dataclasses.asdict(search))
+    if grid:
+        _refuse("--grid", other=files.other, output=files.output, perplexity=perplexity)
+        _choose(files.source, files.reference, models, config, grid, as_json)
+    elif perplexity:
+        _refuse("--perplexity", other=files.other, output=files.output)
+        _measure_perplexity(files.source, files.reference, models, as_json)
+    else:
+        _score_model(files, files.source, models, config, language, as_json)
+
+
+def _refuse(option: str, **others: object) -> None:
+    """Options that say something else than this one."""
+    for name, value in others.items():
+        if value:
+            raise ConfigError(f"{option} and --{name} do not go together; leave one out")
+
+
+def _language_of(path: Path) -> Language:
+    from transept.evaluation.reading import language_of
+
+    return language_of(path)
+
+
+# --- files -----------------------------------------------------------------------------------
+
+
+def _score_file(files: Files, hypothesis: Path, language: Language, as_json: bool) -> None:
+    from transept.evaluation.reading import read_aligned
     from transept.evaluation.report import System
     from transept.evaluation.report import evaluate as score
 
-    files = [reference, hypothesis] if other is None else [reference, hypothesis, other]
-    references, *outputs = read_aligned(files)
-    systems = [System(str(path), lines) for path, lines in zip(files[1:], outputs, strict=True)]
-    report = score(
-        systems[0],
-        references,
-        other=systems[1] if other else None,
-        language=target_language or language_of(reference),
-    )
+    paths = [files.reference, hypothesis, *([files.other] if files.other else [])]
+    references, *outputs = read_aligned(paths)
+    systems = [System(str(path), lines) for path, lines in zip(paths[1:], outputs, strict=True)]
+    other = systems[1] if files.other else None
+    report = score(systems[0], references, other=other, language=language)
+    _present(report, files.reference, {}, as_json)
+
+
+def _present(
+    report: "Report", reference: Path, about_model: Mapping[str, Any], as_json: bool
+) -> None:
+    from transept.cli.evaluation_views import show_report
+
     if as_json:
-        _write_json(report, reference)
+        _write_json({"reference": str(reference), **about_model, **dataclasses.asdict(report)})
     else:
-        _show(report, reference)
-    _warn(report)
-
-
-def _write_json(report: "Report", reference: Path) -> None:
-    described = {"reference": str(reference), **dataclasses.asdict(report)}
-    sys.stdout.write(json.dumps(described) + "\n")
-
-
-def _warn(report: "Report") -> None:
+        show_report(report, reference, about_model)
     for warning in report.warnings:
         complain(f"warning: {warning}")
     for system in report.systems:
@@ -72,53 +168,159 @@ def _warn(report: "Report") -> None:
             complain(f"warning: {system.name}: {warning}")
 
 
-def _show(report: "Report", reference: Path) -> None:
-    from rich.console import Console
+def _write_json(described: Mapping[str, Any]) -> None:
+    sys.stdout.write(json.dumps(described) + "\n")
 
-    console = Console(highlight=False, soft_wrap=True, markup=False, emoji=False)
-    console.print(f"{'reference':12} {reference}, {report.sentences:,} sentences")
-    for label, system in zip(("hypothesis", "other"), report.systems, strict=False):
-        console.print(f"{label:12} {system.name}\n")
-        console.print(f"{'':34}{'score':>7}   {'95 % interval':^16}   length ratio", style="bold")
-        for score in system.scores:
-            _show_score(console, score)
-        console.print()
-    if report.comparisons:
-        title = "hypothesis − other"
-        console.print(
-            f"{title:34}{'points':>7}   {'95 % interval':^16}  p-value     wins", style="bold"
+
+# --- models ----------------------------------------------------------------------------------
+
+
+def _score_model(
+    files: Files,
+    source: Path,
+    models: Models,
+    config: TranslationConfig,
+    language: Language,
+    as_json: bool,
+) -> None:
+    from transept.evaluation.reading import read_aligned
+    from transept.evaluation.report import System
+    from transept.evaluation.report import evaluate as score
+    from transept.text.files import write_sentences
+
+    paths = [source, files.reference, *([files.other] if files.other else [])]
+    sources, references, *others = read_aligned(paths)
+    if files.output is not None and not files.output.parent.is_dir():
+        raise DataError(f"{files.output.parent}: is no directory; choose another --output")
+    transducer = models.load()
+    with TranslationProgress("sentences", len(sources), results_to_stdout=False) as bar:
+        watch = partial(bar.share, len(sources))
+        translations = _decode(transducer, source, sources, config, watch)
+    hypotheses = [one.text.replace("\n", " ") for one in translations]
+    if files.output is not None:
+        write_sentences(files.output, hypotheses)
+    other = System(str(files.other), others[0]) if files.other else None
+    report = score(System(models.names, hypotheses), references, other=other, language=language)
+    report = dataclasses.replace(
+        report, perplexities=_perplexities(transducer, sources, references)
+    )
+    _present(report, files.reference, _about(source, models, config), as_json)
+    if unfinished := sum(not one.outputs[0].finished for one in translations):
+        complain(
+            f"warning: {unfinished:,} of {len(translations):,} translations were ended by the "
+            "maximum length; see --max-length-extra"
         )
-        for comparison in report.comparisons:
-            _show_comparison(console, comparison)
-        console.print()
-    _explain(console, report)
 
 
-def _show_score(console: "Console", score: "Score") -> None:
-    interval = _span(score.interval) if score.interval else ""
-    ratio = f"{score.breakdown.length_ratio:.3f}" if score.breakdown else ""
-    line = f"{score.convention.name:34}{score.value:7.2f}   {interval:^16}   {ratio:>12}"
-    console.print(line.rstrip())
-    console.print(f"  {score.convention.signature}", style="dim")
+def _decode(
+    transducer: "Transducer",
+    path: Path,
+    sources: Sequence[str],
+    config: TranslationConfig,
+    watch: Watch,
+) -> "list[Translation]":
+    from transept.api.units import TooLongError
+
+    try:
+        return transducer.translate(sources, watch=watch, **dataclasses.asdict(config))
+    except TooLongError as error:
+        raise DataError(
+            f"{describe(path)}, line {error.number}: {error.what}; --too-long split cuts it, "
+            f"--max-source-length {error.tokens} translates it whole"
+        ) from error
 
 
-def _show_comparison(console: "Console", comparison: "Comparison") -> None:
-    span = _span(comparison.interval, sign="+")
-    console.print(
-        f"{comparison.convention.name:34}{comparison.difference:+7.2f}   {span:^16}  "
-        f"{comparison.p_value:7.3f}  {comparison.wins:7.1%}"
+def _about(source: Path, models: Models, config: TranslationConfig) -> dict[str, Any]:
+    fields = ("beam_size", "length_penalty", "max_length_factor", "max_length_extra")
+    search = {field: getattr(config, field) for field in fields}
+    return {"source": str(source), "model": models.names, "search": search}
+
+
+def _measure_perplexity(source: Path, reference: Path, models: Models, as_json: bool) -> None:
+    from transept.cli.evaluation_views import show_perplexities
+    from transept.evaluation.reading import read_aligned
+
+    sources, references = read_aligned([source, reference])
+    found = _perplexities(models.load(), sources, references)
+    about = {
+        "reference": str(reference),
+        "sentences": len(references),
+        "source": str(source),
+        "model": models.names,
+    }
+    if as_json:
+        _write_json({**about, "perplexities": [dataclasses.asdict(one) for one in found]})
+    else:
+        show_perplexities(found, about)
+
+
+def _perplexities(
+    transducer: "Transducer", sources: Sequence[str], references: Sequence[str]
+) -> "tuple[Perplexity, ...]":
+    from transept.evaluation.perplexity import perplexities
+
+    # A pair of empty lines has no token, not even an end: there is nothing to predict.
+    pairs = [pair for pair in transducer.score(sources, references) if pair.tokens]
+    vocabulary = transducer.target_tokenizer
+    return perplexities(
+        sum(pair.log_probability for pair in pairs),
+        tokens=sum(len(pair.tokens) for pair in pairs),
+        words=sum(len(pair.target.split()) for pair in pairs),
+        sentences=len(pairs),
+        vocabulary=f"{vocabulary.kind}-{vocabulary.vocab_size}-{vocabulary.sha256[:8]}",
     )
 
 
-def _span(interval: "Interval", sign: str = "") -> str:
-    return f"{interval.low:{sign}.2f} to {interval.high:{sign}.2f}"
+# --- a grid of settings ----------------------------------------------------------------------
 
 
-def _explain(console: "Console", report: "Report") -> None:
-    """How the intervals came about, without which they mean little."""
-    (interval, *_) = (score.interval for score in report.systems[0].scores if score.interval)
-    drawn = f"{interval.resamples:,} resamples, seed {interval.seed}"
-    if report.comparisons:
-        console.print(f"Paired bootstrap, {drawn}; wins are the hypothesis's.")
+def _choose(
+    source: Path,
+    reference: Path,
+    models: Models,
+    config: TranslationConfig,
+    words: Sequence[str],
+    as_json: bool,
+) -> None:
+    from transept.cli.evaluation_views import show_trials
+    from transept.evaluation.grid import Grid, best
+    from transept.evaluation.reading import read_aligned
+
+    grid = Grid.parse(words)
+    usual = dataclasses.asdict(config)
+    configs = [(settings, TranslationConfig.of({**usual, **settings})) for settings in grid]
+    sources, references = read_aligned([source, reference])
+    transducer = models.load()
+    trials = []
+    total = len(configs) * len(sources)
+    with TranslationProgress("sentences", total, results_to_stdout=False) as bar:
+        watch = partial(bar.share, len(sources))
+        for settings, each in configs:
+            begin = time.monotonic()
+            translations = _decode(transducer, source, sources, each, watch)
+            hypotheses = [one.text for one in translations]
+            trials.append(_trial(settings, hypotheses, references, time.monotonic() - begin))
+            bar.advance(len(sources))
+    about = {
+        "reference": str(reference),
+        "sentences": len(references),
+        "source": str(source),
+        "model": models.names,
+    }
+    if as_json:
+        listed = [dataclasses.asdict(trial) for trial in trials]
+        _write_json({**about, "trials": listed, "best": dict(best(trials).settings)})
     else:
-        console.print(f"Intervals: bootstrap, {drawn}.")
+        show_trials(trials, best(trials), about)
+
+
+def _trial(
+    settings: "Settings", hypotheses: Sequence[str], references: Sequence[str], seconds: float
+) -> "Trial":
+    from transept.evaluation.conventions import sacre_bleu
+    from transept.evaluation.grid import Trial
+    from transept.evaluation.report import BOOTSTRAP
+
+    bleu = sacre_bleu()
+    score = BOOTSTRAP.score(bleu, bleu.count(hypotheses, references))
+    return Trial(settings=settings, score=score, seconds=seconds)

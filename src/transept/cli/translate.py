@@ -1,92 +1,243 @@
 """`transept translate`: text in, text out, line for line."""
 
+import dataclasses
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-from cyclopts import Parameter
+from cyclopts import Group, Parameter
 
-from transept.errors import ConfigError
+from transept.api.config import Options, TranslationConfig
+from transept.api.units import TooLongError
+from transept.cli.app import write_line
+from transept.cli.models import ANY_MODEL, MODEL_OPTIONS, Models
+from transept.cli.progress import TranslationProgress
+from transept.errors import ConfigError, DataError
+from transept.text.files import STANDARD_INPUT, describe, read_sentences, stored_size
 
 if TYPE_CHECKING:
-    from transept.api import Translation
+    from transept.api.results import Output, Translation
+    from transept.api.transducer import Transducer
+    from transept.decoding.sampling import SamplingConfig
 
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
+Files = Annotated[
+    tuple[Path, ...],
+    Parameter(
+        name=["--input", "-i"],
+        consume_multiple=True,
+        json_list=False,
+        negative="",
+        show_default=False,
+    ),
+]
 
-LINES_AT_A_TIME = 512
-"""Enough to put lines of similar length together; few enough to see results soon."""
+FIRST_LINES = 32
+"""Read before anything is translated, so that results come soon; later on, more at a time."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sampling:
+    """Drawing at random instead of searching."""
+
+    sample: Flag = False
+    """Draw each translation at random, instead of searching for the best; with --n-best, so
+    many draws of each."""
+    temperature: float = 1.0
+    """Below 1 sharpens the distribution, above 1 flattens it."""
+    top_k: int | None = None
+    """Draw among the so many likeliest tokens only."""
+    top_p: float | None = None
+    """Draw among the likeliest tokens that together have at least this probability."""
+    seed: int = 0
+    """The same text with the same seed gives the same draws."""
+
+    def config(self, first_line: int) -> "SamplingConfig | None":
+        """How to draw for the lines from `first_line` on, no two stretches alike."""
+        if not self.sample:
+            if self != dataclasses.replace(NO_SAMPLING):
+                raise ConfigError("--temperature, --top-k, --top-p and --seed need --sample")
+            return None
+        from transept.decoding.sampling import SamplingConfig
+        from transept.runtime.seed import derive_seed
+
+        seed = derive_seed(self.seed, first_line)
+        return SamplingConfig(
+            temperature=self.temperature, top_k=self.top_k, top_p=self.top_p, seed=seed
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Format:
+    """What is printed."""
+
+    scores: Flag = False
+    """Put each translation's score, and a tab, in front of it."""
+    alignments: Flag = False
+    """Put ` ||| ` and the pairs of words that belong together behind it: `0-0 1-2`."""
+    as_json: Annotated[bool, Parameter(name="--json", negative="", show_default=False)] = False
+    """Print one JSON object a line, with everything that is known."""
+
+
+USUAL, NO_SAMPLING, PLAIN = TranslationConfig(), Sampling(), Format()
+HOW = Parameter(name="*", group=Group("Translation", sort_key=2))
+SAMPLING = Parameter(name="*", group=Group("Sampling", sort_key=3))
+FORMAT = Parameter(name="*", group=Group("Output", sort_key=4))
 
 
 def translate(
     *texts: str,
-    model: Path | None = None,
-    file: Annotated[Path | None, Parameter(name=["--input", "-i"])] = None,
-    beam_size: int = 4,
-    length_penalty: float = 0.6,
-    n_best: int = 1,
-    scores: Flag = False,
-    as_json: Annotated[bool, Parameter(name="--json", negative="", show_default=False)] = False,
+    files: Files = (),
+    prefix: str | None = None,
+    read_ahead: int = 512,
+    models: Annotated[Models, MODEL_OPTIONS] = ANY_MODEL,
+    config: Annotated[TranslationConfig, HOW] = USUAL,
+    sampling: Annotated[Sampling, SAMPLING] = NO_SAMPLING,
+    output: Annotated[Format, FORMAT] = PLAIN,
 ) -> None:
-    """Translate text: arguments, a file, or standard input.
+    """Translate text: arguments, files, or standard input, line for line.
 
-    Each line is one sentence, and an empty line stays an empty line. With --n-best above 1, lines
-    are in the form of Moses: number ||| translation ||| score.
+    An empty line stays an empty line. A line of several sentences is translated sentence by
+    sentence, and keeps its white space. With --n-best above 1, lines are in the form of Moses:
+    `number ||| translation ||| LogP= log-probability ||| score`, numbers counting from 0. The
+    score is log P / lp, with the length penalty lp of Wu et al.; of several sentences, the sum.
 
     Args:
-        texts: What to translate; without any, a file or standard input is read.
-        model: The directory of a model or of a run.
-        file: UTF-8 text, one sentence a line; .gz, .xz and .zst are read too.
-        beam_size: Hypotheses kept alive; 1 is greedy search.
-        length_penalty: The α of Wu et al.: higher prefers longer translations.
-        n_best: How many translations to give of each sentence, at most the beam size.
-        scores: Put each translation's score in front of it, and a tab.
-        as_json: Print one JSON object a line.
+        texts: What to translate; without any, files or standard input are read.
+        files: UTF-8 text; .gz, .xz and .zst are read too. Several are read one after another.
+        prefix: What every translation shall begin with. Lines are not split then.
+        read_ahead: Lines read before they are translated together; more is quicker, 1 answers
+            each line at once, as is done at a terminal.
+        models: Which model to use.
+        config: How to translate.
+        sampling: How to draw.
+        output: What to print.
     """
-    from transept.api import load
-    from transept.decoding.config import SearchConfig
-
-    if model is None:
-        raise ConfigError(
-            "--model is missing, and no model is shipped yet: name the directory of one that "
-            "`transept train` made"
-        )
-    if texts and file is not None:
+    if texts and files:
         raise ConfigError("give either texts or --input, not both")
-    SearchConfig(beam_size=beam_size, length_penalty=length_penalty, n_best=n_best)
-    transducer = load(model)
+    if read_ahead < 1:
+        raise ConfigError("--read-ahead must be at least 1")
+    sampling.config(0)
+    n_lines = _count(texts, files)
+    transducer = models.load()
+    at_terminal = not texts and not files and sys.stdin.isatty()
+    if at_terminal:
+        sys.stderr.write("Type text, a line at a time; Ctrl-D ends.\n")
     number = 0
-    for lines in _in_turn(iter(texts) if texts else _read(file)):
-        results = transducer.translate(
-            lines, beam_size=beam_size, length_penalty=length_penalty, n_best=n_best
-        )
-        for result in results:
-            _write(result, number, n_best, scores, as_json)
-            number += 1
-        sys.stdout.flush()
+    with TranslationProgress("lines", n_lines, results_to_stdout=True) as bar:
+        for lines in _in_turn(_read(texts, files), 1 if at_terminal else read_ahead):
+            options: Options = {
+                "alignments": output.alignments,
+                "prefix": prefix,
+                "sampling": sampling.config(number),
+                "watch": partial(bar.share, len(lines)),
+            }
+            for result in _translate(transducer, lines, config, options):
+                _write(result, number, config.n_best, output)
+                number += 1
+            sys.stdout.buffer.flush()
+            bar.advance(len(lines))
 
 
-def _read(file: Path | None) -> Iterator[str]:
-    from transept.text.files import STANDARD_INPUT, read_text
+class Line(NamedTuple):
+    """A line to translate, and where it stands."""
 
-    return read_text(STANDARD_INPUT if file is None else file)
+    text: str
+    place: str
 
 
-def _in_turn(lines: Iterator[str]) -> Iterator[list[str]]:
-    while some := list(islice(lines, LINES_AT_A_TIME)):
+def _read(texts: Sequence[str], files: Sequence[Path]) -> Iterator[Line]:
+    if texts:
+        # An argument of several lines is several lines.
+        lines = [line for text in texts for line in text.split("\n")]
+        yield from (Line(line, f"text {number}") for number, line in enumerate(lines, start=1))
+        return
+    for path in files or (STANDARD_INPUT,):
+        for number, line in enumerate(read_sentences(path), start=1):
+            yield Line(line, f"{describe(path)}, line {number}")
+
+
+def _count(texts: Sequence[str], files: Sequence[Path]) -> int | None:
+    """How many lines there are, if that can be known before they are read.
+
+    Files are read through once, so that one that is missing or no text is refused before anything
+    is translated.
+    """
+    if texts:
+        return sum(1 for _ in _read(texts, ()))
+    if not files or any(stored_size(path) is None for path in files):
+        return None
+    return sum(1 for _ in _read((), files))
+
+
+def _in_turn(lines: Iterator[Line], read_ahead: int) -> Iterator[list[Line]]:
+    n_lines = min(FIRST_LINES, read_ahead)
+    while some := list(islice(lines, n_lines)):
         yield some
+        n_lines = min(2 * n_lines, read_ahead)
 
 
-def _write(result: "Translation", number: int, n_best: int, scores: bool, as_json: bool) -> None:
-    if as_json:
-        outputs = [{"text": one.text, "score": one.score} for one in result.outputs]
-        line = {"source": result.source, "translation": result.text, "outputs": outputs}
-        sys.stdout.write(json.dumps(line, ensure_ascii=False) + "\n")
+def _translate(
+    transducer: "Transducer", lines: Sequence[Line], config: TranslationConfig, options: Options
+) -> "list[Translation]":
+    try:
+        return transducer.translate(
+            [line.text for line in lines],
+            **options,
+            **dataclasses.asdict(config),
+        )
+    except TooLongError as error:
+        raise DataError(
+            f"{lines[error.number - 1].place}: {error.what}; --too-long split cuts it, "
+            f"--max-source-length {error.tokens} translates it whole"
+        ) from error
+
+
+def _write(result: "Translation", number: int, n_best: int, output: Format) -> None:
+    if output.as_json:
+        write_line(json.dumps(_described(result), ensure_ascii=False))
         return
     for one in result.outputs:
+        text = _line(one)
+        links = f" ||| {one.pharaoh}" if output.alignments else ""
         if n_best > 1:
-            sys.stdout.write(f"{number} ||| {one.text} ||| {one.score:.6f}\n")
-        else:
-            sys.stdout.write(f"{one.score:.6f}\t{one.text}\n" if scores else f"{one.text}\n")
+            log_p = f"LogP= {one.log_probability:.6f}"
+            text = f"{number} ||| {text} ||| {log_p} ||| {one.score:.6f}"
+        elif output.scores:
+            text = f"{one.score:.6f}\t{text}"
+        write_line(f"{text}{links}")
+
+
+def _line(output: "Output") -> str:
+    # A model can spell any byte, and a line must stay a line.
+    return output.text.replace("\n", " ")
+
+
+def _described(result: "Translation") -> dict[str, Any]:
+    return {
+        "source": result.source,
+        "translation": result.text,
+        "score": result.score,
+        "outputs": [
+            {
+                key: value
+                for key, value in dataclasses.asdict(one).items()
+                if key != "alignment" or value is not None
+            }
+            for one in result.outputs
+        ],
+        "sentences": [
+            {
+                "source": one.source,
+                "translation": one.outputs[0].text,
+                "score": one.outputs[0].score,
+            }
+            for one in result.sentences
+            if one.source
+        ],
+    }

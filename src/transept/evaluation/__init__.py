@@ -2,6 +2,6 @@
 
 In reading order: `scores` (what a result says), `bleu` (BLEU, whatever the tokens), `conventions`
 (which tokens, and what to call the result), `significance` (how much of it is chance),
-`suspicions` (input that looks wrong), `reading` (files) and `report` (everything at once). `evalb`
-is about trees.
+`perplexity` (what a model expected), `suspicions` (input that looks wrong), `reading` (files),
+`report` (everything at once) and `grid` (settings chosen by a score). `evalb` is about trees.
 """

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import get_args
 
 from transept.errors import ConfigError, DataError
-from transept.text.files import STANDARD_INPUT, describe, read_text
+from transept.text.files import STANDARD_INPUT, describe, read_sentences
 from transept.text.moses import Language
 
 _STANDARD_INPUTS = (STANDARD_INPUT, Path("/dev/stdin"))
@@ -34,16 +34,7 @@ def language_of(path: Path) -> Language:
 
 
 def _lines(path: Path) -> list[str]:
-    lines = []
-    for number, line in enumerate(read_text(path), start=1):
-        if "\0" in line:
-            raise DataError(
-                f"{describe(path)}, line {number}: holds a zero byte, so it is no text; "
-                "give a file of UTF-8 text, one sentence a line"
-            )
-        lines.append(line)
+    lines = list(read_sentences(path))
     if not lines:
         raise DataError(f"{describe(path)}: is empty; there is nothing to score")
-    # Some editors begin a file with a byte order mark, which would be a token.
-    lines[0] = lines[0].removeprefix("\ufeff")
     return lines

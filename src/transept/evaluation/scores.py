@@ -74,6 +74,19 @@ class Comparison:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Perplexity:
+    """Exp of the mean −log p of given translations, by a convention."""
+
+    convention: Convention
+    value: float
+    units: int
+    """The tokens, or words, that the mean was taken over."""
+
+    def __str__(self) -> str:
+        return f"{self.convention.name} {self.value:.3f} ({self.convention.signature})"
+
+
+@dataclass(frozen=True, kw_only=True)
 class SystemScores:
     """The scores of one system's output."""
 
@@ -92,3 +105,5 @@ class Report:
     """Of the first system with the second, where there are two."""
     warnings: tuple[str, ...] = ()
     """What is wrong whichever system is looked at."""
+    perplexities: tuple[Perplexity, ...] = ()
+    """Of the references under the model that is the first system, where it is one."""

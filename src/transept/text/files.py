@@ -51,6 +51,31 @@ def read_text(path: Path, on_bytes: BytesRead | None = None) -> Iterator[str]:
         yield decode_line(line, path, number)
 
 
+def read_sentences(path: Path) -> Iterator[str]:
+    """Each line of a file of sentences: what is no text is refused, a byte order mark dropped."""
+    for number, line in enumerate(read_text(path), start=1):
+        if "\0" in line:
+            raise DataError(
+                f"{describe(path)}, line {number}: holds a zero byte, so it is no text; "
+                "give a file of UTF-8 text, one sentence a line"
+            )
+        # Some editors begin a file with a byte order mark, which would be a token.
+        yield line.removeprefix("\ufeff") if number == 1 else line
+
+
+def write_sentences(path: Path, lines: Iterable[str]) -> None:
+    """Write a file line by line, such that nobody ever sees half of it."""
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        part.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        part.replace(path)
+    except OSError as error:
+        why = error.strerror or error
+        raise DataError(f"{path}: cannot be written ({why}); choose another place") from error
+    finally:
+        part.unlink(missing_ok=True)
+
+
 def read_raw_lines(path: Path, on_bytes: BytesRead | None = None) -> Iterator[bytes]:
     """Each line of a file with its newline; the last may have none."""
     try:

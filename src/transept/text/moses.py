@@ -27,6 +27,13 @@ from dataclasses import dataclass
 from string import ascii_letters, ascii_uppercase, digits
 from typing import Literal
 
+from transept.text.abbreviations import (
+    ENGLISH_MONTHS,
+    ENGLISH_TITLES,
+    ROMAN_NUMERALS,
+    word_list,
+)
+
 Language = Literal["de", "en", "fr", "other"]
 """`other` is what the script does with a language it has no rules for."""
 Hyphens = Literal["keep", "split"]
@@ -67,32 +74,25 @@ class _Abbreviations:
     """Words that are abbreviations only where a digit follows: `No. 5`."""
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
 _INITIALS = frozenset(ascii_uppercase)
 # No German word is a single letter, and of the French ones only `a` counts.
 _LETTERS = frozenset(ascii_letters)
 _GERMAN_ORDINALS = frozenset(map(str, range(1, 100)))
 
 _ENGLISH = _Abbreviations(
-    _INITIALS
-    | _words("Mr Mrs Ms Messrs Mme Mlle Dr Drs Prof Rev Hon Gov Sen Sens Rep Reps St Sr")
-    | _words("Gen Col Lt Maj Capt Cmdr Adm Brig Sgt Cpl Pvt Insp Supt Ph Bros Corp Asst Nos vs")
-    | _words("Jan Feb Mar Apr Jun Jul Aug Sep Oct Nov Dec"),
-    _words("No Art pp"),
+    _INITIALS | ENGLISH_TITLES | ENGLISH_MONTHS | word_list("Ph Bros Corp Asst Nos vs"),
+    word_list("No Art pp"),
 )
 _GERMAN = _Abbreviations(
     _LETTERS
     | _GERMAN_ORDINALS
-    | _words("Dr Prof St Gen Lt Maj Mr Mrs Ms Nr Art Std Mio Mrd")
-    | _words("bzgl bzw ca etc evtl ggf sog usw vgl")
-    | _words("II III IV VI VII VIII IX XI XII XIII XIV XV"),
+    | word_list("Dr Prof St Gen Lt Maj Mr Mrs Ms Nr Art Std Mio Mrd")
+    | word_list("bzgl bzw ca etc evtl ggf sog usw vgl")
+    | ROMAN_NUMERALS,
 )
 _FRENCH = _Abbreviations(
     _LETTERS - {"a"}
-    | _words("MM art av apr boul cf chap env etc ex fig hab ibid pp suiv sup tél vol vs"),
+    | word_list("MM art av apr boul cf chap env etc ex fig hab ibid pp suiv sup tél vol vs"),
 )
 _ABBREVIATIONS: dict[Language, _Abbreviations] = {
     "de": _GERMAN,

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from transept.errors import DataError, VocabularyError
-from transept.text.escaping import escape, unescape
+from transept.text.escaping import SPACE_SYMBOL, escape, unescape
 
 PAD_ID, EOS_ID, UNK_ID, BOS_ID = 0, 1, 2, 3
 PAD, EOS, UNK, BOS = "<pad>", "</s>", "<unk>", "<s>"
@@ -141,7 +141,26 @@ class Tokenizer:
 
     def pieces(self, text: str) -> list[str]:
         """The pieces of a text, as `encode` cuts it. None of them holds a space."""
-        return [self._processor.id_to_piece(index) for index in self.encode(text)]
+        return self.pieces_of(self.encode(text))
+
+    def pieces_of(self, ids: Iterable[int]) -> list[str]:
+        """The pieces that these ids stand for, special ones and single bytes by their names."""
+        return [self._processor.id_to_piece(index) for index in ids]
+
+    def surfaces(self, ids: Iterable[int]) -> list[bytes]:
+        """What each id adds to the UTF-8 of a text, escaped; special ids add nothing.
+
+        sentencepiece puts a space before every text: the first of all bytes is that space.
+        """
+        return [self._surface(index) for index in ids]
+
+    def _surface(self, index: int) -> bytes:
+        if index in _SILENT:
+            return b""
+        piece: str = self._processor.id_to_piece(index)
+        if self._processor.is_byte(index):
+            return bytes.fromhex(piece[3:5])
+        return piece.replace(SPACE_SYMBOL, " ").encode("utf-8")
 
     def decode_pieces(self, pieces: Iterable[str]) -> str:
         """The text of these pieces: the inverse of `pieces`."""

@@ -1,0 +1,6 @@
+"""A trained model, ready to use: `transept.load(path).translate([...])`.
+
+In reading order: `config` (what can be asked for), `results` (what comes back), `units` (texts
+taken apart into what is decoded at once), `networks` (ids in, numbers out), `alignment` (which
+words belong together), `transducer` (texts in, texts out), `models` (where models are).
+"""

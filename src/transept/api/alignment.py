@@ -1,0 +1,57 @@
+"""Which words belong together, read off the attention to the source."""
+
+from collections.abc import Sequence
+
+import torch
+
+from transept.api.results import Alignment
+from transept.shapes import Float, Tensor
+
+
+def align(
+    weights: Float[Tensor, "T S"],
+    source_words: Sequence[Sequence[int]],
+    target_words: Sequence[Sequence[int]],
+) -> Alignment:
+    """Each target word with the source word that it looks at most.
+
+    Args:
+        weights: How much each target token looks at each source token. Whatever comes after the
+            tokens that have words, such as the end symbol, is left out.
+        source_words: The words that each source token is part of, normally one.
+        target_words: The same for the target.
+    """
+    by_word = _sum_of_words(_sum_of_words(weights, target_words).T, source_words)
+    if 0 in by_word.shape:
+        return ()
+    chosen = by_word.argmax(dim=0).tolist()
+    return tuple(sorted((i, j) for j, i in enumerate(chosen)))
+
+
+def _sum_of_words(weights: Float[Tensor, "L M"], words: Sequence[Sequence[int]]) -> Tensor:
+    """Rows of tokens added up to rows of words."""
+    n_words = max((number for numbers in words for number in numbers), default=-1) + 1
+    pairs = [(token, word) for token, numbers in enumerate(words) for word in numbers]
+    tokens = torch.tensor([token for token, _ in pairs], dtype=torch.long, device=weights.device)
+    places = torch.tensor([word for _, word in pairs], dtype=torch.long, device=weights.device)
+    sums = weights.new_zeros(n_words, weights.shape[1])
+    return sums.index_add(0, places, weights[tokens])
+
+
+def words_of_tokens(surfaces: Sequence[bytes]) -> list[list[int]]:
+    """The words, counted from 0 and separated by white space, that each token is part of."""
+    text = b"".join(surfaces).decode("utf-8", "surrogateescape")
+    word, numbers = -1, []
+    was_space = True
+    for character in text:
+        is_space = character.isspace()
+        word += was_space and not is_space
+        width = len(character.encode("utf-8", "surrogateescape"))
+        numbers += [None if is_space else word] * width
+        was_space = is_space
+    words, start = [], 0
+    for surface in surfaces:
+        seen = numbers[start : start + len(surface)]
+        words.append(sorted({number for number in seen if number is not None}))
+        start += len(surface)
+    return words

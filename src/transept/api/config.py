@@ -1,0 +1,100 @@
+"""What can be asked of a translation. No torch here."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
+
+from transept.config import Checks, structure
+from transept.decoding.config import SearchConfig
+from transept.text.moses import Language
+
+if TYPE_CHECKING:
+    from transept.decoding.sampling import SamplingConfig
+
+TooLong = Literal["refuse", "split"]
+Watch = Callable[[int, int], None]
+"""Told, again and again, how many sentences are done, and of how many."""
+
+LEAST_SOURCE_LENGTH = 8
+"""A single character may take five tokens, and the end symbol one."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TranslationConfig(SearchConfig):
+    """How a text is taken apart, and how the output of each sentence is searched for."""
+
+    split: bool = True
+    """Translate text sentence by sentence, and keep the white space between them."""
+    source_language: Language = "other"
+    """Whose abbreviations and ordinals to expect when splitting; `other` expects any."""
+    too_long: TooLong = "refuse"
+    """What to do with a sentence that is longer than the longest: refuse it, or cut it at a
+    clause, at white space, or wherever it must be."""
+    max_source_length: int | None = None
+    """The longest sentence, in tokens with the end symbol; unless given, the longest that the
+    model was trained on."""
+
+    def __post_init__(self) -> None:
+        # super() is not to be had in a dataclass with slots.
+        SearchConfig.__post_init__(self)
+        checks = Checks(self)
+        longest = self.max_source_length
+        checks.that(
+            longest is None or longest >= LEAST_SOURCE_LENGTH,
+            "max_source_length",
+            f"must be at least {LEAST_SOURCE_LENGTH}, or left out",
+        )
+        checks.done()
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> "TranslationConfig":
+        """A config of options by name; an unknown one is named, with the nearest right one."""
+        given = {name: option for name, option in options.items() if option is not None}
+        return structure(cls, given)
+
+
+class Options(TypedDict, total=False):
+    """The keywords of `Transducer.translate`: the fields of `TranslationConfig`, and more."""
+
+    beam_size: int
+    length_penalty: float
+    n_best: int
+    max_length_factor: float
+    max_length_extra: int
+    split: bool
+    source_language: Language
+    too_long: TooLong
+    max_source_length: int | None
+    alignments: bool
+    sampling: "SamplingConfig | None"
+    prefix: str | Sequence[str] | None
+    watch: Watch | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Request:
+    """What `Transducer.translate` was asked for, checked."""
+
+    config: TranslationConfig
+    alignments: bool = False
+    sampling: "SamplingConfig | None" = None
+    prefix: str | Sequence[str] | None = None
+    watch: Watch | None = None
+
+    @classmethod
+    def of(cls, options: Options) -> "Request":
+        """Check what is to be a config, and pass the rest on."""
+        options = options.copy()
+        alignments, watch = options.pop("alignments", False), options.pop("watch", None)
+        sampling, prefix = options.pop("sampling", None), options.pop("prefix", None)
+        if prefix is not None:
+            options["split"] = False
+        if sampling is not None:
+            options["beam_size"] = options.get("n_best") or 1  # so many draws, and no beam
+        return cls(
+            config=TranslationConfig.of(options),
+            alignments=alignments,
+            sampling=sampling,
+            prefix=prefix,
+            watch=watch,
+        )

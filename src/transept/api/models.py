@@ -1,0 +1,130 @@
+"""Where models are, and how they are loaded: one meaning of `--model` for every command."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+
+from transept import config
+from transept.api.transducer import Transducer
+from transept.assembly import CHECKPOINTS
+from transept.checkpoint import CONFIG, Bundle, Checkpoints, load_weights
+from transept.config import did_you_mean
+from transept.errors import CheckpointError, ConfigError, VocabularyError
+from transept.experiment import Experiment
+from transept.model.transformer import Transformer
+from transept.runtime.device import Runtime
+from transept.text.tokenizer import Tokenizer
+
+SHELF = Path(__file__).parents[1] / "models"
+"""Where shipped models lie, each in a directory of its name."""
+DEFAULT = "en-de"
+"""The shipped model that is used where none is named."""
+
+
+def load(*models: Path | str, device: str = "auto") -> Transducer:
+    """A model, ready to use.
+
+    Args:
+        models: Its directory (a bundle, a checkpoint, or a run, of which the newest average or
+            the best checkpoint is taken), or the name of a shipped model. Without any, the
+            default one. Several decide together; they must share their vocabularies.
+        device: Where to compute: `cpu`, `cuda`, `cuda:1`; `auto` is a GPU where there is one.
+
+    Example:
+        >>> transept.load("runs/base").translate("Good morning.").text    # doctest: +SKIP
+        'Guten Morgen.'
+    """
+    chosen = _device(device)
+    bundles = [Bundle.open(find_model(name)) for name in models or [None]]
+    experiments = [config.load(Experiment, bundle.directory / CONFIG) for bundle in bundles]
+    tokenizers = [_tokenizers(*pair) for pair in zip(bundles, experiments, strict=True)]
+    _check_agreement(bundles, tokenizers)
+    return Transducer(
+        [_network(*pair).to(chosen) for pair in zip(bundles, experiments, strict=True)],
+        *tokenizers[0],
+        max_source_length=min(experiment.batch.max_length for experiment in experiments),
+    )
+
+
+def find_model(name: Path | str | None = None) -> Path:
+    """The directory of a model: what it is called on the command line, or the default one."""
+    shipped = shipped_models()
+    if name is None:
+        if DEFAULT not in shipped:
+            raise ConfigError(
+                "no model was named, and none is shipped with this transept: give --model the "
+                "directory of one, such as `transept train` makes"
+            )
+        return shipped[DEFAULT]
+    path = Path(name)
+    if path.is_dir():
+        return _newest_of_run(path)
+    if str(name) in shipped:
+        return shipped[str(name)]
+    if path.exists():
+        raise CheckpointError(f"{path}: is a file; a model is a directory: give that")
+    cure = did_you_mean(str(name), shipped) if shipped else "check the path"
+    raise CheckpointError(f"{path}: there is no such directory, nor a shipped model; {cure}")
+
+
+def shipped_models() -> dict[str, Path]:
+    """The models that came with transept, by name."""
+    return {path.name: path for path in sorted(SHELF.glob("*")) if path.is_dir()}
+
+
+def _newest_of_run(path: Path) -> Path:
+    """Of a run, its newest average, else the best checkpoint, else the newest."""
+    if not (path / CHECKPOINTS).is_dir():
+        return path
+    averages = sorted(path.glob("average-*"), key=lambda one: one.stat().st_mtime)
+    if averages:
+        return averages[-1]
+    newest = Checkpoints(path / CHECKPOINTS).newest()
+    if newest is None:
+        raise CheckpointError(f"{path}: has no whole checkpoint yet; train it first")
+    best = newest.state()["best_step"]
+    there = best is not None and Checkpoints(path / CHECKPOINTS).path(best).exists()
+    return Checkpoints(path / CHECKPOINTS).path(best) if there else newest.directory
+
+
+def _device(name: str) -> torch.device:
+    try:
+        return Runtime.choose(name, "fp32").device
+    except (ConfigError, RuntimeError) as error:
+        raise ConfigError(
+            f"device {name!r} cannot be used here (torch {torch.__version__}); try 'auto' or 'cpu'"
+        ) from error
+
+
+def _network(bundle: Bundle, experiment: Experiment) -> Transformer:
+    model = Transformer.uninitialised(experiment.model)
+    load_weights(model, bundle.weights(), bundle.directory)
+    return model
+
+
+def _tokenizers(bundle: Bundle, experiment: Experiment) -> tuple[Tokenizer, Tokenizer]:
+    """The vocabularies that a model reads and writes."""
+    source = Tokenizer.load(bundle.directory / "tokenizer")
+    own = bundle.directory / "target_tokenizer"
+    target = Tokenizer.load(own) if own.exists() else source
+    if target.vocab_size != experiment.model.vocab_size:
+        raise CheckpointError(
+            f"{bundle.directory}: its tokenizer has {target.vocab_size} entries and its network "
+            f"{experiment.model.vocab_size}: they are not of one model"
+        )
+    return source, target
+
+
+def _check_agreement(
+    bundles: Sequence[Bundle], tokenizers: Sequence[tuple[Tokenizer, Tokenizer]]
+) -> None:
+    """Models that decide together must mean the same by their ids."""
+    for bundle, pair in zip(bundles, tokenizers, strict=True):
+        for side, ours, first in zip(("source", "target"), pair, tokenizers[0], strict=True):
+            if ours.sha256 != first.sha256:
+                raise VocabularyError(
+                    f"{bundle.directory} and {bundles[0].directory} have different {side} "
+                    "vocabularies, so they cannot decide together; train both with the same "
+                    "tokenizer"
+                )

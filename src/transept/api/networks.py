@@ -1,0 +1,107 @@
+"""One network, or several as one: ids in, numbers out."""
+
+import math
+from collections.abc import Iterator, Sequence
+
+import torch
+
+from transept.decoding.step import Constrained, Ensemble, ForcedPrefix, Step
+from transept.model.attention import record_attention
+from transept.model.incremental import IncrementalDecoder
+from transept.model.transformer import Transformer
+from transept.shapes import Float, Int, Tensor
+from transept.text.tokenizer import PAD_ID
+
+Ids = Sequence[int]
+PLACES = {"cpu": 4096, "cuda": 65_536}
+"""Tokens, padding too, that go through a network together."""
+LOGITS = 1 << 23
+"""So many are held at a time: all of a batch would be hundreds of megabytes."""
+
+
+class Networks:
+    """Networks that read and write the same ids. The mean of their probabilities counts."""
+
+    def __init__(self, models: Sequence[Transformer]) -> None:
+        self.models = tuple(model.eval() for model in models)
+        self.device = self.models[0].projection.weight.device
+        configs = [model.config for model in models]
+        learned = (config.max_positions for config in configs if config.positions == "learned")
+        self.max_positions = min(learned, default=None)
+        """The longest that they can read or write at all, where positions are learned."""
+
+    def batches(self, lengths: Sequence[int], rows: int = 1) -> Iterator[list[int]]:
+        """Indices of similar lengths together, as many as go through at once, longest first.
+
+        Args:
+            lengths: Of what they are the indices of, in tokens.
+            rows: That each of them takes.
+        """
+        places = PLACES[self.device.type] // rows
+        batch: list[int] = []
+        for index in sorted(range(len(lengths)), key=lambda index: -lengths[index]):
+            # The first of a batch, its longest, sets the width of all its rows.
+            if batch and (len(batch) + 1) * lengths[batch[0]] > places:
+                yield batch
+                batch = []
+            batch.append(index)
+        if batch:
+            yield batch
+
+    def step(self, sources: Sequence[Ids], prefixes: Sequence[Ids]) -> Step:
+        """What a search asks; a row for each source, whose output begins with the prefix."""
+        source_ids = self._padded(sources)
+        steps = [IncrementalDecoder(model, model.encode(source_ids)) for model in self.models]
+        step: Step = Ensemble(steps) if len(steps) > 1 else steps[0]
+        if any(prefixes):
+            step = Constrained(step, ForcedPrefix(prefixes, self.models[0].config.vocab_size))
+        return step
+
+    @torch.inference_mode()
+    def token_log_probabilities(
+        self, sources: Sequence[Ids], targets: Sequence[Ids]
+    ) -> list[list[float]]:
+        """Log p of each target token, given the source and the tokens before it."""
+        source_ids, target_ids = self._padded(sources), self._padded(targets)
+        each = torch.stack(
+            [_token_log_probabilities(model, source_ids, target_ids) for model in self.models]
+        )
+        mean = each.logsumexp(dim=0) - math.log(len(self.models))
+        return [row[: len(ids)] for row, ids in zip(mean.tolist(), targets, strict=True)]
+
+    @torch.inference_mode()
+    def source_attention(
+        self, sources: Sequence[Ids], targets: Sequence[Ids]
+    ) -> Float[Tensor, "B T S"]:
+        """How much each decoder step looks at each source token.
+
+        The mean over heads, over the upper third of the layers, and over the networks. The lower
+        layers look elsewhere; which of the upper ones sees best differs from model to model.
+        """
+        source_ids, target_ids = self._padded(sources), self._padded(targets)
+        each = []
+        for model in self.models:
+            layers = model.decoder.layers
+            with record_attention(layers[-math.ceil(len(layers) / 3) :]) as weights:
+                model.decoder_states(target_ids, model.encode(source_ids))
+            of_layers = [w for name, w in weights.items() if name.endswith("source_attention")]
+            each.append(torch.stack(of_layers).mean(dim=(0, 2)))
+        return torch.stack(each).mean(dim=0).cpu()
+
+    def _padded(self, rows: Sequence[Ids]) -> Int[Tensor, "B L"]:
+        width = max(map(len, rows))
+        filled = [[*ids, *[PAD_ID] * (width - len(ids))] for ids in rows]
+        return torch.tensor(filled, device=self.device)
+
+
+def _token_log_probabilities(
+    model: Transformer, source_ids: Int[Tensor, "B S"], target_ids: Int[Tensor, "B T"]
+) -> Float[Tensor, "B T"]:
+    states = model.decoder_states(target_ids, model.encode(source_ids))
+    rows = max(1, LOGITS // model.config.vocab_size)
+    parts = []
+    for some, ids in zip(states.split(rows), target_ids.flatten().split(rows), strict=True):
+        logits = model.project(some).float()
+        logits[:, model.config.pad_id] = -torch.inf
+        parts.append(logits.log_softmax(dim=1).gather(1, ids[:, None]))
+    return torch.cat(parts).view(target_ids.shape)

@@ -1,0 +1,302 @@
+"""A network with its vocabularies: texts in, texts out."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Unpack, overload
+
+import torch
+
+from transept.api.alignment import align, words_of_tokens
+from transept.api.config import Options, Request
+from transept.api.networks import Ids, Networks
+from transept.api.results import NOTHING, Alignment, Output, PairScore, Sentence, Translation
+from transept.api.units import Limit, TooLongError, Unit, take_apart
+from transept.decoding.beam import search
+from transept.decoding.hypothesis import Hypothesis
+from transept.decoding.sampling import sample
+from transept.errors import ConfigError, DataError, Problem
+from transept.model.transformer import Transformer
+from transept.runtime.seed import derive_seed
+from transept.text.tokenizer import EOS_ID, Tokenizer
+
+Outputs = tuple[Output, ...]
+
+
+class Transducer:
+    """One network, or several that decide together, with their vocabularies.
+
+    `transept.load` makes one from a model's directory. It computes where its weights are.
+    """
+
+    def __init__(
+        self,
+        models: Sequence[Transformer],
+        source_tokenizer: Tokenizer,
+        target_tokenizer: Tokenizer,
+        *,
+        max_source_length: int = 250,
+    ) -> None:
+        """Take networks that read and write these vocabularies.
+
+        Args:
+            models: The networks; of several, the mean of their probabilities counts.
+            source_tokenizer: What they read.
+            target_tokenizer: What they write.
+            max_source_length: The longest sentence that they were trained on, in tokens with EOS.
+        """
+        self.networks = Networks(models)
+        self.source_tokenizer = source_tokenizer
+        self.target_tokenizer = target_tokenizer
+        possible = self.networks.max_positions
+        self.max_source_length = min(max_source_length, possible or max_source_length)
+
+    @property
+    def model(self) -> Transformer:
+        """The network; of several, the first."""
+        return self.networks.models[0]
+
+    # --- translating -------------------------------------------------------------------------
+
+    # A str is a sequence of strings to Python, and one text to everyone else.
+    @overload
+    def translate(  # type: ignore[overload-overlap]
+        self, texts: str, **options: Unpack[Options]
+    ) -> Translation: ...
+    @overload
+    def translate(self, texts: Sequence[str], **options: Unpack[Options]) -> list[Translation]: ...
+    def translate(
+        self, texts: str | Sequence[str], **options: Unpack[Options]
+    ) -> Translation | list[Translation]:
+        """Translate texts: a list of them, or one by itself. An empty one stays empty.
+
+        A text is translated sentence by sentence and put together again with its white space; line
+        breaks end sentences. What comes out for a text does not depend on the others.
+
+        Args:
+            texts: What to translate.
+            **options: All may be left out.
+                beam_size (4): Hypotheses kept alive; 1 is greedy search.
+                length_penalty (0.6): The α of Wu et al.; higher prefers longer translations.
+                n_best (1): How many outputs to give of each text, at most `beam_size`. Those of
+                    several sentences are their combinations with the highest sums of scores.
+                max_length_factor (1.0), max_length_extra (50): An output ends after so many times
+                    the length of its input, plus so many tokens.
+                split (True): Translate sentence by sentence.
+                source_language ("other"): Makes the splitting sharper: "en", "de", "fr".
+                too_long ("refuse"): What to do with sentences that are; "split" cuts them.
+                max_source_length: The longest, in tokens; that of the training unless given.
+                alignments (False): Say which words belong together: `output.alignment`.
+                sampling: A `SamplingConfig`: draw outputs at random, `n_best` of each text,
+                    instead of searching. The same call with the same seed draws the same.
+                prefix: What each output must begin with, or a list of that, one a text. A text
+                    with a prefix is not split.
+                watch: Called with the numbers of sentences done and of all, after each batch.
+
+        Example:
+            >>> model = transept.load("runs/base")                    # doctest: +SKIP
+            >>> model.translate("Good morning. How are you?").text    # doctest: +SKIP
+            'Guten Morgen. Wie geht es dir?'
+        """
+        request = Request.of(options)
+        if isinstance(texts, str):
+            (translation,) = self._translate([texts], request)
+            return translation
+        return self._translate(texts, request)
+
+    def _translate(self, texts: Sequence[str], request: Request) -> list[Translation]:
+        config = request.config
+        taken = take_apart(texts, config, self.source_tokenizer, self._limit(request))
+        prefixes = self._prefixes(request, taken)
+        units = [unit for each in taken for unit in each]
+        outputs = iter(self._decode(units, prefixes, request))
+        put_together = Translation.best if request.sampling is None else Translation.drawn
+        return [
+            put_together(
+                text,
+                [Sentence(unit.text, unit.space, next(outputs)) for unit in each],
+                config.n_best,
+            )
+            for text, each in zip(texts, taken, strict=True)
+        ]
+
+    def _limit(self, request: Request) -> Limit:
+        """The longest sentence, by what was asked for or by what the model knows."""
+        asked, possible = request.config.max_source_length, self.networks.max_positions
+        if asked is None:
+            trained = self.max_source_length
+            return Limit(trained, f"the longest that the model was trained on has {trained:,}")
+        if possible is not None and asked > possible:
+            what = f"{asked} is more than the {possible} positions that the model has learned"
+            raise ConfigError([Problem("max_source_length", what)])
+        return Limit(asked, f"the limit given is {asked:,}")
+
+    def _prefixes(self, request: Request, taken: Sequence[Sequence[Unit]]) -> list[Ids]:
+        """What the output of each unit begins with: of a text, its first with a token."""
+        given = request.prefix
+        if given is None:
+            return [[] for each in taken for _ in each]
+        texts = [given] * len(taken) if isinstance(given, str) else given
+        if len(texts) != len(taken):
+            raise DataError(f"{len(texts)} prefixes and {len(taken)} texts: each text needs one")
+        # Where the prefix ends in white space, the word after it would never be found.
+        encoded = self.target_tokenizer.encode_batch([text.strip() for text in texts])
+        prefixes: list[Ids] = []
+        for ids, each in zip(encoded, taken, strict=True):
+            first = next((index for index, unit in enumerate(each) if unit.ids), None)
+            prefixes += [ids if index == first else [] for index in range(len(each))]
+        return prefixes
+
+    def _decode(
+        self, units: Sequence[Unit], prefixes: Sequence[Ids], request: Request
+    ) -> list[Outputs]:
+        """The outputs of each unit; of one without a token, nothing."""
+        todo = [index for index, unit in enumerate(units) if unit.ids]
+        copies = 1 if request.sampling is None else request.config.n_best
+        outputs: list[Outputs] = [(NOTHING,) * copies] * len(units)
+        lengths = [len(units[index].ids) + 1 for index in todo]
+        done = 0
+        for batch in self.networks.batches(lengths, rows=request.config.beam_size):
+            chosen = [todo[number] for number in batch]
+            some = [units[index] for index in chosen]
+            found = self._search(some, [prefixes[index] for index in chosen], request, done)
+            for index, result in zip(chosen, self._outputs(some, found, request), strict=True):
+                outputs[index] = result
+            done += len(batch)
+            if request.watch is not None:
+                request.watch(done, len(todo))
+        return outputs
+
+    @torch.inference_mode()
+    def _search(
+        self, units: Sequence[Unit], prefixes: Sequence[Ids], request: Request, n_before: int
+    ) -> list[list[Hypothesis]]:
+        """The best hypotheses of each unit, or some drawn at random, after so many units."""
+        config, sampling = request.config, request.sampling
+        sources = [[*unit.ids, EOS_ID] for unit in units]
+        if sampling is None:
+            longest = self._max_lengths(sources, prefixes, request)
+            return search(self.networks.step(sources, prefixes), longest, config, EOS_ID)
+        n = config.n_best
+        sources = [source for source in sources for _ in range(n)]
+        prefixes = [prefix for prefix in prefixes for _ in range(n)]
+        sampling = dataclasses.replace(sampling, seed=derive_seed(sampling.seed, n_before))
+        longest = self._max_lengths(sources, prefixes, request)
+        drawn = sample(self.networks.step(sources, prefixes), longest, sampling, EOS_ID)
+        return [drawn[start : start + n] for start in range(0, len(drawn), n)]
+
+    def _max_lengths(
+        self, sources: Sequence[Ids], prefixes: Sequence[Ids], request: Request
+    ) -> list[int]:
+        """The longest outputs, end symbol counted: a prefix leaves room for at least that."""
+        possible = self.networks.max_positions
+        lengths = [
+            max(request.config.max_length(len(source)), len(prefix) + 1)
+            for source, prefix in zip(sources, prefixes, strict=True)
+        ]
+        return lengths if possible is None else [min(length, possible) for length in lengths]
+
+    def _outputs(
+        self, units: Sequence[Unit], found: Sequence[Sequence[Hypothesis]], request: Request
+    ) -> list[Outputs]:
+        pairs = [
+            (unit.ids, one.ids) for unit, each in zip(units, found, strict=True) for one in each
+        ]
+        alignments = iter(self._align(pairs) if request.alignments else [None] * len(pairs))
+        return [
+            tuple(
+                Output(
+                    self.target_tokenizer.decode(one.ids),
+                    one.score,
+                    one.log_probability,
+                    one.finished,
+                    next(alignments),
+                )
+                for one in each
+            )
+            for each in found
+        ]
+
+    def _align(self, pairs: Sequence[tuple[Ids, Ids]]) -> list[Alignment]:
+        """Which words belong together, of pairs of ids without end symbols."""
+        lengths = [max(map(len, pair)) + 1 for pair in pairs]
+        alignments: list[Alignment] = [()] * len(pairs)
+        for batch in self.networks.batches(lengths):
+            sources, targets = zip(*(pairs[index] for index in batch), strict=True)
+            # The step that gives the end symbol says nothing of words; but a row has a token.
+            weights = self.networks.source_attention(
+                [[*ids, EOS_ID] for ids in sources], [ids or [EOS_ID] for ids in targets]
+            )
+            for index, row, source, target in zip(batch, weights, sources, targets, strict=True):
+                alignments[index] = align(
+                    row,
+                    words_of_tokens(self.source_tokenizer.surfaces(source)),
+                    words_of_tokens(self.target_tokenizer.surfaces(target)),
+                )
+        return alignments
+
+    # --- scoring -----------------------------------------------------------------------------
+
+    @overload
+    def score(  # type: ignore[overload-overlap]
+        self, sources: str, targets: str
+    ) -> PairScore: ...
+    @overload
+    def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[PairScore]: ...
+    def score(
+        self, sources: str | Sequence[str], targets: str | Sequence[str]
+    ) -> PairScore | list[PairScore]:
+        """How probable the model holds given translations to be: forced decoding.
+
+        Each text is one sentence, without the white space at its ends. An empty text translates to
+        an empty one for certain.
+
+        Example:
+            >>> model.score("Good morning.", "Guten Morgen.").log_probability  # doctest: +SKIP
+            -0.47
+        """
+        if isinstance(sources, str) and isinstance(targets, str):
+            (pair,) = self._score([sources], [targets])
+            return pair
+        return self._score(sources, targets)
+
+    def _score(self, sources: Sequence[str], targets: Sequence[str]) -> list[PairScore]:
+        if len(sources) != len(targets):
+            raise DataError(
+                f"{len(sources)} sources and {len(targets)} targets: each needs one of the other"
+            )
+        source_ids = self._sentences(self.source_tokenizer, sources)
+        target_ids = self._sentences(self.target_tokenizer, targets)
+        lengths = [
+            max(len(source), len(target))
+            for source, target in zip(source_ids, target_ids, strict=True)
+        ]
+        self._check_positions(lengths)
+        log_p: list[list[float]] = [[] for _ in lengths]
+        todo = [index for index, length in enumerate(lengths) if length > 1]
+        for batch in self.networks.batches([lengths[index] for index in todo]):
+            chosen = [todo[number] for number in batch]
+            found = self.networks.token_log_probabilities(
+                [source_ids[index] for index in chosen], [target_ids[index] for index in chosen]
+            )
+            for index, values in zip(chosen, found, strict=True):
+                log_p[index] = values
+        return [
+            PairScore(
+                source,
+                target,
+                sum(values),
+                tuple(self.target_tokenizer.pieces_of(ids[: len(values)])),
+                tuple(values),
+            )
+            for source, target, ids, values in zip(sources, targets, target_ids, log_p, strict=True)
+        ]
+
+    def _sentences(self, tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:
+        return [[*ids, EOS_ID] for ids in tokenizer.encode_batch([text.strip() for text in texts])]
+
+    def _check_positions(self, lengths: Sequence[int]) -> None:
+        possible = self.networks.max_positions
+        for number, length in enumerate(lengths, start=1):
+            if possible is not None and length > possible:
+                what = f"a side has {length:,} tokens, and the model knows {possible:,} positions"
+                raise TooLongError(number, what, length, "leave the pair out")

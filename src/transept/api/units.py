@@ -1,0 +1,88 @@
+"""Texts taken apart into units: what is decoded at once, normally a sentence."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from transept.api.config import TranslationConfig
+from transept.errors import DataError
+from transept.text.cutting import cut
+from transept.text.sentences import Piece, split_sentences
+from transept.text.tokenizer import Tokenizer
+
+
+class Unit(NamedTuple):
+    """A stretch of text, the white space after it, and its tokens without the end symbol."""
+
+    text: str
+    space: str
+    ids: list[int]
+
+
+class TooLongError(DataError):
+    """A sentence with more tokens than a model may be given."""
+
+    def __init__(self, number: int, what: str, tokens: int, cure: str) -> None:
+        """Say it of one among several texts.
+
+        Args:
+            number: Of the text, from 1.
+            what: What is too long, and for which limit.
+            tokens: How many there are.
+            cure: What to do, in Python.
+        """
+        super().__init__(f"text {number}: {what}; {cure}")
+        self.number, self.what, self.tokens = number, what, tokens
+
+
+def take_apart(
+    texts: Sequence[str], config: TranslationConfig, tokenizer: Tokenizer, limit: "Limit"
+) -> list[list[Unit]]:
+    """The units of each text. Put together again, with their white space, they are the text."""
+    pieces = [_pieces(text, config) for text in texts]
+    encoded = iter(tokenizer.encode_batch([piece.text for each in pieces for piece in each]))
+    taken = []
+    for number, each in enumerate(pieces, start=1):
+        units: list[Unit] = []
+        for piece in each:
+            unit = Unit(*piece, next(encoded))
+            # The limit counts the end symbol.
+            if len(unit.ids) < limit.tokens:
+                units.append(unit)
+            elif config.too_long == "split":
+                units += _cut(unit, tokenizer, limit.tokens - 1)
+            else:
+                raise _too_long(number, unit, limit)
+        taken.append(units)
+    return taken
+
+
+class Limit(NamedTuple):
+    """The longest unit in tokens, end symbol counted, and the reason."""
+
+    tokens: int
+    why: str
+
+
+def _pieces(text: str, config: TranslationConfig) -> list[Piece]:
+    if config.split:
+        return split_sentences(text, config.source_language)
+    inner = text.strip()
+    if not inner:
+        return [Piece("", text)] if text else []
+    start = text.index(inner)
+    before = [Piece("", text[:start])] if start else []
+    return [*before, Piece(inner, text[start + len(inner) :])]
+
+
+def _cut(unit: Unit, tokenizer: Tokenizer, max_tokens: int) -> list[Unit]:
+    pieces = cut(unit.text, tokenizer, max_tokens)
+    pieces[-1] = Piece(pieces[-1].text, unit.space)
+    return [Unit(*piece, tokenizer.encode(piece.text)) for piece in pieces]
+
+
+def _too_long(number: int, unit: Unit, limit: Limit) -> TooLongError:
+    text = unit.text if len(unit.text) <= 40 else f"{unit.text[:40]}…"
+    n_tokens = len(unit.ids) + 1
+    what = f"the sentence {text!r} has {n_tokens:,} tokens, and {limit.why}"
+    cure = f"too_long='split' cuts it, max_source_length={n_tokens} translates it whole"
+    return TooLongError(number, what, n_tokens, cure)

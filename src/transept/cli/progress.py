@@ -1,0 +1,50 @@
+"""How far a translation has come, on a terminal that shows nothing else."""
+
+import sys
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+
+class TranslationProgress:
+    """A bar on standard error, while there is a terminal and nothing else is written to it."""
+
+    def __init__(self, what: str, total: int | None, *, results_to_stdout: bool) -> None:
+        """Begin a bar.
+
+        Args:
+            what: What is counted: `lines`.
+            total: How many there are; None where that is unknown.
+            results_to_stdout: Whether results go to standard output meanwhile: then there is a bar
+                only if that is no terminal.
+        """
+        console = Console(stderr=True, highlight=False)
+        in_the_way = results_to_stdout and sys.stdout.isatty()
+        self._bar = Progress(
+            TextColumn("{task.description}", markup=False),
+            MofNCompleteColumn(),
+            BarColumn(bar_width=32),
+            TimeRemainingColumn(),
+            console=console,
+            transient=True,
+            redirect_stdout=False,  # what is written there is the result, not for this terminal
+            disable=in_the_way or not console.is_terminal,
+        )
+        self._task = self._bar.add_task(what, total=total)
+        self._begun: float = 0
+
+    def __enter__(self) -> "TranslationProgress":
+        self._bar.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._bar.stop()
+
+    def share(self, of: int, done: int, total: int) -> None:
+        """So much of the next `of` is done."""
+        self._bar.update(self._task, completed=self._begun + of * done / max(1, total))
+
+    def advance(self, n: int) -> None:
+        """All of the next `n` are done."""
+        self._begun += n
+        self._bar.update(self._task, completed=self._begun)

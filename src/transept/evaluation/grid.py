@@ -1,0 +1,69 @@
+"""Settings of the search tried one after another, and the best of them by sacreBLEU."""
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from transept.config import did_you_mean
+from transept.errors import ConfigError, Problem
+from transept.evaluation.scores import Score
+
+Settings = Mapping[str, int | float]
+
+NUMBERS: Mapping[str, type[int] | type[float]] = {
+    "beam_size": int,
+    "length_penalty": float,
+    "max_length_factor": float,
+    "max_length_extra": int,
+}
+"""What may be varied, and whether it is whole."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """What some settings scored, and how long decoding with them took."""
+
+    settings: Settings
+    score: Score
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Every combination of some values."""
+
+    values: Mapping[str, Sequence[int | float]]
+
+    @classmethod
+    def parse(cls, words: Sequence[str]) -> "Grid":
+        """Read `beam_size=1,4,8 length_penalty=0,0.6,1`, in one word or several."""
+        values: dict[str, Sequence[int | float]] = {}
+        problems = []
+        for part in " ".join(words).split():
+            name, _, listed = part.partition("=")
+            key = name.lstrip("-").replace("-", "_")
+            if key not in NUMBERS:
+                problems.append(
+                    Problem("grid", f"{name!r} is unknown; {did_you_mean(key, NUMBERS)}")
+                )
+                continue
+            try:
+                values[key] = [NUMBERS[key](value) for value in listed.split(",")]
+            except ValueError:
+                example = f"{key}=1,4,8" if NUMBERS[key] is int else f"{key}=0,0.6,1"
+                problems.append(Problem("grid", f"{part!r} is no list of numbers like {example}"))
+        if problems:
+            raise ConfigError(problems)
+        return cls(values)
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+    def __iter__(self) -> Iterator[Settings]:
+        for combination in itertools.product(*self.values.values()):
+            yield dict(zip(self.values, combination, strict=True))
+
+
+def best(trials: Sequence[Trial]) -> Trial:
+    """The highest score; of equal ones, the first."""
+    return max(trials, key=lambda trial: trial.score.value)

@@ -1,0 +1,81 @@
+"""`transept score`, and the perplexity that `transept evaluate` makes of it."""
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+from tests.integration.workshop import Workshop, run
+
+import transept
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def pairs(workshop: Workshop) -> tuple[Path, Path]:
+    return workshop.directory / "dev.en", workshop.directory / "dev.de"
+
+
+def test_a_line_for_each_pair(trained: Path, pairs: tuple[Path, Path], capsys: Capture) -> None:
+    source, target = pairs
+    words = ["score", "--model", trained, "--source", source, "--target", target]
+    assert run(*words) == 0
+    rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    expected = transept.load(trained).score(
+        source.read_text().splitlines(), target.read_text().splitlines()
+    )
+    assert [float(row[0]) for row in rows] == pytest.approx(
+        [pair.log_probability for pair in expected], abs=1e-5
+    )
+    assert [int(row[1]) for row in rows] == [len(pair.tokens) for pair in expected]
+    assert run(*words, "--per-token") == 0
+    *_, tokens = capsys.readouterr().out.splitlines()[0].split("\t")
+    each = [token.rpartition("=") for token in tokens.split()]
+    assert tuple(token for token, _, _ in each) == expected[0].tokens
+    assert sum(float(log_p) for _, _, log_p in each) == pytest.approx(float(rows[0][0]), abs=1e-4)
+    assert run(*words, "--json") == 0
+    described = json.loads(capsys.readouterr().out.splitlines()[0])
+    assert described["target"] == expected[0].target
+    assert described["log_probability"] == pytest.approx(expected[0].log_probability)
+
+
+def test_different_numbers_of_lines_are_refused(
+    trained: Path, pairs: tuple[Path, Path], tmp_path: Path, capsys: Capture
+) -> None:
+    short = tmp_path / "short.de"
+    short.write_text("eins\n")
+    words = ["score", "--model", trained, "--source", pairs[0], "--target", short]
+    assert run(*words) == 3
+    out, said = capsys.readouterr()
+    assert out == ""
+    assert "dev.en has 60" in said
+
+
+def test_the_perplexity_is_the_one_that_training_saw(
+    trained: Path, pairs: tuple[Path, Path], tmp_path: Path, capsys: Capture
+) -> None:
+    # `data prepare` dropped pairs that came twice.
+    unique = dict.fromkeys(zip(*(path.read_text().splitlines() for path in pairs), strict=True))
+    source, reference = tmp_path / "dev.en", tmp_path / "dev.de"
+    for path, lines in zip((source, reference), zip(*unique, strict=True), strict=True):
+        path.write_text("".join(f"{line}\n" for line in lines))
+    model = trained / "checkpoints/step-00000120"
+    words = ["evaluate", "--model", model, "--source", source, "--reference", reference]
+    assert run(*words, "--perplexity", "--json") == 0
+    report = json.loads(capsys.readouterr().out)
+    per_token, per_word = report["perplexities"]
+    logged = (trained / "metrics.jsonl").read_text().splitlines()
+    validations = [line for line in map(json.loads, logged) if line["kind"] == "validation"]
+    assert per_token["value"] == pytest.approx(validations[-1]["perplexity"], rel=1e-4)
+    n_words = len(reference.read_text().split()) + len(unique)
+    assert per_word["units"] == n_words
+    total = per_token["units"] * math.log(per_token["value"])
+    assert per_word["value"] == pytest.approx(math.exp(total / n_words))
+    for one in (per_token, per_word):
+        assert "smooth:none" in one["convention"]["signature"]
+    assert run(*words, "--perplexity") == 0
+    shown = capsys.readouterr().out.splitlines()
+    (row,) = (row for row in shown if row.startswith("perplexity per token"))
+    assert row.split()[3] == f"{per_token['value']:.2f}"
+    assert shown[shown.index(row) + 1].strip() == per_token["convention"]["signature"]

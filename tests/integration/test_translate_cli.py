@@ -1,0 +1,242 @@
+"""`transept translate` as a person meets it."""
+
+import gzip
+import io
+import json
+import os
+import pty
+import select
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.integration.workshop import run
+
+Capture = pytest.CaptureFixture[str]
+TRANSLATE = [sys.executable, "-m", "transept", "translate", "--model"]
+
+
+def read_until(terminal: int, expected: bytes) -> bytes:
+    """What appears on a terminal until something expected is there, or nothing more comes."""
+    seen = b""
+    while expected not in seen and select.select([terminal], [], [], 120)[0]:
+        try:
+            seen += os.read(terminal, 65536)
+        except OSError:  # the other end is closed
+            break
+    return seen
+
+
+def test_at_a_terminal_each_line_is_answered_before_the_next(trained: Path) -> None:
+    terminal, theirs = pty.openpty()
+    command = [*TRANSLATE, str(trained)]
+    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs) as process:
+        os.close(theirs)
+        assert b"Ctrl-D ends" in read_until(terminal, b"ends.\r\n")
+        for text in (b"one\n", b"one\n"):
+            os.write(terminal, text)
+            answer = read_until(terminal, b"ei").removeprefix(b"one\r\n")
+            assert b"\x1b" not in answer  # no bar where the results are
+        os.write(terminal, b"\x04")
+        assert process.wait(60) == 0
+    os.close(terminal)
+
+
+def test_a_bar_is_shown_where_results_are_not(trained: Path, tmp_path: Path) -> None:
+    text, result = tmp_path / "text", tmp_path / "result"
+    text.write_text("one two three\n" * 40)
+    terminal, theirs = pty.openpty()
+    command = [*TRANSLATE, str(trained), "-i", str(text)]
+    environment = os.environ | {"TERM": "xterm", "COLUMNS": "80"}
+    with (
+        result.open("wb") as file,
+        subprocess.Popen(command, stdout=file, stderr=theirs, env=environment) as process,
+    ):
+        os.close(theirs)
+        assert b"40/40" in read_until(terminal, b"40/40")
+        read_until(terminal, b"never")
+        assert process.wait(60) == 0
+    os.close(terminal)
+    assert result.read_text().count("\n") == 40
+
+
+def test_results_are_utf_8_whatever_the_locale(
+    trained: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="ascii"))
+    assert run("translate", "five", "--model", trained, "--prefix", "fünf") == 0
+    assert written.getvalue().decode("utf-8").startswith("fünf")
+
+
+def test_lines_come_out_line_for_line(trained: Path, tmp_path: Path, capsys: Capture) -> None:
+    lines = "one two. Three! \n\n  \nfour\u2028five\n\ufeffsix\r\nseven"
+    command = [*TRANSLATE, str(trained)]
+    piped = subprocess.run(command, input=lines.encode(), capture_output=True, check=False)
+    assert (piped.returncode, piped.stderr) == (0, b"")
+    out = piped.stdout.decode()
+    assert out.count("\n") == 6
+    first, second, third, fourth, fifth, last = out.split("\n")[:-1]
+    assert (second, third) == ("", "  ")
+    assert first[-1] == " "
+    assert "\u2028" in fourth
+    assert fifth[-1] == "\r"
+    assert last
+    plain, packed = tmp_path / "text.en", tmp_path / "more.en.gz"
+    plain.write_text(lines + "\n", encoding="utf-8")
+    packed.write_bytes(gzip.compress(b"one two. Three! "))
+    assert run("translate", "--model", trained, "--input", plain, packed) == 0
+    assert capsys.readouterr().out == f"{out}{first}\n"
+    assert run("translate", "--model", trained, "-i", plain, "--read-ahead", 1) == 0
+    assert capsys.readouterr().out == out
+
+
+def test_arguments_are_texts_and_their_lines_are_lines(trained: Path, capsys: Capture) -> None:
+    assert run("translate", "one\ntwo", "", "--model", trained) == 0
+    one, two, empty = capsys.readouterr().out.split("\n")[:-1]
+    assert empty == ""
+    assert run("translate", "--model", trained, "one", "two") == 0
+    assert capsys.readouterr().out == f"{one}\n{two}\n"
+
+
+def test_sentences_are_translated_one_by_one_unless_told(trained: Path, capsys: Capture) -> None:
+    assert run("translate", "One two.  Three four.", "--model", trained, "--json") == 0
+    split = json.loads(capsys.readouterr().out)
+    assert [one["source"] for one in split["sentences"]] == ["One two.", "Three four."]
+    parts = [one["translation"] for one in split["sentences"]]
+    assert split["translation"] == "  ".join(parts)
+    assert split["score"] == pytest.approx(sum(one["score"] for one in split["sentences"]))
+    assert (
+        run("translate", "One two.  Three four.", "--model", trained, "--json", "--no-split") == 0
+    )
+    assert len(json.loads(capsys.readouterr().out)["sentences"]) == 1
+
+
+def test_n_best_scores_and_json(trained: Path, capsys: Capture) -> None:
+    assert run("translate", "one two", "", "--model", trained, "--n-best", "3") == 0
+    rows = [line.split(" ||| ") for line in capsys.readouterr().out.splitlines()]
+    assert [row[0] for row in rows] == ["0", "0", "0", "1"]
+    assert [len(row) for row in rows] == [4] * 4
+    assert float(rows[0][3]) >= float(rows[1][3]) >= float(rows[2][3])
+    assert float(rows[0][2].removeprefix("LogP= ")) <= float(rows[0][3])
+    assert run("translate", "one two", "--model", trained, "--scores") == 0
+    score, _, text = capsys.readouterr().out.strip().partition("\t")
+    assert [text, float(score)] == [rows[0][1], pytest.approx(float(rows[0][3]))]
+    assert run("translate", "one two", "--model", trained, "--json") == 0
+    (output,) = json.loads(capsys.readouterr().out)["outputs"]
+    assert (output["text"], output["finished"]) == (text, True)
+    assert "alignment" not in output
+
+
+def test_alignments_in_pharaoh_s_form(trained: Path, capsys: Capture) -> None:
+    words = ["translate", "one two", "", "--model", trained, "--alignments"]
+    assert run(*words) == 0
+    (text, links), (empty, none) = (
+        line.split(" ||| ") for line in capsys.readouterr().out.splitlines()
+    )
+    pairs = [tuple(map(int, link.split("-"))) for link in links.split()]
+    assert sorted(j for _, j in pairs) == list(range(len(text.split())))
+    assert (empty, none) == ("", "")
+    assert run(*words, "--n-best", 2) == 0
+    assert all(line.count("|||") == 4 for line in capsys.readouterr().out.splitlines())
+    assert run(*words, "--json") == 0
+    described = json.loads(capsys.readouterr().out.splitlines()[0])["outputs"][0]
+    assert described["alignment"] == [list(pair) for pair in sorted(pairs)]
+
+
+def test_samples_are_drawn_from_a_seed(trained: Path, tmp_path: Path, capsys: Capture) -> None:
+    many = tmp_path / "many"
+    many.write_text("one two three\n" * 8)
+    words = ["translate", "--model", trained, "-i", many, "--sample", "--temperature", 2]
+    outputs = []
+    for seed in (1, 1, 2):
+        assert run(*words, "--seed", seed) == 0
+        outputs.append(capsys.readouterr().out)
+    assert outputs[0] == outputs[1] != outputs[2]
+    assert len(set(outputs[0].splitlines())) > 1
+    # Stretches of lines that are read at once do not repeat each other's draws.
+    assert run(*words, "--read-ahead", 2) == 0
+    assert len(set(capsys.readouterr().out.splitlines())) > 2
+
+
+def test_a_prefix_begins_the_translation(trained: Path, capsys: Capture) -> None:
+    assert run("translate", "one two", "--model", trained, "--prefix", "zehn") == 0
+    assert capsys.readouterr().out.startswith("zehn")
+
+
+def test_several_models_decide_together(trained: Path, capsys: Capture) -> None:
+    steps = [trained / f"checkpoints/step-00000{step}" for step in (110, 120)]
+    assert run("translate", "--model", steps[0], "--model", steps[1], "one two") == 0
+    assert capsys.readouterr().out
+
+
+LONG = "one two three four five six seven eight nine ten; " * 20
+
+
+def test_a_sentence_too_long_is_refused_by_its_line_or_cut(
+    trained: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    path = tmp_path / "long.en"
+    path.write_text(f"one\n{LONG}\n")
+    words = ["translate", "--model", trained, "--input", path]
+    assert run(*words) == 3
+    out, complaint = capsys.readouterr()
+    assert out == ""
+    assert f"{path}, line 2: the sentence 'one two three" in complaint
+    assert "--too-long split cuts it" in complaint
+    assert run(*words, "--too-long", "split") == 0
+    assert len(capsys.readouterr().out.splitlines()) == 2
+    assert run("translate", "one", LONG, "--model", trained) == 3
+    assert "text 2: the sentence" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "complaint"),
+    [
+        (["x"], 2, "no model was named, and none is shipped"),
+        (["x", "--model", "absent"], 4, "there is no such directory"),
+        (["x", "--model", "{trained}", "--n-best", "9"], 2, "n_best"),
+        (["--model", "{trained}", "--input", "absent.en"], 3, "absent.en: cannot be read"),
+        (["--model", "{trained}", "--input", "{trained}"], 3, "Is a directory"),
+        (["x", "--model", "{trained}", "--input", "a"], 2, "not both"),
+        (["x", "--model", "{trained}", "--temperature", "2"], 2, "need --sample"),
+        (["x", "--model", "{trained}", "--sample", "--top-p", "2"], 2, "top_p"),
+        (["x", "--model", "{trained}", "--read-ahead", "0"], 2, "--read-ahead"),
+        (["x", "--model", "{trained}", "--device", "tpu9"], 2, "device 'tpu9'"),
+        (["x", "--model", "{trained}", "--source-language", "tlh"], 2, "tlh"),
+    ],
+)
+def test_what_cannot_be_translated_is_said(
+    trained: Path, capsys: Capture, words: list[str], code: int, complaint: str
+) -> None:
+    assert run("translate", *(word.format(trained=trained) for word in words)) == code
+    out, said = capsys.readouterr()
+    assert complaint in said
+    assert out == ""
+
+
+@pytest.mark.parametrize(
+    ("junk", "complaint"),
+    [
+        (b"one\n\x89PNG\r\n", "line 2: byte 1 (0x89) is not UTF-8"),
+        (b"one\nP\0K\0\n", "line 2: holds a zero byte, so it is no text"),
+    ],
+)
+def test_what_is_no_text_is_refused_before_anything_is_translated(
+    trained: Path,
+    tmp_path: Path,
+    capsys: Capture,
+    monkeypatch: pytest.MonkeyPatch,
+    junk: bytes,
+    complaint: str,
+) -> None:
+    path = tmp_path / "junk"
+    path.write_bytes(b"one\n" * 50 + junk)
+    assert run("translate", "--model", trained, "--input", path) == 3
+    out, said = capsys.readouterr()
+    assert out == ""
+    assert complaint.replace("line 2", "line 52") in said
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(junk)))
+    assert run("translate", "--model", trained) == 3
+    assert f"standard input, {complaint}" in capsys.readouterr().err

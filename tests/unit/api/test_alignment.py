@@ -1,0 +1,43 @@
+"""From attention to pairs of words."""
+
+import torch
+
+from transept.api.alignment import align, words_of_tokens
+from transept.text.tokenizer import Tokenizer
+
+
+def test_tokens_know_their_words(tokenizer: Tokenizer) -> None:
+    ids = tokenizer.encode("one  two\u00a0zebra é")
+    words = words_of_tokens(tokenizer.surfaces(ids))
+    spelt: dict[int, bytes] = {}
+    for numbers, surface in zip(words, tokenizer.surfaces(ids), strict=True):
+        for number in numbers:
+            spelt[number] = spelt.get(number, b"") + surface.strip(b" ")
+    assert [spelt[number] for number in sorted(spelt)] == [
+        word.encode() for word in ("one", "two", "zebra", "é")
+    ]
+
+
+def test_bytes_that_are_no_text_belong_to_a_word() -> None:
+    assert words_of_tokens([b" a", b"\xff", b"\xc3", b" ", b"b c"]) == [[0], [0], [0], [], [1, 2]]
+    assert words_of_tokens([]) == []
+
+
+def test_each_word_goes_with_the_word_it_looks_at_most() -> None:
+    # Source: one word of two tokens, one of one, the end symbol. Target: the same.
+    weights = torch.tensor(
+        [
+            [0.20, 0.25, 0.40, 0.15],  # 0.45 of the first word in all
+            [0.30, 0.20, 0.35, 0.15],
+            [0.10, 0.10, 0.20, 0.60],  # the end symbol is no word
+            [0.00, 0.00, 0.00, 1.00],
+        ]
+    )
+    assert align(weights, [[0], [0], [1]], [[0], [0], [1]]) == ((0, 0), (0, 1))
+    assert align(weights[2:], [[0], [0], [1]], [[0]]) == ((0, 0),)
+    assert align(weights, [[0], [1], [1]], [[0], [1], []]) == ((1, 0), (1, 1))
+
+
+def test_no_words_no_pairs() -> None:
+    assert align(torch.ones(3, 3), [], [[0]]) == ()
+    assert align(torch.ones(3, 3), [[0]], []) == ()

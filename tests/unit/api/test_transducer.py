@@ -1,0 +1,226 @@
+"""Texts through a network: taken apart, decoded, put together."""
+
+import itertools
+import typing
+from typing import TypedDict
+
+import pytest
+from tests.unit.api.conftest import network
+
+from transept import SamplingConfig, Transducer
+from transept.api.config import Options, TranslationConfig
+from transept.api.networks import Networks
+from transept.api.units import TooLongError
+from transept.decoding.beam import search
+from transept.decoding.config import SearchConfig
+from transept.errors import ConfigError, DataError
+from transept.text.tokenizer import EOS_ID, Tokenizer
+
+
+class Short(TypedDict):
+    max_length_extra: int
+
+
+SHORT: Short = {"max_length_extra": 3}
+TEXTS = ["One two. Three!  Four five?", "", "  six\nseven \t", "eight"]
+
+
+def test_the_keywords_are_the_fields_of_the_config() -> None:
+    fields = typing.get_type_hints(TranslationConfig)
+    keywords = typing.get_type_hints(Options, localns={"SamplingConfig": SamplingConfig})
+    more = {"alignments", "sampling", "prefix", "watch"}
+    assert {name: keywords[name] for name in keywords.keys() - more} == fields
+    assert more <= keywords.keys()
+
+
+def test_one_text_gives_one_translation_and_a_list_gives_a_list(transducer: Transducer) -> None:
+    together = transducer.translate(TEXTS, **SHORT)
+    assert [one.source for one in together] == TEXTS
+    assert [transducer.translate(text, **SHORT).text for text in TEXTS] == [
+        one.text for one in together
+    ]
+    assert transducer.translate([]) == []
+
+
+def test_a_wrong_option_is_named(transducer: Transducer) -> None:
+    with pytest.raises(ConfigError, match="beamsize: unknown key; did you mean 'beam_size'"):
+        transducer.translate("one", beamsize=8)  # type: ignore[call-overload]
+    with pytest.raises(ConfigError, match="too_long: 'cut' is not one of 'refuse', 'split'"):
+        transducer.translate("one", too_long="cut")  # type: ignore[call-overload]
+    with pytest.raises(ConfigError, match="n_best"):
+        transducer.translate("one", n_best=9)
+
+
+def test_sentences_are_translated_by_themselves_and_keep_their_white_space(
+    transducer: Transducer,
+) -> None:
+    whole = transducer.translate("  One two. Three!\n\nfour ", **SHORT)
+    assert [(one.source, one.space) for one in whole.sentences] == [
+        ("", "  "),
+        ("One two.", " "),
+        ("Three!", "\n\n"),
+        ("four", " "),
+    ]
+    alone = [transducer.translate(part, **SHORT) for part in ("One two.", "Three!", "four")]
+    first, second, third = alone
+    assert whole.text == f"  {first.text} {second.text}\n\n{third.text} "
+    assert whole.score == pytest.approx(sum(one.score for one in alone), abs=1e-4)
+    log_p = sum(one.outputs[0].log_probability for one in alone)
+    assert whole.outputs[0].log_probability == pytest.approx(log_p, abs=1e-4)
+
+
+def test_splitting_can_be_turned_off(transducer: Transducer) -> None:
+    result = transducer.translate(" One two. Three!\n", split=False, **SHORT)
+    assert [one.source for one in result.sentences] == ["", "One two. Three!"]
+    assert result.text[0] == " "
+    assert result.text[-1] == "\n"
+
+
+def test_nothing_stays_nothing(transducer: Transducer) -> None:
+    for text in ("", " ", "\n"):
+        result = transducer.translate(text, n_best=2, alignments=True)
+        assert (result.text, result.score, result.alignment) == (text, 0.0, ())
+        drawn = transducer.translate(text, n_best=2, sampling=SamplingConfig())
+        assert [one.text for one in drawn.outputs] == [text, text]
+
+
+def test_the_best_of_several_sentences_are_the_best_combinations(transducer: Transducer) -> None:
+    result = transducer.translate("One. Two. Three.", n_best=4, **SHORT)
+    combinations = itertools.product(*(one.outputs for one in result.sentences))
+    sums = sorted((sum(one.score for one in each) for each in combinations), reverse=True)
+    assert [one.score for one in result.outputs] == pytest.approx(sums[:4])
+    assert result.outputs[0].text == result.text
+    only = transducer.translate("One. Two. Three.", **SHORT)
+    assert only.text == result.text
+
+
+def test_a_sentence_too_long_is_refused_and_named(transducer: Transducer) -> None:
+    long = "One two three four five six " * 12
+    n_tokens = len(transducer.source_tokenizer.encode(long.strip())) + 1
+    with pytest.raises(TooLongError) as refused:
+        transducer.translate(["one", f"Two. {long}"])
+    assert (refused.value.number, refused.value.tokens) == (2, n_tokens)
+    for words in ("text 2", "'One two three four", "trained on has 40", "too_long='split'"):
+        assert words in str(refused.value)
+    with pytest.raises(DataError, match="the limit given is 10"):
+        transducer.translate(long, max_source_length=10)
+    whole = transducer.translate(long, max_source_length=n_tokens, max_length_factor=0.1, **SHORT)
+    assert len(whole.sentences) == 1
+
+
+def test_a_sentence_too_long_is_cut_if_told(transducer: Transducer) -> None:
+    long = "one two three four five six, seven eight nine ten; " * 6
+    result = transducer.translate(long, too_long="split", **SHORT)
+    sources = [one.source for one in result.sentences]
+    assert len(sources) > 3
+    lengths = [len(transducer.source_tokenizer.encode(source)) + 1 for source in sources]
+    assert max(lengths) <= 40
+    assert "".join(one.source + one.space for one in result.sentences) == long
+    assert all(source[-1] in ";," for source in sources)
+
+
+def test_learned_positions_are_a_hard_limit(tokenizer: Tokenizer) -> None:
+    model = network(1, positions="learned", max_positions=12)
+    transducer = Transducer([model], tokenizer, tokenizer)
+    assert transducer.max_source_length == 12
+    with pytest.raises(ConfigError, match="13 is more than the 12 positions"):
+        transducer.translate("one", max_source_length=13)
+    (output,) = transducer.translate("one two three", alignments=True).outputs
+    assert not output.finished  # with sinusoids it would have gone on
+    with pytest.raises(TooLongError, match="text 2: a side has"):
+        transducer.score(["one", "two"], ["one", "one two three four five six seven"])
+
+
+def test_draws_follow_from_the_seed(transducer: Transducer) -> None:
+    def draw(seed: int, **changes: object) -> list[list[str]]:
+        sampling = SamplingConfig(seed=seed, **changes)  # type: ignore[arg-type]
+        drawn = transducer.translate(TEXTS, sampling=sampling, n_best=6, **SHORT)
+        return [[output.text for output in one.outputs] for one in drawn]
+
+    first = draw(1)
+    assert first == draw(1)
+    assert first != draw(2)
+    assert [len(each) for each in first] == [6] * 4
+    assert len(set(first[0])) > 1
+    greedy = transducer.translate(TEXTS, beam_size=1, **SHORT)
+    assert [set(each) for each in draw(1, top_k=1)] == [{one.text} for one in greedy]
+
+
+def test_draws_of_a_text_are_draws_of_its_sentences_together(transducer: Transducer) -> None:
+    drawn = transducer.translate("One. Two.", sampling=SamplingConfig(), n_best=3, **SHORT)
+    first, second = drawn.sentences
+    assert [one.text for one in drawn.outputs] == [
+        f"{a.text} {b.text}" for a, b in zip(first.outputs, second.outputs, strict=True)
+    ]
+
+
+def test_an_output_begins_with_its_prefix(transducer: Transducer) -> None:
+    results = transducer.translate(["one. two", "", "three"], prefix="the end ", n_best=2, **SHORT)
+    assert [len(one.sentences) for one in results] == [1, 0, 1]
+    for result in (results[0], results[2]):
+        assert all(output.text.startswith("the end") for output in result.outputs)
+    each = transducer.translate(["one", "two"], prefix=["ten", ""], **SHORT)
+    assert each[0].text.startswith("ten")
+    assert each[1].text == transducer.translate("two", **SHORT).text
+    with pytest.raises(DataError, match="1 prefixes and 2 texts"):
+        transducer.translate(["one", "two"], prefix=["ten"])
+
+
+def test_someone_may_watch(transducer: Transducer) -> None:
+    seen: list[tuple[int, int]] = []
+    texts = ["one two three four"] * 200
+    transducer.translate(texts, watch=lambda *counts: seen.append(counts), **SHORT)
+    assert len(seen) > 1
+    assert seen[-1] == (200, 200)
+
+
+def test_two_networks_decide_together(tokenizer: Tokenizer, transducer: Transducer) -> None:
+    same = Transducer([network(1), network(1)], tokenizer, tokenizer, max_source_length=40)
+    both = Transducer([network(1), network(2)], tokenizer, tokenizer, max_source_length=40)
+    alone = transducer.translate(TEXTS, **SHORT)
+    assert [one.text for one in same.translate(TEXTS, **SHORT)] == [one.text for one in alone]
+    assert [one.text for one in both.translate(TEXTS, **SHORT)] != [one.text for one in alone]
+
+
+@pytest.mark.parametrize("seeds", [(1,), (1, 2)])
+def test_forced_decoding_finds_what_the_search_found(seeds: tuple[int, ...]) -> None:
+    networks = Networks([network(seed) for seed in seeds])
+    sources = [[270, 271, EOS_ID], [280, EOS_ID], [261, 262, 263, 264, EOS_ID]]
+    config = SearchConfig(beam_size=3, n_best=3)
+    found = search(networks.step(sources, [[]] * 3), [6, 5, 6], config, EOS_ID)
+    for source, hypotheses in zip(sources, found, strict=True):
+        targets = [[*one.ids, EOS_ID] if one.finished else [*one.ids] for one in hypotheses]
+        log_p = networks.token_log_probabilities([source] * len(targets), targets)
+        expected = [one.log_probability for one in hypotheses]
+        assert [sum(values) for values in log_p] == pytest.approx(expected, abs=1e-4)
+
+
+def test_scores_are_told_token_by_token(transducer: Transducer) -> None:
+    first, second, empty, half = transducer.score(
+        ["one two", "three", "", "four"], ["the end", " so ", "", ""]
+    )
+    assert first.tokens[-1] == second.tokens[-1] == "</s>"
+    assert first.log_probability == pytest.approx(sum(first.token_log_probabilities))
+    assert len(first.tokens) == len(first.token_log_probabilities)
+    assert transducer.score("three", "so").log_probability == pytest.approx(
+        second.log_probability, abs=1e-5
+    )
+    assert (empty.log_probability, empty.tokens) == (0.0, ())
+    assert half.tokens == ("</s>",)
+    with pytest.raises(DataError, match="2 sources and 1 targets"):
+        transducer.score(["one", "two"], ["three"])
+
+
+def test_alignments_link_each_word_of_the_output_to_one_of_its_sentence(
+    transducer: Transducer,
+) -> None:
+    result = transducer.translate("One two. Three four five!", alignments=True, n_best=2, **SHORT)
+    for output in result.outputs:
+        assert output.alignment is not None
+        assert sorted(j for _, j in output.alignment) == list(range(len(output.text.split())))
+        assert {i for i, _ in output.alignment} <= set(range(5))
+        assert output.pharaoh.split()[0] == "{}-{}".format(*output.alignment[0])
+    n_first = len(result.sentences[0].outputs[0].text.split())
+    assert result.alignment is not None
+    assert all((i < 2) == (j < n_first) for i, j in result.alignment)
+    assert transducer.translate("One", **SHORT).alignment is None
