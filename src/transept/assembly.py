@@ -38,6 +38,7 @@ from transept.model.transformer import Transformer
 from transept.runtime.device import Runtime
 from transept.runtime.interrupt import stop_requests
 from transept.runtime.seed import seed_torch
+from transept.text.symbols import load_vocabulary
 from transept.training.batches import to_batch, to_global_batch
 from transept.training.fused.fit import obstacles
 from transept.training.loss import Loss
@@ -362,13 +363,17 @@ def _initialise_from(init: Path, update: Update, corpora: Corpora) -> None:
     """Start from a bundle's weights: it must read the same vocabulary."""
     bundle = Bundle.open(init)
     for name, ours in corpora.tokenizers.items():
-        theirs = bundle.directory / name / "tokenizer.model"
-        if not theirs.exists() or theirs.read_bytes() != (ours / "tokenizer.model").read_bytes():
+        theirs = bundle.directory / name
+        if not theirs.exists() or not _same_vocabulary(theirs, ours):
             raise VocabularyError(
                 f"{init}: its {name} is not the corpus's: prepare the corpus with "
                 f"--tokenizer {init / name}"
             )
     load_weights(update.model, bundle.weights(), init)
+
+
+def _same_vocabulary(one: Path, other: Path) -> bool:
+    return load_vocabulary(one).sha256 == load_vocabulary(other).sha256
 
 
 def _about(experiment: Experiment) -> dict[str, Any]:

@@ -57,7 +57,7 @@ data = App(name="data", help="Make, look at and fetch corpora.")
 data.command(
     "transept.cli.data:prepare",
     name="prepare",
-    help="Turn parallel text into a corpus to train on.",
+    help="Turn parallel text, or treebanks, into a corpus to train on.",
 )
 data.command(
     "transept.cli.data:inspect",
