@@ -87,6 +87,11 @@ app.command(
     help="Translate text: arguments, files, or standard input, line for line.",
 )
 app.command(
+    "transept.cli.parse:parse",
+    name="parse",
+    help="Parse sentences: arguments, files, or standard input, a tree for each line.",
+)
+app.command(
     "transept.cli.evaluate:evaluate",
     name="evaluate",
     help="Score translations, or a model, by every convention at once; compare two systems.",
