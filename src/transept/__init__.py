@@ -11,6 +11,8 @@ from transept.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from transept.api.models import load as load
+    from transept.api.parser import Parser as Parser
+    from transept.api.parses import Parse as Parse
     from transept.api.results import Translation as Translation
     from transept.api.transducer import Transducer as Transducer
     from transept.decoding.sampling import SamplingConfig as SamplingConfig
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     from transept.model.transformer import Transformer as Transformer
 
 _PUBLIC = {
+    "Parse": "transept.api.parses",
+    "Parser": "transept.api.parser",
     "SamplingConfig": "transept.decoding.sampling",
     "Transducer": "transept.api.transducer",
     "Translation": "transept.api.results",

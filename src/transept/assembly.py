@@ -38,6 +38,7 @@ from transept.model.transformer import Transformer
 from transept.runtime.device import Runtime
 from transept.runtime.interrupt import stop_requests
 from transept.runtime.seed import seed_torch
+from transept.text.symbols import load_vocabulary
 from transept.training.batches import to_batch, to_global_batch
 from transept.training.fused.fit import obstacles
 from transept.training.loss import Loss
@@ -75,9 +76,10 @@ def train(
     observers: Sequence[Observer] = (),
 ) -> Outcome:
     """Train an experiment in a run's directory, from its newest checkpoint if it has one."""
+    corpora = Corpora.open(experiment)
+    experiment = corpora.fit(experiment)
     run = Run(directory, experiment)
     run.check_config(allow_change)
-    corpora = Corpora.open(experiment)
     runtime = Runtime.choose(experiment.training.device, experiment.training.precision)
     update = build_update(experiment, runtime)
     progress, notes = run.restore(update, init, corpora)
@@ -179,10 +181,12 @@ class Corpora:
     dev: Corpus | None
     tokenizers: dict[str, Path]
     """What a bundle copies: `tokenizer`, and `target_tokenizer` where it is another one."""
+    vocab_sizes: dict[str, int]
+    """Of `source` and `target`."""
 
     @classmethod
     def open(cls, experiment: Experiment) -> "Corpora":
-        """Open them, and check that they were made for one another and for the model."""
+        """Open them, and check that they were made for one another."""
         entries = experiment.data.train
         if not entries:
             what = "is empty: name a corpus that `transept data prepare` wrote"
@@ -191,15 +195,29 @@ class Corpora:
         dev = None if experiment.data.dev is None else Corpus.open(experiment.data.dev)
         first = corpora[0]
         for corpus in [*corpora, *([dev] if dev else [])]:
-            _check_vocabulary(corpus, first, experiment)
+            _check_vocabularies(corpus, first)
         tokenizers = {"tokenizer": first.source_tokenizer}
         if first.target_tokenizer != first.source_tokenizer:
             tokenizers["target_tokenizer"] = first.target_tokenizer
         mixture = Mixture(corpora, [entry.weight for entry in entries])
-        return cls(mixture, dev, tokenizers)
+        sizes = {side: first.manifest.side(side).vocab_size for side in ("source", "target")}
+        return cls(mixture, dev, tokenizers, sizes)
+
+    def fit(self, experiment: Experiment) -> Experiment:
+        """The experiment with the sizes of these vocabularies, which must be those it names."""
+        model = experiment.model.with_vocabularies(**self.vocab_sizes)
+        named = {"target": model.vocab_size, "source": model.source_vocab_size or model.vocab_size}
+        for side, size in named.items():
+            there = self.vocab_sizes[side]
+            if there != size:
+                key = "model.vocab_size" if side == "target" else "model.source_vocab_size"
+                where = experiment.data.train[0].path
+                what = f"{size} is not the {there} of {where}; set {key}={there}"
+                raise ConfigError([Problem(key, what)])
+        return dataclasses.replace(experiment, model=model)
 
 
-def _check_vocabulary(corpus: Corpus, first: Corpus, experiment: Experiment) -> None:
+def _check_vocabularies(corpus: Corpus, first: Corpus) -> None:
     ours, theirs = corpus.manifest.settings, first.manifest.settings
     if (ours.source_tokenizer, ours.target_tokenizer) != (
         theirs.source_tokenizer,
@@ -209,14 +227,6 @@ def _check_vocabulary(corpus: Corpus, first: Corpus, experiment: Experiment) -> 
             f"{corpus.directory} and {first.directory} were prepared with different tokenizers: "
             "prepare them with the same one"
         )
-    model = experiment.model
-    sizes = {"target": model.vocab_size, "source": model.source_vocab_size or model.vocab_size}
-    for side, size in sizes.items():
-        there = corpus.manifest.side(side).vocab_size
-        if there != size:
-            key = "model.vocab_size" if side == "target" else "model.source_vocab_size"
-            what = f"{size} is not the {there} of {corpus.directory}; set {key}={there}"
-            raise ConfigError([Problem(key, what)])
 
 
 def _training_data(
@@ -266,9 +276,12 @@ def _rehearse(update: Update, experiment: Experiment) -> None:
     side = min(batch.source_tokens, batch.target_tokens) // batch.micro_batches
     tile = min(batch.tile * batch.row_tiles, side)
 
+    model = experiment.model
+    in_both = min(model.vocab_size, model.source_vocab_size or model.vocab_size) - 1
+
     def full(divisor: int) -> Batch:
         rows = max(1, side // divisor // tile)
-        ids = torch.full((rows, tile), experiment.model.vocab_size - 1, device=device)
+        ids = torch.full((rows, tile), in_both, device=device)
         tokens = Tokens.padded(ids, experiment.model.pad_id)
         return Batch(tokens, tokens)
 
@@ -362,13 +375,17 @@ def _initialise_from(init: Path, update: Update, corpora: Corpora) -> None:
     """Start from a bundle's weights: it must read the same vocabulary."""
     bundle = Bundle.open(init)
     for name, ours in corpora.tokenizers.items():
-        theirs = bundle.directory / name / "tokenizer.model"
-        if not theirs.exists() or theirs.read_bytes() != (ours / "tokenizer.model").read_bytes():
+        theirs = bundle.directory / name
+        if not theirs.exists() or not _same_vocabulary(theirs, ours):
             raise VocabularyError(
                 f"{init}: its {name} is not the corpus's: prepare the corpus with "
                 f"--tokenizer {init / name}"
             )
     load_weights(update.model, bundle.weights(), init)
+
+
+def _same_vocabulary(one: Path, other: Path) -> bool:
+    return load_vocabulary(one).sha256 == load_vocabulary(other).sha256
 
 
 def _about(experiment: Experiment) -> dict[str, Any]:

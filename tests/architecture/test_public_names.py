@@ -6,6 +6,8 @@ import transept
 
 PUBLIC = [
     "ModelConfig",
+    "Parse",
+    "Parser",
     "SamplingConfig",
     "Transducer",
     "TranseptError",

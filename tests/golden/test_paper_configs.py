@@ -33,3 +33,18 @@ def test_base_and_big_are_section_5() -> None:
         assert (adam.beta1, adam.beta2, adam.epsilon) == (0.9, 0.98, 1e-9)
         assert (schedule.warmup_steps, schedule.factor) == (4000, 1.0)
         assert experiment.loss.label_smoothing == 0.1
+
+
+def test_the_parsers_are_section_6_3() -> None:
+    wsj = config.load(Experiment, CONFIGS / "parsing-wsj.toml")
+    semi = config.load(Experiment, CONFIGS / "parsing-semi.toml")
+    paper = ModelConfig.preset("parsing")
+    for experiment, vocabulary in ((wsj, 16_000), (semi, 32_000)):
+        model = experiment.model
+        assert model.source_vocab_size == vocabulary
+        for field in ("n_layers", "d_model", "d_ff", "n_heads", "d_k", "d_v"):
+            assert getattr(model, field) == getattr(paper, field)
+    assert wsj.model.attention_dropout > 0
+    assert [corpus.weight for corpus in semi.data.train] == [20, 1]
+    small = config.load(Experiment, CONFIGS / "parsing-small.toml")
+    assert not small.model.sized

@@ -1,4 +1,4 @@
-"""What can be asked of a translation. No torch here."""
+"""What can be asked of a translation, or of a parse. No torch here."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from transept.config import Checks, structure
 from transept.decoding.config import SearchConfig
+from transept.tasks.parsing.bounds import MAX_UNARY
 from transept.text.moses import Language
 
 if TYPE_CHECKING:
@@ -98,3 +99,72 @@ class Request:
             prefix=prefix,
             watch=watch,
         )
+
+
+# --- parsing ---------------------------------------------------------------------------------
+
+TreeSearch = Literal["trees", "none"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ParseConfig(SearchConfig):
+    """Section 6.3: beam 21, α = 0.3, at most 300 symbols more than the input."""
+
+    beam_size: int = 21
+    """Hypotheses kept alive; 1 is greedy search."""
+    length_penalty: float = 0.3
+    """The α of Wu et al.: score = log P(Y|X) / ((5 + |Y|) / 6)^α."""
+    max_length_extra: int = 300
+    """… plus so many symbols. Both count the end symbol."""
+    max_unary: int = MAX_UNARY
+    """How many brackets there may be over the same words."""
+    max_source_length: int | None = None
+    """The longest sentence, in tokens with the end symbol; unless given, the longest that the
+    model was trained on."""
+
+    def __post_init__(self) -> None:
+        SearchConfig.__post_init__(self)
+        checks = Checks(self)
+        checks.at_least(1, "max_unary")
+        longest = self.max_source_length
+        checks.that(
+            longest is None or longest >= LEAST_SOURCE_LENGTH,
+            "max_source_length",
+            f"must be at least {LEAST_SOURCE_LENGTH}, or left out",
+        )
+        checks.done()
+
+
+class ParseOptions(TypedDict, total=False):
+    """The keywords of `Parser.parse`: the fields of `ParseConfig`, and more."""
+
+    beam_size: int
+    length_penalty: float
+    n_best: int
+    max_length_factor: float
+    max_length_extra: int
+    max_unary: int
+    max_source_length: int | None
+    constraint: TreeSearch
+    tags: Sequence[Sequence[str]] | None
+    watch: Watch | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ParseRequest:
+    """What `Parser.parse` was asked for, checked."""
+
+    config: ParseConfig
+    constraint: TreeSearch = "trees"
+    tags: Sequence[Sequence[str]] | None = None
+    watch: Watch | None = None
+
+    @classmethod
+    def of(cls, options: ParseOptions) -> "ParseRequest":
+        """Check what is to be a config, and pass the rest on."""
+        options = options.copy()
+        constraint, tags = options.pop("constraint", "trees"), options.pop("tags", None)
+        watch = options.pop("watch", None)
+        given = {name: option for name, option in options.items() if option is not None}
+        config = structure(ParseConfig, given)
+        return cls(config=config, constraint=constraint, tags=tags, watch=watch)

@@ -6,6 +6,7 @@ from pathlib import Path
 import torch
 
 from transept import config
+from transept.api.parser import Parser
 from transept.api.transducer import Transducer
 from transept.assembly import CHECKPOINTS
 from transept.checkpoint import CONFIG, Bundle, Checkpoints, load_weights
@@ -14,6 +15,7 @@ from transept.errors import CheckpointError, ConfigError, VocabularyError
 from transept.experiment import Experiment
 from transept.model.transformer import Transformer
 from transept.runtime.device import Runtime
+from transept.text.symbols import Symbols, Vocabulary, load_vocabulary
 from transept.text.tokenizer import Tokenizer
 
 SHELF = Path(__file__).parents[1] / "models"
@@ -22,8 +24,8 @@ DEFAULT = "en-de"
 """The shipped model that is used where none is named."""
 
 
-def load(*models: Path | str, device: str = "auto") -> Transducer:
-    """A model, ready to use.
+def load(*models: Path | str, device: str = "auto") -> Transducer | Parser:
+    """A model, ready to use: one that translates, or a `Parser`, as it was trained.
 
     Args:
         models: Its directory (a bundle, a checkpoint, or a run, of which the newest average or
@@ -40,11 +42,12 @@ def load(*models: Path | str, device: str = "auto") -> Transducer:
     experiments = [config.load(Experiment, bundle.directory / CONFIG) for bundle in bundles]
     tokenizers = [_tokenizers(*pair) for pair in zip(bundles, experiments, strict=True)]
     _check_agreement(bundles, tokenizers)
-    return Transducer(
-        [_network(*pair).to(chosen) for pair in zip(bundles, experiments, strict=True)],
-        *tokenizers[0],
-        max_source_length=min(experiment.batch.max_length for experiment in experiments),
-    )
+    source, target = tokenizers[0]
+    networks = [_network(*pair).to(chosen) for pair in zip(bundles, experiments, strict=True)]
+    longest = min(experiment.batch.max_length for experiment in experiments)
+    if isinstance(target, Symbols):
+        return Parser(networks, source, target, max_source_length=longest)
+    return Transducer(networks, source, target, max_source_length=longest)
 
 
 def find_model(name: Path | str | None = None) -> Path:
@@ -103,11 +106,11 @@ def _network(bundle: Bundle, experiment: Experiment) -> Transformer:
     return model
 
 
-def _tokenizers(bundle: Bundle, experiment: Experiment) -> tuple[Tokenizer, Tokenizer]:
+def _tokenizers(bundle: Bundle, experiment: Experiment) -> tuple[Tokenizer, Vocabulary]:
     """The vocabularies that a model reads and writes."""
     source = Tokenizer.load(bundle.directory / "tokenizer")
     own = bundle.directory / "target_tokenizer"
-    target = Tokenizer.load(own) if own.exists() else source
+    target = load_vocabulary(own) if own.exists() else source
     if target.vocab_size != experiment.model.vocab_size:
         raise CheckpointError(
             f"{bundle.directory}: its tokenizer has {target.vocab_size} entries and its network "
@@ -117,7 +120,7 @@ def _tokenizers(bundle: Bundle, experiment: Experiment) -> tuple[Tokenizer, Toke
 
 
 def _check_agreement(
-    bundles: Sequence[Bundle], tokenizers: Sequence[tuple[Tokenizer, Tokenizer]]
+    bundles: Sequence[Bundle], tokenizers: Sequence[tuple[Tokenizer, Vocabulary]]
 ) -> None:
     """Models that decide together must mean the same by their ids."""
     for bundle, pair in zip(bundles, tokenizers, strict=True):

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Unpack, overload
+from typing import NoReturn, Unpack, overload
 
 import torch
 
@@ -233,6 +233,13 @@ class Transducer:
                     words_of_tokens(self.target_tokenizer.surfaces(target)),
                 )
         return alignments
+
+    def parse(self, *sentences: object, **options: object) -> NoReturn:
+        """Refuse: this model writes text."""
+        raise ConfigError(
+            "this is a model of translation: it writes text and no trees; use `translate`, or load "
+            "a parsing model, such as `transept train configs/parsing-small.toml` makes"
+        )
 
     # --- scoring -----------------------------------------------------------------------------
 

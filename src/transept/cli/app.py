@@ -57,7 +57,7 @@ data = App(name="data", help="Make, look at and fetch corpora.")
 data.command(
     "transept.cli.data:prepare",
     name="prepare",
-    help="Turn parallel text into a corpus to train on.",
+    help="Turn parallel text, or treebanks, into a corpus to train on.",
 )
 data.command(
     "transept.cli.data:inspect",
@@ -85,6 +85,11 @@ app.command(
     "transept.cli.translate:translate",
     name="translate",
     help="Translate text: arguments, files, or standard input, line for line.",
+)
+app.command(
+    "transept.cli.parse:parse",
+    name="parse",
+    help="Parse sentences: arguments, files, or standard input, a tree for each line.",
 )
 app.command(
     "transept.cli.evaluate:evaluate",

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
 
@@ -26,6 +26,7 @@ from transept.errors import ConfigError, DataError
 if TYPE_CHECKING:
     from transept.data.preparation.formats import Input
     from transept.data.shards import Corpus
+    from transept.text.symbols import Symbols, Vocabulary
 
 Files = Annotated[
     tuple[Path, ...],
@@ -51,12 +52,18 @@ class Inputs:
     """Files of a JSON object a line; - is standard input."""
     tmx: Files = ()
     """Translation memories."""
+    trees: Files = ()
+    """Treebanks in brackets, to learn parsing from: words are the source, symbols the target.
+    Without --target-tokenizer, the vocabulary of symbols is made from these trees."""
     columns: Annotated[tuple[int, int], Parameter(negative="")] = (1, 2)
     """The columns of a TSV that hold source and target, from 1."""
     keys: Annotated[tuple[str, str], Parameter(negative="")] = ("source", "target")
     """The keys that hold source and target; `translation.en` is `en` inside `translation`."""
     languages: Annotated[tuple[str, str] | None, Parameter(negative="")] = None
     """The languages of a TMX that are source and target: `en de`."""
+    tags: Annotated[Literal["XX", "kept"] | None, Parameter(negative="")] = None
+    """What stands for a word in the symbols of its tree: XX, or its tag. Unless given, what
+    --target-tokenizer knows, else XX."""
 
     def collected(self) -> "tuple[Input, ...]":
         """All inputs, in the order of the options above."""
@@ -79,8 +86,37 @@ class Inputs:
             *(Tmx(path, self.languages) for path in self.tmx if self.languages),
         )
         if not inputs:
-            raise ConfigError("no input: give --source and --target, --tsv, --jsonl or --tmx")
+            raise ConfigError(
+                "no input: give --source and --target, --tsv, --jsonl, --tmx or --trees"
+            )
         return inputs
+
+    def treebanks(self, symbols: "Symbols") -> "tuple[Input, ...]":
+        """The inputs, where they are trees."""
+        from transept.tasks.parsing.treebank import Treebank
+        from transept.tasks.parsing.vocabulary import tags_of
+
+        if self.source or self.target or self.tsv or self.jsonl or self.tmx:
+            raise ConfigError("--trees and other inputs do not go together: make two corpora")
+        known = tags_of(symbols)
+        if self.tags not in (None, known):
+            raise ConfigError(
+                f"--tags {self.tags} does not go with this --target-tokenizer: in its trees tags "
+                f"are {known}; leave one of the two out"
+            )
+        return tuple(Treebank(path, known) for path in self.trees)
+
+    def symbols(self, directory: Path | None) -> "Symbols":
+        """The vocabulary of trees: the one that is there, or one made from these."""
+        from transept.tasks.parsing.pairs import clean_trees
+        from transept.tasks.parsing.vocabulary import tree_vocabulary
+        from transept.text.symbols import Symbols
+
+        if directory is not None:
+            return Symbols.load(directory)
+        if _standard(self.trees[0]) == Path("-"):
+            raise ConfigError("--trees are read twice: give files, or a --target-tokenizer")
+        return tree_vocabulary(clean_trees(self.trees), self.tags or "XX")
 
 
 NO_INPUTS, USUAL_CLEANING = Inputs(), Cleaning()
@@ -98,14 +134,15 @@ def prepare(
     workers: int | None = None,
     restart: Flag = False,
 ) -> int:
-    """Turn parallel text into a corpus to train on.
+    """Turn parallel text, or treebanks, into a corpus to train on.
 
     Can be stopped at any time: the same command goes on from there.
 
     Args:
         output: The directory to make.
         tokenizer: The directory of the tokenizer.
-        target_tokenizer: Another one for the target side.
+        target_tokenizer: Another one for the target side. Development sets, and further corpora,
+            of trees need that of the first corpus: its directory `target_tokenizer`.
         inputs: Where the text comes from.
         cleaning: What to drop.
         workers: Processes to tokenize in: one a core, unless given.
@@ -117,10 +154,17 @@ def prepare(
 
     if workers is not None and workers < 0:
         raise ConfigError("--workers must be at least 0")
+    target: Path | Vocabulary | None = target_tokenizer
+    if inputs.trees:
+        target = symbols = inputs.symbols(target_tokenizer)
+        collected = inputs.treebanks(symbols)
+        cleaning = dataclasses.replace(cleaning, max_ratio=0)
+    else:
+        collected = inputs.collected()
     job = preparing.Preparation(
-        inputs=inputs.collected(),
+        inputs=collected,
         tokenizer=tokenizer,
-        target_tokenizer=target_tokenizer,
+        target_tokenizer=target,
         output=output,
         cleaning=cleaning,
     )
@@ -177,10 +221,10 @@ def _describe(
 ) -> dict[str, Any]:
     """Everything that `inspect` tells, a key for each part of it."""
     from transept.data import statistics
-    from transept.text.tokenizer import Tokenizer
+    from transept.text.symbols import load_vocabulary
 
-    source = Tokenizer.load(tokenizer or corpus.source_tokenizer)
-    target = Tokenizer.load(target_tokenizer or tokenizer or corpus.target_tokenizer)
+    source = load_vocabulary(tokenizer or corpus.source_tokenizer)
+    target = load_vocabulary(target_tokenizer or tokenizer or corpus.target_tokenizer)
     manifest = corpus.manifest
     sides = {
         "source": statistics.side_statistics(corpus.source_lengths, manifest.source),

@@ -15,6 +15,7 @@ from cyclopts import Group, Parameter
 from transept.api.config import TooLong, TranslationConfig, Watch
 from transept.cli.app import complain
 from transept.cli.models import ANY_MODEL, MODEL_OPTIONS, Models
+from transept.cli.parse_scores import NO_PARSES, PARSES, Parses, score_parses
 from transept.cli.progress import TranslationProgress
 from transept.errors import ConfigError, DataError
 from transept.text.files import describe
@@ -75,9 +76,10 @@ SEARCH = Parameter(name="*", group=Group("Search", sort_key=2))
 
 def evaluate(
     *,
-    files: Annotated[Files, FILES],
+    files: Annotated[Files | None, FILES] = None,
     models: Annotated[Models, MODEL_OPTIONS] = ANY_MODEL,
     search: Annotated[Search, SEARCH] = USUAL,
+    parses: Annotated[Parses, PARSES] = NO_PARSES,
     grid: Words = (),
     perplexity: Flag = False,
     target_language: Language | None = None,
@@ -90,10 +92,14 @@ def evaluate(
     are read too. The paper's convention is tokenised BLEU with compounds split; compare scores
     only with scores that have the same signature.
 
+    With --parse, trees are scored: labelled bracketing by evalb's rules, which leave out what does
+    not fit, and beside it with nothing left out.
+
     Args:
         files: What is compared.
         models: Which model to use, where --source is translated.
         search: How to translate.
+        parses: Trees to score instead.
         grid: Try every combination of these settings on a development set and show the best:
             `--grid beam_size=1,4,8 length_penalty=0,0.6,1`.
         perplexity: Do not translate: only tell how probable the model holds the references to be.
@@ -101,6 +107,12 @@ def evaluate(
             the reference's name ends in (`test.de`).
         as_json: Print one JSON object instead of tables.
     """
+    if parses != NO_PARSES:
+        _refuse("--parse", reference=files and files.reference, model=models.model, grid=grid)
+        score_parses(parses, as_json)
+        return
+    if files is None:
+        raise ConfigError("nothing to score: give --reference, or --parse for trees")
     language = target_language or _language_of(files.reference)
     if files.hypothesis is not None:
         _refuse("--hypothesis", source=files.source, output=files.output, model=models.model)

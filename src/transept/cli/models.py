@@ -5,7 +5,10 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Group, Parameter
 
+from transept.errors import ConfigError
+
 if TYPE_CHECKING:
+    from transept.api.parser import Parser
     from transept.api.transducer import Transducer
 
 
@@ -20,10 +23,27 @@ class Models:
     """Where to compute: cpu, cuda, cuda:1; auto is a GPU where there is one."""
 
     def load(self) -> "Transducer":
-        """The model, ready to use."""
+        """A model that translates, ready to use."""
         from transept.api.models import load
+        from transept.api.parser import Parser
 
-        return load(*self.model, device=self.device)
+        model = load(*self.model, device=self.device)
+        if isinstance(model, Parser):
+            raise ConfigError(f"{self.names} is a parsing model: use `transept parse`")
+        return model
+
+    def load_parser(self) -> "Parser":
+        """A model that parses, ready to use."""
+        from transept.api.models import load
+        from transept.api.parser import Parser
+
+        model = load(*self.model, device=self.device)
+        if not isinstance(model, Parser):
+            raise ConfigError(
+                f"{self.names} is no parsing model: `transept train configs/parsing-small.toml` "
+                "makes one; `transept translate` uses this one"
+            )
+        return model
 
     @property
     def names(self) -> str:

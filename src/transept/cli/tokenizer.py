@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +12,7 @@ from rich.console import Console
 from transept.errors import ConfigError, VocabularyError
 from transept.text.files import (
     STANDARD_INPUT,
+    BytesRead,
     decode_line,
     describe,
     read_raw_lines,
@@ -24,14 +25,20 @@ from transept.text.training import CHARACTER_COVERAGE, train_tokenizer
 Flag = Annotated[bool, Parameter(negative="")]
 TextFile = Annotated[Path, Parameter(show_default=False)]
 TextFiles = Annotated[
-    list[Path], Parameter(name="--input", negative="", consume_multiple=1, json_list=False)
+    tuple[Path, ...],
+    Parameter(name="--input", negative="", consume_multiple=1, json_list=False, show_default=False),
+]
+TreeFiles = Annotated[
+    tuple[Path, ...],
+    Parameter(negative="", consume_multiple=1, json_list=False, show_default=False),
 ]
 TokenizerDirectory = Annotated[Path, Parameter(name="--tokenizer")]
 
 
 def train(
     *,
-    inputs: TextFiles,
+    inputs: TextFiles = (),
+    trees: TreeFiles = (),
     output: Path,
     vocab_size: int = 37_000,
     kind: Kind = "bpe",
@@ -47,6 +54,7 @@ def train(
         inputs: UTF-8 files, one sentence a line, plain or .gz, .xz, .zst. All of them share the
             vocabulary: name both languages for a joint one, as in the paper, or run this once
             per language for separate ones.
+        trees: Treebanks in brackets: the words of their trees are learnt from.
         output: Directory to write tokenizer.model and tokenizer.json to.
         vocab_size: Number of pieces, with 4 special ones and 256 for single bytes.
         kind: Byte-pair encoding, or a unigram language model (the likes of word pieces).
@@ -56,11 +64,13 @@ def train(
             bpe and 1 million for unigram.
         force: Replace the tokenizer that the output directory holds.
     """
+    if not (inputs or trees):
+        raise ConfigError("nothing to learn from: give --input, or --trees")
     _claim(output, force)
     started = time.monotonic()
-    with _Progress(inputs, vocab_size) as progress:
+    with _Progress((*inputs, *trees), vocab_size) as progress:
         tokenizer = train_tokenizer(
-            (line for path in inputs for line in read_text(path, progress.advance)),
+            _sentences(inputs, trees, progress.advance),
             vocab_size=vocab_size,
             kind=kind,
             character_coverage=character_coverage,
@@ -70,6 +80,17 @@ def train(
     tokenizer.save(output)
     seconds = time.monotonic() - started
     sys.stdout.write(f"{output}: {tokenizer.vocab_size:,} {kind} pieces, in {seconds:.1f} s\n")
+
+
+def _sentences(
+    files: tuple[Path, ...], trees: tuple[Path, ...], on_bytes: BytesRead
+) -> Iterator[str]:
+    from transept.tasks.parsing.pairs import clean_trees
+
+    for path in files:
+        yield from read_text(path, on_bytes)
+    for tree in clean_trees(trees, on_bytes=on_bytes):
+        yield " ".join(tree.words)
 
 
 def _claim(output: Path, force: bool) -> None:
@@ -151,7 +172,7 @@ def _number(word: str) -> int:
 class _Progress:
     """What a terminal shows while a vocabulary is learnt; elsewhere, a line for each stage."""
 
-    def __init__(self, inputs: list[Path], vocab_size: int) -> None:
+    def __init__(self, inputs: Sequence[Path], vocab_size: int) -> None:
         from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
         self._vocab_size = vocab_size
@@ -195,7 +216,7 @@ class _Progress:
         self._bars.update(self._stage, total=1, completed=1)
 
 
-def _amount(inputs: list[Path]) -> tuple[str, int | None]:
+def _amount(inputs: Sequence[Path]) -> tuple[str, int | None]:
     """What there is to read, in words and in bytes; these are unknown if one of them is a pipe."""
     from rich.filesize import decimal
 

@@ -3,22 +3,20 @@
 import dataclasses
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Group, Parameter
 
 from transept.api.config import Options, TranslationConfig
 from transept.api.units import TooLongError
 from transept.cli.app import write_line
+from transept.cli.lines import Files, Line, count, in_turn, read
 from transept.cli.models import ANY_MODEL, MODEL_OPTIONS, Models
 from transept.cli.progress import TranslationProgress
 from transept.errors import ConfigError, DataError
-from transept.text.files import STANDARD_INPUT, describe, read_sentences, stored_size
 
 if TYPE_CHECKING:
     from transept.api.results import Output, Translation
@@ -26,19 +24,6 @@ if TYPE_CHECKING:
     from transept.decoding.sampling import SamplingConfig
 
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
-Files = Annotated[
-    tuple[Path, ...],
-    Parameter(
-        name=["--input", "-i"],
-        consume_multiple=True,
-        json_list=False,
-        negative="",
-        show_default=False,
-    ),
-]
-
-FIRST_LINES = 32
-"""Read before anything is translated, so that results come soon; later on, more at a time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,14 +108,14 @@ def translate(
     if read_ahead < 1:
         raise ConfigError("--read-ahead must be at least 1")
     sampling.config(0)
-    n_lines = _count(texts, files)
+    n_lines = count(texts, files)
     transducer = models.load()
     at_terminal = not texts and not files and sys.stdin.isatty()
     if at_terminal:
         sys.stderr.write("Type text, a line at a time; Ctrl-D ends.\n")
     number = 0
     with TranslationProgress("lines", n_lines, results_to_stdout=True) as bar:
-        for lines in _in_turn(_read(texts, files), 1 if at_terminal else read_ahead):
+        for lines in in_turn(read(texts, files), 1 if at_terminal else read_ahead):
             options: Options = {
                 "alignments": output.alignments,
                 "prefix": prefix,
@@ -142,44 +127,6 @@ def translate(
                 number += 1
             sys.stdout.buffer.flush()
             bar.advance(len(lines))
-
-
-class Line(NamedTuple):
-    """A line to translate, and where it stands."""
-
-    text: str
-    place: str
-
-
-def _read(texts: Sequence[str], files: Sequence[Path]) -> Iterator[Line]:
-    if texts:
-        # An argument of several lines is several lines.
-        lines = [line for text in texts for line in text.split("\n")]
-        yield from (Line(line, f"text {number}") for number, line in enumerate(lines, start=1))
-        return
-    for path in files or (STANDARD_INPUT,):
-        for number, line in enumerate(read_sentences(path), start=1):
-            yield Line(line, f"{describe(path)}, line {number}")
-
-
-def _count(texts: Sequence[str], files: Sequence[Path]) -> int | None:
-    """How many lines there are, if that can be known before they are read.
-
-    Files are read through once, so that one that is missing or no text is refused before anything
-    is translated.
-    """
-    if texts:
-        return sum(1 for _ in _read(texts, ()))
-    if not files or any(stored_size(path) is None for path in files):
-        return None
-    return sum(1 for _ in _read((), files))
-
-
-def _in_turn(lines: Iterator[Line], read_ahead: int) -> Iterator[list[Line]]:
-    n_lines = min(FIRST_LINES, read_ahead)
-    while some := list(islice(lines, n_lines)):
-        yield some
-        n_lines = min(2 * n_lines, read_ahead)
 
 
 def _translate(

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from transept.data.shards import SIDES, Corpus, SideSummary
 from transept.errors import VocabularyError
-from transept.text.tokenizer import Tokenizer
+from transept.text.symbols import Vocabulary
 
 PERCENTILES = (50, 75, 90, 95, 99)
 MOST_BINS = 16
@@ -71,7 +71,9 @@ def histogram(corpus: Corpus, most_bins: int = MOST_BINS) -> Histogram:
     return Histogram(edges=edges, source=counts[0], target=counts[1])
 
 
-def samples(corpus: Corpus, count: int, seed: int, tokenizers: Sequence[Tokenizer]) -> list[Sample]:
+def samples(
+    corpus: Corpus, count: int, seed: int, tokenizers: Sequence[Vocabulary]
+) -> list[Sample]:
     """Some pairs, drawn at random, in the order of the corpus."""
     for side, tokenizer in zip(SIDES, tokenizers, strict=True):
         expected = getattr(corpus.manifest.settings, f"{side}_tokenizer")

@@ -23,9 +23,11 @@ class ModelConfig:
     """
 
     vocab_size: int
-    """Entries of the vocabulary (the target's, where the two languages have one each)."""
+    """Entries of the vocabulary (the target's, where the two languages have one each); 0 stands
+    for as many as the training corpus has."""
     source_vocab_size: int | None = None
-    """Entries of the source vocabulary, where it is another one. None: the same."""
+    """Entries of the source vocabulary, where it is another one; 0 stands for as many as the
+    training corpus has. None: the same."""
     n_layers: int = 6
     """N, the number of encoder layers and of decoder layers."""
     d_model: int = 512
@@ -71,8 +73,8 @@ class ModelConfig:
 
     def __post_init__(self) -> None:
         checks = Checks(self)
-        checks.at_least(1, "vocab_size", "n_layers", "d_model", "d_ff", "n_heads", "max_positions")
-        checks.at_least(0, "d_k", "d_v", "pad_id", "bos_id")
+        checks.at_least(1, "n_layers", "d_model", "d_ff", "n_heads", "max_positions")
+        checks.at_least(0, "vocab_size", "d_k", "d_v", "pad_id", "bos_id")
         checks.fraction("dropout", "attention_dropout", "activation_dropout")
         checks.that(
             self.d_model % 2 == 0,
@@ -95,13 +97,28 @@ class ModelConfig:
         object.__setattr__(self, "d_k", self.d_k or self.d_model // self.n_heads)
         object.__setattr__(self, "d_v", self.d_v or self.d_model // self.n_heads)
 
-    def _check_vocabulary(self, checks: Checks) -> None:
-        smallest = min(self.vocab_size, self.source_vocab_size or self.vocab_size)
-        checks.that(
-            self.source_vocab_size is None or self.source_vocab_size >= 1,
-            "source_vocab_size",
-            "must be at least 1, or left out",
+    @property
+    def sized(self) -> bool:
+        """Whether the vocabularies have their sizes, and need none of a corpus's."""
+        return self.vocab_size != 0 and self.source_vocab_size != 0
+
+    def with_vocabularies(self, source: int, target: int) -> "ModelConfig":
+        """The config with these sizes where it leaves them to the corpus."""
+        return replace(
+            self,
+            vocab_size=self.vocab_size or target,
+            source_vocab_size=source if self.source_vocab_size == 0 else self.source_vocab_size,
         )
+
+    def _check_vocabulary(self, checks: Checks) -> None:
+        checks.that(
+            self.source_vocab_size is None or self.source_vocab_size >= 0,
+            "source_vocab_size",
+            "must be at least 0, or left out",
+        )
+        if not self.sized:
+            return
+        smallest = min(self.vocab_size, self.source_vocab_size or self.vocab_size)
         checks.that(
             self.source_vocab_size in (None, self.vocab_size)
             or self.tied_embeddings != "three-way",

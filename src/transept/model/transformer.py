@@ -6,7 +6,7 @@ from functools import partial
 import torch
 from torch import nn
 
-from transept.errors import DataError, VocabularyError
+from transept.errors import ConfigError, DataError, Problem, VocabularyError
 from transept.model.attention import Attend, MultiHeadAttention, fused_attention
 from transept.model.config import ModelConfig
 from transept.model.layers import (
@@ -158,6 +158,9 @@ class Transformer(nn.Module):
 
     def __init__(self, config: ModelConfig, *, attend: Attend = fused_attention) -> None:
         super().__init__()
+        if not config.sized:
+            what = "0 leaves the size to a corpus, and there is none; give the size"
+            raise ConfigError([Problem("vocab_size", what)])
         self.config = config
         self.target_embedding = Embedding(config.vocab_size, config.d_model, config.pad_id)
         if config.tied_embeddings == "three-way":

@@ -139,7 +139,11 @@ class Symbols:
         return [self._entries[index] for index in spoken]
 
 
-def load_vocabulary(directory: Path | str) -> Tokenizer | Symbols:
+Vocabulary = Tokenizer | Symbols
+"""What turns a side of a corpus into ids: they number their special entries alike."""
+
+
+def load_vocabulary(directory: Path | str) -> Vocabulary:
     """The vocabulary of a directory, of whichever kind."""
     manifest = _read_manifest(Path(directory) / MANIFEST_FILE)
     return (Symbols if manifest.get("kind") == KIND else Tokenizer).load(directory)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 from transept.errors import DataError
-from transept.text.files import describe, read_text
+from transept.text.files import BytesRead, describe, read_text
 
 TRACE: Final = "-NONE-"
 """The tag of what is not there: a trace, a zero, an ellipsis."""
@@ -36,6 +36,15 @@ _TOKEN: Final = re.compile(
     r"|([^\s()]++)",  # a word where none belongs
     re.ASCII,
 )
+
+
+class MalformedTreeError(DataError):
+    """Text that is no tree."""
+
+    def __init__(self, what: str, name: str, line: int) -> None:
+        self.what = what
+        example = "(S (NP (DT The) (NN cat)) (VP (VBZ sleeps)))"
+        super().__init__(f"{name}, line {line}: {what}; trees look like {example}")
 
 
 class Bracket(NamedTuple):
@@ -137,10 +146,10 @@ class BracketStack:
 # --- reading ---------------------------------------------------------------------------------
 
 
-def read_trees(path: Path) -> Iterator[Tree]:
+def read_trees(path: Path, on_bytes: BytesRead | None = None) -> Iterator[Tree]:
     """Every tree of a file (.gz, .xz and .zst are decompressed), wherever its lines end."""
     name = describe(path)
-    for line, text in tree_texts(read_text(path), name):
+    for line, text in tree_texts(read_text(path, on_bytes), name):
         yield from parse_trees(text, name, line)
 
 
@@ -166,7 +175,7 @@ def tree_texts(lines: Iterable[str], name: str) -> Iterator[tuple[int, str]]:
         elif size > _LONGEST:
             break
     if depth:
-        raise _malformed("the tree that begins here is not closed", name, first)
+        raise MalformedTreeError("the tree that begins here is not closed", name, first)
 
 
 def parse_tree(text: str) -> Tree:
@@ -205,11 +214,11 @@ def parse_trees(text: str, name: str = "text", line: int = 1) -> list[Tree]:
             trees.append(Tree(tuple(words), tuple(tags), stack.brackets()))
             words, tags, stack = [], [], BracketStack()
     if stack.depth:
-        raise _malformed("the tree that begins here is not closed", name, line)
+        raise MalformedTreeError("the tree that begins here is not closed", name, line)
     return trees
 
 
-def _damage(text: str, index: int, depth: int, name: str, line: int) -> DataError:
+def _damage(text: str, index: int, depth: int, name: str, line: int) -> MalformedTreeError:
     """What is wrong with a token, by its number."""
     token = list(_TOKEN.finditer(text))[index]
     _, _, _, close, stray = token.groups()
@@ -223,13 +232,7 @@ def _damage(text: str, index: int, depth: int, name: str, line: int) -> DataErro
         what = "a bracket holds no word"
     else:
         what = "a bracket is closed that was not opened"
-    return _malformed(what, name, line + text.count("\n", 0, token.start()))
-
-
-def _malformed(what: str, name: str, line: int) -> DataError:
-    return DataError(
-        f"{name}, line {line}: {what}; trees look like (S (NP (DT The) (NN cat)) (VP (VBZ sleeps)))"
-    )
+    return MalformedTreeError(what, name, line + text.count("\n", 0, token.start()))
 
 
 # --- cleaning --------------------------------------------------------------------------------

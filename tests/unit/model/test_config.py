@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from transept import ModelConfig
+from transept import ModelConfig, Transformer
 from transept.errors import ConfigError
 
 
@@ -31,10 +31,10 @@ def test_an_unknown_preset_names_the_nearest() -> None:
         ({"dropout": 1.0}, "dropout: 1.0 must be at least 0 and less than 1"),
         ({"encoder_window": 0}, "encoder_window: 0 must be at least 1, or left out"),
         ({"source_vocab_size": 50}, "source_vocab_size: 50 differs from vocab_size"),
-        ({"source_vocab_size": 0}, "source_vocab_size: 0 must be at least 1"),
+        ({"source_vocab_size": -1}, "source_vocab_size: -1 must be at least 0"),
         ({"pad_id": 100}, "pad_id: 100 is no id of a vocabulary of 100"),
         ({"decoder_start": "token", "bos_id": 100}, "bos_id: 100 is no id of a vocabulary"),
-        ({"vocab_size": 0}, "vocab_size: 0 must be at least 1"),
+        ({"vocab_size": -1}, "vocab_size: -1 must be at least 0"),
     ],
 )
 def test_impossible_dimensions_are_refused(changes: dict[str, Any], complaint: str) -> None:
@@ -48,3 +48,17 @@ def test_all_problems_are_said_at_once() -> None:
         ModelConfig(vocab_size=100, d_model=511, n_heads=0, n_layers=0, dropout=-0.1)
     keys = {problem.key for problem in error.value.problems}
     assert keys == {"d_model", "n_heads", "n_layers", "dropout"}
+
+
+def test_sizes_can_be_left_to_the_corpus() -> None:
+    config = ModelConfig(vocab_size=0, source_vocab_size=0, tied_embeddings="two-way")
+    assert not config.sized
+    sized = config.with_vocabularies(source=300, target=20)
+    assert (sized.source_vocab_size, sized.vocab_size, sized.sized) == (300, 20, True)
+    assert sized.with_vocabularies(source=1, target=2) == sized
+    joint = ModelConfig(vocab_size=0).with_vocabularies(source=300, target=300)
+    assert (joint.source_vocab_size, joint.vocab_size) == (None, 300)
+    with pytest.raises(ConfigError, match="differs from vocab_size = 20"):
+        ModelConfig(vocab_size=0, source_vocab_size=0).with_vocabularies(source=300, target=20)
+    with pytest.raises(ConfigError, match="vocab_size: 0 leaves the size to a corpus"):
+        Transformer(config)

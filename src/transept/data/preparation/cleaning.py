@@ -43,7 +43,8 @@ class Cleaning:
     max_tokens: int = 250
     """Drop pairs with more tokens than this on a side; 0 for no limit."""
     max_ratio: float = 3.0
-    """Drop pairs of which one side is more than this many times longer; 0 for no limit."""
+    """Drop pairs of which one side is more than this many times longer; 0 for no limit. A tree is
+    no translation: it may be as long as it likes."""
     drop_empty: bool = True
     """Drop pairs with an empty side."""
     drop_duplicates: bool = True

@@ -17,7 +17,8 @@ from transept.data.preparation.formats import Chunk, Input
 from transept.data.shards import Ids, id_type, width_for
 from transept.errors import DataError
 from transept.text.files import describe
-from transept.text.tokenizer import EOS_ID, Tokenizer
+from transept.text.symbols import Vocabulary
+from transept.text.tokenizer import EOS_ID
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +52,8 @@ class Encoder:
     def __init__(
         self,
         inputs: Sequence[Input],
-        source: Tokenizer,
-        target: Tokenizer,
+        source: Vocabulary,
+        target: Vocabulary,
         cleaning: Cleaning,
     ) -> None:
         self._inputs = tuple(inputs)

@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,12 +38,39 @@ class Sentences:
     malformed: dict[int, str]
 
 
+class Input(Protocol):
+    """Files of one format. It is sent to worker processes as a whole."""
+
+    format: ClassVar[str]
+    """What the manifest calls it."""
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """The files, in the order of the columns."""
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """What else decides how they are read."""
+
+    def rows(self, on_bytes: BytesRead | None = None) -> Iterator[Row]:
+        """What must be read in order. No row holds a line break."""
+
+    def sentences(self, columns: Sequence[list[str]]) -> Sentences:
+        """What may be done in any process: the two sides of some rows, given by column."""
+
+
 @dataclass(frozen=True, slots=True)
 class LinePair:
     """Two files of which line n of one is the translation of line n of the other (Moses)."""
 
     source: Path
     target: Path
+    format: ClassVar[str] = "lines"
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """None."""
+        return ()
 
     @property
     def paths(self) -> tuple[Path, ...]:
@@ -78,6 +105,12 @@ class Tsv:
 
     path: Path
     columns: tuple[int, int] = (1, 2)
+    format: ClassVar[str] = "tsv"
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The columns."""
+        return tuple(map(str, self.columns))
 
     @property
     def paths(self) -> tuple[Path, ...]:
@@ -109,6 +142,12 @@ class Jsonl:
 
     path: Path
     keys: tuple[str, str] = ("source", "target")
+    format: ClassVar[str] = "jsonl"
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The keys."""
+        return self.keys
 
     @property
     def paths(self) -> tuple[Path, ...]:
@@ -140,6 +179,12 @@ class Tmx:
 
     path: Path
     languages: tuple[str, str]
+    format: ClassVar[str] = "tmx"
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The languages."""
+        return self.languages
 
     @property
     def paths(self) -> tuple[Path, ...]:
@@ -155,9 +200,6 @@ class Tmx:
     def sentences(self, columns: Sequence[list[str]]) -> Sentences:
         """Each segment is a sentence."""
         return Sentences(columns[0], columns[1], {})
-
-
-Input = LinePair | Tsv | Jsonl | Tmx
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,13 +16,14 @@ from pathlib import Path
 from transept import config
 from transept.data.preparation.cleaning import Cleaning
 from transept.data.preparation.encode import Encoder
-from transept.data.preparation.formats import Chunk, Input, Jsonl, LinePair, Tmx, Tsv, chunks
+from transept.data.preparation.formats import Chunk, Input, chunks
 from transept.data.preparation.journal import Journal, State, locked, partial_directory
 from transept.data.preparation.workers import Workers, available_cores
 from transept.data.preparation.writing import CorpusWriter
 from transept.data.shards import MANIFEST, STREAM, InputRecord, Manifest, Settings
 from transept.errors import DataError
 from transept.text.files import stored_size
+from transept.text.symbols import Vocabulary, load_vocabulary
 from transept.text.tokenizer import Tokenizer
 
 COMMIT_SECONDS = 2.0
@@ -35,7 +36,8 @@ class Preparation:
 
     inputs: tuple[Input, ...]
     tokenizer: Path
-    target_tokenizer: Path | None = None
+    target_tokenizer: Path | Vocabulary | None = None
+    """Another one for the target side: where it lies, or itself."""
     output: Path
     cleaning: Cleaning = field(default_factory=Cleaning)
 
@@ -76,7 +78,7 @@ def prepare(
         commit_seconds: How much work an interruption may cost.
     """
     source = Tokenizer.load(job.tokenizer)
-    target = Tokenizer.load(job.target_tokenizer) if job.target_tokenizer else source
+    target = _target_vocabulary(job) or source
     settings = _settings(job, source, target)
     partial = partial_directory(job.output)
     finished = _finished(job.output, settings, restart)
@@ -192,7 +194,12 @@ def _set_aside(output: Path, partial: Path) -> None:
         output.replace(partial / REPLACED)
 
 
-def _settings(job: Preparation, source: Tokenizer, target: Tokenizer) -> Settings:
+def _target_vocabulary(job: Preparation) -> Vocabulary | None:
+    given = job.target_tokenizer
+    return load_vocabulary(given) if isinstance(given, Path) else given
+
+
+def _settings(job: Preparation, source: Vocabulary, target: Vocabulary) -> Settings:
     """Everything that decides what the corpus will contain."""
     return Settings(
         inputs=tuple(_record(each) for each in job.inputs),
@@ -203,21 +210,11 @@ def _settings(job: Preparation, source: Tokenizer, target: Tokenizer) -> Setting
 
 
 def _record(each: Input) -> InputRecord:
-    options: tuple[str, ...]
-    match each:
-        case LinePair():
-            name, options = "lines", ()
-        case Tsv():
-            name, options = "tsv", tuple(map(str, each.columns))
-        case Jsonl():
-            name, options = "jsonl", each.keys
-        case Tmx():
-            name, options = "tmx", each.languages
     return InputRecord(
-        format=name,
+        format=each.format,
         paths=tuple(map(str, each.paths)),
         bytes=_sizes(each),
-        options=options,
+        options=each.options,
     )
 
 

@@ -32,7 +32,8 @@ from transept.data.shards import (
     width_for,
 )
 from transept.errors import DataError
-from transept.text.tokenizer import UNK_ID, Tokenizer
+from transept.text.symbols import Vocabulary
+from transept.text.tokenizer import UNK_ID
 
 CORPUS = "corpus"
 SEEN = "seen"
@@ -43,7 +44,11 @@ class CorpusWriter:
     """Appends encoded chunks to the files under `directory`, from where `state` says they end."""
 
     def __init__(
-        self, directory: Path, settings: Settings, tokenizers: Mapping[str, Tokenizer], state: State
+        self,
+        directory: Path,
+        settings: Settings,
+        tokenizers: Mapping[str, Vocabulary],
+        state: State,
     ) -> None:
         self.state = state
         self._directory = directory

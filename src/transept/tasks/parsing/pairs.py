@@ -6,13 +6,16 @@ from pathlib import Path
 
 from transept.errors import DataError
 from transept.tasks.parsing.linearisation import Tags, linearise
+from transept.text.files import BytesRead
 from transept.text.trees import PARSING, Cleaning, Tree, clean, read_trees
 
 
-def clean_trees(files: Iterable[Path], cleaning: Cleaning = PARSING) -> Iterator[Tree]:
+def clean_trees(
+    files: Iterable[Path], cleaning: Cleaning = PARSING, on_bytes: BytesRead | None = None
+) -> Iterator[Tree]:
     """The trees of treebank files, as a parser is to learn them; those without words are gone."""
     for path in files:
-        for tree in read_trees(path):
+        for tree in read_trees(path, on_bytes):
             cleaned = clean(tree, cleaning)
             if cleaned is not None:
                 yield cleaned

@@ -32,6 +32,12 @@ def vocabulary_of(labels: Iterable[str], leaves: Iterable[str] = (XX,)) -> Symbo
     )
 
 
+def tags_of(vocabulary: Symbols) -> Tags:
+    """Whether the trees of a vocabulary keep their tags."""
+    leaves = Roles.of(vocabulary).leaves
+    return "XX" if leaves == (vocabulary.ids.get(XX),) else "kept"
+
+
 @dataclass(frozen=True, slots=True)
 class Roles:
     """Which ids of a vocabulary open which brackets, close them, or stand for words."""

@@ -1,0 +1,208 @@
+"""A network that parses, with its vocabularies: sentences in, trees out (section 6.3)."""
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple, NoReturn, Unpack, overload
+
+import torch
+
+from transept.api.config import ParseOptions, ParseRequest
+from transept.api.networks import Networks
+from transept.api.parses import Parse, ParseOutput
+from transept.api.units import TooLongError
+from transept.decoding.beam import search
+from transept.decoding.hypothesis import Hypothesis
+from transept.decoding.step import Constrained, Step
+from transept.errors import ConfigError, DataError
+from transept.model.transformer import Transformer
+from transept.tasks.parsing.constraint import TreeConstraint
+from transept.tasks.parsing.linearisation import delinearise, fault_of
+from transept.tasks.parsing.repair import repair
+from transept.tasks.parsing.tags import with_tags
+from transept.tasks.parsing.vocabulary import tags_of
+from transept.text.symbols import Symbols
+from transept.text.tokenizer import EOS_ID, Tokenizer
+from transept.text.trees import escape
+
+_WORD = re.compile(r"\S+", re.ASCII)  # as in trees: a no-break space may be part of a word
+_ROOM = 3
+"""The brackets of a root and the end symbol: a tree takes as much beside its words."""
+
+
+class _Unit(NamedTuple):
+    words: tuple[str, ...]
+    tags: tuple[str, ...] | None
+    ids: list[int]
+
+
+class Parser:
+    """One network, or several that decide together, with the vocabularies of words and symbols.
+
+    `transept.load` makes one from a model's directory. It computes where its weights are.
+    """
+
+    def __init__(
+        self,
+        models: Sequence[Transformer],
+        source_tokenizer: Tokenizer,
+        target_tokenizer: Symbols,
+        *,
+        max_source_length: int = 250,
+    ) -> None:
+        """Take networks that read and write these vocabularies.
+
+        Args:
+            models: The networks; of several, the mean of their probabilities counts.
+            source_tokenizer: What they read.
+            target_tokenizer: The symbols that they write.
+            max_source_length: The longest sentence that they were trained on, in tokens with EOS.
+        """
+        self.networks = Networks(models)
+        self.source_tokenizer = source_tokenizer
+        self.target_tokenizer = target_tokenizer
+        possible = self.networks.max_positions
+        self.max_source_length = min(max_source_length, possible or max_source_length)
+        self.tags = tags_of(target_tokenizer)
+        """Whether the model writes tags, or XX for all of them."""
+
+    # A str is a sequence of strings to Python, and one sentence to everyone else.
+    @overload
+    def parse(  # type: ignore[overload-overlap]
+        self, sentences: str, **options: Unpack[ParseOptions]
+    ) -> Parse: ...
+    @overload
+    def parse(
+        self, sentences: Sequence[str] | Sequence[Sequence[str]], **options: Unpack[ParseOptions]
+    ) -> list[Parse]: ...
+    def parse(
+        self,
+        sentences: str | Sequence[str] | Sequence[Sequence[str]],
+        **options: Unpack[ParseOptions],
+    ) -> Parse | list[Parse]:
+        """Parse sentences: a list of them, or one by itself.
+
+        A sentence is its words, as a treebank has them (`do n't`, `.`): a list, or a text with
+        spaces between them. Every tree is well-formed and over exactly these words.
+
+        Args:
+            sentences: What to parse.
+            **options: All may be left out.
+                beam_size (21): Hypotheses kept alive; 1 is greedy search.
+                length_penalty (0.3): The α of Wu et al.
+                n_best (1): How many trees to give of each sentence, at most `beam_size`.
+                max_length_factor (1.0), max_length_extra (300): A tree has at most so many times
+                    as many symbols as its input has tokens, plus so many.
+                max_unary (5): How many brackets there may be over the same words.
+                max_source_length: The longest sentence, in tokens; that of the training unless
+                    given.
+                constraint ("trees"): "none" lets the model write what it likes, and repairs it:
+                    `output.fault` says what was wrong.
+                tags: The tags of each sentence's words, to write into the trees. Without, a model
+                    that writes XX leaves it, but for punctuation.
+                watch: Called with the numbers of sentences done and of all, after each batch.
+
+        Example:
+            >>> parser = transept.load("runs/parsing-small")     # doctest: +SKIP
+            >>> print(parser.parse("The cat sleeps ."))          # doctest: +SKIP
+            (S (NP (XX The) (XX cat)) (VP (XX sleeps)) (. .))
+        """
+        request = ParseRequest.of(options)
+        if isinstance(sentences, str):
+            (parse,) = self._parse([sentences], request)
+            return parse
+        return self._parse(sentences, request)
+
+    def translate(self, *texts: object, **options: object) -> NoReturn:
+        """Refuse: this model writes trees."""
+        raise ConfigError(
+            "this is a parsing model: it writes trees and no text; use `parse` "
+            "(`transept parse`), or load a model of translation"
+        )
+
+    score = translate
+
+    def _parse(
+        self, sentences: Sequence[str] | Sequence[Sequence[str]], request: ParseRequest
+    ) -> list[Parse]:
+        units = self._units(sentences, request)
+        todo = [index for index, unit in enumerate(units) if unit.words]
+        parses = [Parse(unit.words, ()) for unit in units]
+        lengths = [len(units[index].ids) for index in todo]
+        done = 0
+        for batch in self.networks.batches(lengths, rows=request.config.beam_size):
+            chosen = [todo[number] for number in batch]
+            found = self._search([units[index] for index in chosen], request)
+            for index, each in zip(chosen, found, strict=True):
+                outputs = tuple(self._output(units[index], one) for one in each)
+                parses[index] = Parse(units[index].words, outputs)
+            done += len(batch)
+            if request.watch is not None:
+                request.watch(done, len(todo))
+        return parses
+
+    def _units(
+        self, sentences: Sequence[str] | Sequence[Sequence[str]], request: ParseRequest
+    ) -> list[_Unit]:
+        """The sentences in words and in tokens, with end symbols."""
+        given = request.tags
+        if given is not None and len(given) != len(sentences):
+            raise DataError(
+                f"{len(given)} lines of tags and {len(sentences)} sentences: each needs its own"
+            )
+        words = [tuple(_words_of(sentence)) for sentence in sentences]
+        # As the corpus was prepared: brackets escaped, and nothing around the sentence.
+        texts = [" ".join(map(escape, each)).strip() for each in words]
+        encoded = self.source_tokenizer.encode_batch(texts)
+        tags = [None] * len(words) if given is None else [tuple(each) for each in given]
+        units = [_Unit(*parts) for parts in zip(words, tags, map(_ended, encoded), strict=True)]
+        for number, unit in enumerate(units, start=1):
+            self._check(number, unit, request)
+        return units
+
+    def _check(self, number: int, unit: _Unit, request: ParseRequest) -> None:
+        longest = request.config.max_source_length or self.max_source_length
+        if len(unit.ids) > longest:
+            what = (
+                f"the sentence has {len(unit.ids):,} tokens, and the longest may have {longest:,}"
+            )
+            cure = f"max_source_length={len(unit.ids)} parses it all the same"
+            raise TooLongError(number, what, len(unit.ids), cure)
+        if unit.tags is not None and len(unit.tags) != len(unit.words):
+            raise DataError(
+                f"sentence {number} has {len(unit.words)} words and {len(unit.tags)} tags: "
+                "each word needs one"
+            )
+
+    @torch.inference_mode()
+    def _search(self, units: Sequence[_Unit], request: ParseRequest) -> list[list[Hypothesis]]:
+        config = request.config
+        n_words = [len(unit.words) for unit in units]
+        lengths = [max(config.max_length(len(unit.ids)), len(unit.words) + _ROOM) for unit in units]
+        step: Step = self.networks.step([unit.ids for unit in units], [[]] * len(units))
+        if request.constraint == "trees":
+            device = self.networks.device
+            vocabulary, longest = self.target_tokenizer, config.max_unary
+            step = Constrained(step, TreeConstraint(vocabulary, n_words, lengths, longest, device))
+        return search(step, lengths, config, EOS_ID)
+
+    def _output(self, unit: _Unit, found: Hypothesis) -> ParseOutput:
+        symbols = self.target_tokenizer.symbols_of(found.ids)
+        fault = fault_of(symbols, len(unit.words))
+        tree = (repair if fault else delinearise)(symbols, unit.words, unit.tags)
+        if self.tags == "XX" and unit.tags is None:
+            tree = with_tags(tree)
+        n_symbols = len(found.ids) + found.finished
+        return ParseOutput(tree, found.score, found.log_probability, n_symbols, fault)
+
+
+def _words_of(sentence: str | Sequence[str]) -> Sequence[str]:
+    if isinstance(sentence, str):
+        return _WORD.findall(sentence)
+    for word in sentence:
+        if not _WORD.fullmatch(word):
+            raise DataError(f"the word {word!r} is empty or holds a space; take it apart")
+    return sentence
+
+
+def _ended(ids: list[int]) -> list[int]:
+    return [*ids, EOS_ID]

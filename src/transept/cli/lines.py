@@ -1,0 +1,65 @@
+"""Lines of text from arguments, files or standard input, as commands read them."""
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, NamedTuple, TypeVar
+
+from cyclopts import Parameter
+
+from transept.text.files import STANDARD_INPUT, describe, read_sentences, stored_size
+
+T = TypeVar("T")
+Files = Annotated[
+    tuple[Path, ...],
+    Parameter(
+        name=["--input", "-i"],
+        consume_multiple=True,
+        json_list=False,
+        negative="",
+        show_default=False,
+    ),
+]
+
+FIRST_LINES = 32
+"""Read before anything is done, so that results come soon; later on, more at a time."""
+
+
+class Line(NamedTuple):
+    """A line of text, and where it stands."""
+
+    text: str
+    place: str
+
+
+def read(texts: Sequence[str], files: Sequence[Path]) -> Iterator[Line]:
+    """The lines of arguments, else of files, else of standard input."""
+    if texts:
+        # An argument of several lines is several lines.
+        lines = [line for text in texts for line in text.split("\n")]
+        yield from (Line(line, f"text {number}") for number, line in enumerate(lines, start=1))
+        return
+    for path in files or (STANDARD_INPUT,):
+        for number, line in enumerate(read_sentences(path), start=1):
+            yield Line(line, f"{describe(path)}, line {number}")
+
+
+def count(texts: Sequence[str], files: Sequence[Path]) -> int | None:
+    """How many lines there are, if that can be known before they are read.
+
+    Files are read through once, so that one that is missing or no text is refused before anything
+    is done.
+    """
+    if texts:
+        return sum(1 for _ in read(texts, ()))
+    if not files or any(stored_size(path) is None for path in files):
+        return None
+    return sum(1 for _ in read((), files))
+
+
+def in_turn(lines: Iterator[T], read_ahead: int) -> Iterator[list[T]]:
+    """A few at first, so that results come soon; then more and more at a time."""
+    n_lines = min(FIRST_LINES, read_ahead)
+    while some := list(islice(lines, n_lines)):
+        yield some
+        n_lines = min(2 * n_lines, read_ahead)

@@ -1,0 +1,264 @@
+"""`transept parse`: sentences in, trees out, line for line."""
+
+import dataclasses
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+from cyclopts import Group, Parameter
+
+from transept.api.config import ParseConfig, ParseOptions
+from transept.api.units import TooLongError
+from transept.cli.app import complain, write_line
+from transept.cli.lines import Files, count, in_turn, read
+from transept.cli.models import ANY_MODEL, MODEL_OPTIONS, Models
+from transept.cli.progress import TranslationProgress
+from transept.errors import ConfigError, DataError
+from transept.text.files import describe, read_sentences, write_sentences
+
+if TYPE_CHECKING:
+    from transept.api.parser import Parser
+    from transept.api.parses import Parse, ParseOutput
+    from transept.tasks.parsing.linearisation import Fault
+    from transept.text.trees import Tree
+
+Flag = Annotated[bool, Parameter(negative="", show_default=False)]
+Treebanks = Annotated[
+    tuple[Path, ...],
+    Parameter(consume_multiple=True, json_list=False, negative="", show_default=False),
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Format:
+    """What is printed, and kept."""
+
+    scores: Flag = False
+    """Put each tree's score and confidence, with tabs, in front of it."""
+    indented: Flag = False
+    """Print trees over several lines, with an empty one between them."""
+    as_json: Annotated[bool, Parameter(name="--json", negative="", show_default=False)] = False
+    """Print one JSON object a line, with everything that is known."""
+    svg: Path | None = None
+    """Draw the trees as well, into this file."""
+    min_confidence: float | None = None
+    """Leave out trees whose log-probability is less than this for a symbol on average, such as
+    -0.05: what is left is a treebank to learn from (`transept data prepare --trees`)."""
+
+
+USUAL, PLAIN = ParseConfig(), Format()
+HOW = Parameter(name="*", group=Group("Search", sort_key=2))
+FORMAT = Parameter(name="*", group=Group("Output", sort_key=3))
+
+
+def parse(
+    *texts: str,
+    files: Files = (),
+    trees: Treebanks = (),
+    tags_file: Path | None = None,
+    unconstrained: Flag = False,
+    read_ahead: int = 512,
+    models: Annotated[Models, MODEL_OPTIONS] = ANY_MODEL,
+    config: Annotated[ParseConfig, HOW] = USUAL,
+    output: Annotated[Format, FORMAT] = PLAIN,
+) -> None:
+    """Parse sentences: arguments, files, or standard input, a tree for each line.
+
+    A line is a sentence of words as treebanks have them, with spaces between them:
+    `It does n't sleep .` A bracket that is a word may stand as `(` or as `-LRB-`. Every tree is
+    well-formed and over exactly these words; an empty line stays an empty line. Where the model
+    writes no tags, they are those given, or those of punctuation, and XX for words.
+
+    Args:
+        texts: What to parse; without any, files or standard input are read.
+        files: UTF-8 text; .gz, .xz and .zst are read too. Several are read one after another.
+        trees: Treebanks instead: their sentences are parsed anew, and keep their tags, so that
+            `transept evaluate --parse` can compare.
+        tags_file: The tags of the words, line for line, to write into the trees.
+        unconstrained: Let the model write what it likes: say how often that is no tree, and
+            repair it.
+        read_ahead: Lines read before they are parsed together; more is quicker, 1 answers each
+            line at once, as is done at a terminal.
+        models: Which model to use.
+        config: How to search.
+        output: What to print.
+    """
+    _check(texts, files, trees, read_ahead, output)
+    n_lines = None if trees else count(texts, files)
+    parser = models.load_parser()
+    at_terminal = not (texts or files or trees) and sys.stdin.isatty()
+    if at_terminal:
+        sys.stderr.write("Type sentences, a line at a time; Ctrl-D ends.\n")
+    sentences = _from_trees(trees) if trees else _from_lines(texts, files, tags_file)
+    writer = _Writer(output, config.n_best)
+    with TranslationProgress("lines", n_lines, results_to_stdout=True) as bar:
+        for some in in_turn(sentences, 1 if at_terminal else read_ahead):
+            options: ParseOptions = {
+                "constraint": "none" if unconstrained else "trees",
+                "watch": partial(bar.share, len(some)),
+            }
+            for result in _parse(parser, some, config, options):
+                writer.write(result)
+            sys.stdout.buffer.flush()
+            bar.advance(len(some))
+    writer.finish(unconstrained)
+
+
+def _check(
+    texts: Sequence[str],
+    files: Sequence[Path],
+    trees: Sequence[Path],
+    read_ahead: int,
+    output: Format,
+) -> None:
+    if sum(map(bool, (texts, files, trees))) > 1:
+        raise ConfigError("give one of texts, --input and --trees, not several")
+    if read_ahead < 1:
+        raise ConfigError("--read-ahead must be at least 1")
+    if output.as_json and (output.indented or output.scores):
+        raise ConfigError("--json tells everything: leave --indented and --scores out")
+    if output.svg is not None and not output.svg.parent.is_dir():
+        raise ConfigError(f"{output.svg.parent}: is no directory; choose another --svg")
+
+
+# --- reading ---------------------------------------------------------------------------------
+
+
+class _Sentence(NamedTuple):
+    words: str
+    tags: tuple[str, ...] | None
+    place: str
+
+
+def _from_lines(
+    texts: Sequence[str], files: Sequence[Path], tags_file: Path | None
+) -> Iterator[_Sentence]:
+    lines = read(texts, files)
+    if tags_file is None:
+        yield from (_Sentence(line.text, None, line.place) for line in lines)
+        return
+    for line, tags in zip_longest(lines, read_sentences(tags_file)):
+        if line is None or tags is None:
+            which = "more" if line is None else "fewer"
+            raise DataError(
+                f"{describe(tags_file)}: has {which} lines than there are sentences; each needs one"
+            )
+        n_words, n_tags = len(line.text.split()), len(tags.split())
+        if n_words != n_tags:
+            raise DataError(
+                f"{line.place}: {n_words} words, and {n_tags} tags in {describe(tags_file)}: each "
+                "word needs one"
+            )
+        yield _Sentence(line.text, tuple(tags.split()), line.place)
+
+
+def _from_trees(files: Sequence[Path]) -> Iterator[_Sentence]:
+    from transept.tasks.parsing.pairs import clean_trees
+
+    for path in files:
+        for number, tree in enumerate(clean_trees([path]), start=1):
+            yield _Sentence(" ".join(tree.words), tree.tags, f"{describe(path)}, tree {number}")
+
+
+def _parse(
+    parser: "Parser", sentences: Sequence[_Sentence], config: ParseConfig, options: ParseOptions
+) -> "list[Parse]":
+    if sentences[0].tags is not None:
+        options["tags"] = [sentence.tags or () for sentence in sentences]
+    try:
+        return parser.parse(
+            [sentence.words for sentence in sentences], **options, **dataclasses.asdict(config)
+        )
+    except TooLongError as error:
+        raise DataError(
+            f"{sentences[error.number - 1].place}: {error.what}; "
+            f"--max-source-length {error.tokens} parses it all the same"
+        ) from error
+
+
+# --- writing ---------------------------------------------------------------------------------
+
+
+@dataclass
+class _Writer:
+    """Trees to standard output, and what is to be said of all of them."""
+
+    output: Format
+    n_best: int
+    n_lines: int = 0
+    n_kept: int = 0
+    faults: "Counter[Fault | None]" = field(default_factory=Counter)
+    drawn: "list[Tree]" = field(default_factory=list)
+
+    def write(self, result: "Parse") -> None:
+        """One sentence's trees, unless the best is not good enough."""
+        least = self.output.min_confidence
+        self.faults.update(one.fault for one in result.outputs[:1])
+        if least is None or (result.outputs and result.confidence >= least):
+            self._write(result)
+            self.n_kept += bool(result.outputs)
+            if self.output.svg is not None and result.outputs:
+                self.drawn.append(result.tree)
+        self.n_lines += 1
+
+    def _write(self, result: "Parse") -> None:
+        if self.output.as_json:
+            write_line(json.dumps(_described(result), ensure_ascii=False))
+        elif not result.outputs:
+            write_line("")
+        for one in () if self.output.as_json else result.outputs:
+            write_line(self._shown(one))
+
+    def _shown(self, one: "ParseOutput") -> str:
+        from transept.tasks.parsing.drawing import indented
+
+        text = f"{indented(one.tree)}\n" if self.output.indented else str(one.tree)
+        if self.n_best > 1:
+            log_p = f"LogP= {one.log_probability:.6f}"
+            return f"{self.n_lines} ||| {text} ||| {log_p} ||| {one.score:.6f}"
+        if self.output.scores:
+            return f"{one.score:.6f}\t{one.confidence:.6f}\t{text}"
+        return text
+
+    def finish(self, unconstrained: bool) -> None:
+        """Draw, and sum up."""
+        from transept.tasks.parsing.drawing import svg
+
+        if self.output.svg is not None:
+            write_sentences(self.output.svg, svg(self.drawn).split("\n"))
+        n_trees = self.faults.total()
+        if self.output.min_confidence is not None:
+            share = self.n_kept / max(1, n_trees)
+            complain(f"kept {self.n_kept:,} of {n_trees:,} trees ({share:.1%})")
+        if unconstrained:
+            bad = [(fault, n) for fault, n in self.faults.most_common() if fault is not None]
+            n_bad = sum(n for _, n in bad)
+            listed = "".join(f"\n  {n:6,}  {fault.value}" for fault, n in bad)
+            share = n_bad / max(1, n_trees)
+            complain(
+                f"{n_bad:,} of {n_trees:,} outputs ({share:.2%}) were no trees, and were repaired"
+                + (f":{listed}" if bad else "")
+            )
+
+
+def _described(result: "Parse") -> dict[str, Any]:
+    return {
+        "words": result.words,
+        "tree": str(result) or None,
+        "outputs": [
+            {
+                "tree": str(one.tree),
+                "score": one.score,
+                "log_probability": one.log_probability,
+                "confidence": one.confidence,
+                "fault": one.fault.value if one.fault else None,
+            }
+            for one in result.outputs
+        ],
+    }
