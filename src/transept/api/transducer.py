@@ -7,6 +7,7 @@ from typing import NoReturn, Unpack, overload
 import torch
 
 from transept.api.alignment import align, words_of_tokens
+from transept.api.attention import Attention, attention_of
 from transept.api.config import Options, Request
 from transept.api.networks import Ids, Networks
 from transept.api.results import NOTHING, Alignment, Output, PairScore, Sentence, Translation
@@ -297,6 +298,39 @@ class Transducer:
             )
             for source, target, ids, values in zip(sources, targets, target_ids, log_p, strict=True)
         ]
+
+    # --- looking -----------------------------------------------------------------------------
+
+    def attend(self, source: str, target: str | None = None) -> Attention:
+        """What the model attends to in a sentence and its translation, head by head.
+
+        Args:
+            source: One sentence; it is not split.
+            target: Its translation; unless given, the model's own by beam search. Of several
+                networks, which decide on that together, the attention is the first one's.
+
+        Example:
+            >>> seen = model.attend("The law is just.", "Das Gesetz ist gerecht.")  # doctest: +SKIP
+            >>> seen.joined().cross.weights[4, 0]                                   # doctest: +SKIP
+        """
+        request = Request.of({"split": False})
+        (units,) = take_apart(
+            [source.strip()], request.config, self.source_tokenizer, self._limit(request)
+        )
+        if not units:
+            raise DataError("there is no word in the source to attend to; give a sentence")
+        if target is None:
+            ((best, *_),) = self._search(units, [[]], request, 0)
+            target_ids, target = [*best.ids, EOS_ID], self.target_tokenizer.decode(best.ids)
+        else:
+            (target_ids,) = self._sentences(self.target_tokenizer, [target])
+        source_ids = [*units[0].ids, EOS_ID]
+        self._check_positions([max(len(source_ids), len(target_ids))])
+        return attention_of(
+            self.model,
+            (source, self.source_tokenizer, source_ids),
+            (target, self.target_tokenizer, target_ids),
+        )
 
     def _sentences(self, tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:
         return [[*ids, EOS_ID] for ids in tokenizer.encode_batch([text.strip() for text in texts])]

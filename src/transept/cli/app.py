@@ -102,6 +102,11 @@ app.command(
     help="Print how probable a model holds given translations to be (forced decoding).",
 )
 app.command(
+    "transept.cli.visualize:visualize",
+    name="visualize",
+    help="Draw where the attention heads look, as in the paper's Figures 3 to 5.",
+)
+app.command(
     "transept.cli.info:info",
     name="info",
     help="Print versions, devices and the paper's models, or all about a run or model.",

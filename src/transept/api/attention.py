@@ -1,0 +1,206 @@
+"""Where a model looks: the attention of a sentence pair, head by head, token by token."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import torch
+
+from transept.model.attention import record_attention
+from transept.model.transformer import Transformer
+from transept.shapes import Float, Tensor
+from transept.text.escaping import unescape
+from transept.text.tokenizer import BOS, Tokenizer
+
+Kind = Literal["encoder", "decoder", "source"]
+"""Encoder self-attention, decoder self-attention, encoder-decoder attention."""
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+_NAMES: dict[Kind, str] = {
+    "encoder": "encoder.layers.{}.self_attention",
+    "decoder": "decoder.layers.{}.self_attention",
+    "source": "decoder.layers.{}.source_attention",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """The tokens that attend, or that are attended to."""
+
+    pieces: tuple[str, ...]
+    """As the vocabulary has them; `▁` is a space."""
+    words: tuple[str, ...]
+    """What the pieces spell: words, marks at either end of a word, special symbols."""
+    word_of: tuple[int, ...]
+    """The word of each piece, from 0, never falling."""
+
+    def joined(self) -> "Side":
+        """The same with one piece a word."""
+        return Side(self.words, self.words, tuple(range(len(self.words))))
+
+    def after(self, start: str) -> "Side":
+        """What the decoder reads: a start symbol, then all but the last."""
+        pieces, word_of = self.pieces[:-1], self.word_of[:-1]
+        n_words = word_of[-1] + 1 if word_of else 0
+        return Side(
+            (start, *pieces),
+            (start, *self.words[:n_words]),
+            (0, *(word + 1 for word in word_of)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class AttentionMap:
+    """One kind of attention in all layers and heads."""
+
+    queries: Side
+    keys: Side
+    weights: Float[Tensor, "layers H T S"]
+    """How much each query takes of each key; over the keys they sum to 1."""
+
+    def joined(self) -> "AttentionMap":
+        """Between words: given what its pieces are together, one gives what they do on average.
+
+        So the weights of a word still sum to 1.
+        """
+        given = self.weights @ _membership(self.keys)
+        members = _membership(self.queries)
+        means = members / members.sum(dim=0, keepdim=True)
+        return AttentionMap(self.queries.joined(), self.keys.joined(), means.T @ given)
+
+    def described(self) -> dict[str, Any]:
+        """All of it in what JSON knows, weights to six places."""
+        return {
+            "queries": _described(self.queries),
+            "keys": _described(self.keys),
+            "weights": _rounded(self.weights.tolist()),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Attention:
+    """What a network attends to in a sentence and its translation."""
+
+    source: str
+    target: str
+    encoder: AttentionMap
+    """Source tokens attend to source tokens."""
+    decoder: AttentionMap
+    """The steps that write the target's tokens attend to what was read so far: a start symbol and
+    the tokens before."""
+    cross: AttentionMap
+    """The steps that write the target's tokens attend to the source's."""
+
+    def of(self, kind: Kind) -> AttentionMap:
+        """One of the three, by its name on the command line."""
+        return {"encoder": self.encoder, "decoder": self.decoder, "source": self.cross}[kind]
+
+    def joined(self) -> "Attention":
+        """The same between words instead of the vocabulary's pieces."""
+        maps = (self.of(kind).joined() for kind in KINDS)
+        return Attention(self.source, self.target, *maps)
+
+    def described(self) -> dict[str, Any]:
+        """All of it in what JSON knows: `attention[kind]["weights"][layer][head][query][key]`."""
+        return {
+            "source": self.source,
+            "target": self.target,
+            "attention": {kind: self.of(kind).described() for kind in KINDS},
+        }
+
+
+@torch.inference_mode()
+def read_attention(
+    model: Transformer, source_ids: Sequence[int], target_ids: Sequence[int]
+) -> dict[Kind, Float[Tensor, "layers H T S"]]:
+    """The weights of one pair, end symbols included, by kind."""
+    device = model.projection.weight.device
+    source, target = (torch.tensor([ids], device=device) for ids in (source_ids, target_ids))
+    with record_attention(model) as weights:
+        model.decoder_states(target, model.encode(source))
+    layers = range(model.config.n_layers)
+    return {
+        kind: torch.cat([weights[name.format(layer)] for layer in layers]).float().cpu()
+        for kind, name in _NAMES.items()
+    }
+
+
+def attention_of(
+    model: Transformer,
+    source: tuple[str, Tokenizer, Sequence[int]],
+    target: tuple[str, Tokenizer, Sequence[int]],
+) -> Attention:
+    """What a network attends to, of a text with its vocabulary and its ids on either side."""
+    weights = read_attention(model, source[2], target[2])
+    read, written = (side_of(tokenizer, ids) for _, tokenizer, ids in (source, target))
+    return Attention(
+        source[0],
+        target[0],
+        AttentionMap(read, read, weights["encoder"]),
+        AttentionMap(written, written.after(BOS), weights["decoder"]),
+        AttentionMap(written, read, weights["source"]),
+    )
+
+
+def side_of(tokenizer: Tokenizer, ids: Sequence[int]) -> Side:
+    """The pieces of some ids, and the words that they spell.
+
+    Words stand between white space. Marks at either end of one, `.` and `(`, are words of their
+    own where the vocabulary has cut them off; what is inside one, as in `it's`, is not.
+    """
+    pieces, surfaces = tokenizer.pieces_of(ids), tokenizer.surfaces(ids)
+    word_of: list[int] = []
+    words: list[str] = []
+    for run in _runs(surfaces):
+        for tokens in _without_marks(run, surfaces):
+            spelt = b"".join(surfaces[token] for token in tokens).decode("utf-8", "replace")
+            word_of += [len(words)] * len(tokens)
+            words.append(unescape(spelt).strip() or "".join(pieces[token] for token in tokens))
+    return Side(tuple(pieces), tuple(words), tuple(word_of))
+
+
+def _runs(surfaces: Sequence[bytes]) -> list[list[int]]:
+    """Tokens without white space between them. Special symbols are by themselves."""
+    runs: list[list[int]] = []
+    ended = True
+    for number, surface in enumerate(surfaces):
+        text = surface.decode("utf-8", "surrogateescape")
+        if ended or not text or text[0].isspace():
+            runs.append([])
+        runs[-1].append(number)
+        # White space alone is a token of the word that follows.
+        ended = not text or (text[-1].isspace() and not text.isspace())
+    return runs
+
+
+def _without_marks(run: list[int], surfaces: Sequence[bytes]) -> list[list[int]]:
+    """The marks before a word, the word, and the marks after it, each where there are any."""
+    spelling = [number for number in run if _spells(surfaces[number])]
+    if not spelling:
+        return [run]
+    before = [number for number in run if number < spelling[0]]
+    if not b"".join(surfaces[number] for number in before).strip():
+        before = []
+    first, last = len(before), spelling[-1] - run[0] + 1
+    return [part for part in (before, run[first:last], run[last:]) if part]
+
+
+def _spells(surface: bytes) -> bool:
+    """Whether it has more than marks: a letter, a digit, or a part of a character."""
+    text = surface.decode("utf-8", "surrogateescape")
+    return any(one.isalnum() or "\udc80" <= one <= "\udcff" for one in text)
+
+
+def _membership(side: Side) -> Float[Tensor, "L words"]:
+    """1 where a piece is part of a word."""
+    members = torch.zeros(len(side.pieces), len(side.words))
+    members[range(len(side.pieces)), side.word_of] = 1
+    return members
+
+
+def _described(side: Side) -> dict[str, Any]:
+    return {"pieces": side.pieces, "words": side.words, "word_of": side.word_of}
+
+
+def _rounded(numbers: Any) -> Any:
+    return [_rounded(one) for one in numbers] if isinstance(numbers, list) else round(numbers, 6)

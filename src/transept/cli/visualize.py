@@ -1,0 +1,118 @@
+"""`transept visualize`: where the heads look, as in the paper's Figures 3 to 5."""
+
+import json
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Group, Parameter
+
+from transept.cli.models import ANY_MODEL, MODEL_OPTIONS, Models
+from transept.errors import ConfigError, DataError
+
+if TYPE_CHECKING:
+    from transept.api.attention import Attention
+    from transept.visualization.figures import Choice
+
+FigureName = Literal["3", "4", "5", "heat"]
+Kind = Literal["encoder", "decoder", "source"]
+Tokens = Literal["words", "pieces"]
+FORMATS = (".svg", ".png", ".html", ".json")
+
+
+@dataclass(frozen=True, kw_only=True)
+class View:
+    """What is drawn of it."""
+
+    figure: FigureName = "5"
+    """3: heads of one layer from one word. 4: one head in full, and two from one word below. 5:
+    heads in full, one below the other. heat: a heat map for each head."""
+    kind: Kind = "encoder"
+    """Self-attention of the encoder or of the decoder, or the decoder's to the source."""
+    layer: int | None = None
+    """Which; unless given, the last but one, as in the paper (5 of 6)."""
+    heads: str | None = None
+    """Such as 1,2 or 1-4; unless given, all in figures 3 and heat, else the first two."""
+    word: str | None = None
+    """What figures 3 and 4 look from: a word, or its number in the row."""
+    tokens: Tokens = "words"
+    """Join the vocabulary's pieces to words, or show them as they are. A word is given what its
+    pieces are together, and gives what they do on average."""
+
+    def choice(self) -> "Choice":
+        """The same for the drawing."""
+        from transept.visualization.figures import Choice
+
+        return Choice(kind=self.kind, layer=self.layer, heads=_numbers(self.heads), word=self.word)
+
+
+USUAL = View()
+VIEW = Parameter(name="*", group=Group("View", sort_key=2))
+
+
+def visualize(
+    sentence: str,
+    *,
+    output: Annotated[Path, Parameter(name=["--output", "-o"])],
+    target: str | None = None,
+    models: Annotated[Models, MODEL_OPTIONS] = ANY_MODEL,
+    view: Annotated[View, VIEW] = USUAL,
+) -> None:
+    """Draw where the attention heads look, as in the paper's Figures 3 to 5.
+
+    The words above look at the words below; a line's width is the weight, its colour the head.
+    Layers and heads count from 1. `.html` is a page to explore all of it, and needs no network;
+    `.json` holds every weight.
+
+    Args:
+        sentence: What the model reads.
+        output: What to write; its ending chooses the format: .svg, .png, .html or .json.
+        target: What the model writes; unless given, its own translation.
+        models: Which model to use.
+        view: What to draw.
+    """
+    if output.suffix not in FORMATS:
+        raise ConfigError(f"{output}: its name must end in one of {', '.join(FORMATS)}")
+    choice = view.choice()
+    content = _content(output.suffix, models.load().attend(sentence, target), view, choice)
+    try:
+        output.write_bytes(content)
+    except OSError as error:
+        raise DataError(
+            f"{output}: cannot be written ({error.strerror}); choose another path"
+        ) from error
+    sys.stderr.write(f"{output}: {len(content) / 1000:,.0f} kB\n")
+
+
+def _content(suffix: str, attention: "Attention", view: View, choice: "Choice") -> bytes:
+    if suffix == ".html":
+        from transept.visualization.html import to_html
+
+        return to_html(attention, choice, view.tokens).encode()
+    if view.tokens == "words":
+        attention = attention.joined()
+    if suffix == ".json":
+        return (json.dumps(attention.described(), ensure_ascii=False) + "\n").encode()
+    from transept.visualization.figures import draw_figure
+
+    picture = draw_figure(view.figure, attention, choice)
+    if suffix == ".png":
+        from transept.visualization.png import to_png
+
+        return to_png(picture)
+    from transept.visualization.svg import to_svg
+
+    return to_svg(picture).encode()
+
+
+def _numbers(heads: str | None) -> tuple[int, ...]:
+    """What `1,2` and `1-4` mean."""
+    numbers: list[int] = []
+    for part in heads.split(",") if heads is not None else []:
+        found = re.fullmatch(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?", part)
+        if found is None:
+            raise ConfigError(f"--heads {heads}: write numbers such as 1,2 or 1-4")
+        numbers += range(int(found[1]), int(found[2] or found[1]) + 1)
+    return tuple(numbers)

@@ -1,0 +1,45 @@
+"""PNG: the same picture in pixels."""
+
+import sys
+from io import BytesIO
+
+import pytest
+
+from transept.api.attention import Attention
+from transept.errors import TranseptError
+from transept.visualization.figures import Choice, FigureName, draw_figure
+from transept.visualization.pictures import Cell
+from transept.visualization.png import SHARPNESS, to_png
+
+
+@pytest.mark.parametrize("name", ["3", "4", "5", "heat"])
+def test_it_has_the_size_of_the_svg_and_something_on_it(
+    attention: Attention, name: FigureName
+) -> None:
+    image_module = pytest.importorskip("PIL.Image")
+    picture = draw_figure(name, attention.joined(), Choice(word="end"))
+    image = image_module.open(BytesIO(to_png(picture)))
+    assert image.width == pytest.approx(SHARPNESS * picture.width, abs=1)
+    assert image.height == pytest.approx(SHARPNESS * picture.height, abs=1)
+    assert len(image.convert("RGB").getcolors(1 << 24)) > 50
+
+
+def test_a_cell_is_as_dark_as_its_weight(attention: Attention) -> None:
+    image_module = pytest.importorskip("PIL.Image")
+    picture = draw_figure("heat", attention.joined(), Choice(heads=(1,)))
+    image = image_module.open(BytesIO(to_png(picture))).convert("RGB")
+    panel = picture.panels[1]
+    for shape in panel.shapes:
+        if isinstance(shape, Cell):
+            x, y = panel.x + shape.x + shape.width / 2, panel.y + shape.y + shape.height / 2
+            red, _, _ = image.getpixel((int(SHARPNESS * x), int(SHARPNESS * y)))
+            # From white to a red of 8.
+            assert (255 - red) / (255 - 8) == pytest.approx(shape.weight / shape.full, abs=0.01)
+
+
+def test_without_matplotlib_the_extra_is_named(
+    attention: Attention, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(TranseptError, match=r"pip install 'transept\[plots\]'"):
+        to_png(draw_figure("5", attention, Choice()))
