@@ -31,7 +31,7 @@ def test_the_first_thousand_never_change() -> None:
         f"{made.source}\t{made.target}\t{made.pharaoh}" for made in Grammar().pairs(1000, seed=0)
     )
     assert hashlib.sha256(text.encode()).hexdigest() == (
-        "3f774d0ada39c4325ec8b26e15883da0b076cc12d697acd79fc1d1a5695358a4"
+        "190401e7ed7225c87c8af7bdcce39ade64120c3c45f0233e3ae03bedd601c8dd"
     )
 
 
@@ -72,7 +72,7 @@ def test_many_are_well_formed_and_aligned(pairs: list[SentencePair]) -> None:
 
 def test_lengths_are_moderate(pairs: list[SentencePair]) -> None:
     words = [len(made.source.split()) for made in pairs]
-    assert 7 < sum(words) / len(words) < 8.5
+    assert 6 < sum(words) / len(words) < 8
 
 
 def test_an_english_sentence_has_one_translation(pairs: list[SentencePair]) -> None:

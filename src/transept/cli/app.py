@@ -72,6 +72,11 @@ data.command(
 app.command(data)
 
 app.command(
+    "transept.cli.demo:demo",
+    name="demo",
+    help="Train a small translator within minutes, and see what it has learnt.",
+)
+app.command(
     "transept.cli.train:train",
     name="train",
     help="Train a model, or go on where an earlier run of the same config stopped.",

@@ -6,14 +6,10 @@ The modules that do the work are imported when a command runs: `--help` waits fo
 import dataclasses
 import json
 import os
-import signal
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
@@ -22,6 +18,7 @@ from transept.cli.app import complain
 from transept.data.fetching.datasets import DATASETS, DatasetName
 from transept.data.preparation.cleaning import Cleaning
 from transept.errors import ConfigError, DataError
+from transept.runtime.interrupt import terminable
 
 if TYPE_CHECKING:
     from transept.data.preparation.formats import Input
@@ -170,7 +167,7 @@ def prepare(
     )
     begin = time.monotonic()
     try:
-        with _terminable(), PrepareView() as view:
+        with terminable(), PrepareView() as view:
             manifest = preparing.prepare(job, workers=workers, restart=restart, watch=view.update)
     except KeyboardInterrupt:
         again = "the same command without --restart" if restart else "the same command"
@@ -293,7 +290,7 @@ def fetch(
 
     dataset = DATASETS[name]
     try:
-        with _terminable(), FetchView() as view:
+        with terminable(), FetchView() as view:
             result = fetching.fetch(
                 dataset, output, source=archives, mirror=mirror, watch=view.update
             )
@@ -309,17 +306,3 @@ def fetch(
 def _standard(path: Path) -> Path:
     """Standard input has no size and cannot be read again: the reader must know it as such."""
     return Path("-") if path == Path("/dev/stdin") else path
-
-
-@contextmanager
-def _terminable() -> Iterator[None]:
-    """SIGTERM ends the work as Ctrl-C does."""
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM as a request to stop at the next good moment."""
+"""Ctrl-C and SIGTERM: one as the other, or both as a request to stop at the next good moment."""
 
 import signal
 from collections.abc import Iterator
@@ -14,6 +14,20 @@ class StopRequest:
 
     def __bool__(self) -> bool:
         return self.signal is not None
+
+
+@contextmanager
+def terminable() -> Iterator[None]:
+    """Within it, SIGTERM ends the work as Ctrl-C does."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @contextmanager

@@ -1,7 +1,6 @@
 """Pairs, alignments and splits of the bilingual grammar."""
 
 import time
-from itertools import product
 
 import pytest
 from tests.unit.tasks.grammar_meanings import (
@@ -25,10 +24,9 @@ from transept.errors import DataError
 from transept.tasks.grammar import EXAMPLES, Grammar, grammar, parts, tokens
 from transept.tasks.grammar import function_words as f
 from transept.tasks.grammar.combinations import combinations, hold_out
-from transept.tasks.grammar.counting import count_statements
 from transept.tasks.grammar.dice import Dice
 from transept.tasks.grammar.draw_sentences import Sentences
-from transept.tasks.grammar.lexicon import Use, adverbial
+from transept.tasks.grammar.lexicon import adverbial
 from transept.tasks.grammar.meaning import (
     FUTURE,
     PAST,
@@ -36,14 +34,13 @@ from transept.tasks.grammar.meaning import (
     PROGRESSIVE,
     Clause,
     Joined,
-    Phrase,
     Prepositional,
     Quality,
     Relative,
     Sentence,
 )
 from transept.tasks.grammar.pairs import pair
-from transept.tasks.grammar.words import Noun, Number
+from transept.tasks.grammar.words import Number
 
 SAD = next(adjective for adjective in WORDS.adjectives if adjective.name == "sad")
 
@@ -100,7 +97,7 @@ EXAMPLE_MEANINGS = [
             the(
                 "dog",
                 relative=Relative(
-                    "subject", Clause(verb("sleep"), place=at("under", the("table")))
+                    "subject", Clause(verb("sleep"), place=at("under", the("table"), "resting"))
                 ),
             ),
             np(MY, "brother"),
@@ -153,8 +150,8 @@ def test_words_that_say_the_same_are_aligned(meaning: Sentence, aligned: str) ->
 
 
 def test_alignments_are_written_as_pharaoh_wants_them() -> None:
-    made = pair(says(Clause(verb("wake up"), f.YOU, tense=FUTURE)))
-    assert (made.source, made.target) == ("You will wake up.", "Du wirst aufwachen.")
+    made = pair(says(Clause(verb("get up"), f.YOU, tense=FUTURE)))
+    assert (made.source, made.target) == ("You will get up.", "Du wirst aufstehen.")
     assert made.pharaoh == "0-0 1-1 2-2 3-2 4-3"
 
 
@@ -165,10 +162,10 @@ def test_the_same_seed_gives_the_same_pairs_and_another_gives_others() -> None:
 
 def test_held_out_combinations_keep_their_words_known() -> None:
     held = hold_out(WORDS, seed=0)
-    assert len(held.dev) == len(held.test) > 150
+    assert len(held.dev) == len(held.test) > 80
     assert held.dev.isdisjoint(held.test)
-    for kinds in (("verb", "adjective", "preposition"),):
-        assert {type(word).__name__.lower() for word, _ in held.test} == set(kinds)
+    # Prepositions stand before too few nouns each for one to be missed.
+    assert {type(word).__name__.lower() for word, _ in held.test} == {"verb", "adjective"}
     every = [
         (use.verb, noun) for uses in WORDS.uses.values() for use in uses for noun in use.objects
     ]
@@ -209,54 +206,6 @@ def test_a_train_too_small_is_said_to_be(monkeypatch: pytest.MonkeyPatch) -> Non
         Grammar().splits(train=1, seed=0)
     with pytest.raises(DataError, match="train of -1 pairs"):
         Grammar().splits(train=-1, seed=0)
-
-
-def test_there_are_more_sentences_than_anyone_will_ask_for() -> None:
-    uses = [u for u in WORDS.uses["object"] if not u.verb.stative and "nowhere" not in u.marks]
-    assert count_statements(WORDS, uses) > 5 * 10**10
-    assert len({u.verb.name for u in uses}) == len(uses)
-
-
-def test_counted_sentences_are_all_different() -> None:
-    use = next(u for u in WORDS.uses["object"] if u.verb.name == "answer")
-    few = Use("object", use.verb, use.subjects[:2], use.objects)
-    places = [(p.preposition, noun) for p in WORDS.places["staying"] for noun in p.nouns[:3]]
-    when = WORDS.times[PAST][0]
-
-    def phrases(nouns: tuple[Noun, ...]) -> list[Phrase]:
-        adjectives = [(None, nouns), *WORDS.adjectives.items()]
-        return [
-            Phrase(noun, f.THE, plural, adjective=adjective)
-            for noun in nouns
-            for plural in (False, True)
-            for adjective, said_of in adjectives
-            if noun in said_of
-        ]
-
-    subjects, objects = phrases(few.subjects), phrases(few.objects)
-    sentences = {
-        pair(
-            says(
-                Clause(
-                    few.verb,
-                    subject,
-                    thing,
-                    tense=PAST,
-                    place=Prepositional(preposition, Phrase(noun, f.THE)),
-                    time=moment,
-                )
-            )
-        ).source
-        for subject, thing in product(subjects[:9], objects[:9])
-        for preposition, noun in places[:9]
-        for moment in when
-    }
-    assert len(sentences) == 9 * 9 * 9 * len(when)
-    every_place = sum(len(p.nouns) for p in WORDS.places["staying"])
-    every_time = len({moment for menu in WORDS.times[PAST] for moment in menu})
-    assert count_statements(WORDS, [few]) == (
-        len(subjects) * len(objects) * every_place * every_time
-    )
 
 
 def test_thousands_of_pairs_take_a_second() -> None:

@@ -54,7 +54,7 @@ PAIRS = [
         "Die Hunde schlafen.",
     ),
     (says(Clause(verb("work"), f.YOU)), "You work.", "Du arbeitest."),
-    (says(Clause(verb("smile"), f.I)), "I smile.", "Ich lächle."),
+    (says(Clause(verb("open"), f.I, the("door"))), "I open the door.", "Ich öffne die Tür."),
     (
         says(Clause(verb("play"), Pair(ANNA, the("child")), tense=PROGRESSIVE)),
         "Anna and the child are playing.",
@@ -130,11 +130,11 @@ PAIRS = [
             Clause(
                 verb("have"),
                 the("farmer"),
-                some("cow", number=Number("twenty-five", "fünfundzwanzig")),
+                some("cow", number=Number("25", "25")),
             )
         ),
-        "The farmer has twenty-five cows.",
-        "Der Bauer hat fünfundzwanzig Kühe.",
+        "The farmer has 25 cows.",
+        "Der Bauer hat 25 Kühe.",
     ),
     (
         says(
@@ -201,9 +201,9 @@ PAIRS = [
         "Wir werden das neue Museum morgen besuchen.",
     ),
     (
-        says(Clause(verb("build"), np(THEIR, "uncle"), a("boat"), tense=PAST, modal=f.WANT)),
-        "Their uncle wanted to build a boat.",
-        "Ihr Onkel wollte ein Boot bauen.",
+        says(Clause(verb("build"), np(THEIR, "brother"), a("boat"), tense=PAST, modal=f.WANT)),
+        "Their brother wanted to build a boat.",
+        "Ihr Bruder wollte ein Boot bauen.",
     ),
     (
         says(Clause(verb("read"), the("girl"), some("book"), modal=f.LIKE)),
@@ -211,28 +211,15 @@ PAIRS = [
         "Das Mädchen liest gern Bücher.",
     ),
     (
-        says(Clause(verb("wait"), the("guest", plural=True), tense=PAST, modal=f.MUST)),
-        "The guests had to wait.",
-        "Die Gäste mussten warten.",
-    ),
-    (
-        says(
-            Clause(
-                verb("steal"),
-                the("horse"),
-                tense=PAST,
-                passive=True,
-                place=Prepositional(f.BY, the("thief")),
-            )
-        ),
-        "The horse was stolen by the thief.",
-        "Das Pferd wurde vom Dieb gestohlen.",
+        says(Clause(verb("wait"), the("friend", plural=True), tense=PAST, modal=f.MUST)),
+        "The friends had to wait.",
+        "Die Freunde mussten warten.",
     ),
     # negation
     (
-        says(Clause(verb("know"), ANNA, the("judge"), negated=True)),
-        "Anna does not know the judge.",
-        "Anna kennt den Richter nicht.",
+        says(Clause(verb("know"), ANNA, the("king"), negated=True)),
+        "Anna does not know the king.",
+        "Anna kennt den König nicht.",
     ),
     (
         says(Clause(verb("see"), f.I, a("wolf"), tense=PAST, negated=True)),
@@ -240,14 +227,14 @@ PAIRS = [
         "Ich sah keinen Wolf.",
     ),
     (
-        says(Clause(verb("eat"), the("rabbit"), some("potato"), negated=True)),
-        "The rabbit does not eat potatoes.",
-        "Das Kaninchen isst keine Kartoffeln.",
+        says(Clause(verb("eat"), the("mouse"), some("potato"), negated=True)),
+        "The mouse does not eat potatoes.",
+        "Die Maus isst keine Kartoffeln.",
     ),
     (
-        says(Clause(verb("open"), f.SHE, the("gate"), modal=f.CAN, negated=True)),
-        "She cannot open the gate.",
-        "Sie kann das Tor nicht öffnen.",
+        says(Clause(verb("open"), f.SHE, the("window"), modal=f.CAN, negated=True)),
+        "She cannot open the window.",
+        "Sie kann das Fenster nicht öffnen.",
     ),
     (
         says(Clause(verb("live"), PAUL, place=Prepositional(f.IN, CITIES["Vienna"]), negated=True)),
@@ -317,7 +304,7 @@ PAIRS = [
             Clause(
                 verb("dance"),
                 the("bear", plural=True),
-                place=at("under", the("tree")),
+                place=at("under", the("tree"), "resting"),
                 front=parts.PLACE,
             )
         ),
@@ -337,6 +324,20 @@ PAIRS = [
         ),
         "This letter I have already read.",
         "Diesen Brief habe ich schon gelesen.",
+    ),
+    (
+        says(
+            Clause(
+                verb("repair"),
+                the("farmer"),
+                a("radio"),
+                tense=PAST,
+                place=at("in", the("kitchen")),
+                time=YESTERDAY,
+            )
+        ),
+        "The farmer repaired a radio in the kitchen yesterday.",
+        "Der Bauer reparierte gestern in der Küche ein Radio.",
     ),
     (
         says(Clause(verb("show"), f.HE, the("ring"), np(HIS, "mother"), time=TODAY)),

@@ -2,9 +2,7 @@
 
 import pytest
 from tests.unit.tasks.grammar_meanings import (
-    ADJECTIVES,
     ANNA,
-    CITIES,
     EMMA,
     HERE,
     MY,
@@ -32,61 +30,12 @@ from transept.tasks.grammar.meaning import (
     PROGRESSIVE,
     Clause,
     Joined,
-    Prepositional,
-    Quality,
     Relative,
     Sentence,
 )
 from transept.tasks.grammar.pairs import pair
 
 PAIRS = [
-    # comparison, existence
-    (
-        says(
-            Clause(f.BE, the("castle"), quality=Quality(ADJECTIVES["old"], standard=the("church")))
-        ),
-        "The castle is older than the church.",
-        "Das Schloss ist älter als die Kirche.",
-    ),
-    (
-        Sentence(
-            Clause(verb("believe", "knowing"), f.I),
-            joined=Joined(
-                f.THAT,
-                Clause(
-                    f.BE,
-                    the("song"),
-                    quality=Quality(ADJECTIVES["beautiful"], standard=the("poem")),
-                ),
-            ),
-        ),
-        "I believe that the song is more beautiful than the poem.",
-        "Ich glaube, dass das Lied schöner ist als das Gedicht.",
-    ),
-    (
-        says(
-            Clause(
-                f.BE,
-                PAUL,
-                tense=PAST,
-                quality=Quality(ADJECTIVES["tired"], standard=ANNA, equal=True),
-            )
-        ),
-        "Paul was as tired as Anna.",
-        "Paul war so müde wie Anna.",
-    ),
-    (
-        says(
-            Clause(
-                f.EXIST,
-                f.THERE,
-                np(f.MANY, "church", plural=True),
-                place=Prepositional(f.IN, CITIES["Cologne"]),
-            )
-        ),
-        "There are many churches in Cologne.",
-        "Es gibt viele Kirchen in Köln.",
-    ),
     # relative clauses
     (
         says(
@@ -104,13 +53,14 @@ PAIRS = [
                 verb("pick up"),
                 f.US,
                 the(
-                    "guest", relative=Relative("object", Clause(verb("help"), PETER, tense=PERFECT))
+                    "friend",
+                    relative=Relative("object", Clause(verb("help"), PETER, tense=PERFECT)),
                 ),
                 tense=FUTURE,
             )
         ),
-        "We will pick up the guest whom Peter has helped.",
-        "Wir werden den Gast abholen, dem Peter geholfen hat.",
+        "We will pick up the friend whom Peter has helped.",
+        "Wir werden den Freund abholen, dem Peter geholfen hat.",
     ),
     (
         says(
@@ -148,11 +98,11 @@ PAIRS = [
     ),
     (
         Sentence(
-            Clause(verb("fall asleep"), the("judge"), tense=PAST),
+            Clause(verb("fall asleep"), the("king"), tense=PAST),
             joined=Joined(f.ONCE, Clause(verb("explain"), the("lawyer"), the("plan"), tense=PAST)),
         ),
-        "The judge fell asleep when the lawyer explained the plan.",
-        "Der Richter schlief ein, als der Anwalt den Plan erklärte.",
+        "The king fell asleep when the lawyer explained the plan.",
+        "Der König schlief ein, als der Anwalt den Plan erklärte.",
     ),
     (
         Sentence(
@@ -228,19 +178,6 @@ PAIRS = [
         asks(Clause(verb("see"), the("girl"), f.WHO, tense=PAST, front=parts.OBJECT)),
         "Who did the girl see?",
         "Wen sah das Mädchen?",
-    ),
-    (
-        asks(
-            Clause(
-                verb("repair"),
-                f.YOU,
-                np(f.HOW_MANY, "lamp", plural=True),
-                modal=f.CAN,
-                front=parts.OBJECT,
-            )
-        ),
-        "How many lamps can you repair?",
-        "Wie viele Lampen kannst du reparieren?",
     ),
     (
         asks(Clause(verb("go"), f.THEM, tense=PROGRESSIVE, place=f.WHERE_TO, front=parts.PLACE)),

@@ -76,7 +76,7 @@ class Clauses:
     def __init__(self, words: Lexicon, dice: Dice, phrases: Phrases) -> None:
         self._words, self._dice, self._phrases = words, dice, phrases
         self._qualities = tuple(words.adjectives.items())
-        self._passing = tuple(item for item in self._qualities if item[0].passing)
+        self._passing = tuple(item for item in self._qualities if item[0].kind == "passing")
         homes = ("house", "hotel", "castle", "city", "village", "school")
         self._homes = Place(
             words.places["staying"][0].preposition, tuple(words.nouns[name] for name in homes)
@@ -133,9 +133,9 @@ class Clauses:
             tense = PAST if tense == PAST_MODAL else PRESENT
         negated = dice.happens(setting.negation)
         subject = self._who(nouns, tense)
-        quality = self._compared(adjective, nouns, subject, negated=negated)
+        quality = Quality(adjective, self._degree(adjective, negated=negated))
         time = None
-        if adjective.passing and quality.standard is None and dice.happens(0.25):
+        if adjective.kind == "passing" and dice.happens(0.25):
             time = self.time(PROGRESSIVE if tense == PRESENT else tense, None)
         leads = time is not None and setting.fronts and dice.happens(0.4)
         front = parts.TIME if leads else parts.SUBJECT
@@ -169,22 +169,11 @@ class Clauses:
             return subject._replace(adjective=None, very=False)
         return f.US if subject is f.YOU and tense == PAST else subject
 
-    def _compared(
-        self, adjective: Adjective, nouns: tuple[Noun, ...], subject: Nominal, *, negated: bool
-    ) -> Quality:
-        dice, chance = self._dice, self._dice.roll()
-        if not adjective.more:
-            return Quality(adjective)
-        if chance < 0.25 and isinstance(subject, Phrase | Name):
-            standard = self._phrases.other(nouns, subject, known=True, light=True, pronoun=False)
-            if isinstance(standard, Phrase):
-                standard = standard._replace(adjective=None, very=False)
-            return Quality(adjective, standard=standard, equal=dice.happens(0.4))
-        if chance < 0.5:
-            return Quality(adjective, f.VERY)
-        if chance < 0.6 and not negated:
-            return Quality(adjective, f.TOO)
-        return Quality(adjective)
+    def _degree(self, adjective: Adjective, *, negated: bool) -> Adverbial | None:
+        chance = self._dice.roll()
+        if adjective.kind == "colour" or chance > 0.4:
+            return None
+        return f.TOO if chance < 0.1 and not negated else f.VERY
 
     def _with_objects(self, clause: Clause, use: Use, light: bool) -> Clause:
         if not use.objects:
@@ -216,7 +205,7 @@ class Clauses:
         time = adverb = manner = None
         if not stative and clause.modal is not f.LIKE:
             chance = dice.roll()
-            if chance < (0.12 if light else 0.28) and not _is_timeless(clause):
+            if chance < (0.1 if light else 0.24) and not _is_timeless(clause):
                 time = self.time(clause.tense, clause.modal)
             elif chance > 0.84 and not clause.negated and clause.modal is None:
                 adverb = dice.pick(self._words.adverbs[clause.tense])
@@ -242,7 +231,7 @@ class Clauses:
         if use.frame == "coming":
             return Prepositional(f.FROM, self._city())
         if use.frame == "staying":
-            return self._abode() if far else self.whereabouts()
+            return self._abode() if far else self.whereabouts(resting=True)
         if use.frame == "recipient" or use.verb.stative or "nowhere" in use.marks:
             return None
         return self._circumstance(use, light)
@@ -250,31 +239,29 @@ class Clauses:
     def _circumstance(self, use: Use, light: bool) -> Prepositional | Adverbial | None:
         """Where it happens, or with whom, or for whom; mostly not said."""
         dice, places, chance = self._dice, self._words.places, self._dice.roll()
+        resting = use.frame == "alone"
         if light:
-            return self.whereabouts() if chance < 0.06 else None
+            return self.whereabouts(resting=resting) if chance < 0.06 else None
         if "for" in use.marks and chance < 0.1:
             return self._phrases.place(dice.pick(places["favour"]))
         if use.frame in ("alone", "object") and 0.1 < chance < 0.14:
             return self._phrases.place(dice.pick(places["company"]))
-        return self.whereabouts() if chance > 0.82 else None
+        return self.whereabouts(resting=resting) if chance > 0.82 else None
 
-    def whereabouts(self) -> Prepositional | Adverbial:
-        """Where something is or happens."""
-        chance = self._dice.roll()
+    def whereabouts(self, *, resting: bool) -> Prepositional | Adverbial:
+        """Where something is done; or where something rests, which may be on or under a table."""
+        chance, places = self._dice.roll(), self._words.places
         if chance < 0.14:
             return self._dice.pick(self._words.here)
         if chance < 0.26:
-            return self.city()
-        return self._phrases.place(self._dice.pick(self._words.places["staying"]))
+            return Prepositional(f.IN, self._city())
+        menu = places["staying"] + places["resting"] if resting else places["staying"]
+        return self._phrases.place(self._dice.pick(menu))
 
     def _abode(self) -> Prepositional:
         if self._dice.happens(0.5):
-            return self.city()
+            return Prepositional(f.IN, self._city())
         return self._phrases.place(self._homes)
-
-    def city(self) -> Prepositional:
-        """In a city or a country."""
-        return Prepositional(f.IN, self._city())
 
     def _city(self) -> Name:
         menu = self._words.cities if self._dice.happens(0.7) else self._words.countries
@@ -284,8 +271,9 @@ class Clauses:
         chance = self._dice.roll()
         if clause.time is not None and chance < 0.4:
             return clause._replace(front=parts.TIME)
-        stays = use.frame not in ("going", "coming") and not _is_with_person(clause.place)
-        if clause.place is not None and stays and chance < 0.12 and not clause.negated:
+        stays = use.frame not in ("going", "coming", "staying")
+        stays = stays and not clause.negated and not _is_with_person(clause.place)
+        if clause.place is not None and stays and chance < 0.12:
             return clause._replace(front=parts.PLACE)
         thing = clause.object
         if (

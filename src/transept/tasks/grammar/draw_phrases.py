@@ -61,11 +61,11 @@ class Phrases:
         """Who or what does it."""
         noun, chance = self._dice.pick(nouns), self._dice.roll()
         if noun.kind == "person":
-            if chance < 0.28:
+            if chance < 0.35:
                 return self._dice.pick(PERSONS)
-            if chance < 0.42:
+            if chance < 0.47:
                 return self.name()
-            if chance < 0.46:
+            if chance < 0.5:
                 return self._pair()
         return self.phrase(noun, known=known or chance > 0.6, light=light, digits=False)
 
@@ -101,14 +101,14 @@ class Phrases:
         return self._complete(
             noun,
             article,
-            0.12 if light else 0.35,
+            0.1 if light else 0.28,
             digits=digits,
             plural=0.1 if noun.owned == "often" else 0.25,
         )
 
     def new(self, noun: Noun, *, light: bool = False) -> Phrase:
         """Something that was not mentioned before."""
-        return self._complete(noun, self._dice.pick(_NEW), 0.12 if light else 0.35)
+        return self._complete(noun, self._dice.pick(_NEW), 0.1 if light else 0.28)
 
     def place(self, place: Place) -> Prepositional:
         """A place, or a person whom it is done with or for."""
@@ -141,7 +141,7 @@ class Phrases:
             is_plural = not noun.mass and self._is_plural(article, plural)
             number = self._number(digits) if article is BARE and is_plural else None
         quality = self._adjective(noun) if dice.happens(adjective) else None
-        very = quality is not None and quality.more != () and dice.happens(0.15)
+        very = quality is not None and quality.kind != "colour" and dice.happens(0.12)
         return Phrase(noun, article, is_plural, number, very, quality, owner)
 
     def _is_plural(self, article: Determiner, probability: float) -> bool:
@@ -155,14 +155,10 @@ class Phrases:
 
     def _number(self, digits: bool) -> Number | None:
         """A number before half of the plurals without article."""
-        chance, numbers = self._dice.roll(), self._words.numbers
+        chance = self._dice.roll()
         if chance < 0.4:
-            return self._dice.pick(numbers["small"])
-        if chance < 0.46:
-            return self._dice.pick(numbers["large"])
-        if chance < 0.55 and digits:
-            return self._dice.pick(numbers["digits"])
-        return None
+            return self._dice.pick(self._words.numbers)
+        return self._dice.pick(self._words.digits) if chance < 0.55 and digits else None
 
     def _owner(self, owned: Noun) -> Phrase | Name:
         if self._dice.happens(0.5):

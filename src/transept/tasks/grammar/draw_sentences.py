@@ -8,7 +8,7 @@ from transept.tasks.grammar import parts
 from transept.tasks.grammar.dice import Dice
 from transept.tasks.grammar.draw_clauses import ANY_TENSE, MODAL, Clauses, Setting, Tenses
 from transept.tasks.grammar.draw_phrases import Phrases
-from transept.tasks.grammar.lexicon import Lexicon, Place, Use
+from transept.tasks.grammar.lexicon import Lexicon, Use
 from transept.tasks.grammar.meaning import (
     FUTURE,
     PAST,
@@ -17,14 +17,12 @@ from transept.tasks.grammar.meaning import (
     PROGRESSIVE,
     Clause,
     Joined,
-    Mood,
     Nominal,
     Phrase,
-    Prepositional,
     Relative,
     Sentence,
 )
-from transept.tasks.grammar.words import Adverbial, Conjunction, Noun, Pronoun
+from transept.tasks.grammar.words import Adverbial, Conjunction, Noun
 
 _NOW: Final[Tenses] = (PRESENT, PRESENT, PROGRESSIVE)
 _JOINTS: Final[tuple[tuple[Conjunction, Tenses, Tenses], ...]] = (
@@ -64,8 +62,8 @@ class Sentences:
         self._clauses = Clauses(words, dice, self._phrases)
         self._menus = _menus(words)
         shapes = (
-            (self._plain, 54),
-            (self._two_clauses, 13),
+            (self._plain, 57),
+            (self._two_clauses, 10),
             (self._reported, 5),
             (self._indirect_question, 4),
             (self._coordinated, 3),
@@ -73,8 +71,6 @@ class Sentences:
             (self._question, 6),
             (self._command, 3),
             (self._trying, 3),
-            (self._existence, 2),
-            (self._passive, 3),
         )
         self._shapes = tuple(shape for shape, weight in shapes for _ in range(weight))
 
@@ -113,15 +109,21 @@ class Sentences:
     def _two_clauses(self) -> Sentence:
         conjunction, main_tenses, tenses = self._dice.pick(_JOINTS)
         leads = self._dice.happens(0.35)
-        main = self._clauses.any(Setting(main_tenses, light=True, fronts=not leads))
+        before = Setting(main_tenses, light=True, fronts=not leads)
+        behind = Setting(tenses, light=True, fronts=False)
         if conjunction in _WEATHER and self._dice.happens(0.12):
+            main = self._clauses.any(before)
             second = self._weather(conjunction, self._dice.pick(tenses))
+        elif conjunction in _OF_A_MOMENT:
+            main, second = self._event(before), self._event(behind)
         else:
-            denied = 0.0 if conjunction in _OF_A_MOMENT else 0.1
-            second = self._clauses.any(Setting(tenses, light=True, fronts=False, negation=denied))
-        if conjunction in _OF_A_MOMENT:
-            main, second = main._replace(adverb=None), second._replace(adverb=None)
+            main, second = self._clauses.any(before), self._clauses.any(behind)
         return Sentence(main, joined=Joined(conjunction, second, leads))
+
+    def _event(self, setting: Setting) -> Clause:
+        """What happens at a time, once."""
+        use = self._dice.pick(self._menus.dynamic)
+        return self._clauses.of(use, setting._replace(negation=0.0))._replace(adverb=None)
 
     def _weather(self, conjunction: Conjunction, tense: int) -> Clause:
         if tense == PRESENT and conjunction not in (f.IF, f.WHENEVER):
@@ -162,9 +164,8 @@ class Sentences:
             self._dice.pick(self._words.uses["trying"]),
             Setting((PRESENT, PROGRESSIVE, PAST, PAST, PERFECT), light=True),
         )
-        return Sentence(
-            main._replace(place=None, infinitive=self._deed(main.subject, negated=False))
-        )
+        deed = self._deed(main.subject, negated=False)
+        return Sentence(main._replace(place=None, time=None, infinitive=deed, front=parts.SUBJECT))
 
     def _deed(self, subject: Nominal | None, *, negated: bool) -> Clause:
         """Something that one can choose to do."""
@@ -172,37 +173,6 @@ class Sentences:
         clause = Clause(use.verb, subject, negated=negated)
         clause = self._clauses.fill(clause, use, Setting(light=True, fronts=False))
         return clause._replace(subject=None, adverb=None, time=None)
-
-    def _existence(self) -> Sentence:
-        dice = self._dice
-        place: Prepositional | Adverbial = self._clauses.city()
-        if dice.happens(0.5):
-            place = self._phrases.place(dice.pick(self._menus.beside))
-        elif dice.happens(0.3):
-            place = dice.pick(self._words.here[:2])
-        thing = self._phrases.new(dice.pick(self._menus.sights))
-        if thing.determiner is f.A and dice.happens(0.2):
-            thing = thing._replace(determiner=f.NO, very=False)
-        tense = dice.pick((PRESENT, PRESENT, PAST))
-        mood: Mood = "question" if dice.happens(0.2) else "statement"
-        return Sentence(Clause(f.EXIST, f.THERE, thing, tense=tense, place=place), mood)
-
-    def _passive(self) -> Sentence:
-        dice = self._dice
-        use = dice.pick(self._menus.passives)
-        tense = dice.pick((PAST, PAST, PRESENT))
-        subject = self._phrases.phrase(
-            dice.pick(use.objects), known=dice.happens(0.7), digits=False
-        )
-        clause = Clause(use.verb, subject, tense=tense, passive=True)
-        if dice.happens(0.4):
-            agent = self._phrases.phrase(dice.pick(use.subjects), known=True, light=True)
-            clause = clause._replace(place=Prepositional(f.BY, agent))
-        if dice.happens(0.35):
-            clause = clause._replace(time=self._clauses.time(tense, None))
-            if dice.happens(0.4):
-                clause = clause._replace(front=parts.TIME)
-        return Sentence(clause)
 
     # --- relative clauses ------------------------------------------------------------------------
 
@@ -262,15 +232,11 @@ class Sentences:
         return clause._replace(time=word, adverb=None, front=parts.TIME)
 
     def _asking_object(self, setting: Setting) -> Clause:
-        """Who, what, which one, or how many of them."""
-        dice = self._dice
-        use = dice.pick(self._menus.direct)
-        noun = dice.pick(use.objects)
+        """Who, or what."""
+        use = self._dice.pick(self._menus.direct)
+        noun = self._dice.pick(use.objects)
         clause = self._clauses.without_object(None, use, setting)
-        asked: Pronoun | Phrase = f.WHO if noun.kind == "person" else f.WHAT
-        if dice.happens(0.4) and not noun.mass:
-            many = dice.happens(0.6)
-            asked = Phrase(noun, f.HOW_MANY if many else f.WHICH, many)
+        asked = f.WHO if noun.kind == "person" else f.WHAT
         return clause._replace(object=asked, front=parts.OBJECT)
 
     def _command(self) -> Sentence:
@@ -286,13 +252,8 @@ class _Menus:
     dynamic: tuple[Use, ...]
     personal: tuple[Use, ...]
     direct: tuple[Use, ...]
-    passives: tuple[Use, ...]
     lasting: tuple[Use, ...]
     local: tuple[Use, ...]
-    sights: tuple[Noun, ...]
-    """What there is in a city."""
-    beside: tuple[Place, ...]
-    """Where there is something."""
     by_subject: dict[Noun, list[Use]]
     by_object: dict[Noun, list[Use]]
     """For each noun, what it can do and what can be done to it."""
@@ -301,37 +262,19 @@ class _Menus:
 def _menus(words: Lexicon) -> _Menus:
     uses = words.uses
     active = [use for frame in _ACTIVE for use in uses[frame]]
-    passives = tuple(
-        use for use in uses["object"] if not use.verb.stative and not use.verb.english.tail
-    )
+    deeds = tuple(use for use in uses["object"] if not use.verb.stative)
     lasting = tuple(use for use in uses["alone"] if use.verb.name in _LASTING)
-    sights = ("garden", "park", "lake", "bridge", "tree")
     by_subject, by_object = _uses_by_noun(words)
     return _Menus(
         volitional=tuple(use for use in active if "command" in use.marks),
         dynamic=tuple(use for use in active if not use.verb.stative),
         personal=tuple(use for use in active if use.subjects[0].kind == "person"),
         direct=(*uses["object"], *(use for use in uses["dative"] if "command" in use.marks)),
-        passives=passives,
         lasting=lasting,
-        local=(*lasting, *uses["staying"], *uses["going"], *passives),
-        sights=tuple(
-            noun for noun in words.nouns.values() if noun.kind == "building" or noun.name in sights
-        ),
-        beside=tuple(_beside(place) for place in words.places["staying"] if _is_beside(place)),
+        local=(*lasting, *uses["staying"], *uses["going"], *deeds),
         by_subject=by_subject,
         by_object=by_object,
     )
-
-
-def _is_beside(place: Place) -> bool:
-    return place.preposition.english[0] in ("in", "behind", "next")
-
-
-def _beside(place: Place) -> Place:
-    """In a city or a forest, but behind a house."""
-    kind = "area" if place.preposition.english == ("in",) else "building"
-    return Place(place.preposition, tuple(noun for noun in place.nouns if noun.kind == kind))
 
 
 def _uses_by_noun(words: Lexicon) -> tuple[dict[Noun, list[Use]], dict[Noun, list[Use]]]:

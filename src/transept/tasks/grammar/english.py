@@ -3,7 +3,6 @@
 from typing import Final
 
 from transept.tasks.grammar import parts
-from transept.tasks.grammar.function_words import THERE
 from transept.tasks.grammar.meaning import (
     FUTURE,
     PAST,
@@ -70,7 +69,7 @@ def _clause(out: list[Token], clause: Clause, at: int, *, inverted: bool = False
     elif asks(subject):
         inverted = False  # `Who sees it?` is asked without an auxiliary
     assert subject is not None
-    agree = _agreement(clause, subject)
+    agree = agreement(subject)
     if not inverted:
         _nominal(out, subject, at + parts.SUBJECT, is_subject=True)
         _predicate(out, clause, at, agree)
@@ -91,14 +90,6 @@ def _predicate(out: list[Token], clause: Clause, at: int, agree: int) -> None:
     _inner(out, clause, at)
     out += verbs
     _rest(out, clause, at)
-
-
-def _agreement(clause: Clause, subject: Nominal) -> int:
-    """`There` leaves it to what there is."""
-    if subject is THERE:
-        assert clause.object is not None
-        return agreement(clause.object)
-    return agreement(subject)
 
 
 def _inner(out: list[Token], clause: Clause, at: int) -> None:
@@ -165,18 +156,10 @@ def _part(out: list[Token], clause: Clause, part: int, at: int) -> None:
 
 
 def _quality(out: list[Token], quality: Quality, at: int) -> None:
-    adjective, here = quality.adjective, at + parts.QUALITY
+    here = at + parts.QUALITY
     if quality.degree is not None:
         _adverbial(out, quality.degree, here + parts.DEGREE)
-    if quality.standard is None:
-        out.append((adjective.name, (here + parts.ADJECTIVE,)))
-        return
-    if quality.equal:
-        out += (("as", (here + parts.DEGREE,)), (adjective.name, (here + parts.ADJECTIVE,)))
-    else:
-        out += [(word, (here + parts.ADJECTIVE,)) for word in adjective.more]
-    out.append(("as" if quality.equal else "than", (here + parts.PREPOSITION,)))
-    _nominal(out, quality.standard, at + parts.STANDARD)
+    out.append((quality.adjective.name, (here + parts.ADJECTIVE,)))
 
 
 # --- verbs -------------------------------------------------------------------------------------
@@ -192,9 +175,6 @@ def _verbs(clause: Clause, at: int, agree: int, *, support: bool) -> tuple[list[
     if clause.modal is not None:
         words, has_auxiliary = _modal(clause, helps, agree, support)
         words.append((verb.base, says))
-    elif clause.passive:
-        be = (_WAS if tense == PAST else _AM)[agree]
-        words, has_auxiliary = [(be, helps), (verb.participle, says)], True
     elif tense == PROGRESSIVE:
         words, has_auxiliary = [(_AM[agree], says), (verb.progressive, says)], True
     elif tense == PERFECT:

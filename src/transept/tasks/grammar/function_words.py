@@ -33,23 +33,17 @@ def _determiner(
     declension: int,
     *,
     definite: bool,
-    asks: bool = False,
 ) -> Determiner:
-    return Determiner(english[0] or english[1], english, german, declension, definite, asks)
+    return Determiner(english[0] or english[1], english, german, declension, definite)
 
 
 THE: Final = _determiner(("the", "the"), DER, WEAK, definite=True)
 THIS: Final = _determiner(("this", "these"), like_this("dies"), WEAK, definite=True)
 EVERY: Final = _determiner(("every", ""), like_this("jed"), WEAK, definite=False)
 ALL: Final = _determiner(("", "all"), like_this("all"), WEAK, definite=False)
-WHICH: Final = _determiner(("which", "which"), like_this("welch"), WEAK, definite=True, asks=True)
 A: Final = _determiner(("a", ""), like_a("ein"), MIXED, definite=False)
-NO: Final = _determiner(("no", "no"), like_a("kein"), MIXED, definite=False)
 MANY: Final = _determiner(("", "many"), like_this("viel"), STRONG, definite=False)
 SOME: Final = _determiner(("", "some"), like_this("einig"), STRONG, definite=False)
-HOW_MANY: Final = _determiner(
-    ("", "how many"), like_this("wie viel"), STRONG, definite=False, asks=True
-)
 BARE: Final = Determiner("bare", ("", ""), (), STRONG, definite=False)
 """No article: water, dogs, three dogs."""
 
@@ -75,10 +69,9 @@ WHO: Final = Pronoun(("who", "who"), ("wer", "wen", "wem"), THIRD, asks=True)
 WHAT: Final = Pronoun(("what", "what"), ("was", "was", "was"), THIRD, asks=True)
 IT: Final = Pronoun(("it", "it"), ("es", "es", "ihm"), THIRD)
 """Only of the weather: of a thing, German would ask for its gender."""
-THERE: Final = Pronoun(("there", "there"), ("es", "es", "ihm"), THIRD)
-"""Of `there is`, which is `es gibt`."""
 
-PERSONS: Final = (I, YOU, HE, SHE, US, THEM)
+PERSONS: Final = (I, I, YOU, YOU, HE, SHE, US, THEM)
+"""People speak most of themselves, and of whom they speak to."""
 
 
 def _word(english: str, german: str) -> Adverbial:
@@ -97,8 +90,6 @@ IN: Final = Preposition(("in",), "in", DATIVE)
 TO: Final = Preposition(("to",), "nach", DATIVE)
 FROM: Final = Preposition(("from",), "aus", DATIVE)
 """Of cities and countries."""
-BY: Final = Preposition(("by",), "von", DATIVE)
-"""Of who does it, in the passive."""
 
 AND: Final = Conjunction("and", "und", subordinates=False)
 BUT: Final = Conjunction("but", "aber", subordinates=False, comma=True)
@@ -148,6 +139,5 @@ BE: Final = Verb(
     ),
     stative=True,
 )
-EXIST: Final = Verb("there be", BE.english, german_verb("geben/gibt/gab/gegeben"), stative=True)
 RAIN: Final = Verb("rain", english_verb("rain"), german_verb("regnen"))
 SNOW: Final = Verb("snow", english_verb("snow"), german_verb("schneien"))

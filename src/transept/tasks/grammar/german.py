@@ -2,13 +2,12 @@
 
 A main clause has its finite verb in second place, a question and a command in first, a
 subordinate clause at the end. Between the places of the verb stand the subject, what is known,
-time and frequency, `nicht`, manner, what is new, place, and the object of a preposition.
+time and frequency, `nicht`, manner, place, what is new, and the object of a preposition.
 """
 
 from typing import Final
 
 from transept.tasks.grammar import parts
-from transept.tasks.grammar.conjugation import past_forms
 from transept.tasks.grammar.declension import (
     ADJECTIVE_ENDINGS,
     CONTRACTIONS,
@@ -55,7 +54,6 @@ from transept.tasks.grammar.words import (
 _HAVE: Final = ("habe", "hast", "hat", "haben", "haben")
 _AM: Final = ("bin", "bist", "ist", "sind", "sind")
 _BECOME: Final = ("werde", "wirst", "wird", "werden", "werden")
-_BECAME: Final = past_forms("wurde")
 _NO: Final = like_a("kein")
 
 
@@ -160,9 +158,9 @@ def _middle(out: list[Token], clause: Clause, at: int, *, said: int) -> None:
         out.append(("nicht", (at + parts.NOT,)))
     if clause.manner is not None:
         _adverbial(out, clause.manner, at + parts.MANNER)
-    _objects(out, clause, at, said=said, known=False, by_kein=by_kein)
     if clause.place is not None and said != parts.PLACE:
         _part(out, clause, parts.PLACE, at)
+    _objects(out, clause, at, said=said, known=False, by_kein=by_kein)
     if clause.verb.preposition is not None and clause.object is not None and said != parts.OBJECT:
         _part(out, clause, parts.OBJECT, at)
     if clause.quality is not None:
@@ -201,11 +199,7 @@ def _objects(
 
 
 def _after(out: list[Token], clause: Clause, at: int) -> None:
-    """What does not wait for the verb: a standard, a relative clause, an infinitive."""
-    quality = clause.quality
-    if quality is not None and quality.standard is not None:
-        out.append(("wie" if quality.equal else "als", (at + parts.QUALITY + parts.PREPOSITION,)))
-        _nominal(out, quality.standard, NOMINATIVE, at + parts.STANDARD)
+    """What does not wait for the verb: a relative clause, an infinitive."""
     thing = clause.object
     if isinstance(thing, Phrase) and thing.relative is not None:
         _relative(out, thing, thing.relative, at + parts.OBJECT)
@@ -242,16 +236,10 @@ def _part(out: list[Token], clause: Clause, part: int, at: int) -> None:
 
 
 def _quality(out: list[Token], quality: Quality, at: int) -> None:
-    adjective, here = quality.adjective, at + parts.QUALITY
+    here = at + parts.QUALITY
     if quality.degree is not None:
         _adverbial(out, quality.degree, here + parts.DEGREE)
-    if quality.standard is None:
-        out.append((adjective.german, (here + parts.ADJECTIVE,)))
-        return
-    if quality.equal:
-        out += (("so", (here + parts.DEGREE,)), (adjective.german, (here + parts.ADJECTIVE,)))
-    else:
-        out.append((adjective.german_more, (here + parts.ADJECTIVE,)))
+    out.append((quality.adjective.german, (here + parts.ADJECTIVE,)))
 
 
 # --- verbs -------------------------------------------------------------------------------------
@@ -264,9 +252,6 @@ def _verbs(clause: Clause, at: int, agree: int, *, last: bool) -> tuple[Token, l
     if modal is not None and modal.present:
         finite = (modal.past if tense == PAST else modal.present)[agree]
         return (finite, helps), [(verb.infinitive, says)]
-    if clause.passive:
-        finite = (_BECAME if tense == PAST else _BECOME)[agree]
-        return (finite, helps), [(verb.participle, says)]
     if tense == PERFECT:
         finite = (_AM if verb.takes_sein else _HAVE)[agree]
         return (finite, helps), [(verb.participle, says)]

@@ -65,8 +65,10 @@ class Lexicon:
     """The verbs by what they need."""
     adjectives: dict[Adjective, tuple[Noun, ...]]
     places: dict[str, tuple[Place, ...]]
-    """By sense: staying, going, company, favour."""
-    numbers: dict[str, tuple[Number, ...]]
+    """By sense: staying, resting, going, company, favour."""
+    numbers: tuple[Number, ...]
+    """In words."""
+    digits: tuple[Number, ...]
     adverbs: dict[int, tuple[Adverbial, ...]]
     times: dict[int, Menus]
     """Both by tense."""
@@ -86,7 +88,8 @@ def lexicon() -> Lexicon:
         uses=_all_uses(known),
         adjectives=_adjectives(known),
         places=_places(known),
-        numbers=_numbers(),
+        numbers=tuple(Number(*pair) for pair in _pairs(modifiers.NUMBERS)),
+        digits=tuple(Number(str(n), str(n)) for n in range(15, 100, 5)),
         adverbs={
             PRESENT: _adverbials(modifiers.ADVERBS["present"]),
             PROGRESSIVE: _adverbials(modifiers.ADVERBS["progressive"]),
@@ -232,19 +235,10 @@ def _use(frame: str, line: str, known: dict[str, Noun], manners: dict[str, Adver
 def _adjectives(known: dict[str, Noun]) -> dict[Adjective, tuple[Noun, ...]]:
     found = {}
     for line in _entries(modifiers.ADJECTIVES):
-        both, said_of, *marks = line.split(" ; ")
+        both, said_of, *marks = (part.strip() for part in line.split(";"))
         english, german = both.split(" = ")
-        name, _, more = english.partition("/")
-        positive, *forms = german.split("/")
-        words = (more,) if more else ("more", name)
-        adjective = Adjective(
-            name,
-            words if forms else (),
-            positive,
-            forms[1] if len(forms) > 1 else positive,
-            forms[0] if forms else "",
-            marks == ["passing"],
-        )
+        positive, _, stem = german.partition("/")
+        adjective = Adjective(english, positive, stem or positive, _kind(marks))
         found[adjective] = _choice(said_of, known)
     return found
 
@@ -261,30 +255,19 @@ def _places(known: dict[str, Noun]) -> dict[str, tuple[Place, ...]]:
     return places
 
 
-def _numbers() -> dict[str, tuple[Number, ...]]:
-    """In words two to fifty-nine, without thirteen to nineteen; in digits 10 to 99."""
-    small = _pairs(modifiers.NUMBERS["small"])
-    tens = _pairs(modifiers.NUMBERS["tens"])
-    ones = [("one", "ein"), *small[:8]]
-    both = [(f"{ten}-{one}", f"{eins}und{zehn}") for ten, zehn in tens for one, eins in ones]
-    return {
-        "small": tuple(Number(*pair) for pair in small),
-        "large": tuple(Number(*pair) for pair in (*tens, *both)),
-        "digits": tuple(Number(str(n), str(n)) for n in range(10, 100)),
-    }
+def _kind(marks: list[str]) -> Literal["lasting", "passing", "colour"]:
+    if "colour" in marks:
+        return "colour"
+    return "passing" if "passing" in marks else "lasting"
 
 
 def _times() -> dict[int, Menus]:
     """When something is done, by the tenses that suit it."""
     groups = {name: _adverbials(table) for name, table in modifiers.TIMES.items()}
-    hours = [("one", "ein"), *_pairs(modifiers.NUMBERS["small"])]
-    hours += [(str(hour), str(hour)) for hour in range(1, 13)]
-    clock = tuple(
-        adverbial(f"at/{english}/o'clock", f"um/{german}/Uhr") for english, german in hours
-    )
+    clock = tuple(adverbial(f"at/{hour}/o'clock", f"um/{hour}/Uhr") for hour in range(1, 13))
     days = tuple(adverbial(f"on/{e}", f"am/{g}") for e, g in _pairs(modifiers.DAYS))
     months = tuple(adverbial(f"in/{e}", f"im/{g}") for e, g in _pairs(modifiers.MONTHS))
-    years = tuple(adverbial(f"in/{year}", f"im Jahr/{year}") for year in range(2000, 2020))
+    years = tuple(adverbial(f"in/{year}", f"im Jahr/{year}") for year in range(2010, 2020))
     today, part = groups["today"], groups["part"]
     return {
         PRESENT: (groups["habit"], part, groups["season"], clock),

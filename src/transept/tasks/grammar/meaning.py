@@ -70,13 +70,10 @@ class Prepositional(NamedTuple):
 
 
 class Quality(NamedTuple):
-    """What a subject is: `very old`, `older than the house`, `as old as the house`."""
+    """What a subject is: `old`, `very old`."""
 
     adjective: Adjective
     degree: Adverbial | None = None
-    standard: Nominal | None = None
-    """What it is compared with."""
-    equal: bool = False
 
 
 Mood = Literal["statement", "question", "command"]
@@ -95,7 +92,6 @@ class Clause(NamedTuple):
     recipient: Nominal | None = None
     tense: int = PRESENT
     modal: Modal | None = None
-    passive: bool = False
     negated: bool = False
     adverb: Adverbial | None = None
     manner: Adverbial | None = None
@@ -140,9 +136,7 @@ def agreement(nominal: Nominal) -> int:
 
 
 def asks(nominal: Nominal | None) -> bool:
-    """Whether it is a question: who, which dog, how many dogs."""
-    if isinstance(nominal, Phrase):
-        return nominal.determiner.asks
+    """Whether it is a question: who, what."""
     return isinstance(nominal, Pronoun) and nominal.asks
 
 

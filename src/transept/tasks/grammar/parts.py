@@ -8,7 +8,7 @@ Token = tuple[str, tuple[int, ...]]
 """A word or a punctuation mark, and the parts that it says."""
 
 VERB, AUXILIARY, NOT, ADVERB, MANNER, LINK, COMMA, STOP = range(8)
-SUBJECT, OBJECT, RECIPIENT, PLACE, TIME, QUALITY, STANDARD, JOINED = range(8, 72, 8)
+SUBJECT, OBJECT, RECIPIENT, PLACE, TIME, QUALITY, JOINED = range(8, 64, 8)
 """Of a clause, counted from where it begins. The second row are phrases, of eight parts each."""
 
 DETERMINER, COUNT, DEGREE, ADJECTIVE, NOUN, OWNER, RELATIVE, PREPOSITION = range(8)

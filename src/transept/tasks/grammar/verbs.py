@@ -25,7 +25,6 @@ ALONE: Final = """
     sleep/slept/slept ; schlafen/schläft/schlief/geschlafen ; @person @animal ; - ; command well
     work ; arbeiten ; @person ; - ; command quickly slowly carefully
     laugh ; lachen ; @person ; - ; loudly quietly
-    smile ; lächeln ; @person ; - ;
     cry ; weinen ; @person ; - ; loudly quietly
     sing/sang/sung ; singen/singt/sang/gesungen ; @person bird ; - ; command loudly quietly well
     dance ; tanzen ; @person bear ; - ; command slowly well
@@ -34,90 +33,66 @@ ALONE: Final = """
     swim/swam/swum/swimming ; schwimmen/schwimmt/schwamm/geschwommen(s) ; @person @animal ; - ;
         slowly quickly well
     get/got/got/getting up ; auf|stehen/steht/stand/gestanden(s) ; @person ; - ; command slowly
-    wake/woke/woken up ; auf|wachen(s) ; @person @animal ; - ; command slowly
     fall/fell/fallen asleep ; ein|schlafen/schläft/schlief/geschlafen(s) ; @person @animal ; - ;
     come/came/come back ; zurück|kommen/kommt/kam/gekommen(s) ; @person dog cat bus train ; - ;
         command nowhere
     arrive ; an|kommen/kommt/kam/gekommen(s) ; @person @vehicle ; - ;
-    run/ran/run/running away ; weg|laufen/läuft/lief/gelaufen(s) ; @person @animal ; - ; quickly
 """
 
 WITH_OBJECT: Final = """
-    see/saw/seen ; sehen/sieht/sah/gesehen ; @person @animal ; @person @animal @vehicle @building
-        @furniture tree lake mountain bridge ; stative
-    hear/heard/heard ; hören ; @person @animal ; @person @animal song story ; stative
-    find/found/found ; finden/findet/fand/gefunden ; @person ; @thing @clothing @animal book letter
-        newspaper answer ; command quickly
+    see/saw/seen ; sehen/sieht/sah/gesehen ; @person @animal ; @person @animal @vehicle
+        @building @furniture tree lake mountain bridge ; stative
+    find/found/found ; finden/findet/fand/gefunden ; @person ; @thing @clothing @animal book
+        letter newspaper answer ; command quickly
     look for ; suchen ; @person ; @thing @clothing @animal @person book letter answer ; command
     buy/bought/bought ; kaufen ; @person ; @thing @clothing @fruit @dish @food @drink @device
         @furniture @crockery book newspaper house car bicycle boat ; command for
-    sell/sold/sold ; verkaufen ; @person ; @thing @clothing @fruit @device @furniture book newspaper
-        house car bicycle boat bread cheese ; command
-    eat/ate/eaten ; essen/isst/aß/gegessen ; @person @animal ; @fruit @dish @food ; command quickly
+    sell/sold/sold ; verkaufen ; @person ; @thing @clothing @fruit @device @furniture book
+        newspaper house car bicycle boat bread cheese ; command
+    eat/ate/eaten ; essen/isst/aß/gegessen ; @person @animal ; @fruit @dish @food ; command
+        quickly slowly
+    drink/drank/drunk ; trinken/trinkt/trank/getrunken ; @person ; @drink ; command quickly
         slowly
-    drink/drank/drunk ; trinken/trinkt/trank/getrunken ; @person ; @drink ; command quickly slowly
-    read/read/read ; lesen/liest/las/gelesen ; @person ; @text map ; command carefully slowly
-    write/wrote/written ; schreiben/schreibt/schrieb/geschrieben ; @person ; book letter story poem
-        song word ; command slowly for
-    open ; öffnen ; @person ; @opening box bag suitcase bottle letter present ; command carefully
-        slowly
-    close ; schließen/schließt/schloss/geschlossen ; @person ; @opening box bag suitcase bottle ;
-        command carefully quietly
+    read/read/read ; lesen/liest/las/gelesen ; @person ; @text ; command carefully slowly
+    write/wrote/written ; schreiben/schreibt/schrieb/geschrieben ; @person ; book letter story
+        song ; command slowly for
+    open ; öffnen ; @person ; @opening bag bottle letter present ; command carefully slowly
+    close ; schließen/schließt/schloss/geschlossen ; @person ; @opening bag bottle ; command
+        carefully quietly
     clean ; putzen ; @person ; @room @opening @furniture shoe lamp ; command quickly carefully
-    wash ; waschen/wäscht/wusch/gewaschen ; @person ; @clothing @crockery @fruit car dog potato ;
-        command quickly carefully
-    cook ; kochen ; @person ; soup meat potato egg ; command quickly well for
-    repair ; reparieren ; @person ; @vehicle @device @opening @furniture umbrella ; command quickly
-        carefully for
-    carry ; tragen/trägt/trug/getragen ; @person ; @thing @furniture @crockery child baby ; command
-        carefully slowly
-    lose/lost/lost ; verlieren/verliert/verlor/verloren ; @person ; @thing @clothing letter dog cat
-        ;
-    forget/forgot/forgotten/forgetting ; vergessen/vergisst/vergaß/vergessen ; @person ; @thing
-        @clothing word plan answer story ; stative
+    wash ; waschen/wäscht/wusch/gewaschen ; @person ; @clothing @crockery @fruit car dog potato
+        ; command quickly carefully
+    cook ; kochen ; @person ; soup potato egg ; command quickly well for
+    repair ; reparieren ; @person ; @vehicle @device @opening @furniture umbrella ; command
+        quickly carefully for
+    lose/lost/lost ; verlieren/verliert/verlor/verloren ; @person ; @thing @clothing letter dog
+        cat ;
     visit ; besuchen ; @person ; @person museum castle city village ; command nowhere
     love ; lieben ; @person ; @person @animal city chocolate coffee ; state stative
-    like ; mögen/mag/mochte/gemocht ; @person ; @person @animal @food @drink @fruit @clothing song
-        film book picture plan ; state stative
-    need ; brauchen ; @person ; @thing @clothing @device @furniture @vehicle doctor lawyer friend
-        house answer plan water ; state stative
-    have/had/had ; haben/hat/hatte/gehabt ; @person ; @thing @clothing @device @furniture @animal
-        @fruit brother sister son daughter friend neighbour car bicycle boat house garden question
-        problem plan secret ; state stative new
-    know/knew/known ; kennen/kennt/kannte/gekannt ; @person ; @person @building story song film poem
-        city village word secret ; state stative
-    understand/understood/understood ; verstehen/versteht/verstand/verstanden ; @person ; @person
-        question answer problem word plan letter story ; stative
+    like ; mögen/mag/mochte/gemocht ; @person ; @person @animal @food @drink @fruit @clothing
+        song film book picture plan ; state stative
+    need ; brauchen ; @person ; @thing @clothing @device @furniture @vehicle doctor lawyer
+        friend house answer plan water ; state stative
+    have/had/had ; haben/hat/hatte/gehabt ; @person ; @thing @clothing @device @furniture
+        @animal @fruit brother sister son daughter friend neighbour car bicycle boat house
+        garden question plan ; state stative new
+    know/knew/known ; kennen/kennt/kannte/gekannt ; @person ; @person @building story song film
+        city village ; state stative
     meet/met/met ; treffen/trifft/traf/getroffen ; @person ; @person ; command
     invite ; ein|laden/lädt/lud/geladen ; @person ; @person ; command nowhere
     call ; an|rufen/ruft/rief/gerufen ; @person ; @person ; command nowhere
-    pick up ; ab|holen ; @person ; @person suitcase letter car ; command
+    pick up ; ab|holen ; @person ; @person letter car ; command
     turn on ; an|machen ; @person ; @device light ; command
     turn off ; aus|machen ; @person ; @device light ; command
     take/took/taken off ; aus|ziehen/zieht/zog/gezogen ; @person ; @clothing ; command quickly
         slowly
-    take/took/taken along ; mit|nehmen/nimmt/nahm/genommen ; @person ; @thing @clothing book
-        newspaper bottle dog child ; command
     throw/threw/thrown away ; weg|werfen/wirft/warf/geworfen ; @person ; @thing @clothing letter
         newspaper bottle ; command
-    look at ; an|sehen/sieht/sah/gesehen ; @person ; @person @animal @building picture map film ;
-        carefully
-    break/broke/broken ; zerbrechen/zerbricht/zerbrach/zerbrochen ; @person ; @crockery lamp window
-        ;
-    build/built/built ; bauen ; @person ; @building bridge boat ship table bed ; quickly for nowhere
-    steal/stole/stolen ; stehlen/stiehlt/stahl/gestohlen ; @person ; @thing @fruit @vehicle horse
-        cow coat computer radio ;
-    feed/fed/fed ; füttern ; @person ; @animal baby ; command
-    catch/caught/caught ; fangen/fängt/fing/gefangen ; @person ; @animal thief ball ; command
-        quickly
-    ask ; fragen ; @person ; @person ; command
-    answer ; beantworten ; @person ; question letter ; command quickly carefully
-    explain ; erklären ; @person ; problem plan word answer poem ; command well
-    translate ; übersetzen ; @person ; @text song word question answer ; command quickly well for
-    learn ; lernen ; @person ; word song poem ; quickly
+    build/built/built ; bauen ; @person ; @building bridge boat table bed ; quickly for nowhere
+    steal/stole/stolen ; stehlen/stiehlt/stahl/gestohlen ; @person ; @thing @fruit @vehicle
+        horse cow coat computer radio ;
+    explain ; erklären ; @person ; plan answer ; command well
     order ; bestellen ; @person ; @food @drink @dish book ; command for
-    leave/left/left ; verlassen/verlässt/verließ/verlassen ; @person ; @building @room @person city
-        village garden ; command quickly quietly nowhere
 """
 
 WITH_DATIVE: Final = """
@@ -131,15 +106,13 @@ WITH_DATIVE: Final = """
 """
 
 WITH_RECIPIENT: Final = """
-    give/gave/given ; geben/gibt/gab/gegeben ; @person ; @thing @fruit @crockery @text water milk
-        tea ; command
+    give/gave/given ; geben/gibt/gab/gegeben ; @person ; @thing @fruit @crockery @text water
+        milk tea ; command
     show/showed/shown ; zeigen ; @person ; @thing @text @room @clothing garden house school city
         horse film ; command
-    send/sent/sent ; schicken ; @person ; @text present flower picture map key ; command
+    send/sent/sent ; schicken ; @person ; @text present flower picture key ; command
     bring/brought/brought ; bringen/bringt/brachte/gebracht ; @person ; @thing @fruit @crockery
         @drink @clothing book newspaper chair soup ; command
-    lend/lent/lent ; leihen/leiht/lieh/geliehen ; @person ; book umbrella knife bag suitcase map car
-        bicycle boat coat ; command
     offer ; an|bieten/bietet/bot/geboten ; @person ; @fruit @drink @food @dish chair ; command
 """
 """Someone is given something: the one in the dative, the other in the accusative."""
@@ -148,14 +121,12 @@ WITH_PREPOSITION: Final = """
     wait + for ; warten + auf accusative ; @person ; @person bus train letter answer ; command
     think/thought/thought + of ; denken/denkt/dachte/gedacht + an accusative ; @person ; @person
         @animal question story plan ;
-    speak/spoke/spoken + with ; sprechen/spricht/sprach/gesprochen + mit dative ; @person ; @person
-        ; command quietly loudly
-    talk + about ; reden + über accusative ; @person ; @person @text @art problem plan question city
-        ; command
-    dream + of ; träumen + von dative ; @person ; @person lake castle chocolate ship horse ;
-    play + with ; spielen + mit dative ; @person @animal ; ball dog cat child baby box ; command
-    look + after ; auf|passen + auf accusative ; @person ; @person @animal bag suitcase house garden
-        ; command
+    speak/spoke/spoken + with ; sprechen/spricht/sprach/gesprochen + mit dative ; @person ;
+        @person ; command quietly loudly
+    dream + of ; träumen + von dative ; @person ; @person lake castle chocolate horse ;
+    play + with ; spielen + mit dative ; @person @animal ; ball dog cat child baby ; command
+    look + after ; auf|passen + auf accusative ; @person ; @person @animal bag house garden ;
+        command
 """
 
 GOING: Final = """
@@ -163,7 +134,6 @@ GOING: Final = """
     run/ran/run/running ; laufen/läuft/lief/gelaufen(s) ; @person @animal ; - ; command quickly
     drive/drove/driven ; fahren/fährt/fuhr/gefahren(s) ; @person ; - ; command far slowly
     travel/travelled/travelled/travelling ; reisen(s) ; @person ; - ; far
-    return ; zurück|kehren(s) ; @person ; - ; far
 """
 
 COMING: Final = """
@@ -192,6 +162,7 @@ ASKING: Final = """
 TRYING: Final = """
     try ; versuchen ; @person ; - ;
     begin/began/begun/beginning ; beginnen/beginnt/begann/begonnen ; @person ; - ;
-    forget/forgot/forgotten/forgetting ; vergessen/vergisst/vergaß/vergessen ; @person ; - ; stative
+    forget/forgot/forgotten/forgetting ; vergessen/vergisst/vergaß/vergessen ; @person ; - ;
+        stative
     promise ; versprechen/verspricht/versprach/versprochen ; @person ; - ; stative
 """

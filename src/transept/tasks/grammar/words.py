@@ -69,7 +69,6 @@ class Determiner:
     """What follows from it for adjectives."""
     definite: bool
     """What is known stands before adverbs in German, what is new or counted behind them."""
-    asks: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,13 +84,11 @@ class Adjective:
     """A quality."""
 
     name: str
-    more: tuple[str, ...]
-    """The English comparative, of one word or two; empty where none is used."""
     german: str
     stem: str
-    german_more: str
-    passing: bool
-    """Whether it is said of a moment: someone is tired now, but not old now."""
+    """What German endings follow: teuer, but ein teur-es Auto."""
+    kind: Literal["lasting", "passing", "colour"]
+    """A passing one goes with a time (tired now, but not old now), a colour with no degree."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,0 +1,140 @@
+"""`transept demo`: from nothing to a translator, within minutes."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from transept.cli.train import RESUMABLE
+from transept.errors import ConfigError
+
+if TYPE_CHECKING:
+    from transept.cli.demo_view import DemoView
+    from transept.demo.plan import Plan
+    from transept.demo.stages import Demo
+
+PIPE_WIDTH = 100
+
+
+def demo(
+    *,
+    output: Annotated[Path, Parameter(name=["--output", "-o"])] = Path("runs/demo"),
+    data: Path | None = None,
+    source_language: str | None = None,
+    target_language: str | None = None,
+    pairs: int | None = None,
+    minutes: float = 4.0,
+    seed: int = 1,
+) -> int:
+    """Train a small translator within minutes, and see what it has learnt.
+
+    Draws English and German sentences from a grammar, learns a vocabulary, trains a Transformer,
+    averages its last checkpoints and translates sentences that it has never seen. It needs no
+    network and no GPU. Stopped with Ctrl-C it ends with exit code 75, and the same command goes
+    on; what is done is not done again.
+
+    Args:
+        output: Where everything goes.
+        data: A folder with files of your own: train.en and train.de, say, one sentence a line,
+            also .gz, .xz or .zst; and dev and test likewise, or they are held out from train.
+        source_language: The suffix of the files to translate from. By default that of the files
+            found, and en where there is a choice.
+        target_language: The suffix of the files to translate into.
+        pairs: Train on so many sentence pairs, at most: 80,000 of the grammar, a million of yours.
+        minutes: Train so long, at most. More of them make more steps.
+        seed: Of the sentences and of the network: another one gives another demo.
+    """
+    from rich.console import Console
+
+    from transept.cli.demo_view import DemoView
+    from transept.runtime.interrupt import terminable
+
+    if minutes <= 0:
+        raise ConfigError("--minutes must be more than 0")
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = PIPE_WIDTH
+    view = DemoView(console)
+    try:
+        with terminable():
+            plan = _plan(data, source_language, target_language, pairs, seed)
+            return _run(plan, output, minutes, view)
+    except KeyboardInterrupt:
+        view.stopped()
+        return RESUMABLE
+
+
+def _plan(
+    data: Path | None, source: str | None, target: str | None, pairs: int | None, seed: int
+) -> "Plan":
+    from transept.demo.plan import MOST_OWN_PAIRS, Plan
+    from transept.demo.texts import choose_languages
+
+    if data is None:
+        if (source, target) != (None, None):
+            raise ConfigError(
+                "--source-language and --target-language belong to --data: without files of your "
+                "own, the demo translates English into German"
+            )
+        return Plan(seed=seed) if pairs is None else Plan(pairs=pairs, seed=seed)
+    source, target = choose_languages(data, source, target)
+    return Plan(
+        data=data,
+        source_language=source,
+        target_language=target,
+        pairs=MOST_OWN_PAIRS if pairs is None else pairs,
+        seed=seed,
+    )
+
+
+def _run(plan: "Plan", output: Path, minutes: float, view: "DemoView") -> int:
+    view.title(plan, minutes)
+    with view.waiting("waking up"):
+        from transept.demo.stages import Demo
+
+    demo = Demo(output, plan, minutes)
+    demo.begin()
+    view.stage("text", demo.make_text)
+    view.stage("vocabulary", demo.learn_vocabulary)
+    view.stage("ids", demo.prepare_corpora)
+    if not _train(demo, view):
+        view.stopped()
+        return RESUMABLE
+    view.stage("average", demo.average)
+    view.stage("translation", demo.translate)
+    _show(demo, view)
+    return 0
+
+
+def _train(demo: "Demo", view: "DemoView") -> bool:
+    """Train until the end; False if someone stopped it before."""
+    already = demo.is_trained()
+    if not already:
+        watch = view.training(demo.experiment())
+        try:
+            outcome = demo.train([watch])
+        finally:
+            watch.close()
+        if outcome == "stopped":
+            return False
+    view.trained(demo, already=already)
+    return True
+
+
+def _show(demo: "Demo", view: "DemoView") -> None:
+    """What came of it, what it looks at, where it lies, what to do next."""
+    from transept.demo.results import choose, most_telling
+    from transept.visualization.terminal import attend
+
+    samples, transducer = demo.samples(), demo.transducer()
+    typed = demo.typed(transducer)
+    if typed:
+        view.samples("Held-out sentences: training never put these words together", choose(samples))
+        view.samples("Sentences that a person might type", typed)
+    else:
+        view.samples("Test sentences", choose(samples))
+    view.results(demo.results())
+    if (drawn := most_telling(typed or samples)) is not None:
+        view.attention(attend(transducer, drawn.source, drawn.ours))
+    view.places(demo)
+    view.next_commands(demo, (typed or samples)[0].source)

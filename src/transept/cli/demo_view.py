@@ -1,0 +1,200 @@
+"""What a person sees of a demo."""
+
+import shlex
+import shutil
+import sys
+import textwrap
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from transept.demo.plan import Plan
+    from transept.demo.results import Results, Sample
+    from transept.demo.stages import Demo, Done
+    from transept.experiment import Experiment
+    from transept.visualization.terminal import WordAttention
+
+DOING = {
+    "text": "writing sentences",
+    "vocabulary": "learning a vocabulary",
+    "ids": "turning words into numbers",
+    "average": "averaging checkpoints",
+    "translation": "translating the test set",
+}
+WIDTH = 80
+"""Of the attention map, whatever the terminal's."""
+TALLEST = 40
+LONGEST = 160
+"""Characters of a sentence that are shown."""
+
+
+class DemoView:
+    """A line a stage, and then what came of it."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._n_stages = 0
+
+    def title(self, plan: "Plan", minutes: float) -> None:
+        """What is going to happen."""
+        what = f"{plan.source_language} → {plan.target_language}"
+        self._print(Text(f"transept demo: {what}, from nothing, in {minutes:g} minutes", "bold"))
+        self._print()
+
+    @contextmanager
+    def waiting(self, doing: str) -> Iterator[None]:
+        """A sign of life on a terminal."""
+        if not self._console.is_terminal:
+            yield
+            return
+        with self._console.status(doing):
+            yield
+
+    def stage(self, name: str, work: "Callable[[], Done]") -> None:
+        """Do it, and say what was done."""
+        begin = time.monotonic()
+        with self.waiting(DOING[name]):
+            done = work()
+        self._stage(name, done.what, None if done.already else time.monotonic() - begin)
+
+    def training(self, experiment: "Experiment") -> Any:
+        """A view of the training."""
+        from transept.cli.training_view import view_for
+
+        return view_for(self._console, experiment.training.max_steps)
+
+    def trained(self, demo: "Demo", *, already: bool) -> None:
+        """The training is over."""
+        step, seconds = demo.trained
+        wanted = demo.experiment().training.max_steps
+        what = f"{step:,} steps"
+        if step < wanted:
+            what = f"{step:,} of {wanted:,} steps, then the {demo.minutes:g} minutes were over"
+        self._stage("training", what, None if already else seconds)
+
+    def _stage(self, name: str, what: str, seconds: float | None) -> None:
+        self._n_stages += 1
+        took = "done before" if seconds is None else f"{seconds:.1f} s"
+        line = Table.grid(padding=(0, 1), expand=False)
+        line.add_column(width=1, style="cyan")
+        line.add_column(width=11, style="bold")
+        line.add_column()
+        line.add_row(str(self._n_stages), name, Text.assemble(what, (f"  {took}", "dim")))
+        self._print(line)
+
+    def stopped(self) -> None:
+        """The user has gone."""
+        self._print("\nStopped. Everything so far is kept; the same command goes on from there.")
+
+    # --- what came of it -------------------------------------------------------------------------
+
+    def samples(self, title: str, samples: "Sequence[Sample]") -> None:
+        """Sentences with their translations; the reference only where it differs."""
+        self._heading(title)
+        table = Table.grid(padding=(0, 2, 0, 0))
+        table.add_column(width=1)
+        table.add_column(ratio=1)
+        table.add_column(ratio=1)
+        for sample in samples:
+            right = sample.ours == sample.reference
+            mark = Text("=", "green") if right else Text("≠", "red")
+            table.add_row(mark, *(Text(_presentable(text)) for text in sample[:2]))
+            if not right:
+                table.add_row("", "", Text(f"({_presentable(sample.reference)})", "dim"))
+        self._print(Padding(table, (0, 0, 0, 2)))
+
+    def results(self, results: "Results") -> None:
+        """Scores with the convention they are counted by."""
+        self._heading(f"Scores on the {results.sentences:,} test sentences")
+        bleu = results.bleu
+        self._print(
+            Text.assemble(
+                f"  {bleu.convention.name} ",
+                (f"{bleu.value:.2f}", "bold"),
+                (f"  {bleu.convention.signature}", "dim"),
+            ),
+        )
+        self._print(Text.assemble("  exact match ", (f"{100 * results.exact_match:.1f} %", "bold")))
+
+    def attention(self, attention: "WordAttention") -> None:
+        """Which words it looked at."""
+        from transept.visualization.terminal import draw_attention
+
+        self._heading("Where the decoder looked for each word (last layer, mean of its heads)")
+        for line in draw_attention(attention, WIDTH - 2)[:TALLEST]:
+            self._print(f"  {line}", markup=False, soft_wrap=True)
+
+    def places(self, demo: "Demo") -> None:
+        """Where everything lies."""
+        self._heading("Where everything lies")
+        rows = {
+            demo.text: "train, dev and test, a sentence a line",
+            demo.vocabulary: "the vocabulary",
+            demo.run: "config.toml, metrics.jsonl, the last checkpoints",
+            demo.model: "the model: their average",
+            demo.translation: "the test set, translated",
+            demo.scores: "the scores",
+        }
+        width = max(len(str(path)) for path in rows) + 2
+        for path, what in rows.items():
+            self._print(f"  {path!s:<{width}}{what}", markup=False, soft_wrap=True)
+
+    def next_commands(self, demo: "Demo", sentence: str) -> None:
+        """What to try now: each line can be pasted."""
+        self._heading("Try next")
+        reference = demo.files("test")[1]
+        deeper = demo.directory.with_name(f"{demo.directory.name}-deeper")
+        for words in (
+            ["translate", "--model", demo.run, sentence],
+            ["evaluate", "--hypothesis", demo.translation, "--reference", reference],
+            ["info", demo.run],
+            ["train", demo.run / "config.toml", "model.n_layers=3", "--output", deeper],
+        ):
+            line = " ".join([own_command(), *(shlex.quote(str(word)) for word in words)])
+            self._print(f"  {line}", markup=False, soft_wrap=True)
+        if demo.plan.data is None:
+            self._print(
+                "\nThe same on files of your own, train.en and train.de say, in a folder:\n"
+                f"  {own_command()} demo --data FOLDER --output runs/mine",
+                markup=False,
+                soft_wrap=True,
+            )
+
+    def _heading(self, text: str) -> None:
+        self._print()
+        self._print(Text(text, "bold"))
+
+    def _print(self, what: Any = "", **options: Any) -> None:
+        """Print; into a file, without the spaces that fill a line up."""
+        if self._console.is_terminal:
+            self._console.print(what, **options)
+            return
+        with self._console.capture() as captured:
+            self._console.print(what, **options)
+        for line in captured.get().splitlines():
+            self._console.out(line.rstrip())
+
+
+def _presentable(text: str) -> str:
+    """What a model babbles before it has learnt anything may be long, and no text at all."""
+    printable = "".join(letter if letter.isprintable() else "\ufffd" for letter in text)
+    return textwrap.shorten(printable, LONGEST, placeholder=" …")
+
+
+def own_command() -> str:
+    """How this program was called, so that the next call can be pasted."""
+    called = Path(sys.argv[0])
+    if called.name == "__main__.py":
+        return f"{shlex.quote(sys.executable)} -m transept"
+    on_path = shutil.which(called.name)
+    if on_path is not None and Path(on_path).samefile(called):
+        return called.name
+    return shlex.quote(str(called))

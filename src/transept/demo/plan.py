@@ -1,0 +1,58 @@
+"""What a demo is about. No torch here."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from transept import config
+from transept.config import Checks
+from transept.errors import ConfigError
+
+FILE = "demo.toml"
+HELD_OUT = 1000
+"""Sentences of dev, and of test, at most."""
+MOST_OWN_PAIRS = 1_000_000
+"""More cannot be looked at within minutes."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Plan:
+    """What stays the same for as long as a demo's directory lives."""
+
+    data: Path | None = None
+    """A folder with a person's own files. None: sentences of the grammar."""
+    source_language: str = "en"
+    """What is translated: the suffix of its files."""
+    target_language: str = "de"
+    """What it is translated into."""
+    pairs: int = 80_000
+    """Sentence pairs to train on, at most."""
+    seed: int = 1
+    """Of the sentences, and of the network."""
+
+    def __post_init__(self) -> None:
+        checks = Checks(self)
+        checks.at_least(100, "pairs")
+        checks.at_least(0, "seed")
+        checks.done()
+
+    @property
+    def held_out(self) -> int:
+        """Sentences of dev, and of test, to draw from the grammar: few where the pairs are few."""
+        return min(HELD_OUT, self.pairs // 20)
+
+    def keep_in(self, directory: Path) -> None:
+        """Write it down; or refuse to mix it with another that was begun there."""
+        path = directory / FILE
+        if path.exists():
+            changes = config.differences(config.load(Plan, path), self)
+            if changes:
+                listed = "\n  ".join(changes)
+                raise ConfigError(
+                    f"{directory}: holds a demo that began otherwise:\n  {listed}\n"
+                    "Choose another --output"
+                )
+        elif directory.exists() and any(directory.iterdir()):
+            raise ConfigError(f"{directory}: is not empty and no demo; choose another --output")
+        else:
+            directory.mkdir(parents=True, exist_ok=True)
+            path.write_text(config.dump(self), encoding="utf-8")
