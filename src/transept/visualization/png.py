@@ -1,6 +1,8 @@
 """A picture as PNG, on a light ground, by matplotlib."""
 
+import warnings
 from collections.abc import Sequence
+from functools import cache
 from io import BytesIO
 from typing import TYPE_CHECKING
 
@@ -43,8 +45,17 @@ def to_png(picture: Picture) -> bytes:
     axes.set_axis_off()
     for panel in picture.panels:
         _draw(axes, panel)
-    image = BytesIO()
-    figure.savefig(image, format="png", metadata={"Title": picture.title, "Software": "transept"})
+    image, about = BytesIO(), {"Title": picture.title, "Software": "transept"}
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message="Glyph ")
+        try:
+            figure.savefig(image, format="png", metadata=about)
+        except UserWarning as missing:
+            glyph = str(missing).partition(" missing")[0]
+            raise TranseptError(
+                f"PNG: no font here can write it ({glyph}); install one, such as Noto Sans CJK, "
+                "or write .svg or .html, which use the reader's fonts"
+            ) from missing
     return image.getvalue()
 
 
@@ -118,6 +129,7 @@ def _write(axes: "Axes", panel: Panel, label: Label) -> None:
     )
 
 
+@cache
 def _fonts() -> Sequence[str]:
     """DejaVu Sans, which comes with matplotlib, and what is here for the scripts it lacks."""
     from matplotlib.font_manager import fontManager
