@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 POINTS = 72 / 96
 """In a CSS pixel."""
+DASHES = (0, (7 * POINTS, 4 * POINTS))
 SHARPNESS = 2.0
 """Pixels of the image in a CSS pixel."""
 
@@ -68,20 +69,22 @@ def _draw(axes: "Axes", panel: Panel) -> None:
 
 
 def _draw_lines(axes: "Axes", panel: Panel) -> None:
+    from matplotlib import rc_context
     from matplotlib.collections import LineCollection
 
     lines = [shape for shape in panel.shapes if isinstance(shape, Line)]
     x, y = panel.x, panel.y
-    axes.add_collection(
-        LineCollection(
+    # Dashes as in the SVG: not longer where a line is wider.
+    with rc_context({"lines.scale_dashes": False}):
+        collection = LineCollection(
             [((x + one.x1, y + one.y1), (x + one.x2, y + one.y2)) for one in lines],
             colors=[
                 (LIGHT.heads[colour_of(one.place.head)], line_opacity(one.weight)) for one in lines
             ],
             linewidths=[LINE_WIDTH * POINTS * one.weight for one in lines],
-            linestyles=[(0, (7, 4)) if is_dashed(one.place.head) else "-" for one in lines],
+            linestyles=[DASHES if is_dashed(one.place.head) else "-" for one in lines],
         )
-    )
+    axes.add_collection(collection)
 
 
 def _draw_boxes(axes: "Axes", panel: Panel) -> None:

@@ -56,6 +56,8 @@
   pen.font = `${FONT}px system-ui, "DejaVu Sans", sans-serif`;
   // A word that is kept is bold, and must not push the others away.
   const widthOf = (text) => pen.measureText(text).width * 1.06;
+  // Lines of many heads need some room at a full stop too.
+  const slotOf = (text) => Math.max(widthOf(text), 2 * FONT) + SPACE;
 
   function rowOf(words, slot) {
     if (slot) {
@@ -64,18 +66,18 @@
     }
     let x = 0;
     const centres = words.map((word) => {
-      const width = widthOf(word) + SPACE;
+      const width = slotOf(word);
       x += width;
       return x - width / 2;
     });
-    return { centres, slot: Math.min(...words.map(widthOf)) + SPACE, width: x, height: FONT * 1.3 };
+    return { centres, slot: Math.min(...words.map(slotOf)), width: x, height: FONT * 1.3 };
   }
 
   // --- drawing -------------------------------------------------------------------------------
 
   function draw() {
     const view = shown();
-    const widths = [view.queries, view.keys].map((words) => sum(words.map((w) => widthOf(w) + SPACE)));
+    const widths = [view.queries, view.keys].map((words) => sum(words.map(slotOf)));
     const upright = Math.max(...widths) > WIDEST_ROW;
     const most = Math.max(view.queries.length, view.keys.length);
     const slot = upright ? Math.min(Math.max(LEAST_SLOT, WIDEST_ROW / most), MOST_SLOT) : 0;
@@ -94,7 +96,7 @@
     function words(row, texts, side, y, size) {
       texts.forEach((text, number) => {
         const x = xs[side][number];
-        const box = upright ? [x - slot / 2, y, slot, size] : [x - (widthOf(text) + SPACE) / 2, y, widthOf(text) + SPACE, size];
+        const box = upright ? [x - slot / 2, y, slot, size] : [x - slotOf(text) / 2, y, slotOf(text), size];
         const word = make("g", { class: "word", tabindex: number === 0 ? "0" : "-1", role: "button", "aria-label": `${plain(text)}, ${number + 1} of ${texts.length}`, "data-side": side, "data-number": number }, svg);
         make("rect", { x: box[0], y: box[1], width: box[2], height: box[3], rx: 4 }, word);
         const at = upright ? (side === 0 ? y + size - 4 : y + 4) : y + size / 2;
