@@ -96,7 +96,9 @@ def _range(n: int, what: str) -> str:
 def _word(attention: AttentionMap, choice: Choice) -> int:
     words = attention.queries.pieces
     if choice.word is None:
-        raise ConfigError(f"the figure shows where one word looks; say which: {' '.join(words)}")
+        raise ConfigError(
+            f"the figure shows where one word looks; give --word one of: {' '.join(words)}"
+        )
     return find_word(words, choice.word)
 
 

@@ -51,12 +51,13 @@ def draw_lines(
     """One layer's attention, of some heads, in full or from one word; all counted from 0."""
     queries, keys = visible(attention.queries.pieces), visible(attention.keys.pieces)
     above, below = _rows(queries, keys)
-    width = max(above.width, below.width)
+    heading = _heading(layer, heads, max(above.width, below.width))
+    width = max(above.width, below.width, heading.width)
     gap = min(max(0.24 * width, 130.0), 280.0)
     top = HEADING + above.height + GUTTER
     bottom = top + gap
     strip = STRIP + GUTTER if word is not None else 0.0
-    shapes: list[Shape] = _heading(layer, heads, width)
+    shapes: list[Shape] = heading.centred(width)
     from_x, to_x = (_centred(row, width) for row in (above, below))
     column = min(above.slot, below.slot) * 0.8 / len(heads)
     for number, head in enumerate(heads):
@@ -86,17 +87,21 @@ def _rows(above: Sequence[str], below: Sequence[str]) -> tuple[Row, Row]:
 
 
 def _flat_width(words: Sequence[str]) -> float:
-    return sum(text_width(word) + SPACE for word in words)
+    return sum(map(_flat_slot, words))
+
+
+def _flat_slot(word: str) -> float:
+    # Lines of many heads need some room at a full stop too.
+    return max(text_width(word), 2 * FONT_SIZE) + SPACE
 
 
 def _flat(words: Sequence[str]) -> Row:
     centres, x = [], 0.0
     for word in words:
-        width = text_width(word) + SPACE
+        width = _flat_slot(word)
         centres.append(x + width / 2)
         x += width
-    slot = min(text_width(word) for word in words) + SPACE
-    return Row(centres, slot, x, FONT_SIZE * 1.2, upright=False)
+    return Row(centres, min(map(_flat_slot, words)), x, FONT_SIZE * 1.2, upright=False)
 
 
 def _upright(words: Sequence[str], slot: float) -> Row:
@@ -130,19 +135,35 @@ def _style(number: int, chosen: int | None) -> Style:
     return "word" if chosen is None else "strong" if number == chosen else "faint"
 
 
-def _heading(layer: int, heads: Sequence[int], width: float) -> list[Shape]:
+class Heading(NamedTuple):
     """The layer, and the heads in their colours."""
+
+    texts: list[str]
+    widths: list[float]
+    heads: list[int | None]
+
+    @property
+    def width(self) -> float:
+        """About how wide all of it is."""
+        return sum(self.widths)
+
+    def centred(self, width: float) -> list[Shape]:
+        """Its labels in the middle of so much."""
+        x, labels = (width - self.width) / 2, []
+        for text, own, head in zip(*self, strict=True):
+            labels.append(Label(x + own / 2, HEADING / 4, text, "note", head=head))
+            x += own
+        return [*labels]
+
+
+def _heading(layer: int, heads: Sequence[int], width: float) -> Heading:
     texts = [f"layer {layer + 1}", *(f"head {head + 1}" for head in heads)]
     widths = [text_width(text) + 2 * LETTER for text in texts]
     # Where many heads have no room, their numbers are enough.
     if sum(widths) > width and len(heads) > 1:
         texts = [f"layer {layer + 1}, heads", *(str(head + 1) for head in heads)]
         widths = [text_width(text) + 1.5 * LETTER for text in texts]
-    x, labels = (width - sum(widths)) / 2, []
-    for text, own, head in zip(texts, widths, [None, *heads], strict=True):
-        labels.append(Label(x + own / 2, HEADING / 4, text, "note", head=head))
-        x += own
-    return [*labels]
+    return Heading(texts, widths, [None, *heads])
 
 
 def _title(layer: int, heads: Sequence[int]) -> str:

@@ -1,6 +1,8 @@
 """A picture as PNG, on a light ground, by matplotlib."""
 
+import warnings
 from collections.abc import Sequence
+from functools import cache
 from io import BytesIO
 from typing import TYPE_CHECKING
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
 POINTS = 72 / 96
 """In a CSS pixel."""
+DASHES = (0, (7 * POINTS, 4 * POINTS))
 SHARPNESS = 2.0
 """Pixels of the image in a CSS pixel."""
 
@@ -43,8 +46,17 @@ def to_png(picture: Picture) -> bytes:
     axes.set_axis_off()
     for panel in picture.panels:
         _draw(axes, panel)
-    image = BytesIO()
-    figure.savefig(image, format="png", metadata={"Title": picture.title, "Software": "transept"})
+    image, about = BytesIO(), {"Title": picture.title, "Software": "transept"}
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message="Glyph ")
+        try:
+            figure.savefig(image, format="png", metadata=about)
+        except UserWarning as missing:
+            glyph = str(missing).partition(" missing")[0]
+            raise TranseptError(
+                f"PNG: no font here can write it ({glyph}); install one, such as Noto Sans CJK, "
+                "or write .svg or .html, which use the reader's fonts"
+            ) from missing
     return image.getvalue()
 
 
@@ -57,20 +69,22 @@ def _draw(axes: "Axes", panel: Panel) -> None:
 
 
 def _draw_lines(axes: "Axes", panel: Panel) -> None:
+    from matplotlib import rc_context
     from matplotlib.collections import LineCollection
 
     lines = [shape for shape in panel.shapes if isinstance(shape, Line)]
     x, y = panel.x, panel.y
-    axes.add_collection(
-        LineCollection(
+    # Dashes as in the SVG: not longer where a line is wider.
+    with rc_context({"lines.scale_dashes": False}):
+        collection = LineCollection(
             [((x + one.x1, y + one.y1), (x + one.x2, y + one.y2)) for one in lines],
             colors=[
                 (LIGHT.heads[colour_of(one.place.head)], line_opacity(one.weight)) for one in lines
             ],
             linewidths=[LINE_WIDTH * POINTS * one.weight for one in lines],
-            linestyles=[(0, (7, 4)) if is_dashed(one.place.head) else "-" for one in lines],
+            linestyles=[DASHES if is_dashed(one.place.head) else "-" for one in lines],
         )
-    )
+    axes.add_collection(collection)
 
 
 def _draw_boxes(axes: "Axes", panel: Panel) -> None:
@@ -118,6 +132,7 @@ def _write(axes: "Axes", panel: Panel, label: Label) -> None:
     )
 
 
+@cache
 def _fonts() -> Sequence[str]:
     """DejaVu Sans, which comes with matplotlib, and what is here for the scripts it lacks."""
     from matplotlib.font_manager import fontManager

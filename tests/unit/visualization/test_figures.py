@@ -149,6 +149,12 @@ def test_heads_that_share_a_colour_differ_in_their_lines() -> None:
     root = parsed("3", Attention("", "", one, one, one), Choice(word="a"))
     classes = {line.attrib["data-head"]: line.attrib["class"] for line in root.iter(f"{SVG}line")}
     assert len(set(classes.values())) == 16
+    # Their names are wider than two words, and still on the sheet.
+    (sheet,) = draw_figure("3", Attention("", "", one, one, one), Choice(word="a")).panels[1:]
+    notes = [shape for shape in sheet.shapes if isinstance(shape, Label) and shape.style == "note"]
+    assert len(notes) == 17
+    assert min(note.x - text_width(note.text) / 2 for note in notes) >= 0
+    assert max(note.x + text_width(note.text) / 2 for note in notes) <= sheet.width
 
 
 @pytest.mark.parametrize(
@@ -160,7 +166,7 @@ def test_heads_that_share_a_colour_differ_in_their_lines() -> None:
         (Choice(heads=(2, 2), word="end"), "a head is given twice"),
         (Choice(word="ending"), "there is no word 'ending' here; the words are: one two three ,"),
         (Choice(word="11"), "no word '11'"),
-        (Choice(), "say which: one two"),
+        (Choice(), "give --word one of: one two"),
     ],
 )
 def test_a_wrong_choice_is_explained(attention: Attention, choice: Choice, said: str) -> None:

@@ -5,6 +5,7 @@ from io import BytesIO
 
 import pytest
 
+from transept import Transducer
 from transept.api.attention import Attention
 from transept.errors import TranseptError
 from transept.visualization.figures import Choice, FigureName, draw_figure
@@ -43,3 +44,9 @@ def test_without_matplotlib_the_extra_is_named(
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(TranseptError, match=r"pip install 'transept\[plots\]'"):
         to_png(draw_figure("5", attention, Choice()))
+
+
+def test_a_letter_that_no_font_has_is_named(looking: Transducer) -> None:
+    attention = looking.attend("one \U0010fffd", "two")
+    with pytest.raises(TranseptError, match=r"no font here can write it \(Glyph 1114109"):
+        to_png(draw_figure("5", attention.joined(), Choice()))

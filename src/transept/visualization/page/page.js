@@ -8,6 +8,7 @@
   const state = { ...data.chosen, heads: new Set(data.chosen.heads), pinned: null };
 
   const byId = (id) => document.getElementById(id);
+  const same = (a, b) => Boolean(a && b && a.side === b.side && a.number === b.number);
   const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
   const plain = (piece) => piece.replace(/^·+/, "") || piece;
   const visible = (piece) => piece.replaceAll("▁", "·");
@@ -55,6 +56,8 @@
   pen.font = `${FONT}px system-ui, "DejaVu Sans", sans-serif`;
   // A word that is kept is bold, and must not push the others away.
   const widthOf = (text) => pen.measureText(text).width * 1.06;
+  // Lines of many heads need some room at a full stop too.
+  const slotOf = (text) => Math.max(widthOf(text), 2 * FONT) + SPACE;
 
   function rowOf(words, slot) {
     if (slot) {
@@ -63,18 +66,18 @@
     }
     let x = 0;
     const centres = words.map((word) => {
-      const width = widthOf(word) + SPACE;
+      const width = slotOf(word);
       x += width;
       return x - width / 2;
     });
-    return { centres, slot: Math.min(...words.map(widthOf)) + SPACE, width: x, height: FONT * 1.3 };
+    return { centres, slot: Math.min(...words.map(slotOf)), width: x, height: FONT * 1.3 };
   }
 
   // --- drawing -------------------------------------------------------------------------------
 
   function draw() {
     const view = shown();
-    const widths = [view.queries, view.keys].map((words) => sum(words.map((w) => widthOf(w) + SPACE)));
+    const widths = [view.queries, view.keys].map((words) => sum(words.map(slotOf)));
     const upright = Math.max(...widths) > WIDEST_ROW;
     const most = Math.max(view.queries.length, view.keys.length);
     const slot = upright ? Math.min(Math.max(LEAST_SLOT, WIDEST_ROW / most), MOST_SLOT) : 0;
@@ -85,15 +88,15 @@
     const height = bottom + STRIP + 3 * GUTTER + below.height;
     const xs = [above, below].map((row) => row.centres.map((x) => x + (width - row.width) / 2));
 
-    const svg = make("svg", { width: width + 8, height: height + 8, viewBox: `-4 -4 ${width + 8} ${height + 8}`, role: "group", "aria-label": "Words that look, above, and words that are looked at, below" });
-    const lines = make("g", { "aria-hidden": "true" }, svg);
+    const svg = make("svg", { width: width + 8, height: height + 8, viewBox: `-4 -4 ${width + 8} ${height + 8}`, tabindex: "-1", role: "group", "aria-label": "Words that look, above, and words that are looked at, below" });
+    const [all, some] = [0, 1].map(() => make("g", { "aria-hidden": "true" }, svg));
     const column = (Math.min(above.slot, below.slot) * 0.8) / Math.max(view.heads.length, 1);
     const shift = (number) => (number - (view.heads.length - 1) / 2) * column;
 
     function words(row, texts, side, y, size) {
       texts.forEach((text, number) => {
         const x = xs[side][number];
-        const box = upright ? [x - slot / 2, y, slot, size] : [x - (widthOf(text) + SPACE) / 2, y, widthOf(text) + SPACE, size];
+        const box = upright ? [x - slot / 2, y, slot, size] : [x - slotOf(text) / 2, y, slotOf(text), size];
         const word = make("g", { class: "word", tabindex: number === 0 ? "0" : "-1", role: "button", "aria-label": `${plain(text)}, ${number + 1} of ${texts.length}`, "data-side": side, "data-number": number }, svg);
         make("rect", { x: box[0], y: box[1], width: box[2], height: box[3], rx: 4 }, word);
         const at = upright ? (side === 0 ? y + size - 4 : y + 4) : y + size / 2;
@@ -104,41 +107,47 @@
     words(above, view.queries, 0, 0, above.height + GUTTER);
     words(below, view.keys, 1, bottom + STRIP + GUTTER, below.height + GUTTER);
 
-    function show(one) {
-      const seen = [], parts = document.createDocumentFragment();
+    // Lines of all words, or of one with a strip of cells, which show what its heads give.
+    function fill(group, one) {
+      const seen = [];
       view.heads.forEach((head, number) => {
         const colour = `var(--h${(head - 1) % data.colours})`;
         view.weights[number].forEach((row, query) => row.forEach((weight, key) => {
           const chosen = !one || (one.side === 0 ? one.number === query : one.number === key);
           if (!chosen || weight < data.faintest) return;
           const [x1, x2] = [xs[0][query] + shift(number), xs[1][key] + shift(number)];
-          const line = make("line", { x1, y1: top, x2, y2: bottom, "stroke-width": (data.line_width * weight).toFixed(3), "stroke-opacity": (0.4 + 0.6 * weight).toFixed(2) }, parts);
+          const line = make("line", { x1, y1: top, x2, y2: bottom, "stroke-width": (data.line_width * weight).toFixed(3), "stroke-opacity": (0.4 + 0.6 * weight).toFixed(2) }, group);
           line.style.stroke = colour;
           if (head > data.colours) line.setAttribute("stroke-dasharray", "7 4");
           if (!one) return;
           seen.push({ head, word: one.side === 0 ? view.keys[key] : view.queries[query], weight });
           const [x, y] = one.side === 0 ? [x2, bottom + 2] : [x1, top - STRIP - 2];
-          const cell = make("rect", { x: x - column / 2, y, width: column, height: STRIP, "fill-opacity": weight.toFixed(3) }, parts);
+          const cell = make("rect", { x: x - column / 2, y, width: column, height: STRIP, "fill-opacity": weight.toFixed(3) }, group);
           cell.style.fill = colour;
         }));
       });
-      lines.replaceChildren(parts);
+      return seen;
+    }
+
+    function show(one) {
+      some.replaceChildren();
+      // All of them can be many: they are made once, and hidden while one word is shown.
+      if (!one && !all.hasChildNodes()) fill(all, null);
+      all.setAttribute("display", one ? "none" : "inline");
       svg.classList.toggle("one", Boolean(one));
       for (const word of svg.querySelectorAll(".word")) {
-        const same = one && Number(word.dataset.side) === one.side;
-        const is = same && Number(word.dataset.number) === one.number;
-        word.classList.toggle("on", Boolean(is));
-        word.classList.toggle("off", Boolean(same && !is));
-        word.setAttribute("aria-pressed", String(Boolean(is && state.pinned)));
+        const own = { side: Number(word.dataset.side), number: Number(word.dataset.number) };
+        word.classList.toggle("on", same(own, one));
+        word.classList.toggle("off", one?.side === own.side && one.number !== own.number);
+        word.setAttribute("aria-pressed", String(same(own, state.pinned)));
       }
-      byId("said").textContent = one ? said(view, one, seen) : "";
+      byId("said").textContent = one ? said(view, one, fill(some, one)) : "";
     }
 
     const of = (event) => {
       const word = event.target.closest?.(".word");
       return word ? { side: Number(word.dataset.side), number: Number(word.dataset.number), node: word } : null;
     };
-    const same = (a, b) => a && b && a.side === b.side && a.number === b.number;
     const toggle = (one) => { state.pinned = same(state.pinned, one) ? null : { side: one.side, number: one.number }; show(state.pinned ?? one); };
     svg.addEventListener("pointerover", (event) => { const one = of(event); if (one) show(one); });
     svg.addEventListener("pointerleave", () => show(state.pinned));
