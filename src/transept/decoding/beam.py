@@ -85,6 +85,7 @@ class Beams:
     finished: list[list[tuple[int, ...]]]
     finished_log_p: Float[Tensor, "B W"]
     finished_score: Float[Tensor, "B W"]
+    first_row: Int[Tensor, "B 1"]
     largest_penalty: Float[Tensor, " B"]
     """lp of the longest output, which bounds what a live hypothesis can still score."""
     done: list[bool] = field(default_factory=list)
@@ -112,6 +113,7 @@ class Beams:
             finished=[[()] * w for _ in range(n)],
             finished_log_p=nothing,
             finished_score=nothing,
+            first_row=torch.arange(0, n * w, w, device=log_p.device)[:, None],
             largest_penalty=log_p.new_tensor(
                 [length_penalty(length, config.length_penalty) for length in max_lengths]
             ),
@@ -128,11 +130,10 @@ class Beams:
         k = log_p.shape[1]
         candidates = (self.log_p[:, :, None] + log_p.view(n, w, k)).view(n, w * k)
         total, place = candidates.topk(min(2 * w, w * k), dim=1)
-        first = torch.arange(0, n * w, w, device=place.device)
-        parent = place.div(k, rounding_mode="floor") + first[:, None]
+        parent = place.div(k, rounding_mode="floor") + self.first_row
         token = token.view(n, w * k).gather(1, place)
-        ends = token == self.eos_id
-        if ends.any():
+        if self.eos_id in token.flatten().tolist():
+            ends = token == self.eos_id
             self._finish(total.masked_fill(~ends, -torch.inf), parent)
             total, order = total.masked_fill(ends, -torch.inf).topk(w, dim=1)
             parent, token = parent.gather(1, order), token.gather(1, order)
@@ -159,12 +160,10 @@ class Beams:
 
     def _done(self) -> list[bool]:
         """Whether live hypotheses are at their longest or can no longer win."""
-        length = self.tokens.shape[1]
         won = self.finished_score[:, -1] >= self.log_p[:, 0] / self.largest_penalty
-        return [
-            length >= longest or has_won
-            for longest, has_won in zip(self.max_length, won.tolist(), strict=True)
-        ]
+        length = self.tokens.shape[1]
+        parts = zip(self.max_length, won.tolist(), strict=True)
+        return [length >= longest or has_won for longest, has_won in parts]
 
     def drop(self, parents: Int[Tensor, " N"]) -> Int[Tensor, " M"]:
         """Go on without the sentences that are done; what is left of the parents."""
@@ -174,6 +173,7 @@ class Beams:
         self.finished = [self.finished[row] for row in left]
         kept = torch.tensor(left, device=parents.device)
         self.largest_penalty = self.largest_penalty[kept]
+        self.first_row = self.first_row[: len(left)]
         self.log_p = self.log_p[kept]
         self.finished_log_p = self.finished_log_p[kept]
         self.finished_score = self.finished_score[kept]

@@ -20,30 +20,21 @@ class Seen(NamedTuple):
     values: Float[Tensor, "B H C Dv"]
     mask: Float[Tensor, "B 1 W C"] | None
 
-    def attend(self, q: Float[Tensor, "N HDk"]) -> Float[Tensor, "N HDv"]:
+    def attend(self, q: Float[Tensor, "B H W Dk"], scale: float) -> Float[Tensor, "N HDv"]:
         """Equation (1), the rows of a sentence being queries to the same keys."""
-        queries = heads(q, self.keys)
-        out = F.scaled_dot_product_attention(queries, self.keys, self.values, attn_mask=self.mask)
-        return out.transpose(1, 2).reshape(len(q), -1)
-
-
-def heads(x: Float[Tensor, "N HDh"], like: Float[Tensor, "B H C Dh"]) -> Float[Tensor, "B H W Dh"]:
-    """The rows of each sentence, head by head, as the keys or values are."""
-    n_sentences, n_heads, _, width = like.shape
-    return x.view(n_sentences, -1, n_heads, width).transpose(1, 2)
+        out = F.scaled_dot_product_attention(
+            q, self.keys, self.values, attn_mask=self.mask, scale=scale
+        )
+        return out.transpose(1, 2).reshape(q.shape[0] * q.shape[2], -1)
 
 
 class LayerCache(NamedTuple):
-    """For one layer in one step: where the rows' keys and values belong, and what it then sees."""
+    """For one layer in one step."""
 
-    new_keys: Float[Tensor, "B H W Dk"]
-    new_values: Float[Tensor, "B H W Dv"]
+    new: Float[Tensor, "B G W Dh"]
+    """Where the rows' keys and values belong."""
     seen: Seen
-
-    def put(self, k: Float[Tensor, "N HDk"], v: Float[Tensor, "N HDv"]) -> None:
-        """Keep the rows' keys and values."""
-        self.new_keys.copy_(heads(k, self.new_keys))
-        self.new_values.copy_(heads(v, self.new_values))
+    """What it then sees."""
 
 
 class OutputCache:
@@ -59,15 +50,15 @@ class OutputCache:
         self.width = 1
         self._window = config.decoder_window
         self._n_slots = 0
-        shape = (config.n_layers, self.n_sentences, config.n_heads, FIRST_SLOTS)
-        self._keys = memory.states.new_empty(*shape, config.d_k)
-        self._values = memory.states.new_empty(*shape, config.d_v)
+        n_heads, width = 2 * config.n_heads, max(config.d_k, config.d_v)
+        shape = (config.n_layers, self.n_sentences, n_heads, FIRST_SLOTS, width)
+        self._kv = memory.states.new_empty(shape)
         self._mask = memory.states.new_empty(self.n_sentences, 0)
         self._own = memory.states.new_zeros(self.n_sentences, 1)
 
     def append(self) -> list[LayerCache]:
         """A slot for each row."""
-        if self._n_slots + self.width > self._keys.shape[3]:
+        if self._n_slots + self.width > self._kv.shape[3]:
             self._make_room()
         start, end = self._n_slots, self._n_slots + self.width
         self._n_slots = end
@@ -76,11 +67,11 @@ class OutputCache:
             back = (self._mask == 0).flip(1).cumsum(1).flip(1)
             self._mask = self._mask.masked_fill(back > self._window, -torch.inf)
         mask = self._mask.view(self.n_sentences, 1, self.width, end)
-        keys, values = self._keys[:, :, :, :end], self._values[:, :, :, :end]
-        new = keys[:, :, :, start:].unbind(0), values[:, :, :, start:].unbind(0)
+        new = self._kv[:, :, :, start:end].unbind(0)
+        keys, values = self._kv[:, :, :, :end].chunk(2, dim=2)
         return [
-            LayerCache(new_k, new_v, Seen(k, v, mask))
-            for new_k, new_v, k, v in zip(*new, keys.unbind(0), values.unbind(0), strict=True)
+            LayerCache(slots, Seen(k, v, mask))
+            for slots, k, v in zip(new, keys.unbind(0), values.unbind(0), strict=True)
         ]
 
     def select(self, rows: Int[Tensor, " M"]) -> None:
@@ -90,10 +81,10 @@ class OutputCache:
     def keep(self, sentences: Int[Tensor, " B"], width: int) -> None:
         """Forget the other sentences; these have so many rows from now on."""
         if len(sentences) < self.n_sentences:
-            self._keys, self._values = self._keys[:, sentences], self._values[:, sentences]
+            self._kv = self._kv[:, sentences]
         self.n_sentences, self.width = len(sentences), width
         others = ~torch.eye(width, dtype=torch.bool, device=sentences.device)
-        self._own = additive_mask(others, self._keys).repeat(self.n_sentences, 1)
+        self._own = additive_mask(others, self._kv).repeat(self.n_sentences, 1)
 
     def _make_room(self) -> None:
         """Clear out slots that are of no use any more; where most are, take twice the room."""
@@ -103,14 +94,13 @@ class OutputCache:
         # The used ones first, in their order; where a sentence has fewer, no row sees the others.
         order = used.byte().argsort(dim=1, descending=True, stable=True)[:, : self._n_slots]
         n_slots = max(FIRST_SLOTS, 2 * self._n_slots + self.width)
-        self._keys = _moved(self._keys, order, n_slots)
-        self._values = _moved(self._values, order, n_slots)
+        self._kv = _moved(self._kv, order, n_slots)
         self._mask = mask.gather(2, order[:, None].expand(-1, self.width, -1)).flatten(0, 1)
 
 
 def _moved(
-    x: Float[Tensor, "Y B H C Dh"], order: Int[Tensor, "B M"], n_slots: int
-) -> Float[Tensor, "Y B H K Dh"]:
+    x: Float[Tensor, "Y B G C Dh"], order: Int[Tensor, "B M"], n_slots: int
+) -> Float[Tensor, "Y B G K Dh"]:
     """The slots in this order, with room for so many."""
     n_layers, n_sentences, n_heads, n_old, width = x.shape
     room = x.new_empty(n_layers, n_sentences, n_heads, n_slots, width)

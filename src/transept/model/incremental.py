@@ -60,7 +60,7 @@ class IncrementalDecoder:
     def _logits(self, tokens: Int[Tensor, " N"] | None) -> tuple[Float[Tensor, "N V"], float]:
         """The logits, and how many nats a unit of them is worth."""
         y = self._start() if tokens is None else self._embed(tokens)
-        stack = self._decoder.stack(len(y))
+        stack = self._decoder.stack(y.shape[0])
         source = self._source.layers(stack.make)
         for parts in zip(stack.layers, self._output.append(), source, strict=True):
             y = _layer(y, *parts)
@@ -87,9 +87,11 @@ def _layer(
 ) -> Float[Tensor, "N D"]:
     """One decoder layer."""
     before, after = layer.before, layer.after
-    q, k, v = layer.qkv(before[0](y)).tensor_split(layer.split, dim=1)
-    cache.put(k, v)
-    y = after[0](layer.attention_out.onto(y, cache.seen.attend(q)))
+    n_sentences, n_heads, width, d_head = cache.new.shape
+    qkv = layer.qkv(before[0](y)).view(n_sentences, width, -1, d_head).transpose(1, 2)
+    q, kv = qkv.tensor_split([n_heads // 2], dim=1)
+    cache.new.copy_(kv)
+    y = after[0](layer.attention_out.onto(y, cache.seen.attend(q, layer.scale)))
     y = after[1](source.onto(layer, y, before[1](y)))
     inner = layer.activation(layer.inner(before[2](y)))
     return after[2](layer.outer.onto(y, inner))

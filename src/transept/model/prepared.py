@@ -13,6 +13,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from transept.model.attention import MultiHeadAttention
 from transept.model.layers import PostNorm, PreNorm
 from transept.model.transformer import DecoderLayer, Transformer
 from transept.shapes import Float, Tensor
@@ -29,7 +30,7 @@ class Matrix(Protocol):
         """X W + b."""
 
     def onto(self, y: Float[Tensor, "N O"], x: Float[Tensor, "N I"]) -> Float[Tensor, "N O"]:
-        """Y + x W + b, the residual sum."""
+        """Y + x W + b, the residual sum. `y` may be used up."""
 
 
 class AsItLies:
@@ -61,7 +62,9 @@ class Transposed:
 
     def onto(self, y: Float[Tensor, "N O"], x: Float[Tensor, "N I"]) -> Float[Tensor, "N O"]:
         """Y + x W + b."""
-        return torch.addmm(y if self.bias is None else y + self.bias, x, self.weight)
+        if self.bias is not None:
+            y.add_(self.bias)
+        return y.addmm_(x, self.weight)
 
 
 class Packed:
@@ -110,14 +113,18 @@ def _same(x: Float[Tensor, "N D"]) -> Float[Tensor, "N D"]:
 
 
 class PreparedLayer:
-    """One decoder layer: its matrices, and its norms before and after each sub-layer."""
+    """One decoder layer: its matrices, and its norms before and after each sub-layer.
+
+    The heads of Q, K and V in self-attention are all equally wide: where d_k is not d_v, zeros
+    make up for it.
+    """
 
     def __init__(self, layer: DecoderLayer, make: MakeMatrix) -> None:
         attention, source, feed = layer.self_attention, layer.source_attention, layer.feed_forward
         h_dk, bias = source.n_heads * source.d_k, source.w_qkv.bias
-        self.split = (h_dk, 2 * h_dk)
-        self.qkv = make(attention.w_qkv.weight, attention.w_qkv.bias)
-        self.attention_out = make(attention.w_o.weight, attention.w_o.bias)
+        self.scale = 1 / math.sqrt(attention.d_k)
+        self.qkv = make(*_even_qkv(attention))
+        self.attention_out = make(_even_out(attention), attention.w_o.bias)
         self.source_q = make(source.w_qkv.weight[:h_dk], None if bias is None else bias[:h_dk])
         self.source_out = make(source.w_o.weight, source.w_o.bias)
         self.inner = make(feed.w_1.weight, feed.w_1.bias)
@@ -128,6 +135,34 @@ class PreparedLayer:
         unchanged: list[Norm] = [_same, _same, _same]
         pre = isinstance(residuals[0], PreNorm)
         self.before, self.after = (norms, unchanged) if pre else (unchanged, norms)
+
+
+def _even_qkv(attention: MultiHeadAttention) -> tuple[Tensor, Tensor | None]:
+    """`w_qkv` and its bias, for heads that are all equally wide."""
+    weight, bias = attention.w_qkv.weight, attention.w_qkv.bias
+    if attention.d_k == attention.d_v:
+        return weight, bias
+
+    def even(x: Tensor) -> Tensor:
+        parts = (part.T.unflatten(0, (attention.n_heads, -1)) for part in attention.split(x.T))
+        return torch.cat([_widened(part, 1, attention).flatten(0, 1) for part in parts])
+
+    return even(weight), None if bias is None else even(bias[:, None])[:, 0]
+
+
+def _even_out(attention: MultiHeadAttention) -> Tensor:
+    """`w_o`, for heads that are as wide as those of `_even_qkv`."""
+    weight = attention.w_o.weight
+    if attention.d_k == attention.d_v:
+        return weight
+    return _widened(weight.unflatten(1, (attention.n_heads, -1)), 2, attention).flatten(1)
+
+
+def _widened(x: Tensor, axis: int, attention: MultiHeadAttention) -> Tensor:
+    """Zeros behind each head, up to the wider of d_k and d_v."""
+    shape = list(x.shape)
+    shape[axis] = max(attention.d_k, attention.d_v) - shape[axis]
+    return torch.cat([x, x.new_zeros(shape)], dim=axis)
 
 
 class PreparedStack:

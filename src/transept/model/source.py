@@ -27,13 +27,17 @@ class Shared:
     """Keys and values are there once a sentence, however many its rows."""
 
     def __init__(self, seen: Seen) -> None:
-        self.seen = seen
+        self._seen = seen
+        n_sentences, n_heads, _, d_k = seen.keys.shape
+        self._shape = (n_sentences, -1, n_heads, d_k)
+        self._scale = 1 / math.sqrt(d_k)
 
     def onto(
         self, layer: PreparedLayer, y: Float[Tensor, "N D"], x: Float[Tensor, "N D"]
     ) -> Float[Tensor, "N D"]:
         """Y + MultiHead(x, source, source), as it is written."""
-        return layer.source_out.onto(y, self.seen.attend(layer.source_q(x)))
+        q = layer.source_q(x).view(self._shape).transpose(1, 2)
+        return layer.source_out.onto(y, self._seen.attend(q, self._scale))
 
 
 class Folded:
@@ -60,8 +64,9 @@ class Folded:
         self, layer: PreparedLayer, y: Float[Tensor, "N D"], x: Float[Tensor, "N D"]
     ) -> Float[Tensor, "N D"]:
         """Y + MultiHead(x, source, source)."""
-        scores = self._scores(x).unflatten(1, (self._n_heads, -1))
-        return self._out.onto(y, scores.softmax(dim=2).flatten(1))
+        scores = self._scores(x)
+        weights = scores.view(x.shape[0], self._n_heads, -1).softmax(dim=2)
+        return self._out.onto(y, weights.view(scores.shape))
 
 
 class Source:
