@@ -1,13 +1,21 @@
 """Decoding with a cache against computing everything anew."""
 
+import gc
+import weakref
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from transept import ModelConfig, Transformer
 from transept.decoding.beam import beam_search, search
 from transept.decoding.config import SearchConfig
+from transept.decoding.sampling import SamplingConfig, sample
+from transept.decoding.step import Constrained, Ensemble, ForcedPrefix
+from transept.model import prepared
 from transept.model.incremental import IncrementalDecoder
 from transept.model.transformer import Memory
 from transept.shapes import Tensor
@@ -90,6 +98,74 @@ def test_log_probabilities_are_those_of_the_whole_decoder(variant: dict[str, Any
         rows = (kept[:, None] * 3 + shuffle).flatten()
 
 
+@pytest.mark.parametrize("n_rows", [1, 3])
+@pytest.mark.parametrize("variant", VARIANTS, ids=str)
+def test_one_sentence_takes_a_shortcut_to_the_same(variant: dict[str, Any], n_rows: int) -> None:
+    """The source of one short sentence is folded into the weights."""
+    model = make(variant)
+    fast, slow = (
+        IncrementalDecoder(model, encode(model, SOURCES[2:3])),
+        Uncached(model, SOURCES[2:3]),
+    )
+    torch.testing.assert_close(fast(None), slow(None), atol=1e-5, rtol=1e-5)
+    for token in range(5, 15):
+        rows = torch.arange(n_rows) if token > 5 else torch.zeros(n_rows, dtype=torch.long)
+        fast.select(rows)
+        slow.select(rows)
+        tokens = torch.arange(token, token + n_rows)
+        torch.testing.assert_close(fast(tokens), slow(tokens), atol=2e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("n_rows", [1, 2])
+def test_the_best_tokens_are_those_of_all_log_probabilities(n_rows: int) -> None:
+    model = make({"output_bias": True})
+    whole, best = (IncrementalDecoder(model, encode(model, SOURCES[:n_rows])) for _ in range(2))
+    tokens: Tensor | None = None
+    for _ in range(5):
+        expected = whole(tokens).topk(6, dim=1)
+        log_p, token = best.best(tokens, 6)
+        torch.testing.assert_close(log_p, expected.values)
+        assert torch.equal(token, expected.indices)
+        tokens = token[:, 0]
+    assert best.best(tokens, 100)[0].shape == (n_rows, VOCABULARY)  # there are no more
+
+
+def test_large_matrices_are_packed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the matrices of the paper's models are; here all of them, small as they are."""
+    model = make(VARIANTS[3])
+    monkeypatch.setattr(prepared, "LARGE", 1)
+    assert isinstance(prepared.prepare(model).stack(2).projection, prepared.Packed)
+    fast, slow = IncrementalDecoder(model, encode(model, SOURCES)), Uncached(model, SOURCES)
+    tokens = torch.tensor([7, 8, 9, 10])
+    torch.testing.assert_close(fast(None), slow(None), atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(fast(tokens), slow(tokens), atol=1e-5, rtol=1e-5)
+
+
+def test_what_is_prepared_follows_the_weights() -> None:
+    model = make({"positions": "learned", "max_positions": 80})
+    memory = encode(model, SOURCES)
+    before = IncrementalDecoder(model, memory)(None)
+    assert prepared.prepare(model) is prepared.prepare(model)
+    adam = torch.optim.Adam(model.parameters(), lr=0.1)
+    model(pad(SOURCES), pad(SOURCES)).logsumexp(-1).sum().backward()
+    adam.step()
+    after = IncrementalDecoder(model, memory)(None)
+    assert (after - before)[:, 1:].abs().max() > 0.1  # but for padding, which is −∞
+    truth = Transformer(model.config).eval()
+    truth.load_state_dict(model.state_dict())
+    torch.testing.assert_close(after, IncrementalDecoder(truth, memory)(None))
+    model.load_state_dict(make({"positions": "learned", "max_positions": 80}).state_dict())
+    torch.testing.assert_close(before, IncrementalDecoder(model, memory)(None))
+
+
+def test_a_model_that_is_gone_leaves_nothing_behind() -> None:
+    model = make({})
+    there = weakref.ref(prepared.prepare(model))
+    del model
+    gc.collect()
+    assert there() is None
+
+
 @pytest.mark.parametrize("beam_size", [1, 4])
 def test_cached_search_is_uncached_search(beam_size: int) -> None:
     model = make({})
@@ -102,6 +178,26 @@ def test_cached_search_is_uncached_search(beam_size: int) -> None:
         assert [o.score for o in ours] == pytest.approx([o.score for o in theirs], abs=1e-4)
 
 
+@settings(deadline=None, max_examples=10)
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=6), st.integers(1, 5), st.data())
+def test_a_result_depends_neither_on_the_batch_nor_on_its_order(
+    numbers: list[int], beam_size: int, data: st.DataObject
+) -> None:
+    model = make({})
+    n_best = data.draw(st.integers(1, beam_size))
+    config = SearchConfig(beam_size=beam_size, n_best=n_best, max_length_extra=8)
+    whole = replace(config, n_best=beam_size)
+    batch = [SOURCES[number] for number in numbers]
+    lengths = [config.max_length(len(source)) for source in batch]
+    together = search(IncrementalDecoder(model, encode(model, batch)), lengths, config, EOS)
+    for source, length, found in zip(batch, lengths, together, strict=True):
+        step = IncrementalDecoder(model, encode(model, [source]))
+        (alone,) = search(step, [length], whole, EOS)
+        assert [one.ids for one in alone[:n_best]] == [one.ids for one in found]
+        scores = [one.score for one in alone[:n_best]]
+        assert [one.score for one in found] == pytest.approx(scores, abs=1e-4)
+
+
 def test_a_result_does_not_depend_on_the_batch() -> None:
     model = make({})
     config = SearchConfig(n_best=4)
@@ -112,3 +208,22 @@ def test_a_result_does_not_depend_on_the_batch() -> None:
         (alone,) = beam_search(step, [length], config, EOS)
         assert [one.ids for one in alone] == [one.ids for one in expected]
         assert [o.score for o in alone] == pytest.approx([o.score for o in expected], abs=1e-4)
+
+
+@pytest.mark.parametrize("beam_size", [1, 3])
+def test_everything_is_made_where_the_model_is(beam_size: int) -> None:
+    """Whatever does not say where would come to be on another device, and not get along."""
+    model = make({})
+    memory = encode(model, SOURCES)
+    config = SearchConfig(beam_size=beam_size, max_length_extra=30)
+    lengths = [config.max_length(len(source)) for source in SOURCES]
+    plain = search(IncrementalDecoder(model, memory), lengths, config, EOS)
+    with torch.device("meta"):
+        step = IncrementalDecoder(model, memory)
+        found = search(step, lengths, config, EOS)
+        both = Ensemble([IncrementalDecoder(model, memory), IncrementalDecoder(model, memory)])
+        prefix = ForcedPrefix([[7]] * 4, VOCABULARY)
+        forced = search(Constrained(both, prefix), lengths, config, EOS)
+        sample(IncrementalDecoder(model, memory), lengths, SamplingConfig(top_p=0.9), EOS)
+    assert found == plain
+    assert all(best.ids[0] == 7 for best, *_ in forced)

@@ -1,16 +1,18 @@
 """Beam search with the paper's length penalty and a safe early end (section 6.1)."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
 import torch
 
 from transept.decoding.config import SearchConfig
-from transept.decoding.greedy import greedy_search
-from transept.decoding.hypothesis import Hypothesis
+from transept.decoding.greedy import greedy_states
+from transept.decoding.hypothesis import Hypothesis, Partial, State, results
 from transept.decoding.length import length_penalty
-from transept.decoding.step import Step
-from transept.shapes import Bool, Float, Int, Tensor
+from transept.decoding.step import Step, ranking
+from transept.shapes import Float, Int, Tensor
 
 
 def search(
@@ -24,9 +26,16 @@ def search(
         config: Beam size, length penalty, number of outputs.
         eos_id: The end symbol.
     """
+    return results(search_states(step, max_lengths, config, eos_id), len(max_lengths))
+
+
+def search_states(
+    step: Step, max_lengths: Sequence[int], config: SearchConfig, eos_id: int
+) -> Iterator[State]:
+    """`search` step by step: where it stands after each."""
     if config.beam_size == 1:
-        return [[one] for one in greedy_search(step, max_lengths, config.length_penalty, eos_id)]
-    return beam_search(step, max_lengths, config, eos_id)
+        return greedy_states(step, max_lengths, config.length_penalty, eos_id)
+    return beam_states(step, max_lengths, config, eos_id)
 
 
 def beam_search(
@@ -39,134 +48,184 @@ def beam_search(
     hypothesis is bounded by log P / lp(maximum length). What is returned does not depend on
     `n_best`, nor on what else is in the batch.
     """
-    first = step(None)
-    beams = _Beams.start(first, max_lengths, config)
-    step.select(beams.rows_of_one_each())
-    log_p = first.repeat_interleave(config.beam_size, dim=0)
-    results: list[list[Hypothesis]] = [[] for _ in max_lengths]
-    while True:
-        parents = beams.extend(log_p, eos_id)
-        done = beams.done()
-        if done.any():
-            for row in done.nonzero().squeeze(1).tolist():
-                results[int(beams.sentence[row])] = beams.result(row)
-            if done.all():
-                return results
-            parents = beams.keep(~done, parents)
-        step.select(parents.flatten())
-        log_p = step(beams.tokens[:, :, -1].flatten())
+    return results(beam_states(step, max_lengths, config, eos_id), len(max_lengths))
+
+
+def beam_states(
+    step: Step, max_lengths: Sequence[int], config: SearchConfig, eos_id: int
+) -> Iterator["Beams"]:
+    """Beam search, step by step."""
+    w, best = config.beam_size, ranking(step)
+    log_p, token = best(None, 2 * w)
+    beams = Beams.start(log_p, max_lengths, config, eos_id)
+    # All rows of a sentence are alike at first, so that the step has one for all of them.
+    parents = beams.extend(log_p.repeat_interleave(w, 0), token.repeat_interleave(w, 0)) // w
+    yield beams
+    while not all(beams.done):
+        if any(beams.done):
+            parents = beams.drop(parents)
+        step.select(parents)
+        parents = beams.extend(*best(beams.tokens[:, -1], 2 * w))
+        yield beams
 
 
 @dataclass(slots=True)
-class _Beams:
-    """W live and W finished hypotheses for each sentence that is not done."""
+class Beams:
+    """W live and W finished hypotheses for each sentence that was not done before.
+
+    The live ones are rows, those of a sentence together and best first.
+    """
 
     config: SearchConfig
-    sentence: Int[Tensor, " B"]
-    max_length: Int[Tensor, " B"]
+    eos_id: int
+    sentence: list[int]
+    max_length: list[int]
     log_p: Float[Tensor, "B W"]
-    tokens: Int[Tensor, "B W T"]
-    finished_score: Float[Tensor, "B W"]
-    finished_log_p: Float[Tensor, "B W"]
+    tokens: Int[Tensor, "N T"]
     finished: list[list[tuple[int, ...]]]
+    finished_log_p: Float[Tensor, "B W"]
+    finished_score: Float[Tensor, "B W"]
+    first_row: Int[Tensor, "B 1"]
+    largest_penalty: Float[Tensor, " B"]
+    """lp of the longest output, which bounds what a live hypothesis can still score."""
+    done: list[bool] = field(default_factory=list)
 
     @classmethod
     def start(
-        cls, log_p: Float[Tensor, "B V"], max_lengths: Sequence[int], config: SearchConfig
-    ) -> "_Beams":
+        cls,
+        log_p: Float[Tensor, "B K"],
+        max_lengths: Sequence[int],
+        config: SearchConfig,
+        eos_id: int,
+    ) -> "Beams":
+        """No tokens yet."""
         n, w = len(max_lengths), config.beam_size
         nothing = log_p.new_full((n, w), -torch.inf)
         live = nothing.clone()
         live[:, 0] = 0.0  # all rows are alike at first: one of them stands for all
         return cls(
             config=config,
-            sentence=torch.arange(n),
-            max_length=torch.tensor(max_lengths),
+            eos_id=eos_id,
+            sentence=list(range(n)),
+            max_length=list(max_lengths),
             log_p=live,
-            tokens=torch.empty(n, w, 0, dtype=torch.long),
-            finished_score=nothing,
-            finished_log_p=nothing.clone(),
+            tokens=torch.empty(n * w, 0, dtype=torch.long, device=log_p.device),
             finished=[[()] * w for _ in range(n)],
+            finished_log_p=nothing,
+            finished_score=nothing,
+            first_row=torch.arange(0, n * w, w, device=log_p.device)[:, None],
+            largest_penalty=log_p.new_tensor(
+                [length_penalty(length, config.length_penalty) for length in max_lengths]
+            ),
         )
 
-    def rows_of_one_each(self) -> Int[Tensor, " N"]:
-        """The rows that make W of each sentence's one."""
-        return torch.arange(len(self.sentence)).repeat_interleave(self.config.beam_size)
+    def extend(self, log_p: Float[Tensor, "N K"], token: Int[Tensor, "N K"]) -> Int[Tensor, " N"]:
+        """Grow every live hypothesis by a token; give the rows that the new ones grew from.
 
-    def extend(self, log_p: Float[Tensor, "N V"], eos_id: int) -> Int[Tensor, "B W"]:
-        """Grow every live hypothesis by a token; give the rows that the new ones grew from."""
+        Args:
+            log_p: Of the likeliest tokens of each row, at least 2·W where there are so many.
+            token: Which they are.
+        """
         n, w = self.log_p.shape
-        vocab_size = log_p.shape[1]
-        keep = min(2 * w, vocab_size)
-        best, token = log_p.topk(keep, dim=1)
-        candidates = (best.view(n, w, keep) + self.log_p[:, :, None]).flatten(1)
-        total, place = candidates.topk(min(2 * w, candidates.shape[1]), dim=1)
-        parent = place // keep
-        token = token.view(n, w * keep).gather(1, place)
-        is_end = token == eos_id
-        self._finish(total.masked_fill(~is_end, -torch.inf), parent)
-        live, order = total.masked_fill(is_end, -torch.inf).topk(w, dim=1)
-        parent, token = parent.gather(1, order), token.gather(1, order)
-        grown = self.tokens.gather(1, parent[:, :, None].expand(-1, -1, self.tokens.shape[2]))
-        self.tokens = torch.cat([grown, token[:, :, None]], dim=2)
-        self.log_p = live
-        return parent + torch.arange(n)[:, None] * w
+        k = log_p.shape[1]
+        candidates = (self.log_p[:, :, None] + log_p.view(n, w, k)).view(n, w * k)
+        total, place = candidates.topk(min(2 * w, w * k), dim=1)
+        parent = place.div(k, rounding_mode="floor") + self.first_row
+        token = token.view(n, w * k).gather(1, place)
+        if self.eos_id in token.flatten().tolist():
+            ends = token == self.eos_id
+            self._finish(total.masked_fill(~ends, -torch.inf), parent)
+            total, order = total.masked_fill(ends, -torch.inf).topk(w, dim=1)
+            parent, token = parent.gather(1, order), token.gather(1, order)
+        self.log_p, parents = total[:, :w], parent[:, :w].flatten()
+        grown = self.tokens.index_select(0, parents)
+        self.tokens = torch.cat([grown, token[:, :w].reshape(-1, 1)], dim=1)
+        self.done = self._done()
+        return parents
 
     def _finish(self, log_p: Float[Tensor, "B C"], parent: Int[Tensor, "B C"]) -> None:
         """Let candidates that end compete with the finished ones; |Y| counts the end symbol."""
-        ended = (log_p > -torch.inf).any(dim=1)
-        if not ended.any():
-            return
         w = self.config.beam_size
-        penalty = length_penalty(self.tokens.shape[2] + 1, self.config.length_penalty)
+        penalty = length_penalty(self.tokens.shape[1] + 1, self.config.length_penalty)
         score = torch.cat([self.finished_score, log_p / penalty], dim=1)
-        kept, order = score.topk(w, dim=1)
+        self.finished_score, order = score.topk(w, dim=1)
         self.finished_log_p = torch.cat([self.finished_log_p, log_p], dim=1).gather(1, order)
-        self.finished_score = kept
+        ended = (log_p > -torch.inf).any(dim=1)
         for row in ended.nonzero().squeeze(1).tolist():
             outputs = self.finished[row]
             self.finished[row] = [
-                outputs[i] if i < w else tuple(self.tokens[row, int(parent[row, i - w])].tolist())
+                outputs[i] if i < w else tuple(self.tokens[int(parent[row, i - w])].tolist())
                 for i in order[row].tolist()
             ]
 
-    def done(self) -> Bool[Tensor, " B"]:
-        """Sentences whose live hypotheses are at their longest or can no longer win."""
-        alpha = self.config.length_penalty
-        longest = [length_penalty(length, alpha) for length in self.max_length.tolist()]
-        bound = self.log_p.amax(dim=1) / torch.tensor(longest).to(self.log_p)
-        at_end = self.tokens.shape[2] >= self.max_length
-        return at_end | (self.finished_score.amin(dim=1) >= bound)
+    def _done(self) -> list[bool]:
+        """Whether live hypotheses are at their longest or can no longer win."""
+        won = self.finished_score[:, -1] >= self.log_p[:, 0] / self.largest_penalty
+        length = self.tokens.shape[1]
+        parts = zip(self.max_length, won.tolist(), strict=True)
+        return [length >= longest or has_won for longest, has_won in parts]
 
-    def keep(self, rows: Bool[Tensor, " B"], parents: Int[Tensor, "B W"]) -> Int[Tensor, "M W"]:
-        """Drop the sentences that are done."""
-        kept = rows.nonzero().squeeze(1)
-        self.sentence, self.max_length = self.sentence[kept], self.max_length[kept]
-        self.log_p, self.tokens = self.log_p[kept], self.tokens[kept]
-        self.finished_score = self.finished_score[kept]
+    def drop(self, parents: Int[Tensor, " N"]) -> Int[Tensor, " M"]:
+        """Go on without the sentences that are done; what is left of the parents."""
+        left = [row for row, done in enumerate(self.done) if not done]
+        self.sentence = [self.sentence[row] for row in left]
+        self.max_length = [self.max_length[row] for row in left]
+        self.finished = [self.finished[row] for row in left]
+        kept = torch.tensor(left, device=parents.device)
+        self.largest_penalty = self.largest_penalty[kept]
+        self.first_row = self.first_row[: len(left)]
+        self.log_p = self.log_p[kept]
         self.finished_log_p = self.finished_log_p[kept]
-        self.finished = [self.finished[row] for row in kept.tolist()]
-        return parents[kept]
+        self.finished_score = self.finished_score[kept]
+        w = self.config.beam_size
+        self.tokens = self.tokens.unflatten(0, (-1, w))[kept].flatten(0, 1)
+        return parents.view(-1, w)[kept].flatten()
 
     def result(self, row: int) -> list[Hypothesis]:
         """The best finished outputs; where nothing was finished in time, the live ones."""
-        outputs = [
-            Hypothesis(ids, log_p, score)
-            for ids, log_p, score in zip(
-                self.finished[row],
-                self.finished_log_p[row].tolist(),
-                self.finished_score[row].tolist(),
-                strict=True,
-            )
-            if score > -float("inf")
-        ]
+        finished = zip(
+            self.finished[row],
+            self.finished_log_p[row].tolist(),
+            self.finished_score[row].tolist(),
+            strict=True,
+        )
+        outputs = [Hypothesis(*one) for one in finished if one[2] > -math.inf]
         if not outputs:
-            penalty = length_penalty(self.tokens.shape[2], self.config.length_penalty)
+            penalty = length_penalty(self.tokens.shape[1], self.config.length_penalty)
             outputs = [
-                Hypothesis(tuple(ids), log_p, log_p / penalty, finished=False)
-                for ids, log_p in zip(
-                    self.tokens[row].tolist(), self.log_p[row].tolist(), strict=True
-                )
-                if log_p > -float("inf")
+                Hypothesis(ids, log_p, log_p / penalty, finished=False)
+                for ids, log_p in self._live(row)
             ]
         return outputs[: self.config.n_best]
+
+    def partial(self, row: int) -> Partial:
+        """The best hypothesis now, and what all those have in common that can still be the best.
+
+        Of the finished ones that is the best alone; of the live ones, those whose bound is not
+        below its score.
+        """
+        penalty = length_penalty(self.tokens.shape[1], self.config.length_penalty)
+        best = float(self.finished_score[row, 0])
+        bounds = (self.log_p[row] / self.largest_penalty[row]).tolist()
+        rivals = [
+            (log_p / penalty, ids)
+            for (ids, log_p), bound in zip(self._live(row), bounds, strict=False)
+            if bound >= best
+        ]
+        if best > -math.inf:
+            rivals.append((best, self.finished[row][0]))
+        _, ids = max(rivals, default=(best, ()))
+        return Partial(ids, stable=_n_in_common([ids for _, ids in rivals]))
+
+    def _live(self, row: int) -> list[tuple[tuple[int, ...], float]]:
+        """A sentence's live hypotheses with their log p, best first."""
+        w = self.config.beam_size
+        tokens = self.tokens[row * w : (row + 1) * w].tolist()
+        each = zip(map(tuple, tokens), self.log_p[row].tolist(), strict=True)
+        return [(ids, log_p) for ids, log_p in each if log_p > -math.inf]
+
+
+def _n_in_common(outputs: Sequence[tuple[int, ...]]) -> int:
+    """On how many first tokens all of them agree."""
+    columns = zip(*outputs, strict=False)
+    return sum(1 for _ in itertools.takewhile(lambda column: len(set(column)) == 1, columns))

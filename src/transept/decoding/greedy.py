@@ -1,55 +1,103 @@
 """The most probable token at each step, or one drawn at random."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 import torch
 
-from transept.decoding.hypothesis import Hypothesis
+from transept.decoding.hypothesis import Hypothesis, Partial, results
 from transept.decoding.length import length_penalty
-from transept.decoding.step import Step
+from transept.decoding.step import Step, ranking
 from transept.shapes import Float, Int, Tensor
 
-Choose = Callable[[Float[Tensor, "N V"], Int[Tensor, " N"]], Int[Tensor, " N"]]
-"""The next token of each row, from log p and the numbers of the rows' sentences."""
+Choose = Callable[
+    [Int[Tensor, " N"] | None, list[int]], tuple[Float[Tensor, " N"], Int[Tensor, " N"]]
+]
+"""Appends a token to each row; the next one's log p, and which it is.
+
+It is told the numbers of the rows' sentences.
+"""
 
 
 def greedy_search(
     step: Step, max_lengths: Sequence[int], alpha: float, eos_id: int
 ) -> list[Hypothesis]:
     """Beam size 1: stops at the first end symbol; the penalty only scales the score."""
-    return one_by_one(step, max_lengths, alpha, eos_id, lambda log_p, _: log_p.argmax(dim=1))
+    states = greedy_states(step, max_lengths, alpha, eos_id)
+    return [best for (best,) in results(states, len(max_lengths))]
+
+
+def greedy_states(
+    step: Step, max_lengths: Sequence[int], alpha: float, eos_id: int
+) -> Iterator["Rows"]:
+    """Greedy search, step by step."""
+    best = ranking(step)
+
+    def choose(tokens: Tensor | None, _: list[int]) -> tuple[Tensor, Tensor]:
+        log_p, token = best(tokens, 1)
+        return log_p[:, 0], token[:, 0]
+
+    return one_by_one(step, choose, max_lengths, alpha, eos_id)
 
 
 def one_by_one(
-    step: Step, max_lengths: Sequence[int], alpha: float, eos_id: int, choose: Choose
-) -> list[Hypothesis]:
+    step: Step, choose: Choose, max_lengths: Sequence[int], alpha: float, eos_id: int
+) -> Iterator["Rows"]:
     """Follow a single row of each sentence to its end."""
-    results: dict[int, Hypothesis] = {}
-    sentence, longest = torch.arange(len(max_lengths)), torch.tensor(max_lengths)
-    tokens = torch.empty(len(max_lengths), 0, dtype=torch.long)
-    log_p = step(None)
-    total = torch.zeros(len(max_lengths), dtype=log_p.dtype)
-    while True:
-        chosen = choose(log_p, sentence)
-        total = total + log_p.gather(1, chosen[:, None]).squeeze(1)
-        tokens = torch.cat([tokens, chosen[:, None]], dim=1)
-        ended = chosen == eos_id
-        done = ended | (tokens.shape[1] >= longest)
-        penalty = length_penalty(tokens.shape[1], alpha)
-        for row in done.nonzero().squeeze(1).tolist():
-            finished = bool(ended[row])
-            ids, log_probability = tokens[row].tolist(), float(total[row])
-            results[int(sentence[row])] = Hypothesis(
-                tuple(ids[:-1] if finished else ids),
-                log_probability,
-                log_probability / penalty,
-                finished,
-            )
-        if done.all():
-            return [results[number] for number in range(len(max_lengths))]
-        if done.any():
-            kept = (~done).nonzero().squeeze(1)
-            step.select(kept)
-            sentence, longest, total = sentence[kept], longest[kept], total[kept]
-            tokens, chosen = tokens[kept], chosen[kept]
-        log_p = step(chosen)
+    numbers = list(range(len(max_lengths)))
+    log_p, token = choose(None, numbers)
+    rows = Rows(alpha, eos_id, numbers, list(max_lengths), token[:, None], log_p)
+    yield rows
+    while not all(rows.done):
+        if any(rows.done):
+            step.select(rows.drop())
+        rows.append(*choose(rows.tokens[:, -1], rows.sentence))
+        yield rows
+
+
+@dataclass(slots=True)
+class Rows:
+    """One output of each sentence that was not done before."""
+
+    alpha: float
+    eos_id: int
+    sentence: list[int]
+    max_length: list[int]
+    tokens: Int[Tensor, "B T"]
+    log_p: Float[Tensor, " B"]
+    done: list[bool] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._look_for_ends()
+
+    def append(self, log_p: Float[Tensor, " B"], token: Int[Tensor, " B"]) -> None:
+        """Grow each by a token."""
+        self.tokens = torch.cat([self.tokens, token[:, None]], dim=1)
+        self.log_p = self.log_p + log_p
+        self._look_for_ends()
+
+    def _look_for_ends(self) -> None:
+        length = self.tokens.shape[1]
+        ends = (self.tokens[:, -1] == self.eos_id).tolist()
+        self.done = [end or length >= most for end, most in zip(ends, self.max_length, strict=True)]
+
+    def drop(self) -> Int[Tensor, " B"]:
+        """Go on without the sentences that are done; the rows that are left."""
+        left = [row for row, done in enumerate(self.done) if not done]
+        self.sentence = [self.sentence[row] for row in left]
+        self.max_length = [self.max_length[row] for row in left]
+        rows = torch.tensor(left, device=self.tokens.device)
+        self.tokens, self.log_p = self.tokens[rows], self.log_p[rows]
+        return rows
+
+    def result(self, row: int) -> list[Hypothesis]:
+        """The one output."""
+        ids, log_p = self.tokens[row].tolist(), float(self.log_p[row])
+        score = log_p / length_penalty(len(ids), self.alpha)
+        finished = ids[-1] == self.eos_id
+        return [Hypothesis(tuple(ids[:-1] if finished else ids), log_p, score, finished)]
+
+    def partial(self, row: int) -> Partial:
+        """What was once chosen stays."""
+        (best,) = self.result(row)
+        return Partial(best.ids, stable=len(best.ids))

@@ -7,9 +7,9 @@ import torch
 
 from transept.config import Checks
 from transept.decoding.greedy import one_by_one
-from transept.decoding.hypothesis import Hypothesis
+from transept.decoding.hypothesis import Hypothesis, results
 from transept.decoding.step import Step
-from transept.shapes import Float, Int, Tensor
+from transept.shapes import Float, Tensor
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -40,16 +40,19 @@ def sample(
     """One output for each sentence. Scores are plain log-probabilities under the model."""
     generators = [torch.Generator().manual_seed(config.seed + n) for n in range(len(max_lengths))]
 
-    def choose(log_p: Float[Tensor, "N V"], sentence: Int[Tensor, " N"]) -> Int[Tensor, " N"]:
+    def choose(tokens: Tensor | None, sentence: list[int]) -> tuple[Tensor, Tensor]:
+        log_p = step(tokens)
         p = likelier_part(log_p / config.temperature, config).cpu()
         # A generator for each sentence: the others in the batch do not change what it draws.
         drawn = [
             torch.multinomial(row, 1, generator=generators[number])
-            for row, number in zip(p, sentence.tolist(), strict=True)
+            for row, number in zip(p, sentence, strict=True)
         ]
-        return torch.cat(drawn).to(log_p.device)
+        token = torch.cat(drawn).to(log_p.device)
+        return log_p.gather(1, token[:, None]).squeeze(1), token
 
-    return one_by_one(step, max_lengths, 0.0, eos_id, choose)
+    states = one_by_one(step, choose, max_lengths, 0.0, eos_id)
+    return [best for (best,) in results(states, len(max_lengths))]
 
 
 def likelier_part(logits: Float[Tensor, "N V"], config: SamplingConfig) -> Float[Tensor, "N V"]:

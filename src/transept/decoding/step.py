@@ -4,7 +4,8 @@ A search holds rows: outputs that are not finished yet. The rows of one sentence
 equally many for each sentence.
 """
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -22,6 +23,35 @@ class Step(Protocol):
 
     def select(self, rows: Int[Tensor, " M"]) -> None:
         """Go on with these rows, in this order; a row may be taken several times or not at all."""
+
+
+@runtime_checkable
+class RankingStep(Step, Protocol):
+    """A step that finds its likeliest tokens sooner than it could spell out log p of them all."""
+
+    def best(
+        self, tokens: Int[Tensor, " N"] | None, k: int
+    ) -> tuple[Float[Tensor, "N K"], Int[Tensor, "N K"]]:
+        """Append a token to each row; log p of the k likeliest to come, best first, and which.
+
+        Where the vocabulary has fewer, all of them.
+        """
+
+
+Rank = Callable[[Int[Tensor, " N"] | None, int], tuple[Float[Tensor, "N K"], Int[Tensor, "N K"]]]
+
+
+def ranking(step: Step) -> Rank:
+    """The step's `best`; where it has none, the k largest of all log p, which is the same."""
+    if isinstance(step, RankingStep):
+        return step.best
+
+    def best(tokens: Tensor | None, k: int) -> tuple[Tensor, Tensor]:
+        log_p = step(tokens)
+        top, token = log_p.topk(min(k, log_p.shape[1]), dim=1)
+        return top, token
+
+    return best
 
 
 @runtime_checkable
@@ -44,7 +74,8 @@ class Constrained:
 
     def __call__(self, tokens: Int[Tensor, " N"] | None) -> Float[Tensor, "N V"]:
         """Log p where the constraint allows it, else −∞."""
-        return self.step(tokens).masked_fill(~self.constraint(tokens), -torch.inf)
+        log_p = self.step(tokens)
+        return log_p.masked_fill(~self.constraint(tokens).to(log_p.device), -torch.inf)
 
     def select(self, rows: Int[Tensor, " M"]) -> None:
         """Pass it on to both."""
@@ -61,7 +92,7 @@ class Ensemble:
     def __call__(self, tokens: Int[Tensor, " N"] | None) -> Float[Tensor, "N V"]:
         """Log of the mean of p."""
         each = torch.stack([step(tokens) for step in self.steps])
-        return each.logsumexp(dim=0) - torch.tensor(float(len(self.steps))).log().to(each)
+        return each.logsumexp(dim=0) - math.log(len(self.steps))
 
     def select(self, rows: Int[Tensor, " M"]) -> None:
         """Pass it on to all."""
@@ -72,11 +103,12 @@ class Ensemble:
 class ForcedPrefix:
     """A constraint: each output begins with given tokens."""
 
-    def __init__(self, prefixes: Sequence[Sequence[int]], vocab_size: int) -> None:
+    def __init__(
+        self, prefixes: Sequence[Sequence[int]], vocab_size: int, device: str | torch.device = "cpu"
+    ) -> None:
         longest = max(map(len, prefixes), default=0)
-        self._tokens = torch.full((len(prefixes), longest), -1)
-        for row, prefix in enumerate(prefixes):
-            self._tokens[row, : len(prefix)] = torch.tensor(prefix, dtype=torch.long)
+        filled = [[*prefix, *[-1] * (longest - len(prefix))] for prefix in prefixes]
+        self._tokens = torch.tensor(filled, dtype=torch.long, device=device)
         self._vocab_size = vocab_size
         self._at = 0
 
@@ -84,7 +116,8 @@ class ForcedPrefix:
         """Only the prefix's next token, as long as there is one; then any."""
         if tokens is not None:
             self._at += 1
-        allowed = torch.ones(len(self._tokens), self._vocab_size, dtype=torch.bool)
+        shape, device = (len(self._tokens), self._vocab_size), self._tokens.device
+        allowed = torch.ones(shape, dtype=torch.bool, device=device)
         if self._at < self._tokens.shape[1]:
             wanted = self._tokens[:, self._at]
             forced = wanted >= 0
@@ -94,4 +127,4 @@ class ForcedPrefix:
 
     def select(self, rows: Int[Tensor, " M"]) -> None:
         """Go on with these rows."""
-        self._tokens = self._tokens[rows]
+        self._tokens = self._tokens[rows.to(self._tokens.device)]

@@ -1,0 +1,59 @@
+"""Streaming tells nothing that it takes back, and ends where search ends."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.property.test_search import EOS, Table, alphas
+
+from transept.decoding.beam import search
+from transept.decoding.config import SearchConfig
+from transept.decoding.hypothesis import Partial
+from transept.decoding.step import Constrained, ForcedPrefix
+from transept.decoding.stream import stream
+
+
+def streamed(seed: int, vocab_size: int, max_length: int, config: SearchConfig) -> list[Partial]:
+    return list(stream(Table([seed], vocab_size), max_length, config, EOS))
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.integers(0, 10_000), st.integers(3, 30), st.integers(1, 12), st.integers(1, 5), alphas)
+def test_a_stream_ends_in_what_search_finds_and_takes_nothing_back(
+    seed: int, vocab_size: int, max_length: int, beam: int, alpha: float
+) -> None:
+    config = SearchConfig(beam_size=beam, length_penalty=alpha, n_best=beam)
+    *before, last = streamed(seed, vocab_size, max_length, config)
+    (found,) = search(Table([seed], vocab_size), [max_length], config, EOS)
+    assert list(last.outputs) == found
+    assert last.ids == found[0].ids
+    assert last.stable == len(last.ids)
+    stable = 0
+    for partial in before:
+        assert not partial.outputs
+        assert stable <= partial.stable <= len(partial.ids)
+        stable = partial.stable
+        assert partial.ids[:stable] == last.ids[:stable]
+
+
+def test_greedy_search_is_stable_at_once() -> None:
+    partials = streamed(3, 12, 15, SearchConfig(beam_size=1))
+    assert all(partial.stable == len(partial.ids) for partial in partials)
+    assert [len(partial.ids) for partial in partials[:-1]] == list(range(1, len(partials)))
+
+
+def test_a_beam_agrees_long_before_its_end() -> None:
+    """Over many sentences most tokens are stable while the search still goes on."""
+    config = SearchConfig(beam_size=4)
+    early = total = 0
+    for seed in range(30):
+        *before, last = streamed(seed, 6, 25, config)
+        early += before[-1].stable if before else 0
+        total += len(last.ids)
+    assert early > total / 2
+
+
+def test_what_is_forced_is_stable_from_the_start() -> None:
+    step = Constrained(Table([5], 12), ForcedPrefix([[7, 8, 9]], 12))
+    partials = list(stream(step, 12, SearchConfig(beam_size=4), EOS))
+    for number, partial in enumerate(partials, start=1):
+        assert partial.ids[: min(number, 3)] == (7, 8, 9)[:number]
+        assert partial.stable >= min(number, 3)
