@@ -37,6 +37,16 @@ NOTHING = Output("", 0.0, 0.0, alignment=())
 
 
 @dataclass(frozen=True, slots=True)
+class Draft:
+    """A translation while it is being written."""
+
+    text: str
+    """What it would be if it ended here."""
+    stable: int
+    """So many of its first characters will not change any more."""
+
+
+@dataclass(frozen=True, slots=True)
 class Sentence:
     """A part of a text that was translated by itself."""
 

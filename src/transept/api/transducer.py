@@ -1,7 +1,7 @@
 """A network with its vocabularies: texts in, texts out."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NoReturn, Unpack, overload
 
 import torch
@@ -10,11 +10,20 @@ from transept.api.alignment import align, words_of_tokens
 from transept.api.attention import Attention, attention_of
 from transept.api.config import Options, Request
 from transept.api.networks import Ids, Networks
-from transept.api.results import NOTHING, Alignment, Output, PairScore, Sentence, Translation
+from transept.api.results import (
+    NOTHING,
+    Alignment,
+    Draft,
+    Output,
+    PairScore,
+    Sentence,
+    Translation,
+)
 from transept.api.units import Limit, TooLongError, Unit, take_apart
 from transept.decoding.beam import search
-from transept.decoding.hypothesis import Hypothesis
+from transept.decoding.hypothesis import Hypothesis, Partial
 from transept.decoding.sampling import sample
+from transept.decoding.stream import stream
 from transept.errors import ConfigError, DataError, Problem
 from transept.model.transformer import Transformer
 from transept.runtime.seed import derive_seed
@@ -103,6 +112,47 @@ class Transducer:
             (translation,) = self._translate([texts], request)
             return translation
         return self._translate(texts, request)
+
+    def stream(self, text: str, **options: Unpack[Options]) -> Iterator[Draft]:
+        """Translate one text and tell after each token what stands so far.
+
+        The last draft is what `translate` gives. With `beam_size=1` all of a draft is stable; a
+        wider beam may still change its mind about the rest.
+
+        Example:
+            >>> for draft in model.stream("Good morning."):           # doctest: +SKIP
+            ...     print(draft.text)
+        """
+        request = Request.of(options)
+        if request.sampling is not None:
+            raise ConfigError([Problem("sampling", "is not for drafts: use `translate`")])
+        (units,) = take_apart([text], request.config, self.source_tokenizer, self._limit(request))
+        prefixes = self._prefixes(request, [units])
+        before: list[Sentence] = []
+        for unit, prefix in zip(units, prefixes, strict=True):
+            written = Translation.best(text, before, 1).text
+            outputs: Outputs = (NOTHING,)
+            for partial in self._stream(unit, prefix, request) if unit.ids else ():
+                yield self._draft(written, partial)
+                outputs = self._outputs([unit], [partial.outputs], request)[0] or outputs
+            before.append(Sentence(unit.text, unit.space, outputs))
+        whole = Translation.best(text, before, 1).text
+        yield Draft(whole, len(whole))
+
+    @torch.inference_mode()
+    def _stream(self, unit: Unit, prefix: Ids, request: Request) -> Iterator[Partial]:
+        source = [*unit.ids, EOS_ID]
+        (longest,) = self._max_lengths([source], [prefix], request)
+        step = self.networks.step([source], [prefix])
+        yield from stream(step, longest, request.config, EOS_ID)
+
+    def _draft(self, written: str, partial: Partial) -> Draft:
+        now = self.target_tokenizer.decode(partial.ids)
+        sure = self.target_tokenizer.decode(partial.ids[: partial.stable])
+        # A character may be several tokens, of which not all are there yet.
+        while not now.startswith(sure):
+            sure = sure[:-1]
+        return Draft(written + now, len(written) + len(sure))
 
     def _translate(self, texts: Sequence[str], request: Request) -> list[Translation]:
         config = request.config

@@ -1,0 +1,28 @@
+"""A translation told while it is written."""
+
+import pytest
+from tests.unit.api.test_transducer import SHORT, TEXTS
+
+from transept import SamplingConfig, Transducer
+from transept.errors import ConfigError
+
+
+@pytest.mark.parametrize("text", TEXTS)
+@pytest.mark.parametrize("beam_size", [1, 4])
+def test_drafts_grow_into_the_translation(
+    transducer: Transducer, text: str, beam_size: int
+) -> None:
+    drafts = list(transducer.stream(text, beam_size=beam_size, **SHORT))
+    whole = transducer.translate(text, beam_size=beam_size, **SHORT).text
+    assert drafts[-1].text == whole
+    assert drafts[-1].stable == len(whole)
+    for draft in drafts:
+        assert whole.startswith(draft.text[: draft.stable]), "what was stable has changed"
+    if beam_size == 1 and text == "eight":
+        assert len(drafts) > 2
+        assert all(draft.stable >= len(draft.text) - 1 for draft in drafts)
+
+
+def test_a_draw_has_no_drafts(transducer: Transducer) -> None:
+    with pytest.raises(ConfigError, match="sampling"):
+        next(transducer.stream("one", sampling=SamplingConfig()))
