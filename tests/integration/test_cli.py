@@ -49,7 +49,10 @@ def test_info_counts_parameters() -> None:
         (["config", "show"], "requires an argument"),
         (["confg"], 'Did you mean "config"?'),
         (["info", "--vocab-size", "many"], "many"),
-        (["info", "--vocab-size", "0", "--presets"], "vocab_size: 0 must be at least 1"),
+        (
+            ["info", "--vocab-size", "0", "--presets"],
+            "vocab_size: 0 leaves the size to a corpus, and there is none; give the size",
+        ),
     ],
 )
 def test_a_mistake_is_said_plainly_and_exits_2(words: list[str], complaint: str) -> None:
