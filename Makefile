@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all check format clean
+.PHONY: help install demo test test-all test-gpu check format clean
 
 help:  ## say what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -24,6 +24,9 @@ test: install  ## run the tests (under ten minutes on two cores)
 
 test-all: install  ## run every test, the slow ones too
 	$(BIN)/python -m pytest -m 'not gpu'
+
+test-gpu: install  ## run the parity tests on a CUDA device, those of the kernels too
+	$(BIN)/python -m pytest -m 'gpu or not gpu' tests/parity
 
 check: install  ## lint, format, types, architecture
 	$(BIN)/ruff check .
