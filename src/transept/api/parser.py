@@ -160,7 +160,9 @@ class Parser:
         return units
 
     def _check(self, number: int, unit: _Unit, request: ParseRequest) -> None:
+        possible = self.networks.max_positions
         longest = request.config.max_source_length or self.max_source_length
+        longest = min(longest, possible or longest)
         if len(unit.ids) > longest:
             what = (
                 f"the sentence has {len(unit.ids):,} tokens, and the longest may have {longest:,}"
@@ -178,6 +180,9 @@ class Parser:
         config = request.config
         n_words = [len(unit.words) for unit in units]
         lengths = [max(config.max_length(len(unit.ids)), len(unit.words) + _ROOM) for unit in units]
+        possible = self.networks.max_positions
+        if possible is not None:
+            lengths = [min(length, possible) for length in lengths]
         step: Step = self.networks.step([unit.ids for unit in units], [[]] * len(units))
         if request.constraint == "trees":
             device = self.networks.device

@@ -1,0 +1,66 @@
+"""Trees for people, and trees that branch to the right."""
+
+import xml.etree.ElementTree as ElementTree
+
+from hypothesis import given
+from tests.property.tree_strategies import trees
+
+from transept.tasks.parsing.baseline import baseline, right_branching, usual_labels
+from transept.tasks.parsing.drawing import indented, svg
+from transept.text.trees import Bracket, Tree, parse_tree
+
+CAT = parse_tree("(S (NP (DT The) (NN cat)) (VP (VBZ sleeps) (ADVP (RB here))) (. .))")
+
+
+def test_an_indented_tree() -> None:
+    assert indented(CAT).splitlines() == [
+        "(S",
+        "  (NP (DT The) (NN cat))",
+        "  (VP",
+        "    (VBZ sleeps)",
+        "    (ADVP (RB here)))",
+        "  (. .))",
+    ]
+
+
+@given(trees())
+def test_what_is_indented_is_the_same_tree(tree: Tree) -> None:
+    assert str(parse_tree(indented(tree))) == str(tree)
+
+
+@given(trees())
+def test_a_drawing_is_well_formed_and_shows_everything(tree: Tree) -> None:
+    root = ElementTree.fromstring(svg([tree, tree]))
+    shown = [each.get("class") for each in root.iter() if each.tag.endswith("text")]
+    assert shown.count("word") == 2 * len(tree.words)
+    assert shown.count("label") == 2 * len(tree.brackets)
+    lines = [each for each in root.iter() if each.tag.endswith("line")]
+    assert len(lines) == 2 * (len(tree.words) + len(tree.brackets) - 1)
+
+
+def test_parents_stand_above_the_middle_of_their_children() -> None:
+    root = ElementTree.fromstring(svg([CAT]))
+    texts = [each for each in root.iter() if each.tag.endswith("text")]
+    at = {each.text: (float(each.get("x", 0)), float(each.get("y", 0))) for each in texts}
+    assert at["NP"][0] == (at["The"][0] + at["cat"][0]) / 2
+    assert at["S"][1] < at["VP"][1] < at["ADVP"][1] < at["here"][1] == at["The"][1]
+
+
+def test_a_word_that_xml_cannot_write() -> None:
+    ElementTree.fromstring(svg([Tree(("\x01<&",), ("XX",), (Bracket("S", 0, 1),))]))
+
+
+def test_the_baseline() -> None:
+    assert usual_labels([CAT]) == ("S", "VP")
+    assert str(right_branching(CAT, "S", "VP")) == (
+        "(S (DT The) (VP (NN cat) (VP (VBZ sleeps) (RB here))) (. .))"
+    )
+    lone = parse_tree("(X (. .))")
+    assert [str(tree) for tree in baseline([lone])] == ["(X (. .))"]
+
+
+@given(trees())
+def test_the_baseline_is_over_the_same_words(tree: Tree) -> None:
+    (other,) = baseline([tree])
+    assert (other.words, other.tags) == (tree.words, tree.tags)
+    assert str(parse_tree(str(other))) == str(other)
