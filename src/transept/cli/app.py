@@ -97,6 +97,11 @@ app.command(
     help="Print how probable a model holds given translations to be (forced decoding).",
 )
 app.command(
+    "transept.cli.serve:serve",
+    name="serve",
+    help="Serve translations over HTTP, to clients of LibreTranslate and to a page of its own.",
+)
+app.command(
     "transept.cli.info:info",
     name="info",
     help="Print versions, devices and the paper's models, or all about a run or model.",
