@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from transept.serving.models import Served
 
 USUAL = ServerSettings()
-SETTINGS = Parameter(name="*", group=Group("Server", sort_key=2))
+SETTINGS = Parameter(name="*", negative="", group=Group("Server", sort_key=2))
 MODEL = Group("Model", sort_key=1)
 
 

@@ -52,7 +52,7 @@ def create_app(settings: ServerSettings, transducers: Sequence[Served]) -> Starl
         ),
         _fixed(
             "/openapi.json",
-            msgspec.json.encode(openapi.document(table, key_required=keys.required)),
+            msgspec.json.encode(openapi.document(table, models.codes, key_required=keys.required)),
             "application/json",
         ),
         *(

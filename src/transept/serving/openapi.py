@@ -15,11 +15,22 @@ REFERENCE = "#/components/schemas/{name}"
 OF_A_BODY = (400, 408, 413, 415)
 
 
-def document(entries: Sequence[Entry], *, key_required: bool) -> dict[str, Any]:
-    """The OpenAPI document of those paths that are to be described."""
+def document(
+    entries: Sequence[Entry], languages: Sequence[str], *, key_required: bool
+) -> dict[str, Any]:
+    """The OpenAPI document of those paths that are to be described.
+
+    Args:
+        entries: The table of paths.
+        languages: The codes that a request may name.
+        key_required: Whether there are keys.
+    """
     described = [entry for entry in entries if entry.gives is not None]
     types = [Fault, *(kind for entry in described for kind in (entry.takes, entry.gives) if kind)]
     schemas, components = msgspec.json.schema_components(types, ref_template=REFERENCE)
+    for entry in described:
+        if entry.takes is not None:
+            _name_languages(components[entry.takes.__name__]["properties"], languages)
     of_type = dict(zip(map(str, types), schemas, strict=True))
     return {
         "openapi": "3.1.0",
@@ -39,6 +50,15 @@ def document(entries: Sequence[Entry], *, key_required: bool) -> dict[str, Any]:
             "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
         },
     }
+
+
+def _name_languages(fields: dict[str, Any], languages: Sequence[str]) -> None:
+    """Say which codes are understood, instead of any text."""
+    for name in {"source", "target"} & fields.keys():
+        others: list[str | None] = ["auto"] if name == "source" else []
+        if "anyOf" in fields[name]:
+            others = [None]
+        fields[name]["enum"] = [*languages, *others]
 
 
 def _operation(entry: Entry, of_type: dict[str, Any], key_required: bool) -> dict[str, Any]:

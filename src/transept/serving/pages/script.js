@@ -83,7 +83,7 @@ async function translate(event) {
 
 function typeOf(schema) {
   if (schema.$ref) return schema.$ref.split("/").pop();
-  if (schema.enum) return schema.enum.map((value) => JSON.stringify(value)).join(" or ");
+  if (schema.enum) return schema.enum.filter((value) => value !== null).map((value) => JSON.stringify(value)).join(" or ");
   if (schema.anyOf) return schema.anyOf.map(typeOf).filter((name) => name !== "null").join(" or ");
   if (schema.type === "array") return `list of ${typeOf(schema.items)}`;
   return schema.type ?? "any";
