@@ -112,6 +112,11 @@ app.command(
     help="Draw where the attention heads look, as in the paper's Figures 3 to 5.",
 )
 app.command(
+    "transept.cli.serve:serve",
+    name="serve",
+    help="Serve translations over HTTP, to clients of LibreTranslate and to a page of its own.",
+)
+app.command(
     "transept.cli.info:info",
     name="info",
     help="Print versions, devices and the paper's models, or all about a run or model.",

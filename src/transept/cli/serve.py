@@ -1,0 +1,81 @@
+"""`transept serve`: a translation server on this machine."""
+
+import logging
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Group, Parameter
+
+from transept.errors import ConfigError, ServingError
+from transept.serving.settings import ServerSettings
+
+if TYPE_CHECKING:
+    from transept.serving.models import Served
+
+USUAL = ServerSettings()
+SETTINGS = Parameter(name="*", negative="", group=Group("Server", sort_key=2))
+MODEL = Group("Model", sort_key=1)
+
+
+def serve(
+    *,
+    model: Annotated[tuple[str, ...], Parameter(negative="", show_default=False, group=MODEL)] = (),
+    source_language: Annotated[str | None, Parameter(group=MODEL)] = None,
+    target_language: Annotated[str | None, Parameter(group=MODEL)] = None,
+    device: Annotated[str, Parameter(group=MODEL)] = "auto",
+    settings: Annotated[ServerSettings, SETTINGS] = USUAL,
+) -> None:
+    """Serve translations over HTTP, to clients of LibreTranslate and to a page of its own.
+
+    The page, at the server's address, has a box to try and describes the API. The server listens
+    on this machine alone unless it is given keys. Nothing that is translated is logged. SIGTERM or
+    Ctrl-C stops it when it has finished what it took on; SIGHUP loads the models anew, and keeps
+    an old one where the new one is not whole.
+
+    Args:
+        model: The directory of a model or of a run, or the name of a shipped model; unless given,
+            the default shipped one. Given several times, each serves its own languages:
+            --model en-de=runs/base --model de-en=runs/back.
+        source_language: What the model reads, such as en, where neither its name nor --model says.
+        target_language: What the model writes.
+        device: Where to compute: cpu, cuda, cuda:1; auto is a GPU where there is one.
+        settings: Where to listen, whom to answer, and how much to take on.
+    """
+    if len(model) > 1 and (source_language or target_language):
+        raise ConfigError(
+            "--source-language and --target-language are for one model; with several, name the "
+            "languages of each: --model en-de=DIRECTORY"
+        )
+    try:
+        from transept.serving.app import create_app
+        from transept.serving.running import run
+    except ModuleNotFoundError as error:
+        raise ServingError(
+            f"{error.name} is not installed: the server needs `pip install 'transept[serve]'`"
+        ) from error
+    from transept.serving.models import open_model
+
+    logging.basicConfig(
+        stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s"
+    )
+    logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    served = [
+        open_model(name, source_language, target_language, device) for name in model or [None]
+    ]
+    app = create_app(settings, served)
+    run(app, settings, lambda address: _greet(address, served, settings))
+
+
+def _greet(address: str, served: "list[Served]", settings: ServerSettings) -> None:
+    from transept.serving.models import describe
+
+    lines = [f"Serving {', '.join(map(describe, served))} at {address}"]
+    if settings.key_file is not None:
+        lines.append(f"Clients need a key of {settings.key_file}.")
+    elif settings.is_loopback:
+        lines.append("Only this machine can reach it.")
+    else:
+        lines.append("Whoever can reach this machine can use it: there are no keys.")
+    lines.append("Ctrl-C stops it.")
+    sys.stdout.write("\n".join(lines) + "\n")
+    sys.stdout.flush()

@@ -1,0 +1,111 @@
+"""The server as an ASGI application."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from importlib.resources import files
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from transept.serving import openapi
+from transept.serving.answers import fault
+from transept.serving.batching import Batcher, Capacity
+from transept.serving.bodies import Refusal
+from transept.serving.metrics import Metrics
+from transept.serving.models import Models, Served
+from transept.serving.protection import Envelope, Keys
+from transept.serving.routes import endpoint, entries
+from transept.serving.service import Service
+from transept.serving.settings import ServerSettings
+
+PAGES = {
+    "/": ("index.html", "text/html"),
+    "/docs": ("index.html", "text/html"),
+    "/static/style.css": ("style.css", "text/css"),
+    "/static/script.js": ("script.js", "text/javascript"),
+    "/static/icon.svg": ("icon.svg", "image/svg+xml"),
+}
+
+
+def create_app(settings: ServerSettings, transducers: Sequence[Served]) -> Starlette:
+    """A server of these models; `app.state.models` can be told to reload them.
+
+    Args:
+        settings: Whom it answers, and how much it takes on.
+        transducers: What it serves; where a request does not say, the first.
+    """
+    keys, metrics, models = Keys.read(settings.key_file), Metrics(), Models(transducers)
+    capacity = Capacity(settings.batch_sentences, settings.queue_limit, settings.gather_ms / 1000)
+    batcher = Batcher(capacity, metrics)
+    metrics.watch_queue(lambda: batcher.waiting)
+    table = entries(Service(settings, models, batcher, metrics, keys.required))
+    routes = [
+        *(
+            Route(entry.path, endpoint(entry, settings, keys), methods=[entry.method])
+            for entry in table
+        ),
+        _fixed(
+            "/openapi.json",
+            msgspec.json.encode(openapi.document(table, models.codes, key_required=keys.required)),
+            "application/json",
+        ),
+        *(
+            _fixed(path, files(__package__).joinpath("pages", name).read_bytes(), kind)
+            for path, (name, kind) in PAGES.items()
+        ),
+    ]
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        batcher.start()
+        yield
+        await batcher.stop()
+
+    app = Starlette(
+        routes=routes,
+        lifespan=lifespan,
+        middleware=_middleware(settings, metrics, [route.path for route in routes]),
+        exception_handlers={Refusal: _refuse, HTTPException: _refuse_http},  # type: ignore[dict-item]
+    )
+    app.router.redirect_slashes = False
+    app.state.models = models
+    return app
+
+
+def _middleware(settings: ServerSettings, metrics: Metrics, paths: list[str]) -> list[Middleware]:
+    envelope = Middleware(
+        Envelope, metrics=metrics, paths=paths, local_names_only=settings.local_names_only
+    )
+    if not settings.origin:
+        return [envelope]
+    cross_origin = Middleware(
+        CORSMiddleware,
+        allow_origins=settings.origin,
+        allow_methods=["GET", "POST"],
+        allow_headers=["Authorization", "Content-Type"],
+    )
+    return [envelope, cross_origin]
+
+
+def _fixed(path: str, content: bytes, kind: str) -> Route:
+    """A path that always answers the same."""
+
+    async def respond(request: Request) -> Response:
+        return Response(content, media_type=kind)
+
+    return Route(path, respond)
+
+
+# Plain functions would each be given a thread.
+async def _refuse(request: Request, refusal: Refusal) -> Response:
+    return fault(refusal.status, refusal.error, refusal.headers)
+
+
+async def _refuse_http(request: Request, error: HTTPException) -> Response:
+    return fault(error.status_code, error.detail, error.headers)

@@ -1,0 +1,101 @@
+"""Reading what is sent, never more than may be sent, and never for longer than is fair."""
+
+import asyncio
+import re
+from collections.abc import Iterator
+from typing import Any, TypeVar
+from urllib.parse import parse_qsl
+
+import msgspec
+from starlette.requests import ClientDisconnect, Request
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+
+class Refusal(Exception):  # noqa: N818  (it is an answer)
+    """A request that gets an error for an answer."""
+
+    def __init__(self, status: int, error: str, headers: dict[str, str] | None = None) -> None:
+        super().__init__(error)
+        self.status, self.error, self.headers = status, error, headers or {}
+
+
+async def read_body(request: Request, limit: int, seconds: float) -> bytes:
+    """The body; nothing of it is kept once it is more than `limit` bytes."""
+    # Whoever still sends would block the connection for the next request.
+    closing = {"Connection": "close"}
+    too_large = Refusal(413, f"Invalid request: the body has more than {limit:,} bytes", closing)
+    length = request.headers.get("content-length", "0")
+    if not length.isdecimal() or int(length[:20]) > limit:
+        raise too_large
+    body = bytearray()
+    try:
+        async with asyncio.timeout(seconds):
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > limit:
+                    raise too_large
+    except TimeoutError:
+        raise Refusal(408, f"the body did not come within {seconds:g} s", closing) from None
+    except ClientDisconnect:
+        raise Refusal(400, "the client has gone", closing) from None
+    return bytes(body)
+
+
+def parse(body: bytes, content_type: str, schema: type[T]) -> T:
+    """A message from JSON, or from either kind of form."""
+    kind, _, rest = content_type.partition(";")
+    kind = kind.strip().lower()
+    try:
+        if kind == "application/x-www-form-urlencoded":
+            text = body.decode()
+            fields = parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=2_000)
+            return _from_fields(fields, schema)
+        if kind == "multipart/form-data":
+            return _from_fields(list(_multipart_fields(body, rest)), schema)
+        if kind and kind != "application/json":
+            raise Refusal(415, f"{kind} is not supported; send application/json")
+        return msgspec.json.decode(body, type=schema)
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        raise Refusal(400, f"Invalid request: {_explained(error)}") from None
+
+
+def _from_fields(fields: list[tuple[str, str]], schema: type[T]) -> T:
+    """A form's fields by name; several `q` are a list."""
+    values: dict[str, Any] = {}
+    for name, value in fields:
+        if name in values and name in ("q", "translation"):
+            before = values[name]
+            values[name] = [*before, value] if isinstance(before, list) else [before, value]
+        else:
+            values[name] = value
+    return msgspec.convert(values, schema, strict=False)
+
+
+def _multipart_fields(body: bytes, parameters: str) -> Iterator[tuple[str, str]]:
+    """The fields of a form that a browser sends by `FormData`; files are passed over."""
+    boundary = re.search(r'boundary="?([^";,\s]{1,70})"?', parameters)
+    if boundary is None:
+        raise ValueError("the form has no boundary")
+    parts = (b"\r\n" + body).split(b"\r\n--" + boundary[1].encode())
+    for part in parts[1:-1]:
+        header, blank, value = part.partition(b"\r\n\r\n")
+        name = re.search(rb'(?<![a-z])name="([^"]*)"', header)
+        if not blank or name is None:
+            raise ValueError("the form is broken")
+        if b"filename=" not in header:
+            yield name[1].decode(), value.decode()
+
+
+def _explained(error: Exception) -> str:
+    """What is wrong, in the words that clients know; never the text that was sent."""
+    if isinstance(error, UnicodeError):
+        return "the body is not UTF-8"
+    if isinstance(error, RecursionError):
+        return "the body is nested too deeply"
+    missing = re.fullmatch(r"Object missing required field `(\w+)`", str(error))
+    if missing:
+        return f"missing {missing[1]} parameter"
+    if isinstance(error, msgspec.ValidationError) or not isinstance(error, msgspec.DecodeError):
+        return str(error)
+    return f"the body is not JSON: {error}"

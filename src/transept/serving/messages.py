@@ -1,0 +1,173 @@
+"""What is sent and answered. The OpenAPI document is made of these."""
+
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+Texts = str | list[str]
+Code = Annotated[str, Meta(description="A language code such as `en`.")]
+Key = Annotated[
+    str | None,
+    Meta(description="A key, where the server wants one and no Authorization header has it."),
+]
+Format = Literal["text", "html"]
+
+
+class TranslateRequest(Struct, kw_only=True):
+    """A text, or a list of texts, to translate."""
+
+    q: Annotated[Texts, Meta(description="What to translate.")]
+    source: Annotated[str, Meta(description="Its language; `auto` guesses among those served.")]
+    target: Annotated[str, Meta(description="The language to translate it to.")]
+    format: Annotated[
+        Format, Meta(description="`html` keeps tags in place and translates the text between.")
+    ] = "text"
+    alternatives: Annotated[
+        int, Meta(ge=0, description="Further translations wanted; there may be fewer.")
+    ] = 0
+    api_key: Key = None
+
+
+class Detection(Struct):
+    """A language, and how sure it is."""
+
+    language: str
+    confidence: Annotated[float, Meta(ge=0, le=100)]
+
+
+class TranslateAnswer(Struct, omit_defaults=True, rename="camel"):
+    """Shaped as the request was: for a list, each of these is a list."""
+
+    translated_text: Texts
+    alternatives: Sequence[Texts] | UnsetType = UNSET
+    detected_language: Detection | list[Detection] | UnsetType = UNSET
+
+
+class DetectRequest(Struct, kw_only=True):
+    """A text whose language to guess."""
+
+    q: Texts
+    api_key: Key = None
+
+
+class Language(Struct):
+    """A language, and what it can be translated to."""
+
+    code: str
+    name: str
+    targets: list[str]
+
+
+class Health(Struct):
+    """Whether all is well."""
+
+    status: str = "ok"
+
+
+class Named(Struct):
+    """A language by code and name."""
+
+    code: str
+    name: str
+
+
+class Pair(Struct):
+    """The languages that a page may begin with."""
+
+    source: Named
+    target: Named
+
+
+class FrontendSettings(Struct, rename="camel"):
+    """What a web page for this server needs to know."""
+
+    char_limit: int
+    frontend_timeout: int
+    api_keys: bool
+    key_required: bool
+    suggestions: bool
+    files_translation: bool
+    supported_files_format: list[str]
+    language: Pair
+
+
+class Fault(Struct):
+    """What went wrong."""
+
+    error: str
+
+
+# --- transept's own --------------------------------------------------------------------------
+
+
+class NBestRequest(Struct, kw_only=True, forbid_unknown_fields=True):
+    """A text whose best translations to search for."""
+
+    q: Annotated[str, Meta(description="What to translate.")]
+    source: Code | None = None
+    target: Code | None = None
+    format: Format = "text"
+    n_best: Annotated[int, Meta(ge=1)] = 4
+    beam_size: Annotated[int | None, Meta(description="At least n_best.")] = None
+    length_penalty: Annotated[
+        Annotated[float, Meta(ge=0, le=10)] | None, Meta(description="The α of Wu et al.")
+    ] = None
+    api_key: Key = None
+
+
+class Hypothesis(Struct):
+    """One translation: its score is log P divided by the length penalty."""
+
+    text: str
+    score: float
+    log_probability: float
+    finished: bool
+
+
+class NBestAnswer(Struct):
+    """Translations, best first."""
+
+    source: str
+    target: str
+    outputs: list[Hypothesis]
+
+
+class StreamRequest(Struct, kw_only=True, forbid_unknown_fields=True):
+    """A text to translate while the answer is read."""
+
+    q: Annotated[str, Meta(description="What to translate.")]
+    source: Code | None = None
+    target: Code | None = None
+    format: Format = "text"
+    api_key: Key = None
+
+
+class Part(Struct):
+    """A stretch of the translation: all of them, one after another, are the whole."""
+
+    text: str
+
+
+class ScoreRequest(Struct, kw_only=True, forbid_unknown_fields=True):
+    """Translations to be judged, one for each text. Each is one sentence."""
+
+    q: Annotated[Texts, Meta(description="What was translated.")]
+    translation: Annotated[Texts, Meta(description="Its translation, or one for each text.")]
+    source: Code | None = None
+    target: Code | None = None
+    api_key: Key = None
+
+
+class ScoredPair(Struct):
+    """How probable a translation is, as a whole and token by token."""
+
+    log_probability: float
+    tokens: list[str]
+    token_log_probabilities: list[float]
+
+
+class ScoreAnswer(Struct):
+    """A score for each pair."""
+
+    scores: list[ScoredPair]

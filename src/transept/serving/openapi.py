@@ -1,0 +1,101 @@
+"""The server described for programs: OpenAPI 3.1, made of the table of paths."""
+
+from collections.abc import Sequence
+from http import HTTPStatus
+from typing import Any
+
+import msgspec
+
+from transept.serving.messages import Fault
+from transept.serving.routes import EVENTS, JSON, Entry
+from transept.version import __version__
+
+FORM = "application/x-www-form-urlencoded"
+REFERENCE = "#/components/schemas/{name}"
+OF_A_BODY = (400, 408, 413, 415)
+
+
+def document(
+    entries: Sequence[Entry], languages: Sequence[str], *, key_required: bool
+) -> dict[str, Any]:
+    """The OpenAPI document of those paths that are to be described.
+
+    Args:
+        entries: The table of paths.
+        languages: The codes that a request may name.
+        key_required: Whether there are keys.
+    """
+    described = [entry for entry in entries if entry.gives is not None]
+    types = [Fault, *(kind for entry in described for kind in (entry.takes, entry.gives) if kind)]
+    schemas, components = msgspec.json.schema_components(types, ref_template=REFERENCE)
+    for entry in described:
+        if entry.takes is not None:
+            _name_languages(components[entry.takes.__name__]["properties"], languages)
+    of_type = dict(zip(map(str, types), schemas, strict=True))
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "transept",
+            "version": __version__,
+            "description": "A private translation server. `/translate`, `/detect`, `/languages`, "
+            "`/health` and `/frontend/settings` are those of LibreTranslate.",
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "paths": {
+            entry.path: {entry.method.lower(): _operation(entry, of_type, key_required)}
+            for entry in described
+        },
+        "components": {
+            "schemas": components,
+            "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
+        },
+    }
+
+
+def _name_languages(fields: dict[str, Any], languages: Sequence[str]) -> None:
+    """Say which codes are understood, instead of any text."""
+    for name in {"source", "target"} & fields.keys():
+        others: list[str | None] = ["auto"] if name == "source" else []
+        if "anyOf" in fields[name]:
+            others = [None]
+        fields[name]["enum"] = [*languages, *others]
+
+
+def _operation(entry: Entry, of_type: dict[str, Any], key_required: bool) -> dict[str, Any]:
+    needs_key = key_required and entry.access == "key"
+    operation: dict[str, Any] = {
+        "summary": (entry.handler.__doc__ or "").strip(),
+        "operationId": entry.handler.__name__,
+        "responses": {
+            "200": {
+                "description": "What was asked for.",
+                "content": {entry.content_type: _content(entry, of_type)},
+            },
+            **{str(status): _fault(status, of_type) for status in _faults(entry, needs_key)},
+        },
+    }
+    if needs_key:
+        operation["security"] = [{"key": []}]
+    if entry.takes is not None:
+        schema = {"schema": of_type[str(entry.takes)]}
+        operation["requestBody"] = {"required": True, "content": {JSON: schema}}
+    return operation
+
+
+def _content(entry: Entry, of_type: dict[str, Any]) -> dict[str, Any]:
+    # A stream is many messages, and no schema says that: its parts are told in words.
+    return {} if entry.content_type == EVENTS else {"schema": of_type[str(entry.gives)]}
+
+
+def _faults(entry: Entry, needs_key: bool) -> list[int]:
+    faults = {*entry.faults}
+    if entry.takes is not None:
+        faults |= {*OF_A_BODY}
+    return sorted(faults | ({403} if needs_key else set()))
+
+
+def _fault(status: int, of_type: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "description": HTTPStatus(status).phrase,
+        "content": {JSON: {"schema": of_type[str(Fault)]}},
+    }

@@ -1,0 +1,137 @@
+// The page of the server: a box to try, and the description that /openapi.json holds.
+// Whatever comes from outside becomes text, never markup.
+
+const at = (id) => document.getElementById(id);
+
+function element(name, content = "", className = "") {
+  const made = document.createElement(name);
+  made.append(...[content].flat());
+  if (className) made.className = className;
+  return made;
+}
+
+async function getJson(path) {
+  const response = await fetch(path);
+  if (!response.ok) throw new Error(`${path}: ${response.status}`);
+  return response.json();
+}
+
+// --- the box ---------------------------------------------------------------------------------
+
+let languages = [];
+let abort = null;
+
+function fill(select, options) {
+  select.replaceChildren(...options.map(([code, name]) => new Option(name, code)));
+}
+
+function offerTargets() {
+  const names = new Map(languages.map(({ code, name }) => [code, name]));
+  const chosen = languages.find(({ code }) => code === at("source").value);
+  const display = new Intl.DisplayNames(["en"], { type: "language" });
+  fill(at("target"), chosen.targets.map((code) => [code, names.get(code) ?? display.of(code)]));
+}
+
+function say(message, fault = false) {
+  at("state").textContent = message;
+  at("state").classList.toggle("fault", fault);
+}
+
+async function* events(response) {
+  let rest = "";
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    const parts = (rest + value).split("\n\n");
+    rest = parts.pop();
+    for (const part of parts) {
+      const [name, data] = part.split("\n");
+      yield [name.slice("event: ".length), JSON.parse(data.slice("data: ".length))];
+    }
+  }
+}
+
+async function translate(event) {
+  event.preventDefault();
+  abort?.abort();
+  abort = new AbortController();
+  const { signal } = abort;
+  const headers = { "Content-Type": "application/json" };
+  if (at("key").value) headers.Authorization = `Bearer ${at("key").value}`;
+  const body = { q: at("text").value, source: at("source").value, target: at("target").value };
+  const begun = performance.now();
+  at("result").textContent = "";
+  at("result").lang = body.target;
+  say("Translating …");
+  try {
+    const response = await fetch("/api/stream", {
+      method: "POST", headers, signal, body: JSON.stringify(body),
+    });
+    if (!response.ok) throw new Error((await response.json()).error);
+    for await (const [name, data] of events(response)) {
+      if (name === "part") at("result").textContent += data.text;
+      if (name === "error") throw new Error(data.error);
+      if (name === "done") say(`${((performance.now() - begun) / 1000).toFixed(2)} s`);
+    }
+  } catch (error) {
+    if (error.name !== "AbortError") say(error.message, true);
+  }
+}
+
+// --- the description -------------------------------------------------------------------------
+
+function typeOf(schema) {
+  if (schema.$ref) return schema.$ref.split("/").pop();
+  if (schema.enum) return schema.enum.filter((value) => value !== null).map((value) => JSON.stringify(value)).join(" or ");
+  if (schema.anyOf) return schema.anyOf.map(typeOf).filter((name) => name !== "null").join(" or ");
+  if (schema.type === "array") return `list of ${typeOf(schema.items)}`;
+  return schema.type ?? "any";
+}
+
+function fields(schema, schemas) {
+  const whole = schema.$ref ? schemas[schema.$ref.split("/").pop()] : schema;
+  const table = element("table");
+  for (const [name, field] of Object.entries(whole.properties ?? {})) {
+    const needed = whole.required?.includes(name) ? "" : " (may be left out)";
+    const what = [element("span", typeOf(field) + needed, "faint")];
+    if (field.description) what.push(element("br"), field.description);
+    table.append(element("tr", [element("td", element("code", name)), element("td", what)]));
+  }
+  return table;
+}
+
+function describe({ paths, components }) {
+  const articles = Object.entries(paths).map(([path, methods]) => {
+    const [method, operation] = Object.entries(methods)[0];
+    const article = element("article", [
+      element("h3", element("code", `${method.toUpperCase()} ${path}`)),
+      element("p", operation.summary),
+    ]);
+    const body = operation.requestBody?.content["application/json"].schema;
+    if (body) article.append(fields(body, components.schemas));
+    return article;
+  });
+  at("paths").replaceChildren(...articles);
+}
+
+async function begin() {
+  languages = await getJson("/languages");
+  const settings = await getJson("/frontend/settings");
+  fill(at("source"), languages.map(({ code, name }) => [code, name]));
+  offerTargets();
+  at("key-field").hidden = !settings.keyRequired;
+  at("text").maxLength = settings.charLimit;
+  const { source, target } = settings.language;
+  const sent = JSON.stringify({ q: "Good morning.", source: source.code, target: target.code });
+  at("example").textContent =
+    `curl ${location.origin}/translate \\\n  -H 'Content-Type: application/json' \\\n  -d '${sent}'`;
+  describe(await getJson("/openapi.json"));
+}
+
+at("source").addEventListener("change", offerTargets);
+at("form").addEventListener("submit", translate);
+at("text").addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) at("form").requestSubmit();
+});
+begin().catch((error) => say(`The server does not answer: ${error.message}`, true));

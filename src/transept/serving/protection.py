@@ -1,0 +1,148 @@
+"""Who is answered, and what every answer carries. What was sent is never written to a log."""
+
+import hashlib
+import hmac
+import logging
+import secrets
+import time
+import traceback
+from collections.abc import Iterable
+from pathlib import Path
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from transept.errors import ConfigError, Problem
+from transept.serving.answers import fault
+from transept.serving.metrics import Metrics
+
+log = logging.getLogger("transept.serving")
+
+LEAST_KEY = 16
+LOCAL_NAMES = {"localhost", "127.0.0.1", "::1"}
+HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+
+
+class Keys:
+    """The keys that are accepted, of which only hashes are kept."""
+
+    def __init__(self, digests: Iterable[bytes]) -> None:
+        self._digests = tuple(digests)
+
+    @classmethod
+    def read(cls, path: Path | None) -> "Keys":
+        """The keys in a file, one a line; none where there is no file."""
+        if path is None:
+            return cls(())
+        try:
+            lines = path.read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError([Problem("key_file", f"cannot be read ({error})")]) from error
+        wanted = [
+            (number, line.strip())
+            for number, line in enumerate(lines, start=1)
+            if line.strip() and not line.lstrip().startswith("#")
+        ]
+        if not wanted:
+            raise ConfigError([Problem("key_file", "has no key in it", str(path))])
+        return cls(_digest_of_line(line, f"{path}, line {number}") for number, line in wanted)
+
+    @property
+    def required(self) -> bool:
+        """Whether any key is needed at all."""
+        return bool(self._digests)
+
+    def accept(self, key: str | None) -> bool:
+        """Whether a key is among them, in the same time whichever it is."""
+        if not self.required:
+            return True
+        digest = _digest(key or "")
+        matches = [hmac.compare_digest(digest, one) for one in self._digests]
+        return any(matches)
+
+
+def _digest(key: str) -> bytes:
+    return hashlib.sha256(key.encode("utf-8", errors="surrogatepass")).digest()
+
+
+def _digest_of_line(line: str, place: str) -> bytes:
+    kind, colon, digest = line.partition(":")
+    if colon and kind == "sha256":
+        try:
+            found = bytes.fromhex(digest)
+        except ValueError:
+            found = b""
+        if len(found) == hashlib.sha256().digest_size:
+            return found
+        raise ConfigError([Problem("key_file", "is not sha256: and 64 hexadecimal digits", place)])
+    if len(line) < LEAST_KEY:
+        what = f"is shorter than {LEAST_KEY} characters: make one with `openssl rand -hex 16`"
+        raise ConfigError([Problem("key_file", what, place)])
+    return _digest(line)
+
+
+class Envelope:
+    """Around every request: host names, headers, a number, a line in the log, figures."""
+
+    def __init__(
+        self, app: ASGIApp, *, metrics: Metrics, paths: Iterable[str], local_names_only: bool
+    ) -> None:
+        self._app, self._metrics, self._paths = app, metrics, frozenset(paths)
+        self._local_names_only = local_names_only
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        # A path is free text too: only those of the table are named.
+        route = scope["path"] if scope["path"] in self._paths else "other"
+        number, start, status = secrets.token_hex(8), time.perf_counter(), 0
+
+        async def send_on(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = MutableHeaders(scope=message)
+                headers.update(HEADERS)
+                headers["X-Request-ID"] = number
+                if not route.startswith("/static"):
+                    headers["Cache-Control"] = "no-store"
+            await send(message)
+
+        try:
+            if self._local_names_only and not _is_local(Headers(scope=scope).get("host", "")):
+                refusal = fault(421, "this server answers only as localhost; see --no-key")
+                await refusal(scope, receive, send_on)
+            else:
+                await self._app(scope, receive, send_on)
+        except Exception as error:
+            log.error("%s %s failed: %s", number, route, _where(error))
+            if not status:
+                await fault(500, "the server failed; its log says where")(scope, receive, send_on)
+        finally:
+            seconds = time.perf_counter() - start
+            self._metrics.answered(route, status, seconds)
+            log.info("%s %s %s %d %.0f ms", number, scope["method"], route, status, 1000 * seconds)
+
+
+def _is_local(host: str) -> bool:
+    name = host.rpartition(":")[0] if not host.endswith("]") and ":" in host else host
+    return name.strip("[]").lower() in LOCAL_NAMES
+
+
+def _where(error: Exception) -> str:
+    """An error's kind and place, without its message: that may quote what was sent."""
+    frames = traceback.extract_tb(error.__traceback__)[-3:]
+    places = " < ".join(f"{Path(one.filename).name}:{one.lineno}" for one in reversed(frames))
+    return f"{type(error).__name__} at {places}"

@@ -1,0 +1,153 @@
+"""The process of a server: its socket, its signals, its end."""
+
+import asyncio
+import contextlib
+import logging
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import h11
+import uvicorn
+from starlette.applications import Starlette
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from transept.errors import ServingError
+from transept.serving.settings import ServerSettings
+
+log = logging.getLogger("transept.serving")
+
+CONNECTIONS = 2_000
+"""Open at a time, at most; beyond that, a request is answered by 503."""
+HEADER_BYTES = 16_384
+
+
+def run(app: Starlette, settings: ServerSettings, on_start: Callable[[str], None]) -> None:
+    """Serve until SIGTERM or SIGINT, then finish what was begun; SIGHUP reloads the models.
+
+    Args:
+        app: What `create_app` made.
+        settings: Where to listen, and how patiently.
+        on_start: Called with the server's address once it listens.
+    """
+    with contextlib.closing(_listen(settings.host, settings.port)) as listening:
+        host, port = listening.getsockname()[:2]
+        address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+        config = configured(app, settings)
+        server = _Server(config, app, lambda: on_start(address))
+        asyncio.run(server.serve(sockets=[listening]))
+        if server.abandoned:
+            raise ServingError(
+                f"{server.abandoned} requests were not done {settings.grace:g} s after the signal "
+                "to stop, and were given up; --grace gives them longer"
+            )
+
+
+def configured(app: Starlette, settings: ServerSettings) -> uvicorn.Config:
+    """How the web server is to be: no log of its own, limits on headers and connections."""
+    return uvicorn.Config(
+        app,
+        http=_protocol(settings.body_seconds),
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        limit_concurrency=CONNECTIONS,
+        h11_max_incomplete_event_size=HEADER_BYTES,
+        timeout_graceful_shutdown=int(settings.grace),
+    )
+
+
+class _Server(uvicorn.Server):
+    """Stops when told to, and leaves the exit code to its caller."""
+
+    def __init__(
+        self, config: uvicorn.Config, app: Starlette, on_start: Callable[[], None]
+    ) -> None:
+        super().__init__(config)
+        self._app, self._on_start = app, on_start
+        self._reloading: asyncio.Task[None] | None = None
+        self.abandoned = 0
+        """Requests that were under way when patience ended."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._on_start()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().shutdown(sockets)
+        self.abandoned = len(self.server_state.tasks)
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Uvicorn's own would raise the signal once more, and so end in its exit code."""
+        loop = asyncio.get_running_loop()
+        handlers = {
+            signal.SIGTERM: self._stop, signal.SIGINT: self._stop, signal.SIGHUP: self._reload
+        }  # fmt: skip
+        for number, handler in handlers.items():
+            loop.add_signal_handler(number, handler)
+        yield
+        for number in handlers:
+            loop.remove_signal_handler(number)
+
+    def _stop(self) -> None:
+        self.force_exit = self.should_exit
+        self.should_exit = True
+
+    def _reload(self) -> None:
+        if self._reloading is None or self._reloading.done():
+            models = self._app.state.models
+            self._reloading = asyncio.create_task(asyncio.to_thread(models.reload))
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with contextlib.ExitStack() as on_failure:
+            listening = on_failure.enter_context(socket.socket(family))
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening.bind(address)
+            on_failure.pop_all()
+    except OSError as error:
+        raise ServingError(
+            f"{host}, port {port}: cannot listen there ({error.strerror}); try another --port"
+        ) from error
+    return listening
+
+
+def _protocol(seconds: float) -> type[H11Protocol]:
+    """HTTP that does not wait for ever: a header must be there within so many seconds."""
+
+    class Protocol(H11Protocol):
+        _due: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: Any) -> None:
+            # Whoever has logging set up would see paths, and a path is free text.
+            self.access_log = False
+            super().connection_made(transport)
+            self._watch_header()
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            self._watch_header()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._forget()
+            super().connection_lost(exc)
+
+        def _watch_header(self) -> None:
+            if self.conn.their_state is not h11.IDLE:
+                self._forget()
+            elif self._due is None:
+                self._due = self.loop.call_later(seconds, self.transport.close)
+
+        def _forget(self) -> None:
+            if self._due is not None:
+                self._due.cancel()
+                self._due = None
+
+    return Protocol

@@ -1,0 +1,75 @@
+"""A server in this process, over real sockets, with a small network of random weights."""
+
+import socket
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+import torch
+import uvicorn
+
+from transept import ModelConfig, Transducer, Transformer
+from transept.serving.app import create_app
+from transept.serving.models import Served
+from transept.serving.running import configured
+from transept.serving.settings import ServerSettings
+from transept.text.training import train_tokenizer
+
+WORDS = "one two three four five six seven eight nine ten the end is near so be it"
+VOCABULARY = 300
+KEY = "a-key-that-is-long-enough"
+JSON = {"Content-Type": "application/json"}
+
+
+def small_transducer(seed: int = 1, kind: type[Transducer] = Transducer) -> Transducer:
+    tokenizer = train_tokenizer([WORDS] * 50, vocab_size=VOCABULARY)
+    torch.manual_seed(seed)
+    config = ModelConfig(vocab_size=VOCABULARY, n_layers=2, d_model=16, d_ff=32, n_heads=2)
+    return kind([Transformer(config)], tokenizer, tokenizer, max_source_length=40)
+
+
+class Held(Transducer):
+    """Decodes only while it is let."""
+
+    def __init__(self, *parts: Any, **more: Any) -> None:
+        super().__init__(*parts, **more)
+        self.let = threading.Event()
+        self.begun: list[int] = []
+
+    def translate(self, texts: Any, **options: Any) -> Any:
+        self.begun.append(len(texts))
+        assert self.let.wait(30)
+        return super().translate(texts, **options)
+
+
+@contextmanager
+def serving(served: Sequence[Served], settings: ServerSettings) -> Iterator[httpx.Client]:
+    """A client of a server that runs meanwhile."""
+    server = uvicorn.Server(configured(create_app(settings, served), settings))
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        thread = threading.Thread(target=server.run, args=([listening],))
+        thread.start()
+        while not server.started:
+            assert thread.is_alive()
+            time.sleep(0.01)
+        port = listening.getsockname()[1]
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30) as client:
+            yield client
+        server.should_exit = True
+        thread.join(30)
+    assert not thread.is_alive()
+
+
+def talk(client: httpx.Client, sent: bytes, patience: float = 10) -> bytes:
+    """What comes back over a bare socket until the server closes it."""
+    port = client.base_url.port
+    with socket.create_connection(("127.0.0.1", port), timeout=patience) as connection:
+        connection.sendall(sent)
+        seen = b""
+        while some := connection.recv(65536):
+            seen += some
+    return seen

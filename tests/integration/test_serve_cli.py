@@ -1,0 +1,114 @@
+"""`transept serve` as a process: start, signals, end."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+from tests.integration.workshop import run
+
+import transept
+
+BODY = {"q": "one two three", "source": "en", "target": "de"}
+
+
+@contextmanager
+def server(bundle: Path, log: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    command = [sys.executable, "-m", "transept", "serve", "--port", "0", *options]
+    command += ["--model", f"en-de={bundle}"]
+    with (
+        log.open("w") as errors,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True) as process,
+    ):
+        assert process.stdout is not None
+        first = process.stdout.readline()
+        address = re.fullmatch(r"Serving English to German at (http://127.0.0.1:\d+)\n", first)
+        assert address, f"{first!r} {log.read_text()}"
+        try:
+            yield process, address[1]
+        finally:
+            process.kill()
+
+
+def wait_for(log: Path, text: str) -> None:
+    for _ in range(600):
+        if text in log.read_text():
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"{text!r} is not in {log.read_text()!r}")
+
+
+def test_it_serves_reloads_and_finishes_what_it_took(trained: Path, tmp_path: Path) -> None:
+    bundle, log = tmp_path / "bundle", tmp_path / "log"
+    shutil.copytree(trained / "average-3", bundle)
+    expected = transept.load(bundle).translate(BODY["q"]).text
+    with server(bundle, log) as (process, address), httpx.Client(base_url=address) as client:
+        assert client.post("/translate", json=BODY).json() == {"translatedText": expected}
+        os.kill(process.pid, signal.SIGHUP)
+        wait_for(log, "en-de: reloaded")
+
+        weights = bundle / "weights.safetensors"
+        weights.write_bytes(weights.read_bytes()[:-1])
+        os.kill(process.pid, signal.SIGHUP)
+        wait_for(log, "en-de: not reloaded, the old model goes on")
+        assert client.post("/translate", json=BODY).json() == {"translatedText": expected}
+
+        answers: list[httpx.Response] = []
+        many = BODY | {"q": ["one two three four five six seven"] * 400}
+        asking = threading.Thread(
+            target=lambda: answers.append(httpx.post(f"{address}/translate", json=many, timeout=60))
+        )
+        asking.start()
+        wait_for_queue(client)
+        process.send_signal(signal.SIGTERM)
+        asking.join(60)
+        assert process.wait(30) == 0
+        (answer,) = answers
+        assert len(answer.json()["translatedText"]) == 400
+    assert "two three" not in log.read_text()
+
+
+def wait_for_queue(client: httpx.Client) -> None:
+    for _ in range(200):
+        figures = client.get("/metrics").text
+        if "transept_queue_sentences 0.0" not in figures:
+            return
+        time.sleep(0.01)
+    raise AssertionError("nothing waits")
+
+
+def test_beyond_this_machine_it_wants_a_key(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("serve", "--host", "0.0.0.0") == 2
+    error = capsys.readouterr().err
+    assert "host: '0.0.0.0' can be reached from other machines: give --key-file" in error
+
+
+def test_what_is_missing_is_said(
+    trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("serve", "--model", trained) == 2
+    assert "does not say its languages: give --source-language" in capsys.readouterr().err
+    assert run("serve", "--model", trained, "--source-language", "EN!") == 2
+    assert "'EN!' is no language code" in capsys.readouterr().err
+    assert run("serve", "--model", f"en-de={trained}", "--model", f"en-de={trained}") == 2
+    assert "two models translate en-de" in capsys.readouterr().err
+    assert run("serve", "--model", f"en-de={trained}", "--key-file", tmp_path / "none") == 2
+    assert "key_file: cannot be read" in capsys.readouterr().err
+
+
+def test_a_port_in_use_is_said(
+    trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with server(trained, tmp_path / "log") as (_, address):
+        port = address.rpartition(":")[2]
+        assert run("serve", "--model", f"en-de={trained}", "--port", port) == 1
+    assert f"port {port}: cannot listen there" in capsys.readouterr().err

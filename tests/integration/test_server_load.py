@@ -1,0 +1,235 @@
+"""The server when many ask, when they send too much or too slowly, and when they leave."""
+
+import resource
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx
+import pytest
+from tests.integration.servers import Held, serving, small_transducer, talk
+
+from transept.serving.models import Served
+from transept.serving.settings import ServerSettings
+
+TEXTS = [f"{a} {b}. The end is near, so be it {a}!" for a in ("one", "two", "three", "four")
+         for b in ("five", "six", "seven", "eight", "nine", "ten")]  # fmt: skip
+HEAD = b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+
+
+def body(text: object) -> dict[str, object]:
+    return {"q": text, "source": "en", "target": "de"}
+
+
+@pytest.fixture
+def held() -> Held:
+    model = small_transducer(kind=Held)
+    assert isinstance(model, Held)
+    return model
+
+
+@pytest.fixture
+def narrow(held: Held) -> Iterator[httpx.Client]:
+    """A server that decodes two sentences at a time, when it is let, and keeps four waiting."""
+    settings = ServerSettings(
+        batch_sentences=2, sentence_limit=4, queue_limit=4, gather_ms=0, deadline=20
+    )
+    with serving([Served("en", "de", held)], settings) as client:
+        yield client
+        held.let.set()
+
+
+def wait_until(condition: object, seconds: float = 10) -> None:
+    assert callable(condition)
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it never came to that"
+        time.sleep(0.01)
+
+
+def waiting(client: httpx.Client) -> float:
+    (line,) = [
+        line
+        for line in client.get("/metrics").text.splitlines()
+        if line.startswith("transept_queue_sentences ")
+    ]
+    return float(line.split()[1])
+
+
+# --- together --------------------------------------------------------------------------------
+
+
+def test_requests_decoded_together_get_what_each_gets_alone(held: Held) -> None:
+    alone = small_transducer()
+    with (
+        serving([Served("en", "de", held)], ServerSettings()) as client,
+        ThreadPoolExecutor(len(TEXTS) + 1) as pool,
+    ):
+        first = pool.submit(client.post, "/translate", json=body("one"))
+        wait_until(lambda: held.begun)  # the rest comes while this one is held
+        rest = [pool.submit(client.post, "/translate", json=body(text)) for text in TEXTS]
+        wait_until(lambda: waiting(client) == 2 * len(TEXTS))
+        held.let.set()
+        answers = [future.result().json()["translatedText"] for future in [first, *rest]]
+    assert answers == [one.text for one in alone.translate(["one", *TEXTS], source_language="en")]
+    assert held.begun == [1, 2 * len(TEXTS)]
+
+
+def test_a_long_text_does_not_keep_a_short_one_waiting(held: Held) -> None:
+    with (
+        serving([Served("en", "de", held)], ServerSettings(batch_sentences=2)) as client,
+        ThreadPoolExecutor(2) as pool,
+    ):
+        long = pool.submit(client.post, "/translate", json=body("one. \n" * 40))
+        wait_until(lambda: held.begun)
+        short = pool.submit(client.post, "/translate", json=body("two"))
+        wait_until(lambda: waiting(client) == 39)
+        held.let.set()
+        short.result()
+        assert not long.done()
+        assert len(held.begun) <= 4
+        assert long.result().status_code == 200
+
+
+# --- too much --------------------------------------------------------------------------------
+
+
+def test_beyond_the_queue_is_told_to_come_back(narrow: httpx.Client, held: Held) -> None:
+    with ThreadPoolExecutor(3) as pool:
+        begun = pool.submit(narrow.post, "/translate", json=body("one\ntwo"))
+        wait_until(lambda: held.begun)
+        queued = pool.submit(narrow.post, "/translate", json=body("one\ntwo\nthree\nfour"))
+        wait_until(lambda: waiting(narrow) == 4)
+        refused = narrow.post("/translate", json=body("one more"))
+        assert refused.status_code == 429
+        assert int(refused.headers["retry-after"]) >= 1
+        assert refused.json()["error"].startswith("Slowdown: the server is busy; try again in")
+        assert narrow.post("/api/stream", json={"q": "one"}).status_code == 429
+        assert narrow.get("/readyz").status_code == 200
+        held.let.set()
+        assert [begun.result().status_code, queued.result().status_code] == [200, 200]
+        assert narrow.post("/translate", json=body("one more")).status_code == 200
+
+
+def test_a_deadline_ends_the_wait_and_the_work(held: Held) -> None:
+    settings = ServerSettings(deadline=0.3, batch_sentences=1, gather_ms=0)
+    with serving([Served("en", "de", held)], settings) as client:
+        late = client.post("/translate", json=body("one\ntwo"))
+        assert late.status_code == 503
+        assert "longer than 0.3 s" in late.json()["error"]
+        assert waiting(client) == 0
+        with client.stream("POST", "/api/stream", json={"q": "one"}) as stream:
+            assert "event: error" in stream.read().decode()
+        held.let.set()
+        wait_until(lambda: client.get("/readyz").status_code == 200)
+        assert len(held.begun) == 1
+
+
+def test_who_leaves_is_not_decoded_for(narrow: httpx.Client, held: Held) -> None:
+    three = b'{"q": "one\\ntwo\\nthree", "source": "en", "target": "de"}'
+    with connected(narrow, b"/translate", three):
+        wait_until(lambda: held.begun)
+        assert waiting(narrow) == 1
+    wait_until(lambda: waiting(narrow) == 0)
+    with connected(narrow, b"/api/stream", three):
+        wait_until(lambda: waiting(narrow) == 3)
+    wait_until(lambda: waiting(narrow) == 0)
+    held.let.set()
+    assert narrow.post("/translate", json=body("one")).status_code == 200
+    assert held.begun == [2, 1]
+    assert 'route="/translate",status="499"' in narrow.get("/metrics").text
+
+
+def test_many_who_leave_take_nothing_with_them(held: Held) -> None:
+    held.let.set()
+    with serving([Served("en", "de", held)], ServerSettings()) as client:
+        n_threads, n_files = threading.active_count(), open_files()
+        for _ in range(200):
+            with connected(client, b"/translate", b'{"q": "a", "source": "en", "target": "de"}'):
+                pass
+        wait_until(lambda: waiting(client) == 0)
+        assert client.post("/translate", json=body("one")).status_code == 200
+        assert threading.active_count() == n_threads
+        wait_until(lambda: open_files() <= n_files + 2)
+
+
+def connected(client: httpx.Client, path: bytes, content: bytes) -> socket.socket:
+    """A connection over which a request was sent."""
+    connection = socket.create_connection(("127.0.0.1", client.base_url.port))
+    head = HEAD.replace(b"/translate", path)
+    connection.sendall(head + b"Content-Length: %d\r\n\r\n%s" % (len(content), content))
+    return connection
+
+
+def open_files() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+# --- too large, too slow, no HTTP ------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def strict() -> Iterator[httpx.Client]:
+    settings = ServerSettings(body_limit=10_000, body_seconds=0.5)
+    with serving([Served("en", "de", small_transducer())], settings) as client:
+        yield client
+
+
+def test_a_body_that_says_it_is_too_large_is_not_read(strict: httpx.Client) -> None:
+    answer = talk(strict, HEAD + b"Content-Length: 10001\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 413 ")
+    assert b"more than 10,000 bytes" in answer
+
+
+@pytest.mark.parametrize("length", ["-1", "x", "1e3", "9" * 5000])
+def test_a_length_that_is_none_is_refused(strict: httpx.Client, length: str) -> None:
+    answer = talk(strict, HEAD + f"Content-Length: {length}\r\n\r\n".encode())
+    assert answer.startswith((b"HTTP/1.1 400 ", b"HTTP/1.1 413 "))
+
+
+def test_sixty_megabytes_do_not_raise_memory(strict: httpx.Client) -> None:
+    def much() -> Iterator[bytes]:
+        for _ in range(60):
+            yield b" " * 1_000_000
+
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    try:
+        answer = strict.post("/translate", content=much(), headers={"Content-Type": "text/json"})
+        assert answer.status_code == 413
+    except httpx.WriteError:
+        pass  # the server had answered and closed before all was sent
+    assert strict.get("/livez").status_code == 200
+    risen = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    assert risen < 10  # megabytes
+
+
+def test_a_slow_body_is_given_up(strict: httpx.Client) -> None:
+    answer = talk(strict, HEAD + b'Content-Length: 50\r\n\r\n{"q": ')
+    assert answer.startswith(b"HTTP/1.1 408 ")
+    assert b"did not come within 0.5 s" in answer
+
+
+@pytest.mark.parametrize("sent", [b"", b"POST /translate HTTP/1.1\r\nHost:", b"G"])
+def test_a_slow_header_is_given_up(strict: httpx.Client, sent: bytes) -> None:
+    start = time.monotonic()
+    assert talk(strict, sent) == b""
+    assert time.monotonic() - start < 5
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"NONSENSE\r\n\r\n",
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"x" * 70_000,
+        HEAD + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n\r\n",
+        HEAD + b"Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello",
+        HEAD + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n",
+    ],
+)
+def test_what_is_no_http_is_refused(strict: httpx.Client, sent: bytes) -> None:
+    assert talk(strict, sent).startswith(b"HTTP/1.1 400 ")
+    assert strict.get("/livez").status_code == 200
