@@ -1,0 +1,283 @@
+"""Decoding speed on a GPU: output tokens per second against HF's `generate`, same weights.
+
+First with random weights and outputs forced to 30 tokens; then, with `--corpus` and `--test`, with
+a model that is trained here for some minutes and a real test set, to the end of each sentence.
+Both compute in bfloat16, one after the other in one process. MarianMT gets the test set sorted by
+length, at the batch size that suits it best, after a pass that warms up every shape.
+
+    python benchmarks/gpu_decoding.py [--json FILE]
+        [--corpus DIR --test SOURCE REFERENCE [--steps N]]
+"""
+
+import argparse
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import sacrebleu
+import torch
+from marian import to_marian
+from measuring import Goal, Row, report
+from torch import nn
+from transformers import MarianMTModel
+
+import transept
+from transept import ModelConfig, Transformer
+from transept.api.engines.fused.search import FusedSearch
+from transept.assembly import train
+from transept.data.config import CorpusConfig, DataConfig
+from transept.data.shards import Corpus
+from transept.decoding.beam import search
+from transept.decoding.config import SearchConfig
+from transept.experiment import Experiment
+from transept.model.incremental import IncrementalDecoder
+from transept.text.tokenizer import EOS_ID
+from transept.training.config import CheckpointConfig, TrainingConfig
+
+LENGTH, NO_END = 30, -1
+OURS, HF = "transept bf16", "HF MarianMT bf16"
+CELLS = [(1, 1), (1, 4), (64, 1), (64, 4)]
+GOALS = {(1, 1): 15.0, (64, 4): 15.0}
+TIMES_HF, SECONDS, SAME, BLEU_LOSS = 5.0, 1.0, 0.98, 0.1
+GIBIBYTES = 2.0
+
+Ids = list[list[int]]
+
+
+def seconds(work: Callable[[], object], rounds: int) -> list[float]:
+    """Wall time of each round, after one that warms up."""
+    times = []
+    for _ in range(rounds + 1):
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        work()
+        torch.cuda.synchronize()
+        times.append(time.perf_counter() - start)
+    return times[1:]
+
+
+def random_model() -> Transformer:
+    """Initial weights; a random last gain keeps outputs from repeating their first token."""
+    torch.manual_seed(0)
+    model = Transformer(ModelConfig.preset("base")).eval()
+    nn.init.normal_(model.decoder.layers[-1].residuals[-1].norm.weight)
+    return model.cuda()
+
+
+def sources(n: int, length: int, vocab_size: int) -> Ids:
+    ids = torch.randint(4, vocab_size, (n, length))
+    ids[:, -1] = EOS_ID
+    return ids.tolist()
+
+
+# --- forced lengths --------------------------------------------------------------------------
+
+
+def forced() -> tuple[list[Row], list[Goal]]:
+    model = random_model()
+    ours = FusedSearch(model, torch.bfloat16, NO_END)
+    marian = to_marian(model).to(torch.bfloat16)
+    rows, goals = [], []
+    for batch, beam in CELLS:
+        config = SearchConfig(beam_size=beam)
+        some = sources(batch, LENGTH, model.config.vocab_size)
+        ids = torch.tensor(some).cuda()
+
+        def generate(ids: torch.Tensor = ids, beam: int = beam) -> torch.Tensor:
+            with torch.inference_mode():
+                return marian.generate(
+                    input_ids=ids, attention_mask=torch.ones_like(ids), num_beams=beam,
+                    do_sample=False, max_new_tokens=LENGTH,
+                )  # fmt: skip
+
+        found = ours(some, [LENGTH] * batch, config)
+        assert all(len(best.ids) == LENGTH for best, *_ in found)
+        assert generate().shape[1] == LENGTH + 1
+        work = f"base, {'greedy' if beam == 1 else f'beam {beam}'}, batch {batch}"
+        mine = seconds(lambda: ours(some, [LENGTH] * batch, config), 9)  # noqa: B023
+        theirs = seconds(generate, 3)
+        n_tokens = batch * LENGTH
+        rows += [
+            Row.of(work, OURS, [n_tokens / one for one in mine], "output tokens/s"),
+            Row.of(work, HF, [n_tokens / one for one in theirs], "output tokens/s"),
+        ]
+        if (batch, beam) in GOALS:
+            times = statistics.median(theirs) / statistics.median(mine)
+            goals.append(Goal.at_least(f"{work}: times HF", times, GOALS[batch, beam]))
+    return [*rows, *scaling(ours, model.config.vocab_size)], goals
+
+
+def scaling(ours: FusedSearch, vocab_size: int) -> list[Row]:
+    """Cost per token: flat in the number of sentences once the GPU is full, linear in length."""
+    rows = []
+    for n, length in ((256, 30), (1024, 30), (4096, 30), (256, 60), (256, 120)):
+        some, config = sources(n, LENGTH, vocab_size), SearchConfig()
+        times = seconds(lambda: ours(some, [length] * n, config), 3)  # noqa: B023
+        work = f"base, beam 4, {n} sentences of {length}"
+        rows.append(Row.of(work, OURS, [one / n / length * 1e6 for one in times], "µs/token"))
+    return rows
+
+
+def memory() -> tuple[list[Row], list[Goal]]:
+    """Beam 4 on 256 sentences of 50 tokens."""
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats()
+    model = random_model()
+    ours = FusedSearch(model, torch.bfloat16, EOS_ID)
+    ours(sources(256, 50, model.config.vocab_size), [100] * 256, SearchConfig())
+    peak = torch.cuda.max_memory_allocated() / 2**30
+    work = "base, beam 4, 256 sentences of 50"
+    goal = Goal(f"{work}: GiB peak, weights too", peak, GIBIBYTES, peak < GIBIBYTES)
+    return [Row.of(work, OURS, [peak] * 2, "GiB peak")], [goal]
+
+
+# --- a real test set -------------------------------------------------------------------------
+
+
+def trained(corpus: Path, steps: int, directory: Path) -> transept.Transducer:
+    vocab_size = Corpus.open(corpus).manifest.side("target").vocab_size
+    config = Experiment(
+        model=ModelConfig.preset("base", vocab_size=vocab_size),
+        data=DataConfig(train=(CorpusConfig(path=corpus),), workers=4),
+        training=TrainingConfig(max_steps=steps, log_every=500),
+        checkpoint=CheckpointConfig(every_minutes=60.0),
+    )
+    train(config, directory)
+    model = transept.load(directory, device="cuda")
+    assert isinstance(model, transept.Transducer)
+    return model
+
+
+def realistic(model: transept.Transducer, test: tuple[Path, Path]) -> tuple[list[Row], list[Goal]]:
+    texts, references = (path.read_text(encoding="utf-8").splitlines() for path in test)
+    ids = [[*one, EOS_ID] for one in model.source_tokenizer.encode_batch(texts)]
+    config = SearchConfig()
+    lengths = [config.max_length(len(source)) for source in ids]
+
+    def bleu(outputs: Sequence[Sequence[int]]) -> float:
+        written = [model.target_tokenizer.decode(list(one)) for one in outputs]
+        return sacrebleu.corpus_bleu(written, [references]).score
+
+    searches = {name: FusedSearch(model.model, dtype, EOS_ID) for name, dtype in (
+        (OURS, torch.bfloat16), ("transept fp32", torch.float32))}  # fmt: skip
+    found = {
+        name: [best.ids for best, *_ in one(ids, lengths, config)] for name, one in searches.items()
+    }
+    found["reference"] = plain(model.model, ids, lengths, config)
+    mine = seconds(lambda: searches[OURS](ids, lengths, config), 5)
+    theirs, outputs = best_of_marian(model.model, ids, config)
+    found[HF] = outputs
+    work = f"{len(ids):,} sentences, beam 4"
+    n_tokens = sum(len(one) + 1 for one in found[OURS])
+    rows = [
+        Row.of(work, OURS, mine, "s"),
+        Row.of(work, HF, theirs, "s"),
+        Row.of(work, OURS, [n_tokens / one for one in mine], "output tokens/s"),
+        *(Row.of(work, name, [bleu(one)] * 2, "sacreBLEU") for name, one in found.items()),
+        *(
+            Row.of(work, name, [_same(one, found["reference"])] * 2, "same as reference")
+            for name, one in found.items()
+        ),
+    ]
+    took, loss = statistics.median(mine), bleu(found["reference"]) - bleu(found[OURS])
+    same = _same(found[OURS], found["reference"])
+    return rows, [
+        Goal.at_least(f"{work}: times HF", statistics.median(theirs) / took, TIMES_HF),
+        Goal(f"{work}: seconds", took, SECONDS, took < SECONDS),
+        Goal.at_least(f"{work}: identical outputs", same, SAME),
+        Goal(f"{work}: BLEU lost", loss, BLEU_LOSS, loss < BLEU_LOSS),
+    ]
+
+
+def _same(some: Sequence[Sequence[int]], others: Sequence[Sequence[int]]) -> float:
+    return sum(tuple(a) == tuple(b) for a, b in zip(some, others, strict=True)) / len(some)
+
+
+@torch.inference_mode()
+def plain(
+    model: Transformer, ids: Ids, lengths: list[int], config: SearchConfig
+) -> list[tuple[int, ...]]:
+    """The reference search on the GPU in single precision."""
+    found: list[tuple[int, ...]] = [()] * len(ids)
+    for batch, source in batches(ids, 256):
+        step = IncrementalDecoder(model, model.encode(source))
+        outputs = search(step, [lengths[i] for i in batch], config, EOS_ID)
+        for index, (best, *_) in zip(batch, outputs, strict=True):
+            found[index] = best.ids
+    return found
+
+
+def batches(ids: Ids, size: int) -> list[tuple[list[int], torch.Tensor]]:
+    """Sentences of similar lengths, padded."""
+    order = sorted(range(len(ids)), key=lambda index: -len(ids[index]))
+    cut = [order[start : start + size] for start in range(0, len(order), size)]
+    return [
+        (batch, nn.utils.rnn.pad_sequence([torch.tensor(ids[i]) for i in batch], True).cuda())
+        for batch in cut
+    ]
+
+
+def best_of_marian(
+    model: Transformer, ids: Ids, config: SearchConfig
+) -> tuple[list[float], list[tuple[int, ...]]]:
+    """Its quickest batch size, timed once more after every shape has been seen."""
+    marian = to_marian(model, eos_id=EOS_ID).to(torch.bfloat16)
+    sizes = {size: batches(ids, size) for size in (128, 256, 512)}
+
+    def decode(size: int) -> list[tuple[int, ...]]:
+        found: list[tuple[int, ...]] = [()] * len(ids)
+        for batch, source in sizes[size]:
+            for index, output in zip(batch, generate(marian, source, config), strict=True):
+                found[index] = output
+        return found
+
+    first = {size: seconds_once(lambda: decode(size)) for size in sizes}  # noqa: B023
+    best = min(first, key=lambda size: first[size])
+    print("MarianMT, first pass:", {size: f"{took:.1f} s" for size, took in first.items()})
+    outputs = decode(best)
+    return [seconds_once(lambda: decode(best)) for _ in range(2)], outputs
+
+
+def seconds_once(work: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    work()
+    torch.cuda.synchronize()
+    return time.perf_counter() - start
+
+
+@torch.inference_mode()
+def generate(
+    marian: MarianMTModel, source: torch.Tensor, config: SearchConfig
+) -> list[tuple[int, ...]]:
+    out = marian.generate(
+        input_ids=source, attention_mask=(source != 0).long(), num_beams=config.beam_size,
+        do_sample=False, length_penalty=config.length_penalty,
+        max_new_tokens=config.max_length(source.shape[1]),
+    )  # fmt: skip
+    rows = out[:, 1:].tolist()
+    return [tuple(row[: row.index(EOS_ID)] if EOS_ID in row else row) for row in rows]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--corpus", type=Path, help="a prepared corpus to train on")
+    parser.add_argument("--test", type=Path, nargs=2, metavar=("SOURCE", "REFERENCE"))
+    parser.add_argument("--steps", type=int, default=5_000, help="of training")
+    arguments = parser.parse_args()
+    rows, goals = forced()
+    for more in (memory(),):
+        rows, goals = rows + more[0], goals + more[1]
+    if arguments.corpus:
+        with tempfile.TemporaryDirectory() as directory:
+            model = trained(arguments.corpus, arguments.steps, Path(directory) / "run")
+            more_rows, more_goals = realistic(model, tuple(arguments.test))
+        rows, goals = rows + more_rows, goals + more_goals
+    packages = ["transept", "torch", "triton", "transformers"]
+    report("gpu_decoding", rows, goals, packages, arguments.json, torch.cuda.get_device_name())
+
+
+if __name__ == "__main__":
+    main()

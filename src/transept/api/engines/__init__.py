@@ -1,0 +1,1 @@
+"""What decodes: ids in, hypotheses out."""

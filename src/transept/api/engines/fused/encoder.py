@@ -1,0 +1,112 @@
+"""The encoder on the device: sentences laid end to end, one CUDA graph for each size of batch.
+
+`Transformer.encode` is the same in plain PyTorch; its hundred small launches take longer than the
+computing does.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+import torch
+
+from transept.api.engines.fused.weights import Weights
+from transept.kernels.attention import Side, Sight, attend
+from transept.model.transformer import EncoderLayer
+from transept.shapes import Float, Int, Tensor
+
+TILE = 64
+"""Queries whose keys are looked for together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """Sentences end to end, filled up to whole tiles."""
+
+    tokens: Int[Tensor, "3 N"]
+    """Ids, positions, and the number of the sentence, from 1."""
+    spans: Int[Tensor, "tiles 2"]
+    """Which tiles each tile's sentences lie in."""
+
+    @classmethod
+    def of(cls, sources: Sequence[Sequence[int]], n_tokens: int, pad_id: int) -> "Packed":
+        """Lay sentences out in so many places."""
+        flat = np.fromiter(chain.from_iterable(sources), np.int64)
+        lengths = np.fromiter(map(len, sources), np.int64)
+        ends = lengths.cumsum()
+        starts = ends - lengths
+        sentence = np.repeat(np.arange(len(sources)), lengths)
+        n = len(flat)
+        tokens = np.zeros((3, n_tokens), np.int64)
+        tokens[0] = pad_id
+        tokens[:, :n] = flat, np.arange(n) - starts[sentence], sentence + 1
+        # A tile sees from where its first sentence begins to where its last one ends.
+        tiles = np.arange(n_tokens // TILE)
+        first = sentence[np.minimum(tiles * TILE, n - 1)]
+        last = sentence[np.minimum(tiles * TILE + TILE - 1, n - 1)]
+        spans = np.stack([starts[first] // TILE, -(-ends[last] // TILE)], axis=1)
+        beyond = tiles * TILE >= n
+        spans[beyond] = np.stack([tiles, tiles + 1], axis=1)[beyond]
+        return cls(torch.from_numpy(tokens), torch.from_numpy(spans.astype(np.int32)))
+
+    def to(self, device: torch.device) -> "Packed":
+        """The same on a device."""
+        return Packed(self.tokens.to(device), self.spans.to(device))
+
+
+class DeviceEncoder:
+    """A model's encoder: sentences in, states out."""
+
+    def __init__(self, weights: Weights) -> None:
+        self._weights = weights
+        model = weights.model
+        self._layers = [one for one in model.encoder.layers if isinstance(one, EncoderLayer)]
+        self._graphs: dict[int, tuple[torch.cuda.CUDAGraph, Packed, Tensor]] = {}
+
+    def __call__(self, sources: Sequence[Sequence[int]]) -> Float[Tensor, "N D"]:
+        """The states of all tokens, sentence after sentence."""
+        n = sum(map(len, sources))
+        packed = Packed.of(sources, _room(n), self._weights.config.pad_id)
+        if self._weights.device.type != "cuda":
+            return self._encode(packed)[:n]
+        return self._replay(packed)[:n].clone()
+
+    def _replay(self, packed: Packed) -> Float[Tensor, "N D"]:
+        n_tokens = packed.tokens.shape[1]
+        if n_tokens not in self._graphs:
+            ours = packed.to(self._weights.device)
+            self._encode(ours)  # kernels are compiled when they first run
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph, capture_error_mode="thread_local"):
+                states = self._encode(ours)
+            self._graphs[n_tokens] = graph, ours, states
+        graph, ours, states = self._graphs[n_tokens]
+        ours.tokens.copy_(packed.tokens)
+        ours.spans.copy_(packed.spans)
+        graph.replay()
+        return states
+
+    def _encode(self, packed: Packed) -> Float[Tensor, "N D"]:
+        weights, config = self._weights, self._weights.config
+        ids, positions, segments = packed.tokens
+        side = Side(segments, positions)
+        band = weights.model.encoder.band
+        sight = Sight(side, side, packed.spans, TILE, band.before, band.after)
+        x = weights.embed(weights.model.source_embedding, ids, positions)
+        h_dk = config.n_heads * config.d_k
+        for layer in self._layers:
+            attention = layer.self_attention
+            q, k, v = attention.w_qkv(x).split([h_dk, h_dk, config.n_heads * config.d_v], dim=1)
+            heads, _ = attend(q, k, v, sight, config.n_heads)
+            x = weights.add_norm(x, attention.w_o(heads), layer, 0)
+            x = weights.add_norm(x, weights.feed_forward(layer.feed_forward, x), layer, 1)
+        return x
+
+
+def _room(n_tokens: int) -> int:
+    """Few sizes, for few graphs: 64, 128, 256 tokens and so on."""
+    room = TILE
+    while room < n_tokens:
+        room *= 2
+    return room

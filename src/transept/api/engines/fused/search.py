@@ -1,0 +1,216 @@
+"""Beam search with all of it on the device, and a new sentence wherever one is done."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import accumulate, repeat
+
+import torch
+
+from transept.api.engines.fused.decoder import DeviceDecoder, Sizes
+from transept.api.engines.fused.encoder import DeviceEncoder
+from transept.api.engines.fused.weights import Weights
+from transept.api.engines.fused.workspace import Arena, Entrant, Traces, Workspace
+from transept.decoding.config import SearchConfig
+from transept.decoding.hypothesis import Hypothesis
+from transept.model.config import ModelConfig
+from transept.model.transformer import Transformer
+
+Ids = Sequence[int]
+SLOTS = 256
+"""Sentences at once, at most: beyond it, a GPU gains little."""
+CACHE_BYTES = 1 << 30
+"""Keys and values of outputs take no more: fewer sentences at once, where they are long."""
+ENCODED_TOKENS = 1 << 14
+"""Source tokens that are encoded together, ahead of when they are needed."""
+LOOK = 8
+"""The host looks who is done every so many tokens; a sentence alone is looked at more often."""
+LEAST_PLACES, LEAST_SOURCE = 128, 64
+"""Tokens of an output and of a source for which there is always room."""
+MAX_WIDTH = 8
+"""A wider beam is for the search in plain PyTorch."""
+HEADS = (16, 32, 64, 128)
+
+
+def obstacles(config: ModelConfig) -> list[str]:
+    """Why a network cannot be decoded in this form; empty where it can."""
+    wanted = {
+        "norm": "post",
+        "activation": "relu",
+        "positions": "sinusoidal",
+        "attention_bias": False,
+        "decoder_window": None,
+    }
+    found = [
+        f"model.{name} = {getattr(config, name)!r}"
+        for name, value in wanted.items()
+        if getattr(config, name) != value
+    ]
+    if config.d_k != config.d_v or config.d_k not in HEADS:
+        found.append(f"model.d_k = {config.d_k}, model.d_v = {config.d_v}")
+    return found
+
+
+class FusedSearch:
+    """A model that searches by itself; the host hands in sentences and takes out results."""
+
+    def __init__(self, model: Transformer, dtype: torch.dtype, eos_id: int) -> None:
+        weights = Weights(model, dtype)
+        self._encoder, self._decoder = DeviceEncoder(weights), DeviceDecoder(weights)
+        self._eos_id = eos_id
+        self._arena = Arena.of(0, self._decoder)
+        self._workspaces: dict[tuple[Sizes, float], Workspace] = {}
+
+    @torch.inference_mode()
+    def __call__(
+        self,
+        sources: Sequence[Ids],
+        max_lengths: Sequence[int],
+        config: SearchConfig,
+        watch: Callable[[int], None] = lambda n_done: None,
+    ) -> list[list[Hypothesis]]:
+        """The best outputs for each source, best first.
+
+        Args:
+            sources: Ids with the end symbol.
+            max_lengths: The longest output of each, end symbol counted.
+            config: Beam size, length penalty, number of outputs.
+            watch: Told how many sentences are done, now and then.
+        """
+        found: list[list[Hypothesis]] = [[] for _ in sources]
+        n_done = 0
+        for group, places in _groups(max_lengths):
+            group.sort(key=lambda index: -len(sources[index]))
+            workspace = self._workspace(len(group), places, len(sources[group[0]]), config)
+            queue = self._queue([sources[i] for i in group], [max_lengths[i] for i in group])
+            for number, outputs in _run(workspace, queue, config.n_best):
+                found[group[number]] = outputs
+                n_done += 1
+                watch(n_done)
+        return found
+
+    def _workspace(
+        self, n_sentences: int, places: int, longest: int, config: SearchConfig
+    ) -> Workspace:
+        """The workspace for such sentences; the same again if there was one."""
+        model = self._decoder.config
+        row = places * model.n_layers * 2 * model.d_model * self._decoder.dtype.itemsize
+        most = max(1, min(SLOTS, CACHE_BYTES // (row * config.beam_size)))
+        slots = 1
+        while slots < min(n_sentences, most):
+            slots *= 2
+        sizes = Sizes(min(slots, most), config.beam_size, places, _room(longest, LEAST_SOURCE))
+        n_cached = self._decoder.n_cached(sizes)
+        if n_cached > len(self._arena.numbers):
+            self._workspaces.clear()  # their graphs know the old memory
+            self._arena = Arena.of(0, self._decoder)
+            self._arena = Arena.of(n_cached, self._decoder)
+        key = (sizes, config.length_penalty)
+        if key not in self._workspaces:
+            self._workspaces[key] = Workspace(
+                self._decoder, self._arena, sizes, config.length_penalty, self._eos_id
+            )
+        return self._workspaces[key]
+
+    def _queue(self, sources: Sequence[Ids], max_lengths: Sequence[int]) -> Iterator[Entrant]:
+        """The sentences, encoded some at a time."""
+        start = 0
+        while start < len(sources):
+            end, n_tokens = start, 0
+            while end < len(sources) and (
+                end == start or n_tokens + len(sources[end]) <= ENCODED_TOKENS
+            ):
+                n_tokens += len(sources[end])
+                end += 1
+            states = self._encoder(sources[start:end])
+            ends = list(accumulate(map(len, sources[start:end])))
+            yield from map(Entrant, repeat(states), [0, *ends], ends, max_lengths[start:end])
+            start = end
+
+
+def _run(
+    workspace: Workspace, queue: Iterator[Entrant], n_best: int
+) -> Iterator[tuple[int, list[Hypothesis]]]:
+    """Decode a queue; the number of each sentence with its outputs, as they are done."""
+    seats = Seats(workspace.sizes.slots)
+    waiting = enumerate(queue)
+    ended: tuple[list[int], Traces] | None = None
+    while True:
+        entering = list(zip(seats.free(), waiting, strict=False))
+        if entering:
+            workspace.admit([slot for slot, _ in entering], [one for _, (_, one) in entering])
+            seats.take((slot, number, one.max_length) for slot, (number, one) in entering)
+        elif moved := seats.close_ranks():
+            workspace.move(*zip(*moved, strict=True))
+        n_steps = seats.advance()
+        if n_steps:
+            workspace.advance(seats.n_slots, n_steps)
+        # While the device goes on, the host puts together what has ended before.
+        if ended is not None:
+            numbers, traces = ended
+            yield from zip(numbers, traces.outputs(workspace.alpha, n_best), strict=True)
+        if not n_steps:
+            return
+        done = [slot for slot in workspace.done(seats.n_slots) if slot in seats]
+        ended = (seats.leave(done), workspace.take_out(done)) if done else None
+
+
+class Seats:
+    """Who sits in which slot."""
+
+    def __init__(self, n_slots: int) -> None:
+        self.n_slots = n_slots
+        self._number: dict[int, int] = {}
+        self._left: dict[int, int] = {}
+        """How many tokens each may still write."""
+
+    def __contains__(self, slot: int) -> bool:
+        return slot in self._number
+
+    def free(self) -> list[int]:
+        """Slots with nobody in them."""
+        return [slot for slot in range(self.n_slots) if slot not in self._number]
+
+    def take(self, sentences: Iterable[tuple[int, int, int]]) -> None:
+        """Sentences begin: their slots, numbers, and longest outputs."""
+        for slot, number, max_length in sentences:
+            self._number[slot], self._left[slot] = number, max_length
+
+    def leave(self, slots: Sequence[int]) -> list[int]:
+        """The numbers of those who were in these slots."""
+        for slot in slots:
+            del self._left[slot]
+        return [self._number.pop(slot) for slot in slots]
+
+    def advance(self) -> int:
+        """How many steps to go before looking who is done: never beyond the last one's end."""
+        look = LOOK if self.n_slots > 1 else LOOK // 2
+        n_steps = min(look, max(self._left.values(), default=0))
+        for slot in self._left:
+            self._left[slot] -= n_steps
+        return n_steps
+
+    def close_ranks(self) -> list[tuple[int, int]]:
+        """Few are left, and nobody waits: they go on in the first slots. Who moves, and where."""
+        while self.n_slots > 1 and len(self._number) <= self.n_slots // 4:
+            self.n_slots = max(1, self.n_slots // 4)
+        behind = sorted(slot for slot in self._number if slot >= self.n_slots)
+        moves = list(zip(behind, self.free(), strict=False))
+        for old, new in moves:
+            self._number[new], self._left[new] = self._number.pop(old), self._left.pop(old)
+        return moves
+
+
+def _groups(max_lengths: Sequence[int]) -> Iterator[tuple[list[int], int]]:
+    """Sentences whose outputs need about as much room, and how much, the longest first."""
+    rooms: dict[int, list[int]] = {}
+    for index, length in enumerate(max_lengths):
+        rooms.setdefault(_room(length, LEAST_PLACES), []).append(index)
+    for places in sorted(rooms, reverse=True):
+        yield rooms[places], places
+
+
+def _room(length: int, least: int) -> int:
+    """Few sizes, for few graphs: the least, twice that, and so on until it is enough."""
+    room = least
+    while room < length:
+        room *= 2
+    return room

@@ -1,0 +1,199 @@
+"""Sentences in the midst of a search, and the step that takes all of them on by a token."""
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from transept.api.engines.fused.decoder import Caches, DeviceDecoder, Sizes
+from transept.decoding.hypothesis import Hypothesis
+from transept.decoding.length import length_penalty
+from transept.kernels.beams import Beams, Symbols, advance
+from transept.shapes import Float, Int, Tensor
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Entrant:
+    """A sentence that begins: its states stand among those that were encoded with it."""
+
+    states: Float[Tensor, "N D"]
+    start: int
+    end: int
+    max_length: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Arena:
+    """Memory that workspaces use in turn."""
+
+    numbers: Float[Tensor, " M"]
+    """For caches."""
+    graph_pool: Any
+    """For what a step computes on the way."""
+
+    @classmethod
+    def of(cls, size: int, decoder: DeviceDecoder) -> "Arena":
+        """Room for so many numbers of the decoder's type."""
+        pool = torch.cuda.graph_pool_handle() if decoder.device.type == "cuda" else None
+        return cls(torch.empty(size, dtype=decoder.dtype, device=decoder.device), pool)
+
+
+class Workspace:
+    """Slots with a sentence each. A step is one CUDA graph, for as many slots as are needed."""
+
+    def __init__(
+        self, decoder: DeviceDecoder, arena: Arena, sizes: Sizes, alpha: float, eos_id: int
+    ) -> None:
+        self.sizes, self.alpha = sizes, alpha
+        self._symbols = Symbols(decoder.config.vocab_size, decoder.config.pad_id, eos_id)
+        self._decoder = decoder
+        self._caches = decoder.caches(arena.numbers, sizes)
+        self._graph_pool = arena.graph_pool
+        penalties = [length_penalty(length, alpha) for length in range(sizes.places + 1)]
+        self._beams = Beams.empty(
+            sizes.slots, sizes.width, torch.tensor(penalties, device=decoder.device)
+        )
+        self._graphs: dict[int, torch.cuda.CUDAGraph] = {}
+
+    # --- going on ----------------------------------------------------------------------------
+
+    def advance(self, n_slots: int, n_steps: int) -> None:
+        """Take the first slots' sentences on by so many tokens, or to their ends."""
+        if self._decoder.device.type != "cuda":
+            for _ in range(n_steps):
+                self._step(n_slots)
+            return
+        graph = self._graphs.get(n_slots) or self._capture(n_slots)
+        for _ in range(n_steps):
+            graph.replay()
+
+    def _step(self, n_slots: int) -> None:
+        beams, caches = self._beams.first(n_slots), self._caches.first(n_slots)
+        logits = self._decoder.write(beams, caches)
+        advance(beams, logits, self._symbols)
+
+    def _capture(self, n_slots: int) -> torch.cuda.CUDAGraph:
+        # Kernels are compiled when they first run, which must not be within a capture. Those who
+        # are done stand still, so that a step for nobody changes nothing.
+        done = self._beams.done.clone()
+        self._beams.done.fill_(1)
+        self._step(n_slots)
+        torch.cuda.synchronize()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, pool=self._graph_pool, capture_error_mode="thread_local"):
+            self._step(n_slots)
+        self._beams.done.copy_(done)
+        self._graphs[n_slots] = graph
+        return graph
+
+    def done(self, n_slots: int) -> list[int]:
+        """The slots, of the first ones, where nothing goes on. The host waits here."""
+        return [slot for slot, done in enumerate(self._beams.done[:n_slots].tolist()) if done]
+
+    # --- coming and going --------------------------------------------------------------------
+
+    def admit(self, slots: Sequence[int], entrants: Sequence[Entrant]) -> None:
+        """Let sentences begin in these slots."""
+        device, room = self._decoder.device, self.sizes.source
+        lengths = [one.end - one.start for one in entrants]
+        longest = [one.max_length for one in entrants]
+        rows = [
+            row
+            for slot, length in zip(slots, lengths, strict=True)
+            for row in range(slot * room, slot * room + length)
+        ]
+        self._decoder.read(_states(entrants), torch.tensor(rows).to(device), self._caches)
+        at, n_source, max_lengths = torch.tensor([slots, lengths, longest]).to(device)
+        self._caches.source_length[at] = n_source.int()
+        self._beams.begin(at, max_lengths, self._decoder.start_id)
+
+    def move(self, old: Sequence[int], new: Sequence[int]) -> None:
+        """Let sentences go on in other slots, where nobody is."""
+        device = self._decoder.device
+        here, there = torch.tensor(old, device=device), torch.tensor(new, device=device)
+        for part in _by_slot(self._beams, self._caches):
+            part[there] = part[here]
+        self._beams.done[here] = 1
+
+    def take_out(self, slots: Sequence[int]) -> "Traces":
+        """What is known of sentences that are done: their slots are free."""
+        return Traces.of(self._beams, slots)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Traces:
+    """Sentences that are done, on the host: their hypotheses, and the way back through each."""
+
+    length: Int[Tensor, " B"]
+    log_p: Float[Tensor, "B W"]
+    finished_score: Float[Tensor, "B W"]
+    finished_log_p: Float[Tensor, "B W"]
+    finished_length: Int[Tensor, "B W"]
+    finished_parent: Int[Tensor, "B W"]
+    parents: Int[Tensor, "B L W"]
+    tokens: Int[Tensor, "B L W"]
+
+    @classmethod
+    def of(cls, beams: Beams, slots: Sequence[int]) -> "Traces":
+        """Those in these slots."""
+        at = torch.tensor(slots, device=beams.done.device)
+        parts = [getattr(beams, field.name)[at] for field in dataclasses.fields(cls)]
+        return cls(*(part.cpu() for part in parts))
+
+    def outputs(self, alpha: float, n_best: int) -> list[list[Hypothesis]]:
+        """Of each the best finished ones; where nothing was finished in time, the live ones."""
+        # A sentence is all finished or all live, so that it has one kind of hypotheses.
+        finished = self.finished_score[:, :1] > -torch.inf
+        penalties = [length_penalty(length, alpha) for length in self.length.tolist()]
+        live_score = self.log_p / torch.tensor(penalties)[:, None]
+        rows = torch.arange(self.log_p.shape[1])
+        score = torch.where(finished, self.finished_score, live_score)[:, :n_best]
+        log_p = torch.where(finished, self.finished_log_p, self.log_p)[:, :n_best]
+        length = torch.where(finished, self.finished_length, self.length[:, None])[:, :n_best]
+        row = torch.where(finished, self.finished_parent, rows)[:, :n_best]
+        ids = self._back(length, row)
+        each = zip(
+            ids.tolist(), length.tolist(), log_p.tolist(), score.tolist(), finished.tolist(),
+            strict=True,
+        )  # fmt: skip
+        return [
+            [
+                Hypothesis(tuple(tokens[:n]), of_log_p, of_score, is_finished)
+                for tokens, n, of_log_p, of_score in zip(*parts, strict=True)
+                if of_score > -math.inf
+            ]
+            for *parts, (is_finished,) in each
+        ]
+
+    def _back(self, length: Int[Tensor, "B H"], row: Int[Tensor, "B H"]) -> Int[Tensor, "B H T"]:
+        """The tokens of hypotheses, found from the last to the first."""
+        sentence = torch.arange(len(length))[:, None]
+        ids = torch.zeros(*length.shape, int(length.max()), dtype=torch.int64)
+        for place in range(ids.shape[2] - 1, -1, -1):
+            at = (sentence, place, row)
+            ids[:, :, place] = self.tokens[at]
+            row = torch.where(place < length, self.parents[at].long(), row)
+        return ids
+
+
+def _by_slot(beams: Beams, caches: Caches) -> list[Tensor]:
+    """All that belongs to a sentence, with the slots as first axis."""
+    parts = {field.name: getattr(beams, field.name) for field in dataclasses.fields(beams)}
+    parts.pop("penalties")
+    origin: Tensor = parts.pop("origin")
+    return [
+        *parts.values(),
+        origin.transpose(0, 1),
+        caches.past.transpose(0, 1),
+        caches.source,
+        caches.source_length,
+    ]
+
+
+def _states(entrants: Sequence[Entrant]) -> Float[Tensor, "N D"]:
+    """The states of sentences that stand one after the other, end to end."""
+    runs = [list(run) for _, run in itertools.groupby(entrants, key=lambda one: id(one.states))]
+    return torch.cat([run[0].states[run[0].start : run[-1].end] for run in runs])

@@ -1,0 +1,145 @@
+"""Search on the device against the reference, token by token.
+
+On a machine without a GPU the kernels run in Triton's interpreter: slowly, but the same program.
+"""
+
+import os
+import random
+
+import pytest
+import torch
+
+if not torch.cuda.is_available():
+    os.environ.setdefault("TRITON_INTERPRET", "1")
+pytest.importorskip("triton")
+
+from transept.api.engines.fused import search as fused
+from transept.api.engines.fused.search import FusedSearch
+from transept.api.engines.fused.workspace import Traces
+from transept.decoding.beam import search
+from transept.decoding.config import SearchConfig
+from transept.decoding.hypothesis import Hypothesis
+from transept.decoding.length import length_penalty
+from transept.kernels.beams import Beams, Symbols, advance
+from transept.model.config import ModelConfig
+from transept.model.incremental import IncrementalDecoder
+from transept.model.transformer import Transformer
+from transept.shapes import Tensor
+
+DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+N_CASES = 1000 if DEVICE.type == "cuda" else 24
+PAD, EOS, START = 0, 1, 0
+
+
+def assert_same(ours: list[list[Hypothesis]], theirs: list[list[Hypothesis]]) -> None:
+    for mine, other in zip(ours, theirs, strict=True):
+        assert [one.ids for one in mine] == [one.ids for one in other]
+        assert [one.finished for one in mine] == [one.finished for one in other]
+        for one, two in zip(mine, other, strict=True):
+            assert one.log_probability == pytest.approx(two.log_probability, abs=1e-4)
+            assert one.score == pytest.approx(two.score, abs=1e-4)
+
+
+class Recorded:
+    """A step whose log p, of each sentence, depends on the length and on the last token."""
+
+    def __init__(self, log_p: Tensor) -> None:
+        self._log_p = log_p
+        self._sentence = torch.arange(len(log_p))
+        self._length = 0
+
+    def __call__(self, tokens: Tensor | None) -> Tensor:
+        last = torch.full_like(self._sentence, START) if tokens is None else tokens
+        self._length += 1
+        return self._log_p[self._sentence, self._length - 1, last]
+
+    def select(self, rows: Tensor) -> None:
+        self._sentence = self._sentence[rows]
+
+
+@pytest.mark.parametrize("width", [1, 2, 3, 4, 5])
+def test_replayed_on_recorded_probabilities_the_search_is_the_reference(width: int) -> None:
+    torch.manual_seed(width)
+    n, longest, vocab_size = max(1, N_CASES // 5), 6, 9
+    logits = 2 * torch.randn(n, longest, vocab_size, vocab_size)
+    logits[..., PAD] = -torch.inf
+    log_p = logits.log_softmax(dim=-1)
+    max_lengths = torch.randint(1, longest + 1, (n,)).tolist()
+    alpha = random.Random(width).choice([0.0, 0.6, 1.0])
+    config = SearchConfig(beam_size=width, length_penalty=alpha, n_best=width)
+
+    penalties = [length_penalty(length, alpha) for length in range(longest + 1)]
+    beams = Beams.empty(n, width, torch.tensor(penalties, device=DEVICE))
+    slots = torch.arange(n, device=DEVICE)
+    beams.begin(slots, torch.tensor(max_lengths, device=DEVICE), START)
+    given, symbols = log_p.to(DEVICE), Symbols(vocab_size, PAD, EOS)
+    for _ in range(longest):
+        now = given[slots, beams.length.clamp(max=longest - 1).long()]
+        advance(beams, now[slots[:, None], beams.token.long()].flatten(0, 1), symbols)
+    assert beams.done.all()
+    found = Traces.of(beams, list(range(n))).outputs(alpha, width)
+    assert_same(found, search(Recorded(log_p), max_lengths, config, EOS))
+
+
+def model_with(seed: int, vocab_size: int = 40) -> Transformer:
+    """A small network that ends its outputs now and then."""
+    torch.manual_seed(seed)
+    config = ModelConfig(
+        vocab_size=vocab_size, n_layers=1, d_model=32, d_ff=64, n_heads=2, output_bias=True
+    )
+    model = Transformer(config).eval().to(DEVICE)
+    with torch.no_grad():
+        model.projection.weight.mul_(2)
+        model.projection.bias[EOS] = 6.0
+    return model
+
+
+def sentences(seed: int, n: int, vocab_size: int = 40) -> list[list[int]]:
+    rng = random.Random(seed)
+    return [[*rng.choices(range(2, vocab_size), k=rng.randint(1, 5)), EOS] for _ in range(n)]
+
+
+def reference(
+    model: Transformer, sources: list[list[int]], max_lengths: list[int], config: SearchConfig
+) -> list[list[Hypothesis]]:
+    found = []
+    for source, longest in zip(sources, max_lengths, strict=True):
+        with torch.inference_mode():
+            step = IncrementalDecoder(model, model.encode(torch.tensor([source], device=DEVICE)))
+            found += search(step, [longest], config, EOS)
+    return found
+
+
+@pytest.mark.parametrize(("width", "n_best"), [(1, 1), (3, 2)])
+def test_outputs_are_those_of_the_reference(
+    width: int, n_best: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Fewer slots than sentences: some begin where others are done; at the end ranks are closed.
+    monkeypatch.setattr(fused, "SLOTS", 4)
+    monkeypatch.setattr(fused, "LOOK", 2)
+    model, sources = model_with(width), sentences(width, 6)
+    config = SearchConfig(beam_size=width, n_best=n_best)
+    max_lengths = [len(source) + 2 for source in sources]
+    told: list[int] = []
+    found = FusedSearch(model, torch.float32, EOS)(sources, max_lengths, config, told.append)
+    expected = reference(model, sources, max_lengths, config)
+    assert_same(found, expected)
+    assert told == list(range(1, len(sources) + 1))
+    assert any(one.finished for (one, *_) in expected)
+
+
+@pytest.mark.skipif(DEVICE.type != "cuda", reason="many sentences are for a GPU")
+@pytest.mark.parametrize("width", [1, 4])
+def test_many_sentences_of_all_lengths(width: int) -> None:
+    model = model_with(7, vocab_size=5000)
+    sources = sentences(3, 600, 5000)
+    config = SearchConfig(beam_size=width)
+    max_lengths = [random.Random(i).choice([3, 20, 140]) for i in range(len(sources))]
+    searcher = FusedSearch(model, torch.float32, EOS)
+    for n in (300, 64, 1, 7):  # workspaces of many sizes share one memory
+        searcher(sources[:n], max_lengths[:n], config)
+    found = searcher(sources, max_lengths, config)
+    expected = reference(model, sources, max_lengths, config)
+    same = sum(a[0].ids == b[0].ids for a, b in zip(found, expected, strict=True))
+    assert same >= 0.99 * len(sources)  # sums in another order: a near tie may fall otherwise
+    assert_same(searcher(sources[::-1], max_lengths[::-1], config), found[::-1])
