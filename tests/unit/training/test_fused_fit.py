@@ -27,7 +27,7 @@ def test_the_papers_networks_are_fast() -> None:
     ("config", "reason"),
     [
         (ModelConfig(vocab_size=50, norm="pre"), "model.norm = 'pre'"),
-        (ModelConfig(vocab_size=50, attention_dropout=0.1), "model.attention_dropout = 0.1"),
+        (ModelConfig(vocab_size=50, activation_dropout=0.1), "model.activation_dropout = 0.1"),
         (ModelConfig(vocab_size=50, d_k=48), "model.d_k = 48"),
     ],
 )
