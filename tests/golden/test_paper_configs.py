@@ -48,3 +48,5 @@ def test_the_parsers_are_section_6_3() -> None:
     assert [corpus.weight for corpus in semi.data.train] == [20, 1]
     small = config.load(Experiment, CONFIGS / "parsing-small.toml")
     assert not small.model.sized
+    craft = config.load(Experiment, CONFIGS / "parsing-craft.toml")
+    assert (craft.model.n_layers, craft.loss) == (paper.n_layers, wsj.loss)

@@ -41,11 +41,10 @@ def side(lengths: list[list[list[int]]], vocab_size: int) -> Tokens:
     return Tokens.tiled(*flat, row_tiles=TILES.row_tiles)
 
 
-def network(dropout: float, **changes: Any) -> tuple[Transformer, FusedNetwork, Tensor]:
+def network(**changes: Any) -> tuple[Transformer, FusedNetwork, Tensor]:
     torch.manual_seed(0)
-    config = ModelConfig(
-        vocab_size=50, n_layers=1, d_model=32, d_ff=48, n_heads=2, dropout=dropout, **changes
-    )
+    sizes = {"vocab_size": 50, "n_layers": 1, "d_model": 32, "d_ff": 48, "n_heads": 2}
+    config = ModelConfig(**sizes | {"dropout": 0.0} | changes)
     model = Transformer(config).to(DEVICE)
     seed = torch.tensor([3, 4], dtype=torch.int32, device=DEVICE)
     fused = FusedNetwork(model, Loss(0.1, 0), TILES, seed, torch.float32)
@@ -62,7 +61,7 @@ def network(dropout: float, **changes: Any) -> tuple[Transformer, FusedNetwork, 
     ],
 )
 def test_loss_and_every_gradient_are_autograds(changes: dict[str, object]) -> None:
-    model, fused, _ = network(0.0, **changes)
+    model, fused, _ = network(**changes)
     source, target = side(SOURCES, 50), side(TARGETS, 50)
     sums = fused(source, target, torch.tensor(0.125, device=DEVICE))
     actual = {name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}
@@ -80,7 +79,7 @@ def test_loss_and_every_gradient_are_autograds(changes: dict[str, object]) -> No
 
 
 def test_with_dropout_the_gradient_is_the_slope_of_the_loss() -> None:
-    model, fused, seed = network(0.3)
+    model, fused, seed = network(dropout=0.3, attention_dropout=0.3)
     source, target = side(SOURCES, 50), side(TARGETS, 50)
     one = torch.tensor(1.0, device=DEVICE)
     loss = fused(source, target, one).smoothed
@@ -102,7 +101,7 @@ def test_with_dropout_the_gradient_is_the_slope_of_the_loss() -> None:
 
 
 def test_gradients_add_up_over_micro_batches() -> None:
-    model, fused, _ = network(0.0)
+    model, fused, _ = network()
     source, target = side(SOURCES, 50), side(TARGETS, 50)
     one = torch.tensor(1.0, device=DEVICE)
     fused(source, target, one)

@@ -14,12 +14,13 @@ pytest.importorskip("triton")
 
 from torch.nn import functional as F
 
-from transept.kernels.attention import Side, Sight, attend, attend_backward, spans
+from transept.kernels.attention import LONGEST, Side, Sight, attend, attend_backward, spans
+from transept.kernels.chance import Drop
 from transept.kernels.cross_entropy import cross_entropy
 from transept.kernels.embedding import embed, embed_backward
 from transept.kernels.relu import relu_backward
-from transept.kernels.residual import Drop, add_norm, add_norm_backward
-from transept.model.attention import reference_attention
+from transept.kernels.residual import add_norm, add_norm_backward
+from transept.model.attention import attention_weights
 from transept.shapes import Tensor
 from transept.training.loss import reference_loss
 
@@ -64,6 +65,24 @@ def sight(queries: Side, keys: Side, before: int | None, after: int | None) -> S
     return Sight(queries, keys, spans(both, TILE, 2), TILE, before, after)
 
 
+def mixed(x: Tensor) -> Tensor:
+    """MurmurHash3's finaliser on numbers of 32 bits, held in 64."""
+    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
+        x = ((x ^ (x >> shift)) * factor) & 0xFFFFFFFF
+    return x ^ (x >> 16)
+
+
+def kept_weights(drop: Drop, seen: Sight, n_heads: int) -> Tensor:
+    """Which weights a dropout keeps, (H, N, N): the kernels' hash, written out."""
+    low, high = (drop.seed.long() & 0xFFFFFFFF).tolist()
+    heads = torch.arange(1, n_heads + 1, device=DEVICE)
+    key = mixed((low + (drop.site + heads * 65536) * 65521) & 0xFFFFFFFF)[:, None, None]
+    rows = torch.arange(len(seen.queries.segments), device=DEVICE)
+    index = rows[:, None] * LONGEST + seen.keys.positions[None, :]
+    bits = mixed((mixed(index[None] ^ key) + high) & 0xFFFFFFFF)
+    return (bits >> 8) >= drop.p * (1 << 24)
+
+
 def mask_of(seen: Sight) -> Tensor:
     queries, keys = seen.queries, seen.keys
     mask = queries.segments[:, None] == keys.segments[None, :]
@@ -77,17 +96,19 @@ def mask_of(seen: Sight) -> Tensor:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(
-    ("kind", "before", "after"),
+    ("kind", "before", "after", "p"),
     [
-        ("self", None, None),
-        ("self", None, 0),
-        ("self", 3, 4),
-        ("self", 7, 0),
-        ("cross", None, None),
+        ("self", None, None, 0.0),
+        ("self", None, 0, 0.0),
+        ("self", 3, 4, 0.0),
+        ("self", 7, 0, 0.0),
+        ("cross", None, None, 0.0),
+        ("self", None, 0, 0.3),
+        ("cross", None, None, 0.3),
     ],
 )
 def test_attention_and_its_gradients(
-    kind: str, before: int | None, after: int | None, dtype: torch.dtype
+    kind: str, before: int | None, after: int | None, p: float, dtype: torch.dtype
 ) -> None:
     torch.manual_seed(0)
     h, d_k, d_v = 2, 16, 32
@@ -98,14 +119,16 @@ def test_attention_and_its_gradients(
     # As in the network, q, k and v are columns of one matrix.
     qkv = randn(n, h * (2 * d_k + d_v), dtype=dtype)
     q, k, v = qkv.split([h * d_k, h * d_k, h * d_v], dim=1)
-    out, log_total = attend(q, k, v, seen, h)
+    drop = Drop(p, torch.tensor([5, -7], dtype=torch.int32, device=DEVICE), site=3)
+    out, log_total = attend(q, k, v, seen, h, drop)
     real = queries.segments > 0
     wide = [
         x.double().view(n, h, -1).transpose(0, 1)[None].detach().requires_grad_() for x in (q, k, v)
     ]
     mask = mask_of(seen)
     seen_somewhere = (mask | ~mask.any(1, keepdim=True))[None]
-    expected = reference_attention(wide[0], wide[1], wide[2], seen_somewhere)
+    weights = attention_weights(wide[0], wide[1], seen_somewhere)
+    expected = (weights * kept_weights(drop, seen, h) / (1 - p)) @ wide[2]
     flat = expected[0].transpose(0, 1).flatten(1)
     assert error(out[real], flat[real]) < TOLERANCE[dtype]
 
@@ -113,10 +136,42 @@ def test_attention_and_its_gradients(
     flat.backward(d_out.double())
     gradients = torch.full_like(qkv, torch.nan)
     parts = gradients.split([h * d_k, h * d_k, h * d_v], dim=1)
-    attend_backward(q, k, v, out, log_total, d_out, seen, parts)
+    attend_backward(q, k, v, out, log_total, d_out, seen, drop, parts)
     for actual, leaf in zip(parts, wide, strict=True):
         assert leaf.grad is not None
         assert error(actual, leaf.grad[0].transpose(0, 1).flatten(1)) < 2 * TOLERANCE[dtype]
+
+
+def dropped_weights(seed: list[int], site: int, p: float) -> Tensor:
+    """Which weights of two heads attention keeps, seen from outside: (H, N, N).
+
+    All scores are equal, and the values are the rows of a unit matrix.
+    """
+    n, h = 64, 2
+    one = laid_out([[n]], n)
+    seen = sight(one, one, None, None)
+    zero = torch.zeros(n, h * 16, device=DEVICE)
+    drop = Drop(p, torch.tensor(seed, dtype=torch.int32, device=DEVICE), site)
+    out, _ = attend(zero, zero, torch.eye(n, device=DEVICE).repeat(1, h), seen, h, drop)
+    kept = out > 0
+    torch.testing.assert_close(out, kept / (n * (1 - p)))
+    return kept.view(n, h, n).transpose(0, 1)
+
+
+def test_heads_layers_and_steps_drop_different_weights_and_each_its_share() -> None:
+    p = 0.2
+    draws = [
+        head
+        for seed, site in [([1, 2], 2), ([1, 2], 3), ([2, 2], 2), ([1, 3], 2)]
+        for head in dropped_weights(seed, site, p)
+    ]
+    n = draws[0].numel()
+    for i, one in enumerate(draws):
+        # Five standard deviations of a fair draw.
+        assert abs(float(one.double().mean()) - (1 - p)) < 5 * (p * (1 - p) / n) ** 0.5
+        for other in draws[:i]:
+            both = float((one & other).double().mean())
+            assert abs(both - (1 - p) ** 2) < 5 * (2 * p * (1 - p) / n) ** 0.5
 
 
 def test_a_span_is_long_only_where_a_sentence_is() -> None:

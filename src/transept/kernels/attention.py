@@ -2,7 +2,7 @@
 
 One program computes one head of one tile. A tile's queries see the keys of a span of tiles, nearly
 always the tile itself: only a sentence longer than a tile makes the span longer. Scores never
-leave the chip; the backward pass computes them again.
+leave the chip; the backward pass computes them again, and draws the same dropout again.
 """
 
 from dataclasses import dataclass
@@ -11,6 +11,7 @@ import torch
 import triton
 import triton.language as tl
 
+from transept.kernels.chance import Drop, kept
 from transept.shapes import Float, Int, Tensor
 
 LONGEST = 1 << 12
@@ -69,6 +70,7 @@ def attend(
     v: Float[Tensor, "N HDv"],
     sight: Sight,
     n_heads: int,
+    drop: Drop,
 ) -> tuple[Float[Tensor, "N HDv"], Float[Tensor, "H N"]]:
     """The heads side by side, and log Σ exp of each query's scores, for the backward pass."""
     d_k, d_v = q.shape[1] // n_heads, v.shape[1] // n_heads
@@ -81,8 +83,8 @@ def attend(
         q, k, v, out, log_total,
         *_what_is_seen(sight),
         q.stride(0), k.stride(0), v.stride(0), out.stride(0), len(q),
-        d_k**-0.5,
-        **_constants(sight, d_k, d_v), BLOCK=block, CAUSAL=causal,
+        d_k**-0.5, drop.seed, drop.site, drop.p,
+        **_constants(sight, drop, d_k, d_v), BLOCK=block, CAUSAL=causal,
         num_warps=4, num_stages=2,
     )  # fmt: skip
     return out, log_total
@@ -96,6 +98,7 @@ def attend_backward(
     log_total: Float[Tensor, "H N"],
     d_out: Float[Tensor, "N HDv"],
     sight: Sight,
+    drop: Drop,
     gradients: tuple[Tensor, Tensor, Tensor],
 ) -> None:
     """Write ∂/∂q, ∂/∂k and ∂/∂v into `gradients`, which have the shapes of q, k and v."""
@@ -107,8 +110,9 @@ def attend_backward(
         *_what_is_seen(sight),
         q.stride(0), k.stride(0), v.stride(0), out.stride(0), d_out.stride(0),
         dq.stride(0), dk.stride(0), dv.stride(0), len(q),
-        d_k**-0.5,
-        **_constants(sight, d_k, d_v), BLOCK=min(32, sight.tile), num_warps=4, num_stages=2,
+        d_k**-0.5, drop.seed, drop.site, drop.p,
+        **_constants(sight, drop, d_k, d_v), BLOCK=min(32, sight.tile),
+        num_warps=4, num_stages=2,
     )  # fmt: skip
 
 
@@ -117,7 +121,7 @@ def _what_is_seen(sight: Sight) -> tuple[Tensor, ...]:
     return queries.segments, queries.positions, keys.segments, keys.positions, sight.spans
 
 
-def _constants(sight: Sight, d_k: int, d_v: int) -> dict[str, int]:
+def _constants(sight: Sight, drop: Drop, d_k: int, d_v: int) -> dict[str, int]:
     return {
         "BEFORE": LONGEST if sight.before is None else sight.before,
         "AFTER": LONGEST if sight.after is None else sight.after,
@@ -125,6 +129,7 @@ def _constants(sight: Sight, d_k: int, d_v: int) -> dict[str, int]:
         "TILE": sight.tile,
         "DK": d_k,
         "DV": d_v,
+        "DROPS": drop.p > 0,
     }
 
 
@@ -166,13 +171,25 @@ def _bounds(
 
 
 @triton.jit
+def _kept_weights(seed, site, head, row, place, p, LONGEST: tl.constexpr):
+    """Which weights dropout keeps: one draw for each head, query and place in the sentence.
+
+    So it does not matter in which blocks, or in which order, the weights are computed.
+    """
+    # The site itself is that of the dropout behind the attention: the heads count above it.
+    index = row * LONGEST + (place & (LONGEST - 1))
+    return kept(seed, (site + (head + 1) * 65536).to(tl.uint32), index, p)
+
+
+@triton.jit(do_not_specialize=["site"])
 def _attend_forward(
     q, k, v, out, log_total,
     q_segments, q_positions, k_segments, k_positions, spans,
     q_stride, k_stride, v_stride, out_stride, n,
-    scale,
+    scale, seed, site, drop_p,
     BEFORE: tl.constexpr, AFTER: tl.constexpr, LONGEST: tl.constexpr, TILE: tl.constexpr,
-    DK: tl.constexpr, DV: tl.constexpr, BLOCK: tl.constexpr, CAUSAL: tl.constexpr,
+    DK: tl.constexpr, DV: tl.constexpr, DROPS: tl.constexpr, BLOCK: tl.constexpr,
+    CAUSAL: tl.constexpr,
 ):  # fmt: skip
     """A block of queries, and the blocks of keys that they see."""
     block, head = tl.program_id(0), tl.program_id(1)
@@ -201,17 +218,25 @@ def _attend_forward(
         p = tl.exp2(scores - base[:, None])
         shrink = tl.exp2(highest - base)
         total = total * shrink + tl.sum(p, 1)
+        if DROPS:
+            keep = _kept_weights(seed, site, head, rows[:, None], place[None, :], drop_p, LONGEST)
+            p = tl.where(keep, p, 0.0)
         sums = sums * shrink[:, None] + tl.dot(p.to(v_tile.dtype), v_tile, input_precision="ieee")
         highest = new_highest
     total = tl.where(total == 0.0, 1.0, total)
     highest = tl.where(highest == float("-inf"), 0.0, highest)
+    if DROPS:
+        sums = sums / (1 - drop_p)
     _store_rows(out, out_stride, block * BLOCK, head, sums / total[:, None], BLOCK, DV)
     tl.store(log_total + head * n + rows, highest + tl.log2(total))
 
 
 @triton.jit
-def _p_and_ds(q, k, v, do, log_total, mean, first, last, place, scale):
-    """The weights again, and the gradient of the scaled scores: a row for each key.
+def _p_and_ds(
+    q, k, v, do, log_total, mean, rows, first, last, place, scale, head, seed, site, drop_p,
+    LONGEST: tl.constexpr, DROPS: tl.constexpr,
+):  # fmt: skip
+    """The weights again, dropped again, and the gradient of the scaled scores: a row for each key.
 
     In this order both can be multiplied by rows of queries without being turned round.
     """
@@ -220,17 +245,23 @@ def _p_and_ds(q, k, v, do, log_total, mean, first, last, place, scale):
     legal = (place[:, None] >= first[None, :]) & (place[:, None] <= last[None, :])
     p = tl.where(legal, p, 0.0)
     dp = tl.dot(v, tl.trans(do), input_precision="ieee")
-    return p.to(q.dtype), (p * (dp - mean[None, :])).to(q.dtype)
+    dropped = p
+    if DROPS:
+        keep = _kept_weights(seed, site, head, rows[None, :], place[:, None], drop_p, LONGEST)
+        factor = tl.where(keep, 1 / (1 - drop_p), 0.0)
+        dropped, dp = p * factor, dp * factor
+    # The mean of dp under p, Σ_j p_ij dp_ij, is out_i · d_out_i with dropout as without.
+    return dropped.to(q.dtype), (p * (dp - mean[None, :])).to(q.dtype)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["site"])
 def _attend_backward(
     q, k, v, out, log_total, d_out, dq, dk, dv,
     q_segments, q_positions, k_segments, k_positions, spans,
     q_stride, k_stride, v_stride, out_stride, d_out_stride, dq_stride, dk_stride, dv_stride, n,
-    scale,
+    scale, seed, site, drop_p,
     BEFORE: tl.constexpr, AFTER: tl.constexpr, LONGEST: tl.constexpr, TILE: tl.constexpr,
-    DK: tl.constexpr, DV: tl.constexpr, BLOCK: tl.constexpr,
+    DK: tl.constexpr, DV: tl.constexpr, DROPS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """The keys and values of a tile; and its queries, in blocks."""
     tile, head = tl.program_id(0), tl.program_id(1)
@@ -252,7 +283,7 @@ def _attend_backward(
         mean = tl.sum(o_rows.to(tl.float32) * do_rows.to(tl.float32), 1)
         p, ds = _p_and_ds(
             q_rows, k_tile, v_tile, do_rows, tl.load(log_total + rows), mean,
-            first, last, place, scale,
+            rows, first, last, place, scale, head, seed, site, drop_p, LONGEST, DROPS,
         )  # fmt: skip
         dv_tile += tl.dot(p, do_rows, input_precision="ieee")
         dk_tile += tl.dot(ds, q_rows, input_precision="ieee")
@@ -278,7 +309,7 @@ def _attend_backward(
                 place = _places(k_segments, k_positions, keys, LONGEST)
                 _, ds = _p_and_ds(
                     q_rows, k_tile, v_tile, do_rows, tl.load(log_total + rows), mean,
-                    first, last, place, scale,
+                    rows, first, last, place, scale, head, seed, site, drop_p, LONGEST, DROPS,
                 )  # fmt: skip
                 dq_rows += tl.dot(tl.trans(ds), k_tile, input_precision="ieee")
             _store_rows(dq, dq_stride, block * BLOCK, head, dq_rows * scale, BLOCK, DK)

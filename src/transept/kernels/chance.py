@@ -4,8 +4,22 @@ The backward pass draws the forward pass's bits again. The seed lies on the devi
 captured graph draws anew each time it is replayed.
 """
 
+from typing import NamedTuple
+
 import triton
 import triton.language as tl
+
+from transept.shapes import Int, Tensor
+
+
+class Drop(NamedTuple):
+    """One dropout of the network."""
+
+    p: float
+    seed: Int[Tensor, "2"]
+    """On the device, 32 bits each."""
+    site: int
+    """Which dropout this is: each draws bits of its own."""
 
 
 @triton.jit

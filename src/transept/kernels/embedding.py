@@ -4,8 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from transept.kernels.chance import kept
-from transept.kernels.residual import Drop
+from transept.kernels.chance import Drop, kept
 from transept.shapes import Float, Int, Tensor
 
 

@@ -7,19 +7,9 @@ import torch
 import triton
 import triton.language as tl
 
-from transept.kernels.chance import kept
+from transept.kernels.chance import Drop, kept
 from transept.kernels.sums import add_sums
-from transept.shapes import Float, Int, Tensor
-
-
-class Drop(NamedTuple):
-    """One dropout of the network."""
-
-    p: float
-    seed: Int[Tensor, "2"]
-    """On the device, 32 bits each."""
-    site: int
-    """Which dropout this is: each draws bits of its own."""
+from transept.shapes import Float, Tensor
 
 
 class Saved(NamedTuple):

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from transept import ModelConfig
+from transept import ModelConfig, config
 from transept.assembly import build_update, slow_because
 from transept.data.config import BatchConfig
 from transept.experiment import Experiment
@@ -23,16 +23,22 @@ def test_the_papers_networks_are_fast() -> None:
     assert set(PRESETS) - known == {"A-h1", "E-learned"}
 
 
+def test_the_parsers_are_fast() -> None:
+    for path in (Path(__file__).parents[3] / "configs").glob("parsing-*.toml"):
+        experiment = config.load(Experiment, path)
+        assert obstacles(experiment.model, experiment.batch.tile) == [], path.name
+
+
 @pytest.mark.parametrize(
-    ("config", "reason"),
+    ("model", "reason"),
     [
         (ModelConfig(vocab_size=50, norm="pre"), "model.norm = 'pre'"),
-        (ModelConfig(vocab_size=50, attention_dropout=0.1), "model.attention_dropout = 0.1"),
+        (ModelConfig(vocab_size=50, activation_dropout=0.1), "model.activation_dropout = 0.1"),
         (ModelConfig(vocab_size=50, d_k=48), "model.d_k = 48"),
     ],
 )
-def test_an_obstacle_is_named_by_its_key(config: ModelConfig, reason: str) -> None:
-    assert obstacles(config, 128) == [reason]
+def test_an_obstacle_is_named_by_its_key(model: ModelConfig, reason: str) -> None:
+    assert obstacles(model, 128) == [reason]
 
 
 def test_a_layout_or_precision_it_does_not_know_is_named() -> None:

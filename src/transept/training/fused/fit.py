@@ -12,7 +12,6 @@ def obstacles(config: ModelConfig, tile: int) -> list[str]:
         "norm": "post",
         "activation": "relu",
         "positions": "sinusoidal",
-        "attention_dropout": 0.0,
         "activation_dropout": 0.0,
         "attention_bias": False,
         "output_bias": False,

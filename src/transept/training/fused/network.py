@@ -8,9 +8,9 @@ from typing import TypeVar
 import torch
 
 from transept.kernels.attention import Side, Sight, spans
+from transept.kernels.chance import Drop
 from transept.kernels.cross_entropy import cross_entropy
 from transept.kernels.embedding import embed, embed_backward
-from transept.kernels.residual import Drop
 from transept.model.layers import Embedding
 from transept.model.packing import Band, Tokens
 from transept.model.positions import SinusoidalPositions

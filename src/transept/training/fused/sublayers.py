@@ -10,8 +10,9 @@ import torch
 from torch import nn
 
 from transept.kernels.attention import Sight, attend, attend_backward
+from transept.kernels.chance import Drop
 from transept.kernels.relu import relu_backward
-from transept.kernels.residual import Drop, Saved, add_norm, add_norm_backward
+from transept.kernels.residual import Saved, add_norm, add_norm_backward
 from transept.model.attention import MultiHeadAttention
 from transept.model.layers import FeedForward, PostNorm
 from transept.shapes import Float, Int, Tensor
@@ -62,6 +63,7 @@ class SelfAttention:
 
     def __init__(self, module: MultiHeadAttention, residual: Residual, copies: Copies) -> None:
         self.module, self.residual = module, residual
+        self.drop = residual.drop._replace(p=module.dropout)
         weight, out = module.w_qkv.weight, module.w_o.weight
         self.w_qkv = Matrix(copies.of([weight]), gradient_of(weight))
         self.w_o = Matrix(copies.of([out]), gradient_of(out))
@@ -71,7 +73,7 @@ class SelfAttention:
     ) -> tuple[Float[Tensor, "N D"], SelfAttentionTape]:
         """One sub-layer."""
         qkv = self.w_qkv(x)
-        heads, log_total = attend(*self.module.split(qkv), sight, self.module.n_heads)
+        heads, log_total = attend(*self.module.split(qkv), sight, self.module.n_heads, self.drop)
         out, norm = self.residual(x, self.w_o(heads))
         return out, SelfAttentionTape(x, qkv, heads, log_total, sight, norm)
 
@@ -84,8 +86,9 @@ class SelfAttention:
         d_qkv = torch.empty_like(tape.qkv)
         split = self.module.split
         attend_backward(
-            *split(tape.qkv), tape.heads, tape.log_total, d_heads, tape.sight, split(d_qkv)
-        )
+            *split(tape.qkv), tape.heads, tape.log_total, d_heads, tape.sight, self.drop,
+            split(d_qkv),
+        )  # fmt: skip
         return self.w_qkv.backward(d_qkv, tape.x, dx)
 
 
@@ -106,6 +109,7 @@ class SourceAttention:
 
     def __init__(self, module: MultiHeadAttention, residual: Residual, copies: Copies) -> None:
         self.module, self.residual = module, residual
+        self.drop = residual.drop._replace(p=module.dropout)
         h_dk = module.n_heads * module.d_k
         weight, out = module.w_qkv.weight, module.w_o.weight
         self.w_q = Matrix(copies.of([weight[:h_dk]]), gradient_of(weight)[:h_dk])
@@ -116,7 +120,7 @@ class SourceAttention:
     ) -> tuple[Float[Tensor, "N D"], SourceAttentionTape]:
         """One sub-layer."""
         q = self.w_q(y)
-        heads, log_total = attend(q, *self._split(kv), sight, self.module.n_heads)
+        heads, log_total = attend(q, *self._split(kv), sight, self.module.n_heads, self.drop)
         out, norm = self.residual(y, self.w_o(heads))
         return out, SourceAttentionTape(y, q, kv, heads, log_total, sight, norm)
 
@@ -129,7 +133,7 @@ class SourceAttention:
         dq = torch.empty_like(tape.q)
         attend_backward(
             tape.q, *self._split(tape.kv), tape.heads, tape.log_total, d_heads, tape.sight,
-            (dq, *self._split(d_kv)),
+            self.drop, (dq, *self._split(d_kv)),
         )  # fmt: skip
         return self.w_q.backward(dq, tape.y, dy)
 
