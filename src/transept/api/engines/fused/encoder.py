@@ -98,7 +98,7 @@ class DeviceEncoder:
         for layer in self._layers:
             attention = layer.self_attention
             q, k, v = attention.w_qkv(x).split([h_dk, h_dk, config.n_heads * config.d_v], dim=1)
-            heads, _ = attend(q, k, v, sight, config.n_heads)
+            heads, _ = attend(q, k, v, sight, config.n_heads, weights.no_drop)
             x = weights.add_norm(x, attention.w_o(heads), layer, 0)
             x = weights.add_norm(x, weights.feed_forward(layer.feed_forward, x), layer, 1)
         return x

@@ -6,8 +6,9 @@ import torch
 from torch import nn
 
 from transept.kernels.attention import LONGEST
+from transept.kernels.chance import Drop
 from transept.kernels.embedding import embed
-from transept.kernels.residual import Drop, add_norm
+from transept.kernels.residual import add_norm
 from transept.model.layers import Embedding, FeedForward, PostNorm
 from transept.model.positions import SinusoidalPositions
 from transept.model.transformer import DecoderLayer, EncoderLayer, Transformer
@@ -23,7 +24,7 @@ class Weights:
         self.device = self.model.projection.weight.device
         # In single precision until it is added; and never moved, since graphs know where it is.
         self.positions = SinusoidalPositions(model.config.d_model, LONGEST).to(self.device)
-        self._no_drop = Drop(0.0, torch.zeros(2, dtype=torch.int32, device=self.device), 0)
+        self.no_drop = Drop(0.0, torch.zeros(2, dtype=torch.int32, device=self.device), 0)
 
     def embed(
         self, embedding: Embedding, ids: Int[Tensor, " N"], positions: Int[Tensor, " N"]
@@ -31,7 +32,7 @@ class Weights:
         """What enters a stack."""
         return embed(
             ids, embedding.weight, positions, self.positions.table, embedding.scale,
-            embedding.pad_id, self._no_drop, self.dtype,
+            embedding.pad_id, self.no_drop, self.dtype,
         )  # fmt: skip
 
     def add_norm(
@@ -42,7 +43,7 @@ class Weights:
         residual = layer.residuals[number]
         assert isinstance(residual, PostNorm)
         norm: nn.LayerNorm = residual.norm
-        return add_norm(x, y, norm.weight, norm.bias, norm.eps, self._no_drop)[0]
+        return add_norm(x, y, norm.weight, norm.bias, norm.eps, self.no_drop)[0]
 
     def feed_forward(self, network: FeedForward, x: Float[Tensor, "N D"]) -> Float[Tensor, "N D"]:
         """Equation (2): the matrix, the bias and the ReLU are one kernel."""
