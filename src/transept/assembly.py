@@ -513,6 +513,7 @@ def _describe_bundle(bundle: Bundle) -> dict[str, Any]:
         "kind": "checkpoint" if bundle.resumable else "model",
         "made by": dict(bundle.about),
         "parameters": sum(weight.numel() for weight in weights.values()),
+        "stored in": bundle.precision,
         "bytes": sum(path.stat().st_size for path in files),
         "verified": f"{len(files)} files",
     }

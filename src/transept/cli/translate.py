@@ -14,7 +14,7 @@ from transept.api.config import Options, TranslationConfig
 from transept.api.units import TooLongError
 from transept.cli.app import write_line
 from transept.cli.lines import Files, Line, count, in_turn, read
-from transept.cli.models import ANY_MODEL, MODEL_OPTIONS, Models
+from transept.cli.models import ANY_TRANSLATOR, MODEL_OPTIONS, Translators
 from transept.cli.progress import TranslationProgress
 from transept.errors import ConfigError, DataError
 
@@ -80,7 +80,7 @@ def translate(
     files: Files = (),
     prefix: str | None = None,
     read_ahead: int = 512,
-    models: Annotated[Models, MODEL_OPTIONS] = ANY_MODEL,
+    models: Annotated[Translators, MODEL_OPTIONS] = ANY_TRANSLATOR,
     config: Annotated[TranslationConfig, HOW] = USUAL,
     sampling: Annotated[Sampling, SAMPLING] = NO_SAMPLING,
     output: Annotated[Format, FORMAT] = PLAIN,
