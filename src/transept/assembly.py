@@ -15,6 +15,7 @@ import torch
 
 from transept import config
 from transept.checkpoint import (
+    CHECKPOINTS,
     CONFIG,
     STATE,
     TRAINING,
@@ -59,7 +60,6 @@ from transept.training.validation import Validation, validate
 from transept.version import __version__
 
 METRICS = "metrics.jsonl"
-CHECKPOINTS = "checkpoints"
 
 
 # --- training --------------------------------------------------------------------------------

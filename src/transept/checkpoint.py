@@ -42,6 +42,8 @@ WEIGHTS = "weights.safetensors"
 CONFIG = "config.toml"
 TRAINING = "training.safetensors"
 STATE = "state.json"
+CHECKPOINTS = "checkpoints"
+"""Where the checkpoints of a run lie."""
 
 Tensors = Mapping[str, Tensor]
 log = logging.getLogger(__name__)

@@ -2,7 +2,7 @@
 
 import dataclasses
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import torch
@@ -149,6 +149,16 @@ def test_what_ctranslate2_cannot_express_is_refused(
     with pytest.raises(ConfigError, match=key):
         export.save(network(1, **changes), Names(NAMES, NAMES), tmp_path)
     assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize("quantization", get_args(export.Quantization))
+def test_exporting_leaves_the_network_as_it_is(
+    quantization: export.Quantization, tmp_path: Path
+) -> None:
+    model = network(1)
+    before = {name: weight.clone() for name, weight in model.state_dict().items()}
+    export.save(model, Names(NAMES, NAMES), tmp_path, quantization=quantization)
+    assert all(torch.equal(before[name], weight) for name, weight in model.state_dict().items())
 
 
 def test_every_field_of_a_network_is_expressed_or_refused() -> None:

@@ -10,8 +10,7 @@ from transept.api.config import EngineName
 from transept.api.engines.choice import choose
 from transept.api.parser import Parser
 from transept.api.transducer import Transducer
-from transept.assembly import CHECKPOINTS
-from transept.checkpoint import CONFIG, Bundle, Checkpoints, load_weights
+from transept.checkpoint import CHECKPOINTS, CONFIG, Bundle, Checkpoints, load_weights
 from transept.config import did_you_mean
 from transept.errors import CheckpointError, ConfigError, Problem, VocabularyError
 from transept.experiment import Experiment

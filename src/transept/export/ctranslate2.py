@@ -150,21 +150,18 @@ def _fill_ends(encoder: Any, decoder: Any, model: Transformer) -> None:
         (encoder.embeddings[0], model.source_embedding),
         (decoder.embeddings, model.target_embedding),
     ):
-        theirs.weight = ours.weight.detach().clone()
+        theirs.weight = _own(ours.weight)
         theirs.weight[config.pad_id] = 0
-    projection = model.projection.weight.detach().clone()
+    projection = _own(model.projection.weight)
     projection[config.pad_id] = 0  # so that it is still the embedding, where they are one
-    bias = model.projection.bias
     decoder.projection.weight = projection
-    decoder.projection.bias = (
-        torch.zeros(config.vocab_size) if bias is None else bias.detach().clone()
-    )
+    decoder.projection.bias = _bias(model.projection)
     decoder.projection.bias[config.pad_id] = -torch.inf
 
 
 def _table(positions: Positions, d_model: int, n_positions: int) -> Float[Tensor, "L D"]:
     if isinstance(positions, LearnedPositions):
-        return positions.weight.detach()
+        return _own(positions.weight)
     return sinusoids(torch.arange(n_positions), d_model).float()
 
 
@@ -178,7 +175,7 @@ def _fill_layer(theirs: Any, ours: nn.Module) -> None:
         (theirs.ffn.linear_0, ours.feed_forward.w_1),
         (theirs.ffn.linear_1, ours.feed_forward.w_2),
     ):
-        linear.weight, linear.bias = source.weight.detach(), source.bias.detach()
+        linear.weight, linear.bias = _own(source.weight), _bias(source)
     _fill_norm(theirs.ffn.layer_norm, norms[-1])
 
 
@@ -186,22 +183,27 @@ def _fill_attention(theirs: Any, ours: MultiHeadAttention, norm: nn.LayerNorm) -
     """Q, K and V are one matrix there too; in attention to the source, K and V are."""
     h_dk = ours.n_heads * ours.d_k
     cut = [] if len(theirs.linear) == 2 else [h_dk]
-    parts = [*_cut(ours.w_qkv, cut), (ours.w_o.weight.detach(), _bias(ours.w_o))]
+    parts = [*_cut(ours.w_qkv, cut), (_own(ours.w_o.weight), _bias(ours.w_o))]
     for linear, (weight, bias) in zip(theirs.linear, parts, strict=True):
         linear.weight, linear.bias = weight, bias
     _fill_norm(theirs.layer_norm, norm)
 
 
 def _cut(linear: nn.Linear, at: list[int]) -> list[tuple[Tensor, Tensor]]:
-    weights = linear.weight.detach().tensor_split(at)
+    weights = _own(linear.weight).tensor_split(at)
     return list(zip(weights, _bias(linear).tensor_split(at), strict=True))
 
 
 def _bias(linear: nn.Linear) -> Float[Tensor, " D"]:
     # mypy holds that every Linear has one.
     bias: Tensor | None = linear.bias
-    return torch.zeros(linear.out_features) if bias is None else bias.detach()
+    return torch.zeros(linear.out_features) if bias is None else _own(bias)
 
 
 def _fill_norm(theirs: Any, ours: nn.LayerNorm) -> None:
-    theirs.gamma, theirs.beta = ours.weight.detach(), ours.bias.detach()
+    theirs.gamma, theirs.beta = _own(ours.weight), _own(ours.bias)
+
+
+def _own(weight: Tensor) -> Tensor:
+    """A copy, because CTranslate2 quantizes in place."""
+    return weight.detach().clone()

@@ -26,7 +26,7 @@ from transept.text.tokenizer import EOS_ID
 
 Precision = Literal["float32", "int8"]
 
-PLACES = 2048
+PLACES = 4096
 """Source tokens, padding too and each as often as the beam is wide, of a batch."""
 
 NOTE = (
