@@ -216,7 +216,7 @@ def _score_model(
     report = dataclasses.replace(
         report, perplexities=_perplexities(transducer, sources, references)
     )
-    _present(report, files.reference, _about(source, models, config), as_json)
+    _present(report, files.reference, _about(source, models, transducer, config), as_json)
     if unfinished := sum(not one.outputs[0].finished for one in translations):
         complain(
             f"warning: {unfinished:,} of {len(translations):,} translations were ended by the "
@@ -242,10 +242,13 @@ def _decode(
         ) from error
 
 
-def _about(source: Path, models: Translators, config: TranslationConfig) -> dict[str, Any]:
+def _about(
+    source: Path, models: Translators, transducer: "Transducer", config: TranslationConfig
+) -> dict[str, Any]:
     fields = ("beam_size", "length_penalty", "max_length_factor", "max_length_extra")
     search = {field: getattr(config, field) for field in fields}
-    return {"source": str(source), "model": models.names, "search": search}
+    engine = transducer.engine.name
+    return {"source": str(source), "model": models.names, "engine": engine, "search": search}
 
 
 def _measure_perplexity(source: Path, reference: Path, models: Translators, as_json: bool) -> None:
