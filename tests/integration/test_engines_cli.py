@@ -1,11 +1,14 @@
 """`transept export`, `quantize`, and `translate` with engines and as a stream."""
 
+import io
 import os
 import pty
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
 
 import ctranslate2
 import pytest
@@ -14,6 +17,8 @@ from tests.integration.workshop import Workshop, run
 
 import transept
 from transept import Parser
+from transept.cli import export as cli
+from transept.export import ctranslate2 as exporter
 
 Capture = pytest.CaptureFixture[str]
 
@@ -23,6 +28,10 @@ def int8(trained: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     output = tmp_path_factory.mktemp("quantized") / "int8"
     assert run("quantize", "--model", trained, "--to", "int8", "--output", output) == 0
     return output
+
+
+def test_the_command_offers_what_the_exporter_can() -> None:
+    assert get_args(cli.Quantization) == get_args(exporter.Quantization)
 
 
 def test_an_export_translates_without_transept(
@@ -100,6 +109,18 @@ def test_auto_is_native_but_for_a_model_of_integers(trained: Path, int8: Path) -
     assert names == ["native", "CTranslate2 int8"]
 
 
+def test_without_ctranslate2_all_is_native(
+    int8: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "ctranslate2", None)
+    assert run("translate", "--model", int8, "one two") == 0
+    assert capsys.readouterr().err == ""
+    export = ["export", "--model", int8, "--to", "ctranslate2", "--output", tmp_path / "x"]
+    for words in (["translate", "--model", int8, "one", "--engine", "ctranslate2"], export):
+        assert run(*words) == 2
+        assert "pip install 'transept[ctranslate2]'" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
@@ -137,13 +158,25 @@ def test_a_terminal_shows_what_may_still_change(trained: Path) -> None:
     words += ["--model", str(trained)]
     plain = subprocess.run(words, capture_output=True, text=True, check=True).stdout.strip()
     with subprocess.Popen([*words, "--stream"], stdout=there, stderr=subprocess.PIPE) as process:
+        os.close(there)
+        shown = "".join(_read(here))
         assert process.stderr is not None
         assert process.stderr.read() == b""
-    os.close(there)
-    shown = os.read(here, 1 << 16).decode()
     os.close(here)
     assert "\x1b[2m" in shown
     assert as_seen(shown) == plain
+
+
+def _read(terminal: int) -> Iterator[str]:
+    """What is written to it, until nobody can write any more."""
+    with io.TextIOWrapper(io.FileIO(terminal, closefd=False), "utf-8", newline="") as screen:
+        while True:
+            try:
+                if not (some := screen.read(1)):
+                    return
+            except OSError:  # Linux says so
+                return
+            yield some
 
 
 def as_seen(written: str) -> str:
