@@ -15,6 +15,7 @@ import torch
 
 from transept import config
 from transept.checkpoint import (
+    CHECKPOINTS,
     CONFIG,
     STATE,
     TRAINING,
@@ -59,7 +60,6 @@ from transept.training.validation import Validation, validate
 from transept.version import __version__
 
 METRICS = "metrics.jsonl"
-CHECKPOINTS = "checkpoints"
 
 
 # --- training --------------------------------------------------------------------------------
@@ -513,6 +513,7 @@ def _describe_bundle(bundle: Bundle) -> dict[str, Any]:
         "kind": "checkpoint" if bundle.resumable else "model",
         "made by": dict(bundle.about),
         "parameters": sum(weight.numel() for weight in weights.values()),
+        "stored in": bundle.precision,
         "bytes": sum(path.stat().st_size for path in files),
         "verified": f"{len(files)} files",
     }

@@ -7,6 +7,9 @@ A *bundle* is a model that can be used:
     config.toml            the experiment that made it
     tokenizer/             the vocabulary (and target_tokenizer/, where there are two)
 
+The weights of a *quantized* bundle are stored in less than single precision (`quantization.py`);
+its manifest is of format 2 and says in what.
+
 A *checkpoint* is a bundle that training can go on from: it also has `training.safetensors` (the
 optimizer's tensors) and `state.json` (the step, the place in the data). Nothing is pickled, so
 nothing runs when it is read. A directory is filled under another name, flushed to disk, and then
@@ -20,6 +23,7 @@ import logging
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,13 +34,16 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from transept.errors import CheckpointError
+from transept.quantization import PRECISIONS, Precision, unpack
 
-FORMAT = 1
+FORMAT, QUANTIZED = 1, 2
 MANIFEST = "manifest.json"
 WEIGHTS = "weights.safetensors"
 CONFIG = "config.toml"
 TRAINING = "training.safetensors"
 STATE = "state.json"
+CHECKPOINTS = "checkpoints"
+"""Where the checkpoints of a run lie."""
 
 Tensors = Mapping[str, Tensor]
 log = logging.getLogger(__name__)
@@ -52,6 +59,8 @@ class Bundle:
     directory: Path
     about: Mapping[str, Any]
     """What its maker said of it: versions, step, data."""
+    precision: Precision = "fp32"
+    """In what its weights are stored."""
 
     @classmethod
     def open(cls, directory: Path | str) -> "Bundle":
@@ -60,11 +69,12 @@ class Bundle:
         manifest = _read_manifest(directory)
         for name, expected in manifest["files"].items():
             _verify_file(directory / name, expected)
-        return cls(directory, manifest["about"])
+        return cls(directory, manifest["about"], manifest.get("precision", "fp32"))
 
     def weights(self) -> dict[str, Tensor]:
-        """The parameters by their names."""
-        return _read_tensors(self.directory / WEIGHTS)
+        """The parameters by their names, in single precision."""
+        path = self.directory / WEIGHTS
+        return unpack(_read_tensors(path), self.precision, path)
 
     def training(self) -> dict[str, Tensor]:
         """The optimizer's tensors, where it is a checkpoint."""
@@ -88,6 +98,7 @@ def write_directory(
     texts: Mapping[str, str],
     folders: Mapping[str, Path] | None = None,
     about: Mapping[str, Any],
+    precision: Precision = "fp32",
 ) -> None:
     """Write a bundle or checkpoint, at once or not at all.
 
@@ -97,27 +108,36 @@ def write_directory(
         texts: The text files by name.
         folders: Directories to copy in, such as the tokenizer's.
         about: What the manifest shall say of it.
+        precision: In what the weights are stored, as `quantization.pack` gave them.
     """
-    part = directory.with_name(f".{directory.name}.part")
-    try:
-        shutil.rmtree(part, ignore_errors=True)
-        part.mkdir(parents=True)
+    with at_once(directory) as part:
         for name, contents in tensors.items():
             save_file({key: value.contiguous() for key, value in contents.items()}, part / name)
         for name, text in texts.items():
             (part / name).write_text(text, encoding="utf-8")
         for name, folder in (folders or {}).items():
             shutil.copytree(folder, part / name)
-        _write_manifest(part, about)
+        _write_manifest(part, about, precision)
+
+
+@contextmanager
+def at_once(directory: Path) -> Iterator[Path]:
+    """Another place to fill, which becomes this directory when all is well and on the disk."""
+    part = directory.with_name(f".{directory.name}.part")
+    try:
+        shutil.rmtree(part, ignore_errors=True)
+        part.mkdir(parents=True)
+        yield part
         _flush(part)
         part.rename(directory)
         _flush_directory(directory.parent)
     except (OSError, SafetensorError) as error:
-        shutil.rmtree(part, ignore_errors=True)
         raise CheckpointError(
             f"{directory}: cannot be written ({error}); what was there before is untouched. "
             "Make room or choose another place, and start again"
         ) from error
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
 
 
 def load_weights(model: nn.Module, weights: Tensors, origin: Path) -> None:
@@ -219,6 +239,7 @@ def _read_manifest(directory: Path) -> dict[str, Any]:
         manifest = json.loads(path.read_bytes())
         found, files = manifest["format"], manifest["files"]
         whole = isinstance(files, dict) and isinstance(manifest["about"], dict)
+        quantized = found == QUANTIZED and manifest["precision"] in PRECISIONS
     except FileNotFoundError as error:
         raise CheckpointError(
             f"{directory}: is no model directory: it has no {MANIFEST}; check the path"
@@ -227,21 +248,25 @@ def _read_manifest(directory: Path) -> dict[str, Any]:
         raise CheckpointError(f"{path}: cannot be read ({error.strerror})") from error
     except (ValueError, KeyError, TypeError) as error:
         raise CheckpointError(f"{path}: is damaged ({error}); use another copy") from error
-    if found != FORMAT or not whole:
+    if not (found == FORMAT or quantized) or not whole:
         raise CheckpointError(
-            f"{path}: is of format {found}; this transept reads {FORMAT}. Use the version that "
-            "wrote it"
+            f"{path}: is of format {found}; this transept reads {FORMAT} and {QUANTIZED}. Use the "
+            "version that wrote it"
         )
     return dict(manifest)
 
 
-def _write_manifest(directory: Path, about: Mapping[str, Any]) -> None:
+def _write_manifest(directory: Path, about: Mapping[str, Any], precision: Precision) -> None:
     files = {
         str(path.relative_to(directory)): {"bytes": path.stat().st_size, "sha256": _sha256(path)}
         for path in sorted(directory.rglob("*"))
         if path.is_file()
     }
-    manifest = {"format": FORMAT, "about": dict(about), "files": files}
+    # Only what an older transept would misread is of the newer format.
+    kind = (
+        {"format": FORMAT} if precision == "fp32" else {"format": QUANTIZED, "precision": precision}
+    )
+    manifest = {**kind, "about": dict(about), "files": files}
     (directory / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
 
 

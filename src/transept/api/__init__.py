@@ -1,7 +1,8 @@
 """A trained model, ready to use: `transept.load(path).translate([...])`.
 
 In reading order: `config` (what can be asked for), `results` (what comes back), `units` (texts
-taken apart into what is decoded at once), `networks` (ids in, numbers out), `alignment` (which
-words belong together), `attention` (where each head looks), `transducer` (texts in, texts out),
-`parses` and `parser` (sentences in, trees out), `models` (where models are).
+taken apart into what is decoded at once), `networks` (ids in, numbers out), `engines` (what
+searches), `alignment` (which words belong together), `attention` (where each head looks),
+`transducer` (texts in, texts out), `parses` and `parser` (sentences in, trees out), `models` (where
+models are).
 """

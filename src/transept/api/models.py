@@ -6,12 +6,13 @@ from pathlib import Path
 import torch
 
 from transept import config
+from transept.api.config import EngineName
+from transept.api.engines.choice import choose
 from transept.api.parser import Parser
 from transept.api.transducer import Transducer
-from transept.assembly import CHECKPOINTS
-from transept.checkpoint import CONFIG, Bundle, Checkpoints, load_weights
+from transept.checkpoint import CHECKPOINTS, CONFIG, Bundle, Checkpoints, load_weights
 from transept.config import did_you_mean
-from transept.errors import CheckpointError, ConfigError, VocabularyError
+from transept.errors import CheckpointError, ConfigError, Problem, VocabularyError
 from transept.experiment import Experiment
 from transept.model.transformer import Transformer
 from transept.runtime.device import Runtime
@@ -24,7 +25,9 @@ DEFAULT = "en-de"
 """The shipped model that is used where none is named."""
 
 
-def load(*models: Path | str, device: str = "auto") -> Transducer | Parser:
+def load(
+    *models: Path | str, device: str = "auto", engine: EngineName = "auto"
+) -> Transducer | Parser:
     """A model, ready to use: one that translates, or a `Parser`, as it was trained.
 
     Args:
@@ -32,6 +35,9 @@ def load(*models: Path | str, device: str = "auto") -> Transducer | Parser:
             the best checkpoint is taken), or the name of a shipped model. Without any, the
             default one. Several decide together; they must share their vocabularies.
         device: Where to compute: `cpu`, `cuda`, `cuda:1`; `auto` is a GPU where there is one.
+        engine: What searches for translations: `native`, the networks themselves; `ctranslate2`
+            or `ctranslate2-int8`, CTranslate2 with their weights, on a CPU; `auto` is native, but
+            for a model that was quantized to int8, on a CPU where CTranslate2 is installed.
 
     Example:
         >>> transept.load("runs/base").translate("Good morning.").text    # doctest: +SKIP
@@ -46,8 +52,12 @@ def load(*models: Path | str, device: str = "auto") -> Transducer | Parser:
     networks = [_network(*pair).to(chosen) for pair in zip(bundles, experiments, strict=True)]
     longest = min(experiment.batch.max_length for experiment in experiments)
     if isinstance(target, Symbols):
+        if engine not in ("auto", "native"):
+            raise ConfigError([Problem("engine", f"{engine!r} cannot parse: leave it out")])
         return Parser(networks, source, target, max_source_length=longest)
-    return Transducer(networks, source, target, max_source_length=longest)
+    stored = [bundle.precision for bundle in bundles]
+    chosen_engine = choose(engine, networks, (source, target), stored)
+    return Transducer(networks, source, target, max_source_length=longest, engine=chosen_engine)
 
 
 def find_model(name: Path | str | None = None) -> Path:

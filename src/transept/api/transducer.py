@@ -1,6 +1,5 @@
 """A network with its vocabularies: texts in, texts out."""
 
-import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import NoReturn, Unpack, overload
 
@@ -9,7 +8,9 @@ import torch
 from transept.api.alignment import align, words_of_tokens
 from transept.api.attention import Attention, attention_of
 from transept.api.config import Options, Request
-from transept.api.networks import Ids, Networks
+from transept.api.engines.engine import Engine, Ids, nobody
+from transept.api.engines.native import NativeEngine
+from transept.api.networks import Networks
 from transept.api.results import (
     NOTHING,
     Alignment,
@@ -20,13 +21,10 @@ from transept.api.results import (
     Translation,
 )
 from transept.api.units import Limit, TooLongError, Unit, take_apart
-from transept.decoding.beam import search
 from transept.decoding.hypothesis import Hypothesis, Partial
-from transept.decoding.sampling import sample
 from transept.decoding.stream import stream
 from transept.errors import ConfigError, DataError, Problem
 from transept.model.transformer import Transformer
-from transept.runtime.seed import derive_seed
 from transept.text.tokenizer import EOS_ID, Tokenizer
 
 Outputs = tuple[Output, ...]
@@ -45,6 +43,7 @@ class Transducer:
         target_tokenizer: Tokenizer,
         *,
         max_source_length: int = 250,
+        engine: Engine | None = None,
     ) -> None:
         """Take networks that read and write these vocabularies.
 
@@ -53,8 +52,12 @@ class Transducer:
             source_tokenizer: What they read.
             target_tokenizer: What they write.
             max_source_length: The longest sentence that they were trained on, in tokens with EOS.
+            engine: What `translate` searches with; unless given, the networks themselves. Whatever
+                else is asked is always theirs to answer.
         """
         self.networks = Networks(models)
+        self.native = NativeEngine(self.networks)
+        self.engine: Engine = engine or self.native
         self.source_tokenizer = source_tokenizer
         self.target_tokenizer = target_tokenizer
         possible = self.networks.max_positions
@@ -204,36 +207,24 @@ class Transducer:
         todo = [index for index, unit in enumerate(units) if unit.ids]
         copies = 1 if request.sampling is None else request.config.n_best
         outputs: list[Outputs] = [(NOTHING,) * copies] * len(units)
-        lengths = [len(units[index].ids) + 1 for index in todo]
-        done = 0
-        for batch in self.networks.batches(lengths, rows=request.config.beam_size):
-            chosen = [todo[number] for number in batch]
-            some = [units[index] for index in chosen]
-            found = self._search(some, [prefixes[index] for index in chosen], request, done)
-            for index, result in zip(chosen, self._outputs(some, found, request), strict=True):
-                outputs[index] = result
-            done += len(batch)
-            if request.watch is not None:
-                request.watch(done, len(todo))
+        some = [units[index] for index in todo]
+        found = self._search(some, [prefixes[index] for index in todo], request)
+        for index, result in zip(todo, self._outputs(some, found, request), strict=True):
+            outputs[index] = result
         return outputs
 
-    @torch.inference_mode()
     def _search(
-        self, units: Sequence[Unit], prefixes: Sequence[Ids], request: Request, n_before: int
+        self, units: Sequence[Unit], prefixes: Sequence[Ids], request: Request
     ) -> list[list[Hypothesis]]:
-        """The best hypotheses of each unit, or some drawn at random, after so many units."""
-        config, sampling = request.config, request.sampling
+        """The best hypotheses of each unit, or some drawn at random."""
+        config, told = request.config, request.watch
         sources = [[*unit.ids, EOS_ID] for unit in units]
-        if sampling is None:
-            longest = self._max_lengths(sources, prefixes, request)
-            return search(self.networks.step(sources, prefixes), longest, config, EOS_ID)
-        n = config.n_best
-        sources = [source for source in sources for _ in range(n)]
-        prefixes = [prefix for prefix in prefixes for _ in range(n)]
-        sampling = dataclasses.replace(sampling, seed=derive_seed(sampling.seed, n_before))
         longest = self._max_lengths(sources, prefixes, request)
-        drawn = sample(self.networks.step(sources, prefixes), longest, sampling, EOS_ID)
-        return [drawn[start : start + n] for start in range(0, len(drawn), n)]
+        watch = nobody if told is None else lambda n_done: told(n_done, len(units))
+        if request.sampling is None:
+            return self.engine.search(sources, prefixes, longest, config, watch)
+        drawing = request.sampling
+        return self.native.draw(sources, prefixes, longest, drawing, config.n_best, watch)
 
     def _max_lengths(
         self, sources: Sequence[Ids], prefixes: Sequence[Ids], request: Request
@@ -369,12 +360,13 @@ class Transducer:
         )
         if not units:
             raise DataError("there is no word in the source to attend to; give a sentence")
+        source_ids = [*units[0].ids, EOS_ID]
         if target is None:
-            ((best, *_),) = self._search(units, [[]], request, 0)
+            longest = self._max_lengths([source_ids], [[]], request)
+            ((best, *_),) = self.native.search([source_ids], [[]], longest, request.config, nobody)
             target_ids, target = [*best.ids, EOS_ID], self.target_tokenizer.decode(best.ids)
         else:
             (target_ids,) = self._sentences(self.target_tokenizer, [target])
-        source_ids = [*units[0].ids, EOS_ID]
         self._check_positions([max(len(source_ids), len(target_ids))])
         return attention_of(
             self.model,

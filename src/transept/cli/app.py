@@ -107,6 +107,16 @@ app.command(
     help="Print how probable a model holds given translations to be (forced decoding).",
 )
 app.command(
+    "transept.cli.export:export",
+    name="export",
+    help="Write a model for another engine: CTranslate2.",
+)
+app.command(
+    "transept.cli.quantize:quantize",
+    name="quantize",
+    help="Store a model's weights in less room, and measure what that costs.",
+)
+app.command(
     "transept.cli.visualize:visualize",
     name="visualize",
     help="Draw where the attention heads look, as in the paper's Figures 3 to 5.",

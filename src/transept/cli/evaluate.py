@@ -14,7 +14,7 @@ from cyclopts import Group, Parameter
 
 from transept.api.config import TooLong, TranslationConfig, Watch
 from transept.cli.app import complain
-from transept.cli.models import ANY_MODEL, MODEL_OPTIONS, Models
+from transept.cli.models import ANY_TRANSLATOR, MODEL_OPTIONS, Translators
 from transept.cli.parse_scores import NO_PARSES, PARSES, Parses, score_parses
 from transept.cli.progress import TranslationProgress
 from transept.errors import ConfigError, DataError
@@ -77,7 +77,7 @@ SEARCH = Parameter(name="*", group=Group("Search", sort_key=2))
 def evaluate(
     *,
     files: Annotated[Files | None, FILES] = None,
-    models: Annotated[Models, MODEL_OPTIONS] = ANY_MODEL,
+    models: Annotated[Translators, MODEL_OPTIONS] = ANY_TRANSLATOR,
     search: Annotated[Search, SEARCH] = USUAL,
     parses: Annotated[Parses, PARSES] = NO_PARSES,
     grid: Words = (),
@@ -190,7 +190,7 @@ def _write_json(described: Mapping[str, Any]) -> None:
 def _score_model(
     files: Files,
     source: Path,
-    models: Models,
+    models: Translators,
     config: TranslationConfig,
     language: Language,
     as_json: bool,
@@ -216,7 +216,7 @@ def _score_model(
     report = dataclasses.replace(
         report, perplexities=_perplexities(transducer, sources, references)
     )
-    _present(report, files.reference, _about(source, models, config), as_json)
+    _present(report, files.reference, _about(source, models, transducer, config), as_json)
     if unfinished := sum(not one.outputs[0].finished for one in translations):
         complain(
             f"warning: {unfinished:,} of {len(translations):,} translations were ended by the "
@@ -242,13 +242,16 @@ def _decode(
         ) from error
 
 
-def _about(source: Path, models: Models, config: TranslationConfig) -> dict[str, Any]:
+def _about(
+    source: Path, models: Translators, transducer: "Transducer", config: TranslationConfig
+) -> dict[str, Any]:
     fields = ("beam_size", "length_penalty", "max_length_factor", "max_length_extra")
     search = {field: getattr(config, field) for field in fields}
-    return {"source": str(source), "model": models.names, "search": search}
+    engine = transducer.engine.name
+    return {"source": str(source), "model": models.names, "engine": engine, "search": search}
 
 
-def _measure_perplexity(source: Path, reference: Path, models: Models, as_json: bool) -> None:
+def _measure_perplexity(source: Path, reference: Path, models: Translators, as_json: bool) -> None:
     from transept.cli.evaluation_views import show_perplexities
     from transept.evaluation.reading import read_aligned
 
@@ -289,7 +292,7 @@ def _perplexities(
 def _choose(
     source: Path,
     reference: Path,
-    models: Models,
+    models: Translators,
     config: TranslationConfig,
     words: Sequence[str],
     as_json: bool,

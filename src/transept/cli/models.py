@@ -1,10 +1,12 @@
-"""`--model` and `--device`, which mean the same in every command that uses a model."""
+"""`--model`, `--device` and `--engine`, which mean the same wherever a model is used."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Group, Parameter
 
+from transept.api.config import EngineName
+from transept.cli.app import complain
 from transept.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -24,10 +26,13 @@ class Models:
 
     def load(self) -> "Transducer":
         """A model that translates, ready to use."""
+        return self._load("native")
+
+    def _load(self, engine: EngineName) -> "Transducer":
         from transept.api.models import load
         from transept.api.parser import Parser
 
-        model = load(*self.model, device=self.device)
+        model = load(*self.model, device=self.device, engine=engine)
         if isinstance(model, Parser):
             raise ConfigError(f"{self.names} is a parsing model: use `transept parse`")
         return model
@@ -53,5 +58,25 @@ class Models:
         return " + ".join(str(find_model(name)) for name in self.model or [None])
 
 
+@dataclass(frozen=True, kw_only=True)
+class Translators(Models):
+    """Which model to use, where, and what searches."""
+
+    engine: EngineName = "auto"
+    """What searches for translations: native is transept itself; ctranslate2 and ctranslate2-int8
+    are CTranslate2 with the same weights, on a CPU, in single precision or with 8-bit integers,
+    which is quicker and changes results. CTranslate2 ends its beam search by other rules than the
+    paper's: outputs are ranked by the paper's score all the same. auto is native, but for a model
+    that was quantized to int8, on a CPU where CTranslate2 is installed."""
+
+    def load(self) -> "Transducer":
+        """A model that translates, ready to use; where another engine searches, that is told."""
+        model = self._load(self.engine)
+        if model.engine.note:
+            complain(f"engine: {model.engine.name}. {model.engine.note}.")
+        return model
+
+
 ANY_MODEL = Models()
+ANY_TRANSLATOR = Translators()
 MODEL_OPTIONS = Parameter(name="*", group=Group("Model", sort_key=1))

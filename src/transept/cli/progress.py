@@ -1,9 +1,10 @@
 """How far a translation has come, on a terminal that shows nothing else."""
 
 import sys
+from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 
 class TranslationProgress:
@@ -18,33 +19,51 @@ class TranslationProgress:
             results_to_stdout: Whether results go to standard output meanwhile: then there is a bar
                 only if that is no terminal.
         """
-        console = Console(stderr=True, highlight=False)
         in_the_way = results_to_stdout and sys.stdout.isatty()
-        self._bar = Progress(
-            TextColumn("{task.description}", markup=False),
-            MofNCompleteColumn(),
-            BarColumn(bar_width=32),
-            TimeRemainingColumn(),
-            console=console,
-            transient=True,
-            redirect_stdout=False,  # what is written there is the result, not for this terminal
-            disable=in_the_way or not console.is_terminal,
-        )
-        self._task = self._bar.add_task(what, total=total)
+        self._bar = None if in_the_way or not sys.stderr.isatty() else _bar()
+        self._task = None if self._bar is None else self._bar.add_task(what, total=total)
         self._begun: float = 0
 
     def __enter__(self) -> "TranslationProgress":
-        self._bar.start()
+        if self._bar is not None:
+            self._bar.start()
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._bar.stop()
+        if self._bar is not None:
+            self._bar.stop()
 
     def share(self, of: int, done: int, total: int) -> None:
         """So much of the next `of` is done."""
-        self._bar.update(self._task, completed=self._begun + of * done / max(1, total))
+        self._show(self._begun + of * done / max(1, total))
 
     def advance(self, n: int) -> None:
         """All of the next `n` are done."""
         self._begun += n
-        self._bar.update(self._task, completed=self._begun)
+        self._show(self._begun)
+
+    def _show(self, completed: float) -> None:
+        if self._bar is not None and self._task is not None:
+            self._bar.update(self._task, completed=completed)
+
+
+def _bar() -> "Progress":
+    # Imported here: where nobody sees a bar, nobody waits for it.
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    return Progress(
+        TextColumn("{task.description}", markup=False),
+        MofNCompleteColumn(),
+        BarColumn(bar_width=32),
+        TimeRemainingColumn(),
+        console=Console(stderr=True, highlight=False),
+        transient=True,
+        redirect_stdout=False,  # what is written there is the result, not for this terminal
+    )

@@ -3,7 +3,8 @@
 import dataclasses
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,7 +15,7 @@ from transept.api.config import Options, TranslationConfig
 from transept.api.units import TooLongError
 from transept.cli.app import write_line
 from transept.cli.lines import Files, Line, count, in_turn, read
-from transept.cli.models import ANY_MODEL, MODEL_OPTIONS, Models
+from transept.cli.models import ANY_TRANSLATOR, MODEL_OPTIONS, Translators
 from transept.cli.progress import TranslationProgress
 from transept.errors import ConfigError, DataError
 
@@ -67,6 +68,9 @@ class Format:
     """Put ` ||| ` and the pairs of words that belong together behind it: `0-0 1-2`."""
     as_json: Annotated[bool, Parameter(name="--json", negative="", show_default=False)] = False
     """Print one JSON object a line, with everything that is known."""
+    stream: Flag = False
+    """Print each translation while it is written: on a terminal with what may still change in dim
+    letters, elsewhere only what is certain. Always by the native engine."""
 
 
 USUAL, NO_SAMPLING, PLAIN = TranslationConfig(), Sampling(), Format()
@@ -80,7 +84,7 @@ def translate(
     files: Files = (),
     prefix: str | None = None,
     read_ahead: int = 512,
-    models: Annotated[Models, MODEL_OPTIONS] = ANY_MODEL,
+    models: Annotated[Translators, MODEL_OPTIONS] = ANY_TRANSLATOR,
     config: Annotated[TranslationConfig, HOW] = USUAL,
     sampling: Annotated[Sampling, SAMPLING] = NO_SAMPLING,
     output: Annotated[Format, FORMAT] = PLAIN,
@@ -108,11 +112,17 @@ def translate(
     if read_ahead < 1:
         raise ConfigError("--read-ahead must be at least 1")
     sampling.config(0)
+    if output.stream:
+        _refuse_with_stream(models, config, sampling, output)
+        models = dataclasses.replace(models, engine="native")
     n_lines = count(texts, files)
     transducer = models.load()
     at_terminal = not texts and not files and sys.stdin.isatty()
     if at_terminal:
         sys.stderr.write("Type text, a line at a time; Ctrl-D ends.\n")
+    if output.stream:
+        _stream(transducer, read(texts, files), config, prefix)
+        return
     number = 0
     with TranslationProgress("lines", n_lines, results_to_stdout=True) as bar:
         for lines in in_turn(read(texts, files), 1 if at_terminal else read_ahead):
@@ -129,15 +139,48 @@ def translate(
             bar.advance(len(lines))
 
 
+def _refuse_with_stream(
+    models: Translators, config: TranslationConfig, sampling: Sampling, output: Format
+) -> None:
+    """What needs the whole translation, or another search."""
+    given = {
+        "--n-best": config.n_best > 1,
+        "--scores": output.scores,
+        "--alignments": output.alignments,
+        "--json": output.as_json,
+        "--sample": sampling.sample,
+        f"--engine {models.engine}": models.engine not in ("auto", "native"),
+    }
+    if wrong := [option for option, is_given in given.items() if is_given]:
+        raise ConfigError(f"--stream and {', '.join(wrong)} do not go together; leave one out")
+
+
+def _stream(
+    transducer: "Transducer", lines: Iterable[Line], config: TranslationConfig, prefix: str | None
+) -> None:
+    from transept.cli.streaming import open_page, write_drafts
+
+    page = open_page()
+    for line in lines:
+        with _told_by_line([line]):
+            options = dataclasses.asdict(config)
+            write_drafts(transducer.stream(line.text, prefix=prefix, **options), page)
+
+
 def _translate(
     transducer: "Transducer", lines: Sequence[Line], config: TranslationConfig, options: Options
 ) -> "list[Translation]":
-    try:
+    with _told_by_line(lines):
         return transducer.translate(
-            [line.text for line in lines],
-            **options,
-            **dataclasses.asdict(config),
+            [line.text for line in lines], **options, **dataclasses.asdict(config)
         )
+
+
+@contextmanager
+def _told_by_line(lines: Sequence[Line]) -> Iterator[None]:
+    """A sentence that is too long is named by where it stands."""
+    try:
+        yield
     except TooLongError as error:
         raise DataError(
             f"{lines[error.number - 1].place}: {error.what}; --too-long split cuts it, "

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from transept import assembly
 from transept.api.models import load
 from transept.api.transducer import Transducer
-from transept.checkpoint import WEIGHTS, Bundle, Checkpoints
+from transept.checkpoint import CHECKPOINTS, WEIGHTS, Bundle, Checkpoints
 from transept.data.preparation.formats import LinePair
 from transept.data.preparation.prepare import Preparation, prepare
 from transept.data.shards import MANIFEST, Manifest
@@ -131,7 +131,7 @@ class Demo:
     @property
     def trained(self) -> tuple[int, float]:
         """The steps that were trained, and the seconds they took."""
-        newest = Checkpoints(self.run / assembly.CHECKPOINTS).newest()
+        newest = Checkpoints(self.run / CHECKPOINTS).newest()
         if newest is None:
             return 0, 0.0
         state = newest.state()
@@ -150,7 +150,7 @@ class Demo:
 
     def average(self) -> Done:
         """Average the last checkpoints, section 6.1."""
-        steps = Checkpoints(self.run / assembly.CHECKPOINTS).steps()[-AVERAGED:]
+        steps = Checkpoints(self.run / CHECKPOINTS).steps()[-AVERAGED:]
         already = _averaged_steps(self.model) == steps
         if not already:
             assembly.average_run(self.run, last=len(steps), output=self.model, force=True)

@@ -27,7 +27,11 @@ class SinusoidalPositions(nn.Module):
     def __init__(self, d_model: int, n_rows: int = 1024) -> None:
         super().__init__()
         self.d_model = d_model
-        table = sinusoids(torch.arange(n_rows), d_model).to(torch.get_default_dtype())
+        if torch.get_default_device().type == "meta":
+            # Nothing can be computed there, and to tell the shape torch would import its compiler.
+            table = torch.empty(n_rows, d_model)
+        else:
+            table = sinusoids(torch.arange(n_rows), d_model).to(torch.get_default_dtype())
         # Not a weight and not in checkpoints: it can always be computed again.
         self.register_buffer("table", table, persistent=False)
 

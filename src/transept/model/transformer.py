@@ -179,7 +179,8 @@ class Transformer(nn.Module):
         self.decoder = Decoder(config, attend)
         self.projection = nn.Linear(config.d_model, config.vocab_size, bias=config.output_bias)
         self._tie()
-        initialise(self)
+        if not self.projection.weight.is_meta:  # there are no values there, and torch is slow
+            initialise(self)
 
     @classmethod
     def uninitialised(
@@ -188,7 +189,10 @@ class Transformer(nn.Module):
         """The network without initial values, for weights that are about to be put into it."""
         with torch.device("meta"):
             model = cls(config, attend=attend)
-        model.to_empty(device="cpu")
+        # As `to_empty` does, which imports sympy for it.
+        for module in model.modules():
+            for name, parameter in module.named_parameters(recurse=False):
+                setattr(module, name, nn.Parameter(torch.empty(parameter.shape)))
         model._tie()
         if config.positions == "sinusoidal":
             model.source_positions = model.target_positions = SinusoidalPositions(config.d_model)

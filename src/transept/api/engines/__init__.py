@@ -1,1 +1,5 @@
-"""What decodes: ids in, hypotheses out."""
+"""What turns source ids into outputs: our own networks, or another engine with the same weights.
+
+In reading order: `engine` (what an engine is), `native` (our networks and our search),
+`ctranslate2` (the weights in CTranslate2), `choice` (which one is used).
+"""

@@ -1,0 +1,45 @@
+"""What an engine is."""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from transept.decoding.config import SearchConfig
+from transept.decoding.hypothesis import Hypothesis
+
+Ids = Sequence[int]
+Done = Callable[[int], None]
+"""Told, again and again, how many sentences are done; may raise to stop the work."""
+
+
+class Engine(Protocol):
+    """Searches for outputs. All sentences of a request come at once: it forms its own batches."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+
+    @property
+    def note(self) -> str:
+        """What a user should know of its outputs; nothing where they are the paper's."""
+
+    def search(
+        self,
+        sources: Sequence[Ids],
+        prefixes: Sequence[Ids],
+        max_lengths: Sequence[int],
+        config: SearchConfig,
+        watch: Done,
+    ) -> list[list[Hypothesis]]:
+        """The best outputs for each sentence, best first.
+
+        Args:
+            sources: The sentences, end symbols included.
+            prefixes: What each output begins with.
+            max_lengths: The longest output of each sentence, end symbol counted.
+            config: Beam size, length penalty, number of outputs.
+            watch: Told how many sentences are done.
+        """
+
+
+def nobody(n_done: int) -> None:
+    """Watches nothing."""

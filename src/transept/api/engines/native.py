@@ -1,0 +1,71 @@
+"""Our own engine: the networks, and the paper's search over them."""
+
+import dataclasses
+from collections.abc import Sequence
+
+import torch
+
+from transept.api.engines.engine import Done, Ids
+from transept.api.networks import Networks
+from transept.decoding.beam import search
+from transept.decoding.config import SearchConfig
+from transept.decoding.hypothesis import Hypothesis
+from transept.decoding.sampling import SamplingConfig, sample
+from transept.runtime.seed import derive_seed
+from transept.text.tokenizer import EOS_ID
+
+
+class NativeEngine:
+    """Batches of similar length, one after another."""
+
+    name = "native"
+    note = ""
+
+    def __init__(self, networks: Networks) -> None:
+        self.networks = networks
+
+    @torch.inference_mode()
+    def search(
+        self,
+        sources: Sequence[Ids],
+        prefixes: Sequence[Ids],
+        max_lengths: Sequence[int],
+        config: SearchConfig,
+        watch: Done,
+    ) -> list[list[Hypothesis]]:
+        """The best outputs for each sentence, best first (section 6.1)."""
+        found: list[list[Hypothesis]] = [[] for _ in sources]
+        done = 0
+        for batch in self.networks.batches([*map(len, sources)], rows=config.beam_size):
+            step = self.networks.step([sources[i] for i in batch], [prefixes[i] for i in batch])
+            outputs = search(step, [max_lengths[i] for i in batch], config, EOS_ID)
+            for index, each in zip(batch, outputs, strict=True):
+                found[index] = each
+            done += len(batch)
+            watch(done)
+        return found
+
+    @torch.inference_mode()
+    def draw(
+        self,
+        sources: Sequence[Ids],
+        prefixes: Sequence[Ids],
+        max_lengths: Sequence[int],
+        sampling: SamplingConfig,
+        n: int,
+        watch: Done,
+    ) -> list[list[Hypothesis]]:
+        """So many outputs for each sentence, drawn at random."""
+        found: list[list[Hypothesis]] = [[] for _ in sources]
+        done = 0
+        for batch in self.networks.batches([*map(len, sources)], rows=n):
+            rows = [index for index in batch for _ in range(n)]
+            step = self.networks.step([sources[i] for i in rows], [prefixes[i] for i in rows])
+            # No two batches draw alike.
+            seeded = dataclasses.replace(sampling, seed=derive_seed(sampling.seed, done))
+            drawn = sample(step, [max_lengths[i] for i in rows], seeded, EOS_ID)
+            for row, output in zip(rows, drawn, strict=True):
+                found[row].append(output)
+            done += len(batch)
+            watch(done)
+        return found

@@ -1,0 +1,60 @@
+"""`transept export`: a model for another engine."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+Engine = Literal["ctranslate2"]
+# The exporter's own list; written out here because --help does not wait for torch.
+Quantization = Literal[
+    "float32", "float16", "bfloat16", "int16", "int8", "int8_float16", "int8_bfloat16"
+]
+
+USE = """
+To use it without transept:
+
+    import ctranslate2, sentencepiece
+    source = sentencepiece.SentencePieceProcessor("{source}")
+    target = sentencepiece.SentencePieceProcessor("{target}")
+    translator = ctranslate2.Translator("{directory}")
+    pieces = [*source.encode("A sentence.", out_type=str), "</s>"]
+    (result,) = translator.translate_batch([pieces], beam_size=4, length_penalty=0.6)
+    print(target.decode(result.hypotheses[0]))
+
+CTranslate2 divides log P by |Y|^α where the paper divides by ((5 + |Y|) / 6)^α: its scores, and now
+and then its translations, are others. `transept translate --engine ctranslate2` ranks as the paper.
+"""
+
+
+def export(
+    *,
+    model: str | None = None,
+    to: Engine,
+    output: Annotated[Path, Parameter(name=["--output", "-o"])],
+    quantization: Quantization = "float32",
+) -> None:
+    """Write a model for another engine: CTranslate2.
+
+    The network stays exactly what it is; what the engine cannot express is refused, by its key in
+    the model's config. The vocabularies go with it, in sentencepiece's form.
+
+    Args:
+        model: The directory of a model or of a run, or the name of a shipped model; unless given,
+            the default shipped one.
+        to: Which engine.
+        output: The new directory.
+        quantization: How the weights are stored. All but float32 change results; what has float16
+            in its name is for a GPU.
+    """
+    from transept.api.conversion import export_ctranslate2
+
+    assert to == "ctranslate2"
+    export_ctranslate2(model, output, quantization)
+    size = sum(path.stat().st_size for path in output.rglob("*"))
+    sys.stdout.write(f"{output}: {size / 1e6:,.1f} MB, {quantization}\n")
+    own = output / "target_tokenizer"
+    tokenizers = output / "tokenizer", own if own.exists() else output / "tokenizer"
+    source, target = (path / "tokenizer.model" for path in tokenizers)
+    sys.stdout.write(USE.format(directory=output, source=source, target=target))

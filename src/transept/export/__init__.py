@@ -1,0 +1,1 @@
+"""Models for other engines: `ctranslate2` writes what CTranslate2 reads."""
