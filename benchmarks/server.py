@@ -38,10 +38,11 @@ sys.path.insert(0, {here!r})
 from server import model
 from transept.serving.app import create_app
 from transept.serving.models import Served
+from transept.serving.hangups import Hangups
 from transept.serving.running import run
 from transept.serving.settings import ServerSettings
 settings = ServerSettings(port={port})
-run(create_app(settings, [Served("en", "de", model())]), settings, lambda address: None)
+run(create_app(settings, [Served("en", "de", model())]), settings, lambda address: None, Hangups())
 """
 
 

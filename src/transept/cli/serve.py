@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Group, Parameter
 
 from transept.errors import ConfigError, ServingError
+from transept.serving.hangups import Hangups
 from transept.serving.settings import ServerSettings
 
 if TYPE_CHECKING:
-    from transept.serving.models import Served
+    from transept.serving.models import AnyServed
 
 USUAL = ServerSettings()
 SETTINGS = Parameter(name="*", negative="", group=Group("Server", sort_key=2))
@@ -46,6 +47,7 @@ def serve(
             "--source-language and --target-language are for one model; with several, name the "
             "languages of each: --model en-de=DIRECTORY"
         )
+    hangups = Hangups()
     try:
         from transept.serving.app import create_app
         from transept.serving.running import run
@@ -63,10 +65,10 @@ def serve(
         open_model(name, source_language, target_language, device) for name in model or [None]
     ]
     app = create_app(settings, served)
-    run(app, settings, lambda address: _greet(address, served, settings))
+    run(app, settings, lambda address: _greet(address, served, settings), hangups)
 
 
-def _greet(address: str, served: "list[Served]", settings: ServerSettings) -> None:
+def _greet(address: str, served: "list[AnyServed]", settings: ServerSettings) -> None:
     from transept.serving.models import describe
 
     lines = [f"Serving {', '.join(map(describe, served))} at {address}"]

@@ -10,7 +10,6 @@ from transept.serving.messages import Fault
 from transept.serving.routes import EVENTS, JSON, Entry
 from transept.version import __version__
 
-FORM = "application/x-www-form-urlencoded"
 REFERENCE = "#/components/schemas/{name}"
 OF_A_BODY = (400, 408, 413, 415)
 
@@ -38,7 +37,8 @@ def document(
             "title": "transept",
             "version": __version__,
             "description": "A private translation server. `/translate`, `/detect`, `/languages`, "
-            "`/health` and `/frontend/settings` are those of LibreTranslate.",
+            "`/health` and `/frontend/settings` are those of LibreTranslate. Bodies may be sent "
+            "as forms.",
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "paths": {
