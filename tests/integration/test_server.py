@@ -82,7 +82,7 @@ def test_a_text_is_translated_as_in_python(client: httpx.Client, transducer: Tra
     expected = transducer.translate(TEXT, source_language="en").text
     body = {"q": TEXT, "source": "en", "target": "de", "format": "text", "api_key": ""}
     boundary = {"files": {name: (None, value) for name, value in body.items()}}
-    for sent in ({"json": body}, {"data": body}, boundary):
+    for sent in ({"json": body}, {"data": body}, {"params": body}, boundary):
         answer = client.post("/translate", **sent)
         assert answer.status_code == 200
         assert answer.json() == {"translatedText": expected}
@@ -315,6 +315,10 @@ def test_what_a_server_has_no_model_for_is_said(transducer: Transducer, parser: 
         answer = client.post("/api/parse", json=POST["/api/parse"])
         assert answer.status_code == 404
         assert "no model that parses: start it with --model" in answer.json()["error"]
+        assert client.get("/languages").json() == [
+            {"code": "en", "name": "English", "targets": ["de"]},
+            {"code": "de", "name": "German", "targets": []},
+        ]
     with serving([ServedParser(parser)], ServerSettings()) as client:
         assert client.post("/api/parse", json=POST["/api/parse"]).status_code == 200
         assert client.get("/languages").json() == []

@@ -14,7 +14,12 @@ if TYPE_CHECKING:
     from transept.serving.models import AnyServed
 
 USUAL = ServerSettings()
-SETTINGS = Parameter(name="*", negative="", group=Group("Server", sort_key=2))
+SETTINGS = Parameter(
+    name="*",
+    negative="",
+    group=Group("Server", sort_key=2),
+    show_default=lambda default: {None: "none", (): "none", False: "off"}.get(default, default),
+)
 MODEL = Group("Model", sort_key=1)
 
 
@@ -36,7 +41,7 @@ def serve(
     Args:
         model: The directory of a model or of a run, or the name of a shipped model; unless given,
             the default shipped one. Given several times, each serves its own languages:
-            --model en-de=runs/base --model de-en=runs/back.
+            --model en-de=runs/base --model de-en=runs/back. One of them may be a parser.
         source_language: What the model reads, such as en, where neither its name nor --model says.
         target_language: What the model writes.
         device: Where to compute: cpu, cuda, cuda:1; auto is a GPU where there is one.

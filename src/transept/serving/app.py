@@ -51,7 +51,11 @@ def create_app(settings: ServerSettings, served: Sequence[AnyServed]) -> Starlet
         ),
         _fixed(
             "/openapi.json",
-            msgspec.json.encode(openapi.document(table, models.codes, key_required=keys.required)),
+            msgspec.json.encode(
+                openapi.document(
+                    table, models.codes, settings.beam_limit, key_required=keys.required
+                )
+            ),
             "application/json",
         ),
         *(

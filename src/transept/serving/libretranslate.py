@@ -54,10 +54,10 @@ class LibreTranslate:
         return answer([m.Detection(one.language, one.confidence) for one in guesses])
 
     async def languages(self, request: Request) -> Response:
-        """List the languages that can be translated, and to what."""
+        """List the languages that are read or written, and what each can be translated to."""
         models = self.work.models
         return answer(
-            [m.Language(code, name_of(code), models.targets(code)) for code in models.sources]
+            [m.Language(code, name_of(code), models.targets(code)) for code in models.codes]
         )
 
     async def frontend_settings(self, request: Request) -> Response:

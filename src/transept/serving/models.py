@@ -96,11 +96,6 @@ class Models:
         """Every language that is read or written."""
         return list(dict.fromkeys(code for pair in self._by_pair for code in pair))
 
-    @property
-    def sources(self) -> list[str]:
-        """Every language that is read."""
-        return list(dict.fromkeys(source for source, _ in self._by_pair))
-
     def targets(self, source: str) -> list[str]:
         """What a language can be translated to."""
         return [target for one, target in self._by_pair if one == source]

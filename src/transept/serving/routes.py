@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from transept.serving import messages as m
 from transept.serving.analysis import Analysis
-from transept.serving.bodies import Refusal, parse, read_body
+from transept.serving.bodies import FORM, Refusal, parse, read_body
 from transept.serving.care import Care
 from transept.serving.libretranslate import LibreTranslate
 from transept.serving.metrics import CONTENT_TYPE, Metrics
@@ -84,7 +84,10 @@ def endpoint(entry: Entry, settings: ServerSettings, keys: Keys) -> Endpoint:
         message = None
         if entry.takes is not None:
             body = await read_body(request, settings.body_limit, settings.body_seconds)
-            message = parse(body, request.headers.get("content-type", ""), entry.takes)
+            kind = request.headers.get("content-type", "")
+            if not body and request.url.query:  # as some clients of LibreTranslate send it
+                body, kind = request.url.query.encode(), FORM
+            message = parse(body, kind, entry.takes)
         if entry.access == "key":
             _ask_for_key(request, message, keys)
         return await (
