@@ -1,5 +1,7 @@
 """The server when many ask, when they send too much or too slowly, and when they leave."""
 
+import asyncio
+import gc
 import resource
 import socket
 import threading
@@ -148,14 +150,16 @@ def test_who_leaves_is_not_decoded_for(narrow: httpx.Client, held: Held) -> None
 def test_many_who_leave_take_nothing_with_them(held: Held) -> None:
     held.let.set()
     with serving([Served("en", "de", held)], ServerSettings()) as client:
-        n_threads, n_files = threading.active_count(), open_files()
-        for _ in range(200):
-            with connected(client, b"/translate", b'{"q": "a", "source": "en", "target": "de"}'):
-                pass
-        wait_until(lambda: waiting(client) == 0)
+        n_threads, n_files, n_tasks = threading.active_count(), open_files(), open_tasks()
+        content = b'{"q": "a", "source": "en", "target": "de"}'
+        for path in (b"/translate", b"/api/stream"):
+            for _ in range(100):
+                connected(client, path, content).close()
+        wait_until(lambda: waiting(client) == streaming(client) == 0)
         assert client.post("/translate", json=body("one")).status_code == 200
         assert threading.active_count() == n_threads
         wait_until(lambda: open_files() <= n_files + 2)
+        wait_until(lambda: open_tasks() <= n_tasks + 1)
 
 
 # --- streams ---------------------------------------------------------------------------------
@@ -243,6 +247,11 @@ def connected(client: httpx.Client, path: bytes, content: bytes) -> socket.socke
     head = HEAD.replace(b"/translate", path)
     connection.sendall(head + b"Content-Length: %d\r\n\r\n%s" % (len(content), content))
     return connection
+
+
+def open_tasks() -> int:
+    tasks = [one for one in gc.get_objects() if type(one) is asyncio.Task]
+    return sum(not task.done() for task in tasks)
 
 
 def open_files() -> int:

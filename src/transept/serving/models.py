@@ -10,7 +10,7 @@ from typing import TypeVar
 from transept.api.models import find_model, load
 from transept.api.parser import Parser
 from transept.api.transducer import Transducer
-from transept.errors import ConfigError, Problem, TranseptError
+from transept.errors import ConfigError, Problem
 from transept.serving.languages import is_code, name_of
 
 log = logging.getLogger("transept.serving")
@@ -60,7 +60,7 @@ def _anew(name: str, load: Callable[[], Model] | None, old: Model) -> Model:
         return old
     try:
         model = load()
-    except TranseptError as error:
+    except Exception as error:  # whatever it is, what serves must go on serving
         log.error("%s: not reloaded, the old model goes on: %s", name, error)
         return old
     log.info("%s: reloaded", name)

@@ -94,12 +94,11 @@ class _Server(uvicorn.Server):
         """Uvicorn's own would raise the signal once more, and so end in its exit code."""
         loop = asyncio.get_running_loop()
         handlers = {
-            signal.SIGTERM: self._stop, signal.SIGINT: self._stop, signal.SIGHUP: self._reload
+            signal.SIGTERM: self._stop, signal.SIGINT: self._stop, signal.SIGHUP: self._hang_up
         }  # fmt: skip
         for number, handler in handlers.items():
             loop.add_signal_handler(number, handler)
-        if self._hangups.came:
-            self._reload()
+        self._reloading = asyncio.create_task(self._reload())
         yield
         for number in handlers:
             loop.remove_signal_handler(number)
@@ -108,10 +107,16 @@ class _Server(uvicorn.Server):
         self.force_exit = self.should_exit
         self.should_exit = True
 
-    def _reload(self) -> None:
+    def _hang_up(self) -> None:
+        self._hangups.came = True
         if self._reloading is None or self._reloading.done():
-            models = self._app.state.models
-            self._reloading = asyncio.create_task(asyncio.to_thread(models.reload))
+            self._reloading = asyncio.create_task(self._reload())
+
+    async def _reload(self) -> None:
+        # What was changed while the models were being loaded is loaded after that.
+        while self._hangups.came:
+            self._hangups.came = False
+            await asyncio.to_thread(self._app.state.models.reload)
 
 
 def _listen(host: str, port: int) -> socket.socket:
