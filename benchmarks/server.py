@@ -4,7 +4,8 @@
 
 A small model of random weights is served by a process of its own on the loopback interface.
 Clients send one sentence after another, all at once; then the same sentences are translated by
-`Transducer.translate`, in this process, while the server rests. Then ten times as many clients send
+`Transducer.translate`, in this process, while the server rests; each computes with one thread, for
+the clients need a core too. Then ten times as many clients send
 ten times as much as the queue holds at a time, and leave; and at last many clients leave in the
 middle of a translation or of a stream.
 """
@@ -63,6 +64,7 @@ class Brief(Transducer):
 
 def model() -> Transducer:
     """A Transformer that says nothing sensible."""
+    torch.set_num_threads(1)
     tokenizer = train_tokenizer([" ".join(lexicon())] * 20, vocab_size=VOCABULARY)
     torch.manual_seed(1)
     config = ModelConfig(vocab_size=VOCABULARY, n_layers=3, d_model=256, d_ff=1024, n_heads=4)
