@@ -5,9 +5,9 @@
 A small model of random weights is served by a process of its own on the loopback interface.
 Clients send one sentence after another, all at once; then the same sentences are translated by
 `Transducer.translate`, in this process, while the server rests; each computes with one thread, for
-the clients need a core too. Then ten times as many clients send
-ten times as much as the queue holds at a time, and leave; and at last many clients leave in the
-middle of a translation or of a stream.
+the clients need a core too. Then ten times as many clients send ten sentences at a time, far more
+than the queue holds, and hang up; and at last many clients hang up in the middle of a translation
+or of a stream.
 """
 
 import argparse
