@@ -11,11 +11,12 @@ import httpx
 import torch
 import uvicorn
 
-from transept import ModelConfig, Transducer, Transformer
+from transept import ModelConfig, Parser, Transducer, Transformer
 from transept.serving.app import create_app
-from transept.serving.models import Served
+from transept.serving.models import AnyServed
 from transept.serving.running import configured
 from transept.serving.settings import ServerSettings
+from transept.tasks.parsing.vocabulary import vocabulary_of
 from transept.text.training import train_tokenizer
 
 WORDS = "one two three four five six seven eight nine ten the end is near so be it"
@@ -31,6 +32,22 @@ def small_transducer(seed: int = 1, kind: type[Transducer] = Transducer) -> Tran
     return kind([Transformer(config)], tokenizer, tokenizer, max_source_length=40)
 
 
+def small_parser() -> Parser:
+    words = train_tokenizer([WORDS] * 50, vocab_size=VOCABULARY)
+    symbols = vocabulary_of(["S", "NP", "VP"])
+    torch.manual_seed(3)
+    config = ModelConfig(
+        vocab_size=symbols.vocab_size,
+        source_vocab_size=VOCABULARY,
+        tied_embeddings="two-way",
+        n_layers=1,
+        d_model=16,
+        d_ff=32,
+        n_heads=2,
+    )
+    return Parser([Transformer(config)], words, symbols, max_source_length=40)
+
+
 class Held(Transducer):
     """Decodes only while it is let."""
 
@@ -38,15 +55,22 @@ class Held(Transducer):
         super().__init__(*parts, **more)
         self.let = threading.Event()
         self.begun: list[int] = []
+        self.steps = 0
 
     def translate(self, texts: Any, **options: Any) -> Any:
         self.begun.append(len(texts))
         assert self.let.wait(30)
         return super().translate(texts, **options)
 
+    def stream(self, text: Any, **options: Any) -> Any:
+        for draft in super().stream(text, **options):
+            self.steps += 1
+            assert self.let.wait(30)
+            yield draft
+
 
 @contextmanager
-def serving(served: Sequence[Served], settings: ServerSettings) -> Iterator[httpx.Client]:
+def serving(served: Sequence[AnyServed], settings: ServerSettings) -> Iterator[httpx.Client]:
     """A client of a server that runs meanwhile."""
     server = uvicorn.Server(configured(create_app(settings, served), settings))
     with socket.socket() as listening:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -22,7 +22,9 @@ BODY = {"q": "one two three", "source": "en", "target": "de"}
 
 
 @contextmanager
-def server(bundle: Path, log: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def server(
+    bundle: Path, log: Path, *options: str, begun: Callable[[int], None] = lambda pid: None
+) -> Iterator[tuple[subprocess.Popen[str], str]]:
     command = [sys.executable, "-m", "transept", "serve", "--port", "0", *options]
     command += ["--model", f"en-de={bundle}"]
     with (
@@ -30,6 +32,7 @@ def server(bundle: Path, log: Path, *options: str) -> Iterator[tuple[subprocess.
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True) as process,
     ):
         assert process.stdout is not None
+        begun(process.pid)
         first = process.stdout.readline()
         address = re.fullmatch(r"Serving English to German at (http://127.0.0.1:\d+)\n", first)
         assert address, f"{first!r} {log.read_text()}"
@@ -75,6 +78,23 @@ def test_it_serves_reloads_and_finishes_what_it_took(trained: Path, tmp_path: Pa
         (answer,) = answers
         assert len(answer.json()["translatedText"]) == 400
     assert "two three" not in log.read_text()
+
+
+def test_a_hangup_before_it_listens_reloads_and_does_not_end_it(
+    trained: Path, tmp_path: Path
+) -> None:
+    def hang_up(pid: int) -> None:
+        caught = 0
+        while not caught & 1 << signal.SIGHUP - 1:  # Python itself heeds no SIGHUP
+            status = Path(f"/proc/{pid}/status").read_text()
+            caught = int(status.partition("SigCgt:")[2].split()[0], 16)
+            time.sleep(0.01)
+        os.kill(pid, signal.SIGHUP)
+
+    log = tmp_path / "log"
+    with server(trained, log, begun=hang_up) as (_, address):
+        wait_for(log, "en-de: reloaded")
+        assert httpx.get(f"{address}/readyz").status_code == 200
 
 
 def wait_for_queue(client: httpx.Client) -> None:

@@ -4,27 +4,31 @@ import json
 import logging
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
-from tests.integration.servers import JSON, KEY, serving, small_transducer
+from tests.integration.servers import JSON, KEY, serving, small_parser, small_transducer
 
-from transept import Transducer
-from transept.serving.models import Served
+from transept import Parser, Transducer
+from transept.serving.models import AnyServed, Served, ServedParser
 from transept.serving.settings import ServerSettings
+from transept.text.trees import escape
 
 TEXT = "one two three. The end is near! So be it."
 GET = ["/languages", "/frontend/settings", "/health", "/livez", "/readyz", "/metrics",
        "/openapi.json", "/", "/docs", "/static/style.css", "/static/script.js",
-       "/static/icon.svg", "/api/attention", "/api/parse"]  # fmt: skip
+       "/static/icon.svg"]  # fmt: skip
 POST = {
     "/translate": {"q": "one", "source": "en", "target": "de"},
     "/detect": {"q": "the end"},
     "/api/stream": {"q": "one"},
     "/api/nbest": {"q": "one"},
     "/api/score": {"q": "one", "translation": "two"},
+    "/api/attention": {"q": "one"},
+    "/api/parse": {"q": "one two"},
 }
-NEEDS_KEY = {*POST, "/metrics", "/api/attention", "/api/parse"}
+NEEDS_KEY = {*POST, "/metrics"}
 
 
 @pytest.fixture(scope="module")
@@ -33,19 +37,30 @@ def transducer() -> Transducer:
 
 
 @pytest.fixture(scope="module")
-def served(transducer: Transducer) -> list[Served]:
-    return [Served("en", "de", transducer), Served("de", "en", small_transducer(2))]
+def parser() -> Parser:
+    return small_parser()
 
 
 @pytest.fixture(scope="module")
-def client(served: list[Served]) -> Iterator[httpx.Client]:
-    with serving(served, ServerSettings(sentence_limit=50, char_limit=2_000)) as client:
+def served(transducer: Transducer, parser: Parser) -> list[AnyServed]:
+    return [
+        Served("en", "de", transducer),
+        Served("de", "en", small_transducer(2)),
+        ServedParser(parser),
+    ]
+
+
+@pytest.fixture(scope="module")
+def client(served: list[AnyServed]) -> Iterator[httpx.Client]:
+    with serving(
+        served, ServerSettings(sentence_limit=50, char_limit=2_000, weight_limit=5_000)
+    ) as client:
         yield client
 
 
 @pytest.fixture(scope="module")
 def locked(
-    served: list[Served], tmp_path_factory: pytest.TempPathFactory
+    served: list[AnyServed], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[httpx.Client]:
     keys = tmp_path_factory.mktemp("keys") / "keys"
     keys.write_text(f"# ours\n{KEY}\n")
@@ -67,7 +82,7 @@ def test_a_text_is_translated_as_in_python(client: httpx.Client, transducer: Tra
     expected = transducer.translate(TEXT, source_language="en").text
     body = {"q": TEXT, "source": "en", "target": "de", "format": "text", "api_key": ""}
     boundary = {"files": {name: (None, value) for name, value in body.items()}}
-    for sent in ({"json": body}, {"data": body}, boundary):
+    for sent in ({"json": body}, {"data": body}, {"params": body}, boundary):
         answer = client.post("/translate", **sent)
         assert answer.status_code == 200
         assert answer.json() == {"translatedText": expected}
@@ -164,7 +179,7 @@ def test_n_best_is_that_of_python(client: httpx.Client, transducer: Transducer) 
 
 
 @pytest.mark.parametrize(
-    "change", [{"n_best": 5, "beam_size": 4}, {"n_best": 17}, {"n_best": 0}, {"beem_size": 3},
+    "change", [{"n_best": 5, "beam_size": 4}, {"n_best": 22}, {"n_best": 0}, {"beem_size": 3},
                {"length_penalty": -1}, {"source": "de", "target": "de"}, {"source": "zz"}]
 )  # fmt: skip
 def test_n_best_refuses_what_it_cannot_do(client: httpx.Client, change: dict[str, object]) -> None:
@@ -186,29 +201,134 @@ def test_a_score_is_that_of_python(client: httpx.Client, transducer: Transducer)
     assert "the model reads 40" in long.json()["error"]
 
 
+def events(answer: httpx.Response) -> list[tuple[str, dict[str, str]]]:
+    """The names and contents of what a stream sent."""
+    lines = [line for line in answer.iter_lines() if line]
+    names = [line.removeprefix("event: ") for line in lines[::2]]
+    return list(zip(names, (json.loads(line.removeprefix("data: ")) for line in lines[1::2]),
+                    strict=True))  # fmt: skip
+
+
 @pytest.mark.parametrize("form", ["text", "html"])
-def test_a_stream_adds_up_to_the_translation(client: httpx.Client, form: str) -> None:
-    text = f"  {TEXT}\n\nOne <b>two</b>.  "
+@pytest.mark.parametrize("beam_size", [None, 1])
+def test_a_stream_adds_up_to_the_translation(
+    client: httpx.Client, form: str, beam_size: int | None
+) -> None:
+    text = f"  {TEXT}\n\nOne <b>two</b> &lt;i&gt;.  "
     body = {"q": text, "source": "en", "target": "de", "format": form}
-    whole = client.post("/translate", json=body).json()["translatedText"]
-    with client.stream("POST", "/api/stream", json=body) as answer:
+    with client.stream("POST", "/api/stream", json=body | {"beam_size": beam_size}) as answer:
         assert answer.headers["content-type"].startswith("text/event-stream")
-        events = [line for line in answer.iter_lines() if line]
-    names = [line.removeprefix("event: ") for line in events[::2]]
-    parts = [json.loads(line.removeprefix("data: "))["text"] for line in events[1::2]]
-    assert set(names[:-1]) == {"part"}
-    assert names[-1] == "done"
-    assert len(names) > 4
-    assert "".join(parts[:-1]) == parts[-1] == whole
+        *parts, (name, done) = events(answer)
+    assert name == "done"
+    assert {name for name, _ in parts} == {"part"}
+    assert len(parts) > 20, "it comes token by token"
+    assert "".join(part["text"] for _, part in parts) == done["text"]
+    if beam_size is None:
+        assert done["text"] == client.post("/translate", json=body).json()["translatedText"]
+        assert any(part["tail"] for _, part in parts)
+    if form == "html":
+        assert "<b>" in done["text"]
+        assert "<i>" not in done["text"]
 
 
-def test_what_is_not_built_yet_says_so(client: httpx.Client) -> None:
-    described = client.get("/openapi.json").json()["paths"]
-    for path in ("/api/attention", "/api/parse"):
-        answer = client.get(path)
-        assert answer.status_code == 501
-        assert "not built yet" in answer.json()["error"]
-        assert path not in described
+def test_an_empty_stream_is_done_at_once(client: httpx.Client) -> None:
+    for text in ("", " \n"):
+        with client.stream("POST", "/api/stream", json={"q": text}) as answer:
+            *_, (name, done) = events(answer)
+        assert (name, done["text"]) == ("done", text)
+
+
+@pytest.mark.parametrize("tokens", ["words", "pieces"])
+def test_attention_is_that_of_python(
+    client: httpx.Client, transducer: Transducer, tokens: str
+) -> None:
+    seen = transducer.attend("one two.", "the end.")
+    expected = (seen.joined() if tokens == "words" else seen).described()
+    body = {"q": "one two.", "translation": "the end.", "tokens": tokens}
+    every = body | {"kinds": ["encoder", "decoder", "source"]}
+    answer = client.post("/api/attention", json=every).json()
+    assert answer == json.loads(json.dumps(expected)) | {"layers": [1, 2], "heads": [1, 2]}
+
+    some = client.post("/api/attention", json=body | {"layers": [2], "heads": [1]}).json()
+    assert (some["layers"], some["heads"]) == ([2], [1])
+    assert [*some["attention"]] == ["source"]
+    whole = expected["attention"]["source"]["weights"]
+    assert some["attention"]["source"]["weights"] == [[whole[1][0]]]
+
+
+def test_attention_of_the_models_own_translation(
+    client: httpx.Client, transducer: Transducer
+) -> None:
+    answer = client.post("/api/attention", json={"q": "one two"}).json()
+    assert answer["target"] == transducer.translate("one two").text
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        ({"layers": [3]}, "layers: the model has 2, and 3 is none of them"),
+        ({"heads": [1, 9]}, "heads: the model has 2, and 9 is none of them"),
+        ({"kinds": []}, "Expected `array` of length >= 1"),
+        ({"q": " "}, "there is no word in the source"),
+        ({"q": "one " * 60}, "the model reads 40"),
+        ({"translation": "one " * 60}, "the model reads 40"),
+        ({"kinds": ["encoder", "decoder", "source"], "tokens": "pieces"}, "weights, and an answer"),
+    ],
+)
+def test_attention_refuses_what_it_cannot_show(
+    client: httpx.Client, change: dict[str, object], error: str
+) -> None:
+    body = {"q": "one two three four five six seven eight"} | change
+    answer = client.post("/api/attention", json=body)
+    assert answer.status_code == 400
+    assert error in answer.json()["error"]
+
+
+def test_a_parse_is_that_of_python(client: httpx.Client, parser: Parser) -> None:
+    sentences = ["one two three", "", "( it )"]
+    expected = parser.parse(sentences, n_best=2, beam_size=4)
+    body = {"q": sentences, "n_best": 2, "beam_size": 4}
+    parses = client.post("/api/parse", json=body).json()["parses"]
+    for got, wanted in zip(parses, expected, strict=True):
+        assert got["words"] == list(wanted.words)
+        assert [one["brackets"] for one in got["outputs"]] == [
+            str(one.tree) for one in wanted.outputs
+        ]
+        for one in got["outputs"]:
+            assert brackets(one["tree"]) == one["brackets"]
+    alone = client.post("/api/parse", data={"q": "one two three"}).json()["parses"]
+    assert len(alone) == 1
+    assert len(alone[0]["outputs"]) == 1
+    assert client.post("/api/parse", json=body | {"n_best": 5}).status_code == 400
+    assert "tokens" in client.post("/api/parse", json={"q": "one " * 60}).json()["error"]
+
+
+def brackets(node: dict[str, Any]) -> str:
+    """A tree of nodes as treebanks write it."""
+    if "word" in node:
+        return f"({escape(node['label'])} {escape(node['word'])})"
+    return f"({node['label']} {' '.join(map(brackets, node['children']))})"
+
+
+def test_what_a_server_has_no_model_for_is_said(transducer: Transducer, parser: Parser) -> None:
+    with serving([Served("en", "de", transducer)], ServerSettings()) as client:
+        answer = client.post("/api/parse", json=POST["/api/parse"])
+        assert answer.status_code == 404
+        assert "no model that parses: start it with --model" in answer.json()["error"]
+        assert client.get("/languages").json() == [
+            {"code": "en", "name": "English", "targets": ["de"]},
+            {"code": "de", "name": "German", "targets": []},
+        ]
+    with serving([ServedParser(parser)], ServerSettings()) as client:
+        assert client.post("/api/parse", json=POST["/api/parse"]).status_code == 200
+        assert client.get("/languages").json() == []
+        assert client.get("/frontend/settings").json()["language"] is None
+        assert client.post("/translate", json=POST["/translate"]).status_code == 400
+        assert client.post("/detect", json=POST["/detect"]).json() == []
+        for path in ("/api/stream", "/api/nbest", "/api/score", "/api/attention"):
+            answer = client.post(path, json=POST[path])
+            assert answer.status_code == 404
+            assert "no model that translates" in answer.json()["error"]
 
 
 # --- who may ask -----------------------------------------------------------------------------
@@ -218,17 +338,16 @@ def test_what_is_not_built_yet_says_so(client: httpx.Client) -> None:
 def test_every_path_with_and_without_key(
     client: httpx.Client, locked: httpx.Client, path: str
 ) -> None:
-    right = 501 if path in ("/api/attention", "/api/parse") else 200
-    assert ask(client, path).status_code == right
+    assert ask(client, path).status_code == 200
     without, wrong = ask(locked, path), ask(locked, path, Authorization="Bearer wrong")
     with_key = ask(locked, path, Authorization=f"Bearer {KEY}")
-    assert with_key.status_code == right
+    assert with_key.status_code == 200
     if path in NEEDS_KEY:
         assert (without.status_code, wrong.status_code) == (403, 403)
         assert without.json() == {"error": "An API key is needed"}
         assert wrong.json() == {"error": "Invalid API key"}
     else:
-        assert (without.status_code, wrong.status_code) == (right, right)
+        assert (without.status_code, wrong.status_code) == (200, 200)
 
 
 def test_every_route_is_in_that_table(client: httpx.Client) -> None:

@@ -1,5 +1,7 @@
 """The server when many ask, when they send too much or too slowly, and when they leave."""
 
+import asyncio
+import gc
 import resource
 import socket
 import threading
@@ -7,6 +9,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -50,13 +53,18 @@ def wait_until(condition: object, seconds: float = 10) -> None:
         time.sleep(0.01)
 
 
+def figure(client: httpx.Client, name: str) -> float:
+    lines = client.get("/metrics").text.splitlines()
+    (value,) = [line.split()[1] for line in lines if line.startswith(f"{name} ")]
+    return float(value)
+
+
 def waiting(client: httpx.Client) -> float:
-    (line,) = [
-        line
-        for line in client.get("/metrics").text.splitlines()
-        if line.startswith("transept_queue_sentences ")
-    ]
-    return float(line.split()[1])
+    return figure(client, "transept_queue_sentences")
+
+
+def streaming(client: httpx.Client) -> float:
+    return figure(client, "transept_streams")
 
 
 # --- together --------------------------------------------------------------------------------
@@ -107,7 +115,6 @@ def test_beyond_the_queue_is_told_to_come_back(narrow: httpx.Client, held: Held)
         assert refused.status_code == 429
         assert int(refused.headers["retry-after"]) >= 1
         assert refused.json()["error"].startswith("Slowdown: the server is busy; try again in")
-        assert narrow.post("/api/stream", json={"q": "one"}).status_code == 429
         assert narrow.get("/readyz").status_code == 200
         held.let.set()
         assert [begun.result().status_code, queued.result().status_code] == [200, 200]
@@ -134,9 +141,6 @@ def test_who_leaves_is_not_decoded_for(narrow: httpx.Client, held: Held) -> None
         wait_until(lambda: held.begun)
         assert waiting(narrow) == 1
     wait_until(lambda: waiting(narrow) == 0)
-    with connected(narrow, b"/api/stream", three):
-        wait_until(lambda: waiting(narrow) == 3)
-    wait_until(lambda: waiting(narrow) == 0)
     held.let.set()
     assert narrow.post("/translate", json=body("one")).status_code == 200
     assert held.begun == [2, 1]
@@ -146,14 +150,95 @@ def test_who_leaves_is_not_decoded_for(narrow: httpx.Client, held: Held) -> None
 def test_many_who_leave_take_nothing_with_them(held: Held) -> None:
     held.let.set()
     with serving([Served("en", "de", held)], ServerSettings()) as client:
-        n_threads, n_files = threading.active_count(), open_files()
-        for _ in range(200):
-            with connected(client, b"/translate", b'{"q": "a", "source": "en", "target": "de"}'):
-                pass
-        wait_until(lambda: waiting(client) == 0)
+        n_threads, n_files, n_tasks = threading.active_count(), open_files(), open_tasks()
+        content = b'{"q": "a", "source": "en", "target": "de"}'
+        for path in (b"/translate", b"/api/stream"):
+            for _ in range(100):
+                connected(client, path, content).close()
+        wait_until(lambda: waiting(client) == streaming(client) == 0)
         assert client.post("/translate", json=body("one")).status_code == 200
         assert threading.active_count() == n_threads
         wait_until(lambda: open_files() <= n_files + 2)
+        wait_until(lambda: open_tasks() <= n_tasks + 1)
+
+
+# --- streams ---------------------------------------------------------------------------------
+
+LONG = {"q": "one two three four five. \n" * 8, "source": "en", "target": "de"}
+
+
+def test_a_long_stream_does_not_keep_others_waiting(held: Held) -> None:
+    held.let.set()
+    with (
+        serving([Served("en", "de", held)], ServerSettings()) as client,
+        client.stream("POST", "/api/stream", json=LONG) as stream,
+    ):
+        lines = stream.iter_lines()
+        next(lines)
+        assert client.post("/translate", json=body("two")).status_code == 200
+        steps = held.steps
+        assert "event: done" in list(lines)
+        assert steps < held.steps / 2
+
+
+def test_who_leaves_a_stream_ends_it(held: Held) -> None:
+    held.let.set()
+    content = b'{"q": "%s"}' % (b"one two three. " * 60)
+    with serving([Served("en", "de", held)], ServerSettings()) as client:
+        with connected(client, b"/api/stream", content):
+            wait_until(lambda: held.steps > 3)
+            assert streaming(client) == 1
+        wait_until(lambda: streaming(client) == 0)
+        client.post("/translate", json=body("one"))  # the thread has seen to it
+        steps = held.steps
+        client.post("/translate", json=body("one two"))
+        assert held.steps == steps
+
+
+def test_who_leaves_before_a_stream_begins_takes_it_with_them(held: Held) -> None:
+    with serving([Served("en", "de", held)], ServerSettings()) as client:
+        with connected(client, b"/translate", b'{"q": "a", "source": "en", "target": "de"}'):
+            wait_until(lambda: held.begun)
+            for _ in range(20):
+                connected(client, b"/api/stream", b'{"q": "one"}').close()
+        wait_until(lambda: streaming(client) == 0)
+        held.let.set()
+        assert client.post("/translate", json=body("one")).status_code == 200
+        assert held.steps == 0
+
+
+def test_there_are_only_so_many_streams(held: Held) -> None:
+    settings = ServerSettings(stream_limit=1)
+    with serving([Served("en", "de", held)], settings) as client:
+        with connected(client, b"/api/stream", b'{"q": "one"}'):
+            wait_until(lambda: streaming(client) == 1)
+            refused = client.post("/api/stream", json={"q": "one"})
+            assert refused.status_code == 429
+            assert int(refused.headers["retry-after"]) >= 1
+        wait_until(lambda: streaming(client) == 0)
+        held.let.set()
+        assert "event: done" in client.post("/api/stream", json={"q": "one"}).text
+
+
+def test_a_stream_that_fails_says_so_and_ends(caplog: pytest.LogCaptureFixture) -> None:
+    class Broken(Held):
+        def stream(self, text: Any, **options: Any) -> Any:
+            yield next(super().stream(text, **options))
+            raise RuntimeError("secret-words")
+
+    model = small_transducer(kind=Broken)
+    assert isinstance(model, Broken)
+    model.let.set()
+    with serving([Served("en", "de", model)], ServerSettings()) as client:
+        content = b'{"q": "one"}'
+        with connected(client, b"/api/stream", content) as connection:
+            seen = b"".join(iter(lambda: connection.recv(65536), b""))
+        assert b"event: part" in seen
+        assert b'{"error":"the server failed; its log says where"}' in seen
+        assert not seen.endswith(b"0\r\n\r\n"), "it is not whole"
+        assert client.post("/translate", json=body("one")).status_code == 200
+    assert "RuntimeError at" in caplog.text
+    assert "secret" not in caplog.text
 
 
 def connected(client: httpx.Client, path: bytes, content: bytes) -> socket.socket:
@@ -162,6 +247,11 @@ def connected(client: httpx.Client, path: bytes, content: bytes) -> socket.socke
     head = HEAD.replace(b"/translate", path)
     connection.sendall(head + b"Content-Length: %d\r\n\r\n%s" % (len(content), content))
     return connection
+
+
+def open_tasks() -> int:
+    tasks = [one for one in gc.get_objects() if type(one) is asyncio.Task]
+    return sum(not task.done() for task in tasks)
 
 
 def open_files() -> int:

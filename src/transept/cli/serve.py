@@ -7,13 +7,19 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Group, Parameter
 
 from transept.errors import ConfigError, ServingError
+from transept.serving.hangups import Hangups
 from transept.serving.settings import ServerSettings
 
 if TYPE_CHECKING:
-    from transept.serving.models import Served
+    from transept.serving.models import AnyServed
 
 USUAL = ServerSettings()
-SETTINGS = Parameter(name="*", negative="", group=Group("Server", sort_key=2))
+SETTINGS = Parameter(
+    name="*",
+    negative="",
+    group=Group("Server", sort_key=2),
+    show_default=lambda default: {None: "none", (): "none", False: "off"}.get(default, default),
+)
 MODEL = Group("Model", sort_key=1)
 
 
@@ -35,7 +41,7 @@ def serve(
     Args:
         model: The directory of a model or of a run, or the name of a shipped model; unless given,
             the default shipped one. Given several times, each serves its own languages:
-            --model en-de=runs/base --model de-en=runs/back.
+            --model en-de=runs/base --model de-en=runs/back. One of them may be a parser.
         source_language: What the model reads, such as en, where neither its name nor --model says.
         target_language: What the model writes.
         device: Where to compute: cpu, cuda, cuda:1; auto is a GPU where there is one.
@@ -46,6 +52,7 @@ def serve(
             "--source-language and --target-language are for one model; with several, name the "
             "languages of each: --model en-de=DIRECTORY"
         )
+    hangups = Hangups()
     try:
         from transept.serving.app import create_app
         from transept.serving.running import run
@@ -63,10 +70,10 @@ def serve(
         open_model(name, source_language, target_language, device) for name in model or [None]
     ]
     app = create_app(settings, served)
-    run(app, settings, lambda address: _greet(address, served, settings))
+    run(app, settings, lambda address: _greet(address, served, settings), hangups)
 
 
-def _greet(address: str, served: "list[Served]", settings: ServerSettings) -> None:
+def _greet(address: str, served: "list[AnyServed]", settings: ServerSettings) -> None:
     from transept.serving.models import describe
 
     lines = [f"Serving {', '.join(map(describe, served))} at {address}"]

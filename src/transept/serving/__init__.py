@@ -1,8 +1,11 @@
 """A private translation server, which clients of LibreTranslate can use as it is.
 
-In reading order: `settings` (what can be set), `models` (which languages are served, and
-reloading), `batching` (sentences of all requests together, through one model), `messages` (what
-is sent and answered), `bodies` (reading what is sent, within limits), `markup` and `languages`
-(HTML, and guessing a language), `routes` (what each path does), `openapi` (the same, described),
-`protection` (keys, headers, hosts), `app` (put together), `running` (the process: socket, signals).
+In reading order: `settings` (what can be set), `models` (what is served, and reloading),
+`messages` (what is sent and answered), `bodies` and `answers` (reading and writing that, within
+limits), `languages` (guessing one), `markup` and `texts` (sentences of a text, of HTML), `asks`
+(what a model can be asked for), `jobs` and `batching` (all requests together, through one thread),
+`work` (what the paths share), the paths: `libretranslate`, `streaming`, `analysis` with `trees`,
+`care`; `metrics` (figures), `protection` (keys, headers, hosts), `routes` (the table of paths),
+`openapi` (the same, described), `app` (put together), `hangups` and
+`running` (the process: socket, signals).
 """

@@ -18,11 +18,11 @@ from transept.serving.answers import fault
 from transept.serving.batching import Batcher, Capacity
 from transept.serving.bodies import Refusal
 from transept.serving.metrics import Metrics
-from transept.serving.models import Models, Served
+from transept.serving.models import AnyServed, Models
 from transept.serving.protection import Envelope, Keys
 from transept.serving.routes import endpoint, entries
-from transept.serving.service import Service
 from transept.serving.settings import ServerSettings
+from transept.serving.work import Work
 
 PAGES = {
     "/": ("index.html", "text/html"),
@@ -33,18 +33,17 @@ PAGES = {
 }
 
 
-def create_app(settings: ServerSettings, transducers: Sequence[Served]) -> Starlette:
+def create_app(settings: ServerSettings, served: Sequence[AnyServed]) -> Starlette:
     """A server of these models; `app.state.models` can be told to reload them.
 
     Args:
         settings: Whom it answers, and how much it takes on.
-        transducers: What it serves; where a request does not say, the first.
+        served: What it serves; where a request does not say, the first that translates.
     """
-    keys, metrics, models = Keys.read(settings.key_file), Metrics(), Models(transducers)
-    capacity = Capacity(settings.batch_sentences, settings.queue_limit, settings.gather_ms / 1000)
-    batcher = Batcher(capacity, metrics)
-    metrics.watch_queue(lambda: batcher.waiting)
-    table = entries(Service(settings, models, batcher, metrics, keys.required))
+    keys, metrics, models = Keys.read(settings.key_file), Metrics(), Models(served)
+    batcher = Batcher(_capacity(settings), metrics)
+    metrics.watch(lambda: batcher.waiting, lambda: batcher.streaming)
+    table = entries(Work(settings, models, batcher), metrics, keys)
     routes = [
         *(
             Route(entry.path, endpoint(entry, settings, keys), methods=[entry.method])
@@ -52,7 +51,11 @@ def create_app(settings: ServerSettings, transducers: Sequence[Served]) -> Starl
         ),
         _fixed(
             "/openapi.json",
-            msgspec.json.encode(openapi.document(table, models.codes, key_required=keys.required)),
+            msgspec.json.encode(
+                openapi.document(
+                    table, models.codes, settings.beam_limit, key_required=keys.required
+                )
+            ),
             "application/json",
         ),
         *(
@@ -76,6 +79,16 @@ def create_app(settings: ServerSettings, transducers: Sequence[Served]) -> Starl
     app.router.redirect_slashes = False
     app.state.models = models
     return app
+
+
+def _capacity(settings: ServerSettings) -> Capacity:
+    return Capacity(
+        batch=settings.batch_sentences,
+        beam_size=settings.beam_size,
+        queue=settings.queue_limit,
+        streams=settings.stream_limit,
+        gather_seconds=settings.gather_ms / 1000,
+    )
 
 
 def _middleware(settings: ServerSettings, metrics: Metrics, paths: list[str]) -> list[Middleware]:

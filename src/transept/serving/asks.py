@@ -1,17 +1,17 @@
 """What a model can be asked for; equal ones are answered in one batch."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
-from transept.api.results import NOTHING, Output, PairScore, Sentence, Translation
+from transept.api.attention import Attention, AttentionMap, Kind
+from transept.api.parses import Parse
+from transept.api.results import Draft, Output, PairScore
+from transept.api.transducer import Transducer
 from transept.errors import DataError
-from transept.serving.markup import escape, split_html
-from transept.serving.models import Served
-from transept.text.moses import Language
-from transept.text.sentences import Piece, split_sentences
+from transept.serving.models import Served, ServedParser
+from transept.serving.texts import Outputs, Text
 from transept.text.tokenizer import Tokenizer
-
-Outputs = tuple[Output, ...]
 
 
 @dataclass(frozen=True)
@@ -35,64 +35,124 @@ class Translate:
         )
         return [translation.outputs for translation in translations]
 
+    def drafts(self, text: Text) -> Generator[Draft, None, None]:
+        """The best translation of a text, as it grows token by token."""
+        transducer = self.model.transducer  # the same to the end, even if another is loaded
+        done: list[Outputs] = []
+        for sentence in text.sentences:
+            before = text.before_next(done)
+            best = ""
+            for draft in transducer.stream(
+                sentence,
+                beam_size=self.beam_size,
+                length_penalty=self.length_penalty,
+                split=False,
+                too_long="split",
+            ):
+                best = draft.text
+                yield text.drafted(before, draft)
+            done.append((Output(best, 0.0, 0.0),))
+        whole = text.put_together(done, 1).text
+        yield Draft(whole, len(whole))
+
 
 @dataclass(frozen=True)
 class Score:
     """How probable given translations are."""
 
     model: Served
+    beam_size: ClassVar[int] = 1
 
     def run(self, items: Sequence[tuple[str, str]], watch: Callable[[], None]) -> list[PairScore]:
         """The scores of pairs of source and target."""
         transducer = self.model.transducer
         for source, target in items:
-            self._check(source, transducer.source_tokenizer)
-            self._check(target, transducer.target_tokenizer)
+            _check_length(source, transducer.source_tokenizer, transducer)
+            _check_length(target, transducer.target_tokenizer, transducer)
         sources, targets = zip(*items, strict=True)
         return transducer.score(sources, targets)
 
-    def _check(self, text: str, tokenizer: Tokenizer) -> None:
-        longest = self.model.transducer.max_source_length
-        if (n_tokens := len(tokenizer.encode(text)) + 1) > longest:
-            raise DataError(f"a sentence has {n_tokens:,} tokens, and the model reads {longest:,}")
+
+@dataclass(frozen=True, eq=False)  # each by itself: nothing is gained by taking several together
+class Attend:
+    """Where chosen heads of chosen layers look."""
+
+    model: Served
+    kinds: tuple[Kind, ...]
+    layers: tuple[int, ...]
+    """Counted from 1, as heads are; none is all."""
+    heads: tuple[int, ...]
+    tokens: str
+    limit: int
+    """Weights in an answer, at most."""
+    beam_size: ClassVar[int] = 1
+
+    def run(
+        self, items: Sequence[tuple[str, str | None]], watch: Callable[[], None]
+    ) -> list[dict[str, Any]]:
+        """The weights between the tokens of each pair, as JSON has them."""
+        return [self._seen(*pair) for pair in items]
+
+    def _seen(self, source: str, target: str | None) -> dict[str, Any]:
+        transducer = self.model.transducer
+        config = transducer.model.config
+        layers = _numbers("layers", self.layers, config.n_layers)
+        heads = _numbers("heads", self.heads, config.n_heads)
+        _check_length(source, transducer.source_tokenizer, transducer)
+        _check_length(target or "", transducer.target_tokenizer, transducer)
+        seen = transducer.attend(source, target)
+        maps = self._chosen(seen.joined() if self.tokens == "words" else seen, layers, heads)
+        size = sum(one.weights.numel() for one in maps.values())
+        if size > self.limit:
+            raise DataError(
+                f"that is {size:,} weights, and an answer has {self.limit:,} at most; choose "
+                "fewer kinds, layers or heads"
+            )
+        return {
+            "source": seen.source,
+            "target": seen.target,
+            "layers": layers,
+            "heads": heads,
+            "attention": {kind: one.described() for kind, one in maps.items()},
+        }
+
+    def _chosen(
+        self, seen: Attention, layers: Sequence[int], heads: Sequence[int]
+    ) -> dict[Kind, AttentionMap]:
+        at_layers, at_heads = ([number - 1 for number in chosen] for chosen in (layers, heads))
+        maps = {kind: seen.of(kind) for kind in self.kinds}
+        return {
+            kind: replace(one, weights=one.weights[at_layers][:, at_heads])
+            for kind, one in maps.items()
+        }
 
 
 @dataclass(frozen=True)
-class Text:
-    """A text taken apart into sentences and what stands between them."""
+class ParseTrees:
+    """The best trees of each sentence."""
 
-    source: str
-    pieces: tuple[Piece, ...]
-    is_html: bool
+    model: ServedParser
+    beam_size: int
+    n_best: int
 
-    @classmethod
-    def of(cls, source: str, form: str, language: str) -> "Text":
-        """Take a text apart by the rules of its language."""
-        rules: Language = language if language in ("de", "en", "fr") else "other"  # type: ignore[assignment]
-        is_html = form == "html"
-        split = split_html if is_html else split_sentences
-        return cls(source, tuple(split(source, rules)), is_html)
-
-    @property
-    def sentences(self) -> list[str]:
-        """What is to be translated."""
-        return [piece.text for piece in self.pieces if piece.text]
-
-    def put_together(self, outputs: Sequence[Outputs], n_best: int) -> Translation:
-        """The best combinations of the sentences' outputs, with what stood between them."""
-        each = iter(outputs)
-        sentences = [
-            Sentence(piece.text, piece.space, self._written(next(each)))
-            if piece.text
-            else Sentence("", piece.space, (NOTHING,))
-            for piece in self.pieces
-        ]
-        return Translation.best(self.source, sentences, n_best)
-
-    def _written(self, outputs: Outputs) -> Outputs:
-        if not self.is_html:
-            return outputs
-        return tuple(
-            Output(escape(one.text), one.score, one.log_probability, one.finished)
-            for one in outputs
+    def run(self, items: Sequence[str], watch: Callable[[], None]) -> list[Parse]:
+        """The parses of sentences."""
+        return self.model.parser.parse(
+            items,
+            beam_size=self.beam_size,
+            n_best=self.n_best,
+            watch=lambda done, total: watch(),
         )
+
+
+def _check_length(text: str, tokenizer: Tokenizer, transducer: Transducer) -> None:
+    longest = transducer.max_source_length
+    if (n_tokens := len(tokenizer.encode(text)) + 1) > longest:
+        raise DataError(f"a sentence has {n_tokens:,} tokens, and the model reads {longest:,}")
+
+
+def _numbers(what: str, chosen: tuple[int, ...], n: int) -> list[int]:
+    """Those that were chosen, or all, from 1."""
+    if chosen and max(chosen) > n:
+        raise DataError(f"{what}: the model has {n}, and {max(chosen)} is none of them")
+    return sorted({*chosen}) if chosen else list(range(1, n + 1))

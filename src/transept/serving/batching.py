@@ -3,35 +3,27 @@
 A request is a job of several items. The thread takes items of the jobs in turn, one of each and
 round again, so that a long text does not keep short ones waiting; only items that ask for the same
 are decoded together. What comes out for an item does not depend on the others in its batch.
+
+Streams are decoded by themselves, a step at a time. Between batches they take steps in turn, for at
+most half as long as the last batch took: neither keeps the other waiting for its end.
 """
 
 import asyncio
-import logging
 import math
 import threading
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Protocol
 
 from transept.errors import TranseptError
+from transept.serving.jobs import AnyJob, AnyStream, Ask, Item, Job, Result, Stream
 
-log = logging.getLogger("transept.serving")
+STREAMS_SHARE = 0.5
+"""Time for streams, for each second that a batch took."""
 
-Item = TypeVar("Item")
-Result = TypeVar("Result")
-In = TypeVar("In", contravariant=True)
-Out = TypeVar("Out")
-
-
-class Ask(Protocol[In, Out]):
-    """What is asked for; equal ones are answered together."""
-
-    def __hash__(self) -> int: ...
-
-    def run(self, items: Sequence[In], watch: Callable[[], None]) -> list[Out]:
-        """A result for each item. `watch`, called now and then, raises to end it early."""
+_Batch = list[tuple[AnyJob, int]]
 
 
 class OverloadedError(TranseptError):
@@ -46,58 +38,20 @@ class _AbandonedError(Exception):
     """Nobody waits for this batch any more."""
 
 
-class Job(Generic[Item, Result]):
-    """Items of one request, and their results as they come. It lives on the event loop."""
-
-    def __init__(
-        self, ask: Ask[Item, Result], items: Sequence[Item], drop: "Callable[[_AnyJob], None]"
-    ) -> None:
-        self.ask, self.items = ask, items
-        self.untaken = deque(range(len(items)))
-        self.given_up = False
-        self._drop = drop
-        loop = asyncio.get_running_loop()
-        self._results: list[asyncio.Future[Result]] = [loop.create_future() for _ in items]
-
-    async def __aiter__(self) -> AsyncIterator[Result]:
-        """The results in order, each as soon as it is there."""
-        for result in self._results:
-            yield await result
-
-    async def results(self) -> list[Result]:
-        """All results."""
-        return [result async for result in self]
-
-    def give_up(self) -> None:
-        """Nobody waits any more: what has not begun never will."""
-        self.given_up = True
-        self._drop(self)
-        for result in self._results:
-            if not result.cancel() and not result.cancelled():
-                result.exception()  # it was seen: not asked for, but not forgotten either
-
-    def deliver(self, index: int, result: Result | Exception) -> None:
-        """Note the result of an item, if it is still wanted."""
-        future = self._results[index]
-        if future.done():
-            return
-        if isinstance(result, Exception):
-            future.set_exception(result)
-        else:
-            future.set_result(result)
-
-
-_AnyJob = Job[Any, Any]
-_Batch = list[tuple[_AnyJob, int]]
-
-
 @dataclass(frozen=True)
 class Capacity:
     """How much is taken on, and how much at once."""
 
     batch: int
+    """Items, if they are searched with this beam; with a wider one fewer, for they take longer."""
+    beam_size: int
     queue: int
+    streams: int
     gather_seconds: float
+
+    def room(self, beam_size: int) -> int:
+        """How many items are decoded together."""
+        return max(1, min(self.batch, self.batch * self.beam_size // beam_size))
 
 
 class Watcher(Protocol):
@@ -106,13 +60,17 @@ class Watcher(Protocol):
     def batch_done(self, n_items: int, seconds: float) -> None:
         """A batch was decoded."""
 
+    def streams_advanced(self, seconds: float) -> None:
+        """Streams took steps."""
+
 
 class Batcher:
-    """The queue, and the thread that empties it."""
+    """The queue, the streams, and the thread that works for both."""
 
     def __init__(self, capacity: Capacity, watcher: Watcher) -> None:
         self._capacity, self._watcher = capacity, watcher
-        self._jobs: deque[_AnyJob] = deque()
+        self._jobs: deque[AnyJob] = deque()
+        self._streams: deque[AnyStream] = deque()
         self._waiting = 0
         self._stopping = False
         self._changed = threading.Condition()
@@ -144,11 +102,17 @@ class Batcher:
         """Items that nobody has begun with."""
         return self._waiting
 
+    @property
+    def streaming(self) -> int:
+        """Streams that somebody reads."""
+        with self._changed:
+            return sum(not stream.given_up for stream in self._streams)
+
     def submit(self, ask: Ask[Item, Result], items: Sequence[Item]) -> Job[Item, Result]:
         """Queue a job, or say when to come back."""
         with self._changed:
             if self._waiting + len(items) > self._capacity.queue:
-                raise OverloadedError(max(1, math.ceil(self._waiting * self._seconds_per_item)))
+                raise self._overloaded()
             job = Job(ask, items, self._forget)
             if items:
                 self._jobs.append(job)
@@ -156,7 +120,20 @@ class Batcher:
                 self._changed.notify()
         return job
 
-    def _forget(self, job: _AnyJob) -> None:
+    def open(self, steps: Generator[Result, None, None]) -> Stream[Result]:
+        """Begin a stream, or say when to come back."""
+        if self.streaming >= self._capacity.streams:
+            raise self._overloaded()
+        stream = Stream(steps)
+        with self._changed:
+            self._streams.append(stream)
+            self._changed.notify()
+        return stream
+
+    def _overloaded(self) -> OverloadedError:
+        return OverloadedError(max(1, math.ceil(self._waiting * self._seconds_per_item)))
+
+    def _forget(self, job: AnyJob) -> None:
         with self._changed:
             self._waiting -= len(job.untaken)
             job.untaken.clear()
@@ -166,36 +143,42 @@ class Batcher:
     # --- in the thread -----------------------------------------------------------------------
 
     def _work(self) -> None:
-        while batch := self._take():
-            start = time.perf_counter()
-            results = _run(batch)
-            seconds = time.perf_counter() - start
-            # A moving mean: what a client is told to wait follows what the machine can do now.
-            self._seconds_per_item += 0.2 * (seconds / len(batch) - self._seconds_per_item)
-            self._watcher.batch_done(len(batch), seconds)
-            assert self._loop is not None
-            self._loop.call_soon_threadsafe(_deliver, batch, results)
+        while not self._stopping:
+            batch = self._take()
+            seconds = self._decode(batch) if batch else 0.0
+            self._advance(STREAMS_SHARE * seconds)
+
+    def _decode(self, batch: _Batch) -> float:
+        """Answer a batch; how long that took."""
+        start = time.perf_counter()
+        results = _run(batch)
+        seconds = time.perf_counter() - start
+        # A moving mean: what a client is told to wait follows what the machine can do now.
+        self._seconds_per_item += 0.2 * (seconds / len(batch) - self._seconds_per_item)
+        self._watcher.batch_done(len(batch), seconds)
+        self._tell(_deliver, batch, results)
+        return seconds
 
     def _take(self) -> _Batch:
-        """The next batch; empty when it is time to stop."""
-        batch: _Batch = []
+        """The next batch; empty where there are only streams, or when it is time to stop."""
         with self._changed:
-            while not batch and not self._stopping:
-                self._changed.wait_for(lambda: self._jobs or self._stopping)
+            self._changed.wait_for(lambda: self._jobs or self._streams or self._stopping)
+            # While streams take their steps, there is time enough to gather.
+            if not self._streams:
                 self._changed.wait_for(
                     lambda: self._waiting >= self._capacity.batch or self._stopping,
                     timeout=self._capacity.gather_seconds,
                 )
-                batch = self._choose() if self._jobs else []
-        return batch
+            return self._choose() if self._jobs and not self._stopping else []
 
     def _choose(self) -> _Batch:
         """One item of each job that asks for what the first asks for, and round again."""
         ask = self._jobs[0].ask
         alike = [job for job in self._jobs if job.ask == ask]
         batch: _Batch = []
-        while alike and len(batch) < self._capacity.batch:
-            for job in alike[: self._capacity.batch - len(batch)]:
+        room = self._capacity.room(ask.beam_size)
+        while alike and len(batch) < room:
+            for job in alike[: room - len(batch)]:
                 batch.append((job, job.untaken.popleft()))
             alike = [job for job in alike if job.untaken]
         self._waiting -= len(batch)
@@ -205,6 +188,38 @@ class Batcher:
             [*others, *(job for job in self._jobs if job.ask == ask and job.untaken)]
         )
         return batch
+
+    def _advance(self, seconds: float) -> None:
+        """Let the streams take steps in turn for so long, or one where that is no time."""
+        start = time.perf_counter()
+        taken = 0.0
+        while self._streams and (not taken or taken < seconds):
+            stream = self._streams[0]
+            goes_on = self._step(stream)
+            with self._changed:
+                self._streams.popleft()
+                if goes_on:
+                    self._streams.append(stream)
+            taken = time.perf_counter() - start
+        if taken:
+            self._watcher.streams_advanced(taken)
+
+    def _step(self, stream: AnyStream) -> bool:
+        """Let a stream grow; whether it may grow further."""
+        if stream.given_up:
+            stream.steps.close()
+            return False
+        try:
+            self._tell(stream.deliver, next(stream.steps))
+        except Exception as error:
+            self._tell(stream.end, error)
+            return False
+        return True
+
+    def _tell(self, what: Any, *news: Any) -> None:
+        """Call something on the event loop."""
+        assert self._loop is not None
+        self._loop.call_soon_threadsafe(what, *news)
 
 
 def _run(batch: _Batch) -> list[Any]:

@@ -11,6 +11,8 @@ from starlette.requests import ClientDisconnect, Request
 
 T = TypeVar("T", bound=msgspec.Struct)
 
+FORM = "application/x-www-form-urlencoded"
+
 
 class Refusal(Exception):  # noqa: N818  (it is an answer)
     """A request that gets an error for an answer."""
@@ -47,7 +49,7 @@ def parse(body: bytes, content_type: str, schema: type[T]) -> T:
     kind, _, rest = content_type.partition(";")
     kind = kind.strip().lower()
     try:
-        if kind == "application/x-www-form-urlencoded":
+        if kind == FORM:
             text = body.decode()
             fields = parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=2_000)
             return _from_fields(fields, schema)

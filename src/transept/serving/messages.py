@@ -11,7 +11,10 @@ Key = Annotated[
     str | None,
     Meta(description="A key, where the server wants one and no Authorization header has it."),
 ]
+Kind = Literal["encoder", "decoder", "source"]
 Format = Literal["text", "html"]
+Beam = Annotated[int, Meta(ge=1)] | None
+Numbers = list[Annotated[int, Meta(ge=1)]] | None
 
 
 class TranslateRequest(Struct, kw_only=True):
@@ -89,7 +92,7 @@ class FrontendSettings(Struct, rename="camel"):
     suggestions: bool
     files_translation: bool
     supported_files_format: list[str]
-    language: Pair
+    language: Pair | None
 
 
 class Fault(Struct):
@@ -109,7 +112,7 @@ class NBestRequest(Struct, kw_only=True, forbid_unknown_fields=True):
     target: Code | None = None
     format: Format = "text"
     n_best: Annotated[int, Meta(ge=1)] = 4
-    beam_size: Annotated[int | None, Meta(description="At least n_best.")] = None
+    beam_size: Annotated[Beam, Meta(description="At least n_best.")] = None
     length_penalty: Annotated[
         Annotated[float, Meta(ge=0, le=10)] | None, Meta(description="The α of Wu et al.")
     ] = None
@@ -140,11 +143,20 @@ class StreamRequest(Struct, kw_only=True, forbid_unknown_fields=True):
     source: Code | None = None
     target: Code | None = None
     format: Format = "text"
+    beam_size: Annotated[Beam, Meta(description="With 1, what is sent never changes.")] = None
     api_key: Key = None
 
 
 class Part(Struct):
     """A stretch of the translation: all of them, one after another, are the whole."""
+
+    text: str
+    tail: str
+    """What stands after it for now, and may change."""
+
+
+class Whole(Struct):
+    """The translation, when it is done."""
 
     text: str
 
@@ -171,3 +183,94 @@ class ScoreAnswer(Struct):
     """A score for each pair."""
 
     scores: list[ScoredPair]
+
+
+class AttentionRequest(Struct, kw_only=True, forbid_unknown_fields=True):
+    """A sentence, and where to look. Layers and heads count from 1."""
+
+    q: Annotated[str, Meta(description="What the model reads: one sentence.")]
+    translation: Annotated[
+        str | None, Meta(description="What it writes; unless given, its own translation.")
+    ] = None
+    source: Code | None = None
+    target: Code | None = None
+    kinds: Annotated[
+        tuple[Kind, ...],
+        Meta(
+            min_length=1,
+            description="Self-attention of the encoder, of the decoder, or the decoder's to the "
+            "source.",
+        ),
+    ] = ("source",)
+    layers: Annotated[Numbers, Meta(description="Unless given, all.")] = None
+    heads: Annotated[Numbers, Meta(description="Unless given, all.")] = None
+    tokens: Annotated[
+        Literal["words", "pieces"], Meta(description="Join the vocabulary's pieces to words.")
+    ] = "words"
+    api_key: Key = None
+
+
+class Side(Struct):
+    """The tokens that attend, or that are attended to; the word of each, counted from 0."""
+
+    pieces: list[str]
+    words: list[str]
+    word_of: list[int]
+
+
+class Weights(Struct):
+    """`weights[layer][head][query][key]`; over the keys they sum to 1."""
+
+    queries: Side
+    keys: Side
+    weights: list[list[list[list[float]]]]
+
+
+class AttentionAnswer(Struct):
+    """What `transept visualize --output x.json` writes, of the layers and heads chosen."""
+
+    source: str
+    target: str
+    layers: list[int]
+    heads: list[int]
+    attention: dict[Kind, Weights]
+
+
+class ParseRequest(Struct, kw_only=True, forbid_unknown_fields=True):
+    """A sentence, or a list of sentences, to parse: words with spaces between them."""
+
+    q: Annotated[Texts, Meta(description="Words as treebanks have them: `It does n't sleep .`")]
+    n_best: Annotated[int, Meta(ge=1, description="Trees wanted of each sentence.")] = 1
+    beam_size: Annotated[Beam, Meta(description="At least n_best.")] = None
+    api_key: Key = None
+
+
+class Node(Struct, omit_defaults=True):
+    """A constituent with its children, or a tag with its word."""
+
+    label: str
+    word: str | UnsetType = UNSET
+    children: list["Node"] | UnsetType = UNSET
+
+
+class ParsedTree(Struct):
+    """One tree, as treebanks write it and as nodes; confidence is log P for each symbol."""
+
+    brackets: str
+    tree: Node
+    score: float
+    log_probability: float
+    confidence: float
+
+
+class Parsed(Struct):
+    """A sentence's trees, best first; none where there was no word."""
+
+    words: list[str]
+    outputs: list[ParsedTree]
+
+
+class ParseAnswer(Struct):
+    """What was made of each sentence."""
+
+    parses: list[Parsed]

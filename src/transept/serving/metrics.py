@@ -38,9 +38,14 @@ class Metrics:
             "transept_queue_sentences", "Sentences that wait.", registry=self._registry
         )
 
-    def watch_queue(self, length: Callable[[], float]) -> None:
-        """Ask for the queue's length when the figures are."""
-        self._queue.set_function(length)
+        self._streams = Gauge(
+            "transept_streams", "Translations that are streamed.", registry=self._registry
+        )
+
+    def watch(self, waiting: Callable[[], float], streaming: Callable[[], float]) -> None:
+        """Ask how much is under way when the figures are asked for."""
+        self._queue.set_function(waiting)
+        self._streams.set_function(streaming)
 
     def answered(self, route: str, status: int, seconds: float) -> None:
         """A request has its answer; status 0 if the client left before."""
@@ -50,6 +55,10 @@ class Metrics:
     def batch_done(self, n_items: int, seconds: float) -> None:
         """A batch was decoded."""
         self._batch.observe(n_items)
+        self._decoding.inc(seconds)
+
+    def streams_advanced(self, seconds: float) -> None:
+        """Streams took steps."""
         self._decoding.inc(seconds)
 
     def text(self) -> bytes:

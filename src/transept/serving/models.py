@@ -4,13 +4,18 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
+from typing import TypeVar
 
 from transept.api.models import find_model, load
+from transept.api.parser import Parser
 from transept.api.transducer import Transducer
-from transept.errors import ConfigError, Problem, TranseptError
+from transept.errors import ConfigError, Problem
 from transept.serving.languages import is_code, name_of
 
 log = logging.getLogger("transept.serving")
+
+Model = TypeVar("Model", bound=Transducer | Parser)
 
 
 @dataclass(eq=False, slots=True)
@@ -28,45 +33,68 @@ class Served:
 
     def reload(self) -> None:
         """Take the model that is there now; keep the old one if it is not whole."""
-        if self.load is None:
-            return
-        try:
-            self.transducer = self.load()
-        except TranseptError as error:
-            log.error("%s: not reloaded, the old model goes on: %s", self, error)
-        else:
-            log.info("%s: reloaded", self)
+        self.transducer = _anew(str(self), self.load, self.transducer)
+
+
+@dataclass(eq=False, slots=True)
+class ServedParser:
+    """A model that parses."""
+
+    parser: Parser
+    load: Callable[[], Parser] | None = None
+    """Loads it anew; None where it came from nowhere."""
+
+    def __str__(self) -> str:
+        return "parser"
+
+    def reload(self) -> None:
+        """Take the model that is there now; keep the old one if it is not whole."""
+        self.parser = _anew(str(self), self.load, self.parser)
+
+
+AnyServed = Served | ServedParser
+
+
+def _anew(name: str, load: Callable[[], Model] | None, old: Model) -> Model:
+    if load is None:
+        return old
+    try:
+        model = load()
+    except Exception as error:  # whatever it is, what serves must go on serving
+        log.error("%s: not reloaded, the old model goes on: %s", name, error)
+        return old
+    log.info("%s: reloaded", name)
+    return model
 
 
 class Models:
-    """Every model that is served; no two between the same languages."""
+    """Every model that is served; no two between the same languages, and one parser at most."""
 
-    def __init__(self, served: Sequence[Served]) -> None:
+    def __init__(self, served: Sequence[AnyServed]) -> None:
         if not served:
             raise ConfigError("a server needs a model")
-        self._by_pair = {(one.source, one.target): one for one in served}
-        if len(self._by_pair) < len(served):
-            names = sorted(map(str, served))
-            twice = next(one for one, other in pairwise(names) if one == other)
-            raise ConfigError([Problem("model", f"two models translate {twice}: leave one out")])
+        translating = [one for one in served if isinstance(one, Served)]
+        parsers = [one for one in served if isinstance(one, ServedParser)]
+        self._by_pair = {(one.source, one.target): one for one in translating}
+        self.parser = parsers[0] if parsers else None
+        names = sorted(map(str, served))
+        twice = next((one for one, other in pairwise(names) if one == other), None)
+        if twice is not None:
+            what = "two models parse" if len(parsers) > 1 else f"two models translate {twice}"
+            raise ConfigError([Problem("model", f"{what}: leave one out")])
 
     def __iter__(self) -> Iterator[Served]:
         return iter(self._by_pair.values())
 
     @property
-    def first(self) -> Served:
-        """The model that is meant where a request does not say."""
-        return next(iter(self))
+    def first(self) -> Served | None:
+        """The model that is meant where a request does not say; None where none translates."""
+        return next(iter(self), None)
 
     @property
     def codes(self) -> list[str]:
         """Every language that is read or written."""
         return list(dict.fromkeys(code for pair in self._by_pair for code in pair))
-
-    @property
-    def sources(self) -> list[str]:
-        """Every language that is read."""
-        return list(dict.fromkeys(source for source, _ in self._by_pair))
 
     def targets(self, source: str) -> list[str]:
         """What a language can be translated to."""
@@ -80,9 +108,11 @@ class Models:
         """Load every model anew, one after another."""
         for one in self:
             one.reload()
+        if self.parser is not None:
+            self.parser.reload()
 
 
-def open_model(name: str | None, source: str | None, target: str | None, device: str) -> Served:
+def open_model(name: str | None, source: str | None, target: str | None, device: str) -> AnyServed:
     """Load what `--model` names: `BUNDLE`, or `en-de=BUNDLE` where that says the languages.
 
     Args:
@@ -94,10 +124,13 @@ def open_model(name: str | None, source: str | None, target: str | None, device:
     pair, equals, path = (name or "").partition("=")
     if not equals or not _is_pair(pair):
         pair, path = "", name or ""
+
+    model = _opened(path, device, (Transducer, Parser))
+    if isinstance(model, Parser):
+        return ServedParser(model, lambda: _opened(path, device, Parser))
     directory = find_model(path or None)
-    if not pair and _is_pair(directory.name):
-        pair = directory.name
-    known_source, _, known_target = pair.partition("-")
+    named = (one for one in (pair, Path(path).name, directory.name) if _is_pair(one))
+    known_source, _, known_target = next(named, "").partition("-")
     languages = (source or known_source, target or known_target)
     for key, code in zip(("source_language", "target_language"), languages, strict=True):
         if not is_code(code):
@@ -108,15 +141,17 @@ def open_model(name: str | None, source: str | None, target: str | None, device:
                 f"--target-language de, or --model en-de={path}"
             )
             raise ConfigError([Problem(key, what)])
+    return Served(*languages, model, lambda: _opened(path, device, Transducer))
 
-    def opened() -> Transducer:
-        # A run has another best checkpoint by and by: it is looked for anew each time.
-        model = load(find_model(path or None), device=device)
-        if not isinstance(model, Transducer):
-            raise ConfigError([Problem("model", f"{directory} is a parser; serve a translator")])
-        return model
 
-    return Served(*languages, opened(), opened)
+def _opened(path: str, device: str, kind: type[Model] | tuple[type[Model], ...]) -> Model:
+    # A run has another best checkpoint by and by: it is looked for anew each time.
+    directory = find_model(path or None)
+    model = load(directory, device=device)
+    if not isinstance(model, kind):
+        what = f"{directory} holds a {type(model).__name__} now, and was something else"
+        raise ConfigError([Problem("model", what)])
+    return model
 
 
 def _is_pair(text: str) -> bool:
@@ -124,6 +159,8 @@ def _is_pair(text: str) -> bool:
     return bool(dash) and is_code(source) and is_code(target)
 
 
-def describe(served: Served) -> str:
+def describe(served: AnyServed) -> str:
     """A line about a model for people: its languages by name."""
+    if isinstance(served, ServedParser):
+        return "trees"
     return f"{name_of(served.source)} to {name_of(served.target)}"

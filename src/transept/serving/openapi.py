@@ -10,19 +10,25 @@ from transept.serving.messages import Fault
 from transept.serving.routes import EVENTS, JSON, Entry
 from transept.version import __version__
 
-FORM = "application/x-www-form-urlencoded"
 REFERENCE = "#/components/schemas/{name}"
 OF_A_BODY = (400, 408, 413, 415)
+GIVEN = "What was asked for."
+EVENTS_SAID = (
+    "Events: `part` with `text`, of which all together are the translation, and `tail`, which "
+    "stands after them for now and may change; at the end `done` with the whole `text`, or `error`."
+)
+"""A stream is many messages, and no schema says that."""
 
 
 def document(
-    entries: Sequence[Entry], languages: Sequence[str], *, key_required: bool
+    entries: Sequence[Entry], languages: Sequence[str], beam_limit: int, *, key_required: bool
 ) -> dict[str, Any]:
     """The OpenAPI document of those paths that are to be described.
 
     Args:
         entries: The table of paths.
         languages: The codes that a request may name.
+        beam_limit: The widest beam that it may ask for.
         key_required: Whether there are keys.
     """
     described = [entry for entry in entries if entry.gives is not None]
@@ -30,7 +36,9 @@ def document(
     schemas, components = msgspec.json.schema_components(types, ref_template=REFERENCE)
     for entry in described:
         if entry.takes is not None:
-            _name_languages(components[entry.takes.__name__]["properties"], languages)
+            fields = components[entry.takes.__name__]["properties"]
+            _name_languages(fields, languages)
+            _limit_beams(fields, beam_limit)
     of_type = dict(zip(map(str, types), schemas, strict=True))
     return {
         "openapi": "3.1.0",
@@ -38,7 +46,8 @@ def document(
             "title": "transept",
             "version": __version__,
             "description": "A private translation server. `/translate`, `/detect`, `/languages`, "
-            "`/health` and `/frontend/settings` are those of LibreTranslate.",
+            "`/health` and `/frontend/settings` are those of LibreTranslate. Bodies may be sent "
+            "as forms.",
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "paths": {
@@ -61,6 +70,15 @@ def _name_languages(fields: dict[str, Any], languages: Sequence[str]) -> None:
         fields[name]["enum"] = [*languages, *others]
 
 
+def _limit_beams(fields: dict[str, Any], limit: int) -> None:
+    """Say how wide a beam may be: the server's settings know, and no type does."""
+    for name in {"beam_size", "n_best"} & fields.keys():
+        kinds = fields[name].get("anyOf", [fields[name]])
+        for kind in kinds:
+            if kind["type"] == "integer":
+                kind["maximum"] = limit
+
+
 def _operation(entry: Entry, of_type: dict[str, Any], key_required: bool) -> dict[str, Any]:
     needs_key = key_required and entry.access == "key"
     operation: dict[str, Any] = {
@@ -68,7 +86,7 @@ def _operation(entry: Entry, of_type: dict[str, Any], key_required: bool) -> dic
         "operationId": entry.handler.__name__,
         "responses": {
             "200": {
-                "description": "What was asked for.",
+                "description": EVENTS_SAID if entry.content_type == EVENTS else GIVEN,
                 "content": {entry.content_type: _content(entry, of_type)},
             },
             **{str(status): _fault(status, of_type) for status in _faults(entry, needs_key)},
@@ -83,7 +101,6 @@ def _operation(entry: Entry, of_type: dict[str, Any], key_required: bool) -> dic
 
 
 def _content(entry: Entry, of_type: dict[str, Any]) -> dict[str, Any]:
-    # A stream is many messages, and no schema says that: its parts are told in words.
     return {} if entry.content_type == EVENTS else {"schema": of_type[str(entry.gives)]}
 
 

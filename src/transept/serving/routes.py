@@ -9,11 +9,15 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from transept.serving import messages as m
-from transept.serving.bodies import Refusal, parse, read_body
-from transept.serving.metrics import CONTENT_TYPE
+from transept.serving.analysis import Analysis
+from transept.serving.bodies import FORM, Refusal, parse, read_body
+from transept.serving.care import Care
+from transept.serving.libretranslate import LibreTranslate
+from transept.serving.metrics import CONTENT_TYPE, Metrics
 from transept.serving.protection import Keys
-from transept.serving.service import Service
 from transept.serving.settings import ServerSettings
+from transept.serving.streaming import Streaming
+from transept.serving.work import Work
 
 Handler = Callable[..., Awaitable[Response]]
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -43,31 +47,33 @@ class Entry:
         return "GET" if self.takes is None else "POST"
 
 
-def entries(service: Service) -> list[Entry]:
+def entries(work: Work, metrics: Metrics, keys: Keys) -> list[Entry]:
     """Every path but the pages."""
-    s = service
-    work = (429, 503)
+    libre, care = LibreTranslate(work, keys.required), Care(work.batcher, metrics)
+    own, busy = Analysis(work), (429, 503)
     return [
-        Entry(path="/translate", handler=s.translate, access="key", takes=m.TranslateRequest,
-              gives=m.TranslateAnswer, faults=work),
-        Entry(path="/detect", handler=s.detect, access="key", takes=m.DetectRequest,
+        Entry(path="/translate", handler=libre.translate, access="key", takes=m.TranslateRequest,
+              gives=m.TranslateAnswer, faults=busy),
+        Entry(path="/detect", handler=libre.detect, access="key", takes=m.DetectRequest,
               gives=list[m.Detection]),
-        Entry(path="/languages", handler=s.languages, access="open", gives=list[m.Language]),
-        Entry(path="/frontend/settings", handler=s.frontend_settings, access="open",
+        Entry(path="/languages", handler=libre.languages, access="open", gives=list[m.Language]),
+        Entry(path="/frontend/settings", handler=libre.frontend_settings, access="open",
               gives=m.FrontendSettings),
-        Entry(path="/health", handler=s.health, access="open", gives=m.Health, faults=(503,)),
-        Entry(path="/api/stream", handler=s.stream, access="key", takes=m.StreamRequest,
-              gives=m.Part, content_type=EVENTS, faults=work),
-        Entry(path="/api/nbest", handler=s.n_best, access="key", takes=m.NBestRequest,
-              gives=m.NBestAnswer, faults=work),
-        Entry(path="/api/score", handler=s.score, access="key", takes=m.ScoreRequest,
-              gives=m.ScoreAnswer, faults=work),
-        Entry(path="/api/attention", handler=s.not_yet, access="key"),
-        Entry(path="/api/parse", handler=s.not_yet, access="key"),
-        Entry(path="/metrics", handler=s.figures, access="key", gives=str,
+        Entry(path="/health", handler=care.health, access="open", gives=m.Health, faults=(503,)),
+        Entry(path="/api/stream", handler=Streaming(work).stream, access="key",
+              takes=m.StreamRequest, gives=m.Part, content_type=EVENTS, faults=(404, 429)),
+        Entry(path="/api/nbest", handler=own.n_best, access="key", takes=m.NBestRequest,
+              gives=m.NBestAnswer, faults=(404, *busy)),
+        Entry(path="/api/score", handler=own.score, access="key", takes=m.ScoreRequest,
+              gives=m.ScoreAnswer, faults=(404, *busy)),
+        Entry(path="/api/attention", handler=own.attention, access="key",
+              takes=m.AttentionRequest, gives=m.AttentionAnswer, faults=(404, *busy)),
+        Entry(path="/api/parse", handler=own.parse, access="key", takes=m.ParseRequest,
+              gives=m.ParseAnswer, faults=(404, *busy)),
+        Entry(path="/metrics", handler=care.figures, access="key", gives=str,
               content_type=CONTENT_TYPE.partition(";")[0]),
-        Entry(path="/livez", handler=s.live, access="open", gives=m.Health),
-        Entry(path="/readyz", handler=s.ready, access="open", gives=m.Health, faults=(503,)),
+        Entry(path="/livez", handler=care.live, access="open", gives=m.Health),
+        Entry(path="/readyz", handler=care.ready, access="open", gives=m.Health, faults=(503,)),
     ]  # fmt: skip
 
 
@@ -78,7 +84,10 @@ def endpoint(entry: Entry, settings: ServerSettings, keys: Keys) -> Endpoint:
         message = None
         if entry.takes is not None:
             body = await read_body(request, settings.body_limit, settings.body_seconds)
-            message = parse(body, request.headers.get("content-type", ""), entry.takes)
+            kind = request.headers.get("content-type", "")
+            if not body and request.url.query:  # as some clients of LibreTranslate send it
+                body, kind = request.url.query.encode(), FORM
+            message = parse(body, kind, entry.takes)
         if entry.access == "key":
             _ask_for_key(request, message, keys)
         return await (

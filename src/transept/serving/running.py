@@ -14,6 +14,7 @@ from starlette.applications import Starlette
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from transept.errors import ServingError
+from transept.serving.hangups import Hangups
 from transept.serving.settings import ServerSettings
 
 log = logging.getLogger("transept.serving")
@@ -23,19 +24,22 @@ CONNECTIONS = 2_000
 HEADER_BYTES = 16_384
 
 
-def run(app: Starlette, settings: ServerSettings, on_start: Callable[[str], None]) -> None:
+def run(
+    app: Starlette, settings: ServerSettings, on_start: Callable[[str], None], hangups: Hangups
+) -> None:
     """Serve until SIGTERM or SIGINT, then finish what was begun; SIGHUP reloads the models.
 
     Args:
         app: What `create_app` made.
         settings: Where to listen, and how patiently.
         on_start: Called with the server's address once it listens.
+        hangups: What came while the models were loaded: then they are loaded once more.
     """
     with contextlib.closing(_listen(settings.host, settings.port)) as listening:
         host, port = listening.getsockname()[:2]
         address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
         config = configured(app, settings)
-        server = _Server(config, app, lambda: on_start(address))
+        server = _Server(config, app, lambda: on_start(address), hangups)
         asyncio.run(server.serve(sockets=[listening]))
         if server.abandoned:
             raise ServingError(
@@ -65,10 +69,14 @@ class _Server(uvicorn.Server):
     """Stops when told to, and leaves the exit code to its caller."""
 
     def __init__(
-        self, config: uvicorn.Config, app: Starlette, on_start: Callable[[], None]
+        self,
+        config: uvicorn.Config,
+        app: Starlette,
+        on_start: Callable[[], None],
+        hangups: Hangups,
     ) -> None:
         super().__init__(config)
-        self._app, self._on_start = app, on_start
+        self._app, self._on_start, self._hangups = app, on_start, hangups
         self._reloading: asyncio.Task[None] | None = None
         self.abandoned = 0
         """Requests that were under way when patience ended."""
@@ -86,10 +94,11 @@ class _Server(uvicorn.Server):
         """Uvicorn's own would raise the signal once more, and so end in its exit code."""
         loop = asyncio.get_running_loop()
         handlers = {
-            signal.SIGTERM: self._stop, signal.SIGINT: self._stop, signal.SIGHUP: self._reload
+            signal.SIGTERM: self._stop, signal.SIGINT: self._stop, signal.SIGHUP: self._hang_up
         }  # fmt: skip
         for number, handler in handlers.items():
             loop.add_signal_handler(number, handler)
+        self._reloading = asyncio.create_task(self._reload())
         yield
         for number in handlers:
             loop.remove_signal_handler(number)
@@ -98,10 +107,16 @@ class _Server(uvicorn.Server):
         self.force_exit = self.should_exit
         self.should_exit = True
 
-    def _reload(self) -> None:
+    def _hang_up(self) -> None:
+        self._hangups.came = True
         if self._reloading is None or self._reloading.done():
-            models = self._app.state.models
-            self._reloading = asyncio.create_task(asyncio.to_thread(models.reload))
+            self._reloading = asyncio.create_task(self._reload())
+
+    async def _reload(self) -> None:
+        # What was changed while the models were being loaded is loaded after that.
+        while self._hangups.came:
+            self._hangups.came = False
+            await asyncio.to_thread(self._app.state.models.reload)
 
 
 def _listen(host: str, port: int) -> socket.socket:

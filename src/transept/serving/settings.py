@@ -27,7 +27,7 @@ class ServerSettings:
     """Hypotheses kept alive where a request does not say; 1 is greedy search."""
     length_penalty: float = 0.6
     """The α of Wu et al. where a request does not say."""
-    beam_limit: int = 16
+    beam_limit: int = 21
     """The largest beam that a request may ask for."""
 
     body_limit: int = 1_000_000
@@ -38,8 +38,12 @@ class ServerSettings:
     """Sentences of a request, at most."""
     queue_limit: int = 2_000
     """Sentences that wait, at most; what would be more is told to come back later."""
+    stream_limit: int = 16
+    """Translations that are streamed at a time, at most."""
+    weight_limit: int = 300_000
+    """Attention weights in an answer, at most."""
     batch_sentences: int = 64
-    """Sentences of all requests that are decoded together, at most."""
+    """Sentences of all requests that are decoded together, at most; fewer with a wider beam."""
     gather_ms: float = 4.0
     """How long the first sentence waits for others to join it."""
     deadline: float = 60.0
@@ -61,8 +65,9 @@ class ServerSettings:
             not (self.key_file and self.no_key), "no_key", "contradicts key_file: leave one out"
         )
         checks.at_least(
-            1, "beam_size", "body_limit", "char_limit", "sentence_limit", "batch_sentences"
-        )
+            1, "beam_size", "body_limit", "char_limit", "sentence_limit", "stream_limit",
+            "weight_limit", "batch_sentences",
+        )  # fmt: skip
         checks.at_least(0, "length_penalty", "gather_ms", "grace")
         checks.at_least(self.beam_size, "beam_limit")
         checks.at_least(self.sentence_limit, "queue_limit")

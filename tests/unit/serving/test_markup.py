@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transept.api.results import Output
-from transept.serving.asks import Text
 from transept.serving.markup import split_html
+from transept.serving.texts import Text
 
 TAG = re.compile(r"</?[a-z][^<>]*>|<!--.*?-->", re.DOTALL)
 BITS = ["<p>", "</p>", "<b>", '<a href="x>y">', "</a>", "<br/>", "<!-- no -->", "one", " ", ". ",

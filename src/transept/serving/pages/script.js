@@ -28,13 +28,35 @@ function fill(select, options) {
 function offerTargets() {
   const names = new Map(languages.map(({ code, name }) => [code, name]));
   const chosen = languages.find(({ code }) => code === at("source").value);
-  const display = new Intl.DisplayNames(["en"], { type: "language" });
-  fill(at("target"), chosen.targets.map((code) => [code, names.get(code) ?? display.of(code)]));
+  fill(at("target"), chosen.targets.map((code) => [code, names.get(code)]));
+  offerSwap();
 }
 
 function say(message, fault = false) {
   at("state").textContent = message;
   at("state").classList.toggle("fault", fault);
+}
+
+// What is certain, and after it what may still change.
+function show(written, tail) {
+  at("written").textContent = written;
+  at("tail").textContent = tail;
+}
+
+function offerSwap() {
+  const back = languages.find(({ code }) => code === at("target").value);
+  at("swap").hidden = !back?.targets.includes(at("source").value);
+}
+
+function swap() {
+  const [source, target] = [at("source").value, at("target").value];
+  at("source").value = target;
+  offerTargets();
+  at("target").value = source;
+  if (at("written").textContent) at("text").value = at("written").textContent;
+  show("", "");
+  say("");
+  offerSwap();
 }
 
 async function* events(response) {
@@ -61,7 +83,8 @@ async function translate(event) {
   if (at("key").value) headers.Authorization = `Bearer ${at("key").value}`;
   const body = { q: at("text").value, source: at("source").value, target: at("target").value };
   const begun = performance.now();
-  at("result").textContent = "";
+  let written = "";
+  show("", "");
   at("result").lang = body.target;
   say("Translating …");
   try {
@@ -70,9 +93,12 @@ async function translate(event) {
     });
     if (!response.ok) throw new Error((await response.json()).error);
     for await (const [name, data] of events(response)) {
-      if (name === "part") at("result").textContent += data.text;
+      if (name === "part") show((written += data.text), data.tail);
       if (name === "error") throw new Error(data.error);
-      if (name === "done") say(`${((performance.now() - begun) / 1000).toFixed(2)} s`);
+      if (name === "done") {
+        show(data.text, "");
+        say(`${((performance.now() - begun) / 1000).toFixed(2)} s`);
+      }
     }
   } catch (error) {
     if (error.name !== "AbortError") say(error.message, true);
@@ -89,16 +115,31 @@ function typeOf(schema) {
   return schema.type ?? "any";
 }
 
-function fields(schema, schemas) {
-  const whole = schema.$ref ? schemas[schema.$ref.split("/").pop()] : schema;
+// Text in which `code` is marked.
+function prose(text) {
+  return text.split("`").map((part, index) => (index % 2 ? element("code", part) : part));
+}
+
+function fields(schema, schemas, optional) {
+  const inner = schema.items ?? schema;
+  const whole = inner.$ref ? schemas[inner.$ref.split("/").pop()] : inner;
   const table = element("table");
   for (const [name, field] of Object.entries(whole.properties ?? {})) {
-    const needed = whole.required?.includes(name) ? "" : " (may be left out)";
+    const needed = whole.required?.includes(name) ? "" : optional;
     const what = [element("span", typeOf(field) + needed, "faint")];
-    if (field.description) what.push(element("br"), field.description);
+    if (field.description) what.push(element("br"), ...prose(field.description));
     table.append(element("tr", [element("td", element("code", name)), element("td", what)]));
   }
   return table;
+}
+
+function answered({ description, content }, schemas) {
+  const [kind, { schema }] = Object.entries(content)[0];
+  const what = schema ? typeOf(schema) : kind;
+  const details = element("details", [element("summary", `Answer: ${what}`)]);
+  if (!schema) details.append(element("p", prose(description)));
+  else details.append(fields(schema, schemas, " (may be missing)"));
+  return details;
 }
 
 function describe({ paths, components }) {
@@ -109,7 +150,8 @@ function describe({ paths, components }) {
       element("p", operation.summary),
     ]);
     const body = operation.requestBody?.content["application/json"].schema;
-    if (body) article.append(fields(body, components.schemas));
+    if (body) article.append(fields(body, components.schemas, " (may be left out)"));
+    article.append(answered(operation.responses[200], components.schemas));
     return article;
   });
   at("paths").replaceChildren(...articles);
@@ -118,18 +160,26 @@ function describe({ paths, components }) {
 async function begin() {
   languages = await getJson("/languages");
   const settings = await getJson("/frontend/settings");
-  fill(at("source"), languages.map(({ code, name }) => [code, name]));
-  offerTargets();
+  describe(await getJson("/openapi.json"));
   at("key-field").hidden = !settings.keyRequired;
+  if (!settings.language) {
+    at("form").hidden = at("example").hidden = true;
+    at("try").textContent = "This server parses, and does not translate.";
+    return;
+  }
+  const read = languages.filter(({ targets }) => targets.length);
+  fill(at("source"), read.map(({ code, name }) => [code, name]));
+  offerTargets();
   at("text").maxLength = settings.charLimit;
   const { source, target } = settings.language;
   const sent = JSON.stringify({ q: "Good morning.", source: source.code, target: target.code });
   at("example").textContent =
     `curl ${location.origin}/translate \\\n  -H 'Content-Type: application/json' \\\n  -d '${sent}'`;
-  describe(await getJson("/openapi.json"));
 }
 
 at("source").addEventListener("change", offerTargets);
+at("target").addEventListener("change", offerSwap);
+at("swap").addEventListener("click", swap);
 at("form").addEventListener("submit", translate);
 at("text").addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) at("form").requestSubmit();

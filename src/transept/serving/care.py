@@ -1,0 +1,35 @@
+"""The paths for those who look after a server."""
+
+from dataclasses import dataclass
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from transept.serving import messages as m
+from transept.serving.answers import answer, fault
+from transept.serving.batching import Batcher
+from transept.serving.metrics import CONTENT_TYPE, Metrics
+
+
+@dataclass(frozen=True)
+class Care:
+    """How the server is."""
+
+    batcher: Batcher
+    metrics: Metrics
+
+    async def health(self, request: Request) -> Response:
+        """Say that all is well, or that it is not."""
+        return await self.ready(request)
+
+    async def figures(self, request: Request) -> Response:
+        """Give figures for Prometheus."""
+        return Response(self.metrics.text(), headers={"Content-Type": CONTENT_TYPE})
+
+    async def live(self, request: Request) -> Response:
+        """Say that the process answers."""
+        return answer(m.Health())
+
+    async def ready(self, request: Request) -> Response:
+        """Say whether translations can be had."""
+        return answer(m.Health()) if self.batcher.alive else fault(503, "the model does not work")

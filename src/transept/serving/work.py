@@ -1,0 +1,151 @@
+"""What the paths share: which model is meant, what is too much, and waiting for results."""
+
+import asyncio
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+
+from starlette.requests import Request
+
+from transept.errors import TranseptError
+from transept.serving.asks import Translate
+from transept.serving.batching import Batcher, OverloadedError
+from transept.serving.bodies import Refusal
+from transept.serving.jobs import Ask, Item, Result, Stream
+from transept.serving.languages import name_of
+from transept.serving.models import Models, Served, ServedParser
+from transept.serving.settings import ServerSettings
+from transept.serving.texts import Text
+
+
+@dataclass(frozen=True)
+class Work:
+    """A server's models, and the thread that they work in."""
+
+    settings: ServerSettings
+    models: Models
+    batcher: Batcher
+
+    # --- which model -------------------------------------------------------------------------
+
+    def model(self, source: str, target: str) -> Served:
+        """The model between two languages."""
+        model = self.models.get(source, target)
+        if model is None:
+            raise Refusal(
+                400,
+                f"{name_of(target)} ({target}) is not available as a target language from "
+                f"{name_of(source)} ({source})",
+            )
+        return model
+
+    def model_meant(self, source: str | None, target: str | None) -> Served:
+        """The first model that fits what is said of its languages."""
+        for one in self.models:
+            if source in (None, one.source) and target in (None, one.target):
+                return one
+        for code in (source, target):
+            if code is not None and code not in self.models.codes:
+                raise Refusal(400, f"{code} is not supported")
+        if self.models.first is None:
+            raise Refusal(404, "this server has no model that translates: start it with one")
+        return self.model(source or self.models.first.source, target or self.models.first.target)
+
+    def parser(self) -> ServedParser:
+        """The model that parses."""
+        if self.models.parser is None:
+            what = "this server has no model that parses: start it with --model DIRECTORY of one"
+            raise Refusal(404, what)
+        return self.models.parser
+
+    def translate(
+        self, model: Served, beam_size: int | None = None, length_penalty: float | None = None
+    ) -> Translate:
+        """What to ask of a model; what is not said is as the server has it."""
+        usual = self.settings
+        return Translate(
+            model,
+            beam_size or usual.beam_size,
+            usual.length_penalty if length_penalty is None else length_penalty,
+        )
+
+    # --- what is too much --------------------------------------------------------------------
+
+    def check_length(self, texts: Sequence[str]) -> None:
+        """Refuse more characters than may be sent."""
+        size, limit = sum(map(len, texts)), self.settings.char_limit
+        if size > limit:
+            raise Refusal(400, f"Invalid request: request ({size}) exceeds text limit ({limit})")
+
+    def check_count(self, n_sentences: int) -> None:
+        """Refuse more sentences than may be sent."""
+        limit = self.settings.sentence_limit
+        if n_sentences > limit:
+            raise Refusal(
+                400, f"Invalid request: request ({n_sentences}) exceeds sentence limit ({limit})"
+            )
+
+    def check_beam(self, n_best: int, beam_size: int) -> None:
+        """Refuse a beam that is too wide, or too narrow for the outputs wanted."""
+        limit = self.settings.beam_limit
+        if not n_best <= beam_size <= limit:
+            what = f"n_best must be at most beam_size, and beam_size at most {limit}"
+            raise Refusal(400, f"Invalid request: {what}")
+
+    def texts(self, queries: Sequence[str], form: str, language: str) -> list[Text]:
+        """Texts taken apart, if they are not too long."""
+        self.check_length(queries)
+        texts = [Text.of(query, form, language) for query in queries]
+        self.check_count(sum(len(text.sentences) for text in texts))
+        return texts
+
+    # --- waiting -----------------------------------------------------------------------------
+
+    async def results(
+        self, request: Request, ask: Ask[Item, Result], items: Sequence[Item]
+    ) -> list[Result]:
+        """What comes of the items, while the client waits and time is left."""
+        try:
+            job = self.batcher.submit(ask, items)
+        except OverloadedError as error:
+            raise _busy(error) from None
+        working = asyncio.ensure_future(job.results())
+        leaving = asyncio.ensure_future(_gone(request))
+        try:
+            await asyncio.wait(
+                {working, leaving},
+                timeout=self.settings.deadline,
+                return_when=asyncio.FIRST_COMPLETED,
+            )
+            if working.done():
+                return working.result()
+            if leaving.done():
+                raise Refusal(499, "the client has gone")
+            raise Refusal(503, self.too_slow, {"Retry-After": "10"})
+        except TranseptError as error:
+            raise Refusal(400, f"Invalid request: {error}") from None
+        finally:
+            working.cancel()
+            leaving.cancel()
+            job.give_up()
+
+    def stream(self, steps: Generator[Result, None, None]) -> Stream[Result]:
+        """Something that grows while the client watches."""
+        try:
+            return self.batcher.open(steps)
+        except OverloadedError as error:
+            raise _busy(error) from None
+
+    @property
+    def too_slow(self) -> str:
+        """What is said when time is up."""
+        return f"it took longer than {self.settings.deadline:g} s; send less at a time"
+
+
+def _busy(error: OverloadedError) -> Refusal:
+    return Refusal(429, f"Slowdown: {error}", {"Retry-After": str(error.seconds)})
+
+
+async def _gone(request: Request) -> None:
+    """Wait until the client has left."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass

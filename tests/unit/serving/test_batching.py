@@ -1,0 +1,108 @@
+"""Batches and streams, through one thread."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+
+import pytest
+
+from transept.serving.batching import Batcher, Capacity, OverloadedError
+from transept.serving.jobs import Stream
+from transept.serving.metrics import Metrics
+
+CAPACITY = Capacity(batch=4, beam_size=4, queue=8, streams=2, gather_seconds=0)
+
+
+@dataclass(frozen=True)
+class Sleep:
+    """Takes time, and gives back what it was given."""
+
+    seconds: float
+    beam_size: int = 4
+
+    def run(self, items: Sequence[int], watch: Callable[[], None]) -> list[int]:
+        time.sleep(self.seconds)
+        return list(items)
+
+
+def steps(n: int, seconds: float = 0.001) -> Generator[int, None, None]:
+    for number in range(n):
+        time.sleep(seconds)
+        yield number
+
+
+async def newest(stream: Stream[int]) -> int:
+    """The last that a stream gives."""
+    last = -1
+    async for number in stream:
+        assert number > last
+        last = number
+    return last
+
+
+def with_batcher(test: Callable[[Batcher], object]) -> None:
+    async def run() -> None:
+        batcher = Batcher(CAPACITY, Metrics())
+        batcher.start()
+        await asyncio.wait_for(test(batcher), 20)  # type: ignore[arg-type]
+        await batcher.stop()
+
+    asyncio.run(run())
+
+
+def test_streams_and_batches_take_turns() -> None:
+    async def test(batcher: Batcher) -> None:
+        streams = [batcher.open(steps(10_000)) for _ in range(2)]
+        for number in range(20):
+            assert await batcher.submit(Sleep(0.01), [number]).results() == [number]
+        grown = []
+        for stream in streams:
+            async for number in stream:
+                grown.append(number)
+                break
+            stream.give_up()
+        assert min(grown) >= 20, "each batch leaves some time to each stream"
+        assert max(grown) < 400, "and no stream takes it all"
+
+    with_batcher(test)
+
+
+def test_a_stream_ends_by_itself_or_when_it_is_told() -> None:
+    async def test(batcher: Batcher) -> None:
+        assert await newest(batcher.open(steps(50))) == 49
+        late = batcher.open(steps(10_000))
+        asyncio.get_running_loop().call_later(0.05, late.end, TimeoutError())
+        with pytest.raises(TimeoutError):
+            await newest(late)
+        assert batcher.streaming == 0
+
+    with_batcher(test)
+
+
+def test_a_stream_that_nobody_reads_is_closed() -> None:
+    closed = threading.Event()
+
+    def endless() -> Generator[int, None, None]:
+        try:
+            while True:
+                yield 0
+                time.sleep(0.001)
+        finally:
+            closed.set()
+
+    async def test(batcher: Batcher) -> None:
+        first, _ = batcher.open(endless()), batcher.open(steps(10_000))
+        with pytest.raises(OverloadedError):
+            batcher.open(steps(1))
+        await anext(aiter(first))
+        first.give_up()
+        assert batcher.streaming == 1
+        assert await asyncio.to_thread(closed.wait, 5)
+
+    with_batcher(test)
+
+
+def test_a_wider_beam_makes_smaller_batches() -> None:
+    assert [CAPACITY.room(beam) for beam in (1, 4, 5, 8, 21)] == [4, 4, 3, 2, 1]

@@ -1,0 +1,42 @@
+"""Texts taken apart, and put together while they grow."""
+
+import pytest
+
+from transept.api.results import Draft, Output
+from transept.serving.texts import Text
+
+
+def outputs(text: str) -> tuple[Output, ...]:
+    return (Output(text, 0.0, 0.0),)
+
+
+@pytest.mark.parametrize(
+    ("source", "form", "befores", "whole"),
+    [
+        (" One. Two.\n", "text", [" ", " A "], " A B\n"),
+        ("一。二。", "text", ["", "A "], "A B"),
+        ("<p>One. <b>Two.</b></p>", "html", ["<p>", "<p>A <b>"], "<p>A <b>B</b></p>"),
+        ("<br>", "html", [], "<br>"),
+    ],
+)
+def test_what_stands_before_each_sentence_begins_the_whole(
+    source: str, form: str, befores: list[str], whole: str
+) -> None:
+    text = Text.of(source, form, "en")
+    done = [outputs(letter) for letter in "AB"[: len(text.sentences)]]
+    assert [text.before_next(done[:n]) for n in range(len(done))] == befores
+    assert text.put_together(done, 1).text == whole
+    assert all(whole.startswith(before) for before in befores)
+
+
+def test_a_draft_is_escaped_and_counted_as_it_is_sent() -> None:
+    draft = Draft("a < b & c", stable=3)
+    html = Text.of("<i>x</i>", "html", "en")
+    assert html.drafted("<i>", draft) == Draft("<i>a &lt; b &amp; c", len("<i>a &lt;"))
+    plain = Text.of("x", "text", "en")
+    assert plain.drafted("so ", draft) == Draft("so a < b & c", len("so a <"))
+
+
+def test_half_a_character_is_not_certain() -> None:
+    plain = Text.of("x", "text", "en")
+    assert plain.drafted("", Draft("a\ufffd\ufffd", stable=3)).stable == 1
