@@ -26,6 +26,7 @@ from transept import ModelConfig, Transformer
 from transept.decoding.beam import search
 from transept.decoding.config import SearchConfig
 from transept.model.attention import MultiHeadAttention
+from transept.model.encoding import encode
 from transept.model.incremental import IncrementalDecoder
 from transept.model.positions import sinusoids
 
@@ -60,7 +61,7 @@ CELLS = [Cell(batch, beam) for batch in (32, 1) for beam in (1, 4)]
 def transept_decoder(model: Transformer) -> Decode:
     def decode(sources: Ids, beam: int) -> Ids:
         with torch.inference_mode():
-            step = IncrementalDecoder(model, model.encode(torch.tensor(sources)))
+            step = IncrementalDecoder(model, encode(model, torch.tensor(sources)))
             lengths = [LENGTH] * len(sources)
             found = search(step, lengths, SearchConfig(beam_size=beam), NO_END)
         return [list(best.ids) for best, *_ in found]

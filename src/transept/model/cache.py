@@ -37,6 +37,19 @@ class LayerCache(NamedTuple):
     """What it then sees."""
 
 
+class Room(NamedTuple):
+    """One layer's slots, of both kinds together and each by itself."""
+
+    kv: Float[Tensor, "B G C Dh"]
+    keys: Float[Tensor, "B H C Dk"]
+    values: Float[Tensor, "B H C Dv"]
+
+
+def _rooms(kv: Float[Tensor, "Y B G C Dh"]) -> list[Room]:
+    """The layers' slots."""
+    return [Room(layer, *layer.chunk(2, dim=1)) for layer in kv.unbind(0)]
+
+
 class OutputCache:
     """What each layer sees of the outputs so far.
 
@@ -53,6 +66,7 @@ class OutputCache:
         n_heads, width = 2 * config.n_heads, max(config.d_k, config.d_v)
         shape = (config.n_layers, self.n_sentences, n_heads, FIRST_SLOTS, width)
         self._kv = memory.states.new_empty(shape)
+        self._rooms = _rooms(self._kv)
         self._mask = memory.states.new_empty(self.n_sentences, 0)
         self._own = memory.states.new_zeros(self.n_sentences, 1)
 
@@ -67,11 +81,12 @@ class OutputCache:
             back = (self._mask == 0).flip(1).cumsum(1).flip(1)
             self._mask = self._mask.masked_fill(back > self._window, -torch.inf)
         mask = self._mask.view(self.n_sentences, 1, self.width, end)
-        new = self._kv[:, :, :, start:end].unbind(0)
-        keys, values = self._kv[:, :, :, :end].chunk(2, dim=2)
         return [
-            LayerCache(slots, Seen(k, v, mask))
-            for slots, k, v in zip(new, keys.unbind(0), values.unbind(0), strict=True)
+            LayerCache(
+                room.kv.narrow(2, start, self.width),
+                Seen(room.keys.narrow(2, 0, end), room.values.narrow(2, 0, end), mask),
+            )
+            for room in self._rooms
         ]
 
     def select(self, rows: Int[Tensor, " M"]) -> None:
@@ -82,6 +97,7 @@ class OutputCache:
         """Forget the other sentences; these have so many rows from now on."""
         if len(sentences) < self.n_sentences:
             self._kv = self._kv[:, sentences]
+            self._rooms = _rooms(self._kv)
         self.n_sentences, self.width = len(sentences), width
         others = ~torch.eye(width, dtype=torch.bool, device=sentences.device)
         self._own = additive_mask(others, self._kv).repeat(self.n_sentences, 1)
@@ -95,6 +111,7 @@ class OutputCache:
         order = used.byte().argsort(dim=1, descending=True, stable=True)[:, : self._n_slots]
         n_slots = max(FIRST_SLOTS, 2 * self._n_slots + self.width)
         self._kv = _moved(self._kv, order, n_slots)
+        self._rooms = _rooms(self._kv)
         self._mask = mask.gather(2, order[:, None].expand(-1, self.width, -1)).flatten(0, 1)
 
 

@@ -28,6 +28,7 @@ class IncrementalDecoder:
         self._source = Source(model, memory)
         self._output = OutputCache(model.config, memory)
         self._position = 0
+        self._used_up: Tensor | None = None
         self._start_id, self._pad_id = model.start_id, model.config.pad_id
 
     @torch.inference_mode()
@@ -65,7 +66,11 @@ class IncrementalDecoder:
         for parts in zip(stack.layers, self._output.append(), source, strict=True):
             y = _layer(y, *parts)
         self._position += 1
-        logits = stack.projection(stack.norm(y)).float()
+        y = stack.norm(y)
+        # The last step's logits give way only now: memory that lies free for as long as the layers
+        # take goes back to the system, and to get it anew costs as much as a layer.
+        self._used_up = None
+        self._used_up = logits = stack.projection(y).float()
         logits[:, self._pad_id] = -torch.inf
         return logits, stack.nats
 
@@ -86,12 +91,10 @@ def _layer(
     y: Float[Tensor, "N D"], layer: PreparedLayer, cache: LayerCache, source: SourceAttention
 ) -> Float[Tensor, "N D"]:
     """One decoder layer."""
-    before, after = layer.before, layer.after
-    n_sentences, n_heads, width, d_head = cache.new.shape
-    qkv = layer.qkv(before[0](y)).view(n_sentences, width, -1, d_head).transpose(1, 2)
-    q, kv = qkv.tensor_split([n_heads // 2], dim=1)
-    cache.new.copy_(kv)
-    y = after[0](layer.attention_out.onto(y, cache.seen.attend(q, layer.scale)))
-    y = after[1](source.onto(layer, y, before[1](y)))
-    inner = layer.activation(layer.inner(before[2](y)))
-    return after[2](layer.outer.onto(y, inner))
+    n_sentences, _, width, d_head = cache.new.shape
+    qkv = layer.qkv(layer.before[0](y)).view(n_sentences, width, -1, d_head).transpose(1, 2)
+    cache.new.copy_(qkv[:, layer.n_heads :])
+    heads = cache.seen.attend(qkv[:, : layer.n_heads], layer.scale)
+    y = layer.after[0](layer.attention_out.onto(y, heads))
+    y = layer.after[1](source.onto(layer, y, layer.before[1](y)))
+    return layer.feed_forward(y)
