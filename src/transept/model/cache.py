@@ -54,7 +54,7 @@ class OutputCache:
     """What each layer sees of the outputs so far.
 
     Each token that is appended to a row gets a slot among its sentence's, and a mask says in which
-    slots each row has its past. Where a beam branches, two rows have the same past: no key is ever
+    slots each row has its past (as long as a sentence has one row, in all). Where a beam branches, two rows have the same past: no key is ever
     copied. When the room is used up, slots in which no row has its past any more are cleared out.
     """
 
@@ -67,7 +67,9 @@ class OutputCache:
         shape = (config.n_layers, self.n_sentences, n_heads, FIRST_SLOTS, width)
         self._kv = memory.states.new_empty(shape)
         self._rooms = _rooms(self._kv)
-        self._mask = memory.states.new_empty(self.n_sentences, 0)
+        self._mask: Tensor | None = None
+        if self._window is not None:
+            self._mask = memory.states.new_empty(self.n_sentences, 0)
         self._own = memory.states.new_zeros(self.n_sentences, 1)
 
     def append(self) -> list[LayerCache]:
@@ -76,11 +78,7 @@ class OutputCache:
             self._make_room()
         start, end = self._n_slots, self._n_slots + self.width
         self._n_slots = end
-        self._mask = torch.cat([self._mask, self._own], dim=1)
-        if self._window is not None:
-            back = (self._mask == 0).flip(1).cumsum(1).flip(1)
-            self._mask = self._mask.masked_fill(back > self._window, -torch.inf)
-        mask = self._mask.view(self.n_sentences, 1, self.width, end)
+        mask = self._visible(end)
         return [
             LayerCache(
                 room.kv.narrow(2, start, self.width),
@@ -89,12 +87,25 @@ class OutputCache:
             for room in self._rooms
         ]
 
+    def _visible(self, end: int) -> Float[Tensor, "B 1 W C"] | None:
+        """What each row sees now that it has another slot; None where that is all."""
+        if self._mask is None:
+            return None
+        self._mask = torch.cat([self._mask, self._own], dim=1)
+        if self._window is not None:
+            back = (self._mask == 0).flip(1).cumsum(1).flip(1)
+            self._mask = self._mask.masked_fill(back > self._window, -torch.inf)
+        return self._mask.view(self.n_sentences, 1, self.width, end)
+
     def select(self, rows: Int[Tensor, " M"]) -> None:
         """Go on with these rows, as many of each sentence as before."""
-        self._mask = self._mask.index_select(0, rows)
+        if self._mask is not None:
+            self._mask = self._mask.index_select(0, rows)
 
     def keep(self, sentences: Int[Tensor, " B"], width: int) -> None:
         """Forget the other sentences; these have so many rows from now on."""
+        if self._mask is None and width > 1:
+            self._mask = self._kv.new_zeros(self.n_sentences, self._n_slots)
         if len(sentences) < self.n_sentences:
             self._kv = self._kv[:, sentences]
             self._rooms = _rooms(self._kv)
@@ -104,7 +115,10 @@ class OutputCache:
 
     def _make_room(self) -> None:
         """Clear out slots that are of no use any more; where most are, take twice the room."""
-        mask = self._mask.view(self.n_sentences, self.width, -1)
+        if self._mask is None:
+            mask = self._kv.new_zeros(self.n_sentences, self.width, self._n_slots)
+        else:
+            mask = self._mask.view(self.n_sentences, self.width, -1)
         used = (mask == 0).any(dim=1)
         self._n_slots = int(used.sum(dim=1).max())
         # The used ones first, in their order; where a sentence has fewer, no row sees the others.
@@ -112,7 +126,8 @@ class OutputCache:
         n_slots = max(FIRST_SLOTS, 2 * self._n_slots + self.width)
         self._kv = _moved(self._kv, order, n_slots)
         self._rooms = _rooms(self._kv)
-        self._mask = mask.gather(2, order[:, None].expand(-1, self.width, -1)).flatten(0, 1)
+        if self._mask is not None:
+            self._mask = mask.gather(2, order[:, None].expand(-1, self.width, -1)).flatten(0, 1)
 
 
 def _moved(

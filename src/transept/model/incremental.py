@@ -71,7 +71,7 @@ class IncrementalDecoder:
         # take goes back to the system, and to get it anew costs as much as a layer.
         self._used_up = None
         self._used_up = logits = stack.projection(y).float()
-        logits[:, self._pad_id] = -torch.inf
+        logits.select(1, self._pad_id).fill_(-torch.inf)
         return logits, stack.nats
 
     def _start(self) -> Float[Tensor, "N D"]:
