@@ -295,7 +295,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     one_thread()
-    rounds = {"small": 3} if arguments.quick else {"small": 15, "base": 3}
+    rounds = {"small": 3} if arguments.quick else {"small": 9, "base": 3}
     rows = []
     for name, n_rounds in rounds.items():
         decoders = engines(random_model(name))

@@ -54,8 +54,9 @@ class OutputCache:
     """What each layer sees of the outputs so far.
 
     Each token that is appended to a row gets a slot among its sentence's, and a mask says in which
-    slots each row has its past (as long as a sentence has one row, in all). Where a beam branches, two rows have the same past: no key is ever
-    copied. When the room is used up, slots in which no row has its past any more are cleared out.
+    slots each row has its past; a single row has it in all of them, and needs no mask. Where a beam
+    branches, two rows have the same past: no key is ever copied. When the room is used up, slots in
+    which no row has its past any more are cleared out.
     """
 
     def __init__(self, config: ModelConfig, memory: Memory) -> None:
