@@ -16,7 +16,7 @@ from torch.nn import functional as F
 from transept.model.attention import MultiHeadAttention
 from transept.model.layers import PostNorm, PreNorm
 from transept.model.transformer import DecoderLayer, EncoderLayer, Transformer
-from transept.shapes import Float, Tensor
+from transept.shapes import Float, Int, Tensor
 
 LARGE = 2**19
 """A matrix of so many numbers is quicker in oneDNN's own layout, in spite of a slower start."""
@@ -191,13 +191,20 @@ class PreparedStack:
         self.make = make
         self.layers = [PreparedLayer(layer, make) for layer in layers]
         self.norm = _norm(norm)
-        weight: Tensor = projection.weight
-        bias: Tensor | None = projection.bias
-        self.nats = 1.0
-        if make is not AsItLies:
-            self.nats = math.log(2)
+        self.nats = 1.0 if make is AsItLies else math.log(2)
+        self._weight: Tensor = projection.weight
+        self._bias: Tensor | None = projection.bias
+        self.projection = self._projection(self._weight, self._bias)
+
+    def projection_to(self, tokens: Int[Tensor, " L"]) -> Matrix:
+        """The projection to some of the vocabulary."""
+        bias = None if self._bias is None else self._bias[tokens]
+        return self._projection(self._weight[tokens], bias)
+
+    def _projection(self, weight: Tensor, bias: Tensor | None) -> Matrix:
+        if self.nats != 1.0:
             weight, bias = weight / self.nats, None if bias is None else bias / self.nats
-        self.projection = make(weight, bias)
+        return self.make(weight, bias)
 
 
 class Prepared:
