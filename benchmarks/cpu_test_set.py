@@ -143,9 +143,9 @@ def compare(
         for system, found in outputs.items():
             text = [transducer.target_tokenizer.decode(one) for one in found]
             score = sacre_bleu().measure(text, [reference[index] for index in order]).value
-            same = sum(map(list.__eq__, found, outputs[OURS])) / len(found)
+            same = 100 * sum(map(list.__eq__, found, outputs[OURS])) / len(found)
             rows.append(Row(new[0].work, system, score, "BLEU", score, score))
-            rows.append(Row.of(new[0].work, system, [100 * same], "% as transept"))
+            rows.append(Row(new[0].work, system, same, "% same outputs", same, same))
         seconds = {row.system: row.value for row in new if row.unit == "CPU-s"}
         ratio = seconds[CT2] / seconds[OURS]
         goals.append(Goal.at_least(f"{new[0].work}: times {CT2}", ratio, 1.0))
