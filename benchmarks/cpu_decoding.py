@@ -18,9 +18,9 @@ from pathlib import Path
 
 import ctranslate2
 import torch
+from marian import to_marian
 from measuring import Goal, Row, report
-from torch import Tensor, nn
-from transformers import MarianConfig, MarianMTModel
+from torch import nn
 
 from transept import ModelConfig, Transformer
 from transept.api.engines.ctranslate2 import CTranslate2Engine
@@ -31,8 +31,8 @@ from transept.decoding.beam import search
 from transept.decoding.config import SearchConfig
 from transept.export import ctranslate2 as export
 from transept.export.ctranslate2 import Names
+from transept.model.encoding import encode
 from transept.model.incremental import IncrementalDecoder
-from transept.model.positions import sinusoids
 
 MODELS = {
     "small": ModelConfig(vocab_size=8_000, n_layers=3, d_model=256, d_ff=1024, n_heads=4),
@@ -66,7 +66,7 @@ CELLS = [Cell(batch, beam) for batch in (32, 1) for beam in (1, 4)]
 def transept_decoder(model: Transformer) -> Decode:
     def decode(sources: Ids, beam: int) -> Ids:
         with torch.inference_mode():
-            step = IncrementalDecoder(model, model.encode(torch.tensor(sources)))
+            step = IncrementalDecoder(model, encode(model, torch.tensor(sources)))
             lengths = [LENGTH] * len(sources)
             found = search(step, lengths, SearchConfig(beam_size=beam), NO_END)
         return [list(best.ids) for best, *_ in found]
@@ -131,71 +131,12 @@ def numbers(model: Transformer) -> Names:
     return Names(names, names)
 
 
-def to_marian(model: Transformer) -> MarianMTModel:
-    """Our weights in MarianMT; the biases that we do not have are zero."""
-    config = model.config
-    marian = MarianMTModel(
-        MarianConfig(
-            vocab_size=config.vocab_size,
-            d_model=config.d_model,
-            encoder_layers=config.n_layers,
-            decoder_layers=config.n_layers,
-            encoder_attention_heads=config.n_heads,
-            decoder_attention_heads=config.n_heads,
-            encoder_ffn_dim=config.d_ff,
-            decoder_ffn_dim=config.d_ff,
-            activation_function="relu",
-            scale_embedding=True,
-            pad_token_id=PAD,
-            eos_token_id=None,
-            decoder_start_token_id=PAD,
-            forced_eos_token_id=None,
-        )
-    ).eval()
-    marian.generation_config.eos_token_id = None
-    marian.generation_config.forced_eos_token_id = None
-    with torch.no_grad():
-        for parameter in marian.parameters():
-            parameter.zero_()
-        marian.model.shared.weight.copy_(model.target_embedding.weight)
-        marian.final_logits_bias[0, PAD] = -torch.inf
-        for theirs, ours in (
-            (marian.model.encoder, model.encoder),
-            (marian.model.decoder, model.decoder),
-        ):
-            n_positions = len(theirs.embed_positions.weight)
-            theirs.embed_positions.weight.copy_(positions(n_positions, config.d_model))
-            for layer, source in zip(theirs.layers, ours.layers, strict=True):
-                fill_marian_layer(layer, source)
-    return marian
-
-
-def fill_marian_layer(theirs: nn.Module, ours: nn.Module) -> None:
-    attentions = [(theirs.self_attn, ours.self_attention)]
-    norms = [theirs.self_attn_layer_norm]
-    if hasattr(ours, "source_attention"):
-        attentions.append((theirs.encoder_attn, ours.source_attention))
-        norms.append(theirs.encoder_attn_layer_norm)
-    for attention, source in attentions:
-        for name, part in zip("qkv", source.split(source.w_qkv.weight.T), strict=True):
-            attention.get_submodule(f"{name}_proj").weight.copy_(part.T)
-        attention.out_proj.weight.copy_(source.w_o.weight)
-    theirs.fc1.load_state_dict(ours.feed_forward.w_1.state_dict())
-    theirs.fc2.load_state_dict(ours.feed_forward.w_2.state_dict())
-    for norm, residual in zip([*norms, theirs.final_layer_norm], ours.residuals, strict=True):
-        norm.load_state_dict(residual.norm.state_dict())
-
-
 def random_model(name: str) -> Transformer:
     """Initial weights; a random last gain keeps outputs from repeating their first token."""
     torch.manual_seed(0)
     model = Transformer(MODELS[name]).eval()
     nn.init.normal_(model.decoder.layers[-1].residuals[-1].norm.weight)
     return model
-
-
-def positions(length: int, d_model: int) -> Tensor:
-    return sinusoids(torch.arange(length), d_model).float()
 
 
 def engines(model: Transformer) -> dict[str, Decode]:
@@ -274,7 +215,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     one_thread()
-    rounds = {"small": 3} if arguments.quick else {"small": 15, "base": 5}
+    rounds = {"small": 3} if arguments.quick else {"small": 9, "base": 3}
     rows = []
     for name, n_rounds in rounds.items():
         decoders = engines(random_model(name))

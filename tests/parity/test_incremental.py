@@ -15,7 +15,7 @@ from transept.decoding.beam import beam_search, search
 from transept.decoding.config import SearchConfig
 from transept.decoding.sampling import SamplingConfig, sample
 from transept.decoding.step import Constrained, Ensemble, ForcedPrefix
-from transept.model import prepared
+from transept.model import encoding, prepared
 from transept.model.incremental import IncrementalDecoder
 from transept.model.transformer import Memory
 from transept.shapes import Tensor
@@ -50,8 +50,7 @@ def pad(sentences: list[list[int]]) -> Tensor:
 
 
 def encode(model: Transformer, sources: list[list[int]]) -> Memory:
-    with torch.no_grad():
-        return model.encode(pad(sources))
+    return encoding.encode(model, pad(sources))
 
 
 class Uncached:
@@ -227,3 +226,17 @@ def test_everything_is_made_where_the_model_is(beam_size: int) -> None:
         sample(IncrementalDecoder(model, memory), lengths, SamplingConfig(top_p=0.9), EOS)
     assert found == plain
     assert all(best.ids[0] == 7 for best, *_ in forced)
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=str)
+@pytest.mark.parametrize("sources", [SOURCES, SOURCES[:1]], ids=["padded", "one"])
+def test_the_prepared_encoder_is_the_encoder(
+    variant: dict[str, Any], sources: list[list[int]]
+) -> None:
+    model = make(variant)
+    with torch.no_grad():
+        expected = model.encode(pad(sources))
+    found, real = encode(model, sources), expected.layout.segments > 0
+    torch.testing.assert_close(
+        found.layout.apart(found.states)[real], expected.layout.apart(expected.states)[real]
+    )

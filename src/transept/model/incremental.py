@@ -8,7 +8,7 @@ the two together.
 import torch
 
 from transept.model.cache import LayerCache, OutputCache
-from transept.model.prepared import PreparedLayer, prepare
+from transept.model.prepared import Matrix, PreparedLayer, PreparedStack, prepare
 from transept.model.ranking import largest, log_sum_
 from transept.model.source import Source, SourceAttention
 from transept.model.transformer import Memory, Transformer
@@ -19,22 +19,32 @@ class IncrementalDecoder:
     """A step for searches: appends a token to each row and gives log p of the next.
 
     Rows of one sentence stand together, equally many for each sentence, and are queries to the
-    same keys.
+    same keys. Given a shortlist of tokens, in order and without padding, the others have
+    probability zero.
     """
 
     @torch.inference_mode()
-    def __init__(self, model: Transformer, memory: Memory) -> None:
+    def __init__(
+        self, model: Transformer, memory: Memory, shortlist: Int[Tensor, " L"] | None = None
+    ) -> None:
         self._decoder = prepare(model)
         self._source = Source(model, memory)
         self._output = OutputCache(model.config, memory)
         self._position = 0
+        self._used_up: Tensor | None = None
         self._start_id, self._pad_id = model.start_id, model.config.pad_id
+        self._vocab_size, self._shortlist = model.config.vocab_size, shortlist
+        self._projection: tuple[PreparedStack, Matrix] | None = None
 
     @torch.inference_mode()
     def __call__(self, tokens: Int[Tensor, " N"] | None) -> Float[Tensor, "N V"]:
         """Append a token to each row (None: the start); log p of each token to come."""
         logits, nats = self._logits(tokens)
-        return logits.mul_(nats).log_softmax(dim=1)
+        log_p = logits.mul_(nats).log_softmax(dim=1)
+        if self._shortlist is None:
+            return log_p
+        all_log_p = log_p.new_full((len(log_p), self._vocab_size), -torch.inf)
+        return all_log_p.index_copy_(1, self._shortlist, log_p)
 
     @torch.inference_mode()
     def best(
@@ -43,7 +53,8 @@ class IncrementalDecoder:
         """Append a token to each row; log p of the k likeliest to come, and which they are."""
         logits, nats = self._logits(tokens)
         top, token = largest(logits, k)
-        return (top - log_sum_(logits, top[:, :1], nats)).mul_(nats), token
+        log_p = (top - log_sum_(logits, top[:, :1], nats)).mul_(nats)
+        return log_p, token if self._shortlist is None else self._shortlist[token]
 
     @torch.inference_mode()
     def select(self, rows: Int[Tensor, " M"]) -> None:
@@ -57,7 +68,7 @@ class IncrementalDecoder:
             self._output.keep(sentences, len(rows) // len(sentences))
         self._output.select(rows)
 
-    def _logits(self, tokens: Int[Tensor, " N"] | None) -> tuple[Float[Tensor, "N V"], float]:
+    def _logits(self, tokens: Int[Tensor, " N"] | None) -> tuple[Float[Tensor, "N L"], float]:
         """The logits, and how many nats a unit of them is worth."""
         y = self._start() if tokens is None else self._embed(tokens)
         stack = self._decoder.stack(y.shape[0])
@@ -65,9 +76,22 @@ class IncrementalDecoder:
         for parts in zip(stack.layers, self._output.append(), source, strict=True):
             y = _layer(y, *parts)
         self._position += 1
-        logits = stack.projection(stack.norm(y)).float()
-        logits[:, self._pad_id] = -torch.inf
+        y = stack.norm(y)
+        # The last step's logits give way only now: memory that lies free for as long as the layers
+        # take goes back to the system, and to get it anew costs as much as a layer.
+        self._used_up = None
+        self._used_up = logits = self._project(stack, y).float()
         return logits, stack.nats
+
+    def _project(self, stack: PreparedStack, y: Float[Tensor, "N D"]) -> Float[Tensor, "N L"]:
+        """To the vocabulary, or to what of it is on the shortlist."""
+        if self._shortlist is None:
+            logits = stack.projection(y)
+            logits.select(1, self._pad_id).fill_(-torch.inf)
+            return logits
+        if self._projection is None or self._projection[0] is not stack:
+            self._projection = stack, stack.projection_to(self._shortlist)
+        return self._projection[1](y)
 
     def _start(self) -> Float[Tensor, "N D"]:
         embedding = self._decoder.embedding
@@ -86,12 +110,10 @@ def _layer(
     y: Float[Tensor, "N D"], layer: PreparedLayer, cache: LayerCache, source: SourceAttention
 ) -> Float[Tensor, "N D"]:
     """One decoder layer."""
-    before, after = layer.before, layer.after
-    n_sentences, n_heads, width, d_head = cache.new.shape
-    qkv = layer.qkv(before[0](y)).view(n_sentences, width, -1, d_head).transpose(1, 2)
-    q, kv = qkv.tensor_split([n_heads // 2], dim=1)
-    cache.new.copy_(kv)
-    y = after[0](layer.attention_out.onto(y, cache.seen.attend(q, layer.scale)))
-    y = after[1](source.onto(layer, y, before[1](y)))
-    inner = layer.activation(layer.inner(before[2](y)))
-    return after[2](layer.outer.onto(y, inner))
+    n_sentences, _, width, d_head = cache.new.shape
+    qkv = layer.qkv(layer.before[0](y)).view(n_sentences, width, -1, d_head).transpose(1, 2)
+    cache.new.copy_(qkv[:, layer.n_heads :])
+    heads = cache.seen.attend(qkv[:, : layer.n_heads], layer.scale)
+    y = layer.after[0](layer.attention_out.onto(y, heads))
+    y = layer.after[1](source.onto(layer, y, layer.before[1](y)))
+    return layer.feed_forward(y)

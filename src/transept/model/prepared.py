@@ -1,4 +1,4 @@
-"""The decoder's weights, ready for a few rows at a time.
+"""A model's weights, ready for decoding on a CPU.
 
 A step's matrices are large and its rows are few, so how a matrix lies in memory decides how long
 a product takes. What is prepared is kept with the model, and made anew when a weight changes.
@@ -15,8 +15,8 @@ from torch.nn import functional as F
 
 from transept.model.attention import MultiHeadAttention
 from transept.model.layers import PostNorm, PreNorm
-from transept.model.transformer import DecoderLayer, Transformer
-from transept.shapes import Float, Tensor
+from transept.model.transformer import DecoderLayer, EncoderLayer, Transformer
+from transept.shapes import Float, Int, Tensor
 
 LARGE = 2**19
 """A matrix of so many numbers is quicker in oneDNN's own layout, in spite of a slower start."""
@@ -112,29 +112,42 @@ def _same(x: Float[Tensor, "N D"]) -> Float[Tensor, "N D"]:
     return x
 
 
-class PreparedLayer:
-    """One decoder layer: its matrices, and its norms before and after each sub-layer.
+class PreparedEncoderLayer:
+    """One encoder layer: its matrices, and its norms before and after each sub-layer.
 
     The heads of Q, K and V in self-attention are all equally wide: where d_k is not d_v, zeros
     make up for it.
     """
 
-    def __init__(self, layer: DecoderLayer, make: MakeMatrix) -> None:
-        attention, source, feed = layer.self_attention, layer.source_attention, layer.feed_forward
-        h_dk, bias = source.n_heads * source.d_k, source.w_qkv.bias
-        self.scale = 1 / math.sqrt(attention.d_k)
+    def __init__(self, layer: EncoderLayer | DecoderLayer, make: MakeMatrix) -> None:
+        attention, feed = layer.self_attention, layer.feed_forward
+        self.n_heads, self.scale = attention.n_heads, 1 / math.sqrt(attention.d_k)
         self.qkv = make(*_even_qkv(attention))
         self.attention_out = make(_even_out(attention), attention.w_o.bias)
-        self.source_q = make(source.w_qkv.weight[:h_dk], None if bias is None else bias[:h_dk])
-        self.source_out = make(source.w_o.weight, source.w_o.bias)
         self.inner = make(feed.w_1.weight, feed.w_1.bias)
         self.outer = make(feed.w_2.weight, feed.w_2.bias)
         self.activation = feed.activation
         residuals = [one for one in layer.residuals if isinstance(one, PostNorm)]
         norms = [_norm(residual.norm) for residual in residuals]
-        unchanged: list[Norm] = [_same, _same, _same]
+        unchanged: list[Norm] = [_same for _ in norms]
         pre = isinstance(residuals[0], PreNorm)
         self.before, self.after = (norms, unchanged) if pre else (unchanged, norms)
+
+    def feed_forward(self, x: Float[Tensor, "N D"]) -> Float[Tensor, "N D"]:
+        """The last sub-layer, equation (2), in its residual connection. `x` is used up."""
+        inner = self.activation(self.inner(self.before[-1](x)))
+        return self.after[-1](self.outer.onto(x, inner))
+
+
+class PreparedLayer(PreparedEncoderLayer):
+    """One decoder layer, which attends to the source too."""
+
+    def __init__(self, layer: DecoderLayer, make: MakeMatrix) -> None:
+        super().__init__(layer, make)
+        source = layer.source_attention
+        h_dk, bias = source.n_heads * source.d_k, source.w_qkv.bias
+        self.source_q = make(source.w_qkv.weight[:h_dk], None if bias is None else bias[:h_dk])
+        self.source_out = make(source.w_o.weight, source.w_o.bias)
 
 
 def _even_qkv(attention: MultiHeadAttention) -> tuple[Tensor, Tensor | None]:
@@ -178,17 +191,24 @@ class PreparedStack:
         self.make = make
         self.layers = [PreparedLayer(layer, make) for layer in layers]
         self.norm = _norm(norm)
-        weight: Tensor = projection.weight
-        bias: Tensor | None = projection.bias
-        self.nats = 1.0
-        if make is not AsItLies:
-            self.nats = math.log(2)
+        self.nats = 1.0 if make is AsItLies else math.log(2)
+        self._weight: Tensor = projection.weight
+        self._bias: Tensor | None = projection.bias
+        self.projection = self._projection(self._weight, self._bias)
+
+    def projection_to(self, tokens: Int[Tensor, " L"]) -> Matrix:
+        """The projection to some of the vocabulary."""
+        bias = None if self._bias is None else self._bias[tokens]
+        return self._projection(self._weight[tokens], bias)
+
+    def _projection(self, weight: Tensor, bias: Tensor | None) -> Matrix:
+        if self.nats != 1.0:
             weight, bias = weight / self.nats, None if bias is None else bias / self.nats
-        self.projection = make(weight, bias)
+        return self.make(weight, bias)
 
 
-class PreparedDecoder:
-    """All that a step needs of a model."""
+class Prepared:
+    """All that decoding needs of a model."""
 
     def __init__(self, model: Transformer, stamp: object) -> None:
         self.stamp = stamp
@@ -197,8 +217,18 @@ class PreparedDecoder:
         self._parts = layers, model.decoder.norm, model.projection
         self._as_it_lies = PreparedStack(*self._parts, AsItLies)
         self._for_several_rows: PreparedStack | None = None
+        self._encoder = [one for one in model.encoder.layers if isinstance(one, EncoderLayer)]
+        self._encoder_layers: list[PreparedEncoderLayer] = []
+        self.encoder_norm = _norm(model.encoder.norm)
         self._positions = model.target_positions
         self._vectors: list[Tensor] = []
+
+    def encoder_layers(self) -> list[PreparedEncoderLayer]:
+        """The encoder, for many rows on a CPU."""
+        if not self._encoder_layers:
+            layers = [PreparedEncoderLayer(layer, for_several_rows) for layer in self._encoder]
+            self._encoder_layers = layers
+        return self._encoder_layers
 
     def stack(self, n_rows: int) -> PreparedStack:
         """The stack, in the form that is quickest for so many rows."""
@@ -217,20 +247,20 @@ class PreparedDecoder:
         return self._vectors[place]
 
 
-_prepared: WeakKeyDictionary[Transformer, PreparedDecoder] = WeakKeyDictionary()
+_prepared: WeakKeyDictionary[Transformer, Prepared] = WeakKeyDictionary()
 
 
-def prepare(model: Transformer) -> PreparedDecoder:
-    """The model's decoder, prepared; the same one again as long as no weight has changed."""
+def prepare(model: Transformer) -> Prepared:
+    """The model, prepared; the same one again as long as no weight has changed."""
     stamp = _stamp(model)
     known = _prepared.get(model)
     if known is None or known.stamp != stamp:
-        known = _prepared[model] = PreparedDecoder(model, stamp)
+        known = _prepared[model] = Prepared(model, stamp)
     return known
 
 
 def _stamp(model: Transformer) -> object:
     """Another one whenever a weight is replaced, moved or written to (but not through `.data`)."""
-    parts = [model.decoder, model.target_positions, model.projection]
+    parts = [model.encoder, model.decoder, model.target_positions, model.projection]
     weights = [weight for part in parts for weight in part.parameters()]
     return [(w.data_ptr(), 0 if w.is_inference() else w._version) for w in weights]

@@ -25,6 +25,8 @@ def largest(x: Float[Tensor, "N V"], k: int) -> tuple[Float[Tensor, "N K"], Int[
     first = torch.arange(0, n_rows * n_blocks, n_blocks, device=x.device)
     candidates = x.view(-1, block).index_select(0, (chosen + first[:, None]).flatten())
     values, place = candidates.view(n_rows, k * block).topk(k, dim=1)
+    if k == 1:
+        return values, torch.add(place, chosen, alpha=block)
     block_of = chosen.gather(1, place // block)
     return values, torch.add(place % block, block_of, alpha=block)
 

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
+import torch
 from torch.nn import functional as F
 
 from transept.model.attention import MultiHeadAttention
@@ -58,7 +59,7 @@ class Folded:
         if b_q is not None:
             bias = (k @ b_q[:h_dk].view(self._n_heads, -1, 1)).flatten()
         self._scores = make((k @ w_q).flatten(0, 1), bias)
-        self._out = make((v @ w_o).flatten(0, 1).T.contiguous(), attention.w_o.bias)
+        self._out, self._bias = (v @ w_o).flatten(0, 1), attention.w_o.bias
 
     def onto(
         self, layer: PreparedLayer, y: Float[Tensor, "N D"], x: Float[Tensor, "N D"]
@@ -66,7 +67,9 @@ class Folded:
         """Y + MultiHead(x, source, source)."""
         scores = self._scores(x)
         weights = scores.view(x.shape[0], self._n_heads, -1).softmax(dim=2)
-        return self._out.onto(y, weights.view(scores.shape))
+        if self._bias is not None:
+            y = y + self._bias
+        return torch.addmm(y, weights.view(scores.shape), self._out)
 
 
 class Source:

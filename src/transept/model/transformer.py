@@ -224,7 +224,7 @@ class Transformer(nn.Module):
 
     def encode(self, source: Int[Tensor, "B S"] | Tokens) -> Memory:
         """Run the encoder over padded ids or packed tokens."""
-        source = self._tokens(source, "source", len(self.source_embedding.weight))
+        source = self.source_tokens(source)
         x = self.source_embedding(source.ids) + self.source_positions(source.layout)
         return Memory(self.encoder(self.dropout(x), source.layout), source.layout)
 
@@ -255,6 +255,10 @@ class Transformer(nn.Module):
     def n_parameters(self) -> int:
         """How many numbers are trained; a shared matrix counts once."""
         return sum(parameter.numel() for parameter in self.parameters())
+
+    def source_tokens(self, source: Int[Tensor, "B S"] | Tokens) -> Tokens:
+        """The source's ids, looked at whether they can be meant."""
+        return self._tokens(source, "source", len(self.source_embedding.weight))
 
     def _tokens(self, ids: Tensor | Tokens, side: str, vocab_size: int) -> Tokens:
         if isinstance(ids, Tokens):

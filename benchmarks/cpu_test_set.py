@@ -1,0 +1,157 @@
+"""Decoding a real test set on a CPU: time and BLEU of a trained model, one thread, by engine.
+
+Without `--model` the demo trains one: English to German of a grammar, in some minutes. All engines
+have the same weights and the same batches of up to 32 sentences of similar length; they run
+interleaved, encoder included, tokenization not.
+
+    python benchmarks/cpu_test_set.py [--quick] [--json FILE]
+    python benchmarks/cpu_test_set.py --model DIR --corpus DIR --test SRC REF [--json FILE]
+"""
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import ctranslate2
+import torch
+from cpu_decoding import CT2, INT8, OURS, Ids, numbers, one_thread
+from measuring import Goal, Row, report
+
+import transept
+from transept import Transformer
+from transept.data.shards import Corpus
+from transept.decoding.beam import search
+from transept.decoding.config import SearchConfig
+from transept.decoding.shortlist import Shortlist, learn
+from transept.evaluation.conventions import sacre_bleu
+from transept.export import ctranslate2 as export
+from transept.model.encoding import encode
+from transept.model.incremental import IncrementalDecoder
+from transept.text.tokenizer import EOS_ID, PAD_ID
+
+BATCH = 32
+SHORT = "transept, shortlist"
+Decode = Callable[[Ids, int], Ids]
+
+
+def transept_decoder(model: Transformer, shortlist: Shortlist | None) -> Decode:
+    def decode(sources: Ids, beam: int) -> Ids:
+        width = max(map(len, sources))
+        ids = torch.tensor([[*source, *[PAD_ID] * (width - len(source))] for source in sources])
+        config = SearchConfig(beam_size=beam)
+        with torch.inference_mode():
+            tokens = None if shortlist is None else shortlist.tokens(ids)
+            step = IncrementalDecoder(model, encode(model, ids), tokens)
+            lengths = [config.max_length(len(source)) for source in sources]
+            found = search(step, lengths, config, EOS_ID)
+        return [list(best.ids) for best, *_ in found]
+
+    return decode
+
+
+def ctranslate2_decoder(model: Transformer, compute_type: str) -> Decode:
+    with tempfile.TemporaryDirectory() as directory:
+        export.save(model, numbers(model), Path(directory))
+        translator = ctranslate2.Translator(
+            directory, compute_type=compute_type, inter_threads=1, intra_threads=1
+        )
+
+    def decode(sources: Ids, beam: int) -> Ids:
+        named = [list(map(str, source)) for source in sources]
+        results = translator.translate_batch(named, beam_size=beam)
+        return [list(map(int, result.hypotheses[0])) for result in results]
+
+    return decode
+
+
+def trained(directory: Path, minutes: float) -> tuple[Path, Path, tuple[Path, Path]]:
+    """The demo's model, corpus and test set."""
+    command = [sys.executable, "-m", "transept", "demo", "--output", str(directory)]
+    subprocess.run([*command, "--minutes", str(minutes)], check=True, stdout=subprocess.DEVNULL)
+    text = directory / "text"
+    return directory / "run", directory / "data" / "train", (text / "test.en", text / "test.de")
+
+
+def measure(
+    beam: int, decoders: dict[str, Decode], batches: list[Ids], rounds: int
+) -> tuple[list[Row], dict[str, Ids]]:
+    """CPU-seconds and seconds for the whole test set, and the outputs."""
+    cpu: dict[str, list[float]] = {system: [] for system in decoders}
+    wall: dict[str, list[float]] = {system: [] for system in decoders}
+    outputs: dict[str, Ids] = {}
+    for _ in range(rounds):
+        for system, decode in decoders.items():
+            start = time.process_time(), time.perf_counter()
+            outputs[system] = [ids for batch in batches for ids in decode(batch, beam)]
+            cpu[system].append(time.process_time() - start[0])
+            wall[system].append(time.perf_counter() - start[1])
+    work = "greedy" if beam == 1 else f"beam {beam}"
+    rows = [Row.of(work, system, values, "CPU-s") for system, values in cpu.items()]
+    rows += [Row.of(work, system, values, "s") for system, values in wall.items()]
+    return rows, outputs
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="train for 20 seconds, two rounds")
+    parser.add_argument("--minutes", type=float, default=4.0, help="train the demo so long")
+    parser.add_argument("--model", type=Path, help="instead of the demo's")
+    parser.add_argument("--corpus", type=Path, help="prepared: what the shortlist is learnt from")
+    parser.add_argument("--test", type=Path, nargs=2, metavar=("SRC", "REF"))
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    one_thread()
+    with tempfile.TemporaryDirectory() as directory:
+        paths = arguments.model, arguments.corpus, arguments.test
+        if arguments.model is None:
+            minutes = 1 / 3 if arguments.quick else arguments.minutes
+            paths = trained(Path(directory) / "demo", minutes)
+        rows, goals = compare(*paths, rounds=2 if arguments.quick else 5)
+    packages = ["transept", "torch", "ctranslate2"]
+    report("cpu_test_set", rows, goals, packages, arguments.json)
+
+
+def compare(
+    directory: Path, corpus_directory: Path, test: tuple[Path, Path], rounds: int
+) -> tuple[list[Row], list[Goal]]:
+    transducer = transept.load(directory, device="cpu")
+    model = transducer.model
+    corpus = Corpus.open(corpus_directory)
+    pairs = ((corpus.source(index), corpus.target(index)) for index in range(len(corpus)))
+    n_source = len(model.source_embedding.weight)
+    decoders = {
+        OURS: transept_decoder(model, None),
+        SHORT: transept_decoder(model, learn(pairs, n_source, keep=[EOS_ID])),
+        CT2: ctranslate2_decoder(model, "float32"),
+        INT8: ctranslate2_decoder(model, "int8"),
+    }
+    source, reference = (path.read_text(encoding="utf-8").splitlines() for path in test)
+    ids = [[*transducer.source_tokenizer.encode(line), EOS_ID] for line in source]
+    order = sorted(range(len(ids)), key=lambda index: -len(ids[index]))
+    batches = [
+        [ids[index] for index in order[first : first + BATCH]]
+        for first in range(0, len(order), BATCH)
+    ]
+    rows: list[Row] = []
+    goals: list[Goal] = []
+    for beam in (1, 4):
+        new, outputs = measure(beam, decoders, batches, rounds)
+        rows += new
+        for system, found in outputs.items():
+            text = [transducer.target_tokenizer.decode(one) for one in found]
+            score = sacre_bleu().measure(text, [reference[index] for index in order]).value
+            same = 100 * sum(map(list.__eq__, found, outputs[OURS])) / len(found)
+            rows.append(Row(new[0].work, system, score, "BLEU", score, score))
+            rows.append(Row(new[0].work, system, same, "% same outputs", same, same))
+        seconds = {row.system: row.value for row in new if row.unit == "CPU-s"}
+        ratio = seconds[CT2] / seconds[OURS]
+        goals.append(Goal.at_least(f"{new[0].work}: times {CT2}", ratio, 1.0))
+    return rows, goals
+
+
+if __name__ == "__main__":
+    main()

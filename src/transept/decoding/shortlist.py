@@ -1,0 +1,133 @@
+"""Vocabulary shortlists: the few target tokens that a source can possibly lead to.
+
+The projection to the vocabulary is the largest matrix of a step. A shortlist says for each source
+token which target tokens went with it in a corpus; a batch then needs the rows of its own tokens
+only. What is left out has probability zero, so outputs may change: it is off unless asked for.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+
+from transept.errors import DataError
+from transept.shapes import Int, Tensor
+
+CHUNK = 2**22
+"""So many pairs of tokens are counted at a time."""
+
+Ids = Sequence[int] | NDArray[np.integer]
+Counts = tuple[NDArray[np.int64], NDArray[np.int64]]
+"""Numbers, each once and in order, and how often they came."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shortlist:
+    """Which target tokens each source token can lead to."""
+
+    likely: Int[Tensor, "S K"]
+    """The likeliest for each source token; filled up with tokens that are always there."""
+    always: Int[Tensor, " C"]
+    """The most frequent ones, which go with any source."""
+
+    def tokens(self, source_ids: Int[Tensor, "*shape"]) -> Int[Tensor, " L"]:
+        """All that these sources may lead to, in order."""
+        likely = self.likely[source_ids.flatten().unique().to(self.likely.device)]
+        tokens: Tensor = torch.cat([likely.flatten(), self.always]).unique()
+        return tokens
+
+    def save(self, file: Path) -> None:
+        """Write it as safetensors."""
+        save_file({"likely": self.likely.int(), "always": self.always.int()}, file)
+
+    @classmethod
+    def load(cls, file: Path, n_source: int, n_target: int) -> "Shortlist":
+        """Read it, for vocabularies of these sizes."""
+        try:
+            tensors = load_file(file)
+            shortlist = cls(tensors["likely"].long(), tensors["always"].long())
+        except (OSError, SafetensorError, KeyError) as error:
+            raise DataError(f"{file} is not a shortlist ({error}): make one anew") from error
+        highest = int(torch.cat([shortlist.likely.flatten(), shortlist.always]).max())
+        if len(shortlist.likely) != n_source or highest >= n_target:
+            raise DataError(
+                f"{file} is for a source vocabulary of {len(shortlist.likely)} tokens and target "
+                f"ids up to {highest}, the model has {n_source} and {n_target}: make a shortlist "
+                "from a corpus with the model's vocabularies"
+            )
+        return shortlist
+
+
+def learn(
+    pairs: Iterable[tuple[Ids, Ids]],
+    n_source: int,
+    *,
+    n_likely: int = 32,
+    n_always: int = 256,
+    keep: Sequence[int] = (),
+) -> Shortlist:
+    """A shortlist from sentence pairs, by how often tokens stand in the same pair.
+
+    Tokens go together in the measure of Dice: 2 n(s, t) / (n(s) + n(t)), with n the number of
+    pairs. So a frequent word is not taken for everybody's translation.
+
+    Args:
+        pairs: Ids of source and target.
+        n_source: Size of the source vocabulary.
+        n_likely: Target tokens kept for each source token.
+        n_always: The most frequent target tokens, kept for any source.
+        keep: Tokens that must always be there, such as the end symbol.
+    """
+    together, in_source, in_target = _count(pairs)
+    source, target = np.divmod(together[0], 2**32)
+    dice = 2 * together[1] / (_of(in_source, source) + _of(in_target, target))
+    order = np.lexsort((-dice, source))
+    source, target = source[order], target[order]
+    first = np.searchsorted(source, np.arange(n_source))
+    rank = np.arange(len(source)) - first[source]
+    frequent = in_target[0][np.argsort(-in_target[1], kind="stable")[:n_always]]
+    always = np.unique(np.concatenate([frequent, np.array(keep, np.int64)]))
+    if len(always) == 0:
+        raise DataError("a shortlist cannot be learnt from no sentence pair at all")
+    likely = np.full((n_source, n_likely), always[0])
+    kept = rank < n_likely
+    likely[source[kept], rank[kept]] = target[kept]
+    return Shortlist(torch.from_numpy(likely), torch.from_numpy(always))
+
+
+def _count(pairs: Iterable[tuple[Ids, Ids]]) -> tuple[Counts, Counts, Counts]:
+    """In how many pairs two tokens stand together, and each of them at all."""
+    nothing = np.empty(0, np.int64), np.empty(0, np.int64)
+    counts: list[Counts] = [nothing, nothing, nothing]
+    waiting: list[list[NDArray[np.int64]]] = [[], [], []]
+    size = 0
+    for one, other in pairs:
+        source, target = np.unique(one).astype(np.int64), np.unique(other).astype(np.int64)
+        waiting[0].append((source[:, None] * 2**32 + target).ravel())
+        waiting[1].append(source)
+        waiting[2].append(target)
+        size += len(source) * len(target)
+        if size > CHUNK:
+            counts = [_added(count, new) for count, new in zip(counts, waiting, strict=True)]
+            waiting, size = [[], [], []], 0
+    together, in_source, in_target = map(_added, counts, waiting)
+    return together, in_source, in_target
+
+
+def _added(counts: Counts, new: list[NDArray[np.int64]]) -> Counts:
+    """With these numbers counted too."""
+    numbers, n = np.unique(np.concatenate([*new, counts[0][:0]]), return_counts=True)
+    numbers, n = np.concatenate([counts[0], numbers]), np.concatenate([counts[1], n])
+    each, place = np.unique(numbers, return_inverse=True)
+    return each, np.bincount(place, n, len(each)).astype(np.int64)
+
+
+def _of(counts: Counts, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How often these came."""
+    found: NDArray[np.int64] = counts[1][np.searchsorted(counts[0], numbers)]
+    return found
