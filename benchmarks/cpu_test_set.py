@@ -62,8 +62,11 @@ def ctranslate2_decoder(model: Transformer, compute_type: str) -> Decode:
 
     def decode(sources: Ids, beam: int) -> Ids:
         named = [list(map(str, source)) for source in sources]
-        results = translator.translate_batch(named, beam_size=beam)
-        return [list(map(int, result.hypotheses[0])) for result in results]
+        # It has one limit for a batch, where we have one for each sentence.
+        limits = [SearchConfig().max_length(len(source)) for source in sources]
+        results = translator.translate_batch(named, beam_size=beam, max_decoding_length=max(limits))
+        found = [list(map(int, result.hypotheses[0])) for result in results]
+        return [ids[:limit] for ids, limit in zip(found, limits, strict=True)]
 
     return decode
 
