@@ -125,6 +125,7 @@ def test_without_ctranslate2_all_is_native(
     ("words", "complaint"),
     [
         (["--model", "{int8}", "--engine", "ctranslate2"], "runs one model, not 2"),
+        (["--engine", "fused", "--device", "cpu"], "fused does not know the device 'cpu'"),
         (["--stream", "--n-best", "2", "--json"], "--stream and --n-best, --json do not go"),
         (["--stream", "--sample"], "--stream and --sample do not go"),
         (["--stream", "--engine", "ctranslate2"], "--stream and --engine ctranslate2 do not go"),
@@ -192,3 +193,26 @@ def as_seen(written: str) -> str:
             cells[column:] = [letter, *cells[column + 1 :]]
             column += 1
     return "".join(cells)
+
+
+def test_a_shortlist_leaves_few_tokens_and_the_same_words(
+    trained: Path, workshop: Workshop, tmp_path: Path, capsys: Capture
+) -> None:
+    train, file = workshop.directory / "train-ids", tmp_path / "short.safetensors"
+    words = ["shortlist", "--data", train, "--output", file, "--likely", 20, "--always", 20]
+    assert run(*words) == 0
+    assert "20 for each of 300 source tokens" in capsys.readouterr().out
+    outputs = []
+    for more in ([], ["--shortlist", file]):
+        dev = workshop.directory / "dev.en"
+        assert run("translate", "--model", trained, "-i", dev, "--device", "cpu", *more) == 0
+        outputs.append(capsys.readouterr().out.splitlines())
+    # All words stand together in some pair, so that all can come.
+    assert sum(map(str.__eq__, *outputs)) >= 0.9 * len(outputs[0])
+    given = ["translate", "one", "--model", trained, "--shortlist", file]
+    assert run(*given, "--prefix", "zehn zehn zehn") == 0
+    assert capsys.readouterr().out.startswith("zehn zehn zehn")
+    assert run(*given, "--engine", "ctranslate2") == 2
+    assert "is for the native engine" in capsys.readouterr().err
+    assert run("translate", "one", "--model", trained, "--shortlist", trained / "config.toml") == 3
+    assert "is not a shortlist" in capsys.readouterr().err

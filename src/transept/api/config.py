@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from transept.decoding.sampling import SamplingConfig
 
 TooLong = Literal["refuse", "split"]
-EngineName = Literal["auto", "native", "ctranslate2", "ctranslate2-int8"]
-"""What searches for translations: transept's own networks, or CTranslate2 with their weights."""
+EngineName = Literal["auto", "native", "fused", "ctranslate2", "ctranslate2-int8"]
+"""What searches for translations: the networks themselves, all of it on a GPU, or CTranslate2."""
 Watch = Callable[[int, int], None]
 """Told, again and again, how many sentences are done, and of how many."""
 

@@ -12,6 +12,7 @@ from transept.api.parser import Parser
 from transept.api.transducer import Transducer
 from transept.checkpoint import CHECKPOINTS, CONFIG, Bundle, Checkpoints, load_weights
 from transept.config import did_you_mean
+from transept.decoding.shortlist import Shortlist
 from transept.errors import CheckpointError, ConfigError, Problem, VocabularyError
 from transept.experiment import Experiment
 from transept.model.transformer import Transformer
@@ -26,7 +27,10 @@ DEFAULT = "en-de"
 
 
 def load(
-    *models: Path | str, device: str = "auto", engine: EngineName = "auto"
+    *models: Path | str,
+    device: str = "auto",
+    engine: EngineName = "auto",
+    shortlist: Path | str | None = None,
 ) -> Transducer | Parser:
     """A model, ready to use: one that translates, or a `Parser`, as it was trained.
 
@@ -35,9 +39,13 @@ def load(
             the best checkpoint is taken), or the name of a shipped model. Without any, the
             default one. Several decide together; they must share their vocabularies.
         device: Where to compute: `cpu`, `cuda`, `cuda:1`; `auto` is a GPU where there is one.
-        engine: What searches for translations: `native`, the networks themselves; `ctranslate2`
-            or `ctranslate2-int8`, CTranslate2 with their weights, on a CPU; `auto` is native, but
-            for a model that was quantized to int8, on a CPU where CTranslate2 is installed.
+        engine: What searches for translations: `native`, the networks themselves, in single
+            precision; `fused`, all of it on a GPU, in bfloat16; `ctranslate2` or
+            `ctranslate2-int8`, CTranslate2 with their weights, on a CPU. `auto` is fused on a GPU;
+            on a CPU native, but for a model that was quantized to int8 where CTranslate2 is
+            installed.
+        shortlist: A file that `transept shortlist` made: translations are then written with the
+            target tokens that their sources' tokens were seen with, which is quicker on a CPU.
 
     Example:
         >>> transept.load("runs/base").translate("Good morning.").text    # doctest: +SKIP
@@ -54,9 +62,13 @@ def load(
     if isinstance(target, Symbols):
         if engine not in ("auto", "native"):
             raise ConfigError([Problem("engine", f"{engine!r} cannot parse: leave it out")])
+        if shortlist is not None:
+            raise ConfigError([Problem("shortlist", "is for translations: leave it out")])
         return Parser(networks, source, target, max_source_length=longest)
     stored = [bundle.precision for bundle in bundles]
-    chosen_engine = choose(engine, networks, (source, target), stored)
+    sizes = len(networks[0].source_embedding.weight), networks[0].config.vocab_size
+    listed = None if shortlist is None else Shortlist.load(Path(shortlist), *sizes)
+    chosen_engine = choose(engine, networks, (source, target), stored, listed)
     return Transducer(networks, source, target, max_source_length=longest, engine=chosen_engine)
 
 

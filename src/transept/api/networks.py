@@ -2,11 +2,14 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 import torch
 
+from transept.decoding.shortlist import Shortlist
 from transept.decoding.step import Constrained, Ensemble, ForcedPrefix, Step
 from transept.model.attention import record_attention
+from transept.model.encoding import encode
 from transept.model.incremental import IncrementalDecoder
 from transept.model.transformer import Transformer
 from transept.shapes import Float, Int, Tensor
@@ -48,10 +51,21 @@ class Networks:
         if batch:
             yield batch
 
-    def step(self, sources: Sequence[Ids], prefixes: Sequence[Ids]) -> Step:
-        """What a search asks; a row for each source, whose output begins with the prefix."""
+    def step(
+        self, sources: Sequence[Ids], prefixes: Sequence[Ids], shortlist: Shortlist | None = None
+    ) -> Step:
+        """What a search asks; a row for each source, whose output begins with the prefix.
+
+        With a shortlist, only what the sources may lead to, and what is in the prefixes, can come.
+        """
         source_ids = self._padded(sources)
-        steps = [IncrementalDecoder(model, model.encode(source_ids)) for model in self.models]
+        tokens = None
+        if shortlist is not None:
+            given = torch.tensor([*chain.from_iterable(prefixes)], dtype=torch.long)
+            tokens = shortlist.tokens(source_ids.cpu(), given).to(self.device)
+        steps = [
+            IncrementalDecoder(model, encode(model, source_ids), tokens) for model in self.models
+        ]
         step: Step = Ensemble(steps) if len(steps) > 1 else steps[0]
         if any(prefixes):
             step = Constrained(step, ForcedPrefix(prefixes, self.models[0].config.vocab_size))

@@ -117,6 +117,11 @@ app.command(
     help="Store a model's weights in less room, and measure what that costs.",
 )
 app.command(
+    "transept.cli.shortlist:shortlist",
+    name="shortlist",
+    help="Learn from a corpus which words a source can lead to: translating takes less time.",
+)
+app.command(
     "transept.cli.visualize:visualize",
     name="visualize",
     help="Draw where the attention heads look, as in the paper's Figures 3 to 5.",

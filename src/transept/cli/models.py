@@ -1,6 +1,7 @@
 """`--model`, `--device` and `--engine`, which mean the same wherever a model is used."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Group, Parameter
@@ -28,11 +29,11 @@ class Models:
         """A model that translates, ready to use."""
         return self._load("native")
 
-    def _load(self, engine: EngineName) -> "Transducer":
+    def _load(self, engine: EngineName, shortlist: Path | None = None) -> "Transducer":
         from transept.api.models import load
         from transept.api.parser import Parser
 
-        model = load(*self.model, device=self.device, engine=engine)
+        model = load(*self.model, device=self.device, engine=engine, shortlist=shortlist)
         if isinstance(model, Parser):
             raise ConfigError(f"{self.names} is a parsing model: use `transept parse`")
         return model
@@ -63,15 +64,19 @@ class Translators(Models):
     """Which model to use, where, and what searches."""
 
     engine: EngineName = "auto"
-    """What searches for translations: native is transept itself; ctranslate2 and ctranslate2-int8
-    are CTranslate2 with the same weights, on a CPU, in single precision or with 8-bit integers,
-    which is quicker and changes results. CTranslate2 ends its beam search by other rules than the
-    paper's: outputs are ranked by the paper's score all the same. auto is native, but for a model
-    that was quantized to int8, on a CPU where CTranslate2 is installed."""
+    """What searches for translations. native: transept's networks, in single precision. fused: all
+    of it on a GPU, in bfloat16, many times as fast. ctranslate2, ctranslate2-int8: CTranslate2 with
+    the same weights, on a CPU, in single precision or with 8-bit integers, which is quicker and
+    changes results; it ends its beam search by other rules than the paper's, but outputs are ranked
+    by the paper's score. auto: fused on a GPU; on a CPU native, but for a model that was quantized
+    to int8 where CTranslate2 is installed."""
+    shortlist: Path | None = None
+    """A file of `transept shortlist`: only tokens that went with the source's in a corpus can come.
+    Quicker on a CPU; a few translations change, and may depend on what is translated with them."""
 
     def load(self) -> "Transducer":
         """A model that translates, ready to use; where another engine searches, that is told."""
-        model = self._load(self.engine)
+        model = self._load(self.engine, self.shortlist)
         if model.engine.note:
             complain(f"engine: {model.engine.name}. {model.engine.note}.")
         return model

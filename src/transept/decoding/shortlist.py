@@ -35,10 +35,13 @@ class Shortlist:
     always: Int[Tensor, " C"]
     """The most frequent ones, which go with any source."""
 
-    def tokens(self, source_ids: Int[Tensor, "*shape"]) -> Int[Tensor, " L"]:
-        """All that these sources may lead to, in order."""
-        likely = self.likely[source_ids.flatten().unique().to(self.likely.device)]
-        tokens: Tensor = torch.cat([likely.flatten(), self.always]).unique()
+    def tokens(
+        self, source_ids: Int[Tensor, "*shape"], given: Int[Tensor, " G"] | None = None
+    ) -> Int[Tensor, " L"]:
+        """All that these sources may lead to, in order, and the given tokens among them."""
+        likely = self.likely[source_ids.flatten().unique()].flatten()
+        parts = [likely, self.always] if given is None else [likely, self.always, given]
+        tokens: Tensor = torch.cat(parts).unique()
         return tokens
 
     def save(self, file: Path) -> None:

@@ -5,8 +5,10 @@ from collections.abc import Sequence
 from transept.api.config import EngineName
 from transept.api.engines.ctranslate2 import CTranslate2Engine
 from transept.api.engines.engine import Engine
+from transept.api.engines.fused.fit import obstacles
 from transept.api.engines.native import NativeEngine
 from transept.api.networks import Networks
+from transept.decoding.shortlist import Shortlist
 from transept.errors import ConfigError, Problem
 from transept.export import ctranslate2 as export
 from transept.export.ctranslate2 import Names
@@ -20,26 +22,32 @@ def choose(
     models: Sequence[Transformer],
     tokenizers: tuple[Tokenizer, Tokenizer],
     stored: Sequence[Precision],
+    shortlist: Shortlist | None = None,
 ) -> Engine:
     """The engine of a name.
 
-    `auto` never changes what a model computes in: it is native, unless the model itself was
-    quantized to int8. Then CTranslate2, where it is installed and can express the network, is two
-    to three times as fast on a CPU (docs/performance.md). In single precision the two are within a
-    quarter of each other, now one ahead, now the other, and native searches as the paper does.
+    `auto` is `fused` on a GPU, where it can be. On a CPU it never changes what a model computes
+    in: it is native, unless the model itself was quantized to int8. Then CTranslate2, where it is
+    installed and can express the network, is two to three times as fast (docs/performance.md). In
+    single precision the two are within a quarter of each other, now one ahead, now the other, and
+    native searches as the paper does.
 
     Args:
         name: As it was asked for.
         models: The networks, where they compute.
         tokenizers: What they read and write.
         stored: In what their weights were stored.
+        shortlist: Only native knows what to do with one.
     """
-    native = NativeEngine(Networks(models))
+    native = NativeEngine(Networks(models), shortlist)
+    if shortlist is not None and name not in ("auto", "native"):
+        raise ConfigError([Problem("shortlist", f"is for the native engine, not for {name}")])
     if name == "auto":
-        quick = set(stored) == {"int8"} and export.is_installed() and not _hindrances(models)
-        name = "ctranslate2-int8" if quick else "native"
+        name = "native" if shortlist else _automatic(models, stored)
     if name == "native":
         return native
+    if name == "fused":
+        return _fused(models, native)
     export.require()
     if problems := _hindrances(models):
         raise ConfigError(problems)
@@ -47,6 +55,30 @@ def choose(
     if name == "ctranslate2-int8":
         return CTranslate2Engine(models[0], names, native, "int8")
     return CTranslate2Engine(models[0], names, native, "float32")
+
+
+def _automatic(models: Sequence[Transformer], stored: Sequence[Precision]) -> EngineName:
+    if models[0].projection.weight.is_cuda:
+        return "native" if _unfused(models) else "fused"
+    quick = set(stored) == {"int8"} and export.is_installed() and not _hindrances(models)
+    return "ctranslate2-int8" if quick else "native"
+
+
+def _fused(models: Sequence[Transformer], native: NativeEngine) -> Engine:
+    if reasons := _unfused(models):
+        what = f"fused does not know {', '.join(reasons)}: take native, which does"
+        raise ConfigError([Problem("engine", what)])
+    from transept.api.engines.fused.engine import FusedEngine
+
+    return FusedEngine(models[0], native)
+
+
+def _unfused(models: Sequence[Transformer]) -> list[str]:
+    """Why the search cannot be all on a GPU."""
+    if len(models) > 1:
+        return ["several models that decide together"]
+    device = models[0].projection.weight.device.type
+    return [f"the device {device!r}"] if device != "cuda" else obstacles(models[0].config)
 
 
 def _hindrances(models: Sequence[Transformer]) -> list[Problem]:

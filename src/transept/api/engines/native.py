@@ -11,6 +11,7 @@ from transept.decoding.beam import search
 from transept.decoding.config import SearchConfig
 from transept.decoding.hypothesis import Hypothesis
 from transept.decoding.sampling import SamplingConfig, sample
+from transept.decoding.shortlist import Shortlist
 from transept.runtime.seed import derive_seed
 from transept.text.tokenizer import EOS_ID
 
@@ -21,8 +22,9 @@ class NativeEngine:
     name = "native"
     note = ""
 
-    def __init__(self, networks: Networks) -> None:
-        self.networks = networks
+    def __init__(self, networks: Networks, shortlist: Shortlist | None = None) -> None:
+        """Take networks; with a shortlist, each batch writes only what its sources may lead to."""
+        self.networks, self._shortlist = networks, shortlist
 
     @torch.inference_mode()
     def search(
@@ -37,7 +39,9 @@ class NativeEngine:
         found: list[list[Hypothesis]] = [[] for _ in sources]
         done = 0
         for batch in self.networks.batches([*map(len, sources)], rows=config.beam_size):
-            step = self.networks.step([sources[i] for i in batch], [prefixes[i] for i in batch])
+            step = self.networks.step(
+                [sources[i] for i in batch], [prefixes[i] for i in batch], self._shortlist
+            )
             outputs = search(step, [max_lengths[i] for i in batch], config, EOS_ID)
             for index, each in zip(batch, outputs, strict=True):
                 found[index] = each

@@ -11,7 +11,6 @@ from transept.api.engines.fused.weights import Weights
 from transept.api.engines.fused.workspace import Arena, Entrant, Traces, Workspace
 from transept.decoding.config import SearchConfig
 from transept.decoding.hypothesis import Hypothesis
-from transept.model.config import ModelConfig
 from transept.model.transformer import Transformer
 
 Ids = Sequence[int]
@@ -25,28 +24,6 @@ LOOK = 8
 """The host looks who is done every so many tokens; a sentence alone is looked at more often."""
 LEAST_PLACES, LEAST_SOURCE = 128, 64
 """Tokens of an output and of a source for which there is always room."""
-MAX_WIDTH = 8
-"""A wider beam is for the search in plain PyTorch."""
-HEADS = (16, 32, 64, 128)
-
-
-def obstacles(config: ModelConfig) -> list[str]:
-    """Why a network cannot be decoded in this form; empty where it can."""
-    wanted = {
-        "norm": "post",
-        "activation": "relu",
-        "positions": "sinusoidal",
-        "attention_bias": False,
-        "decoder_window": None,
-    }
-    found = [
-        f"model.{name} = {getattr(config, name)!r}"
-        for name, value in wanted.items()
-        if getattr(config, name) != value
-    ]
-    if config.d_k != config.d_v or config.d_k not in HEADS:
-        found.append(f"model.d_k = {config.d_k}, model.d_v = {config.d_v}")
-    return found
 
 
 class FusedSearch:

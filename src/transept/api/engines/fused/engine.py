@@ -1,0 +1,50 @@
+"""The search on the GPU as an engine; what it does not know goes to the networks themselves."""
+
+from collections.abc import Sequence
+
+import torch
+
+from transept.api.engines.engine import Done, Ids
+from transept.api.engines.fused.search import FusedSearch
+from transept.api.engines.native import NativeEngine
+from transept.decoding.config import SearchConfig
+from transept.decoding.hypothesis import Hypothesis
+from transept.kernels.attention import LONGEST
+from transept.model.transformer import Transformer
+from transept.text.tokenizer import EOS_ID
+
+MAX_WIDTH = 8
+"""The candidates of a wider beam are too many for one warp."""
+
+
+class FusedEngine:
+    """All of a search on the GPU, in bfloat16 with scores in single precision."""
+
+    name = "fused"
+    note = ""
+
+    def __init__(
+        self, model: Transformer, others: NativeEngine, dtype: torch.dtype = torch.bfloat16
+    ) -> None:
+        """Take a model on a GPU.
+
+        Args:
+            model: The network; it is copied in the type that is computed in.
+            others: Searches where this engine cannot.
+            dtype: What matrices are multiplied in.
+        """
+        self._search, self._others = FusedSearch(model, dtype, EOS_ID), others
+
+    def search(
+        self,
+        sources: Sequence[Ids],
+        prefixes: Sequence[Ids],
+        max_lengths: Sequence[int],
+        config: SearchConfig,
+        watch: Done,
+    ) -> list[list[Hypothesis]]:
+        """The best outputs for each sentence, best first (section 6.1)."""
+        longest = max([*map(len, sources), *max_lengths], default=0)
+        if any(prefixes) or config.beam_size > MAX_WIDTH or longest >= LONGEST:
+            return self._others.search(sources, prefixes, max_lengths, config, watch)
+        return self._search(sources, max_lengths, config, watch)

@@ -1,0 +1,29 @@
+"""Which networks can be searched on a GPU in this form. No Triton here: it is asked before."""
+
+from importlib.util import find_spec
+
+from transept.model.config import ModelConfig
+
+HEADS = (16, 32, 64, 128)
+"""What fits the matrix units."""
+
+
+def obstacles(config: ModelConfig) -> list[str]:
+    """What stands in the way; nothing, for the paper's network."""
+    if find_spec("triton") is None:
+        return ["Triton is not installed"]
+    wanted = {
+        "norm": "post",
+        "activation": "relu",
+        "positions": "sinusoidal",
+        "attention_bias": False,
+        "decoder_window": None,
+    }
+    found = [
+        f"model.{name} = {getattr(config, name)!r}"
+        for name, value in wanted.items()
+        if getattr(config, name) != value
+    ]
+    if config.d_k != config.d_v or config.d_k not in HEADS:
+        found.append(f"model.d_k = {config.d_k}, model.d_v = {config.d_v}")
+    return found

@@ -1,0 +1,49 @@
+"""`transept shortlist`: which target tokens each source token can lead to."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from transept.cli.progress import TranslationProgress
+
+
+def shortlist(
+    *,
+    data: Path,
+    output: Annotated[Path, Parameter(name=["--output", "-o"])],
+    likely: int = 32,
+    always: int = 256,
+) -> None:
+    """Learn from a corpus which target tokens each source token can lead to.
+
+    The largest matrix of a translation's step is the one that gives each token of the vocabulary
+    its probability. With `transept translate --shortlist FILE` it has the rows alone that a batch's
+    source tokens can lead to, and those of the most frequent tokens.
+
+    Args:
+        data: A prepared corpus (`transept data prepare`), such as the model was trained on.
+        output: The file to write.
+        likely: Target tokens kept for each source token: those that most often go with it.
+        always: The most frequent target tokens, kept for any source.
+    """
+    from transept.data.shards import Corpus
+    from transept.decoding.shortlist import learn
+    from transept.text.tokenizer import EOS_ID
+
+    corpus = Corpus.open(data)
+    n_source, n_target = (corpus.manifest.side(side).vocab_size for side in ("source", "target"))
+    with TranslationProgress("pairs", len(corpus), results_to_stdout=False) as progress:
+
+        def pair(index: int) -> tuple[list[int], list[int]]:
+            progress.advance(1)
+            return corpus.source(index).tolist(), corpus.target(index).tolist()
+
+        pairs = map(pair, range(len(corpus)))
+        found = learn(pairs, n_source, n_likely=likely, n_always=always, keep=[EOS_ID])
+    found.save(output)
+    sys.stdout.write(
+        f"{output}: of {n_target:,} target tokens, {likely} for each of {n_source:,} source "
+        f"tokens, and {len(found.always):,} for all\n"
+    )
