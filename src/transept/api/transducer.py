@@ -28,6 +28,8 @@ from transept.model.transformer import Transformer
 from transept.text.tokenizer import EOS_ID, Tokenizer
 
 Outputs = tuple[Output, ...]
+HALF = "\N{REPLACEMENT CHARACTER}"
+"""What the first bytes of a character look like while the others are not there."""
 
 
 class Transducer:
@@ -151,8 +153,8 @@ class Transducer:
 
     def _draft(self, written: str, partial: Partial) -> Draft:
         now = self.target_tokenizer.decode(partial.ids)
-        sure = self.target_tokenizer.decode(partial.ids[: partial.stable])
         # A character may be several tokens, of which not all are there yet.
+        sure = self.target_tokenizer.decode(partial.ids[: partial.stable]).rstrip(HALF)
         while not now.startswith(sure):
             sure = sure[:-1]
         return Draft(written + now, len(written) + len(sure))

@@ -9,8 +9,6 @@ from transept.text.moses import Language
 from transept.text.sentences import Piece, split_sentences
 
 Outputs = tuple[Output, ...]
-HALF = "\N{REPLACEMENT CHARACTER}"
-"""What the first bytes of a character look like while the others are not there."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +52,7 @@ class Text:
 
     def drafted(self, before: str, draft: Draft) -> Draft:
         """The text up to where a sentence is being written."""
-        stable = draft.text[: draft.stable].rstrip(HALF)
+        stable = draft.text[: draft.stable]
         return Draft(before + self._text(draft.text), len(before) + len(self._text(stable)))
 
     def _written(self, outputs: Outputs) -> Outputs:

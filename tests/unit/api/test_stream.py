@@ -23,6 +23,15 @@ def test_drafts_grow_into_the_translation(
         assert all(draft.stable >= len(draft.text) - 1 for draft in drafts)
 
 
+@pytest.mark.parametrize("beam_size", [1, 4])
+def test_half_a_character_is_not_stable(transducer: Transducer, beam_size: int) -> None:
+    drafts = list(transducer.stream("one", prefix="€", beam_size=beam_size, **SHORT))
+    assert drafts[-1].text.startswith("€")
+    half = [draft for draft in drafts if draft.text.startswith("\N{REPLACEMENT CHARACTER}")]
+    assert half, "the character came at once: the test is too easy"
+    assert all(draft.stable == 0 for draft in half)
+
+
 def test_a_draw_has_no_drafts(transducer: Transducer) -> None:
     with pytest.raises(ConfigError, match="sampling"):
         next(transducer.stream("one", sampling=SamplingConfig()))

@@ -174,6 +174,19 @@ def test_someone_may_watch(transducer: Transducer) -> None:
     assert seen[-1] == (200, 200)
 
 
+def test_who_watches_can_stop_it_at_any_token(transducer: Transducer) -> None:
+    told: list[int] = []
+
+    def watch(n_done: int, n_all: int) -> None:
+        told.append(n_done)
+        if len(told) == 3:
+            raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        transducer.translate("one two three four", watch=watch, max_length_extra=9)
+    assert told == [0, 0, 0]
+
+
 def test_two_networks_decide_together(tokenizer: Tokenizer, transducer: Transducer) -> None:
     same = Transducer([network(1), network(1)], tokenizer, tokenizer, max_source_length=40)
     both = Transducer([network(1), network(2)], tokenizer, tokenizer, max_source_length=40)

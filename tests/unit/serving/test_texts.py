@@ -35,8 +35,3 @@ def test_a_draft_is_escaped_and_counted_as_it_is_sent() -> None:
     assert html.drafted("<i>", draft) == Draft("<i>a &lt; b &amp; c", len("<i>a &lt;"))
     plain = Text.of("x", "text", "en")
     assert plain.drafted("so ", draft) == Draft("so a < b & c", len("so a <"))
-
-
-def test_half_a_character_is_not_certain() -> None:
-    plain = Text.of("x", "text", "en")
-    assert plain.drafted("", Draft("a\ufffd\ufffd", stable=3)).stable == 1

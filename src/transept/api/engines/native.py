@@ -1,15 +1,15 @@
 """Our own engine: the networks, and the paper's search over them."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import torch
 
 from transept.api.engines.engine import Done, Ids
 from transept.api.networks import Networks
-from transept.decoding.beam import search
+from transept.decoding.beam import search_states
 from transept.decoding.config import SearchConfig
-from transept.decoding.hypothesis import Hypothesis
+from transept.decoding.hypothesis import Hypothesis, State, results
 from transept.decoding.sampling import SamplingConfig, sample
 from transept.decoding.shortlist import Shortlist
 from transept.runtime.seed import derive_seed
@@ -42,7 +42,8 @@ class NativeEngine:
             step = self.networks.step(
                 [sources[i] for i in batch], [prefixes[i] for i in batch], self._shortlist
             )
-            outputs = search(step, [max_lengths[i] for i in batch], config, EOS_ID)
+            states = search_states(step, [max_lengths[i] for i in batch], config, EOS_ID)
+            outputs = results(_told(states, watch, done), len(batch))
             for index, each in zip(batch, outputs, strict=True):
                 found[index] = each
             done += len(batch)
@@ -73,3 +74,10 @@ class NativeEngine:
             done += len(batch)
             watch(done)
         return found
+
+
+def _told(states: Iterable[State], watch: Done, n_done: int) -> Iterator[State]:
+    """The states of a search, each told of: whoever watches can stop it at any token."""
+    for state in states:
+        watch(n_done)
+        yield state

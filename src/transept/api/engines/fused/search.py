@@ -50,7 +50,7 @@ class FusedSearch:
             sources: Ids with the end symbol.
             max_lengths: The longest output of each, end symbol counted.
             config: Beam size, length penalty, number of outputs.
-            watch: Told how many sentences are done, now and then.
+            watch: Told how many sentences are done, every few tokens; it may raise to end it.
         """
         found: list[list[Hypothesis]] = [[] for _ in sources]
         n_done = 0
@@ -58,9 +58,10 @@ class FusedSearch:
             group.sort(key=lambda index: -len(sources[index]))
             workspace = self._workspace(len(group), places, len(sources[group[0]]), config)
             queue = self._queue([sources[i] for i in group], [max_lengths[i] for i in group])
-            for number, outputs in _run(workspace, queue, config.n_best):
-                found[group[number]] = outputs
-                n_done += 1
+            for ended in _run(workspace, queue, config.n_best):
+                for number, outputs in ended:
+                    found[group[number]] = outputs
+                n_done += len(ended)
                 watch(n_done)
         return found
 
@@ -105,8 +106,8 @@ class FusedSearch:
 
 def _run(
     workspace: Workspace, queue: Iterator[Entrant], n_best: int
-) -> Iterator[tuple[int, list[Hypothesis]]]:
-    """Decode a queue; the number of each sentence with its outputs, as they are done."""
+) -> Iterator[list[tuple[int, list[Hypothesis]]]]:
+    """Decode a queue; after each look, who has ended before it: their numbers and outputs."""
     seats = Seats(workspace.sizes.slots)
     waiting = enumerate(queue)
     ended: tuple[list[int], Traces] | None = None
@@ -121,9 +122,11 @@ def _run(
         if n_steps:
             workspace.advance(seats.n_slots, n_steps)
         # While the device goes on, the host puts together what has ended before.
-        if ended is not None:
+        if ended is None:
+            yield []
+        else:
             numbers, traces = ended
-            yield from zip(numbers, traces.outputs(workspace.alpha, n_best), strict=True)
+            yield list(zip(numbers, traces.outputs(workspace.alpha, n_best), strict=True))
         if not n_steps:
             return
         done = [slot for slot in workspace.done(seats.n_slots) if slot in seats]
