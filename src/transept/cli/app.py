@@ -119,7 +119,7 @@ app.command(
 app.command(
     "transept.cli.shortlist:shortlist",
     name="shortlist",
-    help="Learn from a corpus which words a source can lead to: translating takes less time.",
+    help="Learn from a corpus which target tokens each source token can lead to.",
 )
 app.command(
     "transept.cli.visualize:visualize",
