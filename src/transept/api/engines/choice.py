@@ -39,7 +39,7 @@ def choose(
         stored: In what their weights were stored.
         shortlist: Only native knows what to do with one.
     """
-    native = NativeEngine(Networks(models), shortlist)
+    native = NativeEngine(Networks(models), shortlist, _slowness(name, models))
     if shortlist is not None and name not in ("auto", "native"):
         raise ConfigError([Problem("shortlist", f"is for the native engine, not for {name}")])
     if name == "auto":
@@ -62,6 +62,14 @@ def _automatic(models: Sequence[Transformer], stored: Sequence[Precision]) -> En
         return "native" if _unfused(models) else "fused"
     quick = set(stored) == {"int8"} and export.is_installed() and not _hindrances(models)
     return "ctranslate2-int8" if quick else "native"
+
+
+def _slowness(name: EngineName, models: Sequence[Transformer]) -> str:
+    """What whoever expects the fast search on a GPU is told."""
+    reasons = _unfused(models)
+    if name != "auto" or not models[0].projection.weight.is_cuda or not reasons:
+        return ""
+    return f"fused does not know {', '.join(reasons)}; this one is many times slower"
 
 
 def _fused(models: Sequence[Transformer], native: NativeEngine) -> Engine:

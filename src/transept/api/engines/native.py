@@ -20,11 +20,12 @@ class NativeEngine:
     """Batches of similar length, one after another."""
 
     name = "native"
-    note = ""
 
-    def __init__(self, networks: Networks, shortlist: Shortlist | None = None) -> None:
+    def __init__(
+        self, networks: Networks, shortlist: Shortlist | None = None, note: str = ""
+    ) -> None:
         """Take networks; with a shortlist, each batch writes only what its sources may lead to."""
-        self.networks, self._shortlist = networks, shortlist
+        self.networks, self._shortlist, self.note = networks, shortlist, note
 
     @torch.inference_mode()
     def search(
