@@ -33,18 +33,23 @@ class Networks:
         self.max_positions = min(learned, default=None)
         """The longest that they can read or write at all, where positions are learned."""
 
-    def batches(self, lengths: Sequence[int], rows: int = 1) -> Iterator[list[int]]:
+    def batches(
+        self, lengths: Sequence[int], rows: int = 1, at_least: int = 1
+    ) -> Iterator[list[int]]:
         """Indices of similar lengths together, as many as go through at once, longest first.
 
         Args:
             lengths: Of what they are the indices of, in tokens.
             rows: That each of them takes.
+            at_least: So many batches, if there are as many of them.
         """
         places = PLACES[self.device.type] // rows
+        most = max(1, math.ceil(len(lengths) / at_least))
         batch: list[int] = []
         for index in sorted(range(len(lengths)), key=lambda index: -lengths[index]):
             # The first of a batch, its longest, sets the width of all its rows.
-            if batch and (len(batch) + 1) * lengths[batch[0]] > places:
+            too_wide = batch and (len(batch) + 1) * lengths[batch[0]] > places
+            if too_wide or len(batch) == most:
                 yield batch
                 batch = []
             batch.append(index)

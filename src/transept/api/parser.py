@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from threading import Lock
 from typing import NamedTuple, NoReturn, Unpack, overload
 
 import torch
@@ -15,6 +16,7 @@ from transept.decoding.hypothesis import Hypothesis
 from transept.decoding.step import Constrained, Step
 from transept.errors import ConfigError, DataError
 from transept.model.transformer import Transformer
+from transept.runtime.threads import cores, side_by_side
 from transept.tasks.parsing.constraint import TreeConstraint
 from transept.tasks.parsing.linearisation import delinearise, fault_of
 from transept.tasks.parsing.repair import repair
@@ -127,17 +129,25 @@ class Parser:
         units = self._units(sentences, request)
         todo = [index for index, unit in enumerate(units) if unit.words]
         parses = [Parse(unit.words, ()) for unit in units]
-        lengths = [len(units[index].ids) for index in todo]
         done = 0
-        for batch in self.networks.batches(lengths, rows=request.config.beam_size):
+        told = Lock()
+
+        def parse(batch: list[int]) -> None:
+            nonlocal done
             chosen = [todo[number] for number in batch]
             found = self._search([units[index] for index in chosen], request)
             for index, each in zip(chosen, found, strict=True):
                 outputs = tuple(self._output(units[index], one) for one in each)
                 parses[index] = Parse(units[index].words, outputs)
-            done += len(batch)
-            if request.watch is not None:
-                request.watch(done, len(todo))
+            with told:
+                done += len(batch)
+                if request.watch is not None:
+                    request.watch(done, len(todo))
+
+        n_threads = cores(self.networks.device)
+        lengths = [len(units[index].ids) for index in todo]
+        rows = request.config.beam_size
+        side_by_side(parse, [*self.networks.batches(lengths, rows, n_threads)], n_threads)
         return parses
 
     def _units(

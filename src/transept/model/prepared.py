@@ -221,7 +221,7 @@ class Prepared:
         self._encoder_layers: list[PreparedEncoderLayer] = []
         self.encoder_norm = _norm(model.encoder.norm)
         self._positions = model.target_positions
-        self._vectors: list[Tensor] = []
+        self._vectors: dict[int, Tensor] = {}
 
     def encoder_layers(self) -> list[PreparedEncoderLayer]:
         """The encoder, for many rows on a CPU."""
@@ -240,10 +240,10 @@ class Prepared:
 
     def position(self, place: int) -> Float[Tensor, "1 D"]:
         """The vector of a place in the output."""
-        while place >= len(self._vectors):
-            here = torch.full((1,), len(self._vectors), device=self.embedding.weight.device)
-            self._positions.reach(len(self._vectors) + 1)
-            self._vectors.append(self._positions.at(here))
+        if place not in self._vectors:
+            self._positions.reach(place + 1)
+            here = torch.full((1,), place, device=self.embedding.weight.device)
+            self._vectors[place] = self._positions.at(here)
         return self._vectors[place]
 
 

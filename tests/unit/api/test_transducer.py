@@ -5,6 +5,7 @@ import typing
 from typing import TypedDict
 
 import pytest
+import torch
 from tests.unit.api.conftest import network
 
 from transept import SamplingConfig, Transducer
@@ -172,6 +173,17 @@ def test_someone_may_watch(transducer: Transducer) -> None:
     transducer.translate(texts, watch=lambda *counts: seen.append(counts), **SHORT)
     assert len(seen) > 1
     assert seen[-1] == (200, 200)
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 3])
+def test_threads_change_nothing(transducer: Transducer, n_threads: int) -> None:
+    texts = [*TEXTS, "one two three", "ten nine eight seven six"] * 3
+    expected = [transducer.translate(text, **SHORT) for text in texts]
+    before = torch.get_num_threads()
+    torch.set_num_threads(n_threads)
+    found = transducer.translate(texts, **SHORT)
+    torch.set_num_threads(before)
+    assert [one.text for one in found] == [one.text for one in expected]
 
 
 def test_who_watches_can_stop_it_at_any_token(transducer: Transducer) -> None:

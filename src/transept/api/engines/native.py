@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
+from threading import Lock
 
 import torch
 
@@ -13,11 +14,12 @@ from transept.decoding.hypothesis import Hypothesis, State, results
 from transept.decoding.sampling import SamplingConfig, sample
 from transept.decoding.shortlist import Shortlist
 from transept.runtime.seed import derive_seed
+from transept.runtime.threads import cores, side_by_side
 from transept.text.tokenizer import EOS_ID
 
 
 class NativeEngine:
-    """Batches of similar length, one after another."""
+    """Batches of similar length; on a CPU as many at once as there are cores."""
 
     name = "native"
 
@@ -27,7 +29,6 @@ class NativeEngine:
         """Take networks; with a shortlist, each batch writes only what its sources may lead to."""
         self.networks, self._shortlist, self.note = networks, shortlist, note
 
-    @torch.inference_mode()
     def search(
         self,
         sources: Sequence[Ids],
@@ -37,18 +38,25 @@ class NativeEngine:
         watch: Done,
     ) -> list[list[Hypothesis]]:
         """The best outputs for each sentence, best first (section 6.1)."""
-        found: list[list[Hypothesis]] = [[] for _ in sources]
-        done = 0
-        for batch in self.networks.batches([*map(len, sources)], rows=config.beam_size):
+        told = _Told(watch)
+
+        @torch.inference_mode()
+        def decode(batch: list[int]) -> list[list[Hypothesis]]:
             step = self.networks.step(
                 [sources[i] for i in batch], [prefixes[i] for i in batch], self._shortlist
             )
             states = search_states(step, [max_lengths[i] for i in batch], config, EOS_ID)
-            outputs = results(_told(states, watch, done), len(batch))
+            outputs = results(told.each(states), len(batch))
+            told.done(len(batch))
+            return outputs
+
+        n_threads = cores(self.networks.device)
+        lengths = [*map(len, sources)]
+        batches = [*self.networks.batches(lengths, config.beam_size, at_least=n_threads)]
+        found: list[list[Hypothesis]] = [[] for _ in sources]
+        for batch, outputs in zip(batches, side_by_side(decode, batches, n_threads), strict=True):
             for index, each in zip(batch, outputs, strict=True):
                 found[index] = each
-            done += len(batch)
-            watch(done)
         return found
 
     @torch.inference_mode()
@@ -77,8 +85,20 @@ class NativeEngine:
         return found
 
 
-def _told(states: Iterable[State], watch: Done, n_done: int) -> Iterator[State]:
-    """The states of a search, each told of: whoever watches can stop it at any token."""
-    for state in states:
-        watch(n_done)
-        yield state
+class _Told:
+    """Whoever watches is told after each token, and by one thread at a time."""
+
+    def __init__(self, watch: Done) -> None:
+        self._watch, self._lock, self._n_done = watch, Lock(), 0
+
+    def each(self, states: Iterable[State]) -> Iterator[State]:
+        """The states of a search: a watcher that raises ends it."""
+        for state in states:
+            self.done(0)
+            yield state
+
+    def done(self, n: int) -> None:
+        """So many more sentences are done."""
+        with self._lock:
+            self._n_done += n
+            self._watch(self._n_done)

@@ -1,0 +1,35 @@
+"""Threads across pieces of work, where those inside of one are of little use."""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+import torch
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def cores(device: torch.device) -> int:
+    """How many pieces of work to do at once: on a CPU as many as torch may use threads."""
+    return torch.get_num_threads() if device.type == "cpu" else 1
+
+
+def side_by_side(
+    work: Callable[[Item], Result], items: Sequence[Item], n_threads: int
+) -> list[Result]:
+    """The results of some items, so many of which are done at once, each by a single thread.
+
+    Matrices of a few rows are too small to be shared by threads: waiting for one another takes them
+    longer than the product, and on a machine with other work many times as long.
+    """
+    if min(n_threads, len(items)) < 2:
+        return [work(item) for item in items]
+    before = torch.get_num_threads()
+    pool = ThreadPoolExecutor(n_threads, initializer=torch.set_num_threads, initargs=(1,))
+    try:
+        return list(pool.map(work, items))
+    finally:
+        pool.shutdown(cancel_futures=True)
+        # What the threads have set is what threads that come later would begin with.
+        torch.set_num_threads(before)

@@ -1,0 +1,59 @@
+"""Work side by side."""
+
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+import torch
+
+from transept.runtime.threads import cores, side_by_side
+
+
+@pytest.fixture(autouse=True)
+def two_threads() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
+
+
+def test_results_come_in_order_from_several_threads() -> None:
+    both = threading.Barrier(2, timeout=10)
+
+    def work(item: int) -> tuple[int, int, str]:
+        if item < 2:
+            both.wait()  # which it only passes if two are at work
+        return item, torch.get_num_threads(), threading.current_thread().name
+
+    found = side_by_side(work, range(6), cores(torch.device("cpu")))
+    assert [item for item, _, _ in found] == list(range(6))
+    assert {n for _, n, _ in found} == {1}
+    assert len({name for _, _, name in found}) == 2
+    assert torch.get_num_threads() == 2
+
+
+@pytest.mark.parametrize(("items", "n_threads"), [([7], 2), ([7, 8], 1), ([], 2)])
+def test_little_work_stays_where_it_is(items: list[int], n_threads: int) -> None:
+    here = threading.current_thread()
+    found = side_by_side(lambda item: (item, threading.current_thread()), items, n_threads)
+    assert found == [(item, here) for item in items]
+
+
+def test_what_fails_leaves_the_rest_undone() -> None:
+    begun: list[int] = []
+
+    def work(item: int) -> None:
+        begun.append(item)
+        if item == 0:
+            raise InterruptedError
+        time.sleep(0.05)
+
+    with pytest.raises(InterruptedError):
+        side_by_side(work, range(40), 2)
+    assert len(begun) < 10
+    assert torch.get_num_threads() == 2
+
+
+def test_a_gpu_has_one_queue() -> None:
+    assert cores(torch.device("cuda")) == 1
