@@ -25,6 +25,7 @@ from transformers import MarianMTModel
 
 import transept
 from transept import ModelConfig, Transformer
+from transept.api.engines.fused.engine import DTYPE
 from transept.api.engines.fused.search import FusedSearch
 from transept.assembly import train
 from transept.data.config import CorpusConfig, DataConfig
@@ -37,7 +38,8 @@ from transept.text.tokenizer import EOS_ID
 from transept.training.config import CheckpointConfig, TrainingConfig
 
 LENGTH, NO_END = 30, -1
-OURS, HF = "transept bf16", "HF MarianMT bf16"
+NAMES = {torch.bfloat16: "transept bf16", torch.float16: "transept fp16"}
+OURS, HF = NAMES[DTYPE], "HF MarianMT bf16"
 CELLS = [(1, 1), (1, 4), (64, 1), (64, 4)]
 GOALS = {(1, 1): 15.0, (64, 4): 15.0}
 TIMES_HF, SECONDS, SAME, BLEU_LOSS = 5.0, 1.0, 0.98, 0.1
@@ -77,7 +79,7 @@ def sources(n: int, length: int, vocab_size: int) -> Ids:
 
 def forced() -> tuple[list[Row], list[Goal]]:
     model = random_model()
-    ours = FusedSearch(model, torch.bfloat16, NO_END)
+    ours = FusedSearch(model, DTYPE, NO_END)
     marian = to_marian(model).to(torch.bfloat16)
     rows, goals = [], []
     for batch, beam in CELLS:
@@ -125,7 +127,7 @@ def memory() -> tuple[list[Row], list[Goal]]:
     torch.cuda.empty_cache()
     torch.cuda.reset_peak_memory_stats()
     model = random_model()
-    ours = FusedSearch(model, torch.bfloat16, EOS_ID)
+    ours = FusedSearch(model, DTYPE, EOS_ID)
     ours(sources(256, 50, model.config.vocab_size), [100] * 256, SearchConfig())
     peak = torch.cuda.max_memory_allocated() / 2**30
     work = "base, beam 4, 256 sentences of 50"
@@ -160,8 +162,10 @@ def realistic(model: transept.Transducer, test: tuple[Path, Path]) -> tuple[list
         written = [model.target_tokenizer.decode(list(one)) for one in outputs]
         return sacrebleu.corpus_bleu(written, [references]).score
 
-    searches = {name: FusedSearch(model.model, dtype, EOS_ID) for name, dtype in (
-        (OURS, torch.bfloat16), ("transept fp32", torch.float32))}  # fmt: skip
+    searches = {
+        name: FusedSearch(model.model, dtype, EOS_ID)
+        for dtype, name in (NAMES | {torch.float32: "transept fp32"}).items()
+    }
     found = {
         name: [best.ids for best, *_ in one(ids, lengths, config)] for name, one in searches.items()
     }

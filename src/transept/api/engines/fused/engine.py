@@ -13,6 +13,8 @@ from transept.kernels.attention import LONGEST
 from transept.model.transformer import Transformer
 from transept.text.tokenizer import EOS_ID
 
+DTYPE = torch.bfloat16
+"""What matrices are multiplied in."""
 MAX_WIDTH = 8
 """The candidates of a wider beam are too many for one warp."""
 
@@ -23,17 +25,14 @@ class FusedEngine:
     name = "fused"
     note = ""
 
-    def __init__(
-        self, model: Transformer, others: NativeEngine, dtype: torch.dtype = torch.bfloat16
-    ) -> None:
+    def __init__(self, model: Transformer, others: NativeEngine) -> None:
         """Take a model on a GPU.
 
         Args:
             model: The network; it is copied in the type that is computed in.
             others: Searches where this engine cannot.
-            dtype: What matrices are multiplied in.
         """
-        self._search, self._others = FusedSearch(model, dtype, EOS_ID), others
+        self._search, self._others = FusedSearch(model, DTYPE, EOS_ID), others
 
     def search(
         self,
