@@ -5,6 +5,7 @@ On a machine without a GPU the kernels run in Triton's interpreter: slowly, but 
 
 import os
 import random
+from typing import Any
 
 import pytest
 import torch
@@ -13,6 +14,8 @@ if not torch.cuda.is_available():
     os.environ.setdefault("TRITON_INTERPRET", "1")
 pytest.importorskip("triton")
 
+from transept.api.engines.choice import choose
+from transept.api.engines.engine import nobody
 from transept.api.engines.fused import search as fused
 from transept.api.engines.fused.search import FusedSearch
 from transept.api.engines.fused.workspace import Traces
@@ -26,6 +29,7 @@ from transept.model.incremental import IncrementalDecoder
 from transept.model.transformer import Transformer
 from transept.shapes import Tensor
 
+NO_TOKENIZERS: Any = None
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 N_CASES = 1000 if DEVICE.type == "cuda" else 24
 PAD, EOS, START = 0, 1, 0
@@ -144,3 +148,21 @@ def test_many_sentences_of_all_lengths(width: int) -> None:
     same = sum(a[0].ids == b[0].ids for a, b in zip(found, expected, strict=True))
     assert same >= 0.99 * len(sources)  # sums in another order: a near tie may fall otherwise
     assert_same(searcher(sources[::-1], max_lengths[::-1], config), found[::-1])
+
+
+@pytest.mark.gpu
+def test_the_engine_is_chosen_and_passes_on_what_it_does_not_know() -> None:
+    model = model_with(3)
+    with torch.no_grad():
+        model.projection.weight.mul_(3)  # sure of itself, so that few outputs are near ties
+    engine = choose("auto", [model], NO_TOKENIZERS, ["fp32"])
+    native = choose("native", [model], NO_TOKENIZERS, ["fp32"])
+    assert engine.name == "fused"
+    sources = sentences(5, 50)
+    lengths = [12] * len(sources)
+    for width, prefixes in ((4, [[]] * 50), (4, [[7, 8]] * 50), (12, [[]] * 50)):
+        config = SearchConfig(beam_size=width)
+        found = engine.search(sources, prefixes, lengths, config, nobody)
+        expected = native.search(sources, prefixes, lengths, config, nobody)
+        same = sum(a[0].ids == b[0].ids for a, b in zip(found, expected, strict=True))
+        assert same >= (45 if width == 4 and not prefixes[0] else 50)
