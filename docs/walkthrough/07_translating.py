@@ -3,10 +3,10 @@
 #
 # *Section 6, and all that came before*
 #
-# Now the real thing in small: English to German, from raw sentences to a translator. So that nothing
-# has to be downloaded, the sentences come from a table of words in the first cell; with files of your
-# own only that cell changes. What takes a GPU and an hour for the paper takes half a minute here,
-# because the sentences are short and the network is tiny.
+# Now the real thing in small: English to German, from raw sentences to a translator. So that
+# nothing has to be downloaded, the sentences come from a table of words in the first cell; with
+# files of your own only that cell changes. What takes a GPU and an hour for the paper takes half a
+# minute here, because the sentences are short and the network is tiny.
 
 # %%
 import random
@@ -38,10 +38,10 @@ torch.manual_seed(1)
 # %% [markdown]
 # ## Text
 #
-# Some forty words are enough for something worth learning. German marks who does what by the endings of
-# articles and adjectives (*der alte Mann*, but *den alten Mann*), lets an adverb at the front push the
-# subject behind the verb, and sends the participle to the end: *The old man has seen the dog* is *Der
-# alte Mann hat den Hund gesehen*.
+# Some forty words are enough for something worth learning. German marks who does what by the
+# endings of articles and adjectives (*der alte Mann*, but *den alten Mann*), lets an adverb at the
+# front push the subject behind the verb, and sends the participle to the end: *The old man has
+# seen the dog* is *Der alte Mann hat den Hund gesehen*.
 
 # %%
 NOUNS = {
@@ -217,8 +217,8 @@ for name, results in (("greedy", greedy), ("beam 4", beam)):
 assert exact > 150
 
 # %% [markdown]
-# On a task as easy as this the two find the same. What else the model thought of stands in the list of
-# the n best, with the scores that they are ranked by:
+# On a task as easy as this the two find the same. What else the model thought of stands in the
+# list of the n best, with the scores that they are ranked by:
 
 # %%
 for output in translator.translate(texts[0], n_best=4).outputs:

@@ -34,6 +34,12 @@ class Transducer:
     """One network, or several that decide together, with their vocabularies.
 
     `transept.load` makes one from a model's directory. It computes where its weights are.
+
+    Example:
+        >>> model = transept.load("runs/base")
+        >>> results = model.translate(["Good morning.", "It rains."], n_best=2)
+        >>> [len(result.outputs) for result in results]
+        [2, 2]
     """
 
     def __init__(
