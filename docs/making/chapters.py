@@ -10,6 +10,7 @@ import contextlib
 import io
 import json
 import re
+import textwrap
 import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -92,7 +93,9 @@ def _drawn() -> Iterator[bytes]:
 
     for number in pyplot.get_fignums():
         png = io.BytesIO()
-        pyplot.figure(number).savefig(png, dpi=DOTS_PER_INCH, metadata={"Software": None})
+        figure = pyplot.figure(number)
+        figure.set_layout_engine("constrained")
+        figure.savefig(png, dpi=DOTS_PER_INCH, metadata={"Software": None})
         pyplot.close(number)
         yield png.getvalue()
 
@@ -102,7 +105,6 @@ def _style() -> Iterator[None]:
     from matplotlib import pyplot
 
     style: dict[Any, Any] = {
-        "figure.constrained_layout.use": True,
         "figure.figsize": (7.2, 3.2),
         "font.size": 9,
         "axes.spines.top": False,
@@ -136,8 +138,8 @@ def write_page(cells: list[Cell], page: Path, notebook: str) -> None:
 
 def _captioned(cell: Cell) -> str:
     names = [match[1] for line in cell.text.splitlines() if (match := SOURCE.match(line))]
-    caption = ", ".join(names)
-    return f"```{{code-block}} python\n:caption: {caption}\n:class: source\n\n{cell.printed}\n```"
+    caption, source = ", ".join(names), textwrap.dedent(cell.printed)
+    return f"```{{code-block}} python\n:caption: {caption}\n:class: source\n\n{source}\n```"
 
 
 def write_notebook(cells: list[Cell], path: Path) -> None:

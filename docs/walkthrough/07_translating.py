@@ -9,6 +9,7 @@
 # minute here, because the sentences are short and the network is tiny.
 
 # %%
+import io
 import random
 import tempfile
 from copy import deepcopy
@@ -32,6 +33,9 @@ from transept.training.config import AdamConfig
 from transept.training.loss import Loss
 from transept.training.schedule import Schedule
 from transept.training.update import Batch, Update, make_adam
+from transept.visualization.figures import Choice, draw_figure
+from transept.visualization.pictures import Line
+from transept.visualization.png import to_png
 
 torch.manual_seed(1)
 
@@ -265,6 +269,9 @@ weights = attention.cross.weights
 assert torch.allclose(weights.sum(-1), torch.ones(weights.shape[:-1]), atol=1e-4)
 
 # %% [markdown]
+# The articles are worth a look. English *the* knows no gender, so the step that writes *der*,
+# *die*, *das* or *den* must find the noun that it belongs to, and whether that is the subject.
+#
 # The encoder's self-attention in its first layer; here heads often look a fixed number of places
 # back or ahead, for which the waves of chapter 3 are made:
 
@@ -279,6 +286,25 @@ draw(attention.decoder, layer=0)
 ahead = attention.decoder.weights.triu(1)
 print(f"weight on words that are yet to come: {ahead.sum():.1f}")
 assert ahead.sum() == 0
+
+# %% [markdown]
+# ## As the paper drew it
+#
+# Figures 3 to 5 have lines between words, thicker where the weight is larger, a colour for each
+# head. `transept visualize` draws them of any model, also as SVG and as a page to explore. Figure
+# 5's form, of the encoder's first two heads:
+
+# %%
+picture = draw_figure("5", attention, Choice(kind="encoder", layer=1, heads=(1, 2)))
+image = plt.imread(io.BytesIO(to_png(picture)))
+_, axis = plt.subplots(figsize=(7.2, 7.2 * image.shape[0] / image.shape[1]))
+axis.imshow(image)
+axis.axis("off")
+
+drawn = [shape for panel in picture.panels for shape in panel.shapes if isinstance(shape, Line)]
+n_words = len(attention.encoder.keys.words)
+print(f"{len(drawn)} lines, whose weights sum to 1 for each of {n_words} words and 2 heads")
+assert abs(sum(line.weight for line in drawn) - 2 * n_words) < 0.1
 
 # %% [markdown]
 # Attention shows what a head reads, not why the model says what it says.
