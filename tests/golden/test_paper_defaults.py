@@ -2,11 +2,12 @@
 
 from pathlib import Path
 
-from transept import config
+from transept import ModelConfig, config
 from transept.api.config import ParseConfig, TranslationConfig
 from transept.data.config import BatchConfig
 from transept.decoding.config import SearchConfig
 from transept.experiment import Experiment
+from transept.model.layers import LAYER_NORM_EPSILON
 from transept.training.config import CheckpointConfig
 
 CONFIGS = Path(__file__).parents[2] / "configs"
@@ -38,3 +39,15 @@ def test_checkpoints_are_section_6_1s() -> None:
 
 def test_big_keeps_what_it_averages() -> None:
     assert config.load(Experiment, CONFIGS / "big.toml").checkpoint.keep == 20
+
+
+def test_big_for_french_drops_less() -> None:
+    french = ModelConfig.preset("big", vocab_size=32_000, dropout=0.1)
+    assert (french.d_model, french.dropout, french.vocab_size) == (1024, 0.1, 32_000)
+
+
+def test_what_the_paper_does_not_say_is_pinned() -> None:
+    base = ModelConfig.preset("base")
+    assert (base.attention_dropout, base.activation_dropout) == (0.0, 0.0)
+    assert not base.attention_bias
+    assert LAYER_NORM_EPSILON == 1e-5
