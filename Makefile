@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all test-gpu check format clean
+.PHONY: help install demo docs test test-all test-gpu check format clean
 
 help:  ## say what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -28,6 +28,9 @@ test-all: install  ## run every test, the slow ones too
 test-gpu: install  ## run the parity tests on a CUDA device, those of the kernels too
 	$(BIN)/python -m pytest -m 'gpu or not gpu' tests/parity
 
+docs: install  ## run the walk-through and build the site: build/docs/html/index.html
+	$(BIN)/python docs/making/site.py --output build/docs
+
 check: install  ## lint, format, types, architecture
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -38,6 +41,6 @@ format: install  ## let ruff mend what it can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-clean:  ## remove the virtual environment and all caches
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+clean:  ## remove the virtual environment, what was built and all caches
+	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

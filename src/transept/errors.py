@@ -18,7 +18,15 @@ from typing import ClassVar
 
 
 class TranseptError(Exception):
-    """The base of every error that transept raises on purpose."""
+    """The base of every error that transept raises on purpose.
+
+    Example:
+        >>> try:
+        ...     transept.ModelConfig.preset("bsae")
+        ... except transept.TranseptError as error:
+        ...     print(error, error.exit_code)
+        preset: unknown preset 'bsae'; did you mean 'base'? 2
+    """
 
     exit_code: ClassVar[int] = 1
 

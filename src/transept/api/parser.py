@@ -41,6 +41,11 @@ class Parser:
     """One network, or several that decide together, with the vocabularies of words and symbols.
 
     `transept.load` makes one from a model's directory. It computes where its weights are.
+
+    Example:
+        >>> parser = transept.load("runs/parsing-small")
+        >>> parser.parse("The cat sleeps .", beam_size=2).words
+        ('The', 'cat', 'sleeps', '.')
     """
 
     def __init__(

@@ -29,7 +29,15 @@ class ParseOutput:
 
 @dataclass(frozen=True, slots=True)
 class Parse:
-    """What the model makes of one sentence."""
+    """What the model makes of one sentence.
+
+    Example:
+        >>> parse = transept.load("runs/parsing-small").parse("The cat sleeps .", beam_size=2)
+        >>> str(parse) == str(parse.tree)
+        True
+        >>> parse.confidence < 0
+        True
+    """
 
     words: tuple[str, ...]
     outputs: tuple[ParseOutput, ...]

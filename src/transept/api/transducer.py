@@ -36,6 +36,12 @@ class Transducer:
     """One network, or several that decide together, with their vocabularies.
 
     `transept.load` makes one from a model's directory. It computes where its weights are.
+
+    Example:
+        >>> model = transept.load("runs/base")
+        >>> results = model.translate(["Good morning.", "It rains."], n_best=2)
+        >>> [len(result.outputs) for result in results]
+        [2, 2]
     """
 
     def __init__(
@@ -125,8 +131,10 @@ class Transducer:
         wider beam may still change its mind about the rest.
 
         Example:
-            >>> for draft in model.stream("Good morning."):           # doctest: +SKIP
-            ...     print(draft.text)
+            >>> model = transept.load("runs/base")
+            >>> drafts = [draft.text for draft in model.stream("Good morning.")]
+            >>> drafts[-1] == model.translate("Good morning.").text
+            True
         """
         request = Request.of(options)
         if request.sampling is not None:
@@ -302,8 +310,12 @@ class Transducer:
         an empty one for certain.
 
         Example:
+            >>> model = transept.load("runs/base")
             >>> model.score("Good morning.", "Guten Morgen.").log_probability  # doctest: +SKIP
             -0.47
+            >>> best = model.translate("Good morning.").outputs[0]
+            >>> model.score("Good morning.", best.text).log_probability <= 0
+            True
         """
         if isinstance(sources, str) and isinstance(targets, str):
             (pair,) = self._score([sources], [targets])
@@ -353,8 +365,12 @@ class Transducer:
                 networks, which decide on that together, the attention is the first one's.
 
         Example:
-            >>> seen = model.attend("The law is just.", "Das Gesetz ist gerecht.")  # doctest: +SKIP
-            >>> seen.joined().cross.weights[4, 0]                                   # doctest: +SKIP
+            >>> model = transept.load("runs/base")
+            >>> seen = model.attend("The law is just.", "Das Gesetz ist gerecht.").joined()
+            >>> seen.cross.queries.words
+            ('Das', 'Gesetz', 'ist', 'gerecht', '.', '</s>')
+            >>> seen.cross.weights[4, 0].shape  # layer 5, head 1
+            torch.Size([6, 6])
         """
         request = Request.of({"split": False})
         (units,) = take_apart(

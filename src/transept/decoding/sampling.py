@@ -14,7 +14,14 @@ from transept.shapes import Float, Tensor
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SamplingConfig:
-    """How to draw."""
+    """How to draw.
+
+    Example:
+        >>> model, drawing = transept.load("runs/base"), SamplingConfig(top_k=10, seed=1)
+        >>> again = [model.translate("It rains.", sampling=drawing).text for _ in range(2)]
+        >>> again[0] == again[1]
+        True
+    """
 
     temperature: float = 1.0
     """Below 1 sharpens the distribution, above 1 flattens it."""

@@ -138,9 +138,12 @@ def record_attention(model: nn.Module) -> Iterator[dict[str, Float[Tensor, "B H 
     are those of the batch's layout: in a padded batch, sentences and positions.
 
     Example:
-        >>> with record_attention(model) as weights:        # doctest: +SKIP
-        ...     model(source_ids, target_ids)
-        >>> weights["decoder.layers.5.source_attention"]    # doctest: +SKIP
+        >>> model = transept.Transformer(transept.ModelConfig.preset("tiny", vocab_size=100))
+        >>> source_ids, target_ids = torch.tensor([[5, 6, 1]]), torch.tensor([[7, 8, 9, 1]])
+        >>> with record_attention(model) as weights:
+        ...     logits = model(source_ids, target_ids)
+        >>> weights["decoder.layers.1.source_attention"].shape  # sentences, heads, queries, keys
+        torch.Size([1, 4, 4, 3])
     """
     weights: dict[str, Tensor] = {}
     attentions = {n: m for n, m in model.named_modules() if isinstance(m, MultiHeadAttention)}

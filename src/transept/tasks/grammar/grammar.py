@@ -60,8 +60,9 @@ class Grammar:
     """A small grammar of English and German, in which a sentence has one translation.
 
     Example:
-        >>> Grammar().pairs(1, seed=2)[0][:2]
-        ('SOURCE', 'TARGET')
+        >>> source, target, alignment = Grammar().pairs(1, seed=7)[0]
+        >>> print(source, target)
+        He meets the men here. Er trifft die Männer hier.
     """
 
     def pairs(self, n: int, *, seed: int) -> list[SentencePair]:

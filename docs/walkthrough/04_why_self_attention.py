@@ -1,0 +1,94 @@
+# %% [markdown]
+# # 4. Why self-attention
+#
+# *Section 4 and Table 1*
+#
+# The paper compares layers by three things: how much they compute, how much of that must happen
+# one after the other, and how many steps a signal takes between the two ends of a sentence. The
+# last one matters for learning: a dependency is easier to learn the shorter its way.
+#
+# | layer | computes | one after the other | longest way |
+# |---|---|---|---|
+# | self-attention | n² · d | 1 | 1 |
+# | recurrent | n · d² | n | n |
+# | convolution of width k | k · n · d² | 1 | log_k n |
+# | self-attention, r neighbours | r · n · d | 1 | n / r |
+#
+# For the two rows of self-attention, this need not be believed. The masks that the network computes
+# with can be counted.
+
+# %%
+import torch
+from matplotlib import pyplot as plt
+
+from transept import ModelConfig, Transformer
+from transept.model.packing import Band, Tokens, visible
+
+
+def sees(n, band):
+    """Who sees whom in a sentence of n words."""
+    layout = Tokens.padded(torch.ones(1, n, dtype=torch.long), pad_id=0).layout
+    return visible(layout, layout, band)[0]
+
+
+def longest_way(mask):
+    """Layers until every word can know of every other."""
+    reached, layers = mask, 1
+    while not reached.all():
+        reached, layers = (reached.float() @ mask.float()) > 0, layers + 1
+    return layers
+
+
+# %%
+r = 9
+lengths = [8, 16, 32, 64, 128]
+dense = [sees(n, Band()) for n in lengths]
+near = [sees(n, Band.restricted(r)) for n in lengths]
+
+print("   n    pairs, dense    r = 9    way, dense    r = 9")
+for n, all_of_them, neighbours in zip(lengths, dense, near, strict=True):
+    ways = longest_way(all_of_them), longest_way(neighbours)
+    print(f"{n:4} {all_of_them.sum():15,} {neighbours.sum():8,} {ways[0]:13} {ways[1]:8}")
+    assert all_of_them.sum() == n * n
+    assert neighbours.sum() <= r * n
+    assert ways[0] == 1
+    assert ways[1] == max(1, -(-(n - 1) // (r // 2)))
+
+# %%
+_, (left, right) = plt.subplots(1, 2)
+left.loglog(lengths, [m.sum().item() for m in dense], "o-", color="tab:purple", label="n²")
+left.loglog(lengths, [m.sum().item() for m in near], "o-", color="tab:orange", label="r · n, r = 9")
+left.set(xlabel="words", title="pairs to compute")
+left.legend(frameon=False)
+right.plot(lengths, [longest_way(m) for m in dense], "o-", color="tab:purple")
+right.plot(lengths, [longest_way(m) for m in near], "o-", color="tab:orange")
+right.set(xlabel="words", title="layers from end to end")
+
+# %% [markdown]
+# Sentences have some 30 words and the base model d = 512: n is far smaller than d, so n² · d is
+# less than n · d². That is why the paper can afford to let every word see every other.
+#
+# ## The same in the network
+#
+# Restricted attention is a field of the config. With r = 3 and two layers, a word can hear of
+# another two places away, and of none farther. The gradient says so:
+
+# %%
+torch.manual_seed(0)
+config = ModelConfig(vocab_size=30, n_layers=2, d_model=32, d_ff=64, n_heads=2, encoder_window=3)
+model = Transformer(config).eval()
+source = Tokens.padded(torch.arange(1, 12)[None], pad_id=0)
+x = model.source_embedding(source.ids).detach().requires_grad_()
+states = model.encoder(x + model.source_positions(source.layout), source.layout)
+states[5].sum().backward()
+felt = x.grad.abs().sum(-1)
+
+_, axis = plt.subplots(figsize=(7.2, 1.8))
+axis.bar(range(11), felt.tolist(), color="tab:orange")
+axis.set(
+    xlabel="word", ylabel="gradient", title="what the state of word 5 depends on, r = 3, N = 2"
+)
+axis.set_xticks(range(11))
+
+assert (felt[3:8] > 0).all()
+assert felt[:3].sum() == felt[8:].sum() == 0

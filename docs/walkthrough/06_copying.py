@@ -1,0 +1,138 @@
+# %% [markdown]
+# # 6. A first example: copying
+#
+# The smallest thing to ask of a network that turns sequences into sequences is to give back what
+# it was given. It takes seconds to learn, and shows every part at work: the encoder must keep the
+# symbols apart by their places, the decoder must find where it is, and the end must come at the
+# end.
+
+# %%
+from inspect import getsource
+
+import torch
+from matplotlib import pyplot as plt
+from torch.nn.utils.rnn import pad_sequence
+
+from transept import ModelConfig, Transformer
+from transept.decoding.greedy import greedy_search, one_by_one
+from transept.model.attention import record_attention
+from transept.model.encoding import encode
+from transept.model.incremental import IncrementalDecoder
+from transept.model.packing import Tokens
+from transept.runtime.device import Runtime
+from transept.tasks.toy import Toy
+from transept.training.config import AdamConfig
+from transept.training.loss import Loss
+from transept.training.schedule import Schedule
+from transept.training.update import Batch, Update, make_adam
+
+torch.manual_seed(1)
+torch.set_num_threads(1)  # matrices this small gain nothing from a second
+
+# %%
+toy = Toy(kind="copy", n_symbols=8, min_length=3, max_length=6)
+for source, target in toy.pairs(3, seed=0):
+    print(source, "→", target)
+
+# %% [markdown]
+# 1 is the end symbol. A network of one layer is enough:
+
+# %%
+config = ModelConfig(
+    vocab_size=toy.vocab_size, n_layers=1, d_model=64, d_ff=256, n_heads=2, dropout=0.0
+)
+model = Transformer(config)
+print(f"{model.n_parameters():,} parameters")
+
+
+def rows(ids):
+    """Sentences of different lengths as one tensor, filled up with zeros."""
+    return pad_sequence([torch.tensor(row) for row in ids], batch_first=True)
+
+
+# %% [markdown]
+# ## Training
+#
+# The objects of the last chapter, put together: Adam, the schedule, the smoothed loss.
+
+# %%
+update = Update(
+    model,
+    adam=make_adam(model, AdamConfig()),
+    schedule=Schedule(config.d_model, warmup_steps=100),
+    loss=Loss(label_smoothing=0.1, pad_id=0),
+    runtime=Runtime.choose("cpu"),
+    seed=1,
+)
+size, losses = 64, []
+for step in range(1, 401):
+    pairs = toy.pairs(size, seed=step)
+    source, target = (Tokens.padded(rows(side), pad_id=0) for side in zip(*pairs, strict=True))
+    batch = Batch(source.without_padding(), target.without_padding())
+    values = update(step, [batch], n_target_tokens=len(batch.target.ids))
+    losses.append(values.nll.item())
+
+_, axis = plt.subplots(figsize=(7.2, 2.4))
+axis.semilogy(losses, color="tab:purple", linewidth=1)
+axis.set(xlabel="step", ylabel="−log p of a token", title="learning to copy")
+print(f"a token costs {losses[0]:.2f} at first and {losses[-1]:.3f} in the end")
+assert losses[-1] < 0.2
+
+# %% [markdown]
+# ## Writing, one token at a time
+#
+# Greedy decoding takes the likeliest token, appends it, and asks again, until the end symbol comes.
+# The search knows nothing of networks: it asks a *step* for log-probabilities and tells it what was
+# appended.
+
+# %%
+print(getsource(greedy_search))
+print(getsource(one_by_one))
+
+# %% [markdown]
+# The step here is the decoder with its keys and values kept, so that each token is computed once.
+# Sequences that training never saw:
+
+# %%
+model.eval()
+held_out = toy.pairs(200, seed=10_000)
+source_ids = rows([source for source, _ in held_out])
+step = IncrementalDecoder(model, encode(model, source_ids))
+outputs = greedy_search(step, max_lengths=[56] * len(held_out), alpha=0.6, eos_id=1)
+
+for (source, _), output in list(zip(held_out, outputs, strict=True))[:4]:
+    print(source[:-1], "→", list(output.ids), f" log P = {output.log_probability:.2f}")
+right = sum(
+    list(output.ids) == target[:-1] for (_, target), output in zip(held_out, outputs, strict=True)
+)
+print(f"{right} of {len(held_out)} are right")
+assert right >= 190
+
+# %% [markdown]
+# ## How it does it
+#
+# To copy, the step that writes symbol *i* should look at symbol *i* of the source. Attention
+# weights can be read while a model runs:
+
+# %%
+source, target = max(held_out, key=lambda pair: len(pair[0]))
+with record_attention(model) as weights:
+    model(rows([source]), rows([target]))
+looked = weights["decoder.layers.0.source_attention"][0]
+
+_, axes = plt.subplots(1, 2, figsize=(7.2, 3.0))
+names = [*map(str, source[:-1]), "end"]
+for head, (axis, map_) in enumerate(zip(axes, looked, strict=True), start=1):
+    axis.imshow(map_.numpy(), vmin=0, vmax=1)
+    axis.set_xticks(range(len(names)), names)
+    axis.set_yticks(range(len(names)), names)
+    axis.set(xlabel="reads", ylabel="writes", title=f"head {head}")
+
+both = looked.amax(dim=0)
+found = both.argmax(-1).eq(torch.arange(len(source))).float().mean()
+print(f"the strongest look of {found:.0%} of the steps is at the symbol they write")
+assert torch.allclose(looked.sum(-1), torch.ones(2, len(source)), atol=1e-5)
+assert found > 0.5
+
+# %% [markdown]
+# Nobody told it to look there. The diagonal is what gradient descent found.

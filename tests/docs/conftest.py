@@ -1,0 +1,59 @@
+"""A reader, and models as small as they can be where the documentation names some."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from tests.docs.blocks import Reader
+
+from transept import ModelConfig, Transformer, config
+from transept.checkpoint import CONFIG, WEIGHTS, weights_of, write_directory
+from transept.experiment import Experiment
+from transept.tasks.grammar.grammar import Grammar
+from transept.tasks.parsing.vocabulary import vocabulary_of
+from transept.text.symbols import Symbols
+from transept.text.tokenizer import Tokenizer
+from transept.text.training import train_tokenizer
+
+NETWORK = ModelConfig(vocab_size=400, n_layers=6, d_model=16, d_ff=16, n_heads=8)
+"""As many layers and heads as the figures of the paper name."""
+
+
+@pytest.fixture(scope="session")
+def reader(tmp_path_factory: pytest.TempPathFactory) -> Reader:
+    """Someone with models that were never trained, under the names that the pages use."""
+    reader = Reader(tmp_path_factory.mktemp("reader"))
+    pairs = Grammar().pairs(400, seed=1)
+    tokenizer = train_tokenizer((text for pair in pairs for text in pair[:2]), vocab_size=400)
+    runs = reader.directory / "runs"
+    for name in ("demo", "base"):
+        save(runs / name, NETWORK, {"tokenizer": tokenizer})
+    symbols = vocabulary_of(["S", "NP", "VP"])
+    parser = replace(
+        NETWORK,
+        vocab_size=symbols.vocab_size,
+        source_vocab_size=NETWORK.vocab_size,
+        tied_embeddings="two-way",
+    )
+    save(runs / "parsing-small", parser, {"tokenizer": tokenizer, "target_tokenizer": symbols})
+    return reader
+
+
+def save(
+    directory: Path, network: ModelConfig, vocabularies: dict[str, Tokenizer | Symbols]
+) -> None:
+    """Write a model with the weights that it begins with."""
+    torch.manual_seed(1)
+    folders = {}
+    for name, vocabulary in vocabularies.items():
+        folders[name] = directory.parent / f"{directory.name}-{name}"
+        folders[name].mkdir(parents=True)
+        vocabulary.save(folders[name])
+    write_directory(
+        directory,
+        tensors={WEIGHTS: weights_of(Transformer(network))},
+        texts={CONFIG: config.dump(Experiment(model=network))},
+        folders=folders,
+        about={"step": 0},
+    )

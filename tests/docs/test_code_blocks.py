@@ -1,0 +1,103 @@
+"""What stands in README and docs as code runs, or says why it does not."""
+
+import socket
+import subprocess
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+from tests.docs.blocks import RUNNABLE, Reader, blocks_of
+
+ROOT = Path(__file__).resolve().parents[2]
+GUIDES = ROOT / "docs" / "guides"
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+SHOWN = {"", "text", "nginx", "ini", "toml", "{toctree}"}
+"""Output, and files of other programs."""
+
+README_NOT_RUN = {
+    "make demo": "takes five minutes; a slow test runs the demo",
+    "make install": "is how these tests come to run",
+    "transept data fetch": "needs WMT 2014; the guide on training runs the rest in small",
+}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_block_is_code_that_runs_or_is_marked(page: Path) -> None:
+    for block in blocks_of(page):
+        assert block.language in (*RUNNABLE, *SHOWN), f"{block.name}: what is {block.language!r}?"
+        if page.name == "README.md" and block.language == "sh":
+            assert block.text.startswith(tuple(README_NOT_RUN)), f"{block.name} is not run"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_page_whose_code_runs_is_run_here(page: Path) -> None:
+    followed = {*GUIDES.glob("*.md"), ROOT / "README.md", *(ROOT / "docs" / name for name in RUN)}
+    assert page in followed or not any(block.runs for block in blocks_of(page))
+
+
+RUN = ["attention.md", "engines.md"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", RUN)
+def test_a_page_runs(reader: Reader, name: str) -> None:
+    reader.follow(ROOT / "docs" / name)
+
+
+def test_readme_runs(reader: Reader) -> None:
+    blocks = [block for block in blocks_of(ROOT / "README.md") if block.language == "python"]
+    reader.run(blocks[0], "\n".join(block.text for block in blocks))
+
+
+def test_the_guide_on_reproducing_runs_where_it_can(reader: Reader) -> None:
+    (presets,) = reader.follow(GUIDES / "reproduce.md")
+    assert "B-dk16" in presets
+
+
+@pytest.mark.slow
+def test_the_guide_on_exporting_runs(reader: Reader) -> None:
+    reader.follow(GUIDES / "export.md")
+
+
+@pytest.mark.slow
+def test_the_guide_on_training_runs(tmp_path: Path) -> None:
+    printed = "".join(Reader(tmp_path).follow(GUIDES / "train.md"))
+    assert "sacreBLEU" in printed
+
+
+@pytest.mark.slow
+def test_the_guide_on_parsing_runs(tmp_path: Path) -> None:
+    printed = "".join(Reader(tmp_path).follow(GUIDES / "parse.md"))
+    assert "(S" in printed
+    assert "F1" in printed
+
+
+def test_the_guide_on_serving_runs(reader: Reader) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    first, *others = [block for block in blocks_of(GUIDES / "serve.md") if block.runs]
+    assert first.mark == "serves"
+    # Port 5000 may be somebody else's here.
+    start = reader.arguments(first, f"exec {first.text.strip()} --port {port}")
+    server = subprocess.Popen(start, cwd=reader.directory, env=reader.environment)
+    try:
+        wait_for(f"http://127.0.0.1:{port}/readyz", server)
+        printed = [reader.run(block, block.text.replace("5000", str(port))) for block in others]
+    finally:
+        server.terminate()
+        server.wait(timeout=30)
+    assert "translatedText" in printed[0]
+    assert "event: done" in printed[2]
+
+
+def wait_for(address: str, server: subprocess.Popen[bytes]) -> None:
+    for _ in range(300):
+        assert server.poll() is None, "the server ended"
+        try:
+            with urllib.request.urlopen(address):
+                return
+        except OSError:
+            time.sleep(0.1)
+    raise AssertionError(f"{address} does not answer")

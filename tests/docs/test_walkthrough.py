@@ -1,0 +1,79 @@
+"""The walk-through runs, and the site builds without a warning."""
+
+import json
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+CHAPTERS = sorted((ROOT / "docs" / "walkthrough").glob("*.py"))
+
+
+class Built(NamedTuple):
+    folder: Path
+    said: str
+    returncode: int
+    seconds: float
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    """The whole site, as `make docs` builds it."""
+    folder = tmp_path_factory.mktemp("site")
+    script = ROOT / "docs" / "making" / "site.py"
+    command = [sys.executable, "-W", "error::UserWarning", str(script), "--output", str(folder)]
+    begun = time.perf_counter()
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    return Built(folder, done.stdout + done.stderr, done.returncode, time.perf_counter() - begun)
+
+
+def test_every_chapter_runs(built: Built) -> None:
+    # A chapter that fails says which line of it did, and the others are not run.
+    assert [path.name for path in CHAPTERS if f"{path.name}  " not in built.said] == [], built.said
+
+
+def test_the_site_builds_without_a_warning(built: Built) -> None:
+    assert built.returncode == 0, built.said
+    assert "WARNING" not in built.said
+
+
+def test_it_takes_less_than_three_minutes(built: Built) -> None:
+    assert built.seconds < 180
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
+def test_a_chapter_shows_source_results_and_pictures(built: Built, chapter: Path) -> None:
+    page = built.folder / "html" / "walkthrough" / f"{chapter.stem}.html"
+    text = page.read_text(encoding="utf-8")
+    pictures = re.findall(r'src="(\.\./_images/[^"]+\.png)"', text)
+    assert all((page.parent / picture).exists() for picture in pictures)
+    assert "printed" in text
+    script = chapter.read_text(encoding="utf-8")
+    assert "assert " in script
+    assert bool(pictures) == ("plt." in script)
+    assert ("code-block-caption" in text) == ("print(getsource" in script)
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
+def test_a_notebook_is_the_chapter(built: Built, chapter: Path) -> None:
+    path = built.folder / "source" / "walkthrough" / f"{chapter.stem}.ipynb"
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    assert notebook["nbformat"] == 4
+    cells = notebook["cells"]
+    assert {cell["cell_type"] for cell in cells} == {"markdown", "code"}
+    script = chapter.read_text(encoding="utf-8")
+    assert all(cell["source"] in script for cell in cells if cell["cell_type"] == "code")
+    assert len(cells) == len(re.findall("^# %%", script, re.MULTILINE))
+
+
+def test_a_reader_needs_no_network(built: Built) -> None:
+    """No page loads anything from elsewhere; links that a reader may follow are another matter."""
+    loads = re.compile(r'<(?:script|img|link|iframe)[^>]*(?:src|href)="(https?:)?//', re.IGNORECASE)
+    pages = [*(built.folder / "html").rglob("*.html")]
+    assert len(pages) > 20
+    assert [page.name for page in pages if loads.search(page.read_text(encoding="utf-8"))] == []
