@@ -5,8 +5,7 @@ from transept.version import __version__
 project = "transept"
 version = release = __version__
 html_title = "transept"
-author = "the authors of transept"
-project_copyright = "Apache-2.0"
+html_show_copyright = False
 
 extensions = ["myst_parser"]
 myst_heading_anchors = 4

@@ -4,7 +4,9 @@ import re
 from inspect import cleandoc
 
 SECTION = re.compile(r"^(Args|Raises|Returns|Yields|Example|Examples):$")
-ENTRY = re.compile(r"^(\*{0,2}\w[\w, *]*?)(?: \([^)]*\))?: (.*)$")
+NAME = r"\*{0,2}\w+(?: \([^)]*\))?"
+ENTRY = re.compile(rf"^({NAME}(?:, {NAME})*): (.*)$")
+"""`name: meaning`, `name (default): meaning`, or several names with one meaning."""
 
 
 def to_markdown(docstring: str) -> str:
@@ -50,20 +52,16 @@ def _plain(lines: list[str]) -> list[str]:
 
 
 def _entries(lines: list[str]) -> list[str]:
-    """`name: meaning`, the meaning perhaps over several lines; deeper ones below it."""
+    """A list, in which what a meaning takes more than one line for is put together."""
     entries: list[str] = []
     for line in lines:
-        depth = (len(line) - len(line.lstrip())) // 4
-        match = ENTRY.match(line.strip())
-        # A line of a meaning that goes on is indented deeper than its name.
-        if match and (depth == 0 or _is_option(line)):
-            entries.append(f"{'  ' * depth}- `{match[1]}`: {match[2]}")
-        elif entries and line.strip():
-            entries[-1] += f" {line.strip()}"
-        elif line.strip():
-            entries.append(line.strip())
+        depth, said = (len(line) - len(line.lstrip())) // 4, line.strip()
+        match = ENTRY.match(said)
+        if match and depth <= 1:
+            names = re.sub(r"\*{0,2}\b[a-z_]\w*\b(?![^(]*\))", r"`\g<0>`", match[1])
+            entries.append(f"{'  ' * depth}- {names}: {match[2]}")
+        elif entries and said:
+            entries[-1] += f" {said}"
+        elif said:
+            entries.append(said)
     return entries
-
-
-def _is_option(line: str) -> bool:
-    return re.match(r"^\s{4}\w+( \(.*?\)(, \w+ \(.*?\))*)?: ", line) is not None

@@ -78,8 +78,8 @@ assert torch.allclose(deviation, torch.ones(8), atol=1e-3)
 
 # %% [markdown]
 # Today many prefer to normalise a sub-layer's *input* instead, `x + Sublayer(LayerNorm(x))`: deep
-# stacks then train without a warm-up, but nothing normalises the end of the stack, so it needs one
-# more norm there. That is `norm="pre"`. It is a choice, not the paper.
+# stacks then train more easily, but nothing normalises the end of the stack, so it needs one more
+# norm there. That is `norm="pre"`. It is a choice, not the paper.
 #
 # The encoder is then no more than a loop:
 

@@ -142,6 +142,7 @@ print(f"PE(pos − {step}) = rotation · PE(pos), exact to", end=" ")
 print(f"{(moved_sin[step:] - sin[:-step]).abs().max():.0e}")
 
 # %% [markdown]
-# Row E of Table 3 learns a table of positions instead (`positions="learned"`) and scores the same.
+# Row E of Table 3 learns a table of positions instead (`positions="learned"`) and scores nearly
+# the same.
 # The waves need no training and know no longest sentence; what a network makes of places that it
 # never saw in training is another matter.

@@ -14,17 +14,63 @@
 # | convolution of width k | k · n · d² | 1 | log_k n |
 # | self-attention, r neighbours | r · n · d | 1 | n / r |
 #
-# For the two rows of self-attention, this need not be believed. The masks that the network computes
-# with can be counted.
+# None of this need be believed: arithmetic can be counted while it is done, and so can the masks
+# that the network computes with.
 
 # %%
+from inspect import getsource
+
 import torch
 from matplotlib import pyplot as plt
+from torch import nn
+from torch.utils.flop_counter import FlopCounterMode
 
 from transept import ModelConfig, Transformer
+from transept.model.attention import reference_attention
 from transept.model.packing import Band, Tokens, visible
 
+# %% [markdown]
+# ## How much they compute
+#
+# PyTorch counts the multiplications and additions of whatever runs. Twice the words, or vectors
+# twice as wide:
 
+
+# %%
+def self_attention(n, d):
+    """Equation (1) for n words."""
+    q, k, v = torch.randn(3, 1, 1, n, d)
+    return reference_attention(q, k, v, torch.ones(1, n, n, dtype=torch.bool))
+
+
+def flops(layer, n, d):
+    """What it takes."""
+    with FlopCounterMode(display=False) as counter, torch.no_grad():
+        layer(n, d)
+    return counter.get_total_flops()
+
+
+layers = {
+    "self-attention": self_attention,
+    "recurrent": lambda n, d: nn.RNN(d, d)(torch.randn(n, d)),
+    "convolution, k = 3": lambda n, d: nn.Conv1d(d, d, 3, padding=1)(torch.randn(1, d, n)),
+}
+for name, layer in layers.items():
+    once, longer, wider = flops(layer, 32, 64), flops(layer, 64, 64), flops(layer, 32, 128)
+    print(f"{name:20} twice the words: {longer / once:.1f} times, twice the width:", end=" ")
+    print(f"{wider / once:.1f} times")
+    assert (longer / once, wider / once) == ((4, 2) if layer is self_attention else (2, 4))
+
+# %% [markdown]
+# ## How far a signal goes
+#
+# Which keys a query sees is a band around it:
+
+# %%
+print(getsource(Band))
+
+
+# %%
 def sees(n, band):
     """Who sees whom in a sentence of n words."""
     layout = Tokens.padded(torch.ones(1, n, dtype=torch.long), pad_id=0).layout
@@ -67,6 +113,9 @@ right.set(xlabel="words", title="layers from end to end")
 # %% [markdown]
 # Sentences have some 30 words and the base model d = 512: n is far smaller than d, so n² · d is
 # less than n · d². That is why the paper can afford to let every word see every other.
+#
+# (Restricted attention is a mask here: what is seen is the paper's, but the arithmetic is still
+# that of all pairs. None of the paper's models uses it.)
 #
 # ## The same in the network
 #

@@ -103,8 +103,8 @@ assert torch.equal(dropout.eval()(torch.ones(5, 5)), torch.ones(5, 5)), "not whe
 # ## 5.4 Label smoothing
 #
 # Told that the right word has probability 1, a network would push its logits apart for ever. So it
-# is told 0.9, and the rest is spread over the vocabulary. It becomes less sure, which makes its
-# perplexity worse and its translations better.
+# is told 0.9, and the rest is spread over the vocabulary. It becomes less sure of itself: the paper
+# found its perplexity worse, and its translations better.
 
 # %%
 print(getsource(smoothed_targets))

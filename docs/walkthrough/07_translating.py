@@ -272,8 +272,8 @@ assert torch.allclose(weights.sum(-1), torch.ones(weights.shape[:-1]), atol=1e-4
 # The articles are worth a look. English *the* knows no gender, so the step that writes *der*,
 # *die*, *das* or *den* must find the noun that it belongs to, and whether that is the subject.
 #
-# The encoder's self-attention in its first layer; here heads often look a fixed number of places
-# back or ahead, for which the waves of chapter 3 are made:
+# The encoder's self-attention in its first layer is less plain. Some heads gather at one word that
+# matters to all the others, some look at neighbours, for which the waves of chapter 3 are made:
 
 # %%
 draw(attention.encoder, layer=0)

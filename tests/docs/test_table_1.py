@@ -1,8 +1,13 @@
-"""Table 1, the rows of self-attention: counted on the masks that the network computes with."""
+"""Table 1: arithmetic as it is done, and the masks that the network computes with, counted."""
+
+from collections.abc import Callable
 
 import pytest
 import torch
+from torch import nn
+from torch.utils.flop_counter import FlopCounterMode
 
+from transept.model.attention import reference_attention
 from transept.model.packing import Band, Tokens, visible
 from transept.shapes import Bool, Tensor
 
@@ -31,3 +36,34 @@ def test_pairs_and_paths_are_table_1s(n: int, r: int) -> None:
     assert int(restricted.sum()) == r * n - beyond
     # A layer carries a word r // 2 places each way, so the longest path is O(n / r).
     assert longest_path(restricted) == -(-(n - 1) // (r // 2))
+
+
+def self_attention(n: int, d: int) -> None:
+    q, k, v = torch.randn(3, 1, 1, n, d)
+    reference_attention(q, k, v, torch.ones(1, n, n, dtype=torch.bool))
+
+
+def recurrent(n: int, d: int) -> None:
+    nn.RNN(d, d)(torch.randn(n, d))
+
+
+def convolutional(n: int, d: int) -> None:
+    nn.Conv1d(d, d, 3, padding=1)(torch.randn(1, d, n))
+
+
+def flops(layer: Callable[[int, int], None], n: int, d: int) -> int:
+    with FlopCounterMode(display=False) as counter, torch.no_grad():
+        layer(n, d)
+    return int(counter.get_total_flops())
+
+
+@pytest.mark.parametrize(
+    ("layer", "in_n", "in_d"), [(self_attention, 4, 2), (recurrent, 2, 4), (convolutional, 2, 4)]
+)
+def test_arithmetic_grows_as_table_1_says(
+    layer: Callable[[int, int], None], in_n: int, in_d: int
+) -> None:
+    """n²·d, n·d² and k·n·d²: what twice the length and twice the width cost."""
+    once = flops(layer, 32, 64)
+    assert flops(layer, 64, 64) == in_n * once
+    assert flops(layer, 32, 128) == in_d * once

@@ -77,3 +77,12 @@ def test_a_reader_needs_no_network(built: Built) -> None:
     pages = [*(built.folder / "html").rglob("*.html")]
     assert len(pages) > 20
     assert [page.name for page in pages if loads.search(page.read_text(encoding="utf-8"))] == []
+
+
+def test_the_reference_tells_arguments_and_their_defaults(built: Built) -> None:
+    page = (built.folder / "source" / "reference" / "using.md").read_text(encoding="utf-8")
+    assert "- `models`: Its directory" in page
+    assert "  - `beam_size` (4): Hypotheses" in page
+    assert "  - `max_length_factor` (1.0), `max_length_extra` (50): An output ends" in page
+    assert ">>> transept.load" in page
+    assert "doctest" not in page
