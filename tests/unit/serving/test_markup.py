@@ -47,7 +47,7 @@ def test_entities_are_read_and_written() -> None:
 @given(st.lists(st.sampled_from(BITS)).map("".join))
 def test_tags_come_out_as_they_went_in(text: str) -> None:
     found = translated(text, "uno <b> dos")
-    assert TAG.findall(found) == TAG.findall(re.sub(r"&lt;|&gt;", "", text))
+    assert TAG.findall(found) == TAG.findall(text)
     assert "<b> dos" not in found
 
 
