@@ -19,7 +19,7 @@ README_NOT_RUN = {
     "make demo": "takes five minutes; a slow test runs the demo",
     "make install": "is how these tests come to run",
     "transept data fetch": "needs WMT 2014; the guide on training runs the rest in small",
-    "transept serve": "needs models of one's own; the guides on serving and parsing run it in small",
+    "transept serve": "needs models; the guides on serving and parsing run it in small",
 }
 
 
