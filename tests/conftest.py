@@ -1,5 +1,7 @@
 """Shape annotations become assertions in the tests: see `transept.shapes`."""
 
+import os
+
 import torch
 from jaxtyping import install_import_hook
 
@@ -10,5 +12,9 @@ CHECKED = [
     "transept.tasks.parsing.constraint",
 ]
 install_import_hook(CHECKED, "beartype.beartype")
+# Without a GPU, kernels run in Triton's interpreter. That must be said before any of them is
+# imported, as a test that resolves names of the package may do.
+if not torch.cuda.is_available():
+    os.environ.setdefault("TRITON_INTERPRET", "1")
 # Matrices here are tiny: a second thread costs more than it brings.
 torch.set_num_threads(1)

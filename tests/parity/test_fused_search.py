@@ -3,15 +3,12 @@
 On a machine without a GPU the kernels run in Triton's interpreter: slowly, but the same program.
 """
 
-import os
 import random
 from typing import Any
 
 import pytest
 import torch
 
-if not torch.cuda.is_available():
-    os.environ.setdefault("TRITON_INTERPRET", "1")
 pytest.importorskip("triton")
 
 from transept.api.engines.choice import choose

@@ -1,13 +1,10 @@
 """The written-out training step against autograd on the plain network."""
 
-import os
 from typing import Any
 
 import pytest
 import torch
 
-if not torch.cuda.is_available():
-    os.environ.setdefault("TRITON_INTERPRET", "1")
 pytest.importorskip("triton")
 
 from transept import ModelConfig, Transformer

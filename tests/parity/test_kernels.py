@@ -3,13 +3,9 @@
 On a machine without a GPU they run in Triton's interpreter: slowly, but the same program.
 """
 
-import os
-
 import pytest
 import torch
 
-if not torch.cuda.is_available():
-    os.environ.setdefault("TRITON_INTERPRET", "1")
 pytest.importorskip("triton")
 
 from torch.nn import functional as F
