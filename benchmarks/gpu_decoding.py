@@ -2,11 +2,11 @@
 
 First with random weights and outputs forced to 30 tokens; then, with `--corpus` and `--test`, with
 a model that is trained here for some minutes and a real test set, to the end of each sentence.
-Both compute in bfloat16, one after the other in one process. MarianMT gets the test set sorted by
-length, at the batch size that suits it best, after a pass that warms up every shape.
+Both compute in half precision, one after the other in one process. MarianMT gets the test set
+sorted by length, at the batch size that suits it best, after a pass that warms up every shape.
 
     python benchmarks/gpu_decoding.py [--json FILE]
-        [--corpus DIR --test SOURCE REFERENCE [--steps N]]
+        [--corpus DIR --test SOURCE REFERENCE [--steps N] [--run DIR]]
 """
 
 import argparse
@@ -39,11 +39,13 @@ from transept.training.config import CheckpointConfig, TrainingConfig
 
 LENGTH, NO_END = 30, -1
 NAMES = {torch.bfloat16: "transept bf16", torch.float16: "transept fp16"}
-OURS, HF = NAMES[DTYPE], "HF MarianMT bf16"
+OURS = NAMES[DTYPE]
+HF = OURS.replace("transept", "HF MarianMT")
 CELLS = [(1, 1), (1, 4), (64, 1), (64, 4)]
 GOALS = {(1, 1): 15.0, (64, 4): 15.0}
 TIMES_HF, SECONDS, SAME, BLEU_LOSS = 5.0, 1.0, 0.98, 0.1
 GIBIBYTES = 2.0
+SAME_UNIT = "same as reference"
 
 Ids = list[list[int]]
 
@@ -80,7 +82,7 @@ def sources(n: int, length: int, vocab_size: int) -> Ids:
 def forced() -> tuple[list[Row], list[Goal]]:
     model = random_model()
     ours = FusedSearch(model, DTYPE, NO_END)
-    marian = to_marian(model).to(torch.bfloat16)
+    marian = to_marian(model).to(DTYPE)
     rows, goals = [], []
     for batch, beam in CELLS:
         config = SearchConfig(beam_size=beam)
@@ -170,6 +172,9 @@ def realistic(model: transept.Transducer, test: tuple[Path, Path]) -> tuple[list
         name: [best.ids for best, *_ in one(ids, lengths, config)] for name, one in searches.items()
     }
     found["reference"] = plain(model.model, ids, lengths, config)
+    greedy = SearchConfig(beam_size=1)
+    greedily = [best.ids for best, *_ in searches["transept fp32"](ids, lengths, greedy)]
+    same_greedily = _same(greedily, plain(model.model, ids, lengths, greedy))
     mine = seconds(lambda: searches[OURS](ids, lengths, config), 5)
     theirs, outputs = best_of_marian(model.model, ids, config)
     found[HF] = outputs
@@ -181,9 +186,10 @@ def realistic(model: transept.Transducer, test: tuple[Path, Path]) -> tuple[list
         Row.of(work, OURS, [n_tokens / one for one in mine], "output tokens/s"),
         *(Row.of(work, name, [bleu(one)] * 2, "sacreBLEU") for name, one in found.items()),
         *(
-            Row.of(work, name, [_same(one, found["reference"])] * 2, "same as reference")
+            Row.of(work, name, [_same(one, found["reference"])] * 2, SAME_UNIT)
             for name, one in found.items()
         ),
+        Row.of(f"{len(ids):,} sentences, greedy", "transept fp32", [same_greedily] * 2, SAME_UNIT),
     ]
     took, loss = statistics.median(mine), bleu(found["reference"]) - bleu(found[OURS])
     same = _same(found[OURS], found["reference"])
@@ -227,7 +233,7 @@ def best_of_marian(
     model: Transformer, ids: Ids, config: SearchConfig
 ) -> tuple[list[float], list[tuple[int, ...]]]:
     """Its quickest batch size, timed once more after every shape has been seen."""
-    marian = to_marian(model, eos_id=EOS_ID).to(torch.bfloat16)
+    marian = to_marian(model, eos_id=EOS_ID).to(DTYPE)
     sizes = {size: batches(ids, size) for size in (128, 256)}
 
     def decode(size: int) -> list[tuple[int, ...]]:
@@ -270,13 +276,15 @@ def main() -> None:
     parser.add_argument("--corpus", type=Path, help="a prepared corpus to train on")
     parser.add_argument("--test", type=Path, nargs=2, metavar=("SOURCE", "REFERENCE"))
     parser.add_argument("--steps", type=int, default=5_000, help="of training")
+    parser.add_argument("--run", type=Path, help="where to keep what was trained")
     arguments = parser.parse_args()
     rows, goals = forced()
     more_rows, more_goals = memory()
     rows, goals = rows + more_rows, goals + more_goals
     if arguments.corpus:
         with tempfile.TemporaryDirectory() as directory:
-            model = trained(arguments.corpus, arguments.steps, Path(directory) / "run")
+            run = arguments.run or Path(directory) / "run"
+            model = trained(arguments.corpus, arguments.steps, run)
             more_rows, more_goals = realistic(model, tuple(arguments.test))
         rows, goals = rows + more_rows, goals + more_goals
     packages = ["transept", "torch", "triton", "transformers"]

@@ -208,7 +208,7 @@ def _likeliest(
     sums = tl.load(total + row * C + c, c < C, 0.0)
     top = tl.max(tops, 0)
     top = tl.where(top == nothing, 0.0, top)
-    log_sum = top + tl.log(tl.maximum(tl.sum(sums * tl.exp(tops - top), 0), 1e-38))
+    log_sum = top + tl.log(tl.maximum(tl.sum(sums * tl.exp(tops - top), 0), 1e-37))
     chosen = tl.zeros((KP,), tl.int32)
     for rank in tl.static_range(K):
         largest, block = tl.max(of_blocks, 0, return_indices=True)
@@ -218,15 +218,14 @@ def _likeliest(
     at = chosen[:, None] * BLOCK + tl.arange(0, BLOCK)[None, :]
     real = (k < K)[:, None] & (at < vocab_size) & (at != pad_id)
     x = tl.load(logits + row.to(tl.int64) * n_columns + at, real, nothing)
-    x, at = tl.reshape(x, (KP * BLOCK,)), tl.reshape(at, (KP * BLOCK,))
-    number = tl.arange(0, KP * BLOCK)
+    # No argmax over a reshaped block: Triton may lay its elements out anew, and not their indices.
     for rank in tl.static_range(K):
-        best, place = tl.max(x, 0, return_indices=True)
-        is_it = number == place
+        best = tl.max(tl.max(x, 1), 0)
+        first = tl.min(tl.min(tl.where(x == best, at, C * BLOCKS * BLOCK), 1), 0)
         tl.store(log_p + row * K + rank, best - log_sum)
         # Where there are no more tokens, one that can be looked up: it is never taken.
-        tl.store(token + row * K + rank, tl.where(best > nothing, _only(is_it, at), 0))
-        x = tl.where(is_it, nothing, x)
+        tl.store(token + row * K + rank, tl.where(best > nothing, first, 0))
+        x = tl.where(at == first, nothing, x)
 
 
 @triton.jit
