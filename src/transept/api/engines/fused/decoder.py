@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch.nn import functional as F
 
+from transept.api.engines.fused.sizes import Sizes
 from transept.api.engines.fused.weights import Weights
 from transept.kernels.attention_step import attend_past, attend_source
 from transept.kernels.beams import Beams
@@ -17,20 +18,6 @@ from transept.shapes import Float, Int, Tensor
 
 COLUMNS = 64
 """Logits are computed for a multiple of so many tokens: rows are then read four at a time."""
-
-
-@dataclass(frozen=True, slots=True)
-class Sizes:
-    """What there is room for."""
-
-    slots: int
-    """Sentences at once."""
-    width: int
-    """W, the hypotheses of each that are kept alive."""
-    places: int
-    """Tokens of an output."""
-    source: int
-    """Tokens of a source."""
 
 
 @dataclass(frozen=True, slots=True)

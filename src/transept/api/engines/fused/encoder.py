@@ -11,6 +11,7 @@ from itertools import chain
 import numpy as np
 import torch
 
+from transept.api.engines.fused.sizes import room
 from transept.api.engines.fused.weights import Weights
 from transept.kernels.attention import Side, Sight, attend
 from transept.model.transformer import EncoderLayer
@@ -67,7 +68,7 @@ class DeviceEncoder:
     def __call__(self, sources: Sequence[Sequence[int]]) -> Float[Tensor, "N D"]:
         """The states of all tokens, sentence after sentence."""
         n = sum(map(len, sources))
-        packed = Packed.of(sources, _room(n), self._weights.config.pad_id)
+        packed = Packed.of(sources, room(n, TILE), self._weights.config.pad_id)
         if self._weights.device.type != "cuda":
             return self._encode(packed)[:n]
         return self._replay(packed)[:n].clone()
@@ -102,11 +103,3 @@ class DeviceEncoder:
             x = weights.add_norm(x, attention.w_o(heads), layer, 0)
             x = weights.add_norm(x, weights.feed_forward(layer.feed_forward, x), layer, 1)
         return x
-
-
-def _room(n_tokens: int) -> int:
-    """Few sizes, for few graphs: 64, 128, 256 tokens and so on."""
-    room = TILE
-    while room < n_tokens:
-        room *= 2
-    return room

@@ -5,8 +5,9 @@ from itertools import accumulate, repeat
 
 import torch
 
-from transept.api.engines.fused.decoder import DeviceDecoder, Sizes
+from transept.api.engines.fused.decoder import DeviceDecoder
 from transept.api.engines.fused.encoder import DeviceEncoder
+from transept.api.engines.fused.sizes import Sizes, room
 from transept.api.engines.fused.weights import Weights
 from transept.api.engines.fused.workspace import Arena, Entrant, Traces, Workspace
 from transept.decoding.config import SearchConfig
@@ -72,10 +73,8 @@ class FusedSearch:
         model = self._decoder.config
         row = places * model.n_layers * 2 * model.d_model * self._decoder.dtype.itemsize
         most = max(1, min(SLOTS, CACHE_BYTES // (row * config.beam_size)))
-        slots = 1
-        while slots < min(n_sentences, most):
-            slots *= 2
-        sizes = Sizes(min(slots, most), config.beam_size, places, _room(longest, LEAST_SOURCE))
+        slots = min(room(n_sentences, 1), most)
+        sizes = Sizes(slots, config.beam_size, places, room(longest, LEAST_SOURCE))
         n_cached = self._decoder.n_cached(sizes)
         if n_cached > len(self._arena.numbers):
             self._workspaces.clear()  # their graphs know the old memory
@@ -183,14 +182,6 @@ def _groups(max_lengths: Sequence[int]) -> Iterator[tuple[list[int], int]]:
     """Sentences whose outputs need about as much room, and how much, the longest first."""
     rooms: dict[int, list[int]] = {}
     for index, length in enumerate(max_lengths):
-        rooms.setdefault(_room(length, LEAST_PLACES), []).append(index)
+        rooms.setdefault(room(length, LEAST_PLACES), []).append(index)
     for places in sorted(rooms, reverse=True):
         yield rooms[places], places
-
-
-def _room(length: int, least: int) -> int:
-    """Few sizes, for few graphs: the least, twice that, and so on until it is enough."""
-    room = least
-    while room < length:
-        room *= 2
-    return room

@@ -8,7 +8,8 @@ from typing import Any
 
 import torch
 
-from transept.api.engines.fused.decoder import Caches, DeviceDecoder, Sizes
+from transept.api.engines.fused.decoder import Caches, DeviceDecoder
+from transept.api.engines.fused.sizes import Sizes
 from transept.decoding.hypothesis import Hypothesis
 from transept.decoding.length import length_penalty
 from transept.kernels.beams import Beams, Symbols, advance
