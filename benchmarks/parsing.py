@@ -24,8 +24,7 @@ from pathlib import Path
 
 import torch
 from measuring import Goal, Row, report
-from parsing_stages import Bank, Contender, Score, Search, Workers, choose, prepared, score
-from parsing_stages import Parsed as Trees
+from parsing_stages import Bank, Contender, Parsed, Score, Search, Workers, choose, prepared, score
 
 from transept.tasks.parsing.baseline import baseline
 from transept.tasks.parsing.pairs import clean_trees
@@ -80,19 +79,17 @@ def measure(options: argparse.Namespace, bank: Bank, workers: Workers) -> None:
     found = contender.score("test", test, best, workers)
     free = contender.score("test", test, best, workers, "none")
     steps, minutes = contender.trained()
+    speed = found.sentences / found.seconds
     rows = [
         one("training", system, steps, "steps"),
         one("training", system, minutes, "minutes"),
         *(one(f"dev, {each}", system, dev_score.f1, "F1") for each, dev_score in tried.items()),
+        one("chosen on dev", system, best.beam_size, "beam size"),
+        one("chosen on dev", system, best.length_penalty, "α"),
         *test_rows(system, found),
         one("test, without the constraint", system, free.f1, "F1"),
         one("test, without the constraint", system, malformed(free), "% no trees"),
-        one(
-            f"test, {best}, {workers.number} processes",
-            system,
-            found.sentences / found.seconds,
-            "sentences/s",
-        ),
+        one(f"test, processes: {workers.number}", system, speed, "sentences/s"),
     ]
     text = json.dumps([asdict(row) for row in rows], indent=1)
     rows_file(options.work, system).write_text(text, encoding="utf-8")
@@ -113,16 +110,16 @@ def malformed(found: Score) -> float:
 
 def record(options: argparse.Namespace, bank: Bank) -> None:
     """What is known of every parser in the work directory, beside the baseline."""
-    test = trees_of(bank.test)
-    right = score([str(tree) for tree in test], Trees([*map(str, baseline(test))], 0, 0.0))
-    rows = test_rows("right-branching", right)
-    goals = []
+    rows, goals = [], []
     for system in DIRECTORIES:
         if rows_file(options.work, system).exists():
             known = json.loads(rows_file(options.work, system).read_text(encoding="utf-8"))
             rows += [Row(**row) for row in known]
             f1 = next(row["value"] for row in known if row["work"] == "test")
             goals.append(Goal.at_least(f"F1 on test, {system}", f1, GOAL))
+    test = trees_of(bank.test)
+    right = score([str(tree) for tree in test], Parsed([*map(str, baseline(test))], 0, 0.0))
+    rows += test_rows("right-branching", right)
     tell("parsing", rows, goals, options.json)
 
 
@@ -154,7 +151,8 @@ def grid(options: argparse.Namespace, bank: Bank, workers: Workers) -> None:
     rows = []
     for name, contender in contenders.items():
         found = contender.score("dev", dev, GREEDY, workers)
-        rows.append(one(f"dev, greedy, {contender.trained()[0]:,} steps", name, found.f1, "F1"))
+        steps, _ = contender.trained()
+        rows.append(one(f"dev, greedy, {steps:,} steps", name, found.f1, "F1"))
     tell("parsing_grid", rows, [], options.json)
     best = max(rows, key=lambda row: row.value).system
     print(f"best on dev: {best}; go on with --settings {' '.join(points[best])}")

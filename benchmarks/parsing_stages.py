@@ -50,16 +50,18 @@ class Bank(NamedTuple):
 
     @classmethod
     def find(cls, directory: Path, semi: Sequence[Path] = ()) -> "Bank":
-        parts = []
-        for part in ("train", "dev", "test"):
-            found = sorted(directory.glob(f"{part}.*"))
-            if len(found) != 1:
-                sys.exit(
-                    f"{directory}: there must be one file {part}.mrg, or {part}.mrg.gz, .xz or "
-                    f".zst; there are {len(found)} that begin so"
-                )
-            parts.append(found[0])
-        return cls(*parts, semi=tuple(semi))
+        train, dev, test = (_the_file(directory, part) for part in ("train", "dev", "test"))
+        return cls(train, dev, test, tuple(semi))
+
+
+def _the_file(directory: Path, part: str) -> Path:
+    found = sorted(directory.glob(f"{part}.*"))
+    if len(found) != 1:
+        sys.exit(
+            f"{directory}: there must be one file {part}.mrg, or {part}.mrg.gz, .xz or .zst; "
+            f"there are {len(found)} that begin so"
+        )
+    return found[0]
 
 
 def prepared(bank: Bank, directory: Path, tags: Tags, vocab_size: int) -> list[str]:
@@ -186,17 +188,11 @@ def score(gold: Sequence[str], parsed: Parsed) -> Score:
     whole = report.all.whole
     by_length = {}
     for more, most in pairwise(BOUNDS):
-        pairs = [
-            pair
-            for pair, one in zip(
-                zip(gold, parsed.trees, strict=True), report.sentences, strict=True
-            )
-            if more < one.length <= most
-        ]
-        if pairs:
+        chosen = [i for i, one in enumerate(report.sentences) if more < one.length <= most]
+        if chosen:
+            part = evaluate_parses([gold[i] for i in chosen], [parsed.trees[i] for i in chosen])
             name = f"{more + 1} to {most} words" if most < BOUNDS[-1] else f"over {more} words"
-            f1 = evaluate_parses(*map(list, zip(*pairs, strict=True))).all.whole.f1
-            by_length[name] = len(pairs), f1
+            by_length[name] = len(chosen), part.all.whole.f1
     return Score(
         sentences=len(gold),
         f1=whole.f1,
@@ -221,7 +217,9 @@ class Contender:
     def trained(self) -> tuple[int, float]:
         """Steps and minutes."""
         newest = Checkpoints(self.run / CHECKPOINTS).newest()
-        state = {"step": 0, "seconds": 0.0} if newest is None else newest.state()
+        if newest is None:
+            return 0, 0.0
+        state = newest.state()
         return state["step"], state["seconds"] / 60
 
     def train(
