@@ -36,17 +36,19 @@ ALONE, SEMI = "treebank alone", "semi-supervised"
 DIRECTORIES = {ALONE: "alone", SEMI: "semi"}
 VOCABULARY = {ALONE: 8000, SEMI: 10_000}
 GREEDY = Search(1, 0.3)
+HALF = "schedule.factor=0.5"
 GRID = {
     "factor 1": ["schedule.factor=1.0"],
-    "factor 0.5": ["schedule.factor=0.5"],
+    "factor 0.5": [HALF],
     "factor 0.25": ["schedule.factor=0.25"],
-    "factor 0.5, dropout 0.2, of attention 0": ["model.dropout=0.2", "model.attention_dropout=0.0"],
-    "factor 0.5, dropout 0.4, of attention 0.2": [
-        "model.dropout=0.4",
-        "model.attention_dropout=0.2",
+    "factor 0.5, dropout 0.2, of attention 0": [
+        HALF, "model.dropout=0.2", "model.attention_dropout=0.0",
     ],
-    "factor 0.5, d_model 1024": ["model.d_model=1024", "model.n_heads=16"],
-}
+    "factor 0.5, dropout 0.4, of attention 0.2": [
+        HALF, "model.dropout=0.4", "model.attention_dropout=0.2",
+    ],
+    "factor 0.5, d_model 1024": [HALF, "model.d_model=1024", "model.n_heads=16"],
+}  # fmt: skip
 """Laid over the config: what is not named is as there."""
 QUICK = [
     "model.n_layers=1", "model.d_model=64", "model.d_ff=128", "model.dropout=0.0",

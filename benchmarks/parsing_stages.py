@@ -239,6 +239,9 @@ class Contender:
             code = output.returncode
         if code not in (0, STOPPED):
             sys.exit(f"training in {self.run} failed{f', see {console}' if console else ''}")
+        # Out of time is STOPPED as well, but then the minutes are full.
+        if code == STOPPED and self.trained()[1] < minutes - 0.1:
+            sys.exit(f"training in {self.run} was stopped; the same command goes on")
 
     @property
     def model(self) -> Path:
