@@ -207,14 +207,21 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--work", type=Path, help="where everything is kept, to be gone on with")
     parser.add_argument("--semi", type=Path, nargs="+", default=[], metavar="FILE",
                         help="trees that a parser made, to be learnt from as well")  # fmt: skip
-    parser.add_argument("--tags", choices=["kept", "XX"], default="kept", help="for words")
-    parser.add_argument("--minutes", type=float, default=10.0, help="of training a parser, in all")
+    parser.add_argument(
+        "--tags", choices=["kept", "XX"], default="kept", help="what stands for a word"
+    )
+    parser.add_argument(
+        "--minutes",
+        type=float,
+        default=10.0,
+        help="of training for each parser, in all; usually 10",
+    )
     parser.add_argument("--train-only", action="store_true", help="score in a later command")
     parser.add_argument("--grid", action="store_true", help="compare settings on dev")
     parser.add_argument("--at-once", type=int, default=1, help="trainings of the grid side by side")
     parser.add_argument("--settings", nargs="+", default=[], metavar="KEY=VALUE",
                         help="laid over the config, as in `transept train`")  # fmt: skip
-    parser.add_argument("--workers", type=int, default=1, help="processes that parse")
+    parser.add_argument("--workers", type=int, default=1, help="processes that parse; usually 1")
     parser.add_argument(
         "--quick", action="store_true", help="under a minute, with trees of its own"
     )
@@ -238,7 +245,8 @@ def run(options: argparse.Namespace) -> None:
             grid(options, bank, workers)
             return
         measure(options, bank, workers)
-    record(options, bank)
+    if not options.train_only:
+        record(options, bank)
 
 
 def main() -> None:

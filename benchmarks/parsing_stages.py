@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -28,6 +28,7 @@ from transept.tasks.parsing.linearisation import Tags
 from transept.tasks.parsing.pairs import clean_trees
 from transept.tasks.parsing.treebank import Treebank
 from transept.tasks.parsing.vocabulary import tree_vocabulary
+from transept.text.files import write_sentences
 from transept.text.tokenizer import MANIFEST_FILE
 from transept.text.training import train_tokenizer
 from transept.text.trees import Tree
@@ -225,18 +226,14 @@ class Contender:
     def train(
         self, config: Path, overrides: Sequence[str], minutes: float, console: Path | None = None
     ) -> None:
-        """Train until the run has had so many minutes in all; what it says goes to the console."""
+        """Train until the run has had so many minutes in all; without a file it is heard here."""
         left = minutes - self.trained()[1]
         if left <= 0:
             return
         command = [sys.executable, "-m", "transept", "train", str(config), *overrides]
         command += ["--output", str(self.run), "--minutes", str(left), "--allow-change"]
-        if console is None:
-            code = subprocess.run(command, check=False).returncode
-        else:
-            with console.open("ab") as file:
-                output = subprocess.run(command, check=False, stdout=file, stderr=file)
-            code = output.returncode
+        with nullcontext() if console is None else console.open("ab") as file:
+            code = subprocess.run(command, check=False, stdout=file, stderr=file).returncode
         if code not in (0, STOPPED):
             sys.exit(f"training in {self.run} failed{f', see {console}' if console else ''}")
         # Out of time is STOPPED as well, but then the minutes are full.
@@ -264,9 +261,7 @@ class Contender:
             file.parent.mkdir(parents=True, exist_ok=True)
             parsed = workers.parse(model, trees, search, constraint)
             found = score([str(tree) for tree in trees], parsed)
-            (file.parent / f"{name}.mrg").write_text(
-                "\n".join([*parsed.trees, ""]), encoding="utf-8"
-            )
+            write_sentences(file.parent / f"{name}.mrg", parsed.trees)
             file.write_text(json.dumps(asdict(found), indent=1) + "\n", encoding="utf-8")
         return Score(**json.loads(file.read_text(encoding="utf-8")))
 
