@@ -1,32 +1,43 @@
-"""The tables of docs/performance.md, made from benchmarks/results: what is read was measured.
+"""Tables and figures of docs/, made from benchmarks/results: what is read was measured.
 
     python benchmarks/tables.py          write them anew
     python benchmarks/tables.py --check  say whether they agree
 
-In the page, a table stands between `<!-- NAME -->` and `<!-- /NAME -->`.
+In a page, a table stands between `<!-- NAME -->` and `<!-- /NAME -->`. `<!-- NAME across -->` gives
+each system a column, which suits what was measured once.
 """
 
 import argparse
 import json
 import re
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
+
+from figures import parsing_length
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
-PAGE = ROOT / "docs" / "performance.md"
-PLACE = re.compile(r"(<!-- (\w+) -->\n).*?(<!-- /\2 -->)", re.DOTALL)
+DOCS = ROOT / "docs"
+PAGES = [DOCS / "performance.md", DOCS / "parsing.md"]
+FIGURES = {DOCS / "figures" / "parsing-length.svg": ("parsing", parsing_length)}
+Rows = list[dict[str, Any]]
+Layout = Callable[[Rows], list[str]]
+PLACE = re.compile(r"(<!-- (\w+)( across)? -->\n).*?(<!-- /\2 -->)", re.DOTALL)
 
 
-def table(name: str) -> str:
+def read(name: str) -> dict[str, Any]:
+    record: dict[str, Any] = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+    return record
+
+
+def table(name: str, layout: Layout) -> str:
     """The rows and goals of one benchmark, and what it was measured on."""
-    record = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
-    lines = ["| work | system | value | quartiles | unit |", "|---|---|---|---|---|"]
-    for row in record["rows"]:
-        value, low, high = (_number(row[key]) for key in ("value", "low", "high"))
-        spread = "" if low == high else f"{low} to {high}"
-        lines.append(f"| {row['work']} | {row['system']} | {value} | {spread} | {row['unit']} |")
-    lines += ["", "| goal | value | target | |", "|---|---|---|---|"]
+    record = read(name)
+    lines = layout(record["rows"])
+    if record["goals"]:
+        lines += ["", "| goal | value | target | |", "|---|---|---|---|"]
     for goal in record["goals"]:
         met = "met" if goal["met"] else "**missed**"
         value, target = _number(goal["value"]), _number(goal["target"])
@@ -34,6 +45,29 @@ def table(name: str) -> str:
     versions = ", ".join(f"{key} {value}" for key, value in record["versions"].items())
     lines += ["", f"`{record['command']}` at {record['commit']}: {record['machine']}; {versions}."]
     return "\n".join(lines) + "\n"
+
+
+def down(rows: Rows) -> list[str]:
+    """Each row as it is."""
+    lines = ["| work | system | value | quartiles | unit |", "|---|---|---|---|---|"]
+    for row in rows:
+        value, low, high = (_number(row[key]) for key in ("value", "low", "high"))
+        spread = "" if low == high else f"{low} to {high}"
+        lines.append(f"| {row['work']} | {row['system']} | {value} | {spread} | {row['unit']} |")
+    return lines
+
+
+def across(rows: Rows) -> list[str]:
+    """A column for each system."""
+    systems = list(dict.fromkeys(row["system"] for row in rows))
+    found: dict[tuple[str, str], dict[str, str]] = {}
+    for row in rows:
+        found.setdefault((row["work"], row["unit"]), {})[row["system"]] = _number(row["value"])
+    lines = [f"| work | unit | {' | '.join(systems)} |", f"|---|---|{'---|' * len(systems)}"]
+    for (work, unit), values in found.items():
+        cells = " | ".join(values.get(system, "") for system in systems)
+        lines.append(f"| {work} | {unit} | {cells} |")
+    return lines
 
 
 def _number(value: float) -> str:
@@ -44,21 +78,28 @@ def _number(value: float) -> str:
     return f"{value:.4g}"
 
 
-def renewed(page: str) -> str:
-    """The page with every table made anew."""
-    return PLACE.sub(lambda found: found[1] + table(found[2]) + found[3], page)
+def renewed() -> Iterator[tuple[Path, str]]:
+    """Every page with its tables made anew, and every figure."""
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        yield page, PLACE.sub(_filled, text)
+    for figure, (name, draw) in FIGURES.items():
+        yield figure, draw(read(name))
+
+
+def _filled(place: re.Match[str]) -> str:
+    return place[1] + table(place[2], across if place[3] else down) + place[4]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--check", action="store_true", help="change nothing; fail if it would")
     check = parser.parse_args().check
-    page = PAGE.read_text(encoding="utf-8")
-    new = renewed(page)
-    if check and new != page:
-        sys.exit(f"{PAGE} does not say what benchmarks/results does: run {Path(__file__).name}")
-    if not check:
-        PAGE.write_text(new, encoding="utf-8")
+    for path, new in renewed():
+        if not check:
+            path.write_text(new, encoding="utf-8")
+        elif not path.exists() or path.read_text(encoding="utf-8") != new:
+            sys.exit(f"{path} does not say what benchmarks/results does: run {Path(__file__).name}")
 
 
 if __name__ == "__main__":

@@ -5,15 +5,17 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+PAGES = ("performance.md", "parsing.md")
 
 
-def test_the_tables_of_the_performance_page_are_those_of_the_results() -> None:
+def test_tables_and_figures_are_those_of_the_results() -> None:
     command = [sys.executable, str(ROOT / "benchmarks" / "tables.py"), "--check"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
 def test_every_benchmark_has_its_table() -> None:
-    page = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
+    pages = [(ROOT / "docs" / name).read_text(encoding="utf-8") for name in PAGES]
     for result in (ROOT / "benchmarks" / "results").glob("*.json"):
-        assert f"<!-- {result.stem} -->" in page, f"{result.stem} is not in docs/performance.md"
+        place = f"<!-- /{result.stem} -->"
+        assert any(place in page for page in pages), f"{result.stem} is in none of {PAGES}"

@@ -1,0 +1,263 @@
+"""Section 6.3 on a treebank: train a parser, choose its search on dev, score it on test once.
+
+    python benchmarks/parsing.py --trees DIR --work DIR --minutes 18 [--json FILE]
+    python benchmarks/parsing.py --trees DIR --work DIR --semi FILE … --minutes 18 [--json FILE]
+    python benchmarks/parsing.py --trees DIR --work DIR --grid --minutes 2 [--json FILE]
+    python benchmarks/parsing.py --quick
+
+DIR holds train, dev and test: .mrg, plain or compressed. `--minutes` is the training of a parser in
+all: a command that was stopped, or that has fewer of them, is gone on with by the next one with the
+same `--work`, so a GPU can be had in pieces. The record tells of every parser in `--work` that was
+scored: with and without `--semi` come together there. `--grid` trains a parser for each setting and
+compares them on dev. `--quick` does all of it in small, with trees of its own.
+"""
+
+import argparse
+import json
+import random
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+from itertools import islice
+from pathlib import Path
+
+import torch
+from measuring import Goal, Row, report
+from parsing_stages import Bank, Contender, Parsed, Score, Search, Workers, choose, prepared, score
+
+from transept.tasks.parsing.baseline import baseline
+from transept.tasks.parsing.pairs import clean_trees
+from transept.text.trees import Tree
+
+CONFIGS = Path(__file__).resolve().parent.parent / "configs"
+GOAL = 85.0
+ALONE, SEMI = "treebank alone", "semi-supervised"
+DIRECTORIES = {ALONE: "alone", SEMI: "semi"}
+VOCABULARY = {ALONE: 8000, SEMI: 10_000}
+GREEDY = Search(1, 0.3)
+HALF = "schedule.factor=0.5"
+GRID = {
+    "factor 1": ["schedule.factor=1.0"],
+    "factor 0.5": [HALF],
+    "factor 0.25": ["schedule.factor=0.25"],
+    "factor 0.5, dropout 0.2, of attention 0": [
+        HALF, "model.dropout=0.2", "model.attention_dropout=0.0",
+    ],
+    "factor 0.5, dropout 0.4, of attention 0.2": [
+        HALF, "model.dropout=0.4", "model.attention_dropout=0.2",
+    ],
+    "factor 0.5, d_model 1024": [HALF, "model.d_model=1024", "model.n_heads=16"],
+}  # fmt: skip
+"""Laid over the config: what is not named is as there."""
+QUICK = [
+    "model.n_layers=1", "model.d_model=64", "model.d_ff=128", "model.dropout=0.0",
+    "batch.source_tokens=500", "batch.target_tokens=500", "batch.max_length=120",
+    "schedule.warmup_steps=60", "schedule.factor=0.3", "training.max_steps=240",
+    "validation.every_steps=120", "checkpoint.every_steps=30",
+]  # fmt: skip
+
+
+# --- a parser --------------------------------------------------------------------------------
+
+
+def measure(options: argparse.Namespace, bank: Bank, workers: Workers) -> None:
+    """Train and score one parser; its rows go to a file, for the record of all."""
+    system = SEMI if bank.semi else ALONE
+    contender = Contender(options.work / DIRECTORIES[system])
+    corpus = prepared(bank, contender.directory, options.tags, options.vocab_size[system])
+    contender.train(options.config, [*corpus, *options.settings], options.minutes)
+    if options.train_only:
+        return
+    dev, test = trees_of(bank.dev), trees_of(bank.test)
+    tried: dict[Search, Score] = {}
+
+    def f1(search: Search) -> float:
+        tried[search] = found = contender.score("dev", dev, search, workers)
+        print(f"{system}: dev, {search}: F1 {found.f1:.2f}", flush=True)
+        return found.f1
+
+    best = choose(f1)
+    found = contender.score("test", test, best, workers)
+    free = contender.score("test", test, best, workers, "none")
+    steps, minutes = contender.trained()
+    speed = found.sentences / found.seconds
+    rows = [
+        one("training", system, steps, "steps"),
+        one("training", system, minutes, "minutes"),
+        *(one(f"dev, {each}", system, dev_score.f1, "F1") for each, dev_score in tried.items()),
+        one("chosen on dev", system, best.beam_size, "beam size"),
+        one("chosen on dev", system, best.length_penalty, "α"),
+        *test_rows(system, found),
+        one("test, without the constraint", system, free.f1, "F1"),
+        one("test, without the constraint", system, malformed(free), "% no trees"),
+        one(f"test, processes: {workers.number}", system, speed, "sentences/s"),
+    ]
+    text = json.dumps([asdict(row) for row in rows], indent=1)
+    rows_file(options.work, system).write_text(text, encoding="utf-8")
+
+
+def test_rows(system: str, found: Score) -> list[Row]:
+    return [
+        one("test", system, found.f1, "F1"),
+        one("test, at most 40 words", system, found.short_f1, "F1"),
+        one("test", system, found.complete_match, "% whole trees"),
+        *(one(f"test, {name}", system, f1, "F1") for name, (_, f1) in found.by_length.items()),
+    ]
+
+
+def malformed(found: Score) -> float:
+    return 100 * found.malformed / found.sentences
+
+
+def record(options: argparse.Namespace, bank: Bank) -> None:
+    """What is known of every parser in the work directory, beside the baseline."""
+    rows, goals = [], []
+    for system in DIRECTORIES:
+        if rows_file(options.work, system).exists():
+            known = json.loads(rows_file(options.work, system).read_text(encoding="utf-8"))
+            rows += [Row(**row) for row in known]
+            f1 = next(row["value"] for row in known if row["work"] == "test")
+            goals.append(Goal.at_least(f"F1 on test, {system}", f1, GOAL))
+    test = trees_of(bank.test)
+    right = score([str(tree) for tree in test], Parsed([*map(str, baseline(test))], 0, 0.0))
+    rows += test_rows("right-branching", right)
+    tell("parsing", rows, goals, options.json)
+
+
+def rows_file(work: Path, system: str) -> Path:
+    return work / DIRECTORIES[system] / "rows.json"
+
+
+# --- the grid --------------------------------------------------------------------------------
+
+
+def grid(options: argparse.Namespace, bank: Bank, workers: Workers) -> None:
+    """Settings trained for the same time, compared by greedy search on dev."""
+    directory = options.work / "grid"
+    corpus = prepared(bank, directory, options.tags, options.vocab_size[ALONE])
+    # Two of them show that it works.
+    points = dict(islice(GRID.items(), 2)) if options.quick else GRID
+    contenders = {name: Contender(directory / name.replace(" ", "-")) for name in points}
+
+    def train(name: str) -> None:
+        contenders[name].directory.mkdir(exist_ok=True)
+        overrides = [*corpus, *options.settings, *points[name]]
+        console = contenders[name].directory / "console.txt"
+        contenders[name].train(options.config, overrides, options.minutes, console)
+        print(f"{name}: {contenders[name].trained()[0]:,} steps", flush=True)
+
+    with ThreadPoolExecutor(options.at_once) as side_by_side:
+        list(side_by_side.map(train, points))
+    dev = trees_of(bank.dev)
+    rows = []
+    for name, contender in contenders.items():
+        found = contender.score("dev", dev, GREEDY, workers)
+        steps, _ = contender.trained()
+        rows.append(one(f"dev, greedy, {steps:,} steps", name, found.f1, "F1"))
+    tell("parsing_grid", rows, [], options.json)
+    best = max(rows, key=lambda row: row.value).system
+    print(f"best on dev: {best}; go on with --settings {' '.join(points[best])}")
+
+
+# --- what both need --------------------------------------------------------------------------
+
+
+def trees_of(path: Path) -> list[Tree]:
+    return [*clean_trees([path])]
+
+
+def one(work: str, system: str, value: float, unit: str) -> Row:
+    return Row(work, system, value, unit, value, value)
+
+
+def tell(name: str, rows: Sequence[Row], goals: Sequence[Goal], file: Path | None) -> None:
+    machine = torch.cuda.get_device_name() if torch.cuda.is_available() else None
+    report(name, rows, goals, ["transept", "torch"], file, machine)
+
+
+def own_trees(directory: Path) -> None:
+    """A treebank of a small grammar, in which what follows decides whether a phrase is wrapped."""
+    chance = random.Random(1)
+    directory.mkdir(parents=True, exist_ok=True)
+    for part, n in {"train": 1500, "dev": 40, "test": 60}.items():
+        trees = "".join(f"{_sentence(chance)}\n" for _ in range(n))
+        (directory / f"{part}.mrg").write_text(trees, encoding="utf-8")
+
+
+def _sentence(chance: random.Random) -> str:
+    subject, thing = _noun_phrase(chance, 1), _noun_phrase(chance, 1)
+    return f"(S {subject} (VP (VBZ {chance.choice(['sees', 'finds', 'likes'])}) {thing}) (. .))"
+
+
+def _noun_phrase(chance: random.Random, depth: int) -> str:
+    noun = f"(NP (DT the) (NN {chance.choice(['cat', 'dog', 'hen', 'owl'])}))"
+    kind = chance.choice(["noun", "with", "that"]) if depth else "noun"
+    if kind == "noun":
+        return noun
+    inner = _noun_phrase(chance, depth - 1)
+    if kind == "with":
+        return f"(NP {noun} (PP (IN with) {inner}))"
+    return f"(NP {noun} (SBAR (WHNP (WDT that)) (S (VP (VBZ likes) {inner}))) (, ,))"
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--trees", type=Path, help="directory of train, dev and test")
+    parser.add_argument("--work", type=Path, help="where everything is kept, to be gone on with")
+    parser.add_argument("--semi", type=Path, nargs="+", default=[], metavar="FILE",
+                        help="trees that a parser made, to be learnt from as well")  # fmt: skip
+    parser.add_argument(
+        "--tags", choices=["kept", "XX"], default="kept", help="what stands for a word"
+    )
+    parser.add_argument(
+        "--minutes",
+        type=float,
+        default=10.0,
+        help="of training for each parser, in all; usually 10",
+    )
+    parser.add_argument("--train-only", action="store_true", help="score in a later command")
+    parser.add_argument("--grid", action="store_true", help="compare settings on dev")
+    parser.add_argument("--at-once", type=int, default=1, help="trainings of the grid side by side")
+    parser.add_argument("--settings", nargs="+", default=[], metavar="KEY=VALUE",
+                        help="laid over the config, as in `transept train`")  # fmt: skip
+    parser.add_argument("--workers", type=int, default=1, help="processes that parse; usually 1")
+    parser.add_argument(
+        "--quick", action="store_true", help="under a minute, with trees of its own"
+    )
+    parser.add_argument("--json", type=Path, help="where the record goes")
+    options = parser.parse_args()
+    if not options.quick and None in (options.trees, options.work):
+        parser.error("--trees and --work are needed, or --quick")
+    return options
+
+
+def run(options: argparse.Namespace) -> None:
+    options.config, options.vocab_size = CONFIGS / "parsing-craft.toml", VOCABULARY
+    if options.quick:
+        options.config, options.vocab_size = CONFIGS / "parsing-small.toml", {ALONE: 320, SEMI: 320}
+        options.settings = [*QUICK, *options.settings]
+        options.trees = options.work / "trees"
+        own_trees(options.trees)
+    bank = Bank.find(options.trees, options.semi)
+    with Workers.start(options.workers) as workers:
+        if options.grid:
+            grid(options, bank, workers)
+            return
+        measure(options, bank, workers)
+    if not options.train_only:
+        record(options, bank)
+
+
+def main() -> None:
+    options = arguments()
+    if options.work is not None:
+        run(options)
+        return
+    with tempfile.TemporaryDirectory() as directory:
+        options.work = Path(directory)
+        run(options)
+
+
+if __name__ == "__main__":
+    main()

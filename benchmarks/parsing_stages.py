@@ -1,0 +1,276 @@
+"""The stages of benchmarks/parsing.py: files to ids, training, average, parses, scores.
+
+What is done is not done again, so that any stage can be stopped and taken up by the same command.
+"""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from itertools import pairwise
+from multiprocessing import get_context
+from pathlib import Path
+from typing import NamedTuple
+
+import transept
+from transept.api.config import TreeSearch
+from transept.assembly import average_run
+from transept.checkpoint import CHECKPOINTS, Checkpoints
+from transept.data.preparation.cleaning import Cleaning
+from transept.data.preparation.prepare import Preparation, prepare
+from transept.evaluation.evalb.report import evaluate_parses
+from transept.tasks.parsing.linearisation import Tags
+from transept.tasks.parsing.pairs import clean_trees
+from transept.tasks.parsing.treebank import Treebank
+from transept.tasks.parsing.vocabulary import tree_vocabulary
+from transept.text.files import write_sentences
+from transept.text.tokenizer import MANIFEST_FILE
+from transept.text.training import train_tokenizer
+from transept.text.trees import Tree
+
+STOPPED = 75
+AVERAGED = 8
+LONGEST = 384  # symbols of a tree to learn from
+WEIGHT = 2.0  # of the treebank, beside trees that a parser made
+BEAMS, ALPHA, ALPHAS = (1, 4, 21), 0.3, (0.0, 0.6)
+BOUNDS = (0, 10, 20, 30, 40, 50, 60, 1_000_000)
+
+
+class Bank(NamedTuple):
+    """Treebank files; `semi` are trees that a parser made."""
+
+    train: Path
+    dev: Path
+    test: Path
+    semi: tuple[Path, ...] = ()
+
+    @classmethod
+    def find(cls, directory: Path, semi: Sequence[Path] = ()) -> "Bank":
+        train, dev, test = (_the_file(directory, part) for part in ("train", "dev", "test"))
+        return cls(train, dev, test, tuple(semi))
+
+
+def _the_file(directory: Path, part: str) -> Path:
+    found = sorted(directory.glob(f"{part}.*"))
+    if len(found) != 1:
+        sys.exit(
+            f"{directory}: there must be one file {part}.mrg, or {part}.mrg.gz, .xz or .zst; "
+            f"there are {len(found)} that begin so"
+        )
+    return found[0]
+
+
+def prepared(bank: Bank, directory: Path, tags: Tags, vocab_size: int) -> list[str]:
+    """Make vocabularies and ids; the overrides that let a config train on them."""
+    files = [bank.train, *bank.semi]
+    vocabulary = directory / "vocabulary"
+    if not (vocabulary / MANIFEST_FILE).exists():
+        vocabulary.mkdir(parents=True, exist_ok=True)
+        words = (" ".join(tree.words) for tree in clean_trees(files))
+        train_tokenizer(words, vocab_size=vocab_size).save(vocabulary)
+    symbols = tree_vocabulary(clean_trees(files), tags)
+    learnt = Cleaning(max_tokens=LONGEST, max_ratio=0)
+    whole = Cleaning(max_tokens=0, max_ratio=0, drop_duplicates=False)
+    parts = [("train", [bank.train], learnt), ("dev", [bank.dev], whole)]
+    if bank.semi:
+        parts.append(("semi", [*bank.semi], learnt))
+    for name, paths, cleaning in parts:
+        job = Preparation(
+            inputs=tuple(Treebank(path, tags) for path in paths),
+            tokenizer=vocabulary,
+            target_tokenizer=symbols,
+            output=directory / name,
+            cleaning=cleaning,
+        )
+        prepare(job)
+    corpora = [f'{{path = "{directory / "train"}", weight = {WEIGHT if bank.semi else 1.0}}}']
+    corpora += [f'{{path = "{directory / "semi"}"}}'] if bank.semi else []
+    return [
+        "model.source_vocab_size=0",
+        f"data.train=[{', '.join(corpora)}]",
+        f'data.dev="{directory / "dev"}"',
+    ]
+
+
+# --- parsing in several processes ------------------------------------------------------------
+
+
+class Search(NamedTuple):
+    """What the paper chose on its development set."""
+
+    beam_size: int
+    length_penalty: float
+
+    def __str__(self) -> str:
+        return f"beam {self.beam_size}, α {self.length_penalty}"
+
+
+class Parsed(NamedTuple):
+    """Trees as text, how many outputs were none before they were repaired, and the time taken."""
+
+    trees: list[str]
+    malformed: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Workers:
+    """Processes that parse, each a share: the search waits for Python more than for a GPU."""
+
+    pool: ProcessPoolExecutor
+    number: int
+
+    @classmethod
+    @contextmanager
+    def start(cls, number: int) -> "Iterator[Workers]":
+        with ProcessPoolExecutor(number, mp_context=get_context("spawn")) as pool:
+            yield cls(pool, number)
+
+    def parse(
+        self, model: Path, trees: Sequence[Tree], search: Search, constraint: TreeSearch = "trees"
+    ) -> Parsed:
+        shares = [trees[first :: self.number] for first in range(self.number)]
+        jobs = [self.pool.submit(_parse, model, each, search, constraint) for each in shares]
+        found = [job.result() for job in jobs]
+        texts = [""] * len(trees)
+        for first, one in enumerate(found):
+            texts[first :: self.number] = one.trees
+        malformed = sum(one.malformed for one in found)
+        return Parsed(texts, malformed, max(one.seconds for one in found))
+
+
+@lru_cache(maxsize=1)
+def _loaded(model: Path) -> transept.Parser:
+    parser = transept.load(model)
+    assert isinstance(parser, transept.Parser)
+    return parser
+
+
+def _parse(model: Path, trees: Sequence[Tree], search: Search, constraint: TreeSearch) -> Parsed:
+    parser = _loaded(model)
+    begin = time.perf_counter()
+    found = parser.parse(
+        [tree.words for tree in trees],
+        # The model never reads them: they are for evalb, which deletes punctuation by its tag.
+        tags=[tree.tags for tree in trees],
+        max_source_length=max((len(str(tree)) for tree in trees), default=LONGEST),
+        constraint=constraint,
+        **search._asdict(),
+    )
+    malformed = sum(one.outputs[0].fault is not None for one in found)
+    return Parsed([str(one) for one in found], malformed, time.perf_counter() - begin)
+
+
+# --- one parser ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Score:
+    """Labelled bracketing by evalb's rules, errors counted as nothing found."""
+
+    sentences: int
+    f1: float
+    short_f1: float
+    """Of sentences of at most 40 words."""
+    complete_match: float
+    malformed: int
+    seconds: float
+    by_length: Mapping[str, tuple[int, float]]
+    """How many sentences, and their F1."""
+
+
+def score(gold: Sequence[str], parsed: Parsed) -> Score:
+    report = evaluate_parses(gold, parsed.trees)
+    whole = report.all.whole
+    by_length = {}
+    for more, most in pairwise(BOUNDS):
+        chosen = [i for i, one in enumerate(report.sentences) if more < one.length <= most]
+        if chosen:
+            part = evaluate_parses([gold[i] for i in chosen], [parsed.trees[i] for i in chosen])
+            name = f"{more + 1} to {most} words" if most < BOUNDS[-1] else f"over {more} words"
+            by_length[name] = len(chosen), part.all.whole.f1
+    return Score(
+        sentences=len(gold),
+        f1=whole.f1,
+        short_f1=report.short.whole.f1,
+        complete_match=whole.complete_match,
+        malformed=parsed.malformed,
+        seconds=parsed.seconds,
+        by_length=by_length,
+    )
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A directory with a training run, its averages, and what they scored."""
+
+    directory: Path
+
+    @property
+    def run(self) -> Path:
+        return self.directory / "run"
+
+    def trained(self) -> tuple[int, float]:
+        """Steps and minutes."""
+        newest = Checkpoints(self.run / CHECKPOINTS).newest()
+        if newest is None:
+            return 0, 0.0
+        state = newest.state()
+        return state["step"], state["seconds"] / 60
+
+    def train(
+        self, config: Path, overrides: Sequence[str], minutes: float, console: Path | None = None
+    ) -> None:
+        """Train until the run has had so many minutes in all; without a file it is heard here."""
+        left = minutes - self.trained()[1]
+        if left <= 0:
+            return
+        command = [sys.executable, "-m", "transept", "train", str(config), *overrides]
+        command += ["--output", str(self.run), "--minutes", str(left), "--allow-change"]
+        with nullcontext() if console is None else console.open("ab") as file:
+            code = subprocess.run(command, check=False, stdout=file, stderr=file).returncode
+        if code not in (0, STOPPED):
+            sys.exit(f"training in {self.run} failed{f', see {console}' if console else ''}")
+        # Out of time is STOPPED as well, but then the minutes are full.
+        if code == STOPPED and self.trained()[1] < minutes - 0.1:
+            sys.exit(f"training in {self.run} was stopped; the same command goes on")
+
+    @property
+    def model(self) -> Path:
+        """The mean of the last checkpoints, as many as there are of those that are averaged."""
+        steps = Checkpoints(self.run / CHECKPOINTS).steps()[-AVERAGED:]
+        average = self.run / f"average-{steps[-1]}"
+        if not average.exists():
+            average_run(self.run, last=len(steps), output=average, force=False)
+        return average
+
+    def score(
+        self, part: str, trees: Sequence[Tree], search: Search, workers: Workers,
+        constraint: TreeSearch = "trees",
+    ) -> Score:  # fmt: skip
+        """Parse and score, unless this model was scored so before."""
+        model = self.model
+        name = f"{part}-{search.beam_size}-{search.length_penalty}-{constraint}"
+        file = self.directory / "scores" / model.name / f"{name}.json"
+        if not file.exists():
+            file.parent.mkdir(parents=True, exist_ok=True)
+            parsed = workers.parse(model, trees, search, constraint)
+            found = score([str(tree) for tree in trees], parsed)
+            write_sentences(file.parent / f"{name}.mrg", parsed.trees)
+            file.write_text(json.dumps(asdict(found), indent=1) + "\n", encoding="utf-8")
+        return Score(**json.loads(file.read_text(encoding="utf-8")))
+
+
+def choose(f1: Callable[[Search], float]) -> Search:
+    """On dev: the beam, then α for that beam."""
+    found = {search: f1(search) for search in (Search(beam, ALPHA) for beam in BEAMS)}
+    best = max(found, key=found.__getitem__)
+    if best.beam_size > 1:
+        more = (Search(best.beam_size, alpha) for alpha in ALPHAS)
+        found |= {search: f1(search) for search in more}
+    return max(found, key=found.__getitem__)
