@@ -1,0 +1,136 @@
+"""`transept recipe`: whole experiments, one command each."""
+
+import sys
+import time
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+
+from transept.cli.train import RESUMABLE
+from transept.errors import ConfigError
+
+if TYPE_CHECKING:
+    from transept.cli.recipe_view import RecipeView
+    from transept.recipes.stages import RecipeRun
+
+Flag = Annotated[bool, Parameter(negative="", show_default=False)]
+Stage = Literal["prepare", "train", "average", "decode", "score", "report"]
+
+
+def list_() -> None:
+    """List the recipes that come with transept."""
+    from transept.recipes import recipe
+
+    for name in recipe.names():
+        sys.stdout.write(f"{name:22} {recipe.load(name).title}\n")
+
+
+def show(name: str, /, *overrides: str) -> None:
+    """Print a recipe with everything it extends, overrides and defaults filled in.
+
+    Args:
+        name: One that `transept recipe list` names, or the path of a TOML file.
+        overrides: Changes laid over it: `experiment.model.dropout=0.2`.
+    """
+    from transept import config
+    from transept.recipes import recipe
+
+    sys.stdout.write(config.dump(recipe.load(name, overrides)))
+
+
+def run(
+    name: str,
+    /,
+    *overrides: str,
+    data: Path | None = None,
+    work: Path | None = None,
+    minutes: float | None = None,
+    pause_after: float | None = None,
+    until: Stage | None = None,
+    only: Stage | None = None,
+    dry_run: Flag = False,
+) -> int:
+    """Work a recipe out: prepare, train, average, decode, score, report.
+
+    Stopped at any time (Ctrl-C, SIGTERM, --pause-after) it ends with exit code 75, and the same
+    command goes on; what is done is not done again. After the first stage the work directory holds
+    all that the others need: it can go to another machine, in pieces (`transept pieces`), without
+    the text.
+
+    Args:
+        name: One that `transept recipe list` names, or the path of a TOML file.
+        overrides: Changes laid over it: `experiment.model.dropout=0.2`.
+        data: The directory with the recipe's text, or where a public corpus shall be fetched to.
+        work: Where everything goes. By default runs/ and the recipe's name.
+        minutes: Train so long in all, over all commands. The checkpoints that are averaged are
+            as far apart as the paper's, in proportion.
+        pause_after: End this command after so many minutes, with a checkpoint.
+        until: The last stage to do.
+        only: The one stage to do.
+        dry_run: Say what each stage would do, with sizes, and do nothing.
+    """
+    for option, value in (("--minutes", minutes), ("--pause-after", pause_after)):
+        if value is not None and value <= 0:
+            raise ConfigError(f"{option} must be more than 0")
+    if until and only:
+        raise ConfigError("--until and --only do not go together; leave one out")
+    begin = time.monotonic()
+    from transept.cli.recipe_view import RecipeView
+    from transept.recipes import recipe
+    from transept.recipes.stages import STAGES, RecipeRun
+    from transept.runtime.interrupt import terminable
+
+    cooked = RecipeRun(
+        name=recipe.find(name).stem,
+        recipe=recipe.load(name, overrides),
+        directory=work or Path("runs") / Path(name).stem,
+        data=data,
+        minutes=minutes,
+    )
+    view = RecipeView()
+    if dry_run:
+        view.preview(cooked)
+        return 0
+    cooked.begin()
+    chosen = [only] if only else list(STAGES[: STAGES.index(until) + 1 if until else None])
+    end = None if pause_after is None else begin + 60 * pause_after
+    try:
+        with terminable():
+            return _work(cooked, chosen, end, view)
+    except KeyboardInterrupt:
+        view.stopped()
+        return RESUMABLE
+
+
+def _work(run: "RecipeRun", stages: list[Stage], end: float | None, view: "RecipeView") -> int:
+    for stage in stages:
+        if end is not None and time.monotonic() >= end:
+            view.stopped()
+            return RESUMABLE
+        match stage:
+            case "train":
+                if not _train(run, end, view):
+                    return RESUMABLE
+            case "prepare" | "decode":
+                view.stage(stage, partial(getattr(run, stage), view.watchers()))
+            case _:
+                view.stage(stage, getattr(run, stage))
+    if "report" in stages:
+        view.scores(run)
+    return 0
+
+
+def _train(run: "RecipeRun", end: float | None, view: "RecipeView") -> bool:
+    """Train until the end; False if it was stopped before."""
+    already = run.is_trained()
+    if not already:
+        left = None if end is None else max(0.0, end - time.monotonic()) / 60
+        with view.training(run.experiment()) as watchers:
+            run.train(watchers, left)
+        if not run.is_trained():
+            view.stopped()
+            return False
+    view.trained(run, already=already)
+    return True
