@@ -2,21 +2,55 @@
 
 import sys
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import Parameter
+from cyclopts import Group, Parameter
 
 from transept.cli.train import RESUMABLE
 from transept.errors import ConfigError
+from transept.recipes.recipe import STAGES, Stage
 
 if TYPE_CHECKING:
     from transept.cli.recipe_view import RecipeView
     from transept.recipes.stages import RecipeRun
 
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
-Stage = Literal["prepare", "train", "average", "decode", "score", "report"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Share:
+    """How much of it to do now."""
+
+    minutes: float | None = None
+    """Train so long in all, over all commands. The checkpoints that are averaged are as far apart
+    as the paper's, in proportion."""
+    pause_after: float | None = None
+    """End this command after so many minutes, with a checkpoint."""
+    until: Stage | None = None
+    """The last stage to do."""
+    only: Stage | None = None
+    """The one stage to do."""
+
+    def __post_init__(self) -> None:
+        for option, value in (("--minutes", self.minutes), ("--pause-after", self.pause_after)):
+            if value is not None and value <= 0:
+                raise ConfigError(f"{option} must be more than 0")
+        if self.until and self.only:
+            raise ConfigError("--until and --only do not go together; leave one out")
+
+    def of(self, stages: Sequence[Stage]) -> list[Stage]:
+        """The chosen stages."""
+        if self.only:
+            return [self.only]
+        return list(stages[: stages.index(self.until) + 1 if self.until else None])
+
+
+ALL = Share()
+SHARE = Parameter(name="*", group=Group("How much", sort_key=1))
 
 
 def list_() -> None:
@@ -46,10 +80,8 @@ def run(
     *overrides: str,
     data: Path | None = None,
     work: Path | None = None,
-    minutes: float | None = None,
-    pause_after: float | None = None,
-    until: Stage | None = None,
-    only: Stage | None = None,
+    share: Annotated[Share, SHARE] = ALL,
+    deterministic: Flag = False,
     dry_run: Flag = False,
 ) -> int:
     """Work a recipe out: prepare, train, average, decode, score, report.
@@ -64,22 +96,17 @@ def run(
         overrides: Changes laid over it: `experiment.model.dropout=0.2`.
         data: The directory with the recipe's text, or where a public corpus shall be fetched to.
         work: Where everything goes. By default runs/ and the recipe's name.
-        minutes: Train so long in all, over all commands. The checkpoints that are averaged are
-            as far apart as the paper's, in proportion.
-        pause_after: End this command after so many minutes, with a checkpoint.
-        until: The last stage to do.
-        only: The one stage to do.
+        share: How much of it to do now.
+        deterministic: On a GPU, add in one order: the same run gives the same bits, a little
+            later, also when it is taken up on another machine of the kind.
         dry_run: Say what each stage would do, with sizes, and do nothing.
     """
-    for option, value in (("--minutes", minutes), ("--pause-after", pause_after)):
-        if value is not None and value <= 0:
-            raise ConfigError(f"{option} must be more than 0")
-    if until and only:
-        raise ConfigError("--until and --only do not go together; leave one out")
+    if deterministic:
+        overrides = (*overrides, "experiment.training.sums=ordered")
     begin = time.monotonic()
     from transept.cli.recipe_view import RecipeView
     from transept.recipes import recipe
-    from transept.recipes.stages import STAGES, RecipeRun
+    from transept.recipes.stages import RecipeRun
     from transept.runtime.interrupt import terminable
 
     cooked = RecipeRun(
@@ -87,18 +114,17 @@ def run(
         recipe=recipe.load(name, overrides),
         directory=work or Path("runs") / Path(name).stem,
         data=data,
-        minutes=minutes,
+        minutes=share.minutes,
     )
     view = RecipeView()
     if dry_run:
         view.preview(cooked)
         return 0
     cooked.begin()
-    chosen = [only] if only else list(STAGES[: STAGES.index(until) + 1 if until else None])
-    end = None if pause_after is None else begin + 60 * pause_after
+    end = None if share.pause_after is None else begin + 60 * share.pause_after
     try:
         with terminable():
-            return _work(cooked, chosen, end, view)
+            return _work(cooked, share.of(STAGES), end, view)
     except KeyboardInterrupt:
         view.stopped()
         return RESUMABLE

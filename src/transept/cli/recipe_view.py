@@ -81,15 +81,11 @@ class RecipeView:
         assert record is not None
         for name, report in record["results"]["tests"].items():
             self._console.print(Text(f"\n{name}, {report['sentences']:,} sentences", "bold"))
-            table = Table.grid(padding=(0, 2, 0, 0))
-            table.add_column()
-            table.add_column(justify="right")
-            table.add_column()
             for row in (*report["systems"][0]["scores"], *report["perplexities"]):
                 convention = row["convention"]
-                signature = Text(convention["signature"], "dim")
-                table.add_row(f"  {convention['name']}", f"{row['value']:.2f}", signature)
-            self._console.print(table)
+                line = f"  {convention['name']:32} {row['value']:6.2f}  "
+                signature = (convention["signature"], "dim")
+                self._console.print(Text.assemble(line, signature), soft_wrap=True)
 
     def _done(self, name: str, what: str, seconds: float | None) -> None:
         took = "done before" if seconds is None else f"{seconds:,.1f} s"

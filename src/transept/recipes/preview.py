@@ -9,8 +9,8 @@ import torch
 from transept.data.fetching.datasets import DATASETS
 from transept.data.fetching.fetch import DONE, DOWNLOADS
 from transept.model.transformer import Transformer
-from transept.recipes.recipe import Pair
-from transept.recipes.stages import STAGES, RecipeRun, Stage
+from transept.recipes.recipe import STAGES, Pair, Stage
+from transept.recipes.stages import RecipeRun
 
 MEGABYTE, GIGABYTE = 1e6, 1e9
 BYTES_TO_RESUME, BYTES_TO_USE = 12, 4

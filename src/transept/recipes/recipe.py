@@ -5,7 +5,7 @@ import hashlib
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal, get_args
 
 from transept import config
 from transept.config import Checks, did_you_mean
@@ -18,6 +18,9 @@ from transept.experiment import Experiment
 from transept.text.tokenizer import Kind
 
 SHELF: Final = Path(__file__).parent
+
+Stage = Literal["prepare", "train", "average", "decode", "score", "report"]
+STAGES: Final[tuple[Stage, ...]] = get_args(Stage)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from transept import config
 from transept.api.config import Watch
@@ -33,7 +33,7 @@ from transept.experiment import Experiment
 from transept.recipes.claim import claim
 from transept.recipes.cost import flops_per_target_token, sustained_single_precision
 from transept.recipes.curve import curve
-from transept.recipes.recipe import Pair, Recipe, TestSet, fingerprint
+from transept.recipes.recipe import STAGES, Pair, Recipe, TestSet, fingerprint
 from transept.recipes.records import Records, provenance, sha256
 from transept.recipes.work import Done, Work
 from transept.runtime.power import PowerMeter
@@ -46,8 +46,6 @@ from transept.training.trainer import Outcome
 FILE: Final = "recipe.toml"
 RECORD: Final = "record.json"
 DEV: Final = "dev"
-Stage = Literal["prepare", "train", "average", "decode", "score", "report"]
-STAGES: Final[tuple[Stage, ...]] = ("prepare", "train", "average", "decode", "score", "report")
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,7 +276,8 @@ class RecipeRun:
             "sources": {test.name: sha256(self.test_file(test, "source")) for test in self.tests},
             "search": config.as_table(self.recipe.search),
         }
-        already = self.records.is_done("decode", inputs)
+        written = all(self.hypotheses(test).exists() for test in self.tests)
+        already = written and self.records.is_done("decode", inputs)
         unique = list(dict.fromkeys(line for lines in sources.values() for line in lines))
         if not already:
             with self.records.writing("decode", inputs) as sitting:

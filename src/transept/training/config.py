@@ -77,6 +77,9 @@ class TrainingConfig:
     """Arithmetic of the matrices: bf16 on a GPU, fp32 on a CPU."""
     kernels: Literal["auto", "plain"] = "auto"
     """Our own kernels on a GPU, where they know the network; or PyTorch's everywhere."""
+    sums: Literal["fast", "ordered"] = "fast"
+    """Whether a GPU adds in whatever order is quickest; or always in one, so that the same steps
+    give the same bits. A CPU always does."""
     compile: Literal["auto", "never", "always"] = "auto"
     """Whether torch.compile makes PyTorch's kernels faster: on a GPU it does, on a CPU not."""
 
