@@ -132,7 +132,9 @@ def run(
 
 def _work(run: "RecipeRun", stages: list[Stage], end: float | None, view: "RecipeView") -> int:
     for stage in stages:
-        if end is not None and time.monotonic() >= end:
+        # Training always makes a step: so whoever calls again and again comes to an end.
+        over = end is not None and time.monotonic() >= end
+        if over and stage not in (stages[0], "train"):
             view.stopped()
             return RESUMABLE
         match stage:
