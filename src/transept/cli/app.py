@@ -87,6 +87,11 @@ recipe.command(
     name="run",
     help="Work a recipe out: prepare, train, average, decode, score, report.",
 )
+recipe.command(
+    "transept.cli.recipe:ship",
+    name="ship",
+    help="Write the averaged model of a recipe in little room, with a card that tells its scores.",
+)
 app.command(recipe)
 
 pieces = App(name="pieces", help="Directories in pieces, for machines that move little.")

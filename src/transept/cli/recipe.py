@@ -3,13 +3,14 @@
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Group, Parameter
 
+from transept.cli.app import complain
 from transept.cli.train import RESUMABLE
 from transept.errors import ConfigError
 from transept.recipes.recipe import STAGES, Stage
@@ -105,17 +106,9 @@ def run(
         overrides = (*overrides, "experiment.training.sums=ordered")
     begin = time.monotonic()
     from transept.cli.recipe_view import RecipeView
-    from transept.recipes import recipe
-    from transept.recipes.stages import RecipeRun
     from transept.runtime.interrupt import terminable
 
-    cooked = RecipeRun(
-        name=recipe.find(name).stem,
-        recipe=recipe.load(name, overrides),
-        directory=work or Path("runs") / Path(name).stem,
-        data=data,
-        minutes=share.minutes,
-    )
+    cooked = replace(_found(name, overrides, work), data=data, minutes=share.minutes)
     view = RecipeView()
     if dry_run:
         view.preview(cooked)
@@ -162,3 +155,45 @@ def _train(run: "RecipeRun", end: float | None, view: "RecipeView") -> bool:
             return False
     view.trained(run, already=already)
     return True
+
+
+def ship(
+    name: str,
+    /,
+    *overrides: str,
+    output: Annotated[Path, Parameter(name=["--output", "-o"])],
+    work: Path | None = None,
+    to: Literal["int8", "bf16"] = "int8",
+) -> None:
+    """Write the averaged model of a recipe in little room, with a card that tells its scores.
+
+    The card names the texts with their terms and attributions, and the scores of the weights as
+    they are stored; so the test sets are translated once more.
+
+    Args:
+        name: The recipe that was worked out.
+        overrides: The changes that it was worked out with.
+        output: The new directory; its name is what the model will answer to.
+        work: Where it was worked out. By default runs/ and the recipe's name.
+        to: int8 stores a matrix as 8-bit integers with a scale for each row; bf16 keeps the upper
+            half of every number.
+    """
+    from transept.cli.recipe_view import RecipeView
+    from transept.recipes.shipping import LARGEST, ship, size_of
+
+    shipped = _found(name, overrides, work)
+    shipped.begin()
+    card = ship(shipped, output, to, RecipeView().watchers())
+    size = size_of(output)
+    sys.stdout.write(f"{card.markdown()}\n{output}: {size / 1e6:,.2f} MB\n")
+    if size > LARGEST:
+        complain(f"warning: that is more than the {LARGEST / 1e6:,.0f} MB of a shipped model")
+
+
+def _found(name: str, overrides: tuple[str, ...], work: Path | None) -> "RecipeRun":
+    from transept.recipes import recipe
+    from transept.recipes.stages import RecipeRun
+
+    path = recipe.find(name)
+    loaded = recipe.load(name, overrides)
+    return RecipeRun(name=path.stem, recipe=loaded, directory=work or Path("runs") / path.stem)

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from transept.recipes.work import Done
 
 PIPE_WIDTH = 100
+PLAIN_SECONDS = 10.0
+"""Between two lines of progress."""
 
 
 class RecipeView:
@@ -25,7 +27,7 @@ class RecipeView:
         if not self._console.is_terminal:
             self._console.width = PIPE_WIDTH
         self._progress = Console(stderr=True, highlight=False)
-        self._next = 0.0
+        self._next = time.monotonic() + PLAIN_SECONDS
 
     def preview(self, run: "RecipeRun") -> None:
         """What would be done."""
@@ -102,4 +104,4 @@ class RecipeView:
         """A line of progress, every few seconds."""
         if now or time.monotonic() >= self._next:
             self._progress.print(line, markup=False, soft_wrap=True)
-            self._next = time.monotonic() + 10
+            self._next = time.monotonic() + PLAIN_SECONDS
