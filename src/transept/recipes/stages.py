@@ -70,6 +70,8 @@ class RecipeRun:
     """Where the text lies; not needed once it is prepared."""
     minutes: float | None = None
     """Of training, in all."""
+    system: str = "transept"
+    """Whose model it is."""
 
     def begin(self) -> None:
         """Claim the directory."""
@@ -337,7 +339,7 @@ class RecipeRun:
         record = {
             "kind": "run",
             "name": self.name,
-            "system": "transept",
+            "system": self.system,
             "recipe": config.as_table(self.recipe),
             "minutes": self.minutes,
             "stages": stages,
