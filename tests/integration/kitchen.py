@@ -44,9 +44,10 @@ target = "other.de"
 [experiment.model]
 vocab_size = 300
 n_layers = 1
-d_model = 16
-d_ff = 32
+d_model = 32
+d_ff = 64
 n_heads = 2
+dropout = 0.05
 
 [experiment.data]
 workers = 0
@@ -58,10 +59,11 @@ tile = 64
 max_length = 64
 
 [experiment.schedule]
-warmup_steps = 20
+warmup_steps = 40
+factor = 0.5
 
 [experiment.training]
-max_steps = 40
+max_steps = 60
 log_every = 5
 
 [experiment.validation]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from tests.integration import workshop
-from tests.integration.kitchen import Kitchen, open_kitchen
+from tests.integration.kitchen import Kitchen
 from tests.integration.workshop import run
 from tests.unit.data.fetching.test_fetch import tar, without_published_checksums
 
@@ -20,19 +20,6 @@ from transept.data.fetching.fetch import fetch
 from transept.recipes import recipe
 
 STAGES = ["prepare", "train", "average", "decode", "score", "report"]
-
-
-@pytest.fixture(scope="module")
-def kitchen(tmp_path_factory: pytest.TempPathFactory) -> Kitchen:
-    return open_kitchen(tmp_path_factory.mktemp("kitchen"))
-
-
-@pytest.fixture(scope="module")
-def cooked(kitchen: Kitchen, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A recipe that was worked out without disturbance."""
-    work = tmp_path_factory.mktemp("cooked") / "numbers"
-    assert kitchen.cook(work, "--data", kitchen.data) == 0
-    return work
 
 
 def lines_of(shown: str) -> dict[str, str]:
@@ -54,9 +41,9 @@ def test_the_record_tells_what_was_done(cooked: Path) -> None:
     assert stages["train"]["inputs"]["corpora"]["dev"] == prepared["corpora"]["dev"]["hash"]
     assert stages["train"]["inputs"]["seed"] == 1
     trained = stages["train"]["results"]
-    assert (trained["step"], trained["outcome"]) == (40, "finished")
-    assert trained["flops_per_target_token"] > 6 * 16 * 300
-    assert [point["step"] for point in record["curve"]] == [10, 20, 30, 40]
+    assert (trained["step"], trained["outcome"]) == (60, "finished")
+    assert trained["flops_per_target_token"] > 6 * 32 * 300
+    assert [point["step"] for point in record["curve"]] == [10, 20, 30, 40, 50, 60]
     assert record["curve"][0]["nll"] > record["curve"][-1]["nll"]
     scores = stages["score"]["results"]["tests"]
     assert scores["first"]["sentences"] == 12
@@ -110,7 +97,7 @@ def test_taken_up_on_another_machine_it_ends_with_the_same_bits(
     assert kitchen.cook(here, "--until", "train", "--pause-after", "0.004") == 75
     assert kitchen.cook(here, "--until", "average", "--pause-after", "0.0001") == 75
     stopped = steps_of(here)[-1]
-    assert 1 < stopped < 40
+    assert 1 < stopped < 60
     assert run("pieces", "split", here, "--output", tmp_path / "pieces", "--size", "20KiB") == 0
     shutil.rmtree(here)
     assert run("pieces", "join", tmp_path / "pieces", "--output", there) == 0
@@ -130,7 +117,7 @@ def test_taken_up_on_another_machine_it_ends_with_the_same_bits(
     assert all(len(line["state"]) == 64 for line in others)
     sittings = record_of(there)["stages"]["train"]["results"]["sittings"]
     steps = [(one["from_step"], one["to_step"]) for one in sittings]
-    assert steps == [(0, stopped - 1), (stopped - 1, stopped), (stopped, 40)]
+    assert steps == [(0, stopped - 1), (stopped - 1, stopped), (stopped, 60)]
     assert record_of(there)["curve"][-1]["nll"] == record_of(cooked)["curve"][-1]["nll"]
 
 
@@ -268,7 +255,7 @@ def stand_ins(other: str) -> dict[str, bytes]:
     }
 
 
-@pytest.mark.parametrize("name", ["wmt14-en-de-base", "wmt14-en-de-big", "wmt14-en-fr-big"])
+@pytest.mark.parametrize("name", ["wmt14-en-de-base", "wmt14-en-fr-big"])
 def test_the_papers_recipes_run_from_archives_to_a_record(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

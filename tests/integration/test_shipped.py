@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from tests.integration.kitchen import open_kitchen
+from tests.integration.kitchen import Kitchen
 from tests.integration.workshop import run
 
 import transept
@@ -29,15 +29,12 @@ ALL_TOGETHER = 20_000_000
 
 
 @pytest.fixture(scope="module")
-def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def shelf(kitchen: Kitchen, cooked: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A shelf with a model that a recipe made, as `transept recipe ship` stores it."""
     place = tmp_path_factory.mktemp("shelf")
-    kitchen = open_kitchen(place / "kitchen")
-    work = place / "work"
-    assert kitchen.cook(work, "--data", kitchen.data, "--until", "average") == 0
-    output = place / "models" / "en-de"
-    assert run("recipe", "ship", kitchen.recipe, "--work", work, "--output", output) == 0
-    return place / "models"
+    output = place / "en-de"
+    assert run("recipe", "ship", kitchen.recipe, "--work", cooked, "--output", output) == 0
+    return place
 
 
 @pytest.fixture
@@ -76,10 +73,10 @@ def test_its_card_tells_terms_scores_and_limits(
     assert run("info", "--model", "en-de", on_the_shelf / "en-de") == 2
 
 
-def test_the_scores_are_those_of_the_stored_weights(shelf: Path) -> None:
+def test_the_scores_are_those_of_the_stored_weights(shelf: Path, cooked: Path) -> None:
     card = Card.load(shelf / "en-de")
     assert card is not None
-    tests = shelf.parent / "work" / "tests"
+    tests = cooked / "tests"
     sources, references = (list(read_text(tests / f"second.{side}")) for side in ("en", "de"))
     model = transept.load(shelf / "en-de", engine="native")
     found = model.translate(sources, split=False)
@@ -95,10 +92,10 @@ def test_a_card_is_part_of_what_is_verified(shelf: Path, tmp_path: Path) -> None
         transept.load(tmp_path / "en-de")
 
 
-def test_no_path_of_the_machine_is_shipped(shelf: Path) -> None:
+def test_no_path_of_the_machine_is_shipped(shelf: Path, cooked: Path) -> None:
     for path in (shelf / "en-de").rglob("*"):
         if path.is_file():
-            assert str(shelf.parent).encode() not in path.read_bytes(), path
+            assert str(cooked.parent).encode() not in path.read_bytes(), path
 
 
 def test_without_a_name_the_only_one_is_taken_and_of_several_one_must_be_named(
@@ -117,9 +114,10 @@ def test_without_a_name_the_only_one_is_taken_and_of_several_one_must_be_named(
     assert "no-model" not in shipped_models()
 
 
-def test_what_is_there_already_stays(shelf: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["recipe", "ship", shelf.parent / "kitchen" / "numbers.toml"]
-    words += ["--work", shelf.parent / "work", "--output", shelf / "en-de"]
+def test_what_is_there_already_stays(
+    kitchen: Kitchen, cooked: Path, shelf: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["recipe", "ship", kitchen.recipe, "--work", cooked, "--output", shelf / "en-de"]
     assert run(*words) == 4
     assert "is there already" in capsys.readouterr().err
 

@@ -88,6 +88,16 @@ recipe.command(
     help="Work a recipe out: prepare, train, average, decode, score, report.",
 )
 recipe.command(
+    "transept.cli.recipe:compare",
+    name="compare",
+    help="Compare two recipes that were worked out, by paired bootstrap, on the tests they share.",
+)
+recipe.command(
+    "transept.cli.recipe:report",
+    name="report",
+    help="Write the page of results, with training curves, from records alone.",
+)
+recipe.command(
     "transept.cli.recipe:ship",
     name="ship",
     help="Write the averaged model of a recipe in little room, with a card that tells its scores.",

@@ -157,6 +157,63 @@ def _train(run: "RecipeRun", end: float | None, view: "RecipeView") -> bool:
     return True
 
 
+def compare(
+    first: Path,
+    second: Path,
+    /,
+    *,
+    output: Annotated[Path, Parameter(name=["--output", "-o"])],
+) -> None:
+    """Compare two recipes that were worked out, by paired bootstrap, on the tests they share.
+
+    Args:
+        first: The work directory of one.
+        second: That of the other: ours, or a peer's that `benchmarks/peer_experiment.py` made.
+        output: The record to write, for `transept recipe report`.
+    """
+    from transept.data.shards import write_json
+    from transept.recipes.comparing import compare, reopen
+
+    record = compare(reopen(first), reopen(second))
+    output.parent.mkdir(parents=True, exist_ok=True)
+    write_json(output, record)
+    for test, found in record["tests"].items():
+        one = found["comparisons"][0]
+        name = one["convention"]["name"]
+        sys.stdout.write(
+            f"{test:24} {name} {one['difference']:+.2f} "
+            f"[{one['interval']['low']:+.2f}, {one['interval']['high']:+.2f}]  "
+            f"p = {one['p_value']:.4f}\n"
+        )
+
+
+def report(
+    records: Path,
+    /,
+    *,
+    output: Annotated[Path, Parameter(name=["--output", "-o"])],
+) -> None:
+    """Write the page of results, with training curves, from records alone.
+
+    Args:
+        records: A directory of record.json files of recipes, each under a name of its own, and of
+            what `transept recipe compare` wrote.
+        output: The page, beside that directory; its pictures go among the records.
+    """
+    from transept.recipes.pages import Records, curves, page
+
+    if records.resolve().parent != output.resolve().parent:
+        raise ConfigError(f"{output}: must lie beside {records}, to which it links")
+    read = Records.read(records)
+    figures = {}
+    for title, picture in curves(read).items():
+        path = records / f"{title.lower().replace(' ', '-')}.svg"
+        path.write_text(picture, encoding="utf-8")
+        figures[title] = f"{records.name}/{path.name}"
+    output.write_text(page(read, figures), encoding="utf-8")
+    sys.stdout.write(f"{output}: {len(read.runs)} runs, {len(read.comparisons)} comparisons\n")
+
+
 def ship(
     name: str,
     /,

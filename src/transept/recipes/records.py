@@ -4,7 +4,9 @@ import hashlib
 import json
 import os
 import platform
+import shlex
 import subprocess
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -38,12 +40,20 @@ def provenance() -> Table:
     return {
         "transept": __version__,
         "commit": commit(),
+        "command": command(),
         "source": source_hash(),
         "python": platform.python_version(),
         "torch": torch.__version__,
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
         "devices": describe_devices(),
     }
+
+
+def command() -> str:
+    """How this was called, without the places where things lie on this machine."""
+    words = [Path(word).name if Path(word).is_absolute() else word for word in sys.argv]
+    program = ["transept"] if words[0] in ("transept", "__main__.py") else ["python", words[0]]
+    return shlex.join([*program, *words[1:]])
 
 
 @cache
