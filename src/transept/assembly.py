@@ -18,6 +18,7 @@ from transept import config
 from transept.checkpoint import (
     CHECKPOINTS,
     CONFIG,
+    MANIFEST,
     STATE,
     TRAINING,
     WEIGHTS,
@@ -320,12 +321,13 @@ class Run:
         """Where the run can be taken up again."""
         return Checkpoints(self.directory / CHECKPOINTS, self.experiment.checkpoint.keep)
 
-    def state_hash(self) -> str | None:
+    def state_hash(self, step: int) -> str | None:
         """The sha256 of all tensors that the run goes on from; None where it begins."""
-        newest = self.checkpoints.newest()
-        if newest is None:
+        path = self.checkpoints.path(step) / MANIFEST
+        if not path.exists():
             return None
-        parts = "\n".join(newest.sha256[name] for name in (WEIGHTS, TRAINING))
+        files = json.loads(path.read_bytes())["files"]
+        parts = "\n".join(files[name]["sha256"] for name in (WEIGHTS, TRAINING))
         return hashlib.sha256(parts.encode()).hexdigest()
 
     def check_config(self, allow_change: bool) -> None:
@@ -449,7 +451,7 @@ def _start_line(run: Run, update: Update, corpora: Corpora, progress: Progress) 
         "precision": runtime.precision,
         "parameters": n_parameters,
         "pairs": len(corpora.train),
-        "state": run.state_hash(),
+        "state": run.state_hash(progress.step),
         "text": f"{run.directory}: {begin}; {n_parameters:,} parameters, "
         f"{len(corpora.train):,} pairs, {where}",
     }

@@ -226,9 +226,8 @@ class RecipeRun:
         earlier = self.records.read("train")
         sittings = [] if earlier is None else earlier["results"]["sittings"]
         experiment = self.experiment()
-        newest = Checkpoints(self.work.run / CHECKPOINTS).newest()
-        assert newest is not None
-        state = newest.state()
+        state = self.work.state
+        assert state is not None
         counts = ("step", "seconds", "source_tokens", "target_tokens", "best_step", "best_nll")
         record = {
             "stage": "train",

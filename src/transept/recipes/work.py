@@ -7,8 +7,9 @@ run/          the training: config, metrics, checkpoints, and the average of the
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from transept import assembly
 from transept.api.models import load
@@ -82,11 +83,14 @@ class Work:
     @property
     def trained(self) -> tuple[int, float]:
         """The steps that were trained, and the seconds they took."""
-        newest = Checkpoints(self.run / CHECKPOINTS).newest()
-        if newest is None:
-            return 0, 0.0
-        state = newest.state()
-        return state["step"], state["seconds"]
+        state = self.state
+        return (0, 0.0) if state is None else (state["step"], state["seconds"])
+
+    @property
+    def state(self) -> dict[str, Any] | None:
+        """How far the newest checkpoint is; None where there is none."""
+        checkpoints = Checkpoints(self.run / CHECKPOINTS)
+        return _newest_state(checkpoints, tuple(checkpoints.steps()))
 
     def is_trained(self, experiment: Experiment, minutes: float | None) -> bool:
         """Whether the last step is done, or the time is over."""
@@ -142,6 +146,13 @@ class Work:
     def model(self, last: int) -> Path:
         """The averaged model."""
         return self.run / f"average-{last}"
+
+
+@lru_cache(maxsize=1)
+def _newest_state(checkpoints: Checkpoints, steps: tuple[int, ...]) -> dict[str, Any] | None:
+    """Verified once for as long as no checkpoint comes or goes: that reads gigabytes."""
+    newest = checkpoints.newest()
+    return None if newest is None else newest.state()
 
 
 def averaged_steps(model: Path) -> list[int] | None:
