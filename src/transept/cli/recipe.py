@@ -81,6 +81,7 @@ def run(
     *overrides: str,
     data: Path | None = None,
     work: Path | None = None,
+    prepared: Path | None = None,
     share: Annotated[Share, SHARE] = ALL,
     deterministic: Flag = False,
     dry_run: Flag = False,
@@ -97,6 +98,8 @@ def run(
         overrides: Changes laid over it: `experiment.model.dropout=0.2`.
         data: The directory with the recipe's text, or where a public corpus shall be fetched to.
         work: Where everything goes. By default runs/ and the recipe's name.
+        prepared: The work directory of another recipe with the same text, vocabulary and test
+            sets: its corpora are copied.
         share: How much of it to do now.
         deterministic: On a GPU, add in one order: the same run gives the same bits, a little
             later, also when it is taken up on another machine of the kind.
@@ -114,6 +117,10 @@ def run(
         view.preview(cooked)
         return 0
     cooked.begin()
+    if prepared is not None:
+        from transept.recipes.sharing import take_prepared
+
+        take_prepared(cooked, prepared)
     end = None if share.pause_after is None else begin + 60 * share.pause_after
     try:
         with terminable():
@@ -125,7 +132,7 @@ def run(
 
 def _work(run: "RecipeRun", stages: list[Stage], end: float | None, view: "RecipeView") -> int:
     for stage in stages:
-        # Training always makes a step: so whoever calls again and again comes to an end.
+        # Training always makes some steps: so whoever calls again and again comes to an end.
         over = end is not None and time.monotonic() >= end
         if over and stage not in (stages[0], "train"):
             view.stopped()
@@ -147,9 +154,8 @@ def _train(run: "RecipeRun", end: float | None, view: "RecipeView") -> bool:
     """Train until the end; False if it was stopped before."""
     already = run.is_trained()
     if not already:
-        left = None if end is None else max(0.0, end - time.monotonic()) / 60
         with view.training(run.experiment()) as watchers:
-            run.train(watchers, left)
+            run.train(watchers, end)
         if not run.is_trained():
             view.stopped()
             return False

@@ -33,6 +33,7 @@ from transept.experiment import Experiment
 from transept.recipes.claim import claim
 from transept.recipes.cost import flops_per_target_token, sustained_single_precision
 from transept.recipes.curve import curve
+from transept.recipes.deadline import Deadline
 from transept.recipes.recipe import STAGES, Pair, Recipe, TestSet, fingerprint
 from transept.recipes.records import Records, provenance, sha256
 from transept.recipes.work import Done, Work
@@ -81,11 +82,10 @@ class RecipeRun:
 
     def prepare(self, watch: Watchers) -> Done:
         """Learn the vocabulary, turn text into ids, and put the test sets beside them."""
-        inputs = {"recipe": self._preparation()}
-        already = self.records.is_done("prepare", inputs)
+        already = self.records.is_done("prepare", self.preparation)
         if not already:
             files = self._files(watch)
-            with self.records.writing("prepare", inputs) as sitting:
+            with self.records.writing("prepare", self.preparation) as sitting:
                 sitting.results["files"] = {
                     str(path): {"bytes": full.stat().st_size, "sha256": sha256(full)}
                     for path, full in files.items()
@@ -100,13 +100,15 @@ class RecipeRun:
         tokens = sum(corpora[text.name]["target_tokens"] for text in self.recipe.texts)
         return Done(f"{pairs:,} pairs, {tokens:,} target tokens to learn from", already)
 
-    def _preparation(self) -> str:
+    @property
+    def preparation(self) -> dict[str, str]:
         """What decides about the ids. Weights do not: they are the training's."""
         recipe = self.recipe
         texts = [(text.name, str(text.source), str(text.target)) for text in recipe.texts]
         others = [config.as_table(each) for each in (*recipe.dev, *recipe.tests)]
         size = recipe.experiment.model.vocab_size
-        return fingerprint(texts, others, recipe.vocabulary, recipe.cleaning, size, recipe.dataset)
+        words = fingerprint(texts, others, recipe.vocabulary, recipe.cleaning, size, recipe.dataset)
+        return {"recipe": words}
 
     def _files(self, watch: Watchers) -> dict[Path, Path]:
         """The files of the recipe and where they are, all of them there."""
@@ -199,18 +201,16 @@ class RecipeRun:
         patient = record is None or record["results"]["outcome"] != "no longer improving"
         return not patient or self.work.is_trained(self.experiment(), self.minutes)
 
-    def train(self, watch: Watchers, pause_after: float | None = None) -> Outcome:
-        """Train from where an earlier call stopped; for so many minutes at most, this time."""
+    def train(self, watch: Watchers, end: float | None = None) -> Outcome:
+        """Train from where an earlier call stopped, until `end` of the monotonic clock at most."""
         if self.records.read("prepare") is None:
             raise ConfigError(f"{self.directory}: nothing is prepared yet; begin with that stage")
         before, seconds = self.work.trained
         left = None if self.minutes is None else self.minutes - seconds / 60
-        given = [minutes for minutes in (left, pause_after) if minutes is not None]
+        observers = [*watch.training, *([] if end is None else [Deadline(end)])]
         begin = time.monotonic()
         with PowerMeter() as power:
-            outcome = self.work.train(
-                self.experiment(), min(given) if given else None, watch.training
-            )
+            outcome = self.work.train(self.experiment(), left, observers)
         sitting = {
             "from_step": before,
             "to_step": self.work.trained[0],
