@@ -43,7 +43,7 @@ from transept.recipes import recipe
 from transept.recipes.cost import flops_per_target_token, sustained_single_precision
 from transept.recipes.records import provenance
 from transept.recipes.sharing import take_prepared
-from transept.recipes.stages import DEV, RecipeRun, Watchers
+from transept.recipes.stages import RecipeRun, Watchers
 from transept.runtime.device import Runtime
 from transept.runtime.power import PowerMeter
 from transept.training.schedule import Schedule
@@ -326,7 +326,7 @@ def main() -> None:
     budget = Budget(options.minutes, options.target_tokens, options.pause_after)
     if run.records.read("average") is None:
         corpora = {text.name: run.work.corpus(text.name) for text in loaded.texts}
-        peer = Peer(loaded.filled_in(corpora, run.work.corpus(DEV)))
+        peer = Peer(loaded.filled_in(corpora, run.work.corpus(recipe.DEV)))
         progress = restore(run.directory / STATE, peer)
         with PowerMeter() as power:
             done = train(peer, progress, budget, loaded.average)

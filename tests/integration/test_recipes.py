@@ -145,6 +145,9 @@ def test_a_budget_of_minutes_ends_the_training(
     assert trained["outcome"] == "out of time"
     assert trained["seconds"] >= 1.2
     assert 0 < trained["step"] < 100000
+    lines = map(json.loads, (work / "run" / "metrics.jsonl").read_text().splitlines())
+    written = [line["seconds"] for line in lines if line["kind"] == "checkpoint"]
+    assert min(written) >= 1.2 * (1 - 2 / 72)  # three are averaged: no earlier ones are written
 
 
 @pytest.mark.parametrize(

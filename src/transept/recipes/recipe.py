@@ -19,6 +19,8 @@ from transept.text.tokenizer import Kind
 
 SHELF: Final = Path(__file__).parent
 
+DEV: Final = "dev"
+"""What the corpus that validation looks at is called."""
 Stage = Literal["prepare", "train", "average", "decode", "score", "report"]
 STAGES: Final[tuple[Stage, ...]] = get_args(Stage)
 
@@ -120,6 +122,8 @@ class Recipe:
         for key in ("texts", "tests"):
             names = [each.name for each in getattr(self, key)]
             checks.that(len(set(names)) == len(names), key, "two of them have the same name")
+        taken = any(text.name == DEV for text in self.texts)
+        checks.that(not taken, "texts", f"one of them is called {DEV}, as the set of that name is")
         for key in ("texts", "dev"):
             checks.that(bool(getattr(self, key)), key, "names no files")
         checks.that(not self.experiment.data.train, "experiment", "names corpora: `texts` does")

@@ -34,7 +34,7 @@ from transept.recipes.claim import claim
 from transept.recipes.cost import flops_per_target_token, sustained_single_precision
 from transept.recipes.curve import curve
 from transept.recipes.deadline import Deadline
-from transept.recipes.recipe import STAGES, Pair, Recipe, TestSet, fingerprint
+from transept.recipes.recipe import DEV, STAGES, Pair, Recipe, TestSet, fingerprint
 from transept.recipes.records import Records, provenance, sha256
 from transept.recipes.work import Done, Work
 from transept.runtime.power import PowerMeter
@@ -46,7 +46,6 @@ from transept.training.trainer import Outcome
 
 FILE: Final = "recipe.toml"
 RECORD: Final = "record.json"
-DEV: Final = "dev"
 
 
 @dataclass(frozen=True, slots=True)

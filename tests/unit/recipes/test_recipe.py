@@ -56,6 +56,8 @@ def test_mistakes_are_named() -> None:
         replace(base, texts=(base.texts[0], base.texts[0]))
     with pytest.raises(ConfigError, match="dev: \\(\\) names no files"):
         replace(base, dev=())
+    with pytest.raises(ConfigError, match="one of them is called dev"):
+        replace(base, texts=(replace(base.texts[0], name="dev"),))
     with pytest.raises(ConfigError, match="must be within the run"):
         Averaging(last=100)
 
