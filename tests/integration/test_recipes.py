@@ -14,10 +14,13 @@ from tests.integration.kitchen import Kitchen
 from tests.integration.workshop import run
 from tests.unit.data.fetching.test_fetch import tar, without_published_checksums
 
+from transept import config
 from transept.checkpoint import CHECKPOINTS, WEIGHTS
 from transept.data.fetching.datasets import DATASETS, DatasetName
 from transept.data.fetching.fetch import fetch
+from transept.data.shards import Corpus
 from transept.recipes import recipe
+from transept.recipes.sharing import mirror
 
 STAGES = ["prepare", "train", "average", "decode", "score", "report"]
 
@@ -202,6 +205,25 @@ def test_what_was_prepared_for_one_recipe_serves_another(
     larger = ["experiment.model.vocab_size=310", "--prepared", cooked]
     assert kitchen.cook(tmp_path / "larger", *larger) == 2
     assert "was prepared from other text, with another vocabulary" in capsys.readouterr().err
+
+
+def test_the_other_direction_is_prepared_by_turning_corpora_round(
+    kitchen: Kitchen, cooked: Path, tmp_path: Path
+) -> None:
+    back = kitchen.recipe.with_name("back.toml")
+    back.write_text(config.dump(mirror(recipe.load(str(kitchen.recipe)))), encoding="utf-8")
+    words = ["recipe", "run", back, "--only", "prepare", "--work"]
+    assert run(*words, tmp_path / "turned", "--prepared", cooked) == 0
+    assert run(*words, tmp_path / "anew", "--data", kitchen.data) == 0
+    turned, anew = (
+        json.loads((tmp_path / name / "records" / "prepare.json").read_bytes())
+        for name in ("turned", "anew")
+    )
+    for key in ("inputs", "results"):
+        assert turned[key] == anew[key]
+    for path in (tmp_path / "anew" / "tests").iterdir():
+        assert (tmp_path / "turned" / "tests" / path.name).read_bytes() == path.read_bytes()
+    Corpus.open(tmp_path / "turned" / "data" / "more", verify=True)
 
 
 # --- the recipes that come with transept -----------------------------------------------------

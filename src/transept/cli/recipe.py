@@ -99,7 +99,7 @@ def run(
         data: The directory with the recipe's text, or where a public corpus shall be fetched to.
         work: Where everything goes. By default runs/ and the recipe's name.
         prepared: The work directory of another recipe with the same text, vocabulary and test
-            sets: its corpora are copied.
+            sets, or of the one for the other direction: its corpora are copied.
         share: How much of it to do now.
         deterministic: On a GPU, add in one order: the same run gives the same bits, a little
             later, also when it is taken up on another machine of the kind.

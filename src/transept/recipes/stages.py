@@ -92,7 +92,7 @@ class RecipeRun:
                 sitting.results["tests"] = {each.name: self._keep(each) for each in self.tests}
                 self.work.learn_vocabulary(lambda: self._learn(watch))
                 manifests = {name: self._ids(name, watch) for name in self._inputs()}
-                sitting.results |= self._prepared(manifests)
+                sitting.results |= self.prepared(manifests)
         self._check_corpora()
         corpora = self._recorded("prepare")["corpora"]
         pairs = sum(corpora[text.name]["pairs"] for text in self.recipe.texts)
@@ -146,8 +146,9 @@ class RecipeRun:
         )
 
     def _lines(self) -> Iterator[str]:
+        """All text, in an order that does not depend on which way it is translated."""
         for text in self.recipe.texts:
-            for path in self._paths(text):
+            for path in sorted(self._paths(text), reverse=True):
                 yield from read_text(path)
 
     def _ids(self, name: str, watch: Watchers) -> Manifest:
@@ -158,7 +159,8 @@ class RecipeRun:
         """The corpora and what each is made of."""
         return {**{text.name: (text,) for text in self.recipe.texts}, DEV: self.recipe.dev}
 
-    def _prepared(self, manifests: dict[str, Manifest]) -> dict[str, Any]:
+    def prepared(self, manifests: dict[str, Manifest]) -> dict[str, Any]:
+        """What the record tells of the corpora."""
         corpora = {
             name: {
                 "hash": manifest.hash,
