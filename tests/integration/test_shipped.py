@@ -22,6 +22,7 @@ from transept.evaluation.conventions import chrf
 from transept.model.transformer import Transformer
 from transept.recipes import recipe
 from transept.recipes.shipping import LARGEST, size_of
+from transept.serving.models import open_model
 from transept.text.files import read_text
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -112,6 +113,12 @@ def test_without_a_name_the_only_one_is_taken_and_of_several_one_must_be_named(
     assert find_model() == tmp_path / "en-de"
     (tmp_path / "no-model").mkdir()
     assert "no-model" not in shipped_models()
+
+
+def test_a_card_tells_the_server_its_languages(shelf: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine").symlink_to(shelf / "en-de")
+    served = open_model(str(tmp_path / "mine"), None, None, "cpu")
+    assert str(served) == "en-de"
 
 
 def test_what_is_there_already_stays(
