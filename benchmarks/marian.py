@@ -1,11 +1,15 @@
-"""Our weights in HF's MarianMT, which computes the same: the peer of the decoding benchmarks."""
+"""HF's MarianMT and our network, which compute the same: weights from one to the other."""
+
+from collections.abc import Mapping
+from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
 from transformers import MarianConfig, MarianMTModel
 
-from transept import Transformer
+from transept import ModelConfig, Transformer
 from transept.model.positions import sinusoids
+from transept.text.tokenizer import EOS_ID
 
 PAD = 0
 
@@ -68,3 +72,70 @@ def fill_marian_layer(theirs: nn.Module, ours: nn.Module) -> None:
 
 def positions(length: int, d_model: int) -> Tensor:
     return sinusoids(torch.arange(length), d_model).float()
+
+
+# --- a MarianMT to be trained ----------------------------------------------------------------
+
+
+def new_marian(config: ModelConfig) -> MarianMTModel:
+    """MarianMT as its users train it, of the size of our network.
+
+    Its positions are laid out as the paper's and not in two halves, and its start token is BOS:
+    neither changes what it can learn, and both let its weights be read by our network.
+    """
+    marian = MarianMTModel(
+        MarianConfig(
+            vocab_size=config.vocab_size,
+            d_model=config.d_model,
+            encoder_layers=config.n_layers,
+            decoder_layers=config.n_layers,
+            encoder_attention_heads=config.n_heads,
+            decoder_attention_heads=config.n_heads,
+            encoder_ffn_dim=config.d_ff,
+            decoder_ffn_dim=config.d_ff,
+            activation_function="relu",
+            dropout=config.dropout,
+            attention_dropout=0.0,
+            activation_dropout=0.0,
+            scale_embedding=True,
+            pad_token_id=PAD,
+            eos_token_id=EOS_ID,
+            decoder_start_token_id=config.bos_id,
+            forced_eos_token_id=None,
+            use_cache=False,
+        )
+    )
+    with torch.no_grad():
+        for stack in (marian.model.encoder, marian.model.decoder):
+            length = len(stack.embed_positions.weight)
+            stack.embed_positions.weight.copy_(positions(length, config.d_model))
+    return marian
+
+
+def like_marian(config: ModelConfig) -> ModelConfig:
+    """Our network with what MarianMT has and the paper's has not."""
+    return replace(config, attention_bias=True, decoder_start="token")
+
+
+def from_marian(weights: Mapping[str, Tensor], config: ModelConfig) -> dict[str, Tensor]:
+    """MarianMT's weights under our names, for a network of `like_marian`."""
+    ours = {"target_embedding.weight": weights["model.shared.weight"]}
+    for stack in ("encoder", "decoder"):
+        for layer in range(config.n_layers):
+            theirs, here = f"model.{stack}.layers.{layer}", f"{stack}.layers.{layer}"
+            attentions = {"self_attn": "self_attention"}
+            if stack == "decoder":
+                attentions["encoder_attn"] = "source_attention"
+            norms = [*(f"{name}_layer_norm" for name in attentions), "final_layer_norm"]
+            for kind in ("weight", "bias"):
+                for old, new in attentions.items():
+                    parts = [weights[f"{theirs}.{old}.{name}_proj.{kind}"] for name in "qkv"]
+                    ours[f"{here}.{new}.w_qkv.{kind}"] = torch.cat(parts)
+                    ours[f"{here}.{new}.w_o.{kind}"] = weights[f"{theirs}.{old}.out_proj.{kind}"]
+                for number in (1, 2):
+                    name = f"{here}.feed_forward.w_{number}.{kind}"
+                    ours[name] = weights[f"{theirs}.fc{number}.{kind}"]
+                for number, norm in enumerate(norms):
+                    name = f"{here}.residuals.{number}.norm.{kind}"
+                    ours[name] = weights[f"{theirs}.{norm}.{kind}"]
+    return ours

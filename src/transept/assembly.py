@@ -1,6 +1,7 @@
 """The composition root: configs become built objects here, by plain calls, and are run."""
 
 import dataclasses
+import hashlib
 import json
 import logging
 import shutil
@@ -17,13 +18,16 @@ from transept import config
 from transept.checkpoint import (
     CHECKPOINTS,
     CONFIG,
+    MANIFEST,
     STATE,
     TRAINING,
     WEIGHTS,
     Bundle,
     Checkpoints,
+    Tensors,
     average,
     load_weights,
+    tensors_sha256,
     weights_of,
     write_directory,
 )
@@ -36,6 +40,7 @@ from transept.errors import CheckpointError, ConfigError, Problem, VocabularyErr
 from transept.experiment import Experiment
 from transept.model.packing import Tokens
 from transept.model.transformer import Transformer
+from transept.runtime.determinism import order_of
 from transept.runtime.device import Runtime
 from transept.runtime.interrupt import stop_requests
 from transept.runtime.seed import seed_torch
@@ -76,6 +81,19 @@ def train(
     observers: Sequence[Observer] = (),
 ) -> Outcome:
     """Train an experiment in a run's directory, from its newest checkpoint if it has one."""
+    with order_of(experiment.training.sums):
+        return _train(experiment, directory, init, minutes, allow_change, tensorboard, observers)
+
+
+def _train(
+    experiment: Experiment,
+    directory: Path,
+    init: Path | None,
+    minutes: float | None,
+    allow_change: bool,
+    tensorboard: bool,
+    observers: Sequence[Observer],
+) -> Outcome:
     corpora = Corpora.open(experiment)
     experiment = corpora.fit(experiment)
     run = Run(directory, experiment)
@@ -303,6 +321,15 @@ class Run:
         """Where the run can be taken up again."""
         return Checkpoints(self.directory / CHECKPOINTS, self.experiment.checkpoint.keep)
 
+    def state_hash(self, step: int) -> str | None:
+        """The sha256 of all tensors that the run goes on from; None where it begins."""
+        path = self.checkpoints.path(step) / MANIFEST
+        if not path.exists():
+            return None
+        files = json.loads(path.read_bytes())["files"]
+        parts = "\n".join(files[name]["sha256"] for name in (WEIGHTS, TRAINING))
+        return hashlib.sha256(parts.encode()).hexdigest()
+
     def check_config(self, allow_change: bool) -> None:
         """Refuse to mix two experiments in one directory, unless told to."""
         path = self.directory / CONFIG
@@ -330,6 +357,7 @@ class Run:
             return _fresh_progress(update.runtime), notes
         load_weights(update.model, newest.weights(), newest.directory)
         restore_training_tensors(update, newest.training())
+        _check_restored(update, newest)
         progress = Progress.from_json(newest.state())
         update.suppressed.fill_(progress.suppressed)
         self.checkpoints.discard_after(progress.step)
@@ -349,12 +377,10 @@ class Run:
         path = self.checkpoints.path(progress.step)
         if path.exists():
             return
-        with update.averaged():
-            weights = {name: weight.clone() for name, weight in weights_of(update.model).items()}
         progress.suppressed = int(update.suppressed)
         write_directory(
             path,
-            tensors={WEIGHTS: weights, TRAINING: training_tensors(update)},
+            tensors=_stored_tensors(update),
             texts={
                 CONFIG: config.dump(self.experiment),
                 STATE: json.dumps(progress.as_json(), indent=2),
@@ -363,6 +389,23 @@ class Run:
             about=_about(self.experiment) | {"step": progress.step},
         )
         self.checkpoints.prune(progress.best_step)
+
+
+def _stored_tensors(update: Update) -> dict[str, Tensors]:
+    """All that a checkpoint holds of an update, by the names of its files."""
+    with update.averaged():
+        weights = {name: weight.clone() for name, weight in weights_of(update.model).items()}
+    return {WEIGHTS: weights, TRAINING: training_tensors(update)}
+
+
+def _check_restored(update: Update, checkpoint: Bundle) -> None:
+    """What lies on the device must be what was stored, to the last bit."""
+    for name, tensors in _stored_tensors(update).items():
+        if tensors_sha256(tensors) != checkpoint.sha256[name]:
+            raise CheckpointError(
+                f"{checkpoint.directory / name}: was not restored bit for bit: the config must "
+                "have changed, in training.ema_decay or the model; go on with the one it began with"
+            )
 
 
 def _fresh_progress(runtime: Runtime) -> Progress:
@@ -408,6 +451,7 @@ def _start_line(run: Run, update: Update, corpora: Corpora, progress: Progress) 
         "precision": runtime.precision,
         "parameters": n_parameters,
         "pairs": len(corpora.train),
+        "state": run.state_hash(progress.step),
         "text": f"{run.directory}: {begin}; {n_parameters:,} parameters, "
         f"{len(corpora.train):,} pairs, {where}",
     }

@@ -24,13 +24,13 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save, save_file
 from torch import Tensor, nn
 
 from transept.errors import CheckpointError
@@ -61,6 +61,8 @@ class Bundle:
     """What its maker said of it: versions, step, data."""
     precision: Precision = "fp32"
     """In what its weights are stored."""
+    sha256: Mapping[str, str] = field(default_factory=dict)
+    """Of every file but the manifest."""
 
     @classmethod
     def open(cls, directory: Path | str) -> "Bundle":
@@ -69,7 +71,8 @@ class Bundle:
         manifest = _read_manifest(directory)
         for name, expected in manifest["files"].items():
             _verify_file(directory / name, expected)
-        return cls(directory, manifest["about"], manifest.get("precision", "fp32"))
+        hashes = {name: stored["sha256"] for name, stored in manifest["files"].items()}
+        return cls(directory, manifest["about"], manifest.get("precision", "fp32"), hashes)
 
     def weights(self) -> dict[str, Tensor]:
         """The parameters by their names, in single precision."""
@@ -163,6 +166,11 @@ def load_weights(model: nn.Module, weights: Tensors, origin: Path) -> None:
 def weights_of(model: nn.Module) -> dict[str, Tensor]:
     """A network's parameters by name; a shared one appears once."""
     return {name: parameter.detach() for name, parameter in model.named_parameters()}
+
+
+def tensors_sha256(tensors: Tensors) -> str:
+    """The sha256 of a file of these tensors: what a manifest says of it, if they are the same."""
+    return hashlib.sha256(save({k: value.contiguous() for k, value in tensors.items()})).hexdigest()
 
 
 def average(bundles: Sequence[Bundle]) -> dict[str, Tensor]:

@@ -52,7 +52,9 @@ def test_readme_runs(reader: Reader) -> None:
 
 
 def test_the_guide_on_reproducing_runs_where_it_can(reader: Reader) -> None:
-    (presets,) = reader.follow(GUIDES / "reproduce.md")
+    recipes, presets = reader.follow(GUIDES / "reproduce.md")
+    assert "wmt14-en-fr-big" in recipes
+    assert "100,000 steps of 25,000 target tokens" in recipes
     assert "B-dk16" in presets
 
 
@@ -65,6 +67,15 @@ def test_the_guide_on_exporting_runs(reader: Reader) -> None:
 def test_the_guide_on_training_runs(tmp_path: Path) -> None:
     printed = "".join(Reader(tmp_path).follow(GUIDES / "train.md"))
     assert "sacreBLEU" in printed
+
+
+@pytest.mark.slow
+def test_the_guide_on_renting_runs(tmp_path: Path) -> None:
+    printed = "".join(Reader(tmp_path).follow(GUIDES / "rent.md"))
+    assert "all verified" in printed
+    assert "Stopped. Everything so far is kept" in printed
+    assert "grammar: " in printed
+    assert "sacreBLEU" in (tmp_path / "docs" / "results.md").read_text()
 
 
 @pytest.mark.slow

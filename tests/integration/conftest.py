@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from tests.integration.kitchen import Kitchen, open_kitchen
 from tests.integration.workshop import Workshop, open_workshop, run
 
 
@@ -21,3 +22,16 @@ def trained(workshop: Workshop, tmp_path_factory: pytest.TempPathFactory) -> Pat
     assert run("train", workshop.config, *settings, "--output", output) == 0
     assert run("average", output, "--last", "3") == 0
     return output
+
+
+@pytest.fixture(scope="session")
+def kitchen(tmp_path_factory: pytest.TempPathFactory) -> Kitchen:
+    return open_kitchen(tmp_path_factory.mktemp("kitchen"))
+
+
+@pytest.fixture(scope="session")
+def cooked(kitchen: Kitchen, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A recipe that was worked out without disturbance; whoever changes it takes a copy."""
+    work = tmp_path_factory.mktemp("cooked") / "numbers"
+    assert kitchen.cook(work, "--data", kitchen.data) == 0
+    return work

@@ -1,10 +1,14 @@
 """The GPU against the CPU: the same step, the same loss. Run with `pytest -m gpu`."""
 
+from pathlib import Path
+
 import pytest
 import torch
+from tests.integration.workshop import open_workshop, run
 from torch import nn
 
 from transept import ModelConfig, Transformer
+from transept.checkpoint import CHECKPOINTS, TRAINING, WEIGHTS, Checkpoints
 from transept.errors import ConfigError
 from transept.model.packing import Tokens
 from transept.runtime.device import Runtime
@@ -103,3 +107,19 @@ def test_a_batch_that_does_not_fit_is_known_at_once() -> None:
     with pytest.raises(ConfigError, match=r"does not fit into memory; a \d+th of it does"):
         rehearse(update, batch(1), smaller=batch, divisors=(16, 64, 256, 1024))
     assert torch.cuda.memory_allocated() < 1 << 30
+
+
+def test_a_run_that_is_taken_up_ends_with_the_same_bits(tmp_path: Path) -> None:
+    """In the fast form, with sums in one order."""
+    workshop = open_workshop(tmp_path)
+    sizes = ["model.d_model=64", "model.d_ff=128", "batch.source_tokens=1024"]
+    words = ["train", workshop.config, *sizes, "batch.target_tokens=1024", "--deterministic"]
+    once, twice = tmp_path / "once", tmp_path / "twice"
+    assert run(*words, "--output", once) == 0
+    assert run(*words, "training.max_steps=13", "--output", twice) == 0
+    assert run(*words, "--output", twice, "--allow-change") == 0
+    ours, theirs = (Checkpoints(path / CHECKPOINTS).newest() for path in (once, twice))
+    assert ours is not None
+    assert theirs is not None
+    assert ours.sha256[WEIGHTS] == theirs.sha256[WEIGHTS]
+    assert ours.sha256[TRAINING] == theirs.sha256[TRAINING]

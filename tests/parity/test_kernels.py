@@ -17,6 +17,7 @@ from transept.kernels.embedding import embed, embed_backward
 from transept.kernels.relu import relu_backward
 from transept.kernels.residual import add_norm, add_norm_backward
 from transept.model.attention import attention_weights
+from transept.runtime.determinism import order_of
 from transept.shapes import Tensor
 from transept.training.loss import reference_loss
 
@@ -248,6 +249,10 @@ def test_embedding_and_its_gradient() -> None:
     embed_backward(d_out, ids, gradient, d**0.5, 0, drop)
     assert leaf.grad is not None
     assert error(gradient, leaf.grad) < 1e-5
+    with order_of("ordered"):
+        ordered = torch.zeros_like(weight)
+        embed_backward(d_out, ids, ordered, d**0.5, 0, drop)
+    assert error(ordered, leaf.grad) < 1e-5
     dropped = Drop(0.5, drop.seed, 4)
     out = embed(ids, weight, positions, table, d**0.5, 0, dropped, torch.float32)
     zero = out == 0

@@ -1,5 +1,6 @@
 """Where models are, and how they are loaded: one meaning of `--model` for every command."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from transept.api.config import EngineName
 from transept.api.engines.choice import choose
 from transept.api.parser import Parser
 from transept.api.transducer import Transducer
-from transept.checkpoint import CHECKPOINTS, CONFIG, Bundle, Checkpoints, load_weights
+from transept.checkpoint import CHECKPOINTS, CONFIG, MANIFEST, Bundle, Checkpoints, load_weights
 from transept.config import did_you_mean
 from transept.decoding.shortlist import Shortlist
 from transept.errors import CheckpointError, ConfigError, Problem, VocabularyError
@@ -22,6 +23,8 @@ from transept.text.tokenizer import Tokenizer
 
 SHELF = Path(__file__).parents[1] / "models"
 """Where shipped models lie, each in a directory of its name."""
+SHELVES = "TRANSEPT_MODELS"
+"""The environment variable that names further directories of models, which come first."""
 DEFAULT = "en-de"
 """The shipped model that is used where none is named."""
 
@@ -76,12 +79,7 @@ def find_model(name: Path | str | None = None) -> Path:
     """The directory of a model: what it is called on the command line, or the default one."""
     shipped = shipped_models()
     if name is None:
-        if DEFAULT not in shipped:
-            raise ConfigError(
-                "no model was named, and none is shipped with this transept: give --model the "
-                "directory of one, such as `transept train` makes"
-            )
-        return shipped[DEFAULT]
+        return _default(shipped)
     path = Path(name)
     if path.is_dir():
         return _newest_of_run(path)
@@ -94,8 +92,27 @@ def find_model(name: Path | str | None = None) -> Path:
 
 
 def shipped_models() -> dict[str, Path]:
-    """The models that came with transept, by name."""
-    return {path.name: path for path in sorted(SHELF.glob("*")) if path.is_dir()}
+    """The models that answer to a name: those that came with transept, and one's own."""
+    own = [Path(place) for place in os.environ.get(SHELVES, "").split(os.pathsep) if place]
+    found: dict[str, Path] = {}
+    for shelf in (*own, SHELF):
+        for manifest in sorted(shelf.glob(f"*/{MANIFEST}")):
+            found.setdefault(manifest.parent.name, manifest.parent)
+    return found
+
+
+def _default(shipped: dict[str, Path]) -> Path:
+    """The model that is meant where none is named."""
+    if DEFAULT in shipped:
+        return shipped[DEFAULT]
+    if len(shipped) == 1:
+        return next(iter(shipped.values()))
+    if shipped:
+        raise ConfigError(f"no model was named: give --model one of {', '.join(shipped)}")
+    raise ConfigError(
+        "no model was named, and none is shipped with this transept: give --model the directory "
+        "of one, such as `transept train` makes"
+    )
 
 
 def _newest_of_run(path: Path) -> Path:

@@ -71,6 +71,52 @@ data.command(
 )
 app.command(data)
 
+recipe = App(name="recipe", help="Whole experiments, from text to a report, one command each.")
+recipe.command(
+    "transept.cli.recipe:list_",
+    name="list",
+    help="List the recipes that come with transept.",
+)
+recipe.command(
+    "transept.cli.recipe:show",
+    name="show",
+    help="Print a recipe with everything it extends, overrides and defaults filled in.",
+)
+recipe.command(
+    "transept.cli.recipe:run",
+    name="run",
+    help="Work a recipe out: prepare, train, average, decode, score, report.",
+)
+recipe.command(
+    "transept.cli.recipe:compare",
+    name="compare",
+    help="Compare two recipes that were worked out, by paired bootstrap, on the tests they share.",
+)
+recipe.command(
+    "transept.cli.recipe:report",
+    name="report",
+    help="Write the page of results, with training curves, from records alone.",
+)
+recipe.command(
+    "transept.cli.recipe:ship",
+    name="ship",
+    help="Write the averaged model of a recipe in little room, with a card that tells its scores.",
+)
+app.command(recipe)
+
+pieces = App(name="pieces", help="Directories in pieces, for machines that move little.")
+pieces.command(
+    "transept.cli.pieces:split",
+    name="split",
+    help="Write a directory as pieces of a given size, with a list of their sha256.",
+)
+pieces.command(
+    "transept.cli.pieces:join",
+    name="join",
+    help="Put pieces together again, every one of them and every file verified.",
+)
+app.command(pieces)
+
 app.command(
     "transept.cli.demo:demo",
     name="demo",

@@ -18,8 +18,9 @@ from rich.text import Text
 if TYPE_CHECKING:
     from transept.demo.plan import Plan
     from transept.demo.results import Results, Sample
-    from transept.demo.stages import Demo, Done
+    from transept.demo.stages import Demo
     from transept.experiment import Experiment
+    from transept.recipes.work import Done
     from transept.visualization.terminal import WordAttention
 
 DOING = {
@@ -137,8 +138,8 @@ class DemoView:
         self._heading("Where everything lies")
         rows = {
             demo.text: "train, dev and test, a sentence a line",
-            demo.vocabulary: "the vocabulary",
-            demo.run: "config.toml, metrics.jsonl, the last checkpoints",
+            demo.work.vocabulary: "the vocabulary",
+            demo.work.run: "config.toml, metrics.jsonl, the last checkpoints",
             demo.model: "the model: their average",
             demo.translation: "the test set, translated",
             demo.scores: "the scores",
@@ -153,10 +154,10 @@ class DemoView:
         reference = demo.files("test")[1]
         deeper = demo.directory.with_name(f"{demo.directory.name}-deeper")
         for words in (
-            ["translate", "--model", demo.run, sentence],
+            ["translate", "--model", demo.work.run, sentence],
             ["evaluate", "--hypothesis", demo.translation, "--reference", reference],
-            ["info", demo.run],
-            ["train", demo.run / "config.toml", "model.n_layers=3", "--output", deeper],
+            ["info", demo.work.run],
+            ["train", demo.work.run / "config.toml", "model.n_layers=3", "--output", deeper],
         ):
             line = " ".join([own_command(), *(shlex.quote(str(word)) for word in words)])
             self._print(f"  {line}", markup=False, soft_wrap=True)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from transept.api.results import Translation
     from transept.api.transducer import Transducer
     from transept.evaluation.grid import Settings, Trial
-    from transept.evaluation.scores import Perplexity, Report
+    from transept.evaluation.scores import Report
 
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 Words = Annotated[
@@ -195,6 +195,7 @@ def _score_model(
     language: Language,
     as_json: bool,
 ) -> None:
+    from transept.api.perplexity import measure_perplexities
     from transept.evaluation.reading import read_aligned
     from transept.evaluation.report import System
     from transept.evaluation.report import evaluate as score
@@ -214,7 +215,7 @@ def _score_model(
     other = System(str(files.other), others[0]) if files.other else None
     report = score(System(models.names, hypotheses), references, other=other, language=language)
     report = dataclasses.replace(
-        report, perplexities=_perplexities(transducer, sources, references)
+        report, perplexities=measure_perplexities(transducer, sources, references)
     )
     _present(report, files.reference, _about(source, models, transducer, config), as_json)
     if unfinished := sum(not one.outputs[0].finished for one in translations):
@@ -252,11 +253,12 @@ def _about(
 
 
 def _measure_perplexity(source: Path, reference: Path, models: Translators, as_json: bool) -> None:
+    from transept.api.perplexity import measure_perplexities
     from transept.cli.evaluation_views import show_perplexities
     from transept.evaluation.reading import read_aligned
 
     sources, references = read_aligned([source, reference])
-    found = _perplexities(models.load(), sources, references)
+    found = measure_perplexities(models.load(), sources, references)
     about = {
         "reference": str(reference),
         "sentences": len(references),
@@ -267,23 +269,6 @@ def _measure_perplexity(source: Path, reference: Path, models: Translators, as_j
         _write_json({**about, "perplexities": [dataclasses.asdict(one) for one in found]})
     else:
         show_perplexities(found, about)
-
-
-def _perplexities(
-    transducer: "Transducer", sources: Sequence[str], references: Sequence[str]
-) -> "tuple[Perplexity, ...]":
-    from transept.evaluation.perplexity import perplexities
-
-    # A pair of empty lines has no token, not even an end: there is nothing to predict.
-    pairs = [pair for pair in transducer.score(sources, references) if pair.tokens]
-    vocabulary = transducer.target_tokenizer
-    return perplexities(
-        sum(pair.log_probability for pair in pairs),
-        tokens=sum(len(pair.tokens) for pair in pairs),
-        words=sum(len(pair.target.split()) for pair in pairs),
-        sentences=len(pairs),
-        vocabulary=f"{vocabulary.kind}-{vocabulary.vocab_size}-{vocabulary.sha256[:8]}",
-    )
 
 
 # --- a grid of settings ----------------------------------------------------------------------

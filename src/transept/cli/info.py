@@ -12,6 +12,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from transept.errors import ConfigError
 from transept.model.config import PRESETS, ModelConfig
 from transept.version import __version__
 
@@ -32,6 +33,7 @@ def info(
     path: Path | None = None,
     /,
     *,
+    model: str | None = None,
     presets: Annotated[bool, Parameter(negative="")] = False,
     vocab_size: int = 37_000,
     as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
@@ -40,10 +42,17 @@ def info(
 
     Args:
         path: The directory of a run, a checkpoint or a model. Every file of it is verified.
+        model: The same, or the name of a shipped model, with its card.
         presets: List each model with its dimensions and parameter count.
         vocab_size: The vocabulary at which parameters are counted.
         as_json: Print one JSON object instead of tables.
     """
+    if path is not None and model is not None:
+        raise ConfigError(f"{path} and --model {model}: describe one of them at a time")
+    if model is not None:
+        from transept.api.models import find_model
+
+        path = find_model(model)
     if path is not None:
         _describe_directory(path, as_json)
         return
@@ -69,12 +78,18 @@ def info(
 
 
 def _describe_directory(path: Path, as_json: bool) -> None:
+    from transept.api.card import Card
     from transept.assembly import describe
+    from transept.config import as_table
 
-    report = describe(path)
+    report, card = describe(path), Card.load(path)
     if as_json:
-        sys.stdout.write(json.dumps(report) + "\n")
+        carded = report if card is None else {**report, "card": as_table(card)}
+        sys.stdout.write(json.dumps(carded) + "\n")
         return
+    if card is not None:
+        sys.stdout.write(f"{card.markdown()}\n")
+        report = {name: report[name] for name in ("parameters", "stored in", "bytes", "verified")}
     console = Console(highlight=False, soft_wrap=True)
     for name, value in report.items():
         if isinstance(value, dict):

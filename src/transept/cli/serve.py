@@ -40,7 +40,7 @@ def serve(
 
     Args:
         model: The directory of a model or of a run, or the name of a shipped model; unless given,
-            the default shipped one. Given several times, each serves its own languages:
+            all that are shipped. Given several times, each serves its own languages:
             --model en-de=runs/base --model de-en=runs/back. One of them may be a parser.
         source_language: What the model reads, such as en, where neither its name nor --model says.
         target_language: What the model writes.
@@ -60,15 +60,15 @@ def serve(
         raise ServingError(
             f"{error.name} is not installed: the server needs `pip install 'transept[serve]'`"
         ) from error
+    from transept.api.models import shipped_models
     from transept.serving.models import open_model
 
     logging.basicConfig(
         stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s"
     )
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
-    served = [
-        open_model(name, source_language, target_language, device) for name in model or [None]
-    ]
+    names: list[str | None] = [*model] or [*shipped_models()] or [None]
+    served = [open_model(name, source_language, target_language, device) for name in names]
     app = create_app(settings, served)
     run(app, settings, lambda address: _greet(address, served, settings), hangups)
 

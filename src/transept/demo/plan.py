@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from transept import config
 from transept.config import Checks
-from transept.errors import ConfigError
+from transept.recipes.claim import claim
 
 FILE = "demo.toml"
 HELD_OUT = 1000
@@ -42,17 +41,4 @@ class Plan:
 
     def keep_in(self, directory: Path) -> None:
         """Write it down; or refuse to mix it with another that was begun there."""
-        path = directory / FILE
-        if path.exists():
-            changes = config.differences(config.load(Plan, path), self)
-            if changes:
-                listed = "\n  ".join(changes)
-                raise ConfigError(
-                    f"{directory}: holds a demo that began otherwise:\n  {listed}\n"
-                    "Choose another --output"
-                )
-        elif directory.exists() and any(directory.iterdir()):
-            raise ConfigError(f"{directory}: is not empty and no demo; choose another --output")
-        else:
-            directory.mkdir(parents=True, exist_ok=True)
-            path.write_text(config.dump(self), encoding="utf-8")
+        claim(directory, FILE, self, kind="demo", option="--output")

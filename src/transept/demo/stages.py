@@ -4,23 +4,20 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
-from transept import assembly
-from transept.api.models import load
 from transept.api.transducer import Transducer
-from transept.checkpoint import CHECKPOINTS, WEIGHTS, Bundle, Checkpoints
-from transept.data.preparation.formats import LinePair
-from transept.data.preparation.prepare import Preparation, prepare
-from transept.data.shards import MANIFEST, Manifest
+from transept.checkpoint import WEIGHTS
+from transept.data.shards import Manifest
 from transept.demo import settings, texts
 from transept.demo.plan import Plan
 from transept.demo.results import Results, Sample, measure
-from transept.errors import CheckpointError, ConfigError
+from transept.errors import ConfigError
 from transept.experiment import Experiment
+from transept.recipes.work import Done, Work
 from transept.tasks.grammar import EXAMPLES
 from transept.text.files import read_text
-from transept.text.tokenizer import MANIFEST_FILE, Tokenizer
+from transept.text.tokenizer import Tokenizer
 from transept.text.training import train_tokenizer
 from transept.training.observers import Observer
 from transept.training.trainer import Outcome
@@ -28,14 +25,6 @@ from transept.training.trainer import Outcome
 PREPARED: Final = ("train", "dev")
 AVERAGED: Final = 20
 SMALLEST_VOCABULARY: Final = 300
-
-
-class Done(NamedTuple):
-    """A stage that is done, in words."""
-
-    what: str
-    already: bool
-    """Whether it was done before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,18 +69,14 @@ class Demo:
 
     def learn_vocabulary(self) -> Done:
         """Learn a joint vocabulary: as large as wanted, or as the text can fill."""
-        already = (self.vocabulary / MANIFEST_FILE).exists()
-        if not already:
-            sides = self.lines("train")
-            self._learn([*sides[0], *sides[1]], self._template.model.vocab_size)
-        size = Tokenizer.load(self.vocabulary).vocab_size
-        return Done(f"{size:,} pieces, one vocabulary for both languages", already)
+        return self.work.learn_vocabulary(self._learn)
 
-    def _learn(self, lines: Sequence[str], size: int) -> None:
+    def _learn(self) -> Tokenizer:
+        sides = self.lines("train")
+        lines, size = [*sides[0], *sides[1]], self._template.model.vocab_size
         while True:
             try:
-                train_tokenizer(lines, vocab_size=size).save(self.vocabulary)
-                return
+                return train_tokenizer(lines, vocab_size=size)
             except ConfigError:
                 size = size * 3 // 4
                 if size < SMALLEST_VOCABULARY:
@@ -99,63 +84,42 @@ class Demo:
 
     def prepare_corpora(self) -> Done:
         """Turn train and dev into ids."""
-        missing = [name for name in PREPARED if not (self.corpus(name) / MANIFEST).exists()]
+        missing = [name for name in PREPARED if not self.work.is_prepared(name)]
         for split in missing:
-            job = Preparation(
-                inputs=(LinePair(*self.files(split)),),
-                tokenizer=self.vocabulary,
-                output=self.corpus(split),
-            )
-            prepare(job)
-        tokens = Manifest.load(self.corpus("train")).side("target").tokens
+            self.work.prepare(split, [self.files(split)])
+        tokens = Manifest.load(self.work.corpus("train")).side("target").tokens
         return Done(f"{tokens:,} target tokens to learn from", not missing)
 
     # --- training --------------------------------------------------------------------------------
 
     def is_trained(self) -> bool:
         """Whether the last step is done, or the time is over."""
-        step, seconds = self.trained
-        return step >= self.experiment().training.max_steps or seconds >= 60 * self.minutes
+        return self.work.is_trained(self.experiment(), self.minutes)
 
     def train(self, observers: Sequence[Observer]) -> Outcome:
         """Train from where an earlier call stopped, for what is left of the minutes."""
         _, seconds = self.trained
-        return assembly.train(
-            self.experiment(),
-            self.run,
-            minutes=self.minutes - seconds / 60,
-            allow_change=True,  # more minutes are more steps
-            observers=observers,
-        )
+        return self.work.train(self.experiment(), self.minutes - seconds / 60, observers)
 
     @property
     def trained(self) -> tuple[int, float]:
         """The steps that were trained, and the seconds they took."""
-        newest = Checkpoints(self.run / CHECKPOINTS).newest()
-        if newest is None:
-            return 0, 0.0
-        state = newest.state()
-        return state["step"], state["seconds"]
+        return self.work.trained
 
     def experiment(self) -> Experiment:
         """What is trained, and how."""
         return settings.fill_in(
             self._template,
-            train=self.corpus("train"),
-            dev=self.corpus("dev"),
-            vocab_size=Tokenizer.load(self.vocabulary).vocab_size,
+            train=self.work.corpus("train"),
+            dev=self.work.corpus("dev"),
+            vocab_size=Tokenizer.load(self.work.vocabulary).vocab_size,
             seed=self.plan.seed,
             minutes=self.minutes,
         )
 
     def average(self) -> Done:
         """Average the last checkpoints, section 6.1."""
-        steps = Checkpoints(self.run / CHECKPOINTS).steps()[-AVERAGED:]
-        already = _averaged_steps(self.model) == steps
-        if not already:
-            assembly.average_run(self.run, last=len(steps), output=self.model, force=True)
-        what = f"the mean of the weights at {len(steps)} steps, {steps[0]:,} to {steps[-1]:,}"
-        return Done(what, already)
+        return self.work.average(AVERAGED)
 
     # --- translation -----------------------------------------------------------------------------
 
@@ -182,9 +146,7 @@ class Demo:
 
     def transducer(self) -> Transducer:
         """The averaged model."""
-        model = load(self.model)
-        assert isinstance(model, Transducer)
-        return model
+        return self.work.transducer(AVERAGED)
 
     def samples(self) -> list[Sample]:
         """The test set with its translations."""
@@ -203,28 +165,19 @@ class Demo:
     # --- where things lie ------------------------------------------------------------------------
 
     @property
+    def work(self) -> Work:
+        """Where it is worked out."""
+        return Work(self.directory)
+
+    @property
     def text(self) -> Path:
         """The sentences."""
         return self.directory / "text"
 
     @property
-    def vocabulary(self) -> Path:
-        """The tokenizer."""
-        return self.directory / "vocabulary"
-
-    def corpus(self, split: str) -> Path:
-        """A prepared split."""
-        return self.directory / "data" / split
-
-    @property
-    def run(self) -> Path:
-        """The training."""
-        return self.directory / "run"
-
-    @property
     def model(self) -> Path:
         """The averaged model."""
-        return self.run / f"average-{AVERAGED}"
+        return self.work.model(AVERAGED)
 
     @property
     def translation(self) -> Path:
@@ -249,12 +202,3 @@ class Demo:
     @property
     def _template(self) -> Experiment:
         return settings.template(self.plan)
-
-
-def _averaged_steps(model: Path) -> list[int] | None:
-    """Of which steps a model is the average; None if it is none."""
-    try:
-        steps: list[int] | None = Bundle.open(model).about.get("averaged_steps")
-    except CheckpointError:
-        return None
-    return steps

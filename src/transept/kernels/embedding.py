@@ -36,12 +36,20 @@ def embed_backward(
     pad_id: int,
     drop: Drop,
 ) -> None:
-    """Add the gradient of the embedding matrix to `gradient`, row by row of the tokens."""
+    """Add the gradient of the embedding matrix to `gradient`, row by row of the tokens.
+
+    Of tokens that occur twice, whichever comes first is added first. Where torch is to be
+    deterministic, the rows are written down and torch adds them, in one order.
+    """
     n, d = d_out.shape
+    ordered = torch.are_deterministic_algorithms_enabled()
+    rows = torch.zeros(n, d, device=d_out.device) if ordered else gradient
     _embed_backward[(n,)](
-        d_out, ids, gradient, scale, pad_id, drop.seed, drop.site, drop.p, d,
-        D=triton.next_power_of_2(d), num_warps=2,
+        d_out, ids, rows, scale, pad_id, drop.seed, drop.site, drop.p, d,
+        BY_TOKEN=not ordered, D=triton.next_power_of_2(d), num_warps=2,
     )  # fmt: skip
+    if ordered:
+        gradient.index_put_((ids.long(),), rows, accumulate=True)
 
 
 @triton.jit
@@ -63,7 +71,9 @@ def _embed_forward(
 
 
 @triton.jit
-def _embed_backward(d_out, ids, gradient, scale, pad_id, seed, site, p, d, D: tl.constexpr):
+def _embed_backward(
+    d_out, ids, rows, scale, pad_id, seed, site, p, d, BY_TOKEN: tl.constexpr, D: tl.constexpr
+):
     row = tl.program_id(0)
     token = tl.load(ids + row)
     if token != pad_id:
@@ -73,4 +83,7 @@ def _embed_backward(d_out, ids, gradient, scale, pad_id, seed, site, p, d, D: tl
         g = tl.load(d_out + at, inside, 0.0).to(tl.float32) * scale
         if p > 0:
             g = tl.where(kept(seed, site, at, p), g / (1 - p), 0.0)
-        tl.atomic_add(gradient + token.to(tl.int64) * d + columns, g, inside, sem="relaxed")
+        if BY_TOKEN:
+            tl.atomic_add(rows + token.to(tl.int64) * d + columns, g, inside, sem="relaxed")
+        else:
+            tl.store(rows + at, g, inside)

@@ -7,6 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TypeVar
 
+from transept.api.card import Card
 from transept.api.models import find_model, load
 from transept.api.parser import Parser
 from transept.api.transducer import Transducer
@@ -129,7 +130,9 @@ def open_model(name: str | None, source: str | None, target: str | None, device:
     if isinstance(model, Parser):
         return ServedParser(model, lambda: _opened(path, device, Parser))
     directory = find_model(path or None)
-    named = (one for one in (pair, Path(path).name, directory.name) if _is_pair(one))
+    card = Card.load(directory)
+    carded = f"{card.source_language}-{card.target_language}" if card else ""
+    named = (one for one in (pair, Path(path).name, directory.name, carded) if _is_pair(one))
     known_source, _, known_target = next(named, "").partition("-")
     languages = (source or known_source, target or known_target)
     for key, code in zip(("source_language", "target_language"), languages, strict=True):

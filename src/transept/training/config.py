@@ -77,6 +77,9 @@ class TrainingConfig:
     """Arithmetic of the matrices: bf16 on a GPU, fp32 on a CPU."""
     kernels: Literal["auto", "plain"] = "auto"
     """Our own kernels on a GPU, where they know the network; or PyTorch's everywhere."""
+    sums: Literal["fast", "ordered"] = "fast"
+    """Whether a GPU adds in whatever order is quickest; or always in one, so that the same steps
+    give the same bits. A CPU always does."""
     compile: Literal["auto", "never", "always"] = "auto"
     """Whether torch.compile makes PyTorch's kernels faster: on a GPU it does, on a CPU not."""
 
@@ -120,6 +123,9 @@ class CheckpointConfig:
     hours a 72nd of it, as ten minutes were there; but never less than a quarter."""
     every_steps: int | None = None
     """Write one at each multiple of so many steps as well."""
+    after_minutes: float = 0.0
+    """Write none before so many minutes of training, but when it is stopped. Where time is short
+    and only the last checkpoints will be averaged, the others are not worth theirs."""
     keep: int = 5
     """The newest so many are kept, and the best. The paper averages 5 (base) or 20 (big)."""
 
@@ -130,6 +136,7 @@ class CheckpointConfig:
             minutes is None or minutes > 0, "every_minutes", "must be more than 0, or left out"
         )
         checks.at_least(1, "keep")
+        checks.at_least(0, "after_minutes")
         steps = self.every_steps
         checks.that(steps is None or steps >= 1, "every_steps", "must be at least 1, or left out")
         checks.done()

@@ -94,6 +94,8 @@ class Trainer:
         return step % every == 0 or step == self.training.max_steps
 
     def _save_due(self, progress: Progress, clock: "_Clock") -> bool:
+        if clock.seconds < 60 * self.checkpoint.after_minutes:
+            return False
         every = self.checkpoint.every_steps
         best = progress.best_step == progress.step
         if best or (every is not None and progress.step % every == 0):

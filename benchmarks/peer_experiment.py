@@ -1,0 +1,347 @@
+"""HF MarianMT trained on a recipe's prepared corpora: what a recipe's scores are held against.
+
+It gets the same ids, the same size, schedule, smoothing, dropout and optimizer; batches of similar
+length, padded; bfloat16; and as few shapes as keep padding low, each of which is run once before
+the clock starts. The mean of its last weights becomes a model of ours (the two networks compute
+the same), so that test sets are translated and scored by the same search.
+
+    python benchmarks/peer_experiment.py europarl-en-de-base --prepared WORK --work PEER \
+        --minutes 22 [--pause-after 9]
+    python benchmarks/peer_experiment.py europarl-en-de-base --prepared WORK --work PEER \
+        --target-tokens 180000000
+
+Stopped by --pause-after it ends with 75, and the same command goes on. PEER/record.json is what
+`transept recipe report` and `transept recipe compare` read.
+"""
+
+import argparse
+import dataclasses
+import json
+import shutil
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from marian import from_marian, like_marian, new_marian
+from numpy.typing import NDArray
+from padded import MULTIPLE, Bucketed, Padded, Shape, ahead
+from torch import Tensor
+from torch.nn import functional as F
+from transformers import __version__ as transformers_version
+
+from transept import config
+from transept.assembly import METRICS
+from transept.checkpoint import CONFIG, WEIGHTS, write_directory
+from transept.data.batching.mixture import Mixture
+from transept.data.shards import Corpus
+from transept.experiment import Experiment
+from transept.recipes import recipe
+from transept.recipes.cost import flops_per_target_token, sustained_single_precision
+from transept.recipes.records import provenance
+from transept.recipes.sharing import take_prepared
+from transept.recipes.stages import RecipeRun, Watchers
+from transept.runtime.device import Runtime
+from transept.runtime.power import PowerMeter
+from transept.training.schedule import Schedule
+
+STATE = "peer.pt"
+VALIDATIONS = 24
+RESUMABLE = 75
+
+
+# --- training --------------------------------------------------------------------------------
+
+
+@dataclass
+class Progress:
+    """How far the peer has come."""
+
+    step: int = 0
+    epoch: int = 0
+    batch: int = 0
+    seconds: float = 0.0
+    source_tokens: int = 0
+    target_tokens: int = 0
+    warm_seconds: float = 0.0
+    snapshots: list[dict[str, Tensor]] = field(default_factory=list)
+    snapshot_steps: list[int] = field(default_factory=list)
+    curve: list[dict[str, Any]] = field(default_factory=list)
+    joules: list[float | None] = field(default_factory=list)
+
+
+class Peer:
+    """MarianMT and its training."""
+
+    def __init__(self, experiment: Experiment) -> None:
+        self.experiment = experiment
+        self.runtime = Runtime.choose(experiment.training.device, experiment.training.precision)
+        torch.manual_seed(experiment.training.seed)
+        self.model = new_marian(experiment.model).to(self.runtime.device)
+        adam, schedule = experiment.adam, experiment.schedule
+        self.adam = torch.optim.Adam(
+            [p for p in self.model.parameters() if p.requires_grad],
+            betas=(adam.beta1, adam.beta2),
+            eps=adam.epsilon,
+            fused=True,
+        )
+        self.schedule = Schedule(experiment.model.d_model, schedule.warmup_steps, schedule.factor)
+        data = experiment.data
+        corpora = [Corpus.open(entry.path) for entry in data.train]
+        batch = experiment.batch
+        budget = min(batch.source_tokens, batch.target_tokens)
+        mixture = Mixture(corpora, [entry.weight for entry in data.train])
+        self.train = Bucketed(mixture, budget, batch.max_length)
+        assert data.dev is not None
+        self.dev = Bucketed(Mixture([Corpus.open(data.dev)]), budget, 10**9)
+        self.loss_sum = torch.zeros((), device=self.runtime.device)
+
+    def loss(self, batch: Padded, smoothing: float, reduction: str) -> Tensor:
+        device = self.runtime.device
+        source, target = (x.to(device, non_blocking=True) for x in (batch.source, batch.target))
+        begin = target.new_full((len(target), 1), self.experiment.model.bos_id)
+        with self.runtime.autocast():
+            logits = self.model(
+                input_ids=source,
+                attention_mask=(source != 0).long(),
+                decoder_input_ids=torch.cat([begin, target[:, :-1]], dim=1),
+            ).logits
+            return F.cross_entropy(
+                logits.flatten(0, 1),
+                target.flatten(),
+                ignore_index=0,
+                label_smoothing=smoothing,
+                reduction=reduction,
+            )
+
+    def step(self, number: int, batch: Padded) -> None:
+        self.model.train()
+        self.adam.zero_grad(set_to_none=True)
+        self.loss(batch, self.experiment.loss.label_smoothing, "mean").backward()
+        for group in self.adam.param_groups:
+            group["lr"] = self.schedule(number)
+        self.adam.step()
+
+    @torch.no_grad()
+    def validate(self) -> float:
+        """−log p of a token of the development set."""
+        self.model.eval()
+        total, tokens = torch.zeros((), dtype=torch.float64, device=self.runtime.device), 0
+        for pairs in self.dev.cuts(np.arange(len(self.dev.mixture))):
+            batch = self.dev.pad(pairs, pin=False)
+            total += self.loss(batch, 0.0, "sum")
+            tokens += batch.target_tokens
+        return float(total) / tokens
+
+    def warm_up(self) -> float:
+        """Run every shape of an epoch once, without learning from it; the seconds it took."""
+        begin = time.monotonic()
+        largest: dict[Shape, NDArray[np.int64]] = {}
+        for pairs in self.train.epoch(self.experiment.training.seed, 0):
+            lengths = (self.train.mixture.source_lengths, self.train.mixture.target_lengths)
+            widths = [-(-int(side[pairs].max()) // MULTIPLE) * MULTIPLE for side in lengths]
+            largest.setdefault(Shape(len(pairs), *widths), pairs)
+        self.model.train()
+        for pairs in largest.values():
+            self.loss(self.train.pad(pairs, pin=False), 0.1, "mean").backward()
+            self.adam.zero_grad(set_to_none=True)
+        self.validate()
+        self.runtime.synchronize()
+        print(f"{len(largest)} shapes run once, {time.monotonic() - begin:.1f} s", flush=True)
+        return time.monotonic() - begin
+
+
+@dataclass(frozen=True)
+class Budget:
+    """When to stop: after so much time, or so many tokens; both as shares of the whole."""
+
+    minutes: float | None
+    target_tokens: int | None
+    pause_after: float | None
+
+    def share(self, progress: Progress) -> float:
+        """How much of the run is done: 1 is the end."""
+        if self.minutes is not None:
+            return progress.seconds / (60 * self.minutes)
+        assert self.target_tokens is not None
+        return progress.target_tokens / self.target_tokens
+
+
+def train(peer: Peer, progress: Progress, budget: Budget, averaging: recipe.Averaging) -> bool:
+    """Train; False if it was paused before the end."""
+    begin = time.monotonic()
+    progress.warm_seconds += peer.warm_up()
+    start = time.monotonic() - progress.seconds
+    seed, pin = peer.experiment.training.seed, peer.runtime.device.type == "cuda"
+    due = [1 - k * averaging.interval for k in range(averaging.last)]
+    while True:
+        cuts = list(peer.train.epoch(seed, progress.epoch))[progress.batch :]
+        for batch in ahead(peer.train.pad(pairs, pin) for pairs in cuts):
+            peer.step(progress.step + 1, batch)
+            progress.step += 1
+            progress.batch += 1
+            progress.source_tokens += int((batch.source != 0).sum())
+            progress.target_tokens += batch.target_tokens
+            if progress.step % 10 == 0:
+                peer.runtime.synchronize()
+            progress.seconds = time.monotonic() - start
+            share = budget.share(progress)
+            if share * VALIDATIONS >= len(progress.curve) + 1:
+                note(peer, progress)
+            wanted = sum(share >= at for at in due)
+            if wanted > len(progress.snapshots):
+                snapshot(peer, progress)
+            progress.seconds = time.monotonic() - start
+            if share >= 1:
+                return True
+            if budget.pause_after and time.monotonic() - begin >= 60 * budget.pause_after:
+                return False
+        progress.epoch, progress.batch = progress.epoch + 1, 0
+
+
+def note(peer: Peer, progress: Progress) -> None:
+    nll = peer.validate()
+    point = {
+        "step": progress.step,
+        "seconds": progress.seconds,
+        "target_tokens": progress.target_tokens,
+        "nll": nll,
+    }
+    progress.curve.append(point)
+    speed = progress.target_tokens / progress.seconds
+    print(
+        f"{progress.seconds:7.1f} s  step {progress.step:,}  epoch {progress.epoch}  "
+        f"{speed:,.0f} tok/s  validation nll {nll:.4f}",
+        flush=True,
+    )
+
+
+def snapshot(peer: Peer, progress: Progress) -> None:
+    state = peer.model.state_dict()
+    progress.snapshots.append({name: value.float().cpu() for name, value in state.items()})
+    progress.snapshot_steps.append(progress.step)
+
+
+# --- the directory ---------------------------------------------------------------------------
+
+
+def restore(path: Path, peer: Peer) -> Progress:
+    if not path.exists():
+        return Progress()
+    saved = torch.load(path, map_location="cpu", weights_only=True)
+    peer.model.load_state_dict(saved["model"])
+    peer.adam.load_state_dict(saved["adam"])
+    print(f"going on from step {saved['progress']['step']:,}", flush=True)
+    return Progress(**saved["progress"])
+
+
+def save(path: Path, peer: Peer, progress: Progress) -> None:
+    shallow = {f.name: getattr(progress, f.name) for f in dataclasses.fields(progress)}
+    state = {"model": peer.model.state_dict(), "adam": peer.adam.state_dict()}
+    torch.save({**state, "progress": shallow}, path.with_suffix(".part"))
+    path.with_suffix(".part").replace(path)
+
+
+def conclude(run: RecipeRun, peer: Peer, progress: Progress, budget: Budget) -> None:
+    """The mean of the last weights as a model of ours; then the records that `report` reads."""
+    sums: dict[str, Tensor] = {}
+    for one in progress.snapshots:
+        for name, value in one.items():
+            sums[name] = sums.get(name, torch.zeros((), dtype=torch.float64)) + value
+    mean = {name: (total / len(progress.snapshots)).float() for name, total in sums.items()}
+    network = like_marian(peer.experiment.model)
+    experiment = dataclasses.replace(peer.experiment, model=network)
+    model = run.work.model(run.recipe.average.last)
+    shutil.rmtree(model, ignore_errors=True)
+    write_directory(
+        model,
+        tensors={WEIGHTS: from_marian(mean, network)},
+        texts={CONFIG: config.dump(experiment)},
+        folders={"tokenizer": run.work.vocabulary},
+        about={"step": progress.step, "averaged_steps": progress.snapshot_steps},
+    )
+    with run.records.writing("average", {"steps": progress.snapshot_steps}) as sitting:
+        sitting.results["weights"] = run.weights
+    known = [value for value in progress.joules if value is not None]
+    results = {
+        "outcome": "finished",
+        "step": progress.step,
+        "seconds": progress.seconds,
+        "warm_seconds": progress.warm_seconds,
+        "source_tokens": progress.source_tokens,
+        "target_tokens": progress.target_tokens,
+        "flops_per_target_token": flops_per_target_token(peer.experiment),
+        "sustained_flops": sustained_single_precision(experiment.training.device),
+        "transformers": transformers_version,
+        "sittings": [{"joules": sum(known) if known else None, "by": provenance()}],
+    }
+    inputs = {
+        "corpora": {entry.path.name: Corpus.open(entry.path).hash
+                    for entry in peer.experiment.data.train},
+        "minutes": budget.minutes,
+        "target_tokens": budget.target_tokens,
+        "seed": peer.experiment.training.seed,
+    }  # fmt: skip
+    run.records.write(
+        "train", {"stage": "train", "inputs": inputs, "results": results, "by": provenance()}
+    )
+    log(run.work.run / METRICS, progress)
+
+
+def log(path: Path, progress: Progress) -> None:
+    """The curve, in the form of our own log."""
+    lines = []
+    for point in progress.curve:
+        step = {key: point[key] for key in ("step", "seconds", "target_tokens")}
+        lines.append({"kind": "step", **step})
+        lines.append({"kind": "validation", "step": point["step"], "nll": point["nll"]})
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("recipe")
+    parser.add_argument("overrides", nargs="*", help="the changes that it was prepared with")
+    parser.add_argument("--prepared", type=Path, required=True, help="a prepared recipe's work")
+    parser.add_argument("--work", type=Path, required=True, help="where the peer's goes")
+    parser.add_argument("--minutes", type=float, help="train so long")
+    parser.add_argument("--target-tokens", type=int, help="or on so many target tokens")
+    parser.add_argument("--pause-after", type=float, help="end this command after so many minutes")
+    options = parser.parse_args()
+    if (options.minutes is None) == (options.target_tokens is None):
+        parser.error("give --minutes or --target-tokens")
+    loaded = recipe.load(options.recipe, tuple(options.overrides))
+    run = RecipeRun(
+        name=recipe.find(options.recipe).stem,
+        recipe=loaded,
+        directory=options.work,
+        minutes=options.minutes,
+        system="HF MarianMT",
+    )
+    run.begin()
+    take_prepared(run, options.prepared)
+    budget = Budget(options.minutes, options.target_tokens, options.pause_after)
+    if run.records.read("average") is None:
+        corpora = {text.name: run.work.corpus(text.name) for text in loaded.texts}
+        peer = Peer(loaded.filled_in(corpora, run.work.corpus(recipe.DEV)))
+        progress = restore(run.directory / STATE, peer)
+        with PowerMeter() as power:
+            done = train(peer, progress, budget, loaded.average)
+        progress.joules.append(power.joules)
+        if not done:
+            save(run.directory / STATE, peer, progress)
+            print("Paused. The same command goes on.")
+            sys.exit(RESUMABLE)
+        run.work.run.mkdir(exist_ok=True)
+        conclude(run, peer, progress, budget)
+        del peer
+    print(run.decode(Watchers()).what, flush=True)
+    print(run.score().what, flush=True)
+    print(run.report().what, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,23 @@
+"""How probable a model holds given translations to be."""
+
+from collections.abc import Sequence
+
+from transept.api.transducer import Transducer
+from transept.evaluation.perplexity import perplexities
+from transept.evaluation.scores import Perplexity
+
+
+def measure_perplexities(
+    transducer: Transducer, sources: Sequence[str], references: Sequence[str]
+) -> tuple[Perplexity, Perplexity]:
+    """Unsmoothed, per token and per word."""
+    # A pair of empty lines has no token, not even an end: there is nothing to predict.
+    pairs = [pair for pair in transducer.score(sources, references) if pair.tokens]
+    vocabulary = transducer.target_tokenizer
+    return perplexities(
+        sum(pair.log_probability for pair in pairs),
+        tokens=sum(len(pair.tokens) for pair in pairs),
+        words=sum(len(pair.target.split()) for pair in pairs),
+        sentences=len(pairs),
+        vocabulary=f"{vocabulary.kind}-{vocabulary.vocab_size}-{vocabulary.sha256[:8]}",
+    )

@@ -1,0 +1,81 @@
+"""`transept pieces`: directories for machines that move little."""
+
+import re
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from transept.errors import ConfigError
+from transept.pieces import Compression
+
+UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "KI": 2**10, "MI": 2**20, "GI": 2**30}
+SIZE = re.compile(r"([0-9.]+)\s*([KMG]I?)?B?")
+
+
+def split(
+    directory: Path,
+    /,
+    *,
+    output: Annotated[Path, Parameter(name=["--output", "-o"])],
+    size: str = "60MiB",
+    compression: Compression = "auto",
+    name: str | None = None,
+) -> None:
+    """Write a directory as pieces of a given size, with a list of their sha256.
+
+    Prepared corpora, models and checkpoints alike; the directory stays as it is.
+
+    Args:
+        directory: What to split.
+        output: Where the pieces go.
+        size: Of the largest piece: 60MiB, 16MB.
+        compression: auto is zstd where a sample shrinks by it, else none; xz is slow and small.
+        name: What the pieces are called; unless given, as the directory.
+    """
+    from transept import pieces
+
+    n_bytes = _bytes(size)
+    listing = pieces.split(directory, output, size=n_bytes, compression=compression, name=name)
+    before = sum(stored.bytes for stored in listing.files.values())
+    after = sum(stored.bytes for stored in listing.pieces.values())
+    packed = "as they are" if listing.compression == "none" else f"by {listing.compression}"
+    sys.stdout.write(
+        f"{output}: {len(listing.files):,} files of {before / 1e6:,.1f} MB in "
+        f"{len(listing.pieces):,} pieces of {after / 1e6:,.1f} MB, {packed}\n"
+    )
+
+
+def join(
+    *places: Path,
+    output: Annotated[Path, Parameter(name=["--output", "-o"])],
+) -> None:
+    """Put pieces together again, every one of them and every file verified.
+
+    Args:
+        places: The directories that hold the pieces, and their list, between them.
+        output: The directory to make.
+    """
+    from transept import pieces
+
+    if not places:
+        raise ConfigError("no pieces: give the directories that hold them")
+    listing = pieces.join(places, output)
+    total = sum(stored.bytes for stored in listing.files.values())
+    sys.stdout.write(
+        f"{output}: {len(listing.files):,} files of {total / 1e6:,.1f} MB from "
+        f"{len(listing.pieces):,} pieces, all verified\n"
+    )
+
+
+def _bytes(text: str) -> int:
+    """`60MiB` as a number."""
+    found = SIZE.fullmatch(text.strip().upper())
+    try:
+        n_bytes = int(float(found[1]) * UNITS[found[2] or ""]) if found else 0
+    except ValueError:
+        n_bytes = 0
+    if n_bytes < 1024:
+        raise ConfigError(f"--size {text}: is no size of at least 1 KiB; try 60MiB")
+    return n_bytes

@@ -1,0 +1,262 @@
+"""`transept recipe`: whole experiments, one command each."""
+
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Group, Parameter
+
+from transept.cli.app import complain
+from transept.cli.train import RESUMABLE
+from transept.errors import ConfigError
+from transept.recipes.recipe import STAGES, Stage
+
+if TYPE_CHECKING:
+    from transept.cli.recipe_view import RecipeView
+    from transept.recipes.stages import RecipeRun
+
+Flag = Annotated[bool, Parameter(negative="", show_default=False)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Share:
+    """How much of it to do now."""
+
+    minutes: float | None = None
+    """Train so long in all, over all commands. The checkpoints that are averaged are as far apart
+    as the paper's, in proportion."""
+    pause_after: float | None = None
+    """End this command after so many minutes, with a checkpoint."""
+    until: Stage | None = None
+    """The last stage to do."""
+    only: Stage | None = None
+    """The one stage to do."""
+
+    def __post_init__(self) -> None:
+        for option, value in (("--minutes", self.minutes), ("--pause-after", self.pause_after)):
+            if value is not None and value <= 0:
+                raise ConfigError(f"{option} must be more than 0")
+        if self.until and self.only:
+            raise ConfigError("--until and --only do not go together; leave one out")
+
+    def of(self, stages: Sequence[Stage]) -> list[Stage]:
+        """The chosen stages."""
+        if self.only:
+            return [self.only]
+        return list(stages[: stages.index(self.until) + 1 if self.until else None])
+
+
+ALL = Share()
+SHARE = Parameter(name="*", group=Group("How much", sort_key=1))
+
+
+def list_() -> None:
+    """List the recipes that come with transept."""
+    from transept.recipes import recipe
+
+    for name in recipe.names():
+        sys.stdout.write(f"{name:22} {recipe.load(name).title}\n")
+
+
+def show(name: str, /, *overrides: str) -> None:
+    """Print a recipe with everything it extends, overrides and defaults filled in.
+
+    Args:
+        name: One that `transept recipe list` names, or the path of a TOML file.
+        overrides: Changes laid over it: `experiment.model.dropout=0.2`.
+    """
+    from transept import config
+    from transept.recipes import recipe
+
+    sys.stdout.write(config.dump(recipe.load(name, overrides)))
+
+
+def run(
+    name: str,
+    /,
+    *overrides: str,
+    data: Path | None = None,
+    work: Path | None = None,
+    prepared: Path | None = None,
+    share: Annotated[Share, SHARE] = ALL,
+    deterministic: Flag = False,
+    dry_run: Flag = False,
+) -> int:
+    """Work a recipe out: prepare, train, average, decode, score, report.
+
+    Stopped at any time (Ctrl-C, SIGTERM, --pause-after) it ends with exit code 75, and the same
+    command goes on; what is done is not done again. After the first stage the work directory holds
+    all that the others need: it can go to another machine, in pieces (`transept pieces`), without
+    the text.
+
+    Args:
+        name: One that `transept recipe list` names, or the path of a TOML file.
+        overrides: Changes laid over it: `experiment.model.dropout=0.2`.
+        data: The directory with the recipe's text, or where a public corpus shall be fetched to.
+        work: Where everything goes. By default runs/ and the recipe's name.
+        prepared: The work directory of another recipe with the same text, vocabulary and test
+            sets, or of the one for the other direction: its corpora are copied.
+        share: How much of it to do now.
+        deterministic: On a GPU, add in one order: the same run gives the same bits, a little
+            later, also when it is taken up on another machine of the kind.
+        dry_run: Say what each stage would do, with sizes, and do nothing.
+    """
+    if deterministic:
+        overrides = (*overrides, "experiment.training.sums=ordered")
+    begin = time.monotonic()
+    from transept.cli.recipe_view import RecipeView
+    from transept.runtime.interrupt import terminable
+
+    cooked = replace(_found(name, overrides, work), data=data, minutes=share.minutes)
+    view = RecipeView()
+    if dry_run:
+        view.preview(cooked)
+        return 0
+    cooked.begin()
+    if prepared is not None:
+        from transept.recipes.sharing import take_prepared
+
+        take_prepared(cooked, prepared)
+    end = None if share.pause_after is None else begin + 60 * share.pause_after
+    try:
+        with terminable():
+            return _work(cooked, share.of(STAGES), end, view)
+    except KeyboardInterrupt:
+        view.stopped()
+        return RESUMABLE
+
+
+def _work(run: "RecipeRun", stages: list[Stage], end: float | None, view: "RecipeView") -> int:
+    for stage in stages:
+        # Training always makes some steps: so whoever calls again and again comes to an end.
+        over = end is not None and time.monotonic() >= end
+        if over and stage not in (stages[0], "train"):
+            view.stopped()
+            return RESUMABLE
+        match stage:
+            case "train":
+                if not _train(run, end, view):
+                    return RESUMABLE
+            case "prepare" | "decode":
+                view.stage(stage, partial(getattr(run, stage), view.watchers()))
+            case _:
+                view.stage(stage, getattr(run, stage))
+    if "report" in stages:
+        view.scores(run)
+    return 0
+
+
+def _train(run: "RecipeRun", end: float | None, view: "RecipeView") -> bool:
+    """Train until the end; False if it was stopped before."""
+    already = run.is_trained()
+    if not already:
+        with view.training(run.experiment()) as watchers:
+            run.train(watchers, end)
+        if not run.is_trained():
+            view.stopped()
+            return False
+    view.trained(run, already=already)
+    return True
+
+
+def compare(
+    first: Path,
+    second: Path,
+    /,
+    *,
+    output: Annotated[Path, Parameter(name=["--output", "-o"])],
+) -> None:
+    """Compare two recipes that were worked out, by paired bootstrap, on the tests they share.
+
+    Args:
+        first: The work directory of one.
+        second: That of the other: ours, or a peer's that `benchmarks/peer_experiment.py` made.
+        output: The record to write, for `transept recipe report`.
+    """
+    from transept.data.shards import write_json
+    from transept.recipes.comparing import compare, reopen
+
+    record = compare(reopen(first), reopen(second))
+    output.parent.mkdir(parents=True, exist_ok=True)
+    write_json(output, record)
+    for test, found in record["tests"].items():
+        one = found["comparisons"][0]
+        name = one["convention"]["name"]
+        sys.stdout.write(
+            f"{test:24} {name} {one['difference']:+.2f} "
+            f"[{one['interval']['low']:+.2f}, {one['interval']['high']:+.2f}]  "
+            f"p = {one['p_value']:.4f}\n"
+        )
+
+
+def report(
+    records: Path,
+    /,
+    *,
+    output: Annotated[Path, Parameter(name=["--output", "-o"])],
+) -> None:
+    """Write the page of results, with training curves, from records alone.
+
+    Args:
+        records: A directory of record.json files of recipes, each under a name of its own, and of
+            what `transept recipe compare` wrote.
+        output: The page, beside that directory; its pictures go among the records.
+    """
+    from transept.recipes.pages import Records, curves, page
+
+    if records.resolve().parent != output.resolve().parent:
+        raise ConfigError(f"{output}: must lie beside {records}, to which it links")
+    read = Records.read(records)
+    figures = {}
+    for title, picture in curves(read).items():
+        path = records / f"{title.lower().replace(' ', '-')}.svg"
+        path.write_text(picture, encoding="utf-8")
+        figures[title] = f"{records.name}/{path.name}"
+    output.write_text(page(read, figures), encoding="utf-8")
+    sys.stdout.write(f"{output}: {len(read.runs)} runs, {len(read.comparisons)} comparisons\n")
+
+
+def ship(
+    name: str,
+    /,
+    *overrides: str,
+    output: Annotated[Path, Parameter(name=["--output", "-o"])],
+    work: Path | None = None,
+    to: Literal["int8", "bf16"] = "int8",
+) -> None:
+    """Write the averaged model of a recipe in little room, with a card that tells its scores.
+
+    The card names the texts with their terms and attributions, and the scores of the weights as
+    they are stored; so the test sets are translated once more.
+
+    Args:
+        name: The recipe that was worked out.
+        overrides: The changes that it was worked out with.
+        output: The new directory; its name is what the model will answer to.
+        work: Where it was worked out. By default runs/ and the recipe's name.
+        to: int8 stores a matrix as 8-bit integers with a scale for each row; bf16 keeps the upper
+            half of every number.
+    """
+    from transept.cli.recipe_view import RecipeView
+    from transept.recipes.shipping import LARGEST, ship, size_of
+
+    shipped = _found(name, overrides, work)
+    shipped.begin()
+    card = ship(shipped, output, to, RecipeView().watchers())
+    size = size_of(output)
+    sys.stdout.write(f"{card.markdown()}\n{output}: {size / 1e6:,.2f} MB\n")
+    if size > LARGEST:
+        complain(f"warning: that is more than the {LARGEST / 1e6:,.0f} MB of a shipped model")
+
+
+def _found(name: str, overrides: tuple[str, ...], work: Path | None) -> "RecipeRun":
+    from transept.recipes import recipe
+    from transept.recipes.stages import RecipeRun
+
+    path = recipe.find(name)
+    loaded = recipe.load(name, overrides)
+    return RecipeRun(name=path.stem, recipe=loaded, directory=work or Path("runs") / path.stem)

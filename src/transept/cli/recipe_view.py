@@ -1,0 +1,107 @@
+"""What a person sees of a recipe."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from transept.experiment import Experiment
+    from transept.recipes.stages import RecipeRun, Watchers
+    from transept.recipes.work import Done
+
+PIPE_WIDTH = 100
+PLAIN_SECONDS = 10.0
+"""Between two lines of progress."""
+
+
+class RecipeView:
+    """A line a stage; progress of long ones on standard error."""
+
+    def __init__(self) -> None:
+        self._console = Console(highlight=False)
+        if not self._console.is_terminal:
+            self._console.width = PIPE_WIDTH
+        self._progress = Console(stderr=True, highlight=False)
+        self._next = time.monotonic() + PLAIN_SECONDS
+
+    def preview(self, run: "RecipeRun") -> None:
+        """What would be done."""
+        from transept.recipes.preview import preview
+
+        self._console.print(Text(run.recipe.title, "bold"))
+        before = None
+        for stage, what in preview(run):
+            self._line("" if stage == before else stage, what)
+            before = stage
+
+    def stage(self, name: str, work: "Callable[[], Done]") -> None:
+        """Do it, and say what was done."""
+        begin = time.monotonic()
+        done = work()
+        self._done(name, done.what, None if done.already else time.monotonic() - begin)
+
+    def watchers(self) -> "Watchers":
+        """For stages that take long."""
+        from transept.recipes.stages import Watchers
+
+        return Watchers(
+            downloading=lambda name, done, total: self._say(f"{name}: {done / 1e6:,.0f} MB"),
+            learning=lambda used, seen: self._say(f"a vocabulary from {used:,} lines", now=True),
+            preparing=lambda done: self._say(f"{done.rows:,} pairs read, {done.pairs:,} kept"),
+            translating=lambda done, total: self._say(f"{done:,} of {total:,} sentences"),
+        )
+
+    @contextmanager
+    def training(self, experiment: "Experiment") -> "Iterator[Watchers]":
+        """A view of the training."""
+        from transept.cli.training_view import view_for
+        from transept.recipes.stages import Watchers
+
+        watch = view_for(self._progress, experiment.training.max_steps)
+        try:
+            yield Watchers(training=[watch])
+        finally:
+            watch.close()
+
+    def trained(self, run: "RecipeRun", *, already: bool) -> None:
+        """The training is over."""
+        step, seconds = run.work.trained
+        self._done("train", f"{step:,} steps in {seconds:,.0f} s", None if already else seconds)
+
+    def stopped(self) -> None:
+        """There is more to do."""
+        self._console.print("Stopped. Everything so far is kept; the same command goes on.")
+
+    def scores(self, run: "RecipeRun") -> None:
+        """Every test set by every convention."""
+        record = run.records.read("score")
+        assert record is not None
+        for name, report in record["results"]["tests"].items():
+            self._console.print(Text(f"\n{name}, {report['sentences']:,} sentences", "bold"))
+            for row in (*report["systems"][0]["scores"], *report["perplexities"]):
+                convention = row["convention"]
+                line = f"  {convention['name']:32} {row['value']:6.2f}  "
+                signature = (convention["signature"], "dim")
+                self._console.print(Text.assemble(line, signature), soft_wrap=True)
+
+    def _done(self, name: str, what: str, seconds: float | None) -> None:
+        took = "done before" if seconds is None else f"{seconds:,.1f} s"
+        self._line(name, Text.assemble(what, (f"  {took}", "dim")))
+
+    def _line(self, name: str, what: Any) -> None:
+        line = Table.grid(padding=(0, 1))
+        line.add_column(width=8, style="bold")
+        line.add_column()
+        line.add_row(name, what if isinstance(what, Text) else Text(what))
+        self._console.print(line)
+
+    def _say(self, line: str, *, now: bool = False) -> None:
+        """A line of progress, every few seconds."""
+        if now or time.monotonic() >= self._next:
+            self._progress.print(line, markup=False, soft_wrap=True)
+            self._next = time.monotonic() + PLAIN_SECONDS

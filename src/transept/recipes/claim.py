@@ -1,0 +1,33 @@
+"""A directory belongs to one plan for as long as it lives. No torch here."""
+
+from pathlib import Path
+from typing import Any
+
+from transept import config
+from transept.errors import ConfigError
+
+
+def claim(directory: Path, file: str, plan: Any, *, kind: str, option: str) -> None:
+    """Write a plan down in its directory; or refuse to mix it with another that was begun there.
+
+    Args:
+        directory: Where it is carried out.
+        file: The plan's own file in it.
+        plan: A config.
+        kind: What to call it in messages: `demo`.
+        option: What another directory is chosen with: `--output`.
+    """
+    path = directory / file
+    if path.exists():
+        changes = config.differences(config.load(type(plan), path), plan)
+        if changes:
+            listed = "\n  ".join(changes)
+            raise ConfigError(
+                f"{directory}: holds a {kind} that began otherwise:\n  {listed}\n"
+                f"Choose another {option}"
+            )
+    elif directory.exists() and any(directory.iterdir()):
+        raise ConfigError(f"{directory}: is not empty and no {kind}; choose another {option}")
+    else:
+        directory.mkdir(parents=True, exist_ok=True)
+        path.write_text(config.dump(plan), encoding="utf-8")

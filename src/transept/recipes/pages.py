@@ -1,0 +1,240 @@
+"""The page of results, from records alone: what is read was measured. No torch here."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from transept.errors import DataError
+from transept.recipes.figure import draw
+
+COMMAND: Final = "transept recipe report"
+PAPER: Final[Mapping[str, "tuple[float, float, tuple[float, float] | None]"]] = {
+    # Table 2: BLEU on newstest2014, FLOPs; Table 3: BLEU and PPL on newstest2013.
+    "en-de base": (27.3, 3.3e18, (25.8, 4.92)),
+    "en-de big": (28.4, 2.3e19, (26.4, 4.33)),
+    "en-fr base": (38.1, 3.3e18, None),
+    "en-fr big": (41.8, 2.3e19, None),
+}
+SPLIT: Final = "tokenised BLEU, compounds split"
+"""The paper's convention."""
+
+Record = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """The runs and comparisons of a directory, by the names of their files."""
+
+    directory: Path
+    runs: Mapping[str, Record]
+    comparisons: Mapping[str, Record]
+
+    @classmethod
+    def read(cls, directory: Path) -> "Records":
+        """Every JSON file of a directory."""
+        runs: dict[str, Record] = {}
+        comparisons: dict[str, Record] = {}
+        for path in sorted(directory.glob("*.json"), key=lambda path: path.stem):
+            try:
+                record = json.loads(path.read_bytes())
+                {"run": runs, "comparison": comparisons}[record["kind"]][path.stem] = record
+            except (OSError, ValueError, KeyError, TypeError) as error:
+                raise DataError(f"{path}: is no record of a recipe ({error})") from error
+        if not runs:
+            raise DataError(f"{directory}: holds no record of a run; copy record.json there")
+        return cls(directory, runs, comparisons)
+
+
+def page(records: Records, figures: Mapping[str, str]) -> str:
+    """The whole page. `figures` are the pictures' places by their titles."""
+    parts = [
+        _introduction(records),
+        "\n".join(_summary(records)),
+        "\n".join(_comparisons(records)) if records.comparisons else "",
+        "\n".join(f"![{title}]({place})\n" for title, place in figures.items()),
+        "\n".join(_costs(records)),
+        *(_scores(name, record) for name, record in records.runs.items()),
+        "## Where the numbers come from",
+        *(_origin(name, record) for name, record in records.runs.items()),
+    ]
+    return "\n\n".join(part.strip("\n") for part in parts if part) + "\n"
+
+
+def curves(records: Records) -> dict[str, str]:
+    """Pictures of the training, by their titles: over time, and over target tokens."""
+    shown = {name: run["curve"] for name, run in records.runs.items() if run["curve"]}
+    if not shown:
+        return {}
+    y_label = "validation −log p a token"
+    axes = {
+        "Validation over wall time": ("seconds", 60.0, "minutes of training"),
+        "Validation over target tokens": ("target_tokens", 1e6, "million target tokens"),
+    }
+    return {
+        title: draw(
+            {name: [(p[key] / unit, p["nll"]) for p in curve] for name, curve in shown.items()},
+            x_label=x_label,
+            y_label=y_label,
+        )
+        for title, (key, unit, x_label) in axes.items()
+    }
+
+
+def _introduction(records: Records) -> str:
+    return (
+        "# Results\n\n"
+        f"Written by `{COMMAND}` from the records in `{records.directory.name}/`; each number is "
+        "there, with the config, the commit, the seed and the hashes of the data that it comes "
+        "from.\n\n"
+        "Scores stand with their conventions: compare only those with the same signature. Where a "
+        "run had less text or less time than the paper's, the paper's number beside it is no "
+        "goal but a landmark.\n"
+    )
+
+
+# --- tables ----------------------------------------------------------------------------------
+
+
+def _summary(records: Records) -> Iterator[str]:
+    """The first thing that one wants to know of each run, and what the paper has there."""
+    yield "## In short\n"
+    yield "| run | system | training | test | sacreBLEU | compounds split | dev BLEU | dev PPL |"
+    yield "|---|---|---|---|---|---|---|---|"
+    for name, run in records.runs.items():
+        tests = _tests(run)
+        first = "newstest2014" if "newstest2014" in tests else next(iter(tests))
+        plain, split = (_value(tests[first], which) for which in ("sacreBLEU", SPLIT))
+        trained = run["stages"]["train"]["results"]
+        yield (
+            f"| [{name}]({records.directory.name}/{name}.json) | {run['system']} "
+            f"| {_duration(trained['seconds'])}, {trained['step']:,} steps "
+            f"| {first} | {plain} | {split} | {' | '.join(_dev(tests))} |"
+        )
+    for title, (bleu, _, dev) in PAPER.items():
+        if any(_paper(run) == PAPER[title] for run in records.runs.values()):
+            known = " | ".join(map(str, dev)) if dev else " | "
+            yield f"| {title} | the paper, WMT 2014 | | newstest2014 | | {bleu} | {known} |"
+    yield ""
+
+
+def _dev(tests: Mapping[str, Any]) -> tuple[str, str]:
+    """BLEU and perplexity a token of the set that the references' perplexity is told of."""
+    for report in tests.values():
+        if report["perplexities"]:
+            return _value(report, "sacreBLEU"), f"{report['perplexities'][0]['value']:.2f}"
+    return "", ""
+
+
+def _comparisons(records: Records) -> Iterator[str]:
+    yield "## Against the peer\n"
+    yield "Paired bootstrap; a difference is the first system's score less the second's.\n"
+    for name, record in records.comparisons.items():
+        first, second = (f"{one['system']}, {one['name']}" for one in record["systems"])
+        yield f"### {name}: {first} against {second}\n"
+        yield "| test set | convention | difference | 95 % | p | wins |"
+        yield "|---|---|---|---|---|---|"
+        for test, found in record["tests"].items():
+            for one in found["comparisons"]:
+                low, high = one["interval"]["low"], one["interval"]["high"]
+                yield (
+                    f"| {test} | {one['convention']['name']} | {one['difference']:+.2f} "
+                    f"| {low:+.2f} to {high:+.2f} | {one['p_value']:.3f} | {one['wins']:.1%} |"
+                )
+        yield ""
+
+
+def _costs(records: Records) -> Iterator[str]:
+    yield "## What training took\n"
+    yield (
+        "FLOPs by the paper's method are time × devices × sustained single precision, which was "
+        "measured on the device itself; counted are those of the arithmetic that real tokens "
+        "need.\n"
+    )
+    yield (
+        "| run | time | steps | target tokens | tokens/s | FLOPs, paper's method | FLOPs, counted "
+        "| energy | paper's FLOPs |"
+    )
+    yield "|---|---|---|---|---|---|---|---|---|"
+    for name, run in records.runs.items():
+        trained = run["stages"]["train"]["results"]
+        seconds, tokens = trained["seconds"], trained["target_tokens"]
+        paper = _paper(run)
+        yield (
+            f"| {name} | {_duration(seconds)} | {trained['step']:,} | {tokens:,} "
+            f"| {tokens / seconds:,.0f} | {seconds * trained['sustained_flops']:.2e} "
+            f"| {tokens * trained['flops_per_target_token']:.2e} | {_energy(trained)} "
+            f"| {f'{paper[1]:.1e}' if paper else ''} |"
+        )
+    yield ""
+
+
+def _scores(name: str, run: Record) -> str:
+    lines = [f"## {name}\n", f"{run['recipe']['title']}; {run['system']}.\n"]
+    lines += ["| test set | sentences | convention | value | 95 % |", "|---|---|---|---|---|"]
+    signatures: dict[str, str] = {}
+    for test, report in _tests(run).items():
+        for score in (*report["systems"][0]["scores"], *report["perplexities"]):
+            convention, interval = score["convention"], score.get("interval")
+            spread = f"{interval['low']:.2f} to {interval['high']:.2f}" if interval else ""
+            signatures[convention["name"]] = convention["signature"]
+            lines.append(
+                f"| {test} | {report['sentences']:,} | {convention['name']} "
+                f"| {score['value']:.2f} | {spread} |"
+            )
+    lines.append("")
+    lines += [f"- {title}: `{signature}`" for title, signature in signatures.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _origin(name: str, run: Record) -> str:
+    stages = run["stages"]
+    trained, prepared = stages["train"], stages["prepare"]["results"]
+    by = trained["by"]
+    devices = ", ".join(by["devices"])
+    lines = [
+        f"### {name}: origin\n",
+        f"Commit {by['commit']}, source `{by['source'][:12]}`, seed {trained['inputs']['seed']}; "
+        f"{devices}; torch {by['torch']}. Vocabulary `{prepared['vocabulary'][:12]}`.\n",
+    ]
+    for text in run["recipe"]["texts"]:
+        corpus = prepared["corpora"][text["name"]]
+        lines.append(
+            f"- {text['name']}: {corpus['pairs']:,} pairs, `{corpus['hash'][:12]}`; "
+            f"{text['licence']}"
+        )
+    sittings = [one["by"] for one in trained["results"]["sittings"]]
+    makers = [stages["prepare"]["by"], *sittings, *(stage["by"] for stage in stages.values())]
+    commands = dict.fromkeys(maker["command"] for maker in makers)
+    return "\n".join([*lines, "", "```text", *commands, "```"]) + "\n"
+
+
+# --- of a record -----------------------------------------------------------------------------
+
+
+def _tests(run: Record) -> dict[str, Any]:
+    tests: dict[str, Any] = run["stages"]["score"]["results"]["tests"]
+    return tests
+
+
+def _value(report: Mapping[str, Any], convention: str) -> str:
+    scores: Sequence[Any] = report["systems"][0]["scores"]
+    return next(f"{s['value']:.2f}" for s in scores if s["convention"]["name"] == convention)
+
+
+def _paper(run: Record) -> tuple[float, float, tuple[float, float] | None] | None:
+    """What Table 2 says of this size and these languages."""
+    pair = f"{run['recipe']['source_language']}-{run['recipe']['target_language']}"
+    d_model = run["recipe"]["experiment"]["model"]["d_model"]
+    size = {512: "base", 1024: "big"}.get(d_model, "")
+    return PAPER.get(f"{pair} {size}")
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds / 60:.1f} min" if seconds < 7200 else f"{seconds / 3600:.2f} h"
+
+
+def _energy(trained: Mapping[str, Any]) -> str:
+    joules = [sitting["joules"] for sitting in trained["sittings"]]
+    return "" if None in joules else f"{sum(joules) / 3.6e6:.3f} kWh"

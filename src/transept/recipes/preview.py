@@ -1,0 +1,116 @@
+"""What a recipe would do, with sizes: for looking before time is spent."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+
+from transept.data.fetching.datasets import DATASETS
+from transept.data.fetching.fetch import DONE, DOWNLOADS
+from transept.model.transformer import Transformer
+from transept.recipes.recipe import STAGES, Pair, Stage
+from transept.recipes.stages import RecipeRun
+
+MEGABYTE, GIGABYTE = 1e6, 1e9
+BYTES_TO_RESUME, BYTES_TO_USE = 12, 4
+"""Of a parameter: with Adam's two moments, and alone."""
+
+
+class Line(NamedTuple):
+    """One thing that a stage would do."""
+
+    stage: Stage
+    what: str
+
+
+def preview(run: RecipeRun) -> list[Line]:
+    """Every stage, in order."""
+    parts = {
+        "prepare": _prepare(run),
+        "train": _train(run),
+        "average": _average(run),
+        "decode": _decode(run),
+        "score": iter(["BLEU in every convention, chrF, intervals" + _perplexities(run)]),
+        "report": iter([f"all records in {run.directory / 'record.json'}"]),
+    }
+    return [Line(stage, what) for stage in STAGES for what in parts[stage]]
+
+
+def _prepare(run: RecipeRun) -> Iterator[str]:
+    if run.records.read("prepare") is not None:
+        yield "done before"
+        return
+    if run.recipe.dataset is not None:
+        yield from _archives(run)
+    for text in run.recipe.texts:
+        weight = "" if text.weight == 1 else f", {text.weight:g} times an epoch"
+        yield f"learn from {text.name}: {_size(run, text)}{weight} ({text.licence})"
+    for pair in run.recipe.dev:
+        yield f"watch {pair.source.name}: {_size(run, pair)}"
+    size = run.recipe.experiment.model.vocab_size
+    yield f"a joint vocabulary of {size:,} {run.recipe.vocabulary.kind} pieces"
+
+
+def _archives(run: RecipeRun) -> Iterator[str]:
+    assert run.recipe.dataset is not None
+    if run.data is not None and (run.data / DONE).exists():
+        return
+    for archive in DATASETS[run.recipe.dataset].archives:
+        path = Path(run.data or "DATA") / DOWNLOADS / archive.name
+        there = f"{path.stat().st_size / MEGABYTE:,.1f} MB, there" if path.exists() else "to come"
+        yield f"fetch {archive.url}: {there}"
+
+
+def _size(run: RecipeRun, pair: Pair) -> str:
+    """Of both files; what is not there is named."""
+    if run.data is None:
+        return f"{pair.source} and {pair.target}"
+    paths = [run.data / pair.source, run.data / pair.target]
+    missing = [str(path) for path in paths if not path.exists()]
+    if missing:
+        return f"missing: {', '.join(missing)}"
+    return f"{sum(path.stat().st_size for path in paths) / MEGABYTE:,.1f} MB"
+
+
+def _train(run: RecipeRun) -> Iterator[str]:
+    experiment = run.experiment()
+    model, batch = experiment.model, experiment.batch
+    n = _parameters(run)
+    yield (
+        f"{n:,} parameters: N = {model.n_layers}, d_model = {model.d_model}, d_ff = {model.d_ff}, "
+        f"h = {model.n_heads}, P_drop = {model.dropout:g}"
+    )
+    steps = experiment.training.max_steps
+    most = f", or {run.minutes:g} minutes" if run.minutes is not None else ""
+    yield (
+        f"{steps:,} steps{most} of {batch.target_tokens:,} target tokens: "
+        f"{steps * batch.target_tokens / GIGABYTE:,.1f} billion at most"
+    )
+    keep, size = experiment.checkpoint.keep, n * BYTES_TO_RESUME / GIGABYTE
+    yield f"checkpoints of {size:,.2f} GB; {keep} are kept: {keep * size:,.1f} GB"
+
+
+def _average(run: RecipeRun) -> Iterator[str]:
+    average = run.recipe.average
+    apart = run.experiment().checkpoint.every_minutes
+    distance = f"{60 * apart:,.0f} s" if apart is not None else "10 minutes"
+    size = _parameters(run) * BYTES_TO_USE / MEGABYTE
+    yield f"the last {average.last} checkpoints, {distance} apart: {size:,.0f} MB"
+
+
+def _decode(run: RecipeRun) -> Iterator[str]:
+    search = run.recipe.search
+    yield f"beam {search.beam_size}, α = {search.length_penalty:g}"
+    for test in run.tests:
+        yield f"{test.name}: {_size(run, test)}"
+
+
+def _perplexities(run: RecipeRun) -> str:
+    named = [test.name for test in run.tests if test.perplexity]
+    return f"; perplexity of {', '.join(named)}" if named else ""
+
+
+def _parameters(run: RecipeRun) -> int:
+    with torch.device("meta"):
+        return Transformer(run.recipe.experiment.model).n_parameters()

@@ -1,0 +1,184 @@
+"""What a recipe says: which text, how it is cleaned, learnt from, searched and scored. No torch."""
+
+import dataclasses
+import hashlib
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Literal, get_args
+
+from transept import config
+from transept.config import Checks, did_you_mean
+from transept.data.config import CorpusConfig
+from transept.data.fetching.datasets import DatasetName
+from transept.data.preparation.cleaning import Cleaning
+from transept.decoding.config import SearchConfig
+from transept.errors import ConfigError
+from transept.experiment import Experiment
+from transept.text.tokenizer import Kind
+
+SHELF: Final = Path(__file__).parent
+
+DEV: Final = "dev"
+"""What the corpus that validation looks at is called."""
+Stage = Literal["prepare", "train", "average", "decode", "score", "report"]
+STAGES: Final[tuple[Stage, ...]] = get_args(Stage)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Pair:
+    """Two files, line by line translations of each other; also .gz, .xz and .zst."""
+
+    source: Path
+    """The file of source sentences, below the data's directory."""
+    target: Path
+    """The file of their translations."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Text(Pair):
+    """Text to learn from, and what its owners ask for."""
+
+    name: str
+    """What it is called in reports; its corpus lies in a directory of this name."""
+    licence: str
+    """The terms under which it can be used."""
+    attribution: str = ""
+    """Whom a model that learnt from it must name."""
+    weight: float = 1.0
+    """How often an epoch takes each pair."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TestSet(Pair):
+    """Text that is translated and scored, and never learnt from."""
+
+    name: str
+    """What it is called in reports."""
+    perplexity: bool = False
+    """Whether the references' perplexity is reported too."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Vocabulary:
+    """How the joint vocabulary is learnt; its size is the model's `vocab_size`."""
+
+    kind: Kind = "bpe"
+    """Byte-pair encoding, or a unigram language model (the likes of word pieces)."""
+    max_lines: int | None = None
+    """Where there are more lines, draw this many evenly; unless given, the kind's own limit."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Averaging:
+    """Section 6.1: the mean of the last checkpoints, evenly spaced in time."""
+
+    last: int = 5
+    """How many: 5 for base, 20 for big."""
+    interval: float = 1 / 72
+    """Their distance, as a share of the run: the paper's ten minutes of base's twelve hours."""
+
+    def __post_init__(self) -> None:
+        checks = Checks(self)
+        checks.at_least(1, "last")
+        possible = 0 < self.interval * self.last <= 1
+        checks.that(possible, "interval", f"times last = {self.last} must be within the run")
+        checks.done()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Recipe:
+    """What a TOML file under `transept/recipes/` describes."""
+
+    title: str
+    """A line for people."""
+    source_language: str
+    """What is translated: `en`."""
+    target_language: str
+    """What it is translated into."""
+    experiment: Experiment
+    """The network and its training; its corpora are those of `texts` and `dev`."""
+    texts: tuple[Text, ...]
+    """What is learnt from."""
+    dev: tuple[Pair, ...]
+    """What validation looks at while training."""
+    tests: tuple[TestSet, ...]
+    """What is translated and scored at the end."""
+    dataset: DatasetName | None = None
+    """A public corpus that `transept data fetch` knows, where the text is one."""
+    vocabulary: Vocabulary = field(default_factory=Vocabulary)
+    """How words are cut, section 5.1."""
+    cleaning: Cleaning = field(default_factory=Cleaning)
+    """Which pairs are left out."""
+    average: Averaging = field(default_factory=Averaging)
+    """Which checkpoints make the model, section 6.1."""
+    search: SearchConfig = field(default_factory=SearchConfig)
+    """How test sets are translated, section 6.1."""
+    limits: str = ""
+    """What a model of this recipe cannot do, for its card."""
+
+    def __post_init__(self) -> None:
+        checks = Checks(self)
+        for key in ("texts", "tests"):
+            names = [each.name for each in getattr(self, key)]
+            checks.that(len(set(names)) == len(names), key, "two of them have the same name")
+        taken = any(text.name == DEV for text in self.texts)
+        checks.that(not taken, "texts", f"one of them is called {DEV}, as the set of that name is")
+        for key in ("texts", "dev"):
+            checks.that(bool(getattr(self, key)), key, "names no files")
+        checks.that(not self.experiment.data.train, "experiment", "names corpora: `texts` does")
+        checks.done()
+
+    @property
+    def pairs(self) -> tuple[Pair, ...]:
+        """Everything that is read."""
+        return (*self.texts, *self.dev, *self.tests)
+
+    def filled_in(self, corpora: dict[str, Path], dev: Path) -> Experiment:
+        """The experiment with its corpora."""
+        train = tuple(CorpusConfig(path=corpora[t.name], weight=t.weight) for t in self.texts)
+        data = dataclasses.replace(self.experiment.data, train=train, dev=dev)
+        return dataclasses.replace(self.experiment, data=data)
+
+    def within(self, minutes: float) -> "Recipe":
+        """The same within so many minutes of training: checkpoints as far apart as that asks for.
+
+        Only those that are averaged are written, the last ones: writing one takes seconds, and a
+        run of minutes has none to spare.
+        """
+        every = minutes * self.average.interval
+        checkpoint = dataclasses.replace(
+            self.experiment.checkpoint,
+            every_minutes=every,
+            after_minutes=max(0.0, minutes - (self.average.last - 1) * every),
+            keep=max(self.average.last, self.experiment.checkpoint.keep),
+        )
+        experiment = dataclasses.replace(self.experiment, checkpoint=checkpoint)
+        return dataclasses.replace(self, experiment=experiment)
+
+
+def names() -> list[str]:
+    """The recipes that come with transept."""
+    return sorted(path.stem for path in SHELF.glob("*.toml"))
+
+
+def find(name: str) -> Path:
+    """The file of a recipe: by its name, or one's own by its path."""
+    path = Path(name)
+    if path.suffix == ".toml":
+        return path
+    if name not in names():
+        cure = did_you_mean(name, names())
+        raise ConfigError(f"{name}: there is no such recipe; {cure}, or give the path of a .toml")
+    return SHELF / f"{name}.toml"
+
+
+def load(name: str, overrides: tuple[str, ...] = ()) -> Recipe:
+    """A recipe by name or path, with changes laid over it."""
+    return config.load(Recipe, find(name), overrides)
+
+
+def fingerprint(*parts: Any) -> str:
+    """The sha256 of configs: equal ones are equal in every key."""
+    tables = [config.as_table(part) if dataclasses.is_dataclass(part) else part for part in parts]
+    return hashlib.sha256(json.dumps(tables, sort_keys=True, default=str).encode()).hexdigest()

@@ -1,0 +1,134 @@
+"""What a stage writes down: of which inputs, by which code, on which machine, how long it took."""
+
+import hashlib
+import json
+import os
+import platform
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from transept.data.shards import write_json
+from transept.errors import DataError
+from transept.runtime.device import describe_devices
+from transept.version import __version__
+
+COMMIT: Final = "TRANSEPT_COMMIT"
+"""Says the commit where there is no repository to ask, as on a machine that got only the files."""
+PACKAGE: Final = Path(__file__).parents[1]
+
+Table = dict[str, Any]
+
+
+def sha256(path: Path) -> str:
+    """Of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def provenance() -> Table:
+    """What computed a result."""
+    import torch
+
+    return {
+        "transept": __version__,
+        "commit": commit(),
+        "command": command(),
+        "source": source_hash(),
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+        "devices": describe_devices(),
+    }
+
+
+def command() -> str:
+    """How this was called, without the places where things lie on this machine."""
+    words = [Path(word).name if Path(word).is_absolute() else word for word in sys.argv]
+    program = ["transept"] if words[0] in ("transept", "__main__.py") else ["python", words[0]]
+    return shlex.join([*program, *words[1:]])
+
+
+@cache
+def source_hash() -> str:
+    """The sha256 of the package's own code: the same at the same commit, whoever has it."""
+    digest = hashlib.sha256()
+    for path in sorted(PACKAGE.rglob("*.py")):
+        digest.update(f"{path.relative_to(PACKAGE).as_posix()}\0".encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+@cache
+def commit() -> str | None:
+    """The commit of the code, as git or the environment knows it."""
+    if told := os.environ.get(COMMIT):
+        return told
+    words = ["git", "-C", str(PACKAGE), "describe", "--always", "--dirty", "--abbrev=12"]
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+    except OSError:
+        return None
+    return done.stdout.strip() or None
+
+
+@dataclass(slots=True)
+class Sitting:
+    """A stage while it is worked on; what it finds goes into its `results`."""
+
+    results: Table = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """The records of a work directory, a JSON file for each stage."""
+
+    directory: Path
+
+    def read(self, stage: str) -> Table | None:
+        """What a stage wrote; None where it has not been done."""
+        path = self._path(stage)
+        try:
+            table: Table = json.loads(path.read_bytes())
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError) as error:
+            raise DataError(f"{path}: is damaged ({error}); remove it to do it again") from error
+        return table
+
+    def is_done(self, stage: str, inputs: Mapping[str, Any]) -> bool:
+        """Whether a stage was done, of these very inputs."""
+        record = self.read(stage)
+        return record is not None and record["inputs"] == json.loads(json.dumps(inputs))
+
+    @contextmanager
+    def writing(self, stage: str, inputs: Mapping[str, Any]) -> Iterator[Sitting]:
+        """Do a stage within it: it is written down when all went well."""
+        sitting = Sitting()
+        begin = time.monotonic()
+        yield sitting
+        self.write(
+            stage,
+            {
+                "stage": stage,
+                "inputs": dict(inputs),
+                "results": sitting.results,
+                "seconds": time.monotonic() - begin,
+                "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+                "by": provenance(),
+            },
+        )
+
+    def write(self, stage: str, record: Table) -> None:
+        """Keep a record, at once or not at all."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        write_json(self._path(stage), record)
+
+    def _path(self, stage: str) -> Path:
+        return self.directory / f"{stage}.json"

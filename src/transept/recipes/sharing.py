@@ -1,0 +1,98 @@
+"""Text that was prepared for one recipe, for another: of the same text, or the other way round."""
+
+import dataclasses
+import shutil
+from pathlib import Path
+from typing import Any, Final
+
+from transept.data.shards import IDS, OFFSETS, Manifest, corpus_hash
+from transept.errors import ConfigError
+from transept.recipes.recipe import Recipe
+from transept.recipes.stages import RecipeRun
+
+PREPARED: Final = ("vocabulary", "data", "tests")
+
+
+def take_prepared(run: RecipeRun, other: Path) -> None:
+    """Copy the corpora, the vocabulary and the test sets of another work directory.
+
+    Args:
+        run: A recipe that was begun; what it has prepared itself stays.
+        other: The work directory of a recipe with the same text, vocabulary and test sets; or of
+            its mirror image, which translates the same text the other way round.
+    """
+    if run.records.read("prepare") is not None:
+        return
+    record = dataclasses.replace(run, directory=other).records.read("prepare")
+    if record is None:
+        raise ConfigError(f"{other}: nothing is prepared there")
+    mirrored = dataclasses.replace(run, recipe=mirror(run.recipe))
+    if record["inputs"] not in (run.preparation, mirrored.preparation):
+        raise ConfigError(
+            f"{other}: was prepared from other text, with another vocabulary or other test sets "
+            f"than {run.name} asks for"
+        )
+    for name in PREPARED:
+        shutil.copytree(other / name, run.directory / name, dirs_exist_ok=True)
+    if record["inputs"] != run.preparation:
+        record = _turned_round(run, record)
+    run.records.write("prepare", record)
+
+
+def mirror(recipe: Recipe) -> Recipe:
+    """The recipe that translates the other way."""
+
+    def turned(pair: Any) -> Any:
+        return dataclasses.replace(pair, source=pair.target, target=pair.source)
+
+    return dataclasses.replace(
+        recipe,
+        source_language=recipe.target_language,
+        target_language=recipe.source_language,
+        texts=tuple(map(turned, recipe.texts)),
+        dev=tuple(map(turned, recipe.dev)),
+        tests=tuple(map(turned, recipe.tests)),
+    )
+
+
+def _turned_round(run: RecipeRun, record: dict[str, Any]) -> dict[str, Any]:
+    """Turn the copied corpora round; the record of that. Test sets go by their languages."""
+    names = record["results"]["corpora"]
+    manifests = {name: turn_round(run.work.corpus(name)) for name in names}
+    tests = {
+        name: {
+            **test,
+            "source_sha256": test["target_sha256"],
+            "target_sha256": test["source_sha256"],
+        }
+        for name, test in record["results"]["tests"].items()
+    }
+    results = {**record["results"], "tests": tests, **run.prepared(manifests)}
+    return {**record, "inputs": run.preparation, "results": results}
+
+
+def turn_round(corpus: Path) -> Manifest:
+    """Make a corpus's source its target: its ids are those of the text prepared that way."""
+    manifest = Manifest.load(corpus)
+    files = dict(manifest.files)
+    for names in (IDS, OFFSETS):
+        source, target = names["source"], names["target"]
+        (corpus / source).rename(corpus / f"{source}.part")
+        (corpus / target).rename(corpus / source)
+        (corpus / f"{source}.part").rename(corpus / target)
+        files[source], files[target] = manifest.files[target], manifest.files[source]
+    settings = manifest.settings
+    inputs = tuple(
+        dataclasses.replace(each, paths=each.paths[::-1], bytes=each.bytes[::-1])
+        for each in settings.inputs
+    )
+    turned = dataclasses.replace(
+        manifest,
+        hash=corpus_hash(files),
+        source=manifest.target,
+        target=manifest.source,
+        settings=dataclasses.replace(settings, inputs=inputs),
+        files=files,
+    )
+    turned.save(corpus)
+    return turned

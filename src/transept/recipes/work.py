@@ -1,0 +1,164 @@
+"""The directory that a recipe, or a demo, is worked out in. What is done is not done again.
+
+vocabulary/   the tokenizer
+data/         corpora as ids
+run/          the training: config, metrics, checkpoints, and the average of the last
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from transept import assembly
+from transept.api.models import load
+from transept.api.transducer import Transducer
+from transept.checkpoint import CHECKPOINTS, Bundle, Checkpoints
+from transept.data.preparation.cleaning import Cleaning
+from transept.data.preparation.formats import LinePair
+from transept.data.preparation.prepare import Preparation, Watcher, prepare
+from transept.data.shards import MANIFEST, Manifest
+from transept.errors import CheckpointError
+from transept.experiment import Experiment
+from transept.text.tokenizer import MANIFEST_FILE, Tokenizer
+from transept.training.observers import Observer
+from transept.training.trainer import Outcome
+
+ROUNDING = 0.01
+"""Seconds by which two clocks may differ that were stopped and started."""
+
+
+class Done(NamedTuple):
+    """A stage that is done, in words."""
+
+    what: str
+    already: bool
+    """Whether it was done before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What the stages of every experiment have in common, in their order.
+
+    vocabulary/   the tokenizer
+    data/         corpora as ids
+    run/          the training: config, metrics, checkpoints, and the average of the last
+    """
+
+    directory: Path
+
+    # --- from text to ids ------------------------------------------------------------------------
+
+    def learn_vocabulary(self, learn: Callable[[], Tokenizer]) -> Done:
+        """Learn a joint vocabulary, unless there is one."""
+        already = (self.vocabulary / MANIFEST_FILE).exists()
+        if not already:
+            learn().save(self.vocabulary)
+        size = Tokenizer.load(self.vocabulary).vocab_size
+        return Done(f"{size:,} pieces, one vocabulary for both languages", already)
+
+    def is_prepared(self, name: str) -> bool:
+        """Whether a corpus is there."""
+        return (self.corpus(name) / MANIFEST).exists()
+
+    def prepare(
+        self,
+        name: str,
+        pairs: Iterable[tuple[Path, Path]],
+        cleaning: Cleaning | None = None,
+        watch: Watcher | None = None,
+    ) -> Manifest:
+        """Turn files into ids; what was begun is finished."""
+        job = Preparation(
+            inputs=tuple(LinePair(*pair) for pair in pairs),
+            tokenizer=self.vocabulary,
+            output=self.corpus(name),
+            cleaning=cleaning or Cleaning(),
+        )
+        return prepare(job, watch=watch)
+
+    # --- training --------------------------------------------------------------------------------
+
+    @property
+    def trained(self) -> tuple[int, float]:
+        """The steps that were trained, and the seconds they took."""
+        state = self.state
+        return (0, 0.0) if state is None else (state["step"], state["seconds"])
+
+    @property
+    def state(self) -> dict[str, Any] | None:
+        """How far the newest checkpoint is; None where there is none."""
+        checkpoints = Checkpoints(self.run / CHECKPOINTS)
+        return _newest_state(checkpoints, tuple(checkpoints.steps()))
+
+    def is_trained(self, experiment: Experiment, minutes: float | None) -> bool:
+        """Whether the last step is done, or the time is over."""
+        step, seconds = self.trained
+        over = minutes is not None and seconds >= 60 * minutes - ROUNDING
+        return step >= experiment.training.max_steps or over
+
+    def train(
+        self, experiment: Experiment, minutes: float | None, observers: Sequence[Observer]
+    ) -> Outcome:
+        """Train from where an earlier call stopped, for so many minutes more."""
+        return assembly.train(
+            experiment,
+            self.run,
+            minutes=minutes,
+            # What an experiment is stands in a file beside the run, which refuses another one. Here
+            # it may have other paths, on another machine, and more steps, where there is more time.
+            allow_change=True,
+            observers=observers,
+        )
+
+    def average(self, last: int) -> Done:
+        """Average the last checkpoints, section 6.1; as many as there are."""
+        steps = Checkpoints(self.run / CHECKPOINTS).steps()[-last:]
+        already = averaged_steps(self.model(last)) == steps
+        if not already:
+            assembly.average_run(self.run, last=len(steps), output=self.model(last), force=True)
+        what = f"the mean of the weights at {len(steps)} steps, {steps[0]:,} to {steps[-1]:,}"
+        return Done(what, already)
+
+    def transducer(self, last: int) -> Transducer:
+        """The averaged model."""
+        model = load(self.model(last))
+        assert isinstance(model, Transducer)
+        return model
+
+    # --- where things lie ------------------------------------------------------------------------
+
+    @property
+    def vocabulary(self) -> Path:
+        """The tokenizer."""
+        return self.directory / "vocabulary"
+
+    def corpus(self, name: str) -> Path:
+        """A prepared corpus."""
+        return self.directory / "data" / name
+
+    @property
+    def run(self) -> Path:
+        """The training."""
+        return self.directory / "run"
+
+    def model(self, last: int) -> Path:
+        """The averaged model."""
+        return self.run / f"average-{last}"
+
+
+@lru_cache(maxsize=1)
+def _newest_state(checkpoints: Checkpoints, steps: tuple[int, ...]) -> dict[str, Any] | None:
+    """Verified once for as long as no checkpoint comes or goes: that reads gigabytes."""
+    newest = checkpoints.newest()
+    return None if newest is None else newest.state()
+
+
+def averaged_steps(model: Path) -> list[int] | None:
+    """Of which steps a model is the average; None if it is none."""
+    try:
+        steps: list[int] | None = Bundle.open(model).about.get("averaged_steps")
+    except CheckpointError:
+        return None
+    return steps

@@ -1,0 +1,59 @@
+"""What a GPU draws while it works, where nvidia-smi tells."""
+
+import shutil
+import subprocess
+import threading
+import time
+from types import TracebackType
+from typing import Self
+
+QUERY = ("nvidia-smi", "--id=0", "--query-gpu=power.draw", "--format=csv,noheader,nounits")
+SECONDS = "2"
+"""Between two looks."""
+
+
+class PowerMeter:
+    """Within it, the first GPU's power is looked at every two seconds."""
+
+    def __init__(self) -> None:
+        self._watts: list[float] = []
+        self._process: subprocess.Popen[str] | None = None
+        self._begin = self._end = 0.0
+
+    @property
+    def joules(self) -> float | None:
+        """Mean power times the time; None where no power was told."""
+        if not self._watts:
+            return None
+        return sum(self._watts) / len(self._watts) * (self._end - self._begin)
+
+    def __enter__(self) -> Self:
+        self._begin = time.monotonic()
+        if shutil.which(QUERY[0]) is not None:
+            words = [*QUERY, "-l", SECONDS]
+            silent = subprocess.DEVNULL
+            self._process = subprocess.Popen(
+                words, stdout=subprocess.PIPE, stderr=silent, text=True
+            )
+            threading.Thread(target=self._read, args=(self._process,), daemon=True).start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._end = time.monotonic()
+        if self._process is not None:
+            self._process.terminate()
+            self._process.wait()
+
+    def _read(self, process: "subprocess.Popen[str]") -> None:
+        assert process.stdout is not None
+        with process.stdout:
+            for line in process.stdout:
+                try:
+                    self._watts.append(float(line))
+                except ValueError:  # a GPU that does not tell says so in words
+                    return

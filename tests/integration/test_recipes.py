@@ -1,0 +1,324 @@
+"""A recipe from text to a report, stopped and moved and taken up again."""
+
+import gzip
+import json
+import random
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.integration import workshop
+from tests.integration.kitchen import Kitchen
+from tests.integration.workshop import run
+from tests.unit.data.fetching.test_fetch import tar, without_published_checksums
+
+from transept import config
+from transept.checkpoint import CHECKPOINTS, WEIGHTS
+from transept.data.fetching.datasets import DATASETS, DatasetName
+from transept.data.fetching.fetch import fetch
+from transept.data.shards import Corpus
+from transept.recipes import recipe
+from transept.recipes.sharing import mirror
+
+STAGES = ["prepare", "train", "average", "decode", "score", "report"]
+
+
+def lines_of(shown: str) -> dict[str, str]:
+    return dict(re.findall(r"^(prepare|train|average|decode|score|report) +(.*)$", shown, re.M))
+
+
+def record_of(work: Path) -> dict[str, Any]:
+    record: dict[str, Any] = json.loads((work / "record.json").read_bytes())
+    return record
+
+
+def test_the_record_tells_what_was_done(cooked: Path) -> None:
+    record = record_of(cooked)
+    stages = record["stages"]
+    assert list(stages) == STAGES[:-1]
+    prepared = stages["prepare"]["results"]
+    assert prepared["corpora"]["numbers"]["pairs"] > 500
+    assert len(prepared["files"]["train.en.xz"]["sha256"]) == 64
+    assert stages["train"]["inputs"]["corpora"]["dev"] == prepared["corpora"]["dev"]["hash"]
+    assert stages["train"]["inputs"]["seed"] == 1
+    trained = stages["train"]["results"]
+    assert (trained["step"], trained["outcome"]) == (60, "finished")
+    assert trained["flops_per_target_token"] > 6 * 32 * 300
+    assert [point["step"] for point in record["curve"]] == [10, 20, 30, 40, 50, 60]
+    assert record["curve"][0]["nll"] > record["curve"][-1]["nll"]
+    scores = stages["score"]["results"]["tests"]
+    assert scores["first"]["sentences"] == 12
+    assert [one["convention"]["name"] for one in scores["first"]["perplexities"]] == [
+        "perplexity per token",
+        "perplexity per word",
+    ]
+    assert len(scores["second"]["systems"][0]["scores"]) == 5
+    assert all(
+        stage["by"]["source"] == stages["train"]["by"]["source"] for stage in stages.values()
+    )
+    assert (cooked / "hypotheses" / "first.de").read_text().count("\n") == 12
+
+
+def test_what_is_done_is_not_done_again_and_needs_no_text(
+    kitchen: Kitchen, cooked: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    work = tmp_path / "copy"
+    shutil.copytree(cooked, work)
+    before = {path: path.stat().st_mtime_ns for path in work.rglob("*") if path.is_file()}
+    assert kitchen.cook(work) == 0
+    shown = lines_of(capsys.readouterr().out)
+    assert [name for name, line in shown.items() if line.endswith("done before")] == STAGES[:-1]
+    after = {path: path.stat().st_mtime_ns for path in work.rglob("*") if path.is_file()}
+    assert {path.name for path in after if after[path] != before.get(path)} == {"record.json"}
+
+
+def test_a_stage_whose_input_changed_is_done_again(
+    kitchen: Kitchen, cooked: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    work = tmp_path / "copy"
+    shutil.copytree(cooked, work)
+    (work / "hypotheses" / "first.de").write_text("eins\n" * 12)
+    assert kitchen.cook(work) == 0
+    shown = lines_of(capsys.readouterr().out)
+    assert not shown["score"].endswith("done before")
+    assert shown["decode"].endswith("done before")
+
+
+def weights_of(work: Path) -> dict[str, bytes]:
+    models = [*(work / "run" / CHECKPOINTS).iterdir(), work / "run" / "average-3"]
+    return {path.name: (path / WEIGHTS).read_bytes() for path in models}
+
+
+def test_taken_up_on_another_machine_it_ends_with_the_same_bits(
+    kitchen: Kitchen, cooked: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Stopped after some steps, cut into pieces, joined elsewhere, without the text, and ended."""
+    here, there = tmp_path / "here", tmp_path / "there" / "moved"
+    assert kitchen.cook(here, "--data", kitchen.data, "--until", "prepare") == 0
+    assert kitchen.cook(here, "--until", "train", "--pause-after", "0.004") == 75
+    assert kitchen.cook(here, "--until", "average", "--pause-after", "0.0001") == 75
+    stopped = steps_of(here)[-1]
+    assert 10 <= stopped < 60
+    assert run("pieces", "split", here, "--output", tmp_path / "pieces", "--size", "20KiB") == 0
+    shutil.rmtree(here)
+    assert run("pieces", "join", tmp_path / "pieces", "--output", there) == 0
+    assert kitchen.cook(there) == 0
+    assert (
+        weights_of(there).items()
+        >= {
+            name: weights
+            for name, weights in weights_of(cooked).items()
+            if name in weights_of(there)
+        }.items()
+    )
+    assert weights_of(there)["average-3"] == weights_of(cooked)["average-3"]
+    first, *others = starts_of(there)
+    assert first["state"] is None
+    assert [line["step"] for line in others] == [stopped - 5, stopped]
+    assert all(len(line["state"]) == 64 for line in others)
+    sittings = record_of(there)["stages"]["train"]["results"]["sittings"]
+    steps = [(one["from_step"], one["to_step"]) for one in sittings]
+    assert steps == [(0, stopped - 5), (stopped - 5, stopped), (stopped, 60)]
+    assert record_of(there)["curve"][-1]["nll"] == record_of(cooked)["curve"][-1]["nll"]
+
+
+def steps_of(work: Path) -> list[int]:
+    return sorted(int(path.name[5:]) for path in (work / "run" / CHECKPOINTS).iterdir())
+
+
+def starts_of(work: Path) -> list[dict[str, Any]]:
+    lines = map(json.loads, (work / "run" / "metrics.jsonl").read_text().splitlines())
+    return [line for line in lines if line["kind"] == "start"]
+
+
+def test_a_time_budget_places_the_checkpoints_that_are_averaged() -> None:
+    base = recipe.load("europarl-en-de-base").within(72.0).experiment.checkpoint
+    assert (base.every_minutes, base.after_minutes, base.keep) == (1.0, 68.0, 5)
+
+
+def test_a_budget_of_minutes_ends_the_training(
+    kitchen: Kitchen, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    work = tmp_path / "short"
+    more = "experiment.training.max_steps=100000"
+    assert kitchen.cook(work, more, "--data", kitchen.data, "--minutes", "0.02") == 0
+    trained = record_of(work)["stages"]["train"]["results"]
+    assert trained["outcome"] == "out of time"
+    assert trained["seconds"] >= 1.2
+    assert 0 < trained["step"] < 100000
+    lines = map(json.loads, (work / "run" / "metrics.jsonl").read_text().splitlines())
+    written = [line["seconds"] for line in lines if line["kind"] == "checkpoint"]
+    assert min(written) >= 1.2 * (1 - 2 / 72)  # three are averaged: no earlier ones are written
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["--work", "W"], 2, "its text is not prepared yet: give --data"),
+        (["--work", "W", "--data", "NOWHERE"], 3, "lacks files of this recipe:\n  train.en.xz"),
+        (["--work", "W", "--only", "train"], 2, "nothing is prepared yet"),
+        (["--work", "W", "--minutes", "0"], 2, "--minutes must be more than 0"),
+        (["--work", "W", "experiment.model.n_haeds=2"], 2, "did you mean 'n_heads'?"),
+    ],
+)
+def test_mistakes(
+    kitchen: Kitchen,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    words: list[str],
+    code: int,
+    message: str,
+) -> None:
+    placed = [str(tmp_path / word) if word in ("W", "NOWHERE") else word for word in words]
+    assert run("recipe", "run", kitchen.recipe, *placed) == code
+    assert message in capsys.readouterr().err
+
+
+def test_another_recipe_needs_another_place(
+    kitchen: Kitchen, cooked: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert kitchen.cook(cooked, "experiment.training.seed=2") == 2
+    shown = capsys.readouterr().err
+    assert "experiment.training.seed: 1 -> 2\nChoose another --work" in shown
+
+
+def test_a_corpus_that_is_not_the_recorded_one_is_refused(
+    kitchen: Kitchen, cooked: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    work = tmp_path / "copy"
+    shutil.copytree(cooked, work)
+    shutil.rmtree(work / "data" / "dev")
+    shutil.copytree(work / "data" / "more", work / "data" / "dev")
+    assert kitchen.cook(work) == 3
+    assert "is not the corpus that" in capsys.readouterr().err
+
+
+def test_what_was_prepared_for_one_recipe_serves_another(
+    kitchen: Kitchen, cooked: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    deeper = ["experiment.model.n_layers=2", "--only", "prepare", "--prepared", cooked]
+    assert kitchen.cook(tmp_path / "deeper", *deeper) == 0
+    assert "done before" in capsys.readouterr().out
+    assert (tmp_path / "deeper" / "data" / "more" / "manifest.json").exists()
+    larger = ["experiment.model.vocab_size=310", "--prepared", cooked]
+    assert kitchen.cook(tmp_path / "larger", *larger) == 2
+    assert "was prepared from other text, with another vocabulary" in capsys.readouterr().err
+
+
+def test_the_other_direction_is_prepared_by_turning_corpora_round(
+    kitchen: Kitchen, cooked: Path, tmp_path: Path
+) -> None:
+    back = kitchen.recipe.with_name("back.toml")
+    back.write_text(config.dump(mirror(recipe.load(str(kitchen.recipe)))), encoding="utf-8")
+    words = ["recipe", "run", back, "--only", "prepare", "--work"]
+    assert run(*words, tmp_path / "turned", "--prepared", cooked) == 0
+    assert run(*words, tmp_path / "anew", "--data", kitchen.data) == 0
+    turned, anew = (
+        json.loads((tmp_path / name / "records" / "prepare.json").read_bytes())
+        for name in ("turned", "anew")
+    )
+    for key in ("inputs", "results"):
+        assert turned[key] == anew[key]
+    for path in (tmp_path / "anew" / "tests").iterdir():
+        assert (tmp_path / "turned" / "tests" / path.name).read_bytes() == path.read_bytes()
+    Corpus.open(tmp_path / "turned" / "data" / "more", verify=True)
+
+
+# --- the recipes that come with transept -----------------------------------------------------
+
+
+def test_recipes_are_listed_and_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("recipe", "list") == 0
+    listed = capsys.readouterr().out
+    assert [line.split()[0] for line in listed.splitlines()] == recipe.names()
+    assert run("recipe", "show", "wmt14-en-de-base", "average.last=7") == 0
+    shown = capsys.readouterr().out
+    assert "last = 7" in shown
+    assert run("recipe", "show", "wmt14-en-de-bsae") == 2
+    assert "did you mean 'wmt14-en-de-base'?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", recipe.names())
+def test_every_recipe_can_be_tried_dry(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("recipe", "run", name, "--dry-run", "--minutes", "20", "--work", "w") == 0
+    shown = lines_of(capsys.readouterr().out)
+    assert list(shown) == STAGES
+    assert "parameters" in shown["train"]
+
+
+TINY = ["experiment.model.vocab_size=300", "experiment.model.n_layers=1",
+        "experiment.model.d_model=16", "experiment.model.d_ff=32", "experiment.model.n_heads=2",
+        "experiment.batch.source_tokens=512", "experiment.batch.target_tokens=512",
+        "experiment.training.max_steps=4", "experiment.checkpoint.every_steps=1",
+        "experiment.data.workers=0", "average.last=2"]  # fmt: skip
+
+
+def numbers(language: str, n: int, seed: int) -> str:
+    names = {"en": workshop.ENGLISH}.get(language, workshop.GERMAN)
+    chance = random.Random(seed)
+    drawn = [[chance.randrange(10) for _ in range(chance.randint(2, 7))] for _ in range(n)]
+    return "".join(" ".join(names[i] for i in line) + "\n" for line in drawn)
+
+
+def stand_ins(other: str) -> dict[str, bytes]:
+    """Archives of the layout of WMT 2014's, of number words."""
+
+    def plain(stem: str, n: int) -> dict[str, str | bytes]:
+        return {f"{stem}.{side}": numbers(side, n, n) for side in ("en", other)}
+
+    def test_set(role: str, side: str) -> str:
+        lines = numbers(side, 5, 5).splitlines()
+        marked = "".join(f'<seg id="{i}"> {line} </seg>\n' for i, line in enumerate(lines))
+        return f'<srcset setid="newstest2014"><doc docid="1">\n{marked}</doc></srcset>\n'
+
+    giga: dict[str, str | bytes] = {
+        f"giga-fren.release2.fixed.{side}.gz": gzip.compress(numbers(side, 60, 60).encode())
+        for side in ("en", other)
+    }
+    tests: dict[str, str | bytes] = {
+        f"test-full/newstest2014-{other}en-{role}.{side}.sgm": test_set(role, side)
+        for role, side in (("src", "en"), ("ref", other))
+    }
+    return {
+        "training-parallel-europarl-v7.tgz": tar(plain(f"training/europarl-v7.{other}-en", 200)),
+        "training-parallel-commoncrawl.tgz": tar(plain(f"commoncrawl.{other}-en", 80)),
+        "training-parallel-nc-v9.tgz": tar(plain(f"training/news-commentary-v9.{other}-en", 90)),
+        "training-parallel-un.tgz": tar(plain(f"un/undoc.2000.{other}-en", 50)),
+        "training-giga-fren.tar": tar(giga, "w"),
+        "dev.tgz": tar(plain("dev/newstest2013", 12)),
+        "test-full.tgz": tar(tests),
+    }
+
+
+@pytest.mark.parametrize("name", ["wmt14-en-de-base", "wmt14-en-fr-big"])
+def test_the_papers_recipes_run_from_archives_to_a_record(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, work = tmp_path / "wmt", tmp_path / "work"
+    dataset: DatasetName = "wmt14-en-fr" if "fr" in name else "wmt14-en-de"
+    (data / "downloads").mkdir(parents=True)
+    for file, content in stand_ins(dataset[-2:]).items():
+        (data / "downloads" / file).write_bytes(content)
+    assert run("recipe", "run", name, "--data", data, "--work", work, "--dry-run") == 0
+    assert re.search(r"europarl-v7\.tgz: 0\.\d MB, there", capsys.readouterr().out)
+    # Published checksums are those of the real archives; these stand in for them.
+    fetch(without_published_checksums(DATASETS[dataset]), data)
+    command = ["recipe", "run", name, *TINY, "--data", data, "--work", work]
+    assert run(*command, "vocabulary.max_lines=400") == 0
+    stages = record_of(work)["stages"]
+    assert stages["prepare"]["results"]["corpora"]["train"]["read"] >= 370
+    assert set(stages["score"]["results"]["tests"]) == {"newstest2014", "newstest2013"}
+    assert stages["average"]["inputs"]["steps"] == [3, 4]
+
+
+def test_the_real_archives_are_held_to_their_checksums(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "downloads").mkdir()
+    for file, content in stand_ins("de").items():
+        (tmp_path / "downloads" / file).write_bytes(content)
+    words = ["recipe", "run", "wmt14-en-de-base", "--data", tmp_path, "--work", tmp_path / "w"]
+    assert run(*words) == 3
+    assert "is not the file it should be" in capsys.readouterr().err

@@ -1,0 +1,129 @@
+"""The page of results says what the records say, and nothing else."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from tests.integration.kitchen import Kitchen
+from tests.integration.workshop import run
+
+from transept import config
+from transept.recipes import recipe
+from transept.recipes.figure import Axis, draw
+from transept.recipes.pages import Records, curves, page
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+
+
+@pytest.fixture(scope="module")
+def docs(kitchen: Kitchen, cooked: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A page of two runs and a comparison."""
+    place = tmp_path_factory.mktemp("docs")
+    (place / "results").mkdir()
+    shutil.copytree(cooked, place / "one")
+    for name in ("data", "vocabulary", "tests"):
+        shutil.copytree(cooked / name, place / "two" / name)
+    (place / "two" / "records").mkdir()
+    shutil.copy(cooked / "records" / "prepare.json", place / "two" / "records")
+    other = ("experiment.training.seed=2", "experiment.training.max_steps=20")
+    (place / "two" / "recipe.toml").write_text(shown(kitchen, *other))
+    assert kitchen.cook(place / "two", *other) == 0
+    for name in ("one", "two"):
+        shutil.copy(place / name / "record.json", place / "results" / f"{name}.json")
+    output = place / "results" / "one-against-two.json"
+    assert run("recipe", "compare", place / "one", place / "two", "--output", output) == 0
+    assert run("recipe", "report", place / "results", "--output", place / "results.md") == 0
+    return place
+
+
+def shown(kitchen: Kitchen, *overrides: str) -> str:
+    return config.dump(recipe.load(str(kitchen.recipe), overrides))
+
+
+def test_every_score_on_the_page_is_in_a_record_and_the_other_way_round(docs: Path) -> None:
+    text = (docs / "results.md").read_text()
+    for name in ("one", "two"):
+        record = json.loads((docs / "results" / f"{name}.json").read_bytes())
+        section = text.partition(f"## {name}\n")[2].partition("\n- ")[0]
+        shown = re.findall(r"^\| (\w+) \| (\d+) \| ([^|]+) \| ([\d.]+) \|", section, re.MULTILINE)
+        recorded = [
+            (test, str(report["sentences"]), score["convention"]["name"], f"{score['value']:.2f}")
+            for test, report in record["stages"]["score"]["results"]["tests"].items()
+            for score in (*report["systems"][0]["scores"], *report["perplexities"])
+        ]
+        assert shown == recorded
+        trained = record["stages"]["train"]["results"]
+        assert f"| {trained['step']} | {trained['target_tokens']:,} |" in text
+        assert f"seed {record['recipe']['experiment']['training']['seed']};" in text
+        assert record["stages"]["train"]["by"]["source"][:12] in text
+        corpora = record["stages"]["prepare"]["results"]["corpora"]
+        for trained_on in record["recipe"]["texts"]:
+            assert corpora[trained_on["name"]]["hash"][:12] in text
+    compared = json.loads((docs / "results" / "one-against-two.json").read_bytes())
+    for found in compared["tests"].values():
+        for one in found["comparisons"]:
+            assert f"| {one['difference']:+.2f} |" in text
+
+
+def test_a_comparison_can_be_traced_to_the_runs_it_compares(docs: Path) -> None:
+    compared = json.loads((docs / "results" / "one-against-two.json").read_bytes())
+    runs = [json.loads((docs / "results" / f"{name}.json").read_bytes()) for name in ("one", "two")]
+    for test, found in compared["tests"].items():
+        scored = [one["stages"]["score"]["inputs"]["hypotheses"][test] for one in runs]
+        assert found["hypotheses"] == scored
+
+
+def test_the_page_is_made_from_records_alone(docs: Path, tmp_path: Path) -> None:
+    shutil.copytree(docs / "results", tmp_path / "results")
+    assert run("recipe", "report", tmp_path / "results", "--output", tmp_path / "page.md") == 0
+    assert (tmp_path / "page.md").read_text() == (docs / "results.md").read_text()
+
+
+def test_the_curves_are_those_of_the_records(docs: Path) -> None:
+    read = Records.read(docs / "results")
+    for picture in curves(read).values():
+        drawing = ElementTree.fromstring(picture)
+        lines = drawing.findall("{http://www.w3.org/2000/svg}polyline")
+        assert [len(line.attrib["points"].split()) for line in lines] == [6, 2]
+        heights = [float(point.split(",")[1]) for point in lines[0].attrib["points"].split()]
+        assert heights == sorted(heights)  # a falling −log p goes down the page
+    assert {path.name for path in (docs / "results").glob("*.svg")} == {
+        "validation-over-wall-time.svg",
+        "validation-over-target-tokens.svg",
+    }
+
+
+def test_mistakes(docs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "records").mkdir()
+    words = ["recipe", "report", tmp_path / "records", "--output", tmp_path / "page.md"]
+    assert run(*words) == 3
+    assert "holds no record of a run" in capsys.readouterr().err
+    (tmp_path / "records" / "x.json").write_text("{}")
+    assert run(*words) == 3
+    assert "is no record of a recipe" in capsys.readouterr().err
+    assert run(*words[:-1], docs / "page.md") == 2
+    assert "must lie beside" in capsys.readouterr().err
+    assert run("recipe", "compare", docs / "one", tmp_path, "--output", tmp_path / "c.json") == 2
+    assert "work the recipe out first" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not (DOCS / "results").is_dir(), reason="no run has been recorded yet")
+def test_the_committed_page_agrees_with_the_committed_records() -> None:
+    read = Records.read(DOCS / "results")
+    figures = {}
+    for title, picture in curves(read).items():
+        name = f"{title.lower().replace(' ', '-')}.svg"
+        assert (DOCS / "results" / name).read_text(encoding="utf-8") == picture
+        figures[title] = f"results/{name}"
+    assert (DOCS / "results.md").read_text(encoding="utf-8") == page(read, figures)
+
+
+def test_ticks_are_round_and_within_the_axis() -> None:
+    axis = Axis.over([1.3, 8.9], 0, 100, zero=False)
+    assert axis.ticks() == [2, 4, 6, 8]
+    assert axis.place(1.3) == 0
+    assert Axis.over([5.0], 0, 1, zero=False).ticks()
+    assert "a &lt; b" in draw({"a < b": [(0, 1), (1, 0)]}, x_label="x", y_label="y")

@@ -1,0 +1,177 @@
+"""A model that lies on a shelf answers to its name; what is shipped is small, and in the wheel."""
+
+import json
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+import torch
+from tests.integration.kitchen import Kitchen
+from tests.integration.workshop import run
+
+import transept
+from transept.api.card import CARD, README, Card
+from transept.api.models import SHELF, SHELVES, find_model, shipped_models
+from transept.api.transducer import Transducer
+from transept.checkpoint import Bundle
+from transept.errors import CheckpointError, ConfigError
+from transept.evaluation.conventions import chrf
+from transept.model.transformer import Transformer
+from transept.recipes import recipe
+from transept.recipes.shipping import LARGEST, size_of
+from transept.serving.models import open_model
+from transept.text.files import read_text
+
+ROOT = Path(__file__).resolve().parents[2]
+ALL_TOGETHER = 20_000_000
+
+
+@pytest.fixture(scope="module")
+def shelf(kitchen: Kitchen, cooked: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A shelf with a model that a recipe made, as `transept recipe ship` stores it."""
+    place = tmp_path_factory.mktemp("shelf")
+    output = place / "en-de"
+    assert run("recipe", "ship", kitchen.recipe, "--work", cooked, "--output", output) == 0
+    return place
+
+
+@pytest.fixture
+def on_the_shelf(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv(SHELVES, str(shelf))
+    return shelf
+
+
+def test_it_answers_to_its_name(on_the_shelf: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = transept.load("en-de")
+    assert isinstance(model, Transducer)
+    same = transept.load(on_the_shelf / "en-de")
+    assert model.translate("one two").text == same.translate("one two").text
+    assert run("translate", "--model", "en-de", "one two") == 0
+    named = capsys.readouterr().out
+    assert run("translate", "one two") == 0
+    assert capsys.readouterr().out == named
+
+
+def test_its_card_tells_terms_scores_and_limits(
+    on_the_shelf: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("info", "--model", "en-de") == 0
+    shown = capsys.readouterr().out
+    assert "numbers: 564 pairs. Terms: public domain. Attribution: ourselves." in shown
+    assert "first, 12 sentences: sacreBLEU" in shown
+    assert "nrefs:1|case:mixed|eff:no|tok:13a" in shown
+    assert "It counts to ten." in shown
+    assert "stored in        int8" in shown
+    assert run("info", "--model", "en-de", "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["card"]["data"][1]["name"] == "more"
+    card = Card.load(on_the_shelf / "en-de")
+    assert card is not None
+    assert (on_the_shelf / "en-de" / README).read_text() == card.markdown()
+    assert run("info", "--model", "en-de", on_the_shelf / "en-de") == 2
+
+
+def test_the_scores_are_those_of_the_stored_weights(shelf: Path, cooked: Path) -> None:
+    card = Card.load(shelf / "en-de")
+    assert card is not None
+    tests = cooked / "tests"
+    sources, references = (list(read_text(tests / f"second.{side}")) for side in ("en", "de"))
+    model = transept.load(shelf / "en-de", engine="native")
+    found = model.translate(sources, split=False)
+    told = next(one for one in card.results if (one.test, one.name) == ("second", "chrF2"))
+    assert told.value == round(chrf([one.text for one in found], references).value, 2)
+
+
+def test_a_card_is_part_of_what_is_verified(shelf: Path, tmp_path: Path) -> None:
+    shutil.copytree(shelf / "en-de", tmp_path / "en-de")
+    with (tmp_path / "en-de" / CARD).open("a") as file:
+        file.write("\n")
+    with pytest.raises(CheckpointError, match=r"card\.toml: is damaged"):
+        transept.load(tmp_path / "en-de")
+
+
+def test_no_path_of_the_machine_is_shipped(shelf: Path, cooked: Path) -> None:
+    for path in (shelf / "en-de").rglob("*"):
+        if path.is_file():
+            assert str(cooked.parent).encode() not in path.read_bytes(), path
+
+
+def test_without_a_name_the_only_one_is_taken_and_of_several_one_must_be_named(
+    shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(SHELVES, str(tmp_path))
+    monkeypatch.setattr("transept.api.models.SHELF", tmp_path / "nothing")
+    (tmp_path / "de-en").symlink_to(shelf / "en-de")
+    assert find_model() == tmp_path / "de-en"
+    (tmp_path / "en-fr").symlink_to(shelf / "en-de")
+    with pytest.raises(ConfigError, match="give --model one of de-en, en-fr"):
+        find_model()
+    (tmp_path / "en-de").symlink_to(shelf / "en-de")
+    assert find_model() == tmp_path / "en-de"
+    (tmp_path / "no-model").mkdir()
+    assert "no-model" not in shipped_models()
+
+
+def test_a_card_tells_the_server_its_languages(shelf: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine").symlink_to(shelf / "en-de")
+    served = open_model(str(tmp_path / "mine"), None, None, "cpu")
+    assert str(served) == "en-de"
+
+
+def test_what_is_there_already_stays(
+    kitchen: Kitchen, cooked: Path, shelf: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["recipe", "ship", kitchen.recipe, "--work", cooked, "--output", shelf / "en-de"]
+    assert run(*words) == 4
+    assert "is there already" in capsys.readouterr().err
+
+
+# --- what lies in this package ---------------------------------------------------------------
+
+
+def shipped_here() -> list[Path]:
+    return sorted(path.parent for path in SHELF.glob("*/manifest.json"))
+
+
+def test_what_is_shipped_is_small_whole_and_has_a_card() -> None:
+    for directory in shipped_here():
+        assert size_of(directory) <= LARGEST, directory
+        bundle = Bundle.open(directory)
+        card = Card.load(directory)
+        assert card is not None
+        assert bundle.precision == card.precision
+        assert {text.name for text in card.data} <= {"europarl", "tatoeba"}
+        assert (directory / README).read_text(encoding="utf-8") == card.markdown()
+    assert sum(map(size_of, shipped_here())) <= ALL_TOGETHER
+
+
+def test_a_small_recipe_makes_a_model_that_can_be_shipped() -> None:
+    for name in ("europarl-en-de-small", "europarl-de-en-small"):
+        with torch.device("meta"):
+            n = Transformer(recipe.load(name).experiment.model).n_parameters()
+        assert n * 1.02 + 400_000 < ALL_TOGETHER / 2, "both directions must fit"
+
+
+def test_the_wheel_holds_recipes_and_models(tmp_path: Path) -> None:
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    done = subprocess.run(build, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        held = {one.filename.removeprefix("transept/"): one for one in archive.infolist()}
+    assert {f"recipes/{name}.toml" for name in recipe.names()} <= held.keys()
+    for directory in shipped_here():
+        for path in directory.rglob("*"):
+            if path.is_file():
+                name = path.relative_to(SHELF.parent).as_posix()
+                assert held[name].file_size == path.stat().st_size
+
+
+def test_a_card_must_be_one(tmp_path: Path) -> None:
+    assert Card.load(tmp_path) is None
+    (tmp_path / CARD).write_text('title = "x"\n')
+    with pytest.raises(CheckpointError, match="is no model card"):
+        Card.load(tmp_path)
