@@ -1,7 +1,9 @@
 """What the documentation says was measured is what was measured."""
 
+import json
 import subprocess
 import sys
+import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -12,6 +14,15 @@ def test_tables_and_figures_are_those_of_the_results() -> None:
     command = [sys.executable, str(ROOT / "benchmarks" / "tables.py"), "--check"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_the_figure_of_lengths_shows_every_score() -> None:
+    record = json.loads((ROOT / "benchmarks" / "results" / "parsing.json").read_text())
+    lengths = [row for row in record["rows"] if row["work"].endswith(" words")]
+    shown = [row for row in lengths if "at most" not in row["work"]]
+    picture = ElementTree.parse(ROOT / "docs" / "figures" / "parsing-length.svg").getroot()
+    titles = [each[0].text for each in picture.iter() if each.tag.endswith("circle")]
+    assert titles == [f"{row['system']}: {row['value']:.1f}" for row in shown]
 
 
 def test_every_benchmark_has_its_table() -> None:

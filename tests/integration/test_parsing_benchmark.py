@@ -1,4 +1,4 @@
-"""The parsing experiment in small: the script runs in pieces, and its record is whole."""
+"""The parsing experiment in small: the script runs, whole or in pieces, and keeps its record."""
 
 import json
 import subprocess
@@ -10,6 +10,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "benchmarks" / "parsing.py"
+ALONE, SEMI, BASELINE = "treebank alone", "semi-supervised", "right-branching"
 
 
 def run(*words: object) -> subprocess.CompletedProcess[str]:
@@ -17,49 +18,61 @@ def run(*words: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-@pytest.fixture(scope="module")
-def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Trained in one command for as long as a first checkpoint takes, and not scored."""
-    work = tmp_path_factory.mktemp("work")
-    done = run("--quick", "--work", work, "--minutes", "0.02", "--train-only")
-    assert done.returncode == 0, done.stderr
-    assert not (work / "alone" / "scores").exists()
-    return work
+def figures(record: dict[str, Any]) -> dict[tuple[str, str, str], float]:
+    return {(row["system"], row["work"], row["unit"]): row["value"] for row in record["rows"]}
 
 
-def test_a_second_command_goes_on_and_writes_the_record(work: Path) -> None:
-    file = work / "record.json"
-    done = run("--quick", "--work", work, "--json", file)
+def test_quick_makes_a_whole_record(tmp_path: Path) -> None:
+    file = tmp_path / "record.json"
+    done = run("--quick", "--json", file)
     assert done.returncode == 0, done.stderr
-    assert "going on from step" in done.stderr
     record = json.loads(file.read_text())
-    assert record["name"] == "parsing"
-    found = {(row["work"], row["system"], row["unit"]): row["value"] for row in record["rows"]}
-    ours, baseline = (
-        found["test", system, "F1"] for system in ("treebank alone", "right-branching")
-    )
-    assert ours > baseline + 20
-    assert found["training", "treebank alone", "steps"] == 240
-    assert 0 <= found["test, without the constraint", "treebank alone", "% no trees"] <= 100
-    assert found["test, processes: 1", "treebank alone", "sentences/s"] > 0
-    assert chosen(found) == max(f1_on_dev(found))
+    found = figures(record)
+    ours = found[ALONE, "test", "F1"]
+    assert ours > found[BASELINE, "test", "F1"] + 20
+    assert found[ALONE, "training", "steps"] == 240
+    assert 0 <= found[ALONE, "test, without the constraint", "% no trees"] <= 100
+    assert found[ALONE, "test, processes: 1", "sentences/s"] > 0
+    beam, alpha = (found[ALONE, "chosen on dev", unit] for unit in ("beam size", "α"))
+    on_dev = [f1 for (_, work, _), f1 in found.items() if work.startswith("dev, ")]
+    assert found[ALONE, f"dev, beam {beam}, α {alpha}", "F1"] == max(on_dev)
     (goal,) = record["goals"]
     assert (goal["value"], goal["target"], goal["met"]) == (ours, 85.0, ours >= 85.0)
 
 
-def f1_on_dev(found: dict[Any, float]) -> list[float]:
-    return [value for (work, _, _), value in found.items() if work.startswith("dev, ")]
+@pytest.mark.slow
+def test_a_command_goes_on_where_the_one_before_stopped(tmp_path: Path) -> None:
+    file = tmp_path / "record.json"
+    usual = ["--quick", "--work", tmp_path, "--json", file]
+    done = run(*usual, "--minutes", "0.02", "--train-only")
+    assert done.returncode == 0, done.stderr
+    assert not file.exists()
+    done = run(*usual)
+    assert "going on from step" in done.stderr
+    alone = figures(json.loads(file.read_text()))
+    # What the first parser scored is kept, and stands beside the second's.
+    more = tmp_path / "trees" / "dev.mrg"
+    done = run(*usual, "--semi", more, "--settings", "training.max_steps=30")
+    assert done.returncode == 0, done.stderr
+    both = figures(json.loads(file.read_text()))
+    assert alone.items() <= both.items()
+    assert both[SEMI, "training", "steps"] == 30
 
 
-def chosen(found: dict[Any, float]) -> float:
-    beam, alpha = (found["chosen on dev", "treebank alone", unit] for unit in ("beam size", "α"))
-    return found[f"dev, beam {beam}, α {alpha}", "treebank alone", "F1"]
+@pytest.mark.slow
+def test_the_grid_compares_settings_on_dev(tmp_path: Path) -> None:
+    file = tmp_path / "record.json"
+    few = ["--settings", "training.max_steps=40"]
+    done = run("--quick", "--grid", "--at-once", 2, "--work", tmp_path, "--json", file, *few)
+    assert done.returncode == 0, done.stderr
+    found = figures(json.loads(file.read_text()))
+    names = {system for system, work, _ in found if work == "dev, greedy, 40 steps"}
+    assert names == {"factor 1", "factor 0.5"}
+    best = max(found, key=lambda key: found[key])[0]
+    assert f"best on dev: {best}; go on with --settings schedule.factor=" in done.stdout
 
 
-def test_what_is_missing_is_said(tmp_path: Path) -> None:
-    done = run()
-    assert done.returncode == 2
-    assert "--trees and --work are needed, or --quick" in done.stderr
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "train.mrg").touch()
     done = run("--trees", tmp_path, "--work", tmp_path / "work")
     assert done.returncode == 1
