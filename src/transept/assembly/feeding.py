@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Iterator
+from itertools import islice
 
 import torch
 
@@ -29,6 +30,8 @@ def training_data(
         config=experiment.batch,
         seed=experiment.training.seed,
         start=start,
+        rank=runtime.world.rank,
+        world_size=runtime.world.size,
     )
     with Loader(feed, workers=experiment.data.workers) as loader:
         for loaded in loader:
@@ -54,9 +57,11 @@ def validation(
     )
     feed = Feed(mixture=dev, config=batch, seed=0, epochs=1)
 
+    world = update.runtime.world
+
     def batches() -> Iterator[tuple[Batch, int]]:
         with Loader(feed) as loader:
-            for loaded in loader:
+            for loaded in islice(loader, world.rank, None, world.size):
                 for micro in loaded.to(update.runtime.device).micro_batches:
                     yield to_batch(micro, update.runtime), micro.n_target_tokens
 

@@ -2,7 +2,7 @@
 
 import json
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -63,20 +63,24 @@ class Run:
     def restore(
         self, update: Update, init: Path | None, corpora: Corpora
     ) -> tuple[Progress, list[str]]:
-        """Put the newest whole checkpoint into `update`; with it come things worth saying."""
-        with collected_warnings() as notes:
-            newest = self.checkpoints.newest()
-        if newest is None:
-            if init is not None:
-                _initialise_from(init, update, corpora)
-            return _fresh_progress(update.runtime), notes
-        load_weights(update.model, newest.weights(), newest.directory)
-        restore_training_tensors(update, newest.training())
-        progress = Progress.from_json(newest.state())
-        update.suppressed.fill_(progress.suppressed)
-        self.checkpoints.discard_after(progress.step)
+        """Put the newest whole checkpoint into `update`; with it come things worth saying.
+
+        Rank 0 reads it, and the others are given what it has read: they need not see its files,
+        and cannot see others.
+        """
+        world, beginning = update.runtime.world, _Beginning()
+        found = world.from_leader(lambda: beginning.read(self.checkpoints, init, corpora))
+        notes: list[str] = found["notes"]
+        weights, training = world.spread(beginning.weights), world.spread(beginning.training)
         here = _fresh_progress(update.runtime)
-        for name in ("threads", "device", "torch"):
+        if weights:
+            load_weights(update.model, weights, Path(found["origin"]))
+        if not training:
+            return here, notes
+        restore_training_tensors(update, training)
+        progress = Progress.from_json(found["state"])
+        update.suppressed.fill_(progress.suppressed)
+        for name in ("threads", "ranks", "device", "torch"):
             before, now = getattr(progress, name), getattr(here, name)
             if before != now:
                 notes.append(
@@ -88,15 +92,18 @@ class Run:
 
     def save(self, update: Update, progress: Progress, corpora: Corpora) -> None:
         """Write a checkpoint, then remove those that are no longer wanted."""
-        path = self.checkpoints.path(progress.step)
-        if path.exists():
+        world, path = update.runtime.world, self.checkpoints.path(progress.step)
+        if world.from_leader(path.exists):
+            return
+        progress.suppressed = int(update.suppressed)
+        training = training_tensors(update)
+        if not world.leads:
             return
         with update.averaged():
             weights = {name: weight.clone() for name, weight in weights_of(update.model).items()}
-        progress.suppressed = int(update.suppressed)
         write_directory(
             path,
-            tensors={WEIGHTS: weights, TRAINING: training_tensors(update)},
+            tensors={WEIGHTS: weights, TRAINING: training},
             texts={
                 CONFIG: config.dump(self.experiment),
                 STATE: json.dumps(progress.as_json(), indent=2),
@@ -110,11 +117,36 @@ class Run:
 def _fresh_progress(runtime: Runtime) -> Progress:
     device = runtime.device
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
-    return Progress(threads=torch.get_num_threads(), device=name, torch=torch.__version__)
+    return Progress(
+        threads=torch.get_num_threads(),
+        ranks=runtime.world.size,
+        device=name,
+        torch=torch.__version__,
+    )
 
 
-def _initialise_from(init: Path, update: Update, corpora: Corpora) -> None:
-    """Start from a bundle's weights: it must read the same vocabulary."""
+@dataclass(slots=True)
+class _Beginning:
+    """Where a run begins: at its newest checkpoint, at a model's weights, or at random ones."""
+
+    weights: dict[str, torch.Tensor] = field(default_factory=dict)
+    training: dict[str, torch.Tensor] = field(default_factory=dict)
+
+    def read(self, checkpoints: Checkpoints, init: Path | None, corpora: Corpora) -> dict[str, Any]:
+        """Fill in the tensors; give what there is to know besides."""
+        with collected_warnings() as notes:
+            newest = checkpoints.newest()
+        if newest is None:
+            self.weights = {} if init is None else _initial_weights(init, corpora)
+            return {"notes": notes, "origin": str(init)}
+        self.weights, self.training = newest.weights(), newest.training()
+        state = newest.state()
+        checkpoints.discard_after(state["step"])
+        return {"notes": notes, "origin": str(newest.directory), "state": state}
+
+
+def _initial_weights(init: Path, corpora: Corpora) -> dict[str, torch.Tensor]:
+    """A bundle's weights to start from: it must read the same vocabulary."""
     bundle = Bundle.open(init)
     for name, ours in corpora.tokenizers.items():
         theirs = bundle.directory / name
@@ -123,7 +155,7 @@ def _initialise_from(init: Path, update: Update, corpora: Corpora) -> None:
                 f"{init}: its {name} is not the corpus's: prepare the corpus with "
                 f"--tokenizer {init / name}"
             )
-    load_weights(update.model, bundle.weights(), init)
+    return bundle.weights()
 
 
 def _same_vocabulary(one: Path, other: Path) -> bool:

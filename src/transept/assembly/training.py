@@ -8,8 +8,10 @@ from transept.assembly.corpora import Corpora
 from transept.assembly.feeding import rehearse_largest, training_data, validation
 from transept.assembly.run import METRICS, Run
 from transept.assembly.update import build_update, slowness
+from transept.data.batching.feed import check_shares
 from transept.experiment import Experiment
 from transept.runtime.device import Runtime
+from transept.runtime.distributed import ALONE, World
 from transept.runtime.interrupt import stop_requests
 from transept.training.observers import MetricsLog, Observer, TensorBoard
 from transept.training.progress import Progress
@@ -26,20 +28,24 @@ def train(
     allow_change: bool = False,
     tensorboard: bool = False,
     observers: Sequence[Observer] = (),
+    world: World = ALONE,
 ) -> Outcome:
-    """Train an experiment in a run's directory, from its newest checkpoint if it has one."""
+    """Train an experiment in a run's directory, from its newest checkpoint if it has one.
+
+    Of several ranks, the first looks after the directory and the observers.
+    """
+    check_shares(experiment.batch, world.size)
     corpora = Corpora.open(experiment)
     experiment = corpora.fit(experiment)
     run = Run(directory, experiment)
-    run.check_config(allow_change)
-    runtime = Runtime.choose(experiment.training.device, experiment.training.precision)
+    world.from_leader(lambda: run.check_config(allow_change))
+    settings = experiment.training
+    runtime = Runtime.choose(settings.device, settings.precision, world)
     update = build_update(experiment, runtime)
     progress, notes = run.restore(update, init, corpora)
-    notes += slowness(experiment, runtime)
-    log = MetricsLog(directory / METRICS, resume_from=progress.step)
-    boards = [TensorBoard(directory / "tensorboard")] if tensorboard else []
-    own: list[Observer] = [log, *boards]
-    watchers = [*own, *observers]
+    notes += [*slowness(experiment, runtime), *_waiting(experiment, world)]
+    own = _records(directory, progress, tensorboard) if world.leads else []
+    watchers = [*own, *observers] if world.leads else []
     try:
         for text in notes:
             _tell(watchers, {"kind": "warning", "step": progress.step, "text": text})
@@ -51,21 +57,39 @@ def train(
             save=lambda progress: run.save(update, progress, corpora),
             validate=validation(experiment, corpora, update),
             observers=watchers,
-            training=experiment.training,
+            training=settings,
             validation=experiment.validation,
             checkpoint=experiment.checkpoint,
-            peak_flops=runtime.matrix_peak(),
+            peak_flops=runtime.matrix_peak() if world.leads else 1.0,
         )
-        with stop_requests() as stop:
+        with stop_requests("ignore" if world.joined else "obey") as stop:
             return trainer.run(progress, stop, minutes)
     finally:
         for observer in own:
             observer.close()
 
 
+def _records(directory: Path, progress: Progress, tensorboard: bool) -> list[Observer]:
+    log = MetricsLog(directory / METRICS, resume_from=progress.step)
+    return [log, *([TensorBoard(directory / "tensorboard")] if tensorboard else [])]
+
+
+def _waiting(experiment: Experiment, world: World) -> list[str]:
+    """A line for whoever lets some ranks wait for others in every step."""
+    n = experiment.batch.micro_batches
+    if n % world.size == 0:
+        return []
+    return [
+        f"batch.micro_batches = {n} are shared out unevenly among {world.size} ranks: some wait "
+        "for others. The result is the same"
+    ]
+
+
 def _start_line(run: Run, update: Update, corpora: Corpora, progress: Progress) -> dict[str, Any]:
     runtime = update.runtime
-    where = f"{progress.device}, {runtime.precision}"
+    size = runtime.world.size
+    ranks = f", {size} rank{'s' if size > 1 else ''}" if runtime.world.joined else ""
+    where = f"{progress.device}, {runtime.precision}{ranks}"
     begin = f"going on from step {progress.step:,}" if progress.step else "starting"
     n_parameters = update.model.n_parameters()
     return {
@@ -73,6 +97,7 @@ def _start_line(run: Run, update: Update, corpora: Corpora, progress: Progress) 
         "step": progress.step,
         "device": progress.device,
         "precision": runtime.precision,
+        "ranks": runtime.world.size,
         "parameters": n_parameters,
         "pairs": len(corpora.train),
         "text": f"{run.directory}: {begin}; {n_parameters:,} parameters, "

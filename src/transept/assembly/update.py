@@ -9,6 +9,7 @@ import torch
 from transept.experiment import Experiment
 from transept.model.transformer import Transformer
 from transept.runtime.device import Runtime
+from transept.runtime.distributed import ALONE
 from transept.runtime.seed import seed_torch
 from transept.training.fused.fit import obstacles
 from transept.training.loss import Loss
@@ -21,9 +22,10 @@ def build_update(experiment: Experiment, runtime: Runtime) -> Update:
     seed_torch(experiment.training.seed, "weights")
     model = Transformer(experiment.model).to(runtime.device)
     decay = experiment.training.ema_decay
+    shards = runtime.world if experiment.distributed.optimizer == "sharded" else ALONE
     update = _kind_of_update(experiment, runtime)(
         model,
-        adam=make_adam(model, experiment.adam),
+        adam=make_adam(model, experiment.adam, sharded_over=shards),
         schedule=Schedule(
             experiment.model.d_model, experiment.schedule.warmup_steps, experiment.schedule.factor
         ),
@@ -38,7 +40,7 @@ def build_update(experiment: Experiment, runtime: Runtime) -> Update:
     wanted = experiment.training.compile
     plain_on_gpu = runtime.device.type == "cuda" and type(update) is Update
     if wanted == "always" or (wanted == "auto" and plain_on_gpu):
-        update.states = torch.compile(update.states, dynamic=False)
+        update.objective.states = torch.compile(update.objective.states, dynamic=False)
     return update
 
 
