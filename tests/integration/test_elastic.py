@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.integration.ranks import train
 from tests.integration.test_training import assert_same_run
 from tests.integration.torchrun import Job, start
 from tests.integration.workshop import Workshop
@@ -24,12 +25,16 @@ def starts(output: Path) -> list[int]:
     return [line["step"] for line in lines if line["kind"] == "start"]
 
 
+def ranks_at_starts(output: Path) -> list[int]:
+    lines = read_metrics(output / "metrics.jsonl")
+    return [line["ranks"] for line in lines if line["kind"] == "start"]
+
+
 def test_a_killed_rank_restarts_from_the_newest_checkpoint_and_not_a_bit_is_lost(
     workshop: Workshop, tmp_path: Path
 ) -> None:
-    settings = (*QUICK, "training.max_steps=60")
-    straight = start(workshop, tmp_path / "straight", *settings)
-    assert straight.process.wait(120) == 0, straight.end()
+    settings = (*QUICK, "training.max_steps=50")
+    train(workshop, (2, tmp_path / "straight", ("batch.micro_batches=4", *settings)))
     job = start(workshop, tmp_path / "killed", *settings, options=("--max-restarts", "1"))
     job.wait_for_step(25)
     job.signal(1, signal.SIGKILL)
@@ -43,20 +48,20 @@ def test_a_killed_rank_restarts_from_the_newest_checkpoint_and_not_a_bit_is_lost
 def test_a_rank_that_hangs_is_named_within_the_limit(
     workshop: Workshop, tmp_path: Path, rank: int
 ) -> None:
-    settings = (*QUICK, "training.max_steps=100000", "distributed.patience=5")
+    settings = (*QUICK, "training.max_steps=100000", "distributed.patience=8")
     job = start(workshop, tmp_path / "run", *settings)
     job.wait_for_step(5)
     hanging = job.workers()[rank]
     os.kill(hanging, signal.SIGSTOP)
     began = time.monotonic()
     while not job.causes():
-        assert time.monotonic() < began + 15
+        assert time.monotonic() < began + 20
         time.sleep(0.1)
     os.kill(hanging, signal.SIGKILL)  # torchrun would do it half a minute later
     errors = job.end()
     cause = job.causes()[f"attempt_0/{1 - rank}"]
     assert f"rank {rank} on {socket.gethostname()} (step " in cause
-    assert "does not answer and has not moved for 5 s (distributed.patience)" in cause
+    assert "does not answer and has not moved for 8 s (distributed.patience)" in cause
     assert cause.removeprefix("RankError: ") in errors
     assert job.process.returncode == 1
 
@@ -82,10 +87,7 @@ def test_when_one_rank_fails_for_good_all_end_with_the_same_error(
 ) -> None:
     job = start(workshop, tmp_path / "run", *QUICK, "training.max_steps=100000")
     job.wait_for_step(1)
-    (tmp_path / "run/checkpoints").rename(tmp_path / "away") if (
-        tmp_path / "run/checkpoints"
-    ).exists() else None
-    (tmp_path / "run/checkpoints").touch()
+    (tmp_path / "run/checkpoints").touch()  # where a directory should be
     errors = job.end()
     assert job.process.returncode == 1
     first, second = (job.causes()[f"attempt_0/{rank}"] for rank in (0, 1))
@@ -144,8 +146,7 @@ def agent(workshop: Workshop, output: Path, name: str, port: int, *settings: str
         *("--rdzv-conf", f"is_host={int(name == 'first')},last_call_timeout=3,join_timeout=60,"
           "keep_alive_interval=1,keep_alive_max_attempt=3"),
     )  # fmt: skip
-    job = start(workshop, output, *settings, ranks=1, options=options)
-    return job
+    return start(workshop, output, *settings, ranks=1, options=options)
 
 
 @pytest.mark.slow
@@ -158,12 +159,9 @@ def test_two_machines_train_lose_one_and_recover(workshop: Workshop, tmp_path: P
     first = agent(workshop, output, "first", port, *settings)
     second = agent(workshop, output, "second", port, *settings)
     first.wait_for_step(20)
-    assert [line["ranks"] for line in read_metrics(output / "metrics.jsonl") if "ranks" in line][
-        -1
-    ] == 2
+    assert ranks_at_starts(output)[-1] == 2
     second.kill()
     errors = first.end(240)
     assert first.process.returncode == 0, errors
-    ranks = [line["ranks"] for line in read_metrics(output / "metrics.jsonl") if "ranks" in line]
-    assert ranks[-1] == 1
+    assert ranks_at_starts(output)[-1] == 1
     assert first.step == 600

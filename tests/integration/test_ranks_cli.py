@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.integration.ranks import train
 from tests.integration.workshop import Workshop
 
 from transept.checkpoint import Checkpoints
@@ -18,19 +19,6 @@ SETTINGS = (
 )
 
 
-def train(workshop: Workshop, *jobs: tuple[int, Path, tuple[str, ...]]) -> None:
-    """Train on so many ranks each, one job after the other; 0 is a process by itself."""
-    words: list[str] = []
-    for ranks, output, overrides in jobs:
-        command = ["train", str(workshop.config), *SETTINGS, *overrides, "--output", str(output)]
-        words += [*(["--"] if words else []), str(ranks), *command, "--allow-change"]
-    result = subprocess.run(
-        [sys.executable, "-m", "tests.integration.ranks", *words],
-        capture_output=True, text=True, check=False, timeout=300,
-    )  # fmt: skip
-    assert result.returncode == 0, result.stderr
-
-
 def steps(output: Path) -> list[dict[str, Any]]:
     return [line for line in read_metrics(output / "metrics.jsonl") if line["kind"] == "step"]
 
@@ -40,15 +28,18 @@ def runs(workshop: Workshop, tmp_path_factory: pytest.TempPathFactory) -> dict[s
     directory = tmp_path_factory.mktemp("runs")
     names = ["alone", "two", "four", "changing", "sharded"]
     paths = {name: directory / name for name in names}
-    all_steps = (f"training.max_steps={STEPS}",)
-    sharded = ("distributed.optimizer=sharded", "training.ema_decay=0.9")
+    all_steps = (
+        *SETTINGS,
+        f"training.max_steps={STEPS}",
+    )
+    sharded = (*SETTINGS, "distributed.optimizer=sharded", "training.ema_decay=0.9")
     train(
         workshop,
         (0, paths["alone"], all_steps),
         (2, paths["two"], all_steps),
         (4, paths["four"], all_steps),
-        (0, paths["changing"], ("training.max_steps=4",)),
-        (4, paths["changing"], ("training.max_steps=8",)),
+        (0, paths["changing"], (*SETTINGS, "training.max_steps=4")),
+        (4, paths["changing"], (*SETTINGS, "training.max_steps=8")),
         (2, paths["changing"], all_steps),
         (3, paths["sharded"], ("training.max_steps=4", *sharded)),
         (2, paths["sharded"], ("training.max_steps=6", *sharded)),

@@ -42,6 +42,7 @@ def train(
     settings = experiment.training
     runtime = Runtime.choose(settings.device, settings.precision, world)
     update = build_update(experiment, runtime)
+    world.pulse.at("starting")
     progress, notes = run.restore(update, init, corpora)
     notes += [*slowness(experiment, runtime), *_waiting(experiment, world)]
     own = _records(directory, progress, tensorboard) if world.leads else []
@@ -50,6 +51,7 @@ def train(
         for text in notes:
             _tell(watchers, {"kind": "warning", "step": progress.step, "text": text})
         _tell(watchers, _start_line(run, update, corpora, progress))
+        world.pulse.at("starting", progress.step)
         rehearse_largest(update, experiment)
         trainer = Trainer(
             update=update,
