@@ -149,19 +149,36 @@ def agent(workshop: Workshop, output: Path, name: str, port: int, *settings: str
     return start(workshop, output, *settings, ranks=1, options=options)
 
 
+def wait_for_ranks(job: Job, ranks: int, seconds: float = 90) -> None:
+    deadline = time.monotonic() + seconds
+    while ranks_at_starts(job.output)[-1] != ranks:
+        assert job.process.poll() is None, job.end()
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    job.wait_for_step(job.step + 20)
+
+
 @pytest.mark.slow
-def test_two_machines_train_lose_one_and_recover(workshop: Workshop, tmp_path: Path) -> None:
+def test_two_machines_train_lose_one_go_on_and_take_in_another(
+    workshop: Workshop, tmp_path: Path
+) -> None:
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         port = found.getsockname()[1]
-    settings = (*QUICK, "training.max_steps=600", "distributed.patience=20")
+    settings = (*QUICK, "training.max_steps=100000", "distributed.patience=20")
     output = tmp_path / "run"
-    first = agent(workshop, output, "first", port, *settings)
-    second = agent(workshop, output, "second", port, *settings)
+    first, second = (agent(workshop, output, name, port, *settings) for name in ("first", "second"))
     first.wait_for_step(20)
-    assert ranks_at_starts(output)[-1] == 2
+    assert ranks_at_starts(output) == [2]
     second.kill()
-    errors = first.end(240)
-    assert first.process.returncode == 0, errors
-    assert ranks_at_starts(output)[-1] == 1
-    assert first.step == 600
+    wait_for_ranks(first, 1)
+    third = agent(workshop, output, "third", port, *settings)
+    wait_for_ranks(first, 2)
+    for job in (first, third):
+        job.process.terminate()
+    for job in (first, third):
+        job.end()
+    assert ranks_at_starts(output) == [2, 1, 2]
+    assert Checkpoints(output / "checkpoints").steps()[-1] == first.step
+    numbers = [x["step"] for x in read_metrics(output / "metrics.jsonl") if x["kind"] == "step"]
+    assert numbers == list(range(1, first.step + 1))

@@ -67,15 +67,18 @@ def start(
 ) -> Job:
     """Let torchrun start `transept train` on so many ranks."""
     logs = output.with_name(f"{output.name}-logs")
+    alone = "--rdzv-backend" not in options
+    # Where machines come and go, torchrun's shared store never tells a newcomer where ranks meet.
+    shared = {} if alone else {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
     words = ["--nproc-per-node", str(ranks), "--log-dir", str(logs), *options]
-    if "--rdzv-backend" not in options:
+    if alone:
         words.insert(0, "--standalone")
     train = ["-m", "transept", "train", str(workshop.config), "batch.micro_batches=4", *overrides]
     process = subprocess.Popen(
         [sys.executable, "-m", "torch.distributed.run", *words, *train, "--output", str(output)],
         stderr=subprocess.PIPE,
         text=True,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        env=os.environ | {"OMP_NUM_THREADS": "1"} | shared,
     )
     return Job(process, output, logs)
 

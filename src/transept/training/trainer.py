@@ -203,7 +203,7 @@ class _Council:
 
     def __init__(self, world: World, stop: StopRequest, clock: "_Clock") -> None:
         self._world, self._stop, self._clock = world, stop, clock
-        self._next = self._last = 0
+        self._next, self._pause = 0, 1
         self._since = time.monotonic()
 
     def ask(self, step: int, save: bool) -> _Wishes:
@@ -217,19 +217,20 @@ class _Council:
                 bool(self._stop),
                 world.leads and self._clock.out_of_time,
                 world.leads and save,
-                world.leads and self._steps_in_a_second(step),
+                world.leads and self._steps_in_a_second(),
             ]
         )
-        self._next, self._last, self._since = step + pause, step, time.monotonic()
+        self._next, self._pause, self._since = step + pause, pause, time.monotonic()
         if stop:
             world.pulse.agreed()
         return _Wishes(bool(stop), bool(out_of_time), bool(late))
 
-    def _steps_in_a_second(self, step: int) -> int:
+    def _steps_in_a_second(self) -> int:
+        """An estimate that grows slowly: the first steps may be quicker than those that follow."""
         if not self._world.joined:
             return 1
         elapsed = time.monotonic() - self._since
-        return max(1, int((step - self._last) / max(elapsed, 1e-3)))
+        return max(1, int(min(2.0, 1 / elapsed) * self._pause))
 
 
 class _Clock:
