@@ -1,8 +1,8 @@
 """How well two ranks on two cores train, against one on one: target tokens per second.
 
 A global batch of two micro-batches is trained on by one rank on one core, by two ranks on two
-cores, and by two processes on two cores that each take a whole batch and never speak. The last tells
-what the cores lose to each other (memory, clock): the rest is what the ranks lose by speaking.
+cores, and by two processes on two cores that each take a whole batch and never speak. The last
+shows what the cores lose to each other (memory, clock): the rest is what ranks lose by speaking.
 The three take turns, batch by batch; each has its own cores while it is its turn.
 
     python benchmarks/cpu_scaling.py [--quick] [--json FILE]

@@ -13,6 +13,12 @@ def test_the_tables_of_the_performance_page_are_those_of_the_results() -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_the_tables_of_the_scaling_page_are_those_of_the_model() -> None:
+    command = [sys.executable, str(ROOT / "benchmarks" / "scaling_plan.py"), "--check"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 def test_every_benchmark_has_its_table() -> None:
     page = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
     for result in (ROOT / "benchmarks" / "results").glob("*.json"):
