@@ -168,6 +168,7 @@ def _failing_together(failures: Failures) -> Iterator[None]:
     except Exception as error:
         if not _is_about_others(error):
             failures.publish(f"{failures.who} failed: {type(error).__name__}: {error}", 1)
+            record_cause(error)
             raise
         raise failures.first_cause() from error
 
@@ -191,7 +192,7 @@ def _last_words(
     return end
 
 
-def record_cause(error: TranseptError) -> None:
+def record_cause(error: Exception) -> None:
     """Write why this process ends into the file that torchrun's report is made from."""
     if "TORCHELASTIC_ERROR_FILE" not in os.environ:
         return
@@ -199,6 +200,6 @@ def record_cause(error: TranseptError) -> None:
 
     try:
         # torchrun prints the traceback, and what was raised on purpose says enough without one.
-        raise type(error)(str(error)) from None
-    except TranseptError as bare:
-        get_error_handler().record_exception(bare)
+        raise (error.with_traceback(None) if isinstance(error, TranseptError) else error) from None
+    except Exception as recorded:
+        get_error_handler().record_exception(recorded)

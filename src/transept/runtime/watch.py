@@ -228,13 +228,17 @@ class Watch:
         behind = [sight for sight in sights if sight.place == last]
         limit = f"for {self._patience:g} s (distributed.patience)"
         if silent:
-            named, what = silent, f"does not answer and has not moved {limit}: its process is "
-            what += "stopped, or its machine is gone"
-        elif len(behind) < len(sights):
-            named, what = behind, f"has not moved {limit}, and the others wait for it"
-        else:
-            return f"no rank has moved {limit}: {', '.join(map(str, sights))}"
-        return f"{' and '.join(map(str, named))} {what}"
+            return (
+                f"{_listed(silent)} does not answer and has not moved {limit}: its process is "
+                "stopped, or its machine is gone"
+            )
+        if len(behind) < len(sights):
+            return f"{_listed(behind)} has not moved {limit}, and the others wait for it"
+        return f"no rank has moved {limit}: {_listed(sights)}"
+
+
+def _listed(sights: list[Sight]) -> str:
+    return " and ".join(map(str, sights))
 
 
 class _Signals:
