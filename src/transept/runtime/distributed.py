@@ -145,7 +145,9 @@ def join_world(
         joined=True,
         wire=wire,
     )
-    failures = Failures(store.clone(), rank, size)
+    # Its own connection, where torch can give it one: the main thread may wait on the other.
+    line = store.clone() if hasattr(store, "clone") else store
+    failures = Failures(line, rank, size)
     with (
         Watch(world.pulse, failures, patience, _last_words(world, failures, tell)),
         _failing_together(failures),
