@@ -1,5 +1,6 @@
 """What there is to compute on, in which arithmetic, and how fast it could be."""
 
+import os
 import platform
 import statistics
 import time
@@ -85,6 +86,12 @@ def _own_device(device: torch.device, world: World) -> torch.device:
     own = torch.device("cuda", world.local_rank if device.index is None else device.index)
     torch.cuda.set_device(own)
     return own
+
+
+def take_own_gpu() -> None:
+    """Let "cuda" mean this process's own GPU among those of torchrun's workers on a machine."""
+    if torch.cuda.is_available() and "LOCAL_RANK" in os.environ:
+        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]) % torch.cuda.device_count())
 
 
 def describe_devices() -> list[str]:
