@@ -18,7 +18,7 @@ from torch.distributed.rendezvous import rendezvous
 
 from transept.errors import RankError, TranseptError
 from transept.runtime.meeting import meet
-from transept.runtime.watch import Failures, Pulse, Watch
+from transept.runtime.watch import Board, Pulse, Watch
 
 FOREVER = timedelta(days=7)
 """Collectives wait for each other without an end of their own: who stands still too long is found
@@ -132,11 +132,25 @@ def join_world(
     if not under_torchrun():
         yield ALONE
         return
+    world, board = _take_place(wire)
+    end = _last_words(world, board, tell)
+    with Watch(world.pulse, board, patience, end), _failing_together(board):
+        yield world
+        # Rank 0 may still be writing: should that fail, all have failed.
+        world.pulse.at("agreeing")
+        world.agree([0])
+    dist.destroy_process_group()
+
+
+def _take_place(wire: torch.dtype | None) -> tuple[World, Board]:
+    """Meet the other ranks."""
     common, rank, size = next(rendezvous("env://", timeout=timedelta(minutes=5)))
     store = meet(common, rank, size)
     # The cards' backend is set up by its first use; what the host agrees on goes over gloo.
     backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
     dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=FOREVER)
+    # Its own connection, where torch can give it one: the main thread may wait on the other.
+    board = Board(store.clone() if hasattr(store, "clone") else store, rank, size)
     world = World(
         rank=rank,
         size=size,
@@ -145,34 +159,23 @@ def join_world(
         joined=True,
         wire=wire,
     )
-    # Its own connection, where torch can give it one: the main thread may wait on the other.
-    line = store.clone() if hasattr(store, "clone") else store
-    failures = Failures(line, rank, size)
-    with (
-        Watch(world.pulse, failures, patience, _last_words(world, failures, tell)),
-        _failing_together(failures),
-    ):
-        yield world
-        # Rank 0 may still be writing: should that fail, all have failed.
-        world.pulse.at("agreeing")
-        world.agree([0])
-    dist.destroy_process_group()
+    return world, board
 
 
 @contextmanager
-def _failing_together(failures: Failures) -> Iterator[None]:
+def _failing_together(board: Board) -> Iterator[None]:
     """Tell the others why this rank fails; and where it fails because of another, say so."""
     try:
         yield
     except TranseptError as error:
-        failures.publish(f"{failures.who} failed: {error}", error.exit_code)
+        board.publish(f"{board.who} failed: {error}", error.exit_code)
         raise
     except Exception as error:
         if not _is_about_others(error):
-            failures.publish(f"{failures.who} failed: {type(error).__name__}: {error}", 1)
+            board.publish(f"{board.who} failed: {type(error).__name__}: {error}", 1)
             record_cause(error)
             raise
-        raise failures.first_cause() from error
+        raise board.first_cause() from error
 
 
 def _is_about_others(error: Exception) -> bool:
@@ -182,11 +185,11 @@ def _is_about_others(error: Exception) -> bool:
 
 
 def _last_words(
-    world: World, failures: Failures, tell: Callable[[str], None]
+    world: World, board: Board, tell: Callable[[str], None]
 ) -> Callable[[RankError], None]:
     def end(error: RankError) -> None:
         record_cause(error)
-        if failures.spoke or world.local_rank == 0:
+        if board.spoke or world.local_rank == 0:
             tell(str(error))
         # The main thread waits inside of a collective, where no exception reaches it.
         os._exit(error.exit_code)

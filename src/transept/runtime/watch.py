@@ -72,8 +72,8 @@ class Sight:
         return f"rank {self.rank} on {self.host} (step {self.step:,}, {self.phase})"
 
 
-class Failures:
-    """What ranks tell each other through torchrun's store."""
+class Board:
+    """Where ranks tell each other how they are: in torchrun's store."""
 
     def __init__(self, store: Any, rank: int, size: int) -> None:
         self._store, self.rank, self.size = store, rank, size
@@ -153,9 +153,9 @@ class Watch:
     """The thread that looks after the main thread and the other ranks, within a `with` block."""
 
     def __init__(
-        self, pulse: Pulse, failures: Failures, patience: float, end: Callable[[RankError], None]
+        self, pulse: Pulse, board: Board, patience: float, end: Callable[[RankError], None]
     ) -> None:
-        self._pulse, self._failures, self._patience, self._end = pulse, failures, patience, end
+        self._pulse, self._board, self._patience, self._end = pulse, board, patience, end
         self._period = min(1.0, patience / 10)
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._look_after, name="watch", daemon=True)
@@ -182,8 +182,8 @@ class Watch:
     def _look_after(self) -> None:
         try:
             while not self._over.wait(self._period):
-                self._failures.beat(self._pulse)
-                if (error := self._failures.published()) is not None:
+                self._board.beat(self._pulse)
+                if (error := self._board.published()) is not None:
                     # NCCL does not notice that a peer has gone; gloo does, and we are too early.
                     if not self._over.wait(LEAVING):
                         self._end(error)
@@ -192,7 +192,7 @@ class Watch:
                 self._look_at_ranks()
         except (dist.DistError, RuntimeError):
             if not self._over.wait(LEAVING):
-                self._end(self._failures.first_cause())
+                self._end(self._board.first_cause())
 
     def _look_at_signals(self) -> None:
         """Leave, where the ranks do not agree to stop in time."""
@@ -202,7 +202,7 @@ class Watch:
         if late and not self._pulse.stopping:
             self._end(
                 RankError(
-                    f"rank {self._failures.rank} was asked to stop, and the ranks did not agree on "
+                    f"rank {self._board.rank} was asked to stop, and the ranks did not agree on "
                     f"a step to stop at within {AGREEING:.0f} s: the last checkpoint stays",
                     RESUMABLE,
                 )
@@ -215,13 +215,13 @@ class Watch:
             self._beats.clear()
             return
         now = time.monotonic()
-        sights = self._failures.sights()
+        sights = self._board.sights()
         for sight in sights:
             if self._beats.get(sight.rank, (None,))[0] != sight.beats:
                 self._beats[sight.rank] = sight.beats, now
         if stood >= self._patience:
             silent = [s for s in sights if now - self._beats[s.rank][1] > self._patience / 4]
-            self._end(self._failures.publish(self._who_hangs(sights, silent), code=1))
+            self._end(self._board.publish(self._who_hangs(sights, silent), code=1))
 
     def _who_hangs(self, sights: list[Sight], silent: list[Sight]) -> str:
         last = min(sight.place for sight in sights)

@@ -8,7 +8,7 @@ from typing import Any
 from torch._C._distributed_c10d import TCPStore
 
 from transept.errors import RankError
-from transept.runtime.watch import Failures, Pulse, Watch
+from transept.runtime.watch import Board, Pulse, Watch
 
 PATIENCE = 0.8
 
@@ -16,7 +16,7 @@ PATIENCE = 0.8
 def watch_three(*phases: str, silent: int | None = None) -> list[RankError]:
     """Three ranks that do not move; what the first of them is told."""
     store: Any = TCPStore("127.0.0.1", 0, is_master=True, timeout=timedelta(seconds=20))
-    ranks = [Failures(store.clone(), rank, 3) for rank in range(3)]
+    ranks = [Board(store.clone(), rank, 3) for rank in range(3)]
     pulses = [Pulse(step=7, phase=phase) for phase in phases]
     for rank, pulse in zip(ranks, pulses, strict=True):
         rank.beat(pulse)
@@ -60,7 +60,7 @@ def test_where_none_is_behind_all_are_listed() -> None:
 
 def test_the_first_cause_is_everyones() -> None:
     store: Any = TCPStore("127.0.0.1", 0, is_master=True, timeout=timedelta(seconds=20))
-    first, second = (Failures(store.clone(), rank, 2) for rank in range(2))
+    first, second = (Board(store.clone(), rank, 2) for rank in range(2))
     assert first.published() is None
     assert str(first.publish("the disk is full", 4)) == "the disk is full"
     later = second.publish("something that follows from it", 1)
@@ -73,7 +73,7 @@ def test_who_moves_is_left_alone() -> None:
     store: Any = TCPStore("127.0.0.1", 0, is_master=True, timeout=timedelta(seconds=20))
     pulse = Pulse()
     told: list[RankError] = []
-    with Watch(pulse, Failures(store.clone(), 0, 1), PATIENCE, told.append):
+    with Watch(pulse, Board(store.clone(), 0, 1), PATIENCE, told.append):
         for _ in range(12):
             pulse.at("computing")
             time.sleep(PATIENCE / 8)
