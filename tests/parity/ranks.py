@@ -1,6 +1,6 @@
 """What 1, 2 and 4 ranks make of the same global batches: run as a script by `test_ranks.py`.
 
-    python -m tests.parity.ranks DIRECTORY plain|fused
+    python -m tests.parity.ranks DIRECTORY plain|fused|gpu
 
 writes a file for each number of ranks; 0 is a process by itself, without a process group.
 """
@@ -8,11 +8,13 @@ writes a file for each number of ranks; 0 is a process by itself, without a proc
 import os
 import random
 import sys
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-os.environ.setdefault("TRITON_INTERPRET", "1")
+if "gpu" not in sys.argv:
+    os.environ.setdefault("TRITON_INTERPRET", "1")
 
 import torch
 from safetensors.torch import save_file
@@ -151,36 +153,43 @@ def compute_in_bf16(world: World) -> Results:
     return gradients(update)
 
 
-def compute_fused(world: World) -> Results:
-    """Two steps of the written-out form, its kernels in Triton's interpreter."""
+def compute_fused(world: World, device: str = "cpu", steps: int = 2) -> Results:
+    """Steps of the written-out form; on a CPU, its kernels run in Triton's interpreter."""
     from tests.parity.test_fused_training import TILES, side
 
     from transept.training.fused.update import FusedUpdate
 
     torch.manual_seed(0)
     config = ModelConfig(vocab_size=50, n_layers=1, d_model=32, d_ff=48, n_heads=2, dropout=0.1)
-    model = Transformer(config)
+    model = Transformer(config).to(device)
     update = FusedUpdate(
         model,
         adam=make_adam(model, AdamConfig()),
         schedule=Schedule(32, warmup_steps=50),
         loss=Loss(0.1, 0),
-        runtime=Runtime(torch.device("cpu"), "fp32", world),
+        runtime=Runtime(torch.device(device), "fp32", world),
         seed=1,
         tiles=TILES,
         micro_batches=2,
     )
     micro = [Batch(side([[[7, 9], [12]]], 50), side([[[5, 8], [14]]], 50), n) for n in range(2)]
-    for step in (1, 2):
+    for step in range(1, steps + 1):
         update(step, micro[world.rank :: world.size], 54)
-    return weights(update)
+    return {name: weight.cpu() for name, weight in weights(update).items()}
 
 
 def main(directory: Path, kind: str, wire: torch.dtype | None) -> None:
     torch.set_num_threads(1)
-    work = {"plain": compute, "bf16": compute_in_bf16, "fused": compute_fused}[kind]
+    # The first step of a graph is run, the second captured, the others replayed.
+    on_gpu = partial(compute_fused, device="cuda", steps=4)
+    works: dict[str, Callable[[World], Results]] = {
+        "plain": compute,
+        "bf16": compute_in_bf16,
+        "fused": compute_fused,
+        "gpu": on_gpu,
+    }
     with join_world(60.0, wire, print) as world:
-        results = work(world)
+        results = works[kind](world)
         if world.leads:
             size = world.size if world.joined else 0
             save_file(dict(results), directory / f"{kind}-{size}.safetensors")
@@ -189,7 +198,7 @@ def main(directory: Path, kind: str, wire: torch.dtype | None) -> None:
 if __name__ == "__main__":
     where, form = Path(sys.argv[1]), sys.argv[2]
     by_itself(partial(main, where, form, None))
-    for ranks in {"plain": (1, 2, 4), "fused": (2,)}[form]:
+    for ranks in {"plain": (1, 2, 4), "fused": (2,), "gpu": (1,)}[form]:
         in_ranks(ranks, partial(main, where, form, None))
     if form == "plain":
         in_ranks(2, partial(main, where, "bf16", torch.bfloat16))
