@@ -114,6 +114,19 @@ def test_a_rank_that_is_asked_to_stop_stops_all_and_torchrun_starts_them_again(
 
 
 @pytest.mark.slow
+def test_when_the_time_is_over_torchrun_is_told_of_success(
+    workshop: Workshop, tmp_path: Path
+) -> None:
+    """It would take anything else for a failure, and start the ranks again."""
+    options = ("distributed.optimizer=sharded", "distributed.gradients=bf16", "--minutes", "0.03")
+    job = start(workshop, tmp_path / "run", "training.max_steps=100000", *options)
+    errors = job.end()
+    assert job.process.returncode == 0, errors
+    assert "out of time" in errors
+    assert Checkpoints(tmp_path / "run/checkpoints").steps()[-1] == job.step
+
+
+@pytest.mark.slow
 def test_ten_kills_at_random_moments_each_restart_within_a_minute(
     workshop: Workshop, tmp_path: Path
 ) -> None:
