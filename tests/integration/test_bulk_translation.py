@@ -71,6 +71,14 @@ def test_a_killed_translation_goes_on_with_another_number_of_ranks(
     assert not parts.exists()
 
 
+def test_ranks_do_not_all_write_to_standard_output(
+    trained: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    assert run("translate", "--model", trained, "one two") == 2
+    assert "give --output FILE" in capsys.readouterr().err
+
+
 def test_other_options_and_finished_outputs_are_refused(
     trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -119,6 +120,8 @@ def translate(
         raise ConfigError("give either texts or --input, not both")
     if read_ahead < 1:
         raise ConfigError("--read-ahead must be at least 1")
+    if output is None and int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        raise ConfigError("several ranks cannot share standard output: give --output FILE")
     sampling.config(0)
     if form.stream:
         _refuse_with_stream(models, config, sampling, form)
