@@ -34,7 +34,7 @@ from torch.nn import functional as F
 from transformers import __version__ as transformers_version
 
 from transept import config
-from transept.assembly import METRICS
+from transept.assembly.run import METRICS
 from transept.checkpoint import CONFIG, WEIGHTS, write_directory
 from transept.data.batching.mixture import Mixture
 from transept.data.shards import Corpus

@@ -6,7 +6,8 @@
     │   └── VocabularyError      3   a tokenizer, or ids that do not belong to it
     ├── CheckpointError          4   a model directory that is damaged or does not fit
     ├── DecodingError            1
-    └── ServingError             1
+    ├── ServingError             1
+    └── RankError                    another process of the same training ended: with its code
 
 A message says what is wrong, where (file, key, line), and what to do about it. The command line
 prints it without a traceback; `--debug` shows the traceback.
@@ -14,7 +15,9 @@ prints it without a traceback; `--debug` shows the traceback.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+
+RESUMABLE = 75
+"""The exit code of a training that was stopped, and goes on when it is started again."""
 
 
 class TranseptError(Exception):
@@ -28,7 +31,7 @@ class TranseptError(Exception):
         preset: unknown preset 'bsae'; did you mean 'base'? 2
     """
 
-    exit_code: ClassVar[int] = 1
+    exit_code: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,3 +82,11 @@ class DecodingError(TranseptError):
 
 class ServingError(TranseptError):
     """A server that cannot start or cannot answer."""
+
+
+class RankError(TranseptError):
+    """One of several processes that train together cannot go on, and so none of them can."""
+
+    def __init__(self, message: str, exit_code: int = 1) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code

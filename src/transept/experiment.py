@@ -7,6 +7,7 @@ from transept.model.config import ModelConfig
 from transept.training.config import (
     AdamConfig,
     CheckpointConfig,
+    DistributedConfig,
     LossConfig,
     ScheduleConfig,
     TrainingConfig,
@@ -32,6 +33,8 @@ class Experiment:
     """The optimizer, section 5.3."""
     training: TrainingConfig = field(default_factory=TrainingConfig)
     """How long, on what, and from which random numbers."""
+    distributed: DistributedConfig = field(default_factory=DistributedConfig)
+    """How several ranks work together."""
     validation: ValidationConfig = field(default_factory=ValidationConfig)
     """When the development set is looked at."""
     checkpoint: CheckpointConfig = field(default_factory=CheckpointConfig)

@@ -25,6 +25,12 @@ def test_the_figure_of_lengths_shows_every_score() -> None:
     assert titles == [f"{row['system']}: {row['value']:.1f}" for row in shown]
 
 
+def test_the_tables_of_the_scaling_page_are_those_of_the_model() -> None:
+    command = [sys.executable, str(ROOT / "benchmarks" / "scaling_plan.py"), "--check"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 def test_every_benchmark_has_its_table() -> None:
     pages = [(ROOT / "docs" / name).read_text(encoding="utf-8") for name in PAGES]
     for result in (ROOT / "benchmarks" / "results").glob("*.json"):

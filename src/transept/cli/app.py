@@ -207,7 +207,8 @@ def _run(words: list[str], debug: bool) -> int:
     except TranseptError as error:
         if debug:
             traceback.print_exc()
-        complain(str(error))
+        complain_once(str(error))
+        _leave_cause(error)
         return error.exit_code
     except KeyboardInterrupt:
         complain("stopped.")
@@ -216,6 +217,20 @@ def _run(words: list[str], debug: bool) -> int:
         # The reader has gone (`transept … | head`): not our failure, and nobody to tell.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+
+
+def complain_once(message: str) -> None:
+    """Say what went wrong; of torchrun's workers on a machine, the first speaks for all."""
+    if os.environ.get("LOCAL_RANK", "0") == "0":
+        complain(message)
+
+
+def _leave_cause(error: TranseptError) -> None:
+    """Let torchrun know why its worker ends."""
+    if "TORCHELASTIC_ERROR_FILE" in os.environ:
+        from transept.runtime.distributed import record_cause
+
+        record_cause(error)
 
 
 def _use_own_help(words: list[str]) -> None:

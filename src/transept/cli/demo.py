@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from transept.cli.train import RESUMABLE
-from transept.errors import ConfigError
+from transept.errors import RESUMABLE, ConfigError
 
 if TYPE_CHECKING:
     from transept.cli.demo_view import DemoView

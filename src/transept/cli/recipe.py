@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Group, Parameter
 
 from transept.cli.app import complain
-from transept.cli.train import RESUMABLE
-from transept.errors import ConfigError
+from transept.errors import RESUMABLE, ConfigError
 from transept.recipes.recipe import STAGES, Stage
 
 if TYPE_CHECKING:

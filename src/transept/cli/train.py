@@ -5,7 +5,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-RESUMABLE = 75
+from transept.errors import RESUMABLE, RankError
 
 
 def train(
@@ -24,6 +24,10 @@ def train(
     Ends with exit code 0 when the last step is done or validation no longer improves, and with 75
     when it was stopped by Ctrl-C, SIGTERM or --minutes: the same command then goes on.
 
+    On several GPUs or machines, let torchrun start it, with at least as many
+    `batch.micro_batches` as there are ranks:
+    `torchrun --nproc-per-node 8 -m transept train CONFIG batch.micro_batches=8`.
+
     Args:
         config: A TOML file of an experiment.
         overrides: Changes laid over it: `training.max_steps=2000 model.n_heads=16`.
@@ -35,28 +39,43 @@ def train(
         deterministic: On a GPU, add in one order: the same run gives the same bits, a little
             later. The same as training.sums=ordered.
     """
+    import torch
     from rich.console import Console
 
     from transept import config as toml
     from transept.assembly import train as run
+    from transept.cli.app import complain
     from transept.cli.training_view import view_for
     from transept.experiment import Experiment
+    from transept.runtime.distributed import join_world, record_cause
 
     if deterministic:
         overrides = (*overrides, "training.sums=ordered")
     experiment = toml.load(Experiment, config, overrides)
     directory = output or Path("runs") / config.stem
-    view = view_for(Console(stderr=True, highlight=False), experiment.training.max_steps)
-    try:
-        outcome = run(
-            experiment,
-            directory,
-            init=init,
-            minutes=minutes,
-            allow_change=allow_change,
-            tensorboard=tensorboard,
-            observers=[view],
-        )
-    finally:
-        view.close()
-    return RESUMABLE if outcome in ("stopped", "out of time") else 0
+    together = experiment.distributed
+    wire = torch.bfloat16 if together.gradients == "bf16" else None
+    with join_world(together.patience, wire, complain) as world:
+        console = Console(stderr=True, highlight=False)
+        views = [view_for(console, experiment.training.max_steps)] if world.leads else []
+        try:
+            outcome = run(
+                experiment,
+                directory,
+                init=init,
+                minutes=minutes,
+                allow_change=allow_change,
+                tensorboard=tensorboard,
+                observers=views,
+                world=world,
+            )
+        finally:
+            for view in views:
+                view.close()
+    if not world.joined:
+        return RESUMABLE if outcome in ("stopped", "out of time") else 0
+    if outcome == "stopped":
+        record_cause(RankError("stopped by a signal, with a checkpoint: start it again to go on"))
+        return RESUMABLE
+    # To torchrun every other code is a failure, after which it would start the ranks again.
+    return 0

@@ -2,11 +2,14 @@
 
 import dataclasses
 import json
+import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Group, Parameter
@@ -84,10 +87,11 @@ def translate(
     files: Files = (),
     prefix: str | None = None,
     read_ahead: int = 512,
+    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
     models: Annotated[Translators, MODEL_OPTIONS] = ANY_TRANSLATOR,
     config: Annotated[TranslationConfig, HOW] = USUAL,
     sampling: Annotated[Sampling, SAMPLING] = NO_SAMPLING,
-    output: Annotated[Format, FORMAT] = PLAIN,
+    form: Annotated[Format, FORMAT] = PLAIN,
 ) -> None:
     """Translate text: arguments, files, or standard input, line for line.
 
@@ -96,58 +100,119 @@ def translate(
     `number ||| translation ||| LogP= log-probability ||| score`, numbers counting from 0. The
     score is log P / lp, with the length penalty lp of Wu et al.; of several sentences, the sum.
 
+    With --output, results go to a file, part by part: the same command goes on where it was
+    interrupted. torchrun shares the parts out among GPUs and machines that see that file:
+    `torchrun --nproc-per-node 8 -m transept translate --input FILE --output FILE`.
+
     Args:
         texts: What to translate; without any, files or standard input are read.
         files: UTF-8 text; .gz, .xz and .zst are read too. Several are read one after another.
         prefix: What every translation shall begin with. Lines are not split then.
         read_ahead: Lines read before they are translated together; more is quicker, 1 answers
             each line at once, as is done at a terminal.
+        output: Write here, instead of to standard output.
         models: Which model to use.
         config: How to translate.
         sampling: How to draw.
-        output: What to print.
+        form: What to print.
     """
     if texts and files:
         raise ConfigError("give either texts or --input, not both")
     if read_ahead < 1:
         raise ConfigError("--read-ahead must be at least 1")
+    if output is None and int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        raise ConfigError("several ranks cannot share standard output: give --output FILE")
     sampling.config(0)
-    if output.stream:
-        _refuse_with_stream(models, config, sampling, output)
+    if form.stream:
+        _refuse_with_stream(models, config, sampling, form)
         models = dataclasses.replace(models, engine="native")
     n_lines = count(texts, files)
+    job = Job(models, config, sampling, form, prefix)
+    if output is not None:
+        _translate_in_parts(job, output, (texts, files), read_ahead)
+        return
     transducer = models.load()
     at_terminal = not texts and not files and sys.stdin.isatty()
     if at_terminal:
         sys.stderr.write("Type text, a line at a time; Ctrl-D ends.\n")
-    if output.stream:
+    if form.stream:
         _stream(transducer, read(texts, files), config, prefix)
         return
     number = 0
     with TranslationProgress("lines", n_lines, results_to_stdout=True) as bar:
         for lines in in_turn(read(texts, files), 1 if at_terminal else read_ahead):
-            options: Options = {
-                "alignments": output.alignments,
-                "prefix": prefix,
-                "sampling": sampling.config(number),
-                "watch": partial(bar.share, len(lines)),
-            }
-            for result in _translate(transducer, lines, config, options):
-                _write(result, number, config.n_best, output)
-                number += 1
+            watch = partial(bar.share, len(lines))
+            for text in job.translate(transducer, lines, number, watch):
+                write_line(text)
+            number += len(lines)
             sys.stdout.buffer.flush()
             bar.advance(len(lines))
 
 
+@dataclass(frozen=True)
+class Job:
+    """What is wanted of every line."""
+
+    models: Translators
+    config: TranslationConfig
+    sampling: Sampling
+    form: Format
+    prefix: str | None
+
+    def translate(
+        self,
+        transducer: "Transducer",
+        lines: Sequence[Line],
+        first: int,
+        watch: Callable[[int, int], None] | None = None,
+    ) -> Iterator[str]:
+        """The lines of results for some lines, the first of which has this number."""
+        options: Options = {
+            "alignments": self.form.alignments,
+            "prefix": self.prefix,
+            "sampling": self.sampling.config(first),
+            "watch": watch,
+        }
+        results = _translate(transducer, lines, self.config, options)
+        for number, result in enumerate(results, start=first):
+            yield from _result_lines(result, number, self.config.n_best, self.form)
+
+
+def _translate_in_parts(
+    job: Job, output: Path, sources: tuple[Sequence[str], Sequence[Path]], size: int
+) -> None:
+    """Translate stretches of `size` lines, those that fall to this rank, and join all of them."""
+    from transept.runtime.device import take_own_gpu
+    from transept.runtime.parts import Parts
+
+    texts, files = sources
+    if job.form.stream or not (texts or files):
+        raise ConfigError("--output needs texts or --input, and does not go with --stream")
+    parts = Parts.of(output)
+    settings = dataclasses.asdict(job) | {"lines": size, "texts": texts}
+    sizes = {str(path): path.stat().st_size for path in files}
+    if not parts.begin(settings | {"files": sizes}):
+        return
+    take_own_gpu()
+    transducer = job.models.load()
+    everything, number = read(texts, files), 0
+    while lines := list(islice(everything, size)):
+        if parts.is_mine(number):
+            results = job.translate(transducer, lines, number * size)
+            parts.put(number, "".join(f"{text}\n" for text in results).encode())
+        number += 1
+    parts.join(number)
+
+
 def _refuse_with_stream(
-    models: Translators, config: TranslationConfig, sampling: Sampling, output: Format
+    models: Translators, config: TranslationConfig, sampling: Sampling, form: Format
 ) -> None:
     """What needs the whole translation, or another search."""
     given = {
         "--n-best": config.n_best > 1,
-        "--scores": output.scores,
-        "--alignments": output.alignments,
-        "--json": output.as_json,
+        "--scores": form.scores,
+        "--alignments": form.alignments,
+        "--json": form.as_json,
         "--sample": sampling.sample,
         f"--engine {models.engine}": models.engine not in ("auto", "native"),
     }
@@ -188,19 +253,19 @@ def _told_by_line(lines: Sequence[Line]) -> Iterator[None]:
         ) from error
 
 
-def _write(result: "Translation", number: int, n_best: int, output: Format) -> None:
-    if output.as_json:
-        write_line(json.dumps(_described(result), ensure_ascii=False))
+def _result_lines(result: "Translation", number: int, n_best: int, form: Format) -> Iterator[str]:
+    if form.as_json:
+        yield json.dumps(_described(result), ensure_ascii=False)
         return
     for one in result.outputs:
         text = _line(one)
-        links = f" ||| {one.pharaoh}" if output.alignments else ""
+        links = f" ||| {one.pharaoh}" if form.alignments else ""
         if n_best > 1:
             log_p = f"LogP= {one.log_probability:.6f}"
             text = f"{number} ||| {text} ||| {log_p} ||| {one.score:.6f}"
-        elif output.scores:
+        elif form.scores:
             text = f"{one.score:.6f}\t{text}"
-        write_line(f"{text}{links}")
+        yield f"{text}{links}"
 
 
 def _line(output: "Output") -> str:

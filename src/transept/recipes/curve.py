@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from transept.assembly import METRICS
+from transept.assembly.run import METRICS
 from transept.training.observers import read_metrics
 
 Point = dict[str, float]

@@ -1,38 +1,46 @@
 """What there is to compute on, in which arithmetic, and how fast it could be."""
 
+import os
 import platform
 import statistics
 import time
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import torch
 
 from transept.errors import ConfigError, Problem
+from transept.runtime.distributed import ALONE, World
 
 Precision = Literal["fp32", "bf16"]
 
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """Where to compute, and in which arithmetic. Weights are always kept in single precision."""
+    """Where to compute, in which arithmetic and with whom. Weights are kept in single precision."""
 
     device: torch.device
     precision: Precision
+    world: World = field(default=ALONE, compare=False)
 
     @classmethod
-    def choose(cls, device: str = "auto", precision: str = "auto") -> "Runtime":
-        """A GPU in bfloat16 where there is one; else the CPU in single precision."""
+    def choose(
+        cls, device: str = "auto", precision: str = "auto", world: World = ALONE
+    ) -> "Runtime":
+        """A GPU in bfloat16 where there is one; else the CPU in single precision.
+
+        Of several ranks on a machine, each has the GPU of its own number there.
+        """
         if device == "auto":
             device = "cuda" if torch.cuda.is_available() else "cpu"
         elif device.startswith("cuda") and not torch.cuda.is_available():
             problem = f"{device!r} is not there: torch {torch.__version__} sees no GPU; try 'auto'"
             raise ConfigError([Problem("training.device", problem)])
-        chosen = torch.device(device)
+        chosen = _own_device(torch.device(device), world)
         if precision == "auto":
             precision = "bf16" if chosen.type == "cuda" else "fp32"
-        return cls(chosen, "bf16" if precision == "bf16" else "fp32")
+        return cls(chosen, "bf16" if precision == "bf16" else "fp32", world)
 
     @property
     def dtype(self) -> torch.dtype:
@@ -62,6 +70,28 @@ class Runtime:
             self.synchronize()
             rates.append(2 * n**3 / (time.perf_counter() - start))
         return statistics.median(rates[1:])
+
+
+def _own_device(device: torch.device, world: World) -> torch.device:
+    """The device of this rank among those of its machine."""
+    if device.type != "cuda" or not world.joined:
+        return device
+    n_gpus = torch.cuda.device_count()
+    if world.local_size > n_gpus:
+        problem = f"{world.local_size} ranks cannot share {n_gpus} GPUs"
+        raise ConfigError([Problem("training.device", f"{problem}: --nproc-per-node {n_gpus}")])
+    if device.index is not None and world.local_size > 1:
+        problem = f"'{device}' is one GPU for {world.local_size} ranks; say 'cuda'"
+        raise ConfigError([Problem("training.device", problem)])
+    own = torch.device("cuda", world.local_rank if device.index is None else device.index)
+    torch.cuda.set_device(own)
+    return own
+
+
+def take_own_gpu() -> None:
+    """Let "cuda" mean this process's own GPU among those of torchrun's workers on a machine."""
+    if torch.cuda.is_available() and "LOCAL_RANK" in os.environ:
+        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]) % torch.cuda.device_count())
 
 
 def describe_devices() -> list[str]:

@@ -4,6 +4,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Literal
 
 
 class StopRequest:
@@ -31,15 +32,20 @@ def terminable() -> Iterator[None]:
 
 
 @contextmanager
-def stop_requests() -> Iterator[StopRequest]:
-    """Note the first SIGINT or SIGTERM instead of dying of it; the second one is obeyed at once."""
+def stop_requests(second: Literal["obey", "ignore"] = "obey") -> Iterator[StopRequest]:
+    """Note the first SIGINT or SIGTERM instead of dying of it; obey the second one at once.
+
+    Under torchrun a second one is no sign of impatience: it passes on what its workers may have
+    heard already.
+    """
     request = StopRequest()
     previous = {}
 
     def note(number: int, frame: FrameType | None) -> None:
-        if request:
+        if not request:
+            request.signal = signal.Signals(number)
+        elif second == "obey":
             raise KeyboardInterrupt
-        request.signal = signal.Signals(number)
 
     for number in (signal.SIGINT, signal.SIGTERM):
         previous[number] = signal.signal(number, note)

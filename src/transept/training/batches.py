@@ -13,27 +13,32 @@ from transept.training.update import Batch
 
 
 def to_global_batch(loaded: LoadedBatch, config: ModelConfig, runtime: Runtime) -> GlobalBatch:
-    """Move a batch to the device; micro-batches without a single pair are left out."""
-    moved = loaded.to(runtime.device)
+    """Move this rank's share to the device; micro-batches without a single pair are left out."""
+    moved, world = loaded.to(runtime.device), runtime.world
     return GlobalBatch(
-        batches=[to_batch(m, runtime) for m in moved.micro_batches if m.n_pairs > 0],
+        batches=[
+            to_batch(micro, runtime, number=world.rank + index * world.size)
+            for index, micro in enumerate(moved.micro_batches)
+            if micro.n_pairs > 0
+        ],
         source_tokens=loaded.label.n_source_tokens,
         target_tokens=loaded.label.n_target_tokens,
-        places=sum(m.source.ids.numel() + m.target.ids.numel() for m in loaded.micro_batches),
+        places=loaded.label.n_places,
         flops=sum(_flops(m, config) for m in loaded.micro_batches),
         after=loaded.label.next,
+        hash=loaded.label.hash,
     )
 
 
-def to_batch(micro: MicroBatch, runtime: Runtime) -> Batch:
+def to_batch(micro: MicroBatch, runtime: Runtime, number: int = 0) -> Batch:
     """A micro-batch as tokens. On a CPU, where shapes are free, without its padding."""
     source, target = (
         Tokens.tiled(side.ids, side.segments, side.positions, row_tiles=micro.row_tiles)
         for side in (micro.source, micro.target)
     )
     if runtime.device.type == "cpu":
-        return Batch(source.without_padding(), target.without_padding())
-    return Batch(source, target)
+        return Batch(source.without_padding(), target.without_padding(), number)
+    return Batch(source, target, number)
 
 
 def _flops(micro: MicroBatch, config: ModelConfig) -> float:

@@ -96,6 +96,23 @@ class TrainingConfig:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class DistributedConfig:
+    """What matters where torchrun starts several ranks; a process by itself ignores it."""
+
+    gradients: Literal["full", "bf16"] = "full"
+    """In what gradients travel between ranks: as they are, or rounded to half the bytes."""
+    optimizer: Literal["whole", "sharded"] = "whole"
+    """Whether each rank keeps all of Adam's moments, or its share of them (ZeRO)."""
+    patience: float = 600.0
+    """Seconds after which a rank that stands still is named and all are ended."""
+
+    def __post_init__(self) -> None:
+        checks = Checks(self)
+        checks.that(self.patience > 0, "patience", "must be more than 0")
+        checks.done()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class ValidationConfig:
     """How often the development set is looked at, and when to give up."""
 

@@ -32,6 +32,8 @@ class Progress:
     """Validations since then."""
     threads: int = 0
     """Threads of the CPU: another number of them adds in another order, and gives other bits."""
+    ranks: int = 1
+    """Processes that trained together: their gradients are added in another order too."""
     device: str = ""
     """What it was computed on; another device gives other bits too."""
     torch: str = ""

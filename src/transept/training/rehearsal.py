@@ -19,9 +19,9 @@ def rehearse(
         smaller: A batch of a given fraction of that: `smaller(4)` is a quarter.
         divisors: The fractions to try when it does not fit, to tell which one would.
     """
-    if _fits(update, batch):
+    if _fits_all(update, batch):
         return
-    fitting = next((n for n in divisors if _fits(update, smaller(n))), None)
+    fitting = next((n for n in divisors if _fits_all(update, smaller(n))), None)
     if fitting is None:
         cure = "not even the smallest one does: use a smaller model"
     else:
@@ -29,6 +29,12 @@ def rehearse(
     tokens = len(batch.target.ids)
     problem = f"a micro-batch of {tokens:,} target places does not fit into memory; {cure}"
     raise ConfigError([Problem("batch.micro_batches", problem)])
+
+
+def _fits_all(update: Update, batch: Batch) -> bool:
+    """Whether it fits on every rank."""
+    [misfit] = update.runtime.world.agree([not _fits(update, batch)])
+    return not misfit
 
 
 def _fits(update: Update, batch: Batch) -> bool:

@@ -5,12 +5,13 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import torch
 
 from transept.data.batching.plan import Position
 from transept.errors import TranseptError
+from transept.runtime.distributed import World
 from transept.runtime.interrupt import StopRequest
 from transept.training.config import CheckpointConfig, TrainingConfig, ValidationConfig
 from transept.training.observers import Observer
@@ -23,7 +24,7 @@ Outcome = Literal["finished", "no longer improving", "stopped", "out of time"]
 
 @dataclass(frozen=True, slots=True)
 class GlobalBatch:
-    """What one step learns from."""
+    """What one step learns from: in figures all of it, in batches the share of this rank."""
 
     batches: list[Batch]
     source_tokens: int
@@ -33,9 +34,11 @@ class GlobalBatch:
     places: int
     """Places for tokens on both sides, padding counted."""
     flops: float
-    """Arithmetic of the step on real tokens."""
+    """Arithmetic of this rank's share on real tokens."""
     after: Position
     """Where the data goes on."""
+    hash: str
+    """Equal hashes mean the same pairs, micro-batch by micro-batch."""
 
 
 @dataclass(slots=True)
@@ -58,19 +61,24 @@ class Trainer:
         """Go on from `progress` until the last step, the patience or the time is at its end."""
         clock = _Clock(progress.seconds, minutes)
         pace = _Pace(clock)
+        council = _Council(self.world, stop, clock, 60 * self.checkpoint.after_minutes)
         data = self.data(progress.position)
         saved_at = progress.step
         outcome: Outcome = "finished"
         while progress.step < self.training.max_steps:
+            self.world.pulse.at("reading data", progress.step + 1)
             batch = next(data)
+            self.world.pulse.at("computing")
             values = self._step(progress, batch, clock)
             pace.count(batch)
             if self._is_due(progress.step, self.training.log_every):
-                self._log(progress, values, pace)
+                self._log(progress, batch, values, pace)
             with pace.paused():
                 self._validate_if_due(progress)
-                reason = self._reason_to_stop(progress, stop, clock)
-                if reason or self._save_due(progress, clock):
+                wishes = council.ask(progress.step, self._time_to_save(progress, clock))
+                reason = self._reason_to_stop(progress, wishes)
+                due = wishes.save or self._save_due(progress)
+                if reason or (due and not wishes.early):
                     self._save(progress, clock)
                     saved_at = progress.step
             if reason:
@@ -80,6 +88,11 @@ class Trainer:
             self._save(progress, clock)
         self._tell("end", step=progress.step, outcome=outcome, seconds=clock.seconds)
         return outcome
+
+    @property
+    def world(self) -> World:
+        """Who trains together."""
+        return self.update.runtime.world
 
     def _step(self, progress: Progress, batch: GlobalBatch, clock: "_Clock") -> StepValues:
         values = self.update(progress.step + 1, batch.batches, batch.target_tokens)
@@ -93,26 +106,30 @@ class Trainer:
     def _is_due(self, step: int, every: int) -> bool:
         return step % every == 0 or step == self.training.max_steps
 
-    def _save_due(self, progress: Progress, clock: "_Clock") -> bool:
-        if clock.seconds < 60 * self.checkpoint.after_minutes:
-            return False
+    def _save_due(self, progress: Progress) -> bool:
         every = self.checkpoint.every_steps
         best = progress.best_step == progress.step
-        if best or (every is not None and progress.step % every == 0):
-            return True
+        return best or (every is not None and progress.step % every == 0)
+
+    def _time_to_save(self, progress: Progress, clock: "_Clock") -> bool:
         if self.checkpoint.every_minutes is not None:
             return clock.since_checkpoint >= 60 * self.checkpoint.every_minutes
         whole_run = clock.seconds * self.training.max_steps / progress.step
         return clock.since_checkpoint >= min(max(whole_run / 72, 15.0), 600.0)
 
-    def _log(self, progress: Progress, values: StepValues, pace: "_Pace") -> None:
+    def _log(
+        self, progress: Progress, batch: GlobalBatch, values: StepValues, pace: "_Pace"
+    ) -> None:
         """Read the device's numbers: the one place where the host waits for it."""
-        smoothed, nll, norm, suppressed, in_a_row = torch.stack(list(values)).tolist()
+        numbers = torch.stack(list(values))
+        self.world.total(numbers[:2])
+        smoothed, nll, norm, suppressed, in_a_row = numbers.tolist()
         progress.suppressed = int(suppressed)
         self._tell(
             "step",
             step=progress.step,
             epoch=progress.position.epoch,
+            batch=batch.hash[:16],
             loss=smoothed,
             nll=nll,
             lr=self.update.schedule(progress.step),
@@ -150,18 +167,17 @@ class Trainer:
             best=better,
         )
 
-    def _reason_to_stop(
-        self, progress: Progress, stop: StopRequest, clock: "_Clock"
-    ) -> Outcome | None:
+    def _reason_to_stop(self, progress: Progress, wishes: "_Wishes") -> Outcome | None:
         patience = self.validation.patience
         if patience is not None and progress.stale_validations >= patience:
             return "no longer improving"
-        if stop:
+        if wishes.stop:
             return "stopped"
-        return "out of time" if clock.out_of_time else None
+        return "out of time" if wishes.out_of_time else None
 
     def _save(self, progress: Progress, clock: "_Clock") -> None:
         progress.seconds = clock.seconds
+        self.world.pulse.at("saving")
         self.save(progress)
         clock.checkpoint_written()
         self._tell("checkpoint", step=progress.step, seconds=clock.seconds)
@@ -169,6 +185,58 @@ class Trainer:
     def _tell(self, kind: str, **values: Any) -> None:
         for observer in self.observers:
             observer.observe({"kind": kind} | values)
+
+
+class _Wishes(NamedTuple):
+    """What not every rank can know by itself: each is the wish of some rank, or of none."""
+
+    stop: bool = False
+    out_of_time: bool = False
+    save: bool = False
+    early: bool = False
+    """Checkpoints are not wanted yet."""
+
+
+class _Council:
+    """All ranks do the same after the same step: signals come to some, and one has the clock.
+
+    To agree, ranks wait for each other, so that is done about once a second. A process by itself
+    need not wait, and asks itself after every step.
+    """
+
+    def __init__(self, world: World, stop: StopRequest, clock: "_Clock", saves_from: float) -> None:
+        self._world, self._stop, self._clock = world, stop, clock
+        self._saves_from, self._early = saves_from, False
+        self._next, self._pause = 0, 1
+        self._since = time.monotonic()
+
+    def ask(self, step: int, save: bool) -> _Wishes:
+        """What all do after this step."""
+        if step < self._next:
+            return _Wishes(early=self._early)
+        world = self._world
+        world.pulse.at("agreeing")
+        stop, out_of_time, late, early, pause = world.agree(
+            [
+                bool(self._stop),
+                world.leads and self._clock.out_of_time,
+                world.leads and save,
+                world.leads and self._clock.seconds < self._saves_from,
+                world.leads and self._steps_in_a_second(),
+            ]
+        )
+        self._next, self._pause, self._since = step + pause, pause, time.monotonic()
+        self._early = bool(early)
+        if stop:
+            world.pulse.agreed()
+        return _Wishes(bool(stop), bool(out_of_time), bool(late), self._early)
+
+    def _steps_in_a_second(self) -> int:
+        """An estimate that grows slowly: the first steps may be quicker than those that follow."""
+        if not self._world.joined:
+            return 1
+        elapsed = time.monotonic() - self._since
+        return max(1, int(min(2.0, 1 / elapsed) * self._pause))
 
 
 class _Clock:

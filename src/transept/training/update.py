@@ -1,9 +1,9 @@
 """One update of the weights: gradients of a global batch, then Adam (section 5.3)."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import nn
@@ -12,11 +12,14 @@ from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 from transept.model.packing import Tokens
 from transept.model.transformer import Transformer
 from transept.runtime.device import Runtime
+from transept.runtime.distributed import ALONE, World
 from transept.runtime.seed import seed_torch
 from transept.shapes import Float, Tensor
 from transept.training.config import AdamConfig
-from transept.training.loss import Loss
+from transept.training.loss import Loss, LossSums
+from transept.training.replica import apart, replicate
 from transept.training.schedule import Schedule
+from transept.training.sharding import gathered_moments, is_own, own_part, shard
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +28,17 @@ class Batch:
 
     source: Tokens
     target: Tokens
+    number: int = 0
+    """Which of the global batch's it is: dropout follows from it, whoever computes it."""
 
 
 class StepValues(NamedTuple):
     """What a step gave, still on the device: reading a number would make the host wait."""
 
     smoothed: Float[Tensor, ""]
+    """Of this rank's micro-batches; the sum over all ranks is the loss."""
     nll: Float[Tensor, ""]
+    """The same, without smoothing."""
     gradient_norm: Float[Tensor, ""]
     suppressed: Float[Tensor, ""]
     suppressed_in_a_row: Float[Tensor, ""]
@@ -49,15 +56,38 @@ def states_of(model: Transformer) -> States:
     return states
 
 
-def make_adam(model: nn.Module, config: AdamConfig) -> torch.optim.Adam:
+class Objective(nn.Module):
+    """The sums of a micro-batch's loss as a module, so that DDP can stand around it."""
+
+    def __init__(self, model: Transformer, loss: Loss, runtime: Runtime) -> None:
+        super().__init__()
+        self.model, self.loss, self.runtime = model, loss, runtime
+        self.states: States = states_of(model)
+        """May be replaced by a compiled version of itself."""
+
+    def forward(self, batch: Batch | None) -> LossSums:
+        """Of a batch; of none, zero: the other ranks wait for gradients all the same."""
+        if batch is None:
+            zero = 0.0 * torch.stack([p.sum() for p in self.model.parameters()]).sum()
+            return LossSums(zero, zero.detach())
+        with self.runtime.autocast():
+            states = self.states(batch.source, batch.target)
+            return self.loss(states, self.model.projection, batch.target.ids)
+
+
+def make_adam(
+    model: nn.Module, config: AdamConfig, sharded_over: World = ALONE
+) -> torch.optim.Optimizer:
     """Adam with the paper's constants. Its learning rate is set at every step."""
-    return torch.optim.Adam(
-        model.parameters(),
-        betas=(config.beta1, config.beta2),
-        eps=config.epsilon,
-        fused=True,
-        capturable=next(model.parameters()).is_cuda,
-    )
+    settings: dict[str, Any] = {
+        "betas": (config.beta1, config.beta2),
+        "eps": config.epsilon,
+        "fused": True,
+        "capturable": next(model.parameters()).is_cuda,
+    }
+    if sharded_over.size > 1:
+        return shard(list(model.parameters()), **settings)
+    return torch.optim.Adam(model.parameters(), **settings)
 
 
 class Update:
@@ -65,14 +95,16 @@ class Update:
 
     The loss of each micro-batch is a sum, divided by the number of target tokens in the *global*
     batch: micro-batches of unequal fill weigh what they should. Dropout follows from (seed, step,
-    micro-batch).
+    micro-batch). Of several ranks each has some micro-batches; the gradients are summed over all
+    ranks before anything is done with them, so that clipping, Adam and the moving average are the
+    same on each.
     """
 
     def __init__(
         self,
         model: Transformer,
         *,
-        adam: torch.optim.Adam,
+        adam: torch.optim.Optimizer,
         schedule: Schedule,
         loss: Loss,
         runtime: Runtime,
@@ -88,8 +120,8 @@ class Update:
         self.seed = seed
         self.clip_norm = clip_norm
         self.ema = ema
-        self.states: States = states_of(model)
-        """May be replaced by a compiled version of itself."""
+        self.objective = Objective(model, loss, runtime)
+        self.replica = self._replicate()
         self.suppressed = torch.zeros((), device=runtime.device)
         self.suppressed_in_a_row = torch.zeros((), device=runtime.device)
 
@@ -97,13 +129,17 @@ class Update:
         """Update the weights once, with the mean gradient over `n_target_tokens`."""
         self.model.train()
         self.clear_gradients()
-        smoothed, nll = self.accumulate(step, batches, n_target_tokens)
+        # The last micro-batch's backward pass sends the sums around while it runs.
+        early, last = batches[:-1], batches[-1] if batches else None
+        sums = self.accumulate(step, early, n_target_tokens)
+        sums += self._backward(step, last, n_target_tokens)
         for group in self.adam.param_groups:
             group["lr"] = self.schedule(step)
         norm = self._move_weights()
+        smoothed, nll = sums / n_target_tokens
         return StepValues(
-            smoothed / n_target_tokens,
-            nll / n_target_tokens,
+            smoothed,
+            nll,
             norm,
             self.suppressed.clone(),
             self.suppressed_in_a_row.clone(),
@@ -115,19 +151,28 @@ class Update:
 
     def accumulate(
         self, step: int, batches: Sequence[Batch], n_target_tokens: int
-    ) -> tuple[Tensor, Tensor]:
-        """Add up the gradients of the micro-batches; give the sums of their losses."""
-        smoothed = torch.zeros((), device=self.runtime.device)
-        nll = torch.zeros((), device=self.runtime.device)
-        for index, batch in enumerate(batches):
-            seed_torch(self.seed, step, index)
-            with self.runtime.autocast():
-                states = self.states(batch.source, batch.target)
-                sums = self.loss(states, self.model.projection, batch.target.ids)
-            (sums.smoothed / n_target_tokens).backward()
-            smoothed += sums.smoothed.detach()
-            nll += sums.nll
-        return smoothed, nll
+    ) -> Float[Tensor, "2"]:
+        """Add up the gradients of micro-batches on this rank; give the sums of their losses."""
+        sums = torch.zeros(2, device=self.runtime.device)
+        with self._apart():
+            for batch in batches:
+                sums += self._backward(step, batch, n_target_tokens)
+        return sums
+
+    def _backward(self, step: int, batch: Batch | None, n_target_tokens: int) -> Float[Tensor, "2"]:
+        if batch is not None:
+            seed_torch(self.seed, step, batch.number)
+        sums: LossSums = self.replica(batch)
+        (sums.smoothed / n_target_tokens).backward()
+        return torch.stack([sums.smoothed.detach(), sums.nll])
+
+    def _replicate(self) -> nn.Module:
+        """The objective; with other ranks, in a form that sums gradients over them."""
+        return replicate(self.objective, self.runtime.world)
+
+    def _apart(self) -> AbstractContextManager[Any]:
+        """Within it, gradients stay on this rank."""
+        return nullcontext() if self.replica is self.objective else apart(self.replica)
 
     def _move_weights(self) -> Tensor:
         """Clip, and let Adam move the weights unless a gradient is not a number."""
@@ -138,7 +183,7 @@ class Update:
         # The fused Adam skips a step whose `found_inf` is 1 on the device itself: weights,
         # moments and its step count stay as they are, and the host need not look.
         bad = (~norm.isfinite()).float()
-        self.adam.found_inf = bad  # type: ignore[attr-defined]
+        own_part(self.adam).found_inf = bad  # type: ignore[attr-defined]
         self.suppressed += bad
         self.suppressed_in_a_row.add_(1).mul_(bad)
         self.adam.step()
@@ -188,10 +233,14 @@ RAW = "raw."
 
 
 def training_tensors(update: Update) -> dict[str, Tensor]:
-    """Adam's moments and its count of steps; with a moving average, the weights behind it too."""
+    """Adam's moments and its count of steps; with a moving average, the weights behind it too.
+
+    All ranks must ask; rank 0 is given all of it.
+    """
     tensors: dict[str, Tensor] = {}
-    for name, parameter in update.model.named_parameters():
-        state = update.adam.state[parameter]
+    named = dict(update.model.named_parameters())
+    moments = gathered_moments(update.adam, list(named.values()), update.runtime.world)
+    for (name, parameter), state in zip(named.items(), moments, strict=True):
         tensors[MEAN + name] = state["exp_avg"]
         tensors[SQUARE + name] = state["exp_avg_sq"]
         tensors[COUNT] = state["step"]
@@ -203,11 +252,12 @@ def training_tensors(update: Update) -> dict[str, Tensor]:
 def restore_training_tensors(update: Update, tensors: Mapping[str, Tensor]) -> None:
     """Put back what `training_tensors` gave. The network already holds the bundle's weights."""
     for name, parameter in update.model.named_parameters():
-        update.adam.state[parameter] = {
-            "step": tensors[COUNT].to(parameter.device, copy=True),
-            "exp_avg": tensors[MEAN + name].to(parameter.device),
-            "exp_avg_sq": tensors[SQUARE + name].to(parameter.device),
-        }
+        if is_own(update.adam, parameter):
+            own_part(update.adam).state[parameter] = {
+                "step": tensors[COUNT].to(parameter.device, copy=True),
+                "exp_avg": tensors[MEAN + name].to(parameter.device),
+                "exp_avg_sq": tensors[SQUARE + name].to(parameter.device),
+            }
         if update.ema is not None:
             with torch.no_grad():
                 update.ema.weights[name].copy_(parameter)

@@ -27,15 +27,17 @@ class Validation:
 
 @torch.no_grad()
 def validate(update: Update, batches: Iterable[tuple[Batch, int]]) -> Validation:
-    """Run the network over (batch, target tokens) pairs, without dropout and without learning."""
+    """Run the network over (batch, target tokens) pairs, without dropout and without learning.
+
+    Of several ranks each has some of the batches; all get the means over all of them.
+    """
     update.model.eval()
-    sums, tokens = torch.zeros(2, dtype=torch.float64, device=update.runtime.device), 0
+    world = update.runtime.world
+    sums = torch.zeros(3, dtype=torch.float64, device=update.runtime.device)
     with update.averaged():
         for batch, n_target_tokens in batches:
-            with update.runtime.autocast():
-                states = update.states(batch.source, batch.target)
-                loss = update.loss(states, update.model.projection, batch.target.ids)
-            sums += torch.stack(loss)
-            tokens += n_target_tokens
-    smoothed, nll = (sums / tokens).tolist()
-    return Validation(smoothed, nll, tokens)
+            world.pulse.at("validating")
+            sums[:2] += torch.stack(update.objective(batch))
+            sums[2] += n_target_tokens
+    smoothed, nll, tokens = world.total(sums).tolist()
+    return Validation(smoothed / tokens, nll / tokens, int(tokens))

@@ -55,7 +55,7 @@ def test_a_layout_or_precision_it_does_not_know_is_named() -> None:
 
 
 def test_without_triton_it_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("transept.assembly.find_spec", lambda name: None)
+    monkeypatch.setattr("transept.assembly.update.find_spec", lambda name: None)
     experiment = Experiment(model=ModelConfig(vocab_size=50))
     assert slow_because(experiment, GPU_LIKE) == ["Triton is not installed"]
 

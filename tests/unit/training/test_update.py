@@ -1,6 +1,7 @@
 """One step: gradients that do not depend on how a batch is cut up, and numbers that are none."""
 
 import copy
+import dataclasses
 from typing import Any
 
 import pytest
@@ -53,6 +54,10 @@ def make(dtype: torch.dtype = torch.float32, ema: float | None = None, **changes
     )
 
 
+def numbered(batches: list[Batch]) -> list[Batch]:
+    return [dataclasses.replace(one, number=number) for number, one in enumerate(batches)]
+
+
 def gradients(update: Update) -> list[torch.Tensor]:
     return [p.grad.clone() for p in update.model.parameters() if p.grad is not None]
 
@@ -95,7 +100,7 @@ def test_dropout_follows_from_seed_step_and_micro_batch() -> None:
     update = make(dropout=0.3)
     pairs = batch([0, 1, 2])
     losses = {
-        (step, n): [float(x) for x in update.accumulate(step, [pairs] * n, 10)]
+        (step, n): [float(x) for x in update.accumulate(step, numbered([pairs] * n), 10)]
         for step, n in [(1, 1), (1, 2), (2, 1)]
     }
     torch.rand(100)  # what else was drawn in between does not matter

@@ -46,6 +46,7 @@ class Label:
     n_pairs: int
     n_source_tokens: int
     n_target_tokens: int
+    n_places: int
     shapes: tuple[Shape, ...]
 
     @property
@@ -68,6 +69,7 @@ def collate(
         n_pairs=batch.n_pairs,
         n_source_tokens=batch.n_source_tokens,
         n_target_tokens=batch.n_target_tokens,
+        n_places=batch.n_places,
         shapes=tuple(map(_shape, share)),
     )
     block = np.zeros(label.size, dtype=np.int32)

@@ -36,13 +36,7 @@ class Feed:
     world_size: int = 1
 
     def __post_init__(self) -> None:
-        n = self.config.micro_batches
-        if n % self.world_size:
-            what = (
-                f"{n} cannot be divided among {self.world_size} ranks: "
-                f"make it a multiple of {self.world_size}"
-            )
-            raise ConfigError([Problem("micro_batches", what)])
+        check_shares(self.config, self.world_size)
         if not 0 <= self.rank < self.world_size:
             raise ConfigError(f"there is no rank {self.rank} among {self.world_size}")
 
@@ -55,6 +49,17 @@ class Feed:
         for following, batch in islice(batches, worker, None, workers):
             share = batch.micro[self.rank :: self.world_size]
             yield collate(following, batch, share, self.mixture)
+
+
+def check_shares(config: BatchConfig, world_size: int) -> None:
+    """Make sure that there is a micro-batch for every rank; some may have one more than others."""
+    n = config.micro_batches
+    if n < world_size:
+        what = (
+            f"{n} cannot be shared out among {world_size} ranks: "
+            f"say batch.micro_batches={world_size}, or a multiple of it"
+        )
+        raise ConfigError([Problem("batch.micro_batches", what)])
 
 
 @dataclass(frozen=True, slots=True)

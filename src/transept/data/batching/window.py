@@ -85,6 +85,11 @@ class BatchPlan:
         return sum(int(micro.pairs.targets.sum()) for micro in self.micro)
 
     @property
+    def n_places(self) -> int:
+        """Places for tokens of both sides, taken or not."""
+        return sum(micro.source_places + micro.target_places for micro in self.micro)
+
+    @property
     def hash(self) -> str:
         """Equal hashes mean the same pairs in the same order, micro-batch by micro-batch."""
         contents = hashlib.sha256()

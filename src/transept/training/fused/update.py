@@ -10,21 +10,29 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+from torch import nn
 
 from transept.model.packing import Tokens
 from transept.runtime.seed import derive_seed
-from transept.shapes import Tensor
+from transept.shapes import Float, Tensor
 from transept.training.fused.matrix import gradient_of
 from transept.training.fused.network import FusedNetwork, Tiles
+from transept.training.replica import FlatGradients
 from transept.training.update import Batch, StepValues, Update
 
 
 class FusedUpdate(Update):
-    """The same update, with the gradients written out by hand."""
+    """The same update, with the gradients written out by hand.
+
+    With other ranks the graph ends with this rank's gradients. They are summed over all ranks in a
+    few large pieces, and Adam follows as written.
+    """
 
     def __init__(self, *args: Any, tiles: Tiles, micro_batches: int, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        device = self.runtime.device
+        device, parameters = self.runtime.device, list(self.model.parameters())
+        world = self.runtime.world
+        self._flat = FlatGradients(parameters, world) if world.joined else None
         # What changes from step to step lies on the device, where a graph can read it.
         self._seeds = torch.zeros(micro_batches, 2, dtype=torch.int32, device=device)
         self._seed = torch.zeros(2, dtype=torch.int32, device=device)
@@ -32,17 +40,20 @@ class FusedUpdate(Update):
         self._lr = torch.zeros((), device=device)
         for group in self.adam.param_groups:
             group["lr"] = self._lr
-        self._gradients = [gradient_of(parameter) for parameter in self.model.parameters()]
+        self._gradients = [gradient_of(parameter) for parameter in parameters]
         self.network = FusedNetwork(self.model, self.loss, tiles, self._seed, self.runtime.dtype)
         self._graph = _Graph()
 
     def __call__(self, step: int, batches: Sequence[Batch], n_target_tokens: int) -> StepValues:
         """Update the weights once, with the mean gradient over `n_target_tokens`."""
-        self._tell(step, n_target_tokens)
+        self._tell(step, batches, n_target_tokens)
         self._lr.fill_(self.schedule(step))
-        if self.runtime.device.type != "cuda":
-            return self._step(batches)
-        return self._graph(self._step, batches)
+        on_device = self._graph if self.runtime.device.type == "cuda" else _call
+        if self._flat is None:
+            return StepValues(*on_device(self._step, batches))
+        losses = on_device(self._local_gradients, batches)
+        self._flat.total()
+        return StepValues(*losses, *self._suppressed_or_moved())
 
     def clear_gradients(self) -> None:
         """Set them to zero where they lie: the network knows them by their place."""
@@ -50,76 +61,83 @@ class FusedUpdate(Update):
 
     def accumulate(
         self, step: int, batches: Sequence[Batch], n_target_tokens: int
-    ) -> tuple[Tensor, Tensor]:
+    ) -> Float[Tensor, "2"]:
         """Add up the gradients of the micro-batches; give the sums of their losses."""
-        self._tell(step, n_target_tokens)
+        self._tell(step, batches, n_target_tokens)
         return self._accumulate(batches)
 
-    def _tell(self, step: int, n_target_tokens: int) -> None:
+    def _tell(self, step: int, batches: Sequence[Batch], n_target_tokens: int) -> None:
         """Let the device know what the gradients depend on besides the batch."""
-        n = len(self._seeds)
-        words = [derive_seed(self.seed, step, index) for index in range(n)]
-        self._seeds.copy_(torch.tensor(words).view(torch.int32).view(n, 2))
+        n = len(batches)
+        words = [derive_seed(self.seed, step, batch.number) for batch in batches]
+        self._seeds[:n].copy_(torch.tensor(words, dtype=torch.int64).view(torch.int32).view(n, 2))
         self._scale.fill_(1 / n_target_tokens)
 
-    def _step(self, batches: Sequence[Batch]) -> StepValues:
-        """All that the device does in a step."""
+    def _step(self, batches: Sequence[Batch]) -> tuple[Tensor, ...]:
+        """All that the device does in a step, where no other ranks are waited for."""
+        return *self._local_gradients(batches), *self._suppressed_or_moved()
+
+    def _local_gradients(self, batches: Sequence[Batch]) -> tuple[Tensor, ...]:
         self.clear_gradients()
         smoothed, nll = self._accumulate(batches)
-        norm = self._move_weights()
-        return StepValues(
-            smoothed * self._scale,
-            nll * self._scale,
-            norm,
-            self.suppressed.clone(),
-            self.suppressed_in_a_row.clone(),
-        )
+        return smoothed * self._scale, nll * self._scale
 
-    def _accumulate(self, batches: Sequence[Batch]) -> tuple[Tensor, Tensor]:
+    def _suppressed_or_moved(self) -> tuple[Tensor, ...]:
+        norm = self._move_weights()
+        return norm, self.suppressed.clone(), self.suppressed_in_a_row.clone()
+
+    def _accumulate(self, batches: Sequence[Batch]) -> Float[Tensor, "2"]:
         sums = torch.zeros(2, device=self.runtime.device)
         for batch, seed in zip(batches, self._seeds, strict=False):
             self._seed.copy_(seed)
             sums += torch.stack(self.network(batch.source, batch.target, self._scale))
-        smoothed, nll = sums
-        return smoothed, nll
+        return sums
+
+    def _replicate(self) -> nn.Module:
+        """As it is: DDP watches autograd, which this form does without."""
+        return self.objective
+
+
+Work = Callable[[Sequence[Batch]], tuple[Tensor, ...]]
+"""What the device does with batches, and the numbers that it gives."""
+
+
+def _call(work: Work, batches: Sequence[Batch]) -> tuple[Tensor, ...]:
+    return work(batches)
 
 
 class _Graph:
-    """A step that is captured when it is asked for the second time, and then replayed."""
+    """Work that is captured when it is asked for the second time, and then replayed."""
 
     def __init__(self) -> None:
         self._graph: torch.cuda.CUDAGraph | None = None
         self._warm = False
         self._batches: list[Batch] = []
-        self._values: StepValues | None = None
+        self._values: tuple[Tensor, ...] | None = None
 
-    def __call__(
-        self, step: Callable[[Sequence[Batch]], StepValues], batches: Sequence[Batch]
-    ) -> StepValues:
-        if not self._warm:
+    def __call__(self, work: Work, batches: Sequence[Batch]) -> tuple[Tensor, ...]:
+        if not self._warm or not batches:
             self._warm = True
-            return step(batches)
+            return work(batches)
         if self._graph is None:
-            self._capture(step, batches)
+            self._capture(work, batches)
         ours, theirs = _tensors(self._batches), _tensors(batches)
         if [len(x) for x in ours] != [len(x) for x in theirs]:
-            return step(batches)
+            return work(batches)
         torch._foreach_copy_(ours, theirs)
         assert self._graph is not None
         assert self._values is not None
         self._graph.replay()
         return self._values
 
-    def _capture(
-        self, step: Callable[[Sequence[Batch]], StepValues], batches: Sequence[Batch]
-    ) -> None:
+    def _capture(self, work: Work, batches: Sequence[Batch]) -> None:
         # What the first step used would otherwise be held beside the graph's own memory.
         torch.cuda.empty_cache()
         self._batches = [_clone(batch) for batch in batches]
         self._graph = torch.cuda.CUDAGraph()
         # Only this thread must keep still: the loader's goes on pinning memory.
         with torch.cuda.graph(self._graph, capture_error_mode="thread_local"):
-            self._values = step(self._batches)
+            self._values = work(self._batches)
 
 
 def _clone(batch: Batch) -> Batch:

@@ -78,9 +78,16 @@ def test_ranks_divide_each_global_batch(world_size: int) -> None:
             assert torch.equal(mine.target.segments, micro.target.segments)
 
 
-def test_ranks_that_do_not_divide_the_micro_batches_are_refused() -> None:
-    with pytest.raises(ConfigError, match="micro_batches: 4 cannot be divided among 3 ranks"):
-        replace(FEED, world_size=3)
+def test_ranks_may_have_unequal_shares_but_none_goes_without() -> None:
+    whole = take(FEED, 20)
+    shares = [take(replace(FEED, rank=rank, world_size=3), 20) for rank in range(3)]
+    for number, expected in enumerate(whole):
+        counts = [len(batches[number].micro_batches) for batches in shares]
+        assert counts == [2, 1, 1]
+        pairs = sum(m.n_pairs for batches in shares for m in batches[number].micro_batches)
+        assert pairs == expected.label.n_pairs
+    with pytest.raises(ConfigError, match="micro_batches: 4 cannot be shared out among 5 ranks"):
+        replace(FEED, world_size=5)
     with pytest.raises(ConfigError, match="no rank 2 among 2"):
         replace(FEED, rank=2, world_size=2)
 

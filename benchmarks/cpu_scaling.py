@@ -1,0 +1,120 @@
+"""How well two ranks on two cores train, against one on one: target tokens per second.
+
+A global batch of two micro-batches is trained on by one rank on one core, by two ranks on two
+cores, and by two processes on two cores that each take a whole batch and never speak. The last
+shows what the cores lose to each other (memory, clock): the rest is what ranks lose by speaking.
+The three take turns, batch by batch; each has its own cores while it is its turn.
+
+    python benchmarks/cpu_scaling.py [--quick] [--json FILE]
+"""
+
+import argparse
+import multiprocessing
+import os
+import socket
+import time
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import torch
+from cpu_training import MODELS, SMOOTHING, bucketed
+from measuring import Goal, Row, report
+
+from transept import Transformer
+from transept.runtime.device import Runtime
+from transept.runtime.distributed import World, join_world
+from transept.training.config import AdamConfig
+from transept.training.loss import Loss
+from transept.training.schedule import Schedule
+from transept.training.update import Batch, Update, make_adam
+
+WORK = "train small"
+ONE, TWO, APART = "1 rank, 1 core", "2 ranks, 2 cores", "2 processes that do not speak, 2 cores"
+
+
+def worker(connection: Connection, core: int, place: dict[str, str], budget: int) -> None:
+    """Train on a batch whenever told to, and say how long it took."""
+    os.sched_setaffinity(0, {core})
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    os.environ.update(place)
+    with join_world(600.0, None, print) as world:
+        update, pairs = build(world), bucketed(8_000, 2, budget)
+        batches = [Batch(p.batch.source, p.batch.target, n) for n, p in enumerate(pairs)]
+        tokens = sum(p.n_target_tokens for p in pairs)
+        for step in iter(connection.recv, None):
+            start = time.perf_counter()
+            update(step, batches[world.rank :: world.size], tokens)
+            connection.send((time.perf_counter() - start, tokens))
+
+
+def build(world: World) -> Update:
+    config = MODELS["small"]
+    model = Transformer(config)
+    return Update(
+        model,
+        adam=make_adam(model, AdamConfig()),
+        schedule=Schedule(config.d_model),
+        loss=Loss(SMOOTHING, config.pad_id),
+        runtime=Runtime(torch.device("cpu"), "fp32", world),
+        seed=1,
+    )
+
+
+def start_workers(budget: int) -> list[Connection]:
+    """Two ranks, then two processes by themselves, on a core each."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port = str(found.getsockname()[1])
+    meeting = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    places = [meeting | {"RANK": rank, "LOCAL_RANK": rank} for rank in ("0", "1")] + [{}, {}]
+    cores = sorted(os.sched_getaffinity(0))[:2] * 2
+    context = multiprocessing.get_context("spawn")
+    connections = []
+    for core, place in zip(cores, places, strict=True):
+        ours, theirs = context.Pipe()
+        context.Process(target=worker, args=(theirs, core, place, budget), daemon=True).start()
+        connections.append(ours)
+    return connections
+
+
+def rate(workers: list[Connection], step: int, batches: int) -> float:
+    """Target tokens per second while these work at once on so many global batches."""
+    for connection in workers:
+        connection.send(step)
+    answers = [connection.recv() for connection in workers]
+    return batches * answers[0][1] / max(seconds for seconds, _ in answers)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="small batches, under a minute")
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    budget, repetitions = (250, 4) if arguments.quick else (1250, 12)
+    workers = start_workers(budget)
+    turns = {ONE: (workers[2:3], 1), TWO: (workers[:2], 1), APART: (workers[2:], 2)}
+    rates: dict[str, list[float]] = {name: [] for name in turns}
+    for step in range(1, repetitions + 2):
+        for name, (some, batches) in turns.items():
+            measured = rate(some, step, batches)
+            if step > 1:  # the first warms up
+                rates[name].append(measured)
+    for connection in workers:
+        connection.send(None)
+    rows = [Row.of(WORK, name, values, "target tokens/s") for name, values in rates.items()]
+    shares = {
+        name: Row.of(
+            WORK,
+            f"{name} / twice {ONE}",
+            [a / (2 * b) for a, b in zip(rates[name], rates[ONE], strict=True)],
+            "×",
+        )
+        for name in (TWO, APART)
+    }
+    goal = Goal.at_least("efficiency of 2 ranks on 2 cores", shares[TWO].value, 0.8)
+    report("cpu_scaling", [*rows, *shares.values()], [goal], ["torch"], arguments.json)
+
+
+if __name__ == "__main__":
+    main()

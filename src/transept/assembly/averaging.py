@@ -1,0 +1,44 @@
+"""The mean of a run's last checkpoints, section 6.1."""
+
+import shutil
+from pathlib import Path
+
+from transept.checkpoint import (
+    CHECKPOINTS,
+    CONFIG,
+    WEIGHTS,
+    Checkpoints,
+    average,
+    write_directory,
+)
+from transept.errors import CheckpointError
+
+
+def average_run(
+    run: Path, *, last: int, output: Path | None, force: bool
+) -> tuple[Path, list[int]]:
+    """The mean of a run's last checkpoints as a bundle; where it lies, and of which steps."""
+    bundles = Checkpoints(run / CHECKPOINTS).last(last)
+    if len(bundles) < last:
+        raise CheckpointError(
+            f"{run}: has {len(bundles)} whole checkpoints and not {last}; "
+            f"choose --last {len(bundles) or 1} or train on with a larger checkpoint.keep"
+        )
+    directory = output or run / f"average-{last}"
+    if directory.exists():
+        if not force:
+            raise CheckpointError(f"{directory}: is there already; --force replaces it")
+        shutil.rmtree(directory)
+    newest = bundles[-1]
+    steps = [int(bundle.about["step"]) for bundle in bundles]
+    names = [
+        name for name in ("tokenizer", "target_tokenizer") if (newest.directory / name).exists()
+    ]
+    write_directory(
+        directory,
+        tensors={WEIGHTS: average(bundles)},
+        texts={CONFIG: (newest.directory / CONFIG).read_text(encoding="utf-8")},
+        folders={name: newest.directory / name for name in names},
+        about={**newest.about, "averaged_steps": steps},
+    )
+    return directory, steps

@@ -1,0 +1,86 @@
+"""Corpora become batches on the device: those of training, of validation, of the rehearsal."""
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from itertools import islice
+
+import torch
+
+from transept.assembly.corpora import Corpora
+from transept.data.batching.feed import Feed
+from transept.data.batching.loader import Loader
+from transept.data.batching.mixture import Mixture
+from transept.data.batching.plan import Position
+from transept.experiment import Experiment
+from transept.model.packing import Tokens
+from transept.runtime.device import Runtime
+from transept.training.batches import to_batch, to_global_batch
+from transept.training.rehearsal import rehearse
+from transept.training.trainer import GlobalBatch
+from transept.training.update import Batch, Update
+from transept.training.validation import Validation, validate
+
+
+def training_data(
+    experiment: Experiment, corpora: Corpora, runtime: Runtime, start: Position
+) -> Iterator[GlobalBatch]:
+    """The global batches of training from a place in the data on, without end."""
+    feed = Feed(
+        mixture=corpora.train,
+        config=experiment.batch,
+        seed=experiment.training.seed,
+        start=start,
+        rank=runtime.world.rank,
+        world_size=runtime.world.size,
+    )
+    with Loader(feed, workers=experiment.data.workers) as loader:
+        for loaded in loader:
+            yield to_global_batch(loaded, experiment.model, runtime)
+
+
+def validation(
+    experiment: Experiment, corpora: Corpora, update: Update
+) -> Callable[[], Validation] | None:
+    """What looks at the development set, where there is one."""
+    if corpora.dev is None:
+        return None
+    dev = Mixture([corpora.dev])
+    # Long sentences count on the development set too, whatever training leaves out.
+    longest = max(int(dev.source_lengths.max()), int(dev.target_lengths.max()))
+    batch = dataclasses.replace(
+        experiment.batch,
+        layout="by_length",
+        micro_batches=1,
+        max_length=longest,
+        source_tokens=max(longest, experiment.batch.source_tokens),
+        target_tokens=max(longest, experiment.batch.target_tokens),
+    )
+    feed = Feed(mixture=dev, config=batch, seed=0, epochs=1)
+
+    world = update.runtime.world
+
+    def batches() -> Iterator[tuple[Batch, int]]:
+        with Loader(feed) as loader:
+            for loaded in islice(loader, world.rank, None, world.size):
+                for micro in loaded.to(update.runtime.device).micro_batches:
+                    yield to_batch(micro, update.runtime), micro.n_target_tokens
+
+    return lambda: validate(update, batches())
+
+
+def rehearse_largest(update: Update, experiment: Experiment) -> None:
+    """Try a batch whose every place is taken, before there is anything to lose."""
+    batch, device = experiment.batch, update.runtime.device
+    side = min(batch.source_tokens, batch.target_tokens) // batch.micro_batches
+    tile = min(batch.tile * batch.row_tiles, side)
+
+    model = experiment.model
+    in_both = min(model.vocab_size, model.source_vocab_size or model.vocab_size) - 1
+
+    def full(divisor: int) -> Batch:
+        rows = max(1, side // divisor // tile)
+        ids = torch.full((rows, tile), in_both, device=device)
+        tokens = Tokens.padded(ids, experiment.model.pad_id)
+        return Batch(tokens, tokens)
+
+    rehearse(update, full(1), smaller=full, divisors=(2, 4, 8, 16, 32, 64, 128))

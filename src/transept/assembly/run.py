@@ -1,0 +1,230 @@
+"""A run's directory: what a training leaves there, and how another takes it up."""
+
+import hashlib
+import json
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from transept import config
+from transept.assembly.corpora import Corpora
+from transept.checkpoint import (
+    CHECKPOINTS,
+    CONFIG,
+    MANIFEST,
+    STATE,
+    TRAINING,
+    WEIGHTS,
+    Bundle,
+    Checkpoints,
+    Tensors,
+    load_weights,
+    tensors_sha256,
+    weights_of,
+    write_directory,
+)
+from transept.errors import CheckpointError, ConfigError, VocabularyError
+from transept.experiment import Experiment
+from transept.runtime.device import Runtime
+from transept.text.symbols import load_vocabulary
+from transept.training.progress import Progress
+from transept.training.update import Update, restore_training_tensors, training_tensors
+from transept.version import __version__
+
+METRICS = "metrics.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The directory of one training run: its config, its log and its checkpoints."""
+
+    directory: Path
+    experiment: Experiment
+
+    @property
+    def checkpoints(self) -> Checkpoints:
+        """Where the run can be taken up again."""
+        return Checkpoints(self.directory / CHECKPOINTS, self.experiment.checkpoint.keep)
+
+    def state_hash(self, step: int) -> str | None:
+        """The sha256 of all tensors that the run goes on from; None where it begins."""
+        path = self.checkpoints.path(step) / MANIFEST
+        if not path.exists():
+            return None
+        files = json.loads(path.read_bytes())["files"]
+        parts = "\n".join(files[name]["sha256"] for name in (WEIGHTS, TRAINING))
+        return hashlib.sha256(parts.encode()).hexdigest()
+
+    def check_config(self, allow_change: bool) -> None:
+        """Refuse to mix two experiments in one directory, unless told to."""
+        path = self.directory / CONFIG
+        if path.exists():
+            before = config.load(Experiment, path)
+            changes = config.differences(before, self.experiment)
+            if changes and not allow_change:
+                listed = "\n  ".join(changes)
+                raise ConfigError(
+                    f"{self.directory}: this run began with another config:\n  {listed}\n"
+                    "Choose another --output, or go on with --allow-change"
+                )
+        self.directory.mkdir(parents=True, exist_ok=True)
+        path.write_text(config.dump(self.experiment), encoding="utf-8")
+
+    def restore(
+        self, update: Update, init: Path | None, corpora: Corpora
+    ) -> tuple[Progress, list[str]]:
+        """Put the newest whole checkpoint into `update`; with it come things worth saying.
+
+        Rank 0 reads it, and the others are given what it has read: they need not see its files,
+        and cannot see others.
+        """
+        world, beginning = update.runtime.world, _Beginning()
+        found = world.from_leader(lambda: beginning.read(self.checkpoints, init, corpora))
+        notes: list[str] = found["notes"]
+        weights, training = world.spread(beginning.weights), world.spread(beginning.training)
+        here = _fresh_progress(update.runtime)
+        if weights:
+            load_weights(update.model, weights, Path(found["origin"]))
+        if not training:
+            return here, notes
+        restore_training_tensors(update, training)
+        _check_restored(update, Path(found["origin"]), found["sha256"])
+        progress = Progress.from_json(found["state"])
+        update.suppressed.fill_(progress.suppressed)
+        for name in ("threads", "ranks", "device", "torch"):
+            before, now = getattr(progress, name), getattr(here, name)
+            if before != now:
+                notes.append(
+                    f"{name} was {before} and is {now}: the run goes on, "
+                    "but not bit for bit as it would have"
+                )
+                setattr(progress, name, now)
+        return progress, notes
+
+    def save(self, update: Update, progress: Progress, corpora: Corpora) -> None:
+        """Write a checkpoint, then remove those that are no longer wanted."""
+        world, path = update.runtime.world, self.checkpoints.path(progress.step)
+        if world.from_leader(path.exists):
+            return
+        progress.suppressed = int(update.suppressed)
+        tensors = _stored_tensors(update)
+        if not world.leads:
+            return
+        write_directory(
+            path,
+            tensors=tensors,
+            texts={
+                CONFIG: config.dump(self.experiment),
+                STATE: json.dumps(progress.as_json(), indent=2),
+            },
+            folders=corpora.tokenizers,
+            about=_about(self.experiment) | {"step": progress.step},
+        )
+        self.checkpoints.prune(progress.best_step)
+
+
+def _stored_tensors(update: Update) -> dict[str, Tensors]:
+    """What a checkpoint holds of an update, by the names of its files; every rank takes part."""
+    training = training_tensors(update)
+    with update.averaged():
+        weights = {name: weight.clone() for name, weight in weights_of(update.model).items()}
+    return {WEIGHTS: weights, TRAINING: training}
+
+
+def _check_restored(update: Update, checkpoint: Path, sha256: Mapping[str, str]) -> None:
+    """What lies on the device must be what was stored, to the last bit."""
+    stored = _stored_tensors(update)
+
+    def check() -> None:
+        for name, tensors in stored.items():
+            if tensors_sha256(tensors) != sha256[name]:
+                raise CheckpointError(
+                    f"{checkpoint / name}: was not restored bit for bit: the config must have "
+                    "changed, in training.ema_decay or the model; go on with the one it began with"
+                )
+
+    update.runtime.world.from_leader(check)
+
+
+def _fresh_progress(runtime: Runtime) -> Progress:
+    device = runtime.device
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
+    return Progress(
+        threads=torch.get_num_threads(),
+        ranks=runtime.world.size,
+        device=name,
+        torch=torch.__version__,
+    )
+
+
+@dataclass(slots=True)
+class _Beginning:
+    """Where a run begins: at its newest checkpoint, at a model's weights, or at random ones."""
+
+    weights: dict[str, torch.Tensor] = field(default_factory=dict)
+    training: dict[str, torch.Tensor] = field(default_factory=dict)
+
+    def read(self, checkpoints: Checkpoints, init: Path | None, corpora: Corpora) -> dict[str, Any]:
+        """Fill in the tensors; give what there is to know besides."""
+        with collected_warnings() as notes:
+            newest = checkpoints.newest()
+        if newest is None:
+            self.weights = {} if init is None else _initial_weights(init, corpora)
+            return {"notes": notes, "origin": str(init)}
+        self.weights, self.training = newest.weights(), newest.training()
+        state = newest.state()
+        checkpoints.discard_after(state["step"])
+        return {
+            "notes": notes,
+            "origin": str(newest.directory),
+            "state": state,
+            "sha256": dict(newest.sha256),
+        }
+
+
+def _initial_weights(init: Path, corpora: Corpora) -> dict[str, torch.Tensor]:
+    """A bundle's weights to start from: it must read the same vocabulary."""
+    bundle = Bundle.open(init)
+    for name, ours in corpora.tokenizers.items():
+        theirs = bundle.directory / name
+        if not theirs.exists() or not _same_vocabulary(theirs, ours):
+            raise VocabularyError(
+                f"{init}: its {name} is not the corpus's: prepare the corpus with "
+                f"--tokenizer {init / name}"
+            )
+    return bundle.weights()
+
+
+def _same_vocabulary(one: Path, other: Path) -> bool:
+    return load_vocabulary(one).sha256 == load_vocabulary(other).sha256
+
+
+def _about(experiment: Experiment) -> dict[str, Any]:
+    return {
+        "transept": __version__,
+        "torch": torch.__version__,
+        "corpora": [str(entry.path) for entry in experiment.data.train],
+    }
+
+
+class collected_warnings(logging.Handler):  # noqa: N801  (used as a context manager)
+    """The warnings of `transept.checkpoint`, as a list."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.messages: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Take note of one."""
+        self.messages.append(record.getMessage())
+
+    def __enter__(self) -> list[str]:
+        logging.getLogger("transept.checkpoint").addHandler(self)
+        return self.messages
+
+    def __exit__(self, *error: object) -> None:
+        logging.getLogger("transept.checkpoint").removeHandler(self)

@@ -1,0 +1,130 @@
+"""One experiment, trained: everything built by plain calls, then run."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from transept.assembly.corpora import Corpora
+from transept.assembly.feeding import rehearse_largest, training_data, validation
+from transept.assembly.run import METRICS, Run
+from transept.assembly.update import build_update, slowness
+from transept.data.batching.feed import check_shares
+from transept.experiment import Experiment
+from transept.runtime.determinism import order_of
+from transept.runtime.device import Runtime
+from transept.runtime.distributed import ALONE, World
+from transept.runtime.interrupt import stop_requests
+from transept.training.observers import MetricsLog, Observer, TensorBoard
+from transept.training.progress import Progress
+from transept.training.trainer import Outcome, Trainer
+from transept.training.update import Update
+
+
+def train(
+    experiment: Experiment,
+    directory: Path,
+    *,
+    init: Path | None = None,
+    minutes: float | None = None,
+    allow_change: bool = False,
+    tensorboard: bool = False,
+    observers: Sequence[Observer] = (),
+    world: World = ALONE,
+) -> Outcome:
+    """Train an experiment in a run's directory, from its newest checkpoint if it has one.
+
+    Of several ranks, the first looks after the directory and the observers.
+    """
+    check_shares(experiment.batch, world.size)
+    with order_of(experiment.training.sums):
+        return _train(
+            experiment, directory, init, minutes, allow_change, tensorboard, observers, world
+        )
+
+
+def _train(
+    experiment: Experiment,
+    directory: Path,
+    init: Path | None,
+    minutes: float | None,
+    allow_change: bool,
+    tensorboard: bool,
+    observers: Sequence[Observer],
+    world: World,
+) -> Outcome:
+    corpora = Corpora.open(experiment)
+    experiment = corpora.fit(experiment)
+    run = Run(directory, experiment)
+    world.from_leader(lambda: run.check_config(allow_change))
+    settings = experiment.training
+    runtime = Runtime.choose(settings.device, settings.precision, world)
+    update = build_update(experiment, runtime)
+    world.pulse.at("starting")
+    progress, notes = run.restore(update, init, corpora)
+    notes += [*slowness(experiment, runtime), *_waiting(experiment, world)]
+    own = _records(directory, progress, tensorboard) if world.leads else []
+    watchers = [*own, *observers] if world.leads else []
+    try:
+        for text in notes:
+            _tell(watchers, {"kind": "warning", "step": progress.step, "text": text})
+        _tell(watchers, _start_line(run, update, corpora, progress))
+        world.pulse.at("starting", progress.step)
+        rehearse_largest(update, experiment)
+        trainer = Trainer(
+            update=update,
+            data=lambda at: training_data(experiment, corpora, runtime, at),
+            save=lambda progress: run.save(update, progress, corpora),
+            validate=validation(experiment, corpora, update),
+            observers=watchers,
+            training=settings,
+            validation=experiment.validation,
+            checkpoint=experiment.checkpoint,
+            peak_flops=runtime.matrix_peak() if world.leads else 1.0,
+        )
+        with stop_requests("ignore" if world.joined else "obey") as stop:
+            return trainer.run(progress, stop, minutes)
+    finally:
+        for observer in own:
+            observer.close()
+
+
+def _records(directory: Path, progress: Progress, tensorboard: bool) -> list[Observer]:
+    log = MetricsLog(directory / METRICS, resume_from=progress.step)
+    return [log, *([TensorBoard(directory / "tensorboard")] if tensorboard else [])]
+
+
+def _waiting(experiment: Experiment, world: World) -> list[str]:
+    """A line for whoever lets some ranks wait for others in every step."""
+    n = experiment.batch.micro_batches
+    if n % world.size == 0:
+        return []
+    return [
+        f"batch.micro_batches = {n} are shared out unevenly among {world.size} ranks: some wait "
+        "for others. The result is the same"
+    ]
+
+
+def _start_line(run: Run, update: Update, corpora: Corpora, progress: Progress) -> dict[str, Any]:
+    runtime = update.runtime
+    size = runtime.world.size
+    ranks = f", {size} rank{'s' if size > 1 else ''}" if runtime.world.joined else ""
+    where = f"{progress.device}, {runtime.precision}{ranks}"
+    begin = f"going on from step {progress.step:,}" if progress.step else "starting"
+    n_parameters = update.model.n_parameters()
+    return {
+        "kind": "start",
+        "step": progress.step,
+        "device": progress.device,
+        "precision": runtime.precision,
+        "ranks": runtime.world.size,
+        "parameters": n_parameters,
+        "pairs": len(corpora.train),
+        "state": run.state_hash(progress.step) if runtime.world.leads else None,
+        "text": f"{run.directory}: {begin}; {n_parameters:,} parameters, "
+        f"{len(corpora.train):,} pairs, {where}",
+    }
+
+
+def _tell(observers: Sequence[Observer], line: dict[str, Any]) -> None:
+    for observer in observers:
+        observer.observe(line)

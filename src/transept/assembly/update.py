@@ -1,0 +1,80 @@
+"""An experiment's network, optimizer and loss, in the fastest form that knows them."""
+
+from collections.abc import Callable
+from functools import partial
+from importlib.util import find_spec
+
+import torch
+
+from transept.experiment import Experiment
+from transept.model.transformer import Transformer
+from transept.runtime.device import Runtime
+from transept.runtime.distributed import ALONE
+from transept.runtime.seed import seed_torch
+from transept.training.fused.fit import obstacles
+from transept.training.loss import Loss
+from transept.training.schedule import Schedule
+from transept.training.update import MovingAverage, Update, make_adam
+
+
+def build_update(experiment: Experiment, runtime: Runtime) -> Update:
+    """A fresh network, its optimizer and its loss: in the fast form where there is one for it."""
+    seed_torch(experiment.training.seed, "weights")
+    model = Transformer(experiment.model).to(runtime.device)
+    decay = experiment.training.ema_decay
+    shards = runtime.world if experiment.distributed.optimizer == "sharded" else ALONE
+    update = _kind_of_update(experiment, runtime)(
+        model,
+        adam=make_adam(model, experiment.adam, sharded_over=shards),
+        schedule=Schedule(
+            experiment.model.d_model, experiment.schedule.warmup_steps, experiment.schedule.factor
+        ),
+        loss=Loss(
+            experiment.loss.label_smoothing, experiment.model.pad_id, experiment.loss.smoothing
+        ),
+        runtime=runtime,
+        seed=experiment.training.seed,
+        clip_norm=experiment.training.clip_norm,
+        ema=None if decay is None else MovingAverage(model, decay),
+    )
+    wanted = experiment.training.compile
+    plain_on_gpu = runtime.device.type == "cuda" and type(update) is Update
+    if wanted == "always" or (wanted == "auto" and plain_on_gpu):
+        update.objective.states = torch.compile(update.objective.states, dynamic=False)
+    return update
+
+
+def _kind_of_update(experiment: Experiment, runtime: Runtime) -> Callable[..., Update]:
+    """The fast form where the device and the network allow it."""
+    wanted = runtime.device.type == "cuda" and experiment.training.kernels == "auto"
+    if not wanted or slow_because(experiment, runtime):
+        return Update
+    from transept.training.fused.network import Tiles
+    from transept.training.fused.update import FusedUpdate
+
+    batch = experiment.batch
+    tiles = Tiles(batch.tile, batch.row_tiles)
+    return partial(FusedUpdate, tiles=tiles, micro_batches=batch.micro_batches)
+
+
+def slowness(experiment: Experiment, runtime: Runtime) -> list[str]:
+    """A line for whoever expects the fast form and does not get it."""
+    reasons = slow_because(experiment, runtime)
+    if runtime.device.type != "cuda" or experiment.training.kernels != "auto" or not reasons:
+        return []
+    return [
+        f"our own kernels do not know {', '.join(reasons)}: PyTorch's are used instead, "
+        "which is about half as fast"
+    ]
+
+
+def slow_because(experiment: Experiment, runtime: Runtime) -> list[str]:
+    """What stands in the way of the fast training step; nothing, for the paper's network."""
+    if find_spec("triton") is None:
+        return ["Triton is not installed"]
+    reasons = obstacles(experiment.model, experiment.batch.tile)
+    if experiment.batch.layout != "packed":
+        reasons.append(f"batch.layout = {experiment.batch.layout!r}")
+    if runtime.precision != "bf16":
+        reasons.append(f"training.precision = {runtime.precision!r}")
+    return reasons

@@ -1,0 +1,94 @@
+"""Bulk work in numbered parts: ranks share them out, and what is done is not done again.
+
+A part is a file beside the output, there whole or not at all. So work goes on where it was
+interrupted, on any number of ranks; when all parts are there, rank 0 joins them in order.
+"""
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from transept.errors import ConfigError
+
+SETTINGS = "settings.json"
+PAUSE = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The parts of one output, of which this process makes every `size`-th."""
+
+    output: Path
+    rank: int = 0
+    size: int = 1
+
+    @classmethod
+    def of(cls, output: Path) -> "Parts":
+        """As torchrun has it; without torchrun, all of them."""
+        rank, size = (int(os.environ.get(name, there)) for name, there in PLACE.items())
+        return cls(output, rank, size)
+
+    @property
+    def directory(self) -> Path:
+        """Where they lie until they are joined."""
+        return self.output.with_name(f"{self.output.name}.parts")
+
+    def begin(self, settings: Mapping[str, Any]) -> bool:
+        """Make room, or take up what is there; False where nothing is left to do."""
+        if self.output.exists():
+            if int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0:
+                return False
+            raise ConfigError(f"{self.output}: is there already; remove it, or choose another")
+        said = json.dumps(settings, indent=2, sort_keys=True, default=str)
+        self.directory.mkdir(parents=True, exist_ok=True)
+        path = self.directory / SETTINGS
+        if path.exists() and path.read_text(encoding="utf-8") != said:
+            raise ConfigError(
+                f"{self.directory}: holds parts that were made otherwise; go on with the options "
+                f"in {path}, or remove the directory"
+            )
+        self._write(path, said.encode())
+        return True
+
+    def is_mine(self, number: int) -> bool:
+        """Whether this process is to make a part."""
+        return number % self.size == self.rank and not self._path(number).exists()
+
+    def put(self, number: int, content: bytes) -> None:
+        """A part is done."""
+        self._write(self._path(number), content)
+
+    def join(self, n: int) -> None:
+        """Rank 0 waits for all parts and makes the output of them; others have nothing to do."""
+        if self.rank != 0:
+            return
+        whole = self.directory / "whole"
+        with whole.open("wb") as file:
+            for number in range(n):
+                while not self._path(number).exists():
+                    time.sleep(PAUSE)
+                with self._path(number).open("rb") as part:
+                    shutil.copyfileobj(part, file)
+            file.flush()
+            os.fsync(file.fileno())
+        whole.replace(self.output)
+        shutil.rmtree(self.directory)
+
+    def _path(self, number: int) -> Path:
+        return self.directory / f"part-{number:08d}"
+
+    def _write(self, path: Path, content: bytes) -> None:
+        unfinished = path.with_name(f".{path.name}.{self.rank}")
+        with unfinished.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        unfinished.replace(path)
+
+
+PLACE = {"RANK": "0", "WORLD_SIZE": "1"}

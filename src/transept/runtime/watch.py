@@ -1,0 +1,266 @@
+"""Ranks that stand still are found and named; ranks that fail are heard by all.
+
+Each rank notes what it is doing in a `Pulse`. A thread of its own tells the others through
+torchrun's store, and counts as it does. Where the main thread has stood still for too long, the
+pulses tell whom all are waiting for: a rank that no longer counts (its process is stopped or its
+machine gone), or else the one that is furthest behind.
+"""
+
+import json
+import platform
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+from torch import distributed as dist
+
+from transept.errors import RESUMABLE, RankError
+
+PHASES = ("starting", "reading data", "computing", "reducing gradients", "validating", "agreeing",
+          "saving")  # fmt: skip
+"""What a rank does in a step, in this order."""
+
+LEAVING = 5.0
+"""Seconds that a rank has to end by itself once another has failed, and to hear why."""
+AGREEING = 10.0
+"""Seconds within which all ranks must agree to stop once one of them was asked to."""
+
+
+@dataclass(slots=True)
+class Pulse:
+    """What this rank is doing. Written by the main thread, read by the watch."""
+
+    step: int = 0
+    phase: str = PHASES[0]
+    since: float = 0.0
+    """When that began."""
+    stopping: bool = False
+    """Whether all ranks know that they shall stop."""
+
+    def at(self, phase: str, step: int | None = None) -> None:
+        """Note what begins now."""
+        self.phase, self.since = phase, time.monotonic()
+        if step is not None:
+            self.step = step
+
+    def agreed(self) -> None:
+        """Note that all ranks will stop."""
+        self.stopping = True
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """A rank as another one sees it."""
+
+    rank: int
+    host: str
+    step: int
+    phase: str
+    beats: int
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """How far it has come."""
+        return self.step, PHASES.index(self.phase)
+
+    def __str__(self) -> str:
+        return f"rank {self.rank} on {self.host} (step {self.step:,}, {self.phase})"
+
+
+class Board:
+    """Where ranks tell each other how they are: in torchrun's store."""
+
+    def __init__(self, store: Any, rank: int, size: int) -> None:
+        self._store, self.rank, self.size = store, rank, size
+        self._host = platform.node()
+        self.spoke = False
+        """Whether this rank was the first to say why all must end."""
+        self._beats = 0
+        # The thread of the watch and the main thread both talk over this one connection.
+        self._lock = threading.Lock()
+
+    @property
+    def who(self) -> str:
+        """This rank, as others should know it."""
+        return f"rank {self.rank} on {self._host}"
+
+    def publish(self, text: str, code: int) -> RankError:
+        """Say why all must end. Who says it first is right; give what was said."""
+        cause = json.dumps({"text": text, "code": code})
+        with self._lock:
+            try:
+                first = self._store.compare_set("failure", "", cause)
+            except (dist.DistError, RuntimeError):
+                return RankError(text, code)
+        self.spoke = first == cause.encode()
+        return _as_error(first)
+
+    def published(self) -> RankError | None:
+        """Why all must end, where someone has said so."""
+        with self._lock:
+            if not self._store.check(["failure"]):
+                return None
+            return _as_error(self._store.get("failure"))
+
+    def first_cause(self) -> RankError:
+        """Why the others are gone: what one of them said, or that none of them said anything."""
+        deadline = time.monotonic() + LEAVING
+        try:
+            while time.monotonic() < deadline:
+                if (error := self.published()) is not None:
+                    return error
+                time.sleep(0.1)
+            return self.publish(
+                "another rank has ended without a word: it was killed, or its machine is gone. "
+                "With torchrun's --max-restarts the run goes on from its newest checkpoint",
+                code=1,
+            )
+        except (dist.DistError, RuntimeError):
+            return RankError(
+                "the machine of rank 0, where all ranks meet, is gone: start the run again, and it "
+                "goes on from its newest checkpoint"
+            )
+
+    def beat(self, pulse: Pulse) -> None:
+        """Show what this rank is doing, and that it lives."""
+        self._beats += 1
+        sight = {"host": self._host, "step": pulse.step, "phase": pulse.phase, "beats": self._beats}
+        with self._lock:
+            self._store.set(f"pulse/{self.rank}", json.dumps(sight))
+
+    def sights(self) -> list[Sight]:
+        """All ranks, as they showed themselves last."""
+        found = []
+        with self._lock:
+            for rank in range(self.size):
+                key = f"pulse/{rank}"
+                if self._store.check([key]):
+                    found.append(Sight(rank, **json.loads(self._store.get(key))))
+        return found
+
+
+def _as_error(cause: bytes) -> RankError:
+    said = json.loads(cause)
+    return RankError(said["text"], said["code"])
+
+
+class Watch:
+    """The thread that looks after the main thread and the other ranks, within a `with` block."""
+
+    def __init__(
+        self, pulse: Pulse, board: Board, patience: float, end: Callable[[RankError], None]
+    ) -> None:
+        self._pulse, self._board, self._patience, self._end = pulse, board, patience, end
+        self._period = min(1.0, patience / 10)
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._look_after, name="watch", daemon=True)
+        self._beats: dict[int, tuple[int, float]] = {}
+        self._signals = _Signals()
+        self._asked: float | None = None
+
+    def __enter__(self) -> "Watch":
+        self._pulse.at(PHASES[0])
+        self._signals.open()
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._over.set()
+        self._thread.join()
+        self._signals.close()
+
+    def _look_after(self) -> None:
+        try:
+            while not self._over.wait(self._period):
+                self._board.beat(self._pulse)
+                if (error := self._board.published()) is not None:
+                    # NCCL does not notice that a peer has gone; gloo does, and we are too early.
+                    if not self._over.wait(LEAVING):
+                        self._end(error)
+                    return
+                self._look_at_signals()
+                self._look_at_ranks()
+        except (dist.DistError, RuntimeError):
+            if not self._over.wait(LEAVING):
+                self._end(self._board.first_cause())
+
+    def _look_at_signals(self) -> None:
+        """Leave, where the ranks do not agree to stop in time."""
+        if self._asked is None and self._signals.heard():
+            self._asked = time.monotonic()
+        late = self._asked is not None and time.monotonic() - self._asked > AGREEING
+        if late and not self._pulse.stopping:
+            self._end(
+                RankError(
+                    f"rank {self._board.rank} was asked to stop, and the ranks did not agree on "
+                    f"a step to stop at within {AGREEING:.0f} s: the last checkpoint stays",
+                    RESUMABLE,
+                )
+            )
+
+    def _look_at_ranks(self) -> None:
+        """Name whom all are waiting for, once the patience is at its end."""
+        stood = time.monotonic() - self._pulse.since
+        if stood < self._patience / 2:
+            self._beats.clear()
+            return
+        now = time.monotonic()
+        sights = self._board.sights()
+        for sight in sights:
+            if self._beats.get(sight.rank, (None,))[0] != sight.beats:
+                self._beats[sight.rank] = sight.beats, now
+        if stood >= self._patience:
+            silent = [s for s in sights if now - self._beats[s.rank][1] > self._patience / 4]
+            self._end(self._board.publish(self._who_hangs(sights, silent), code=1))
+
+    def _who_hangs(self, sights: list[Sight], silent: list[Sight]) -> str:
+        last = min(sight.place for sight in sights)
+        behind = [sight for sight in sights if sight.place == last]
+        limit = f"for {self._patience:g} s (distributed.patience)"
+        if silent:
+            return (
+                f"{_listed(silent)} does not answer and has not moved {limit}: its process is "
+                "stopped, or its machine is gone"
+            )
+        if len(behind) < len(sights):
+            return f"{_listed(behind)} has not moved {limit}, and the others wait for it"
+        return f"no rank has moved {limit}: {_listed(sights)}"
+
+
+def _listed(sights: list[Sight]) -> str:
+    return " and ".join(map(str, sights))
+
+
+class _Signals:
+    """Signals as the operating system delivers them.
+
+    A main thread that waits in a collective hears of them only when that is over.
+    """
+
+    def open(self) -> None:
+        self._receiver, self._sender = socket.socketpair()
+        for end in (self._receiver, self._sender):
+            end.setblocking(False)
+        self._before = signal.set_wakeup_fd(self._sender.fileno(), warn_on_full_buffer=False)
+
+    def heard(self) -> bool:
+        """Whether one has come since the last time."""
+        try:
+            return bool({signal.SIGINT, signal.SIGTERM} & set(self._receiver.recv(4096)))
+        except BlockingIOError:
+            return False
+
+    def close(self) -> None:
+        signal.set_wakeup_fd(self._before)
+        self._receiver.close()
+        self._sender.close()

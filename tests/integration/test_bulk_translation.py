@@ -1,0 +1,92 @@
+"""`transept translate --output`: in parts, by one process or several, through interruptions."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from tests.integration.workshop import Workshop, run
+
+WORDS = ("--read-ahead", "4", "--beam-size", "1")
+MARK = b"done before\n"
+
+
+def command(trained: Path, source: Path, output: Path, ranks: int = 0) -> list[str]:
+    words = ["-m", "transept", "translate", "--model", str(trained), "--input", str(source)]
+    start = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks)]
+    torchrun = [*start, "--max-restarts", "2"] if ranks else []
+    return [sys.executable, *torchrun, *words, *WORDS, "--output", str(output)]
+
+
+@pytest.fixture(scope="module")
+def source(workshop: Workshop, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    lines = (workshop.directory / "train.en").read_text().splitlines(keepends=True)
+    path = tmp_path_factory.mktemp("text") / "some.en"
+    path.write_text("".join(lines[:203]))
+    return path
+
+
+@pytest.fixture(scope="module")
+def expected(source: Path, trained: Path, tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The whole file, translated at once."""
+    output = tmp_path_factory.mktemp("whole") / "out.de"
+    words = ["translate", "--model", trained, "--input", source, *WORDS, "--output", output]
+    assert run(*words) == 0
+    assert not output.with_name("out.de.parts").exists()
+    return output.read_bytes()
+
+
+def test_the_file_is_what_standard_output_would_be(
+    source: Path, trained: Path, expected: bytes, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    words = ["translate", "--model", trained, "--input", source, *WORDS]
+    assert run(*words) == 0
+    assert capfdbinary.readouterr().out == expected
+
+
+def test_a_killed_translation_goes_on_with_another_number_of_ranks(
+    source: Path, trained: Path, expected: bytes, tmp_path: Path
+) -> None:
+    output = tmp_path / "out.de"
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    process = subprocess.Popen(command(trained, source, output), env=environment)
+    parts = tmp_path / "out.de.parts"
+    while len(list(parts.glob("part-*"))) < 5:
+        assert process.poll() is None
+        time.sleep(0.005)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert not output.exists()
+    (parts / "part-00000003").unlink()
+    (parts / "part-00000001").write_bytes(4 * MARK)
+    again = subprocess.run(
+        command(trained, source, output, ranks=2), env=environment, capture_output=True, check=False
+    )
+    assert again.returncode == 0, again.stderr
+    lines = expected.splitlines(keepends=True)
+    assert output.read_bytes().splitlines(keepends=True) == [*lines[:4], *4 * [MARK], *lines[8:]]
+    assert not parts.exists()
+
+
+def test_ranks_do_not_all_write_to_standard_output(
+    trained: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    assert run("translate", "--model", trained, "one two") == 2
+    assert "give --output FILE" in capsys.readouterr().err
+
+
+def test_other_options_and_finished_outputs_are_refused(
+    trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["translate", "--model", trained, "one two", "--output", tmp_path / "out.de"]
+    (tmp_path / "out.de.parts").mkdir()
+    (tmp_path / "out.de.parts/settings.json").write_text("{}")
+    assert run(*words) == 2
+    assert "holds parts that were made otherwise" in capsys.readouterr().err
+    (tmp_path / "out.de").touch()
+    assert run(*words) == 2
+    assert "is there already" in capsys.readouterr().err

@@ -1,0 +1,96 @@
+"""One run on 1, 2 and 4 ranks, and on another number of them every few steps."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.integration.ranks import train
+from tests.integration.workshop import Workshop
+
+from transept.checkpoint import Checkpoints
+from transept.training.observers import read_metrics
+
+STEPS = 16
+SETTINGS = (
+    *("batch.micro_batches=4", "batch.source_tokens=1200", "batch.target_tokens=1200"),
+    *("batch.window=200", "checkpoint.every_steps=none", "validation.every_steps=100"),
+)
+
+
+def steps(output: Path) -> list[dict[str, Any]]:
+    return [line for line in read_metrics(output / "metrics.jsonl") if line["kind"] == "step"]
+
+
+@pytest.fixture(scope="module")
+def runs(workshop: Workshop, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    directory = tmp_path_factory.mktemp("runs")
+    names = ["alone", "two", "four", "changing", "sharded"]
+    paths = {name: directory / name for name in names}
+    all_steps = (
+        *SETTINGS,
+        f"training.max_steps={STEPS}",
+    )
+    sharded = (*SETTINGS, "distributed.optimizer=sharded", "training.ema_decay=0.9")
+    train(
+        workshop,
+        (0, paths["alone"], all_steps),
+        (2, paths["two"], all_steps),
+        (4, paths["four"], all_steps),
+        (0, paths["changing"], (*SETTINGS, "training.max_steps=4")),
+        (4, paths["changing"], (*SETTINGS, "training.max_steps=8")),
+        (2, paths["changing"], all_steps),
+        (3, paths["sharded"], ("training.max_steps=4", *sharded)),
+        (2, paths["sharded"], ("training.max_steps=6", *sharded)),
+    )
+    return paths
+
+
+def test_batches_do_not_depend_on_the_number_of_ranks(runs: dict[str, Path]) -> None:
+    hashes = [line["batch"] for line in steps(runs["alone"])]
+    assert len(set(hashes)) == STEPS
+    for name in ("two", "four", "changing"):
+        assert [line["batch"] for line in steps(runs[name])] == hashes, name
+    # The change of size fell into the middle of an epoch, and the run went on into the next.
+    assert {line["epoch"] for line in steps(runs["changing"])} == {0, 1}
+    assert steps(runs["changing"])[8]["epoch"] == 0
+
+
+def test_losses_agree_through_a_change_of_size(runs: dict[str, Path]) -> None:
+    expected = [line["loss"] for line in steps(runs["alone"])]
+    for name in ("two", "four", "changing"):
+        assert [line["loss"] for line in steps(runs[name])] == pytest.approx(expected, rel=1e-5)
+
+
+def test_only_rank_0_writes_and_says_that_the_ranks_have_changed(runs: dict[str, Path]) -> None:
+    lines = read_metrics(runs["changing"] / "metrics.jsonl")
+    assert [line["ranks"] for line in lines if line["kind"] == "start"] == [1, 4, 2]
+    told = [line["text"] for line in lines if line["kind"] == "warning"]
+    assert any("ranks was 1 and is 4" in text for text in told)
+    assert [line["step"] for line in steps(runs["changing"])] == list(range(1, STEPS + 1))
+
+
+def test_a_sharded_run_goes_on_with_other_shards_uneven_ones_too(runs: dict[str, Path]) -> None:
+    lines = read_metrics(runs["sharded"] / "metrics.jsonl")
+    assert any("unevenly among 3 ranks" in line.get("text", "") for line in lines)
+    expected = [line["loss"] for line in steps(runs["alone"])[:6]]
+    assert [line["loss"] for line in steps(runs["sharded"])] == pytest.approx(expected, rel=1e-5)
+    newest = Checkpoints(runs["sharded"] / "checkpoints").newest()
+    assert newest is not None
+    moments = {name.removeprefix("adam.mean.") for name in newest.training() if "mean" in name}
+    assert moments == newest.weights().keys()
+
+
+def test_too_few_micro_batches_are_refused_with_the_cure(
+    workshop: Workshop, tmp_path: Path
+) -> None:
+    words = ["2", "train", str(workshop.config), "--output", str(tmp_path / "run")]
+    result = subprocess.run(
+        [sys.executable, "-m", "tests.integration.ranks", *words],
+        capture_output=True, text=True, check=False, timeout=100,
+    )  # fmt: skip
+    assert "ranks ended with [2, 2]" in result.stderr
+    assert result.stderr.count("batch.micro_batches: 1 cannot be shared out among 2 ranks") == 1
+    assert "say batch.micro_batches=2" in result.stderr
+    assert not (tmp_path / "run").exists()
