@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 
 PATIENCE = 120
 """Seconds after which a child that hangs is ended, and counts as broken."""
-LAST_STEP, SAVE_EVERY, BEGUN, KEPT = 12, 3, 6, 3
+LAST_STEP, SAVE_EVERY, BEGUN, KEPT = 12, 3, 9, 3
 CRASH = 70
 """The exit code of a child that raised what is no error of transept's."""
 RUN = "run"
@@ -205,6 +205,7 @@ class Laboratory:
         for stem in ("train", "dev"):
             lab.quietly(*lab.prepare_words(stem), "--output", lab.ids(stem)).demand(0)
         lab.config.write_text(CONFIG.format(train=lab.ids("train"), dev=lab.ids("dev")), "utf-8")
+        _measure_peak_once()
         straight = directory / "straight"
         straight.mkdir()
         with _in_directory(straight):
@@ -369,6 +370,14 @@ def _logged(run: Path) -> list[dict[str, Any]]:
         for line in read_metrics(run / "metrics.jsonl")
         if line["kind"] in ("step", "validation")
     ]
+
+
+def _measure_peak_once() -> None:
+    """What MFU is held against: it takes a quarter of so small a run, and changes nothing in it."""
+    from transept.runtime.device import Runtime
+
+    peak = Runtime.choose("cpu", "fp32").matrix_peak()
+    Runtime.matrix_peak = lambda self: peak  # type: ignore[method-assign]
 
 
 def _leave_after(step: int) -> Callable[[dict[str, Any]], None]:

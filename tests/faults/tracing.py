@@ -24,14 +24,14 @@ TRACE_SYSTEM_GOOD, EXIT_KILL = 1, 1 << 20
 ENTRY, EXIT = 1, 2
 
 _AARCH64 = {
-    34: "mkdirat", 35: "unlinkat", 38: "renameat", 46: "ftruncate", 56: "openat", 64: "write",
-    66: "writev", 68: "pwrite64", 71: "sendfile", 82: "fsync", 83: "fdatasync", 276: "renameat2",
-    285: "copy_file_range",
+    34: "mkdirat", 35: "unlinkat", 38: "renameat", 46: "ftruncate", 53: "fchmodat", 56: "openat",
+    64: "write", 66: "writev", 68: "pwrite64", 71: "sendfile", 82: "fsync", 83: "fdatasync",
+    276: "renameat2", 285: "copy_file_range",
 }  # fmt: skip
 _X86_64 = {
     1: "write", 2: "open", 18: "pwrite64", 20: "writev", 40: "sendfile", 74: "fsync",
     75: "fdatasync", 77: "ftruncate", 82: "rename", 83: "mkdir", 84: "rmdir", 87: "unlink",
-    257: "openat", 258: "mkdirat", 263: "unlinkat", 264: "renameat", 316: "renameat2",
+    90: "chmod", 257: "openat", 258: "mkdirat", 263: "unlinkat", 264: "renameat", 316: "renameat2",
     326: "copy_file_range",
 }  # fmt: skip
 NAMES = {"aarch64": _AARCH64, "x86_64": _X86_64}.get(platform.machine(), {})

@@ -28,8 +28,10 @@ class Corpora:
         if not entries:
             what = "is empty: name a corpus that `transept data prepare` wrote"
             raise ConfigError([Problem("data.train", what)])
-        corpora = [Corpus.open(entry.path) for entry in entries]
-        dev = None if experiment.data.dev is None else Corpus.open(experiment.data.dev)
+        # Reading it all costs seconds for the largest corpora, and training will read it anyway.
+        corpora = [Corpus.open(entry.path, verify=True) for entry in entries]
+        named = experiment.data.dev
+        dev = None if named is None else Corpus.open(named, verify=True)
         first = corpora[0]
         for corpus in [*corpora, *([dev] if dev else [])]:
             _check_vocabularies(corpus, first)
