@@ -1,9 +1,12 @@
-"""Ctrl-C and SIGTERM: one as the other, or both as a request to stop at the next good moment."""
+"""Signals that ask for an end: obeyed as Ctrl-C is, or noted until the next good moment."""
 
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
+"""Ctrl-C, what a system sends before it takes a machine away, and what Slurm's --signal does."""
 
 
 class StopRequest:
@@ -32,7 +35,7 @@ def terminable() -> Iterator[None]:
 
 @contextmanager
 def stop_requests() -> Iterator[StopRequest]:
-    """Note the first SIGINT or SIGTERM instead of dying of it; the second one is obeyed at once."""
+    """Note the first signal instead of dying of it; the second one is obeyed at once."""
     request = StopRequest()
     previous = {}
 
@@ -41,7 +44,7 @@ def stop_requests() -> Iterator[StopRequest]:
             raise KeyboardInterrupt
         request.signal = signal.Signals(number)
 
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in STOP_SIGNALS:
         previous[number] = signal.signal(number, note)
     try:
         yield request
