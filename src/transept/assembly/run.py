@@ -22,9 +22,10 @@ from transept.checkpoint import (
     weights_of,
     write_directory,
 )
-from transept.errors import ConfigError, VocabularyError
+from transept.errors import CheckpointError, ConfigError, VocabularyError
 from transept.experiment import Experiment
 from transept.runtime.device import Runtime
+from transept.runtime.storage import make_directory, write_file
 from transept.text.symbols import load_vocabulary
 from transept.training.progress import Progress
 from transept.training.update import Update, restore_training_tensors, training_tensors
@@ -57,8 +58,14 @@ class Run:
                     f"{self.directory}: this run began with another config:\n  {listed}\n"
                     "Choose another --output, or go on with --allow-change"
                 )
-        self.directory.mkdir(parents=True, exist_ok=True)
-        path.write_text(config.dump(self.experiment), encoding="utf-8")
+        try:
+            make_directory(self.directory)
+            write_file(path, config.dump(self.experiment).encode())
+        except OSError as error:
+            raise CheckpointError(
+                f"{self.directory}: the run cannot be written there ({error.strerror}); "
+                "make room or choose another --output"
+            ) from error
 
     def restore(
         self, update: Update, init: Path | None, corpora: Corpora
@@ -67,6 +74,7 @@ class Run:
         with collected_warnings() as notes:
             newest = self.checkpoints.newest()
         if newest is None:
+            self._refuse_to_lose(notes)
             if init is not None:
                 _initialise_from(init, update, corpora)
             return _fresh_progress(update.runtime), notes
@@ -88,14 +96,11 @@ class Run:
 
     def save(self, update: Update, progress: Progress, corpora: Corpora) -> None:
         """Write a checkpoint, then remove those that are no longer wanted."""
-        path = self.checkpoints.path(progress.step)
-        if path.exists():
-            return
         with update.averaged():
             weights = {name: weight.clone() for name, weight in weights_of(update.model).items()}
         progress.suppressed = int(update.suppressed)
         write_directory(
-            path,
+            self.checkpoints.path(progress.step),
             tensors={WEIGHTS: weights, TRAINING: training_tensors(update)},
             texts={
                 CONFIG: config.dump(self.experiment),
@@ -105,6 +110,17 @@ class Run:
             about=_about(self.experiment) | {"step": progress.step},
         )
         self.checkpoints.prune(progress.best_step)
+
+    def _refuse_to_lose(self, damages: list[str]) -> None:
+        """A run that has checkpoints is not begun anew over them, even if none can be used."""
+        steps = self.checkpoints.steps()
+        if steps:
+            listed = "\n  ".join(damages)
+            raise CheckpointError(
+                f"{self.directory}: none of its {len(steps)} checkpoints can be used:\n  {listed}\n"
+                "Bring one back from a copy; or, to begin anew, choose another --output or remove "
+                f"{self.checkpoints.directory}"
+            )
 
 
 def _fresh_progress(runtime: Runtime) -> Progress:
