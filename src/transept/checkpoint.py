@@ -145,6 +145,12 @@ def at_once(directory: Path) -> Iterator[Path]:
         ) from error
 
 
+def read_about(directory: Path) -> Mapping[str, Any]:
+    """What its maker said of a bundle; nothing but the manifest is read and verified."""
+    told: Mapping[str, Any] = _read_manifest(directory)["about"]
+    return told
+
+
 def load_weights(model: nn.Module, weights: Tensors, origin: Path) -> None:
     """Put weights into a network, or say how the two differ."""
     parameters = dict(model.named_parameters())
@@ -221,12 +227,17 @@ class Checkpoints:
         for later in self.steps():
             if later > step:
                 remove_directory(self.path(later))
+        self._sweep()
 
     def prune(self, best: int | None) -> None:
-        """Remove all but the last `keep`, and the best; and what killed processes left behind."""
+        """Remove all but the last `keep`, and the best."""
         for step in self.steps()[: -self.keep]:
             if step != best:
                 remove_directory(self.path(step))
+        self._sweep()
+
+    def _sweep(self) -> None:
+        """Remove what was left behind by a process that was killed while it saved or removed."""
         for stray in self.directory.glob(part_of(Path("step-*")).name):
             shutil.rmtree(stray, ignore_errors=True)
 

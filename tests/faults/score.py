@@ -2,11 +2,14 @@
 
 import json
 import os
+import platform
 import random
+import subprocess
 import time
 import traceback
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
 from typing import Any
 
 from tests.faults.fault import Fault, Form
@@ -48,8 +51,18 @@ def try_out(lab: Laboratory, fault: Fault, seed: int, form: Form, case: int | No
 
 
 def as_json(tallies: Sequence[Tally], seed: int) -> dict[str, Any]:
-    """The score for whoever reads it by machine."""
-    return {"seed": seed, "faults": [asdict(tally) for tally in tallies]}
+    """The score for whoever reads it by machine, and what it was made on."""
+    commit = subprocess.run(
+        ["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=False
+    )
+    return {
+        "name": "faults",
+        "commit": commit.stdout.strip(),
+        "seed": seed,
+        "machine": f"{len(os.sched_getaffinity(0))} cores, {platform.machine()}",
+        "versions": {"python": platform.python_version(), "torch": version("torch")},
+        "faults": [asdict(tally) for tally in tallies],
+    }
 
 
 def _on_all_cores(lab: Laboratory, fault: Fault, seed: int, cases: Sequence[int]) -> dict[int, str]:

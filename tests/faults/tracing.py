@@ -160,16 +160,16 @@ def _ptrace(request: int, pid: int, number: int, data: int | None = None) -> Non
 
 
 @dataclass(frozen=True, slots=True)
-class _Naming:
+class Naming:
     """A name that was given: to a new file, or moved from another, over what was there."""
 
     path: str
     before: str | None = None
     replaced: bytes | None = None
 
-    def moved(self, old: str, new: str) -> "_Naming":
+    def moved(self, old: str, new: str) -> "Naming":
         before = None if self.before is None else _moved(self.before, old, new)
-        return _Naming(_moved(self.path, old, new), before, self.replaced)
+        return Naming(_moved(self.path, old, new), before, self.replaced)
 
 
 @dataclass(slots=True)
@@ -181,7 +181,7 @@ class Ledger:
 
     directory: str
     unflushed: set[str] = field(default_factory=set)
-    names: list[_Naming] = field(default_factory=list)
+    names: list[Naming] = field(default_factory=list)
     _doing: Callable[[], None] | None = None
 
     def enter(self, call: Call) -> None:
@@ -201,12 +201,12 @@ class Ledger:
             if self._ours(path):
                 there = Path(path)
                 replaced = there.read_bytes() if there.is_file() else None
-                self._doing = lambda: self._rename(_Naming(path, before, replaced))
+                self._doing = lambda: self._rename(Naming(path, before, replaced))
         elif call.name in ("open", "openat", "mkdir", "mkdirat"):
             at = call.name.endswith("at")
             path = call.path(0 if at else None, 1 if at else 0)
             if self._ours(path) and not os.path.lexists(path):
-                self._doing = lambda: self.names.append(_Naming(path))
+                self._doing = lambda: self.names.append(Naming(path))
 
     def leave(self, succeeded: bool) -> None:
         """The call has returned."""
@@ -237,11 +237,11 @@ class Ledger:
                 os.truncate(path, chance.choice([path.stat().st_size, size]))  # or zeros follow
 
     def _ours(self, path: str) -> bool:
-        return path.startswith(f"{self.directory}/")
+        return path == self.directory or path.startswith(f"{self.directory}/")
 
     def _flush(self, path: str) -> None:
         self.unflushed.discard(path)
-        uncertain: list[_Naming] = []
+        uncertain: list[Naming] = []
         for naming in self.names:
             if str(Path(naming.path).parent) != path:
                 uncertain.append(naming)
@@ -249,7 +249,7 @@ class Ledger:
                 uncertain = [each.moved(naming.before, naming.path) for each in uncertain]
         self.names = uncertain
 
-    def _rename(self, naming: _Naming) -> None:
+    def _rename(self, naming: Naming) -> None:
         assert naming.before is not None
         old, new = naming.before, naming.path
         self.unflushed = {_moved(each, old, new) for each in self.unflushed}

@@ -14,7 +14,9 @@ class View:
     """Prints each kind of fault as it is done, and the table in the end."""
 
     def __init__(self, seed: int, form: str) -> None:
-        self._console = Console(highlight=False, soft_wrap=True)
+        self._console = Console(highlight=False)
+        if not self._console.is_terminal:  # in a log, lines may be as long as they are
+            self._console.width = 140
         self._seed = seed
         self._console.print(f"faults, {form} form, seed {seed}")
 
@@ -23,7 +25,8 @@ class View:
         self._console.print(f"  {tally.name:<16} {_result(tally):<28} {tally.seconds:6.1f} s")
         for case, what in list(tally.broken.items())[:SHOWN]:
             replay = f"python -m tests.faults --seed {self._seed} --only {tally.name} --case {case}"
-            self._console.print(f"    case {case}: {what}\n    again: {replay}", markup=False)
+            told = f"    case {case}: {what}\n    again: {replay}"
+            self._console.print(told, markup=False, soft_wrap=True)
 
     def close(self, tallies: Sequence[Tally]) -> None:
         """The whole score."""
@@ -36,6 +39,7 @@ class View:
             survived = "skipped" if tally.skipped else f"{tally.survived:,}"
             table.add_row(tally.does, f"{tally.tried:,}", survived, tally.skipped or tally.promise)
         tried, survived = (sum(getattr(t, name) for t in tallies) for name in ("tried", "survived"))
+        self._console.print()
         self._console.print(table)
         self._console.print(f"{survived:,} of {tried:,} survived; seed {self._seed}")
 

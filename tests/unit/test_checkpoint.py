@@ -5,6 +5,7 @@ import logging
 import random
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -142,9 +143,10 @@ def test_a_checkpoint_under_a_wrong_name_is_passed_over(
 def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
     checkpoints = Checkpoints(tmp_path, keep=2)
     write(checkpoints.path(1))
-    (tmp_path / ".step-00000007.part/tokenizer").mkdir(parents=True)
-    checkpoints.prune(best=None)
-    assert [path.name for path in tmp_path.iterdir()] == ["step-00000001"]
+    for clean in (partial(checkpoints.prune, best=None), partial(checkpoints.discard_after, 1)):
+        (tmp_path / ".step-00000007.part/tokenizer").mkdir(parents=True)
+        clean()
+        assert [path.name for path in tmp_path.iterdir()] == ["step-00000001"]
 
 
 def test_every_file_can_be_read_by_whom_the_others_can(tmp_path: Path) -> None:
