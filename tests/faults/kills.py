@@ -111,14 +111,16 @@ class AtEachCall:
     counts: tracing.Judge
     recover: Callable[[Bench], None]
     begin: Callable[[Bench], None] = lambda bench: None
+    cuts: int = 2
+    """How often the power is cut at each call."""
 
     def kill(self, bench: Bench) -> None:
         self._end(bench, bench.case)
         self.recover(bench)
 
     def cut_power(self, bench: Bench) -> None:
-        """Twice at each call: once all names have reached the disk, and once by chance not all."""
-        ledger = self._end(bench, bench.case // 2)
+        """Of two cuts, before one all names have reached the disk, before the other not all."""
+        ledger = self._end(bench, bench.case // self.cuts)
         n = len(ledger.names)
         ledger.cut_power(bench.chance.randint(0, n) if bench.case % 2 else n, bench.chance)
         self.recover(bench)
@@ -127,7 +129,7 @@ class AtEachCall:
         return drawn(self._total, short)
 
     def power_cases(self, short: int) -> Cases:
-        return drawn(lambda lab: 2 * self._total(lab), short)
+        return drawn(lambda lab: self.cuts * self._total(lab), short)
 
     def _total(self, lab: Laboratory) -> int:
         """How many such calls there are."""
@@ -170,7 +172,7 @@ def _prepares_the_same(bench: Bench) -> None:
 
 SAVE = AtEachCall(_save, _any, Bench.demand_recovery, Bench.begin_half)
 CHANGES_OF_SAVE = AtEachCall(_save, _changing, Bench.demand_recovery, Bench.begin_half)
-CHANGES_OF_RUN = AtEachCall(_run, _changing, Bench.demand_recovery)
+CHANGES_OF_RUN = AtEachCall(_run, _changing, Bench.demand_recovery, cuts=1)
 CHANGES_OF_PREPARATION = AtEachCall(_preparation, _changing, _prepares_the_same)
 
 AS_UNDISTURBED = "the run goes on and ends as undisturbed, bit for bit"
