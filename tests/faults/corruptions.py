@@ -7,8 +7,9 @@ import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from tests.faults.children import Ended, demand, transept
 from tests.faults.fault import Fault, times
-from tests.faults.laboratory import RUN, Bench, Ended, demand, demand_same_tensors, transept
+from tests.faults.laboratory import RUN, Bench, demand_same_tensors
 
 FULL_RESUME = 20
 """Of so many damaged checkpoints, one run is trained to its end."""

@@ -7,18 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.faults import mounts
+from tests.faults.children import Ended, apart, demand, transept
 from tests.faults.fault import Fault, drawn, times
-from tests.faults.laboratory import (
-    BEGUN,
-    LAST_STEP,
-    RUN,
-    Bench,
-    Ended,
-    Laboratory,
-    apart,
-    demand,
-    transept,
-)
+from tests.faults.laboratory import BEGUN, LAST_STEP, RUN, Bench, Laboratory
 
 DISK = 4 << 20
 PAGE = 4096

@@ -8,15 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tests.faults.children import Child, demand, transept
 from tests.faults.fault import Fault, times
-from tests.faults.laboratory import (
-    LAST_STEP,
-    RUN,
-    Bench,
-    Child,
-    demand,
-    transept,
-)
+from tests.faults.laboratory import LAST_STEP, RUN, Bench
 
 STOPPED = 75
 YEARS = 30 * 365 * 24 * 3600.0

@@ -10,16 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.faults import tracing
+from tests.faults.children import demand, transept
 from tests.faults.fault import Cases, Fault, drawn, times
-from tests.faults.laboratory import (
-    BEGUN,
-    RUN,
-    SAVE_EVERY,
-    Bench,
-    Laboratory,
-    demand,
-    transept,
-)
+from tests.faults.laboratory import BEGUN, RUN, SAVE_EVERY, Bench, Laboratory
 
 SAVE_SECONDS = 0.03
 """Somewhat more than a save takes."""

@@ -12,8 +12,9 @@ from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from typing import Any
 
+from tests.faults.children import BrokenError, die_with_parent
 from tests.faults.fault import Fault, Form
-from tests.faults.laboratory import Bench, BrokenError, Laboratory
+from tests.faults.laboratory import Bench, Laboratory
 
 
 @dataclass(slots=True)
@@ -72,6 +73,7 @@ def _on_all_cores(lab: Laboratory, fault: Fault, seed: int, cases: Sequence[int]
         hears, tells = os.pipe()
         pid = os.fork()
         if pid == 0:
+            die_with_parent()
             os.close(hears)
             broken = {
                 n: what for n in cases[lane :: lab.jobs] if (what := _try(lab, fault, seed, n))
