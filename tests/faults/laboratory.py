@@ -52,6 +52,7 @@ warmup_steps = 20
 [training]
 max_steps = {LAST_STEP}
 log_every = 1
+device = "cpu"
 clip_norm = 0.5
 ema_decay = 0.9
 
