@@ -89,8 +89,7 @@ def _any(call: tracing.Call) -> bool:
 def _changing(call: tracing.Call) -> bool:
     """Whether it changes a file, or flushes it: between two such calls all moments are alike."""
     if call.name in ("open", "openat"):
-        flags = call.arguments[1 if call.name == "open" else 2]
-        return bool(flags & (os.O_CREAT | os.O_TRUNC))
+        return call.creates_or_empties
     if call.name == "write":
         return "/said-" not in call.file(0)  # but not what it tells its terminal
     return call.name is not None

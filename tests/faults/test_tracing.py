@@ -73,3 +73,12 @@ def test_a_lost_directory_takes_all_that_is_in_it(tmp_path: Path) -> None:
     assert (tmp_path / "new/below").exists()
     ledger.cut_power(0, random.Random(0))
     assert not (tmp_path / "new").exists()
+
+
+def test_what_is_appended_costs_nothing_that_was_flushed_before(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(b"flushed, and then more")
+    for seed in range(20):
+        ledger = tracing.Ledger(str(tmp_path), unflushed={str(path)}, safe={str(path): 7})
+        ledger.cut_power(0, random.Random(seed))
+        assert path.read_bytes().startswith(b"flushed")

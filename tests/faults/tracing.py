@@ -90,6 +90,14 @@ class Call:
     pid: int
     arguments: tuple[int, ...]
 
+    @property
+    def creates_or_empties(self) -> bool:
+        """Whether it opens a file in such a way."""
+        if self.name not in ("open", "openat"):
+            return False
+        flags = self.arguments[1 if self.name == "open" else 2]
+        return bool(flags & (os.O_CREAT | os.O_TRUNC))
+
     def file(self, position: int) -> str:
         """The path of an argument that is a descriptor."""
         number = ctypes.c_int(self.arguments[position]).value
@@ -181,6 +189,8 @@ class Ledger:
 
     directory: str
     unflushed: set[str] = field(default_factory=set)
+    safe: dict[str, int] = field(default_factory=dict)
+    """How many bytes a file had when it was flushed: they last if more is only appended."""
     names: list[Naming] = field(default_factory=list)
     _doing: Callable[[], None] | None = None
 
@@ -206,7 +216,9 @@ class Ledger:
             at = call.name.endswith("at")
             path = call.path(0 if at else None, 1 if at else 0)
             if self._ours(path) and not os.path.lexists(path):
-                self._doing = lambda: self.names.append(Naming(path))
+                self._doing = lambda: self._create(path)
+            elif call.creates_or_empties:
+                self.safe.pop(path, None)
 
     def leave(self, succeeded: bool) -> None:
         """The call has returned."""
@@ -233,7 +245,7 @@ class Ledger:
             path = Path(name)
             if path.is_file():
                 size = path.stat().st_size
-                os.truncate(path, chance.randint(0, size))
+                os.truncate(path, chance.randint(min(self.safe.get(name, 0), size), size))
                 os.truncate(path, chance.choice([path.stat().st_size, size]))  # or zeros follow
 
     def _ours(self, path: str) -> bool:
@@ -241,6 +253,7 @@ class Ledger:
 
     def _flush(self, path: str) -> None:
         self.unflushed.discard(path)
+        self.safe[path] = Path(path).stat().st_size
         uncertain: list[Naming] = []
         for naming in self.names:
             if str(Path(naming.path).parent) != path:
@@ -249,10 +262,15 @@ class Ledger:
                 uncertain = [each.moved(naming.before, naming.path) for each in uncertain]
         self.names = uncertain
 
+    def _create(self, path: str) -> None:
+        self.safe.pop(path, None)
+        self.names.append(Naming(path))
+
     def _rename(self, naming: Naming) -> None:
         assert naming.before is not None
         old, new = naming.before, naming.path
         self.unflushed = {_moved(each, old, new) for each in self.unflushed}
+        self.safe = {_moved(each, old, new): size for each, size in self.safe.items()}
         self.names.append(naming)
 
 
