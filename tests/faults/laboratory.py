@@ -4,14 +4,15 @@ Importing torch takes seconds, and a fork takes milliseconds: one process import
 the undisturbed run, and each fault then happens to a fork of it, in a directory of its own.
 """
 
+import dataclasses
 import os
 import random
 import shutil
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,8 @@ class Laboratory:
 
     directory: Path
     jobs: int
+    seconds: float = 0.0
+    """How long the undisturbed run takes in a fork."""
 
     @classmethod
     def open(cls, directory: Path, jobs: int) -> "Laboratory":
@@ -94,7 +97,7 @@ class Laboratory:
         half.mkdir()
         child = Child(lambda: lab.train_watched(_leave_after(BEGUN)), half)
         child.wait().demand(0)
-        return lab
+        return dataclasses.replace(lab, seconds=lab._timed())
 
     @property
     def config(self) -> Path:
@@ -142,11 +145,7 @@ class Laboratory:
         )
         return 75 if outcome == "stopped" else 0
 
-    @cached_property
-    def seconds(self) -> float:
-        """How long the undisturbed run takes in a fork."""
-        import time
-
+    def _timed(self) -> float:
         begin = time.monotonic()
         with self.case("timing") as directory:
             Child(lambda: transept(*self.train_words), directory).wait().demand(0)
