@@ -25,7 +25,7 @@ from transept.checkpoint import (
 from transept.errors import CheckpointError, ConfigError, VocabularyError
 from transept.experiment import Experiment
 from transept.runtime.device import Runtime
-from transept.runtime.storage import make_directory, write_file
+from transept.runtime.storage import flush, make_directory, write_file
 from transept.text.symbols import load_vocabulary
 from transept.training.progress import Progress
 from transept.training.update import Update, restore_training_tensors, training_tensors
@@ -99,6 +99,7 @@ class Run:
         with update.averaged():
             weights = {name: weight.clone() for name, weight in weights_of(update.model).items()}
         progress.suppressed = int(update.suppressed)
+        self._flush_log()
         write_directory(
             self.checkpoints.path(progress.step),
             tensors={WEIGHTS: weights, TRAINING: training_tensors(update)},
@@ -110,6 +111,16 @@ class Run:
             about=_about(self.experiment) | {"step": progress.step},
         )
         self.checkpoints.prune(progress.best_step)
+
+    def _flush_log(self) -> None:
+        """Where there is a checkpoint, there is also the log of what led to it."""
+        path = self.directory / METRICS
+        try:
+            flush(path)
+        except OSError as error:
+            raise CheckpointError(
+                f"{path}: cannot be written ({error.strerror}); see to the disk, and start again"
+            ) from error
 
     def _refuse_to_lose(self, damages: list[str]) -> None:
         """A run that has checkpoints is not begun anew over them, even if none can be used."""

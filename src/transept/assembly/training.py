@@ -40,11 +40,6 @@ def train(
     boards = [TensorBoard(directory / "tensorboard")] if tensorboard else []
     own: list[Observer] = [log, *boards]
     watchers = [*own, *observers]
-
-    def save(progress: Progress) -> None:
-        log.flush()  # what leads to a checkpoint is not lost without it
-        run.save(update, progress, corpora)
-
     try:
         for text in notes:
             _tell(watchers, {"kind": "warning", "step": progress.step, "text": text})
@@ -53,7 +48,7 @@ def train(
         trainer = Trainer(
             update=update,
             data=lambda at: training_data(experiment, corpora, runtime, at),
-            save=save,
+            save=lambda progress: run.save(update, progress, corpora),
             validate=validation(experiment, corpora, update),
             observers=watchers,
             training=experiment.training,

@@ -41,7 +41,7 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
             file.flush()
             os.fsync(file.fileno())
         part.replace(path)
-        flush_directory(path.parent)
+        flush(path.parent)
     finally:
         part.unlink(missing_ok=True)
 
@@ -57,7 +57,7 @@ def new_directory(path: Path) -> Iterator[Path]:
         yield part
         flush_tree(part)
         part.rename(path)
-        flush_directory(path.parent)
+        flush(path.parent)
     finally:
         shutil.rmtree(part, ignore_errors=True)
 
@@ -88,23 +88,19 @@ def make_directory(path: Path) -> None:
     if not path.is_dir():
         make_directory(path.parent)
         path.mkdir(exist_ok=True)
-        flush_directory(path.parent)
+        flush(path.parent)
 
 
 def flush_tree(directory: Path) -> None:
     """Make sure that everything below a directory is on the disk."""
     for path in directory.rglob("*"):
-        if path.is_dir():
-            flush_directory(path)
-        else:
-            with path.open("rb") as file:
-                os.fsync(file.fileno())
-    flush_directory(directory)
+        flush(path)
+    flush(directory)
 
 
-def flush_directory(directory: Path) -> None:
-    """Make sure that the names in a directory are on the disk."""
-    descriptor = os.open(directory, os.O_RDONLY)
+def flush(path: Path) -> None:
+    """Make sure that a file's contents, or the names in a directory, are on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

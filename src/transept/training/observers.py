@@ -11,7 +11,6 @@ Each line of `metrics.jsonl` is an object with a `kind`:
 """
 
 import json
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -56,11 +55,6 @@ class MetricsLog:
             except OSError:
                 self._file.truncate(size)
                 raise
-
-    def flush(self) -> None:
-        """Make sure that all lines so far are on the disk."""
-        with self._told_clearly():
-            os.fsync(self._file.fileno())
 
     def close(self) -> None:
         """Close the file."""

@@ -32,7 +32,7 @@ from transept.data.shards import (
     width_for,
 )
 from transept.errors import DataError
-from transept.runtime.storage import flush_directory
+from transept.runtime.storage import flush
 from transept.text.symbols import Vocabulary
 from transept.text.tokenizer import UNK_ID
 
@@ -112,7 +112,7 @@ class CorpusWriter:
         if self._seen is not None:
             os.fsync(self._seen.fileno())
         for directory in (self._corpus, self._directory):
-            flush_directory(directory)
+            flush(directory)
 
     def finish(self, output: Path) -> Manifest:
         """Complete the corpus and give it its name."""
@@ -139,7 +139,7 @@ class CorpusWriter:
         )
         manifest.save(self._corpus)
         self._corpus.replace(output)
-        flush_directory(output.parent)
+        flush(output.parent)
         shutil.rmtree(self._directory, ignore_errors=True)
         return manifest
 
