@@ -53,6 +53,7 @@ class Child:
 
     def __init__(self, work: Callable[[], int | None], directory: Path) -> None:
         self._said = directory / f"said-{random.getrandbits(40):x}"
+        self._said.touch(0o666)  # a child may be killed before it can do so
         sys.stdout.flush()
         sys.stderr.flush()
         self.pid = os.fork()
@@ -64,7 +65,7 @@ class Child:
         try:
             die_with_parent()
             os.chdir(directory)
-            said = os.open(self._said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+            said = os.open(self._said, os.O_WRONLY)
             os.dup2(said, 1)
             os.dup2(said, 2)
             signal.alarm(PATIENCE)
