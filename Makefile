@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo docs test test-all test-gpu check format clean
+.PHONY: help install demo docs test test-all test-gpu faults check format clean
 
 help:  ## say what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -27,6 +27,9 @@ test-all: install  ## run every test, the slow ones too
 
 test-gpu: install  ## run the parity tests on a CUDA device, those of the kernels too
 	$(BIN)/python -m pytest -m 'gpu or not gpu' tests/parity
+
+faults: install  ## break training and data in every way we know, and count what survives
+	$(BIN)/python -m tests.faults $(if $(SEED),--seed $(SEED))
 
 docs: install  ## run the walk-through and build the site: build/docs/html/index.html
 	$(BIN)/python docs/making/site.py --output build/docs

@@ -20,7 +20,7 @@ flipped bit, which is why each file has its sha256 in the manifest.
 import hashlib
 import json
 import logging
-import os
+import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -35,6 +35,14 @@ from torch import Tensor, nn
 
 from transept.errors import CheckpointError
 from transept.quantization import PRECISIONS, Precision, unpack
+from transept.runtime.storage import (
+    copy_files,
+    new_directory,
+    part_of,
+    remove_directory,
+    sealed,
+    unsealed,
+)
 
 FORMAT, QUANTIZED = 1, 2
 MANIFEST = "manifest.json"
@@ -44,6 +52,8 @@ TRAINING = "training.safetensors"
 STATE = "state.json"
 CHECKPOINTS = "checkpoints"
 """Where the checkpoints of a run lie."""
+
+_STEP = re.compile(r"step-(\d{8,})")
 
 Tensors = Mapping[str, Tensor]
 log = logging.getLogger(__name__)
@@ -119,28 +129,29 @@ def write_directory(
         for name, text in texts.items():
             (part / name).write_text(text, encoding="utf-8")
         for name, folder in (folders or {}).items():
-            shutil.copytree(folder, part / name)
+            copy_files(folder, part / name)
         _write_manifest(part, about, precision)
+        for name in tensors:  # safetensors lets nobody but their owner read them
+            (part / name).chmod((part / MANIFEST).stat().st_mode)
 
 
 @contextmanager
 def at_once(directory: Path) -> Iterator[Path]:
     """Another place to fill, which becomes this directory when all is well and on the disk."""
-    part = directory.with_name(f".{directory.name}.part")
     try:
-        shutil.rmtree(part, ignore_errors=True)
-        part.mkdir(parents=True)
-        yield part
-        _flush(part)
-        part.rename(directory)
-        _flush_directory(directory.parent)
+        with new_directory(directory) as part:
+            yield part
     except (OSError, SafetensorError) as error:
         raise CheckpointError(
             f"{directory}: cannot be written ({error}); what was there before is untouched. "
             "Make room or choose another place, and start again"
         ) from error
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
+
+
+def read_about(directory: Path) -> Mapping[str, Any]:
+    """What its maker said of a bundle; nothing but the manifest is read and verified."""
+    told: Mapping[str, Any] = _read_manifest(directory)["about"]
+    return told
 
 
 def load_weights(model: nn.Module, weights: Tensors, origin: Path) -> None:
@@ -200,7 +211,8 @@ class Checkpoints:
 
     def steps(self) -> list[int]:
         """The steps of which there is a checkpoint, in order."""
-        return sorted(int(path.name[5:]) for path in self.directory.glob("step-*"))
+        names = (_STEP.fullmatch(path.name) for path in self.directory.glob("step-*"))
+        return sorted(int(name[1]) for name in names if name)
 
     def newest(self) -> Bundle | None:
         """The newest checkpoint that is whole. One that is not is named and passed over."""
@@ -222,20 +234,36 @@ class Checkpoints:
         """Remove what is newer than `step`: damaged checkpoints that a resumed run writes anew."""
         for later in self.steps():
             if later > step:
-                shutil.rmtree(self.path(later), ignore_errors=True)
+                remove_directory(self.path(later))
+        self._sweep()
 
     def prune(self, best: int | None) -> None:
         """Remove all but the last `keep`, and the best."""
         for step in self.steps()[: -self.keep]:
             if step != best:
-                shutil.rmtree(self.path(step), ignore_errors=True)
+                remove_directory(self.path(step))
+        self._sweep()
+
+    def _sweep(self) -> None:
+        """Remove what was left behind by a process that was killed while it saved or removed."""
+        for stray in self.directory.glob(part_of(Path("step-*")).name):
+            shutil.rmtree(stray, ignore_errors=True)
 
     def _whole(self) -> Iterator[Bundle]:
         for step in reversed(self.steps()):
             try:
-                yield Bundle.open(self.path(step))
+                bundle = Bundle.open(self.path(step))
+                _check_step(bundle, step)
             except CheckpointError as error:
                 log.warning("%s; passing over it to the one before", error)
+            else:
+                yield bundle
+
+
+def _check_step(bundle: Bundle, step: int) -> None:
+    made_at = bundle.about.get("step", step)
+    if made_at != step:
+        raise CheckpointError(f"{bundle.directory}: is of step {made_at}, under a wrong name")
 
 
 # --- files -----------------------------------------------------------------------------------
@@ -244,24 +272,37 @@ class Checkpoints:
 def _read_manifest(directory: Path) -> dict[str, Any]:
     path = directory / MANIFEST
     try:
-        manifest = json.loads(path.read_bytes())
-        found, files = manifest["format"], manifest["files"]
-        whole = isinstance(files, dict) and isinstance(manifest["about"], dict)
-        quantized = found == QUANTIZED and manifest["precision"] in PRECISIONS
+        manifest = unsealed(path.read_bytes())
+        known = _check_shape(manifest)
     except FileNotFoundError as error:
         raise CheckpointError(
             f"{directory}: is no model directory: it has no {MANIFEST}; check the path"
         ) from error
     except OSError as error:
         raise CheckpointError(f"{path}: cannot be read ({error.strerror})") from error
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise CheckpointError(f"{path}: is damaged ({error}); use another copy") from error
-    if not (found == FORMAT or quantized) or not whole:
+    if not known:
         raise CheckpointError(
-            f"{path}: is of format {found}; this transept reads {FORMAT} and {QUANTIZED}. Use the "
-            "version that wrote it"
+            f"{path}: is of format {manifest['format']}; this transept reads {FORMAT} and "
+            f"{QUANTIZED}. Use the version that wrote it"
         )
-    return dict(manifest)
+    return manifest
+
+
+def _check_shape(manifest: Mapping[str, Any]) -> bool:
+    """Whether its format is known; raises if it is, and is not kept to."""
+    kind = {FORMAT: {"format"}, QUANTIZED: {"format", "precision"}}.get(manifest["format"])
+    if kind is None:
+        return False
+    if manifest.keys() != kind | {"about", "files"}:
+        raise ValueError(f"its keys are {', '.join(manifest)}")
+    if "precision" in kind and manifest["precision"] not in PRECISIONS:
+        return False
+    manifest["about"].keys()
+    for stored in manifest["files"].values():
+        stored["bytes"], stored["sha256"]
+    return True
 
 
 def _write_manifest(directory: Path, about: Mapping[str, Any], precision: Precision) -> None:
@@ -275,7 +316,7 @@ def _write_manifest(directory: Path, about: Mapping[str, Any], precision: Precis
         {"format": FORMAT} if precision == "fp32" else {"format": QUANTIZED, "precision": precision}
     )
     manifest = {**kind, "about": dict(about), "files": files}
-    (directory / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
+    (directory / MANIFEST).write_bytes(sealed(manifest))
 
 
 def _verify_file(path: Path, expected: Mapping[str, Any]) -> None:
@@ -303,22 +344,3 @@ def _read_tensors(path: Path) -> dict[str, Tensor]:
 def _sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _flush(directory: Path) -> None:
-    """Make sure that everything below a directory is on the disk."""
-    for path in directory.rglob("*"):
-        if path.is_file():
-            with path.open("rb") as file:
-                os.fsync(file.fileno())
-        else:
-            _flush_directory(path)
-    _flush_directory(directory)
-
-
-def _flush_directory(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

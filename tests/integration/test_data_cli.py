@@ -221,7 +221,7 @@ def test_a_full_disk_loses_nothing(place: Path, long_corpus: Path, tmp_path: Pat
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000)),
     )
     assert result.returncode == 3
-    assert f"{output} cannot be written: [Errno 27] File too large" in result.stderr
+    assert f"{output}: cannot be written ([Errno 27] File too large)" in result.stderr
     assert "Traceback" not in result.stderr
     assert transept("prepare", *words).returncode == 0
     assert contents(output) == contents(long_corpus)

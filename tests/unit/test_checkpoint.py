@@ -5,6 +5,7 @@ import logging
 import random
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -86,7 +87,7 @@ def test_a_directory_that_is_no_model_says_so(tmp_path: Path) -> None:
 def test_random_damage_is_always_noticed(tmp_path: Path) -> None:
     chance = random.Random(0)
     directory = write(tmp_path / "model")
-    files = [path for path in directory.iterdir() if path.name != "manifest.json"]
+    files = list(directory.iterdir())
     for _ in range(200):
         path = chance.choice(files)
         good = path.read_bytes()
@@ -123,6 +124,34 @@ def test_the_last_few_and_the_best_are_kept(tmp_path: Path) -> None:
         write(checkpoints.path(step))
     checkpoints.prune(best=2)
     assert checkpoints.steps() == [2, 4, 5]
+
+
+def test_a_checkpoint_under_a_wrong_name_is_passed_over(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    checkpoints = Checkpoints(tmp_path)
+    for step in (10, 20):
+        write(checkpoints.path(step), step=step)
+    checkpoints.path(20).rename(checkpoints.path(30))
+    (tmp_path / "step-00000040 (copy)").mkdir()
+    newest = checkpoints.newest()
+    assert newest is not None
+    assert newest.directory == checkpoints.path(10)
+    assert "step-00000030: is of step 20" in caplog.text
+
+
+def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
+    checkpoints = Checkpoints(tmp_path, keep=2)
+    write(checkpoints.path(1))
+    for clean in (partial(checkpoints.prune, best=None), partial(checkpoints.discard_after, 1)):
+        (tmp_path / ".step-00000007.part/tokenizer").mkdir(parents=True)
+        clean()
+        assert [path.name for path in tmp_path.iterdir()] == ["step-00000001"]
+
+
+def test_every_file_can_be_read_by_whom_the_others_can(tmp_path: Path) -> None:
+    modes = {path.stat().st_mode for path in write(tmp_path / "model").iterdir() if path.is_file()}
+    assert len(modes) == 1
 
 
 def test_an_average_is_the_mean(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from safetensors.torch import load_file, save_file
 from transept.checkpoint import Bundle, write_directory
 from transept.errors import CheckpointError
 from transept.quantization import Loss, Precision, pack, unpack
+from transept.runtime.storage import sealed, unsealed
 
 HERE = Path("here")
 
@@ -85,7 +86,7 @@ def test_a_precision_that_is_not_known_is_refused(
     tmp_path: Path, change: dict[str, object]
 ) -> None:
     path = write(tmp_path / "model", "int8") / "manifest.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    path.write_bytes(sealed(unsealed(path.read_bytes()) | change))
     with pytest.raises(CheckpointError, match=r"manifest\.json: is of format"):
         Bundle.open(tmp_path / "model")
 

@@ -11,7 +11,15 @@ from transept.api.config import EngineName
 from transept.api.engines.choice import choose
 from transept.api.parser import Parser
 from transept.api.transducer import Transducer
-from transept.checkpoint import CHECKPOINTS, CONFIG, MANIFEST, Bundle, Checkpoints, load_weights
+from transept.checkpoint import (
+    CHECKPOINTS,
+    CONFIG,
+    MANIFEST,
+    Bundle,
+    Checkpoints,
+    load_weights,
+    read_about,
+)
 from transept.config import did_you_mean
 from transept.decoding.shortlist import Shortlist
 from transept.errors import CheckpointError, ConfigError, Problem, VocabularyError
@@ -119,7 +127,7 @@ def _newest_of_run(path: Path) -> Path:
     """Of a run, its newest average, else the best checkpoint, else the newest."""
     if not (path / CHECKPOINTS).is_dir():
         return path
-    averages = sorted(path.glob("average-*"), key=lambda one: one.stat().st_mtime)
+    averages = sorted(path.glob("average-*"), key=_age)
     if averages:
         return averages[-1]
     newest = Checkpoints(path / CHECKPOINTS).newest()
@@ -128,6 +136,15 @@ def _newest_of_run(path: Path) -> Path:
     best = newest.state()["best_step"]
     there = best is not None and Checkpoints(path / CHECKPOINTS).path(best).exists()
     return Checkpoints(path / CHECKPOINTS).path(best) if there else newest.directory
+
+
+def _age(average: Path) -> tuple[int, float]:
+    """Up to which step it goes, as far as that is known; a clock may have been wrong."""
+    try:
+        step = int(read_about(average).get("step", 0))
+    except CheckpointError:
+        step = 0
+    return step, average.stat().st_mtime
 
 
 def _device(name: str) -> torch.device:

@@ -22,14 +22,16 @@ class Corpora:
     """Of `source` and `target`."""
 
     @classmethod
-    def open(cls, experiment: Experiment) -> "Corpora":
-        """Open them, and check that they were made for one another."""
+    def open(cls, experiment: Experiment, verify: bool = True) -> "Corpora":
+        """Open them, and check that they were made for one another; and every byte, if asked to."""
         entries = experiment.data.train
         if not entries:
             what = "is empty: name a corpus that `transept data prepare` wrote"
             raise ConfigError([Problem("data.train", what)])
-        corpora = [Corpus.open(entry.path) for entry in entries]
-        dev = None if experiment.data.dev is None else Corpus.open(experiment.data.dev)
+        # Reading it all costs seconds for the largest corpora, and training will read it anyway.
+        corpora = [Corpus.open(entry.path, verify=verify) for entry in entries]
+        named = experiment.data.dev
+        dev = None if named is None else Corpus.open(named, verify=verify)
         first = corpora[0]
         for corpus in [*corpora, *([dev] if dev else [])]:
             _check_vocabularies(corpus, first)

@@ -30,6 +30,7 @@ from transept.checkpoint import (
 from transept.errors import CheckpointError, ConfigError, VocabularyError
 from transept.experiment import Experiment
 from transept.runtime.device import Runtime
+from transept.runtime.storage import flush, make_directory, write_file
 from transept.text.symbols import load_vocabulary
 from transept.training.progress import Progress
 from transept.training.update import Update, restore_training_tensors, training_tensors
@@ -71,8 +72,14 @@ class Run:
                     f"{self.directory}: this run began with another config:\n  {listed}\n"
                     "Choose another --output, or go on with --allow-change"
                 )
-        self.directory.mkdir(parents=True, exist_ok=True)
-        path.write_text(config.dump(self.experiment), encoding="utf-8")
+        try:
+            make_directory(self.directory)
+            write_file(path, config.dump(self.experiment).encode())
+        except OSError as error:
+            raise CheckpointError(
+                f"{self.directory}: the run cannot be written there ({error.strerror}); "
+                "make room or choose another --output"
+            ) from error
 
     def restore(
         self, update: Update, init: Path | None, corpora: Corpora
@@ -83,7 +90,7 @@ class Run:
         and cannot see others.
         """
         world, beginning = update.runtime.world, _Beginning()
-        found = world.from_leader(lambda: beginning.read(self.checkpoints, init, corpora))
+        found = world.from_leader(lambda: beginning.read(self, init, corpora))
         notes: list[str] = found["notes"]
         weights, training = world.spread(beginning.weights), world.spread(beginning.training)
         here = _fresh_progress(update.runtime)
@@ -107,15 +114,13 @@ class Run:
 
     def save(self, update: Update, progress: Progress, corpora: Corpora) -> None:
         """Write a checkpoint, then remove those that are no longer wanted."""
-        world, path = update.runtime.world, self.checkpoints.path(progress.step)
-        if world.from_leader(path.exists):
-            return
         progress.suppressed = int(update.suppressed)
         tensors = _stored_tensors(update)
-        if not world.leads:
+        if not update.runtime.world.leads:
             return
+        self._flush_log()
         write_directory(
-            path,
+            self.checkpoints.path(progress.step),
             tensors=tensors,
             texts={
                 CONFIG: config.dump(self.experiment),
@@ -125,6 +130,27 @@ class Run:
             about=_about(self.experiment) | {"step": progress.step},
         )
         self.checkpoints.prune(progress.best_step)
+
+    def _flush_log(self) -> None:
+        """Where there is a checkpoint, there is also the log of what led to it."""
+        path = self.directory / METRICS
+        try:
+            flush(path)
+        except OSError as error:
+            raise CheckpointError(
+                f"{path}: cannot be written ({error.strerror}); see to the disk, and start again"
+            ) from error
+
+    def refuse_to_lose(self, damages: list[str]) -> None:
+        """A run that has checkpoints is not begun anew over them, even if none can be used."""
+        steps = self.checkpoints.steps()
+        if steps:
+            listed = "\n  ".join(damages)
+            raise CheckpointError(
+                f"{self.directory}: none of its {len(steps)} checkpoints can be used:\n  {listed}\n"
+                "Bring one back from a copy; or, to begin anew, choose another --output or remove "
+                f"{self.checkpoints.directory}"
+            )
 
 
 def _stored_tensors(update: Update) -> dict[str, Tensors]:
@@ -168,16 +194,17 @@ class _Beginning:
     weights: dict[str, torch.Tensor] = field(default_factory=dict)
     training: dict[str, torch.Tensor] = field(default_factory=dict)
 
-    def read(self, checkpoints: Checkpoints, init: Path | None, corpora: Corpora) -> dict[str, Any]:
+    def read(self, run: Run, init: Path | None, corpora: Corpora) -> dict[str, Any]:
         """Fill in the tensors; give what there is to know besides."""
         with collected_warnings() as notes:
-            newest = checkpoints.newest()
+            newest = run.checkpoints.newest()
         if newest is None:
+            run.refuse_to_lose(notes)
             self.weights = {} if init is None else _initial_weights(init, corpora)
             return {"notes": notes, "origin": str(init)}
         self.weights, self.training = newest.weights(), newest.training()
         state = newest.state()
-        checkpoints.discard_after(state["step"])
+        run.checkpoints.discard_after(state["step"])
         return {
             "notes": notes,
             "origin": str(newest.directory),

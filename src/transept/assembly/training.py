@@ -52,7 +52,8 @@ def _train(
     observers: Sequence[Observer],
     world: World,
 ) -> Outcome:
-    corpora = Corpora.open(experiment)
+    # One rank of a machine reads the files through for all of its ranks.
+    corpora = Corpora.open(experiment, verify=world.local_rank == 0)
     experiment = corpora.fit(experiment)
     run = Run(directory, experiment)
     world.from_leader(lambda: run.check_config(allow_change))

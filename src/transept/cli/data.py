@@ -175,7 +175,10 @@ def prepare(
         complain(f"stopped. What is done is kept in {kept}; {again} goes on from there")
         return STOPPED
     except OSError as error:
-        raise DataError(f"{output} cannot be written: {error}") from error
+        raise DataError(
+            f"{output}: cannot be written ({error}); make room or choose another --output. What is "
+            f"done is kept in {partial_directory(output)}: the same command goes on from there"
+        ) from error
     show_prepared(manifest, output, view.rows_done, time.monotonic() - begin)
     return 0
 

@@ -176,8 +176,8 @@ def compare(
         second: That of the other: ours, or a peer's that `benchmarks/peer_experiment.py` made.
         output: The record to write, for `transept recipe report`.
     """
-    from transept.data.shards import write_json
     from transept.recipes.comparing import compare, reopen
+    from transept.runtime.storage import write_json
 
     record = compare(reopen(first), reopen(second))
     output.parent.mkdir(parents=True, exist_ok=True)

@@ -10,8 +10,6 @@ Ids are little-endian uint16, or uint32 for vocabularies of more than 65,535; of
 """
 
 import hashlib
-import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,7 +21,9 @@ from numpy.typing import NDArray
 
 from transept import config
 from transept.data.preparation.cleaning import Cleaning
-from transept.errors import ConfigError, DataError
+from transept.errors import ConfigError, DataError, VocabularyError
+from transept.runtime.storage import sealed, unsealed, write_file
+from transept.text.symbols import load_vocabulary
 
 FORMAT = 1
 MANIFEST = "manifest.json"
@@ -38,6 +38,7 @@ Ids = NDArray[np.uint16] | NDArray[np.uint32]
 Width = Literal["uint16", "uint32"]
 
 OFFSET_TYPE = np.dtype("<u8")
+CURE = "copy it again or prepare the corpus again"
 STREAM = -1
 """Stands for the size of standard input and other pipes."""
 
@@ -100,14 +101,14 @@ class Manifest:
 
     def save(self, directory: Path) -> None:
         """Write it, at once or not at all."""
-        write_json(directory / MANIFEST, config.as_table(self))
+        write_file(directory / MANIFEST, sealed(config.as_table(self)))
 
     @classmethod
     def load(cls, directory: Path) -> "Manifest":
         """Read it, or say what is wrong with the directory."""
         path = directory / MANIFEST
         try:
-            table = json.loads(path.read_bytes())
+            table = unsealed(path.read_bytes())
             found = table.get("format")
         except FileNotFoundError as error:
             raise DataError(
@@ -115,8 +116,8 @@ class Manifest:
                 "make one with `transept data prepare`"
             ) from error
         except OSError as error:
-            raise DataError(f"{path} cannot be read ({error.strerror})") from error
-        except (ValueError, AttributeError) as error:
+            raise DataError(f"{path} cannot be read ({error.strerror}); {CURE}") from error
+        except ValueError as error:
             raise DataError(f"{path} is damaged ({error}); prepare the corpus again") from error
         if found != FORMAT:
             raise DataError(
@@ -153,14 +154,20 @@ class Corpus:
 
         Args:
             directory: The prepared corpus.
-            verify: Read all of it and compare each file's sha256 with the manifest. Without, only
-                the sizes are compared, which finds a file cut short but not one altered.
+            verify: Read all of it, and compare each file's sha256 with the manifest and the
+                vocabularies with those it was prepared with. Without, only the sizes are compared,
+                which finds a file cut short but not one altered.
         """
         directory = Path(directory)
         manifest = Manifest.load(directory)
         for name, stored in manifest.files.items():
             _check_file(directory / name, stored, verify)
-        return cls(directory, manifest)
+        corpus = cls(directory, manifest)
+        if verify:
+            settings = manifest.settings
+            _check_vocabulary(corpus.source_tokenizer, settings.source_tokenizer)
+            _check_vocabulary(corpus.target_tokenizer, settings.target_tokenizer)
+        return corpus
 
     def __len__(self) -> int:
         return self.manifest.pairs
@@ -238,16 +245,6 @@ def stored(path: Path) -> StoredFile:
     return StoredFile(bytes=path.stat().st_size, sha256=_sha256(path))
 
 
-def write_json(path: Path, table: dict[str, Any]) -> None:
-    """Write a file such that nobody ever sees half of it, even after a power failure."""
-    part = path.with_name(f"{path.name}.part")
-    with part.open("wb") as file:
-        file.write((json.dumps(table, indent=2) + "\n").encode())
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(path)
-
-
 def _sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
@@ -261,12 +258,20 @@ def _mapped(path: Path, kind: np.dtype[Any]) -> NDArray[Any]:
 
 
 def _check_file(path: Path, expected: StoredFile, verify: bool) -> None:
-    cure = "copy it again or prepare the corpus again"
     try:
         size = path.stat().st_size
     except OSError as error:
-        raise DataError(f"{path} is missing ({error.strerror}); {cure}") from error
+        raise DataError(f"{path} is missing ({error.strerror}); {CURE}") from error
     if size != expected.bytes:
-        raise DataError(f"{path} has {size:,} bytes instead of {expected.bytes:,}; {cure}")
+        raise DataError(f"{path} has {size:,} bytes instead of {expected.bytes:,}; {CURE}")
     if verify and _sha256(path) != expected.sha256:
-        raise DataError(f"{path} has been altered: its sha256 is not the one in {MANIFEST}; {cure}")
+        raise DataError(f"{path} has been altered: its sha256 is not the one in {MANIFEST}; {CURE}")
+
+
+def _check_vocabulary(directory: Path, expected: str) -> None:
+    try:
+        found = load_vocabulary(directory).sha256
+    except VocabularyError as error:
+        raise DataError(f"the corpus's vocabulary cannot be used: {error}; or {CURE}") from error
+    if found != expected:
+        raise DataError(f"{directory} is not the vocabulary that made the ids beside it; {CURE}")

@@ -15,9 +15,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from transept.data.shards import write_json
 from transept.errors import DataError
 from transept.runtime.device import describe_devices
+from transept.runtime.storage import write_json
 from transept.version import __version__
 
 COMMIT: Final = "TRANSEPT_COMMIT"

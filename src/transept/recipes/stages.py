@@ -25,7 +25,7 @@ from transept.data.fetching.datasets import DATASETS
 from transept.data.fetching.download import Watcher as Downloading
 from transept.data.fetching.fetch import fetch
 from transept.data.preparation.prepare import Watcher as Preparing
-from transept.data.shards import Manifest, write_json
+from transept.data.shards import Manifest
 from transept.errors import CheckpointError, ConfigError, DataError
 from transept.evaluation.reading import language_of
 from transept.evaluation.report import System, evaluate
@@ -38,6 +38,7 @@ from transept.recipes.recipe import DEV, STAGES, Pair, Recipe, TestSet, fingerpr
 from transept.recipes.records import Records, provenance, sha256
 from transept.recipes.work import Done, Work
 from transept.runtime.power import PowerMeter
+from transept.runtime.storage import write_json
 from transept.text.files import read_sentences, read_text, write_sentences
 from transept.text.tokenizer import Tokenizer
 from transept.text.training import LineCount, train_tokenizer

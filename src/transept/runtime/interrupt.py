@@ -1,10 +1,13 @@
-"""Ctrl-C and SIGTERM: one as the other, or both as a request to stop at the next good moment."""
+"""Signals that ask for an end: obeyed as Ctrl-C is, or noted until the next good moment."""
 
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Literal
+
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
+"""Ctrl-C, what a system sends before it takes a machine away, and what Slurm's --signal does."""
 
 
 class StopRequest:
@@ -33,7 +36,7 @@ def terminable() -> Iterator[None]:
 
 @contextmanager
 def stop_requests(second: Literal["obey", "ignore"] = "obey") -> Iterator[StopRequest]:
-    """Note the first SIGINT or SIGTERM instead of dying of it; obey the second one at once.
+    """Note the first signal instead of dying of it; the second one is obeyed at once.
 
     Under torchrun a second one is no sign of impatience: it passes on what its workers may have
     heard already.
@@ -47,7 +50,7 @@ def stop_requests(second: Literal["obey", "ignore"] = "obey") -> Iterator[StopRe
         elif second == "obey":
             raise KeyboardInterrupt
 
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in STOP_SIGNALS:
         previous[number] = signal.signal(number, note)
     try:
         yield request

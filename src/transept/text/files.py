@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import zstandard
 
 from transept.errors import DataError
+from transept.runtime.storage import write_file
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -65,15 +66,11 @@ def read_sentences(path: Path) -> Iterator[str]:
 
 def write_sentences(path: Path, lines: Iterable[str]) -> None:
     """Write a file line by line, such that nobody ever sees half of it."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        part.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-        part.replace(path)
+        write_file(path, "".join(f"{line}\n" for line in lines).encode())
     except OSError as error:
         why = error.strerror or error
         raise DataError(f"{path}: cannot be written ({why}); choose another place") from error
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def read_raw_lines(path: Path, on_bytes: BytesRead | None = None) -> Iterator[bytes]:

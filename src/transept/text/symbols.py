@@ -6,9 +6,7 @@ holds one file, `tokenizer.json`, of another kind.
 """
 
 import hashlib
-import json
 import operator
-import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
@@ -16,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from transept.errors import VocabularyError
+from transept.runtime.storage import make_directory, sealed, unsealed, write_file
 from transept.text.tokenizer import (
     BOS,
     BOS_ID,
@@ -79,31 +78,33 @@ class Symbols:
                 f"{path}: is not a vocabulary of symbols; give the directory of one"
             )
         vocabulary = cls(symbols)
-        if vocabulary.sha256 != manifest.get("sha256"):
+        if manifest != vocabulary._manifest():
             raise VocabularyError(
-                f"{path}: its sha256 is not that of its symbols: it is damaged; copy it again"
+                f"{path}: its sha256 or its size is not that of its symbols: it is damaged; "
+                "copy it again"
             )
         return vocabulary
 
     def save(self, directory: Path | str) -> None:
         """Write the file, at once or not at all."""
         path = Path(directory) / MANIFEST_FILE
-        manifest = {
-            "format": FORMAT,
-            "kind": KIND,
-            "vocab_size": self.vocab_size,
-            "sha256": self.sha256,
-            "symbols": self.symbols,
-        }
-        text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            _replace(path, text.encode())
+            make_directory(path.parent)
+            write_file(path, sealed(self._manifest()))
         except OSError as error:
             raise VocabularyError(
                 f"{path.parent}: the vocabulary cannot be written there ({error.strerror}); "
                 "choose another directory"
             ) from error
+
+    def _manifest(self) -> dict[str, Any]:
+        return {
+            "format": FORMAT,
+            "kind": KIND,
+            "vocab_size": self.vocab_size,
+            "sha256": self.sha256,
+            "symbols": list(self.symbols),
+        }
 
     @cached_property
     def sha256(self) -> str:
@@ -151,29 +152,19 @@ def load_vocabulary(directory: Path | str) -> Vocabulary:
 
 def _read_manifest(path: Path) -> dict[str, Any]:
     try:
-        manifest = json.loads(path.read_bytes())
+        manifest = unsealed(path.read_bytes())
     except OSError as error:
         raise VocabularyError(
             f"{path}: cannot be read ({error.strerror}); give the directory of a vocabulary"
         ) from error
     except ValueError as error:
-        raise VocabularyError(f"{path}: is not JSON ({error}); copy it again") from error
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise VocabularyError(f"{path}: is damaged ({error}); copy it again") from error
+    if manifest.get("format") != FORMAT:
         raise VocabularyError(
             f"{path}: is not a vocabulary of format {FORMAT}, the one that this transept reads; "
             "use the transept that made it"
         )
     return manifest
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """Write a file such that nobody ever sees half of it."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        part.write_bytes(content)
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _are_strings(symbols: Any) -> bool:

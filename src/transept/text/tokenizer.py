@@ -5,15 +5,14 @@ A tokenizer is a directory of two files: `tokenizer.model`, which sentencepiece 
 """
 
 import hashlib
-import json
 import operator
-import os
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
 from transept.errors import DataError, VocabularyError
+from transept.runtime.storage import make_directory, sealed, unsealed, write_file
 from transept.text.escaping import SPACE_SYMBOL, escape, unescape
 
 PAD_ID, EOS_ID, UNK_ID, BOS_ID = 0, 1, 2, 3
@@ -72,28 +71,36 @@ class Tokenizer:
                 f"or from elsewhere; copy both again, or {_TRAIN}"
             )
         try:
-            return cls(model)
+            tokenizer = cls(model)
         except VocabularyError as error:
             raise VocabularyError(f"{path}: {error}") from error
+        if manifest != tokenizer._manifest():
+            raise VocabularyError(
+                f"{directory / MANIFEST_FILE}: does not tell of the {MODEL_FILE} beside it; "
+                f"copy both again, or {_TRAIN}"
+            )
+        return tokenizer
 
     def save(self, directory: Path | str) -> None:
         """Write the two files, each at once or not at all."""
         directory = Path(directory)
-        manifest = {
-            "format": FORMAT,
-            "kind": self.kind,
-            "vocab_size": self.vocab_size,
-            "sha256": self.sha256,
-        }
         try:
-            directory.mkdir(parents=True, exist_ok=True)
-            _replace(directory / MODEL_FILE, self._model)
-            _replace(directory / MANIFEST_FILE, (json.dumps(manifest, indent=2) + "\n").encode())
+            make_directory(directory)
+            write_file(directory / MODEL_FILE, self._model)
+            write_file(directory / MANIFEST_FILE, sealed(self._manifest()))
         except OSError as error:
             raise VocabularyError(
                 f"{directory}: the tokenizer cannot be written there ({error.strerror}); "
                 "choose another directory"
             ) from error
+
+    def _manifest(self) -> dict[str, Any]:
+        return {
+            "format": FORMAT,
+            "kind": self.kind,
+            "vocab_size": self.vocab_size,
+            "sha256": self.sha256,
+        }
 
     @cached_property
     def sha256(self) -> str:
@@ -202,12 +209,12 @@ def _refuse_surrogates(texts: Sequence[str]) -> None:
 def _read_manifest(path: Path) -> dict[str, Any]:
     """What `tokenizer.json` says."""
     try:
-        manifest = json.loads(_read(path))
+        manifest = unsealed(_read(path))
     except ValueError as error:
         raise VocabularyError(
-            f"{path}: is not JSON ({error}); copy it again, or {_TRAIN}"
+            f"{path}: is damaged ({error}); copy it again, or {_TRAIN}"
         ) from error
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+    if manifest.get("format") != FORMAT:
         raise VocabularyError(
             f"{path}: is not a tokenizer of format {FORMAT}, the one that this transept reads; "
             f"use the transept that made it, or {_TRAIN}"
@@ -223,13 +230,3 @@ def _read(path: Path) -> bytes:
             f"{path}: cannot be read ({error.strerror}); give the directory of a tokenizer, "
             f"or {_TRAIN}"
         ) from error
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """Write a file such that nobody ever sees half of it."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        part.write_bytes(content)
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)

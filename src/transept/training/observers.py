@@ -11,11 +11,13 @@ Each line of `metrics.jsonl` is an object with a `kind`:
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from transept.errors import ConfigError
+from transept.errors import ConfigError, TranseptError
+from transept.runtime.storage import write_file
 
 Line = Mapping[str, Any]
 
@@ -36,33 +38,55 @@ class MetricsLog:
 
     def __init__(self, path: Path, *, resume_from: int) -> None:
         """Open it for lines after step `resume_from`; what was logged of later steps is undone."""
-        kept = [line for line in read_metrics(path) if line.get("step", 0) <= resume_from]
-        part = path.with_name(f".{path.name}.part")
-        part.write_text("".join(json.dumps(line) + "\n" for line in kept), encoding="utf-8")
-        part.replace(path)
-        self._file = path.open("a", encoding="utf-8")
+        self._path = path
+        with self._told_clearly():
+            kept = [line for line in read_metrics(path) if line.get("step", 0) <= resume_from]
+            write_file(path, b"".join(map(_written, kept)))
+            self._file = path.open("ab", buffering=0)
 
     def observe(self, line: Line) -> None:
-        """Append a line."""
-        self._file.write(json.dumps(line) + "\n")
-        self._file.flush()
+        """Append a line: all of it, or none."""
+        size = self._file.tell()
+        rest = _written(line)
+        with self._told_clearly():
+            try:
+                while rest:
+                    rest = rest[self._file.write(rest) :]
+            except OSError:
+                self._file.truncate(size)
+                raise
 
     def close(self) -> None:
         """Close the file."""
         self._file.close()
 
+    @contextmanager
+    def _told_clearly(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise TranseptError(
+                f"{self._path}: the log cannot be written ({error.strerror}), so training stops; "
+                "its checkpoints are whole. Make room or see to the disk, and the same command "
+                "goes on from the newest of them"
+            ) from error
+
 
 def read_metrics(path: Path) -> list[dict[str, Any]]:
-    """The lines of a log. A last line that a crash cut short is left out."""
+    """The lines of a log. One that cannot be read, as a crash may leave it, is left out."""
     if not path.exists():
         return []
     lines = []
-    for line in path.read_bytes().splitlines():
-        try:
-            lines.append(json.loads(line))
-        except ValueError:
-            break
+    for text in path.read_bytes().splitlines():
+        with suppress(ValueError):
+            line = json.loads(text)
+            if isinstance(line, dict) and "kind" in line and isinstance(line.get("step", 0), int):
+                lines.append(line)
     return lines
+
+
+def _written(line: Line) -> bytes:
+    return f"{json.dumps(line)}\n".encode()
 
 
 class TensorBoard:

@@ -10,6 +10,8 @@ from transept.data.preparation.formats import LinePair
 from transept.data.preparation.prepare import Preparation, prepare
 from transept.data.shards import Corpus, Manifest, width_for
 from transept.errors import DataError
+from transept.runtime.storage import unsealed
+from transept.text.symbols import Symbols
 from transept.text.tokenizer import EOS_ID, Tokenizer
 
 Pairs = list[tuple[str, str]]
@@ -102,9 +104,29 @@ def test_damage_is_found_and_named(directory: Path, name: str) -> None:
 )
 def test_a_damaged_manifest(directory: Path, damage: Callable[[str], str], complaint: str) -> None:
     path = directory / "manifest.json"
-    path.write_text(damage(path.read_text()))
+    unmarked = json.dumps(unsealed(path.read_bytes()), indent=2)
+    path.write_text(damage(unmarked))
     with pytest.raises(DataError, match=complaint):
         Corpus.open(directory)
+
+
+def test_a_manifest_knows_when_it_was_altered(directory: Path) -> None:
+    path = directory / "manifest.json"
+    path.write_bytes(path.read_bytes().replace(b'"pairs": 3', b'"pairs": 2'))
+    with pytest.raises(DataError, match=r"manifest\.json is damaged.*prepare the corpus again"):
+        Corpus.open(directory)
+
+
+def test_a_vocabulary_that_did_not_make_the_ids(directory: Path) -> None:
+    Corpus.open(directory, verify=True)
+    path = directory / "tokenizer/tokenizer.model"
+    path.write_bytes(path.read_bytes()[:-1])
+    Corpus.open(directory)
+    with pytest.raises(DataError, match=r"tokenizer\.model.*prepare the corpus again"):
+        Corpus.open(directory, verify=True)
+    Symbols(["one", "two"]).save(directory / "tokenizer")
+    with pytest.raises(DataError, match="is not the vocabulary that made the ids"):
+        Corpus.open(directory, verify=True)
 
 
 def test_a_directory_of_something_else(tmp_path: Path) -> None:

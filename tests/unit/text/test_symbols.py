@@ -1,12 +1,12 @@
 """Vocabularies of whole symbols."""
 
-import json
 import pickle
 from pathlib import Path
 
 import pytest
 
 from transept.errors import VocabularyError
+from transept.runtime.storage import sealed, unsealed
 from transept.text.symbols import Symbols, load_vocabulary
 from transept.text.tokenizer import EOS_ID, PAD_ID, UNK_ID, Tokenizer
 from transept.text.training import train_tokenizer
@@ -62,15 +62,15 @@ def test_damage_is_noticed(tmp_path: Path) -> None:
         load_vocabulary(tmp_path)
     VOCABULARY.save(tmp_path)
     file = tmp_path / "tokenizer.json"
-    manifest = json.loads(file.read_text())
-    file.write_text(json.dumps(manifest | {"symbols": ["XX", "(S", ")S"]}))
+    manifest = unsealed(file.read_bytes())
+    file.write_bytes(sealed(manifest | {"symbols": ["XX", "(S", ")S"]}))
     with pytest.raises(VocabularyError, match="sha256"):
         Symbols.load(tmp_path)
-    file.write_text(json.dumps(manifest | {"format": 2}))
+    file.write_bytes(sealed(manifest | {"format": 2}))
     with pytest.raises(VocabularyError, match="format 1"):
         Symbols.load(tmp_path)
     file.write_text("{")
-    with pytest.raises(VocabularyError, match="is not JSON"):
+    with pytest.raises(VocabularyError, match="is damaged"):
         Symbols.load(tmp_path)
 
 

@@ -10,6 +10,7 @@ import pytest
 import sentencepiece
 
 from transept.errors import DataError, VocabularyError
+from transept.runtime.storage import unsealed
 from transept.text.tokenizer import BOS_ID, EOS_ID, PAD_ID, UNK_ID, Kind, Tokenizer
 from transept.text.training import train_tokenizer
 
@@ -103,7 +104,7 @@ def test_save_and_load(tokenizer: Tokenizer, tmp_path: Path) -> None:
         "tokenizer.model",
     ]
     model = (directory / "tokenizer.model").read_bytes()
-    assert json.loads((directory / "tokenizer.json").read_text()) == {
+    assert unsealed((directory / "tokenizer.json").read_bytes()) == {
         "format": 1,
         "kind": tokenizer.kind,
         "vocab_size": 400,
@@ -117,9 +118,9 @@ def test_save_and_load(tokenizer: Tokenizer, tmp_path: Path) -> None:
     [
         ("tokenizer.model", None, "cannot be read"),
         ("tokenizer.json", None, "cannot be read"),
-        ("tokenizer.json", b"{", "not JSON"),
-        ("tokenizer.json", b"\xff", "not JSON"),
-        ("tokenizer.json", b"[]", "not a tokenizer of format 1"),
+        ("tokenizer.json", b"{", "is damaged"),
+        ("tokenizer.json", b"\xff", "is damaged"),
+        ("tokenizer.json", b"[]", "is damaged"),
         ("tokenizer.json", b'{"format": 2}', "not a tokenizer of format 1"),
         ("tokenizer.model", b"damaged", "sha256"),
         ("tokenizer.json", b'{"format": 1}', "sha256"),
@@ -137,6 +138,18 @@ def test_a_damaged_directory_is_named(
         Tokenizer.load(tmp_path)
     assert str(tmp_path) in str(caught.value)
     assert "transept tokenizer train" in str(caught.value)
+
+
+def test_a_manifest_of_another_tokenizer_is_refused(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    tokenizer.save(tmp_path)
+    path = tmp_path / "tokenizer.json"
+    manifest = unsealed(path.read_bytes())
+    for change in ({"vocab_size": 401}, {"kind": "other"}, {"sael": "?"}):
+        path.write_text(json.dumps(manifest | change))
+        with pytest.raises(VocabularyError, match=r"tokenizer\.json: does not tell of"):
+            Tokenizer.load(tmp_path)
+    path.write_text(json.dumps(manifest))  # as an older transept wrote it
+    assert Tokenizer.load(tmp_path).sha256 == tokenizer.sha256
 
 
 @pytest.mark.parametrize("model", [b"", b"damaged"])

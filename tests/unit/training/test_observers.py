@@ -1,3 +1,6 @@
+import json
+import subprocess
+import sys
 from pathlib import Path
 
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
@@ -19,6 +22,43 @@ def test_what_was_logged_after_the_checkpoint_is_undone(tmp_path: Path) -> None:
     lines = read_metrics(path)
     assert [line["step"] for line in lines] == [1, 2, 3]
     assert lines[-1]["anew"]
+
+
+def test_lines_that_cannot_be_read_cost_no_others(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.jsonl"
+    good = [{"kind": "step", "step": step} for step in (1, 2, 3)]
+    lines = [json.dumps(line).encode() for line in good]
+    path.write_bytes(
+        b"\n".join([lines[0], bytes(9), b"[1]", b'{"kind": "st', *lines[1:], lines[0][:9]])
+    )
+    assert read_metrics(path) == good
+
+
+def test_a_log_that_cannot_be_written_says_so_and_keeps_whole_lines(tmp_path: Path) -> None:
+    """In a process whose files may not grow, as on a disk that is full."""
+    path = tmp_path / "metrics.jsonl"
+    code = """
+import resource, signal, sys
+from pathlib import Path
+from transept.errors import TranseptError
+from transept.training.observers import MetricsLog
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+log = MetricsLog(Path(sys.argv[1]), resume_from=0)
+try:
+    for step in range(100):
+        log.observe({"kind": "step", "step": step, "text": "x" * 50})
+except TranseptError as error:
+    print(error)
+log.close()
+"""
+    words = [sys.executable, "-c", code, str(path)]
+    said = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    assert "metrics.jsonl: the log cannot be written (File too large)" in said
+    assert "the same command goes on" in said
+    content = path.read_bytes()
+    assert content.endswith(b"}\n")
+    assert len(read_metrics(path)) == content.count(b"\n") > 5
 
 
 def test_tensorboard_gets_the_numbers_of_steps_and_validations(tmp_path: Path) -> None:

@@ -16,10 +16,7 @@ from transept.data.batching.mixture import Mixture
 from transept.data.batching.plan import START, Plan, Position
 from transept.data.config import BatchConfig
 from transept.errors import ConfigError, Problem
-
-STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
-"""They ask the trainer to save and stop, which may take another batch, and reach its whole group:
-workers do not hear them."""
+from transept.runtime.interrupt import STOP_SIGNALS
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -75,6 +72,8 @@ def serve(connection: Connection, feed: Feed, worker: int, workers: int) -> None
 
     Sending waits until the loader receives, so a worker is never more than a batch ahead of it.
     """
+    # They ask the trainer to save and stop, which may take another batch, and reach its whole
+    # group: a worker does not hear them.
     signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     # A loader that was closed or killed no longer receives. That is how a worker ends.
     with suppress(BrokenPipeError, ConnectionResetError):

@@ -27,8 +27,9 @@ from numpy.typing import NDArray
 
 from transept.data.batching.batches import Batch
 from transept.data.batching.collation import Label
-from transept.data.batching.feed import STOP_SIGNALS, Failure, Feed, serve
+from transept.data.batching.feed import Failure, Feed, serve
 from transept.errors import ConfigError, DataError
+from transept.runtime.interrupt import STOP_SIGNALS
 
 PATIENCE = 0.1
 """Seconds after which a waiting thread looks whether it should stop."""

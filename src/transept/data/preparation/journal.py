@@ -9,7 +9,6 @@ How long each file was at the last commit follows from what was counted; the res
 """
 
 import fcntl
-import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,8 +17,9 @@ from pathlib import Path
 from typing import IO
 
 from transept import config
-from transept.data.shards import SIDES, Settings, write_json
+from transept.data.shards import SIDES, Settings
 from transept.errors import ConfigError, DataError
+from transept.runtime.storage import sealed, unsealed, write_file
 
 JOURNAL = "journal.json"
 LOCK = "lock"
@@ -60,7 +60,7 @@ class Journal:
     def load(self) -> State:
         """Where to go on: a fresh state if nothing was committed yet."""
         try:
-            table = json.loads(self._path.read_bytes())
+            table = unsealed(self._path.read_bytes())
             entry = config.structure(_Entry, table)
         except FileNotFoundError:
             return State()
@@ -79,7 +79,8 @@ class Journal:
 
     def commit(self, state: State) -> None:
         """Everything counted in `state` is safely on disk."""
-        write_json(self._path, config.as_table(_Entry(settings=self._settings, state=state)))
+        entry = _Entry(settings=self._settings, state=state)
+        write_file(self._path, sealed(config.as_table(entry)))
 
     def discard(self) -> None:
         """Forget the last commit."""

@@ -32,6 +32,7 @@ from transept.data.shards import (
     width_for,
 )
 from transept.errors import DataError
+from transept.runtime.storage import flush
 from transept.text.symbols import Vocabulary
 from transept.text.tokenizer import UNK_ID
 
@@ -104,18 +105,22 @@ class CorpusWriter:
         self.state.checksum = chunk.checksum(self.state.checksum)
 
     def sync(self) -> None:
-        """Hand everything written so far to the disk."""
+        """Hand everything written so far to the disk, and the names of the files."""
         for file in self._files.values():
             file.flush()
             os.fsync(file.fileno())
         if self._seen is not None:
             os.fsync(self._seen.fileno())
+        for directory in (self._corpus, self._directory):
+            flush(directory)
 
     def finish(self, output: Path) -> Manifest:
         """Complete the corpus and give it its name."""
         state = self.state
         if state.pairs == 0:
             raise DataError(self._nothing_kept())
+        for name in (TOKENIZER, TARGET_TOKENIZER):  # what an interrupted end may have left
+            shutil.rmtree(self._corpus / name, ignore_errors=True)
         self._tokenizers["source"].save(self._corpus / TOKENIZER)
         if self._settings.source_tokenizer != self._settings.target_tokenizer:
             self._tokenizers["target"].save(self._corpus / TARGET_TOKENIZER)
@@ -134,6 +139,7 @@ class CorpusWriter:
         )
         manifest.save(self._corpus)
         self._corpus.replace(output)
+        flush(output.parent)
         shutil.rmtree(self._directory, ignore_errors=True)
         return manifest
 

@@ -1,10 +1,10 @@
 """Treebanks as parallel text: words on one side, linearised trees on the other."""
 
-import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from transept.errors import DataError
+from transept.runtime.storage import replacing
 from transept.tasks.parsing.linearisation import Tags, linearise
 from transept.text.files import BytesRead
 from transept.text.trees import PARSING, Cleaning, Tree, clean, read_trees
@@ -50,21 +50,15 @@ def write_pairs(
 
     Both files appear when they are whole.
     """
-    parts = [path.with_name(f".{path.name}.{os.getpid()}.part") for path in (source, target)]
     n_pairs = 0
     try:
-        with parts[0].open("wb") as words, parts[1].open("wb") as symbols:
+        with replacing(source) as words, replacing(target) as symbols:
             for words_line, symbols_line in trees_to_pairs(files, tags, cleaning):
                 words.write(words_line.encode() + b"\n")
                 symbols.write(symbols_line.encode() + b"\n")
                 n_pairs += 1
-        parts[0].replace(source)
-        parts[1].replace(target)
     except OSError as error:
         raise DataError(
             f"{source} and {target}: cannot be written ({error.strerror}); choose other files"
         ) from error
-    finally:
-        for part in parts:
-            part.unlink(missing_ok=True)
     return n_pairs

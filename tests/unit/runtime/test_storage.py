@@ -1,0 +1,95 @@
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from transept.runtime.storage import (
+    copy_files,
+    make_directory,
+    new_directory,
+    part_of,
+    remove_directory,
+    replacing,
+    sealed,
+    unsealed,
+    write_file,
+)
+
+
+def test_a_file_is_replaced_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    write_file(path, b"old")
+
+    def fail() -> None:
+        with replacing(path) as file:
+            file.write(b"new, but no")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert path.read_bytes() == b"old"
+    write_file(path, b"new")
+    assert path.read_bytes() == b"new"
+    assert [each.name for each in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_directory_appears_when_it_is_whole(tmp_path: Path) -> None:
+    path = tmp_path / "above/directory"
+    part_of(path).mkdir(parents=True)
+    (part_of(path) / "left by a process that was killed").touch()
+
+    def fail() -> None:
+        with new_directory(path) as part:
+            (part / "file").touch()
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert list(path.parent.iterdir()) == []
+    with new_directory(path) as part:
+        (part / "file").touch()
+        assert not path.exists()
+    assert [each.name for each in path.iterdir()] == ["file"]
+    assert [each.name for each in path.parent.iterdir()] == ["directory"]
+    remove_directory(path)
+    assert list(path.parent.iterdir()) == []
+
+
+def test_a_copy_of_what_is_read_only_can_be_written_to(tmp_path: Path) -> None:
+    original = tmp_path / "original"
+    make_directory(original / "below")
+    (original / "below/file").write_text("text")
+    (original / "below/file").chmod(0o444)
+    (original / "below").chmod(0o555)
+    copy_files(original, tmp_path / "copy")
+    assert (tmp_path / "copy/below/file").read_text() == "text"
+    assert (tmp_path / "copy/below").stat().st_mode & 0o200
+    assert (tmp_path / "copy/below/file").stat().st_mode & 0o200
+    (original / "below").chmod(0o755)
+
+
+def test_a_sealed_table_knows_of_every_byte() -> None:
+    table = {"format": 1, "files": {"a": {"bytes": 3}}, "about": {"name": "größer"}}
+    content = sealed(table)
+    assert unsealed(content) == table
+    assert json.loads(content)["format"] == 1
+    chance = random.Random(0)
+    for place in range(8 * len(content)):
+        altered = bytearray(content)
+        altered[place // 8] ^= 1 << place % 8
+        try:
+            found = unsealed(bytes(altered))
+        except ValueError:
+            continue
+        # Only the name of the seal itself may have changed, which its reader does not know.
+        assert set(found) - set(table), bytes(altered)
+    for _ in range(20):
+        with pytest.raises(ValueError, match=r"."):
+            unsealed(content[: chance.randrange(len(content))])
+
+
+def test_a_table_without_a_seal_is_of_an_older_transept() -> None:
+    assert unsealed(b'{"format": 1}') == {"format": 1}
+    with pytest.raises(ValueError, match="no table"):
+        unsealed(b"[]")
