@@ -14,9 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from transept.errors import ConfigError
+from transept.runtime.storage import make_directory, replacing, write_file
 
 SETTINGS = "settings.json"
 PAUSE = 0.2
+PLACE = {"RANK": "0", "WORLD_SIZE": "1"}
+"""Where torchrun says who this process is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +48,15 @@ class Parts:
                 return False
             raise ConfigError(f"{self.output}: is there already; remove it, or choose another")
         said = json.dumps(settings, indent=2, sort_keys=True, default=str)
-        self.directory.mkdir(parents=True, exist_ok=True)
+        make_directory(self.directory)
         path = self.directory / SETTINGS
         if path.exists() and path.read_text(encoding="utf-8") != said:
             raise ConfigError(
                 f"{self.directory}: holds parts that were made otherwise; go on with the options "
                 f"in {path}, or remove the directory"
             )
-        self._write(path, said.encode())
+        if self.rank == 0:
+            write_file(path, said.encode())
         return True
 
     def is_mine(self, number: int) -> bool:
@@ -61,34 +65,19 @@ class Parts:
 
     def put(self, number: int, content: bytes) -> None:
         """A part is done."""
-        self._write(self._path(number), content)
+        write_file(self._path(number), content)
 
     def join(self, n: int) -> None:
         """Rank 0 waits for all parts and makes the output of them; others have nothing to do."""
         if self.rank != 0:
             return
-        whole = self.directory / "whole"
-        with whole.open("wb") as file:
+        with replacing(self.output) as file:
             for number in range(n):
                 while not self._path(number).exists():
                     time.sleep(PAUSE)
                 with self._path(number).open("rb") as part:
                     shutil.copyfileobj(part, file)
-            file.flush()
-            os.fsync(file.fileno())
-        whole.replace(self.output)
         shutil.rmtree(self.directory)
 
     def _path(self, number: int) -> Path:
         return self.directory / f"part-{number:08d}"
-
-    def _write(self, path: Path, content: bytes) -> None:
-        unfinished = path.with_name(f".{path.name}.{self.rank}")
-        with unfinished.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.replace(path)
-
-
-PLACE = {"RANK": "0", "WORLD_SIZE": "1"}
