@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+from marian import PAPER_DROPOUT, sized_marian
 from measuring import Goal, Row, report
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -154,29 +155,7 @@ def torch_step(config: ModelConfig, paper_dropout: bool = True, fused: bool = Fa
 
 
 def marian_step(config: ModelConfig, paper_dropout: bool = True, fused: bool = False) -> Step:
-    from transformers import MarianConfig, MarianMTModel
-
-    dropouts = {"attention_dropout": 0.0, "activation_dropout": 0.0} if paper_dropout else {}
-    model = MarianMTModel(
-        MarianConfig(
-            vocab_size=config.vocab_size,
-            d_model=config.d_model,
-            encoder_layers=config.n_layers,
-            decoder_layers=config.n_layers,
-            encoder_attention_heads=config.n_heads,
-            decoder_attention_heads=config.n_heads,
-            encoder_ffn_dim=config.d_ff,
-            decoder_ffn_dim=config.d_ff,
-            dropout=config.dropout,
-            activation_function="relu",
-            scale_embedding=True,
-            pad_token_id=0,
-            eos_token_id=1,
-            decoder_start_token_id=0,
-            forced_eos_token_id=None,
-            **dropouts,
-        )
-    )
+    model = sized_marian(config, **(PAPER_DROPOUT if paper_dropout else {}))
 
     def logits(pairs: Pairs) -> Tensor:
         shifted = F.pad(pairs.targets[:, :-1], (1, 0), value=0)

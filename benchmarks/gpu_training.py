@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import torch
+from marian import PAPER_DROPOUT, sized_marian
 from measuring import Goal, Row, report
 from torch.nn import functional as F
 
@@ -120,21 +121,8 @@ class Marian:
     """MarianMT as its users train it."""
 
     def __init__(self, config: ModelConfig) -> None:
-        from transformers import MarianConfig, MarianMTModel
-
         self.config = config
-        self.model = MarianMTModel(
-            MarianConfig(
-                vocab_size=config.vocab_size, d_model=config.d_model,
-                encoder_layers=config.n_layers, decoder_layers=config.n_layers,
-                encoder_attention_heads=config.n_heads, decoder_attention_heads=config.n_heads,
-                encoder_ffn_dim=config.d_ff, decoder_ffn_dim=config.d_ff,
-                activation_function="relu", dropout=config.dropout, attention_dropout=0.0,
-                activation_dropout=0.0, scale_embedding=True, pad_token_id=0, eos_token_id=1,
-                decoder_start_token_id=0, forced_eos_token_id=None, max_position_embeddings=512,
-                use_cache=False,
-            )
-        ).cuda()  # fmt: skip
+        self.model = sized_marian(config, **PAPER_DROPOUT, use_cache=False).cuda()
         self.model.train()
         self.adam = torch.optim.Adam(
             self.model.parameters(), lr=1e-4, betas=(0.9, 0.98), eps=1e-9, fused=True

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -12,29 +13,36 @@ from transept.model.positions import sinusoids
 from transept.text.tokenizer import EOS_ID
 
 PAD = 0
+PAPER_DROPOUT = {"attention_dropout": 0.0, "activation_dropout": 0.0}
+"""What the paper drops besides: nothing."""
+
+
+def sized_marian(config: ModelConfig, **others: Any) -> MarianMTModel:
+    """MarianMT of the size of our network; the rest as it comes, but for `others`."""
+    settings = {
+        "vocab_size": config.vocab_size,
+        "d_model": config.d_model,
+        "encoder_layers": config.n_layers,
+        "decoder_layers": config.n_layers,
+        "encoder_attention_heads": config.n_heads,
+        "decoder_attention_heads": config.n_heads,
+        "encoder_ffn_dim": config.d_ff,
+        "decoder_ffn_dim": config.d_ff,
+        "activation_function": "relu",
+        "dropout": config.dropout,
+        "scale_embedding": True,
+        "pad_token_id": PAD,
+        "eos_token_id": EOS_ID,
+        "decoder_start_token_id": PAD,
+        "forced_eos_token_id": None,
+    }
+    return MarianMTModel(MarianConfig(**settings | others))
 
 
 def to_marian(model: Transformer, eos_id: int | None = None) -> MarianMTModel:
     """Our weights in MarianMT; the biases that we do not have are zero. It ends at `eos_id`."""
     config = model.config
-    marian = MarianMTModel(
-        MarianConfig(
-            vocab_size=config.vocab_size,
-            d_model=config.d_model,
-            encoder_layers=config.n_layers,
-            decoder_layers=config.n_layers,
-            encoder_attention_heads=config.n_heads,
-            decoder_attention_heads=config.n_heads,
-            encoder_ffn_dim=config.d_ff,
-            decoder_ffn_dim=config.d_ff,
-            activation_function="relu",
-            scale_embedding=True,
-            pad_token_id=PAD,
-            eos_token_id=eos_id,
-            decoder_start_token_id=PAD,
-            forced_eos_token_id=None,
-        )
-    )
+    marian = sized_marian(config, eos_token_id=eos_id)
     marian = marian.eval().to(model.projection.weight.device)
     marian.generation_config.eos_token_id = eos_id
     marian.generation_config.forced_eos_token_id = None
@@ -83,28 +91,7 @@ def new_marian(config: ModelConfig) -> MarianMTModel:
     Its positions are laid out as the paper's and not in two halves, and its start token is BOS:
     neither changes what it can learn, and both let its weights be read by our network.
     """
-    marian = MarianMTModel(
-        MarianConfig(
-            vocab_size=config.vocab_size,
-            d_model=config.d_model,
-            encoder_layers=config.n_layers,
-            decoder_layers=config.n_layers,
-            encoder_attention_heads=config.n_heads,
-            decoder_attention_heads=config.n_heads,
-            encoder_ffn_dim=config.d_ff,
-            decoder_ffn_dim=config.d_ff,
-            activation_function="relu",
-            dropout=config.dropout,
-            attention_dropout=0.0,
-            activation_dropout=0.0,
-            scale_embedding=True,
-            pad_token_id=PAD,
-            eos_token_id=EOS_ID,
-            decoder_start_token_id=config.bos_id,
-            forced_eos_token_id=None,
-            use_cache=False,
-        )
-    )
+    marian = sized_marian(config, **PAPER_DROPOUT, decoder_start_token_id=config.bos_id)
     with torch.no_grad():
         for stack in (marian.model.encoder, marian.model.decoder):
             length = len(stack.embed_positions.weight)
