@@ -234,7 +234,7 @@ def best_of_marian(
 ) -> tuple[list[float], list[tuple[int, ...]]]:
     """Its quickest batch size, timed once more after every shape has been seen."""
     marian = to_marian(model, eos_id=EOS_ID).to(DTYPE)
-    sizes = {size: batches(ids, size) for size in (128, 256)}
+    sizes = {size: batches(ids, size) for size in (256, 512)}
 
     def decode(size: int) -> list[tuple[int, ...]]:
         found: list[tuple[int, ...]] = [()] * len(ids)
