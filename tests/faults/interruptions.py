@@ -111,7 +111,7 @@ def _poison(steps: set[int]) -> None:
     """At these steps some gradient is not a number."""
     from transept.training.update import Update
 
-    honest = Update.accumulate
+    honest = Update._backward
 
     def poisoned(self: Update, step: int, *more: Any, **named: Any) -> Any:
         sums = honest(self, step, *more, **named)
@@ -121,7 +121,7 @@ def _poison(steps: set[int]) -> None:
             parameter.grad.view(-1)[step] = float("nan")
         return sums
 
-    Update.accumulate = poisoned  # type: ignore[method-assign]
+    Update._backward = poisoned  # type: ignore[method-assign]
 
 
 def _not_a_number(bench: Bench) -> None:
