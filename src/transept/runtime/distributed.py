@@ -1,4 +1,4 @@
-"""The processes that train one model together: torchrun starts them, torch.distributed joins them.
+"""The processes that do one work together: torchrun starts them, torch.distributed joins them.
 
 A process by itself is a world of one. It has no process group, and nothing here costs it anything.
 """
@@ -29,7 +29,7 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
-    """This process among those that train with it."""
+    """This process among those that work with it."""
 
     rank: int = 0
     size: int = 1
@@ -96,6 +96,19 @@ class World:
             dist.broadcast(received[name], 0)
         return received
 
+    def send(self, content: bytes, to: int) -> None:
+        """Hand another rank what it asks for by `receive`; until it does, this one waits."""
+        dist.send(torch.tensor([len(content)]), to)
+        dist.send(torch.frombuffer(bytearray(content), dtype=torch.uint8), to)
+
+    def receive(self, sender: int) -> bytes:
+        """The next thing that another rank sends to this one."""
+        length = torch.tensor([0])
+        dist.recv(length, sender)
+        content = torch.empty(int(length), dtype=torch.uint8)
+        dist.recv(content, sender)
+        return content.numpy().tobytes()
+
     def _tell(self, message: dict[str, Any]) -> dict[str, Any]:
         """Rank 0's message, on every rank."""
         text = json.dumps(message).encode() if self.leads else b""
@@ -110,7 +123,7 @@ class World:
 
 
 ALONE = World()
-"""The world of a process that nobody else trains with."""
+"""The world of a process that nobody else works with."""
 
 
 def under_torchrun() -> bool:

@@ -117,13 +117,13 @@ class Board:
                 time.sleep(0.1)
             return self.publish(
                 "another rank has ended without a word: it was killed, or its machine is gone. "
-                "With torchrun's --max-restarts the run goes on from its newest checkpoint",
+                "With torchrun's --max-restarts the work goes on from what was saved last",
                 code=1,
             )
         except (dist.DistError, RuntimeError):
             return RankError(
-                "the machine of rank 0, where all ranks meet, is gone: start the run again, and it "
-                "goes on from its newest checkpoint"
+                "the machine of rank 0, where all ranks meet, is gone: start the same command "
+                "again, and it goes on from what was saved last"
             )
 
     def beat(self, pulse: Pulse) -> None:
