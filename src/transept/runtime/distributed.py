@@ -181,8 +181,11 @@ def _failing_together(board: Board) -> Iterator[None]:
     try:
         yield
     except TranseptError as error:
-        board.publish(f"{board.who} failed: {error}", error.exit_code)
-        raise
+        first = board.publish(f"{board.who} failed: {error}", error.exit_code)
+        if board.spoke:
+            raise
+        # Where another has failed, torchrun asks the rest to stop: that is not why they end.
+        raise first from error
     except Exception as error:
         if not _is_about_others(error):
             board.publish(f"{board.who} failed: {type(error).__name__}: {error}", 1)
