@@ -153,9 +153,15 @@ def prepare(
     """
     from transept.cli.data_views import PrepareView, show_prepared
     from transept.data.preparation import prepare as preparing
+    from transept.data.preparation.journal import partial_directory
 
     if workers is not None and workers < 0:
         raise ConfigError("--workers must be at least 0")
+    if restart and "TORCHELASTIC_RUN_ID" in os.environ:
+        raise ConfigError(
+            "--restart would throw everything away each time that torchrun starts its ranks again; "
+            f"remove {output} and {partial_directory(output)} instead"
+        )
     target: Path | Vocabulary | None = target_tokenizer
     if inputs.trees:
         target = symbols = inputs.symbols(target_tokenizer)
@@ -177,11 +183,7 @@ def prepare(
         begin = time.monotonic()
         with PrepareView() as view:
             manifest = preparing.prepare(
-                job,
-                workers=workers,
-                restart=restart and not _started_again(),
-                watch=view.update,
-                world=world,
+                job, workers=workers, restart=restart, watch=view.update, world=world
             )
     show_prepared(manifest, output, view.rows_done, time.monotonic() - begin)
     return 0
@@ -197,11 +199,6 @@ def _ranks() -> "Iterator[World | None]":
 
     with join_world(PATIENCE, None, complain) as world:
         yield world
-
-
-def _started_again() -> bool:
-    """Whether torchrun has started this after a failure: what was done since is to be kept."""
-    return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0
 
 
 @contextmanager

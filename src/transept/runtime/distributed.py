@@ -133,7 +133,10 @@ def under_torchrun() -> bool:
 
 @contextmanager
 def join_world(
-    patience: float, wire: torch.dtype | None, tell: Callable[[str], None]
+    patience: float,
+    wire: torch.dtype | None,
+    tell: Callable[[str], None],
+    setting: str | None = None,
 ) -> Iterator[World]:
     """Within it, this process is one of those that torchrun started; without torchrun, alone.
 
@@ -141,13 +144,14 @@ def join_world(
         patience: Seconds after which a rank that stands still is named, and all are ended.
         wire: In what gradients travel between ranks; None: in what they are.
         tell: How a last word reaches the console when the process must be ended from within.
+        setting: Where the user may set the patience, if anywhere.
     """
     if not under_torchrun():
         yield ALONE
         return
     world, board = _take_place(wire)
     end = _last_words(world, board, tell)
-    with Watch(world.pulse, board, patience, end), _failing_together(board):
+    with Watch(world.pulse, board, patience, end, setting), _failing_together(board):
         yield world
         # Rank 0 may still be writing: should that fail, all have failed.
         world.pulse.at("agreeing")

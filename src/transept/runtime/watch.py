@@ -153,9 +153,15 @@ class Watch:
     """The thread that looks after the main thread and the other ranks, within a `with` block."""
 
     def __init__(
-        self, pulse: Pulse, board: Board, patience: float, end: Callable[[RankError], None]
+        self,
+        pulse: Pulse,
+        board: Board,
+        patience: float,
+        end: Callable[[RankError], None],
+        setting: str | None = None,
     ) -> None:
         self._pulse, self._board, self._patience, self._end = pulse, board, patience, end
+        self._setting = setting
         self._period = min(1.0, patience / 10)
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._look_after, name="watch", daemon=True)
@@ -226,7 +232,7 @@ class Watch:
     def _who_hangs(self, sights: list[Sight], silent: list[Sight]) -> str:
         last = min(sight.place for sight in sights)
         behind = [sight for sight in sights if sight.place == last]
-        limit = f"for {self._patience:g} s (distributed.patience)"
+        limit = f"for {self._patience:g} s" + (f" ({self._setting})" if self._setting else "")
         if silent:
             return (
                 f"{_listed(silent)} does not answer and has not moved {limit}: its process is "
