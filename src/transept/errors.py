@@ -7,7 +7,7 @@
     ├── CheckpointError          4   a model directory that is damaged or does not fit
     ├── DecodingError            1
     ├── ServingError             1
-    └── RankError                    another process of the same training ended: with its code
+    └── RankError                    another process of the same work ended: with its code
 
 A message says what is wrong, where (file, key, line), and what to do about it. The command line
 prints it without a traceback; `--debug` shows the traceback.
@@ -85,7 +85,7 @@ class ServingError(TranseptError):
 
 
 class RankError(TranseptError):
-    """One of several processes that train together cannot go on, and so none of them can."""
+    """one of several processes that work together cannot go on, and so none of them can."""
 
     def __init__(self, message: str, exit_code: int = 1) -> None:
         super().__init__(message)

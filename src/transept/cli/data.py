@@ -8,6 +8,8 @@ import json
 import os
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -17,12 +19,13 @@ from cyclopts import Group, Parameter
 from transept.cli.app import complain
 from transept.data.fetching.datasets import DATASETS, DatasetName
 from transept.data.preparation.cleaning import Cleaning
-from transept.errors import ConfigError, DataError
+from transept.errors import ConfigError, DataError, RankError
 from transept.runtime.interrupt import terminable
 
 if TYPE_CHECKING:
     from transept.data.preparation.formats import Input
     from transept.data.shards import Corpus
+    from transept.runtime.distributed import World
     from transept.text.symbols import Symbols, Vocabulary
 
 Files = Annotated[
@@ -33,6 +36,8 @@ Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 
 STOPPED = os.EX_TEMPFAIL
 """The exit code of a run that was stopped and can be taken up again."""
+PATIENCE = 600.0
+"""Seconds after which a rank that stands still is named, and all are ended."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,7 +138,8 @@ def prepare(
 ) -> int:
     """Turn parallel text, or treebanks, into a corpus to train on.
 
-    Can be stopped at any time: the same command goes on from there.
+    Can be stopped at any time: the same command goes on from there. Several machines share the
+    work, with the same result: `torchrun --nnodes 4 … -m transept data prepare …`.
 
     Args:
         output: The directory to make.
@@ -151,6 +157,11 @@ def prepare(
 
     if workers is not None and workers < 0:
         raise ConfigError("--workers must be at least 0")
+    if restart and "TORCHELASTIC_RUN_ID" in os.environ:
+        raise ConfigError(
+            "--restart would throw everything away each time that torchrun starts its ranks again; "
+            f"remove {output} and {partial_directory(output)} instead"
+        )
     target: Path | Vocabulary | None = target_tokenizer
     if inputs.trees:
         target = symbols = inputs.symbols(target_tokenizer)
@@ -165,22 +176,49 @@ def prepare(
         output=output,
         cleaning=cleaning,
     )
-    begin = time.monotonic()
+    with terminable(), _ranks() as world, _saying_what_is_kept(output, restart):
+        if world is not None and not world.leads:
+            preparing.help_prepare(job, world, workers=workers)
+            return 0
+        begin = time.monotonic()
+        with PrepareView() as view:
+            manifest = preparing.prepare(
+                job, workers=workers, restart=restart, watch=view.update, world=world
+            )
+    show_prepared(manifest, output, view.rows_done, time.monotonic() - begin)
+    return 0
+
+
+@contextmanager
+def _ranks() -> "Iterator[World | None]":
+    """The ranks to share the work with, where torchrun has started several: they need torch."""
+    if int(os.environ.get("WORLD_SIZE", "1")) == 1:
+        yield None
+        return
+    from transept.runtime.distributed import join_world
+
+    with join_world(PATIENCE, None, complain) as world:
+        yield world
+
+
+@contextmanager
+def _saying_what_is_kept(output: Path, restart: bool) -> Iterator[None]:
+    """Tell whoever stopped a preparation, or has no room for it, how it can go on."""
+    from transept.data.preparation.journal import partial_directory
+
+    kept = partial_directory(output)
     try:
-        with terminable(), PrepareView() as view:
-            manifest = preparing.prepare(job, workers=workers, restart=restart, watch=view.update)
+        yield
     except KeyboardInterrupt:
         again = "the same command without --restart" if restart else "the same command"
-        kept = partial_directory(output)
-        complain(f"stopped. What is done is kept in {kept}; {again} goes on from there")
-        return STOPPED
+        raise RankError(
+            f"stopped. What is done is kept in {kept}; {again} goes on from there", STOPPED
+        ) from None
     except OSError as error:
         raise DataError(
             f"{output}: cannot be written ({error}); make room or choose another --output. What is "
-            f"done is kept in {partial_directory(output)}: the same command goes on from there"
+            f"done is kept in {kept}: the same command goes on from there"
         ) from error
-    show_prepared(manifest, output, view.rows_done, time.monotonic() - begin)
-    return 0
 
 
 def inspect(

@@ -55,7 +55,7 @@ def train(
     directory = output or Path("runs") / config.stem
     together = experiment.distributed
     wire = torch.bfloat16 if together.gradients == "bf16" else None
-    with join_world(together.patience, wire, complain) as world:
+    with join_world(together.patience, wire, complain, "distributed.patience") as world:
         console = Console(stderr=True, highlight=False)
         views = [view_for(console, experiment.training.max_steps)] if world.leads else []
         try:

@@ -1,4 +1,4 @@
-"""The processes that train one model together: torchrun starts them, torch.distributed joins them.
+"""The processes that do one work together: torchrun starts them, torch.distributed joins them.
 
 A process by itself is a world of one. It has no process group, and nothing here costs it anything.
 """
@@ -29,7 +29,7 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
-    """This process among those that train with it."""
+    """This process among those that work with it."""
 
     rank: int = 0
     size: int = 1
@@ -96,6 +96,19 @@ class World:
             dist.broadcast(received[name], 0)
         return received
 
+    def send(self, content: bytes, to: int) -> None:
+        """Hand another rank what it asks for by `receive`; until it does, this one waits."""
+        dist.send(torch.tensor([len(content)]), to)
+        dist.send(torch.frombuffer(bytearray(content), dtype=torch.uint8), to)
+
+    def receive(self, sender: int) -> bytes:
+        """The next thing that another rank sends to this one."""
+        length = torch.tensor([0])
+        dist.recv(length, sender)
+        content = torch.empty(int(length), dtype=torch.uint8)
+        dist.recv(content, sender)
+        return content.numpy().tobytes()
+
     def _tell(self, message: dict[str, Any]) -> dict[str, Any]:
         """Rank 0's message, on every rank."""
         text = json.dumps(message).encode() if self.leads else b""
@@ -110,7 +123,7 @@ class World:
 
 
 ALONE = World()
-"""The world of a process that nobody else trains with."""
+"""The world of a process that nobody else works with."""
 
 
 def under_torchrun() -> bool:
@@ -120,7 +133,10 @@ def under_torchrun() -> bool:
 
 @contextmanager
 def join_world(
-    patience: float, wire: torch.dtype | None, tell: Callable[[str], None]
+    patience: float,
+    wire: torch.dtype | None,
+    tell: Callable[[str], None],
+    setting: str | None = None,
 ) -> Iterator[World]:
     """Within it, this process is one of those that torchrun started; without torchrun, alone.
 
@@ -128,13 +144,14 @@ def join_world(
         patience: Seconds after which a rank that stands still is named, and all are ended.
         wire: In what gradients travel between ranks; None: in what they are.
         tell: How a last word reaches the console when the process must be ended from within.
+        setting: Where the user may set the patience, if anywhere.
     """
     if not under_torchrun():
         yield ALONE
         return
     world, board = _take_place(wire)
     end = _last_words(world, board, tell)
-    with Watch(world.pulse, board, patience, end), _failing_together(board):
+    with Watch(world.pulse, board, patience, end, setting), _failing_together(board):
         yield world
         # Rank 0 may still be writing: should that fail, all have failed.
         world.pulse.at("agreeing")
@@ -168,8 +185,11 @@ def _failing_together(board: Board) -> Iterator[None]:
     try:
         yield
     except TranseptError as error:
-        board.publish(f"{board.who} failed: {error}", error.exit_code)
-        raise
+        first = board.publish(f"{board.who} failed: {error}", error.exit_code)
+        if board.spoke:
+            raise
+        # Where another has failed, torchrun asks the rest to stop: that is not why they end.
+        raise first from error
     except Exception as error:
         if not _is_about_others(error):
             board.publish(f"{board.who} failed: {type(error).__name__}: {error}", 1)

@@ -117,13 +117,13 @@ class Board:
                 time.sleep(0.1)
             return self.publish(
                 "another rank has ended without a word: it was killed, or its machine is gone. "
-                "With torchrun's --max-restarts the run goes on from its newest checkpoint",
+                "With torchrun's --max-restarts the work goes on from what was saved last",
                 code=1,
             )
         except (dist.DistError, RuntimeError):
             return RankError(
-                "the machine of rank 0, where all ranks meet, is gone: start the run again, and it "
-                "goes on from its newest checkpoint"
+                "the machine of rank 0, where all ranks meet, is gone: start the same command "
+                "again, and it goes on from what was saved last"
             )
 
     def beat(self, pulse: Pulse) -> None:
@@ -153,9 +153,15 @@ class Watch:
     """The thread that looks after the main thread and the other ranks, within a `with` block."""
 
     def __init__(
-        self, pulse: Pulse, board: Board, patience: float, end: Callable[[RankError], None]
+        self,
+        pulse: Pulse,
+        board: Board,
+        patience: float,
+        end: Callable[[RankError], None],
+        setting: str | None = None,
     ) -> None:
         self._pulse, self._board, self._patience, self._end = pulse, board, patience, end
+        self._setting = setting
         self._period = min(1.0, patience / 10)
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._look_after, name="watch", daemon=True)
@@ -226,7 +232,7 @@ class Watch:
     def _who_hangs(self, sights: list[Sight], silent: list[Sight]) -> str:
         last = min(sight.place for sight in sights)
         behind = [sight for sight in sights if sight.place == last]
-        limit = f"for {self._patience:g} s (distributed.patience)"
+        limit = f"for {self._patience:g} s" + (f" ({self._setting})" if self._setting else "")
         if silent:
             return (
                 f"{_listed(silent)} does not answer and has not moved {limit}: its process is "
