@@ -1,11 +1,15 @@
 """`transept train`: from prepared corpora to checkpoints."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from transept.errors import RESUMABLE, RankError
+
+if TYPE_CHECKING:
+    from transept.runtime.distributed import World
+    from transept.training.trainer import Outcome
 
 
 def train(
@@ -47,7 +51,7 @@ def train(
     from transept.cli.app import complain
     from transept.cli.training_view import view_for
     from transept.experiment import Experiment
-    from transept.runtime.distributed import join_world, record_cause
+    from transept.runtime.distributed import join_world
 
     if deterministic:
         overrides = (*overrides, "training.sums=ordered")
@@ -72,6 +76,12 @@ def train(
         finally:
             for view in views:
                 view.close()
+    return _exit_code(outcome, world)
+
+
+def _exit_code(outcome: "Outcome", world: "World") -> int:
+    from transept.runtime.distributed import record_cause
+
     if not world.joined:
         return RESUMABLE if outcome in ("stopped", "out of time") else 0
     if outcome == "stopped":
