@@ -40,14 +40,10 @@ HALF = "schedule.factor=0.5"
 GRID = {
     "factor 1": ["schedule.factor=1.0"],
     "factor 0.5": [HALF],
-    "factor 0.25": ["schedule.factor=0.25"],
-    "factor 0.5, dropout 0.2, of attention 0": [
-        HALF, "model.dropout=0.2", "model.attention_dropout=0.0",
-    ],
+    "factor 0.5, dropout 0.2": [HALF, "model.dropout=0.2"],
     "factor 0.5, dropout 0.4, of attention 0.2": [
         HALF, "model.dropout=0.4", "model.attention_dropout=0.2",
     ],
-    "factor 0.5, d_model 1024": [HALF, "model.d_model=1024", "model.n_heads=16"],
 }  # fmt: skip
 """Laid over the config: what is not named is as there."""
 QUICK = [
@@ -208,7 +204,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--semi", type=Path, nargs="+", default=[], metavar="FILE",
                         help="trees that a parser made, to be learnt from as well")  # fmt: skip
     parser.add_argument(
-        "--tags", choices=["kept", "XX"], default="kept", help="what stands for a word"
+        "--tags", choices=["named", "kept", "XX"], default="named", help="what stands for a word"
     )
     parser.add_argument(
         "--minutes",

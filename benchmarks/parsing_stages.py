@@ -24,10 +24,10 @@ from transept.checkpoint import CHECKPOINTS, Checkpoints
 from transept.data.preparation.cleaning import Cleaning
 from transept.data.preparation.prepare import Preparation, prepare
 from transept.evaluation.evalb.report import evaluate_parses
-from transept.tasks.parsing.linearisation import Tags
+from transept.tasks.parsing.leaves import TagsName
 from transept.tasks.parsing.pairs import clean_trees
 from transept.tasks.parsing.treebank import Treebank
-from transept.tasks.parsing.vocabulary import tree_vocabulary
+from transept.tasks.parsing.vocabulary import tags_of, treebank_vocabulary
 from transept.text.files import write_sentences
 from transept.text.tokenizer import MANIFEST_FILE
 from transept.text.training import train_tokenizer
@@ -65,7 +65,7 @@ def _the_file(directory: Path, part: str) -> Path:
     return found[0]
 
 
-def prepared(bank: Bank, directory: Path, tags: Tags, vocab_size: int) -> list[str]:
+def prepared(bank: Bank, directory: Path, tags: TagsName, vocab_size: int) -> list[str]:
     """Make vocabularies and ids; the overrides that let a config train on them."""
     files = [bank.train, *bank.semi]
     vocabulary = directory / "vocabulary"
@@ -73,7 +73,7 @@ def prepared(bank: Bank, directory: Path, tags: Tags, vocab_size: int) -> list[s
         vocabulary.mkdir(parents=True, exist_ok=True)
         words = (" ".join(tree.words) for tree in clean_trees(files))
         train_tokenizer(words, vocab_size=vocab_size).save(vocabulary)
-    symbols = tree_vocabulary(clean_trees(files), tags)
+    symbols = treebank_vocabulary(files, tags)
     learnt = Cleaning(max_tokens=LONGEST, max_ratio=0)
     whole = Cleaning(max_tokens=0, max_ratio=0, drop_duplicates=False)
     parts = [("train", [bank.train], learnt), ("dev", [bank.dev], whole)]
@@ -81,7 +81,7 @@ def prepared(bank: Bank, directory: Path, tags: Tags, vocab_size: int) -> list[s
         parts.append(("semi", [*bank.semi], learnt))
     for name, paths, cleaning in parts:
         job = Preparation(
-            inputs=tuple(Treebank(path, tags) for path in paths),
+            inputs=tuple(Treebank(path, tags_of(symbols)) for path in paths),
             tokenizer=vocabulary,
             target_tokenizer=symbols,
             output=directory / name,

@@ -67,7 +67,7 @@ def outputs(
     lengths = [config.max_length(len(ids)) for ids in sources]
     with torch.inference_mode():
         decoder = IncrementalDecoder(model, model.encode(padded))
-        constraint = TreeConstraint(VOCABULARY, list(map(len, sentences)), lengths)
+        constraint = TreeConstraint(VOCABULARY, sentences, lengths)
         step = Constrained(decoder, constraint) if constrained else decoder
         return [best for best, *_ in search(step, lengths, config, EOS_ID)]
 

@@ -22,6 +22,12 @@ from transept.text.symbols import Symbols
 from transept.text.tokenizer import EOS, EOS_ID
 
 TWO_LABELS = vocabulary_of(["A", "B"], ["NN", "XX"])
+NAMING = vocabulary_of(["A", "B"], ["NN", "XX", "NN(cat)", "VB(cat)", "-LRB-(-LRB-)"])
+WORDS = st.lists(st.sampled_from(["cat", "dog", "(", "-LRB-", "NN"]), min_size=1, max_size=12)
+
+
+def some(n_words: int) -> tuple[str, ...]:
+    return ("w",) * n_words
 
 
 def allowed(vocabulary: Symbols, mask: Tensor) -> set[str]:
@@ -66,7 +72,7 @@ class AllTrees:
 
 def reachable(vocabulary: Symbols, bounds: Bounds) -> Iterator[tuple[str, ...]]:
     """Every sequence that the constraint lets pass, all prefixes of a length at once."""
-    constraint = TreeConstraint(vocabulary, [bounds.n_words], [bounds.max_length], bounds.max_unary)
+    constraint = TreeConstraint(vocabulary, [bounds.words], [bounds.max_length], bounds.max_unary)
     prefixes: list[tuple[str, ...]] = [()]
     mask = constraint(None)
     while prefixes:
@@ -101,50 +107,54 @@ def test_what_is_allowed_is_every_tree_and_nothing_else(
     labels: str, n_words: int, max_length: int, max_unary: int, n_trees: int
 ) -> None:
     vocabulary = vocabulary_of(labels)
-    bounds = Bounds(n_words=n_words, max_length=max_length, max_unary=max_unary)
+    bounds = Bounds(words=some(n_words), max_length=max_length, max_unary=max_unary)
     found = list(reachable(vocabulary, bounds))
     brackets = (max_length - 1 - n_words) // 2
     assert sorted(found) == sorted(map(tuple, AllTrees(labels, max_unary).over(n_words, brackets)))
     assert len(found) == len(set(found)) == n_trees
     for tree in found:
-        spans = Counter(each[1:] for each in delinearise(tree, ["w"] * n_words).brackets)
+        spans = Counter(each[1:] for each in delinearise(tree, some(n_words)).brackets)
         assert max(spans.values()) <= max_unary
 
 
 def test_the_number_of_trees_is_schroeders() -> None:
     """Without unary brackets over a leaf or a bracket these are Schröder's: 1, 3, 11, 45."""
     for n_words, n_trees in (2, 1), (3, 3), (4, 11):
-        bounds = Bounds(n_words=n_words, max_length=40, max_unary=1)
+        bounds = Bounds(words=some(n_words), max_length=40, max_unary=1)
         proper = [
             tree
             for tree in reachable(vocabulary_of("A"), bounds)
-            if not any(b.end - b.start == 1 for b in delinearise(tree, ["w"] * n_words).brackets)
+            if not any(b.end - b.start == 1 for b in delinearise(tree, some(n_words)).brackets)
         ]
         assert len(proper) == n_trees
 
 
 @settings(deadline=None, max_examples=60)
 @given(
-    st.lists(st.tuples(st.integers(1, 12), st.integers(3, 40)), min_size=1, max_size=5),
+    st.sampled_from([TWO_LABELS, NAMING]),
+    st.lists(st.tuples(WORDS, st.integers(3, 40)), min_size=1, max_size=5),
     st.integers(1, 4),
     st.integers(0, 2**32 - 1),
 )
 def test_the_two_versions_agree_along_any_path(
-    sentences: list[tuple[int, int]], max_unary: int, seed: int
+    vocabulary: Symbols, sentences: list[tuple[list[str], int]], max_unary: int, seed: int
 ) -> None:
     """Rows of several sentences are followed, multiplied and dropped, as a search would."""
     chance = torch.Generator().manual_seed(seed)
-    bounds = [Bounds(n_words=n, max_length=n + more, max_unary=max_unary) for n, more in sentences]
+    bounds = [
+        Bounds(words=words, max_length=len(words) + more, max_unary=max_unary)
+        for words, more in sentences
+    ]
     constraint = TreeConstraint(
-        TWO_LABELS, [b.n_words for b in bounds], [b.max_length for b in bounds], max_unary
+        vocabulary, [b.words for b in bounds], [b.max_length for b in bounds], max_unary
     )
     of_row = list(range(len(bounds)))
     prefixes: list[list[str]] = [[] for _ in bounds]
     mask = constraint(None)
     while prefixes:
         for number, prefix, row in zip(of_row, prefixes, mask, strict=True):
-            expected = may_follow(prefix, TWO_LABELS.symbols, bounds[number])
-            assert allowed(TWO_LABELS, row) == expected != set()
+            expected = may_follow(prefix, vocabulary.symbols, bounds[number])
+            assert allowed(vocabulary, row) == expected != set()
         tokens = torch.multinomial(mask.float(), 1, generator=chance).squeeze(1)
         going_on = [row for row, token in enumerate(tokens.tolist()) if token != EOS_ID]
         if not going_on:
@@ -153,7 +163,7 @@ def test_the_two_versions_agree_along_any_path(
         rows = [going_on[pick] for pick in picks]
         constraint.select(torch.tensor(rows))
         tokens = tokens[rows]
-        names = TWO_LABELS.symbols_of(tokens.tolist())
+        names = vocabulary.symbols_of(tokens.tolist())
         prefixes = [[*prefixes[row], name] for row, name in zip(rows, names, strict=True)]
         of_row = [of_row[row] for row in rows]
         mask = constraint(tokens)
@@ -184,32 +194,32 @@ def test_every_search_ends_in_trees(
     sentences: list[tuple[int, int]], beam_size: int, seed: int
 ) -> None:
     """A wide beam has more rows than there are trees: rows without hope must not break it."""
-    n_words = [n for n, _ in sentences]
+    words = [some(n) for n, _ in sentences]
     lengths = [n + more for n, more in sentences]
-    constraint = TreeConstraint(TWO_LABELS, n_words, lengths, max_unary=2)
+    constraint = TreeConstraint(TWO_LABELS, words, lengths, max_unary=2)
     assert isinstance(constraint, Constraint)
     step = Constrained(Noise(len(sentences), TWO_LABELS.vocab_size, seed), constraint)
     config = SearchConfig(beam_size=beam_size, length_penalty=0.3, n_best=beam_size)
-    for outputs, n, longest in zip(
-        search(step, lengths, config, EOS_ID), n_words, lengths, strict=True
+    for outputs, sentence, longest in zip(
+        search(step, lengths, config, EOS_ID), words, lengths, strict=True
     ):
         assert outputs
         for output in outputs:
             assert output.finished
             assert len(output.ids) + 1 <= longest
-            delinearise(TWO_LABELS.symbols_of(output.ids), ["w"] * n)
+            delinearise(TWO_LABELS.symbols_of(output.ids), sentence)
 
 
 def test_a_long_sentence_with_just_enough_room() -> None:
-    constraint = TreeConstraint(TWO_LABELS, [200], [203])
+    constraint = TreeConstraint(TWO_LABELS, [some(200)], [203])
     step = Constrained(Noise(1, TWO_LABELS.vocab_size, 0), constraint)
     ((output,),) = search(step, [203], SearchConfig(beam_size=3), EOS_ID)
     assert len(output.ids) == 202
 
 
 def test_forbidden_symbols_break_nothing() -> None:
-    size = TWO_LABELS.vocab_size
-    constraint = TreeConstraint(TWO_LABELS, [2] * size, [6] * size)
+    size = NAMING.vocab_size
+    constraint = TreeConstraint(NAMING, [("cat", "dog")] * size, [6] * size)
     constraint(None)
     for _ in range(12):
         assert constraint(torch.arange(size)).shape == (size, size)
@@ -218,11 +228,11 @@ def test_forbidden_symbols_break_nothing() -> None:
 @pytest.mark.parametrize(("n_words", "max_length", "max_unary"), [(0, 9, 1), (3, 5, 1), (3, 9, 0)])
 def test_where_there_is_no_tree(n_words: int, max_length: int, max_unary: int) -> None:
     with pytest.raises(DecodingError, match="there is no tree over the"):
-        TreeConstraint(TWO_LABELS, [1, n_words], [9, max_length], max_unary)
+        TreeConstraint(TWO_LABELS, [some(1), some(n_words)], [9, max_length], max_unary)
 
 
 def test_the_end_comes_once_and_last() -> None:
-    bounds = Bounds(n_words=1, max_length=9)
+    bounds = Bounds(words=some(1), max_length=9)
     assert can_be_completed(["(A", "XX", ")A", EOS], bounds)
     for wrong in (
         [EOS],
@@ -237,3 +247,12 @@ def test_the_end_comes_once_and_last() -> None:
         ["(A", "XX", "XX"],
     ):
         assert not can_be_completed(wrong, bounds)
+
+
+def test_a_word_that_can_be_named_is_named() -> None:
+    bounds = Bounds(words=("dog", "cat", "("), max_length=12)
+    leaves = {"NN", "XX", "NN(cat)", "VB(cat)", "-LRB-(-LRB-)"}
+    prefix = ["(A"]
+    for expected in {"NN", "XX"}, {"NN(cat)", "VB(cat)"}, {"-LRB-(-LRB-)"}:
+        assert may_follow(prefix, NAMING.symbols, bounds) & leaves == expected
+        prefix.append(min(expected))

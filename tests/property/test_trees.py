@@ -11,6 +11,8 @@ from tests.property.tree_strategies import trees
 
 from transept.evaluation.evalb.parameters import COLLINS, Parameters
 from transept.evaluation.evalb.scoring import score_sentence
+from transept.tasks.parsing.leaves import Named
+from transept.tasks.parsing.leaves import named as named_leaf
 from transept.tasks.parsing.linearisation import delinearise, fault_of, linearise
 from transept.tasks.parsing.repair import repair
 from transept.tasks.parsing.vocabulary import tree_vocabulary
@@ -39,13 +41,16 @@ def test_trees_in_a_file_however_they_are_spaced(
 
 @given(trees())
 def test_linearising_and_its_inverse(tree: Tree) -> None:
-    for tags in ("XX", "kept"):
+    # Some of its words, as if they were the common ones.
+    named = Named(frozenset(map(named_leaf, tree.tags[::2], tree.words[::2])))
+    for tags in ("XX", "kept", named):
         symbols = linearise(tree, tags)
         assert fault_of(symbols, len(tree.words)) is None
         assert delinearise(symbols, tree.words, tree.tags) == tree
         assert repair(symbols, tree.words, tree.tags) == tree
         assert len(symbols) == 2 * len(tree.brackets) + len(tree.words)
     assert delinearise(linearise(tree, "kept"), tree.words) == tree
+    assert delinearise(linearise(tree, named), tree.words) == tree
 
 
 @given(trees())

@@ -70,7 +70,7 @@ class Parser:
         possible = self.networks.max_positions
         self.max_source_length = min(max_source_length, possible or max_source_length)
         self.tags = tags_of(target_tokenizer)
-        """Whether the model writes tags, or XX for all of them."""
+        """What the model writes for words: their tags, or XX for all of them."""
 
     # A str is a sequence of strings to Python, and one sentence to everyone else.
     @overload
@@ -193,7 +193,6 @@ class Parser:
     @torch.inference_mode()
     def _search(self, units: Sequence[_Unit], request: ParseRequest) -> list[list[Hypothesis]]:
         config = request.config
-        n_words = [len(unit.words) for unit in units]
         lengths = [max(config.max_length(len(unit.ids)), len(unit.words) + _ROOM) for unit in units]
         possible = self.networks.max_positions
         if possible is not None:
@@ -201,8 +200,9 @@ class Parser:
         step: Step = self.networks.step([unit.ids for unit in units], [[]] * len(units))
         if request.constraint == "trees":
             device = self.networks.device
-            vocabulary, longest = self.target_tokenizer, config.max_unary
-            step = Constrained(step, TreeConstraint(vocabulary, n_words, lengths, longest, device))
+            words = [unit.words for unit in units]
+            trees = TreeConstraint(self.target_tokenizer, words, lengths, config.max_unary, device)
+            step = Constrained(step, trees)
         return search(step, lengths, config, EOS_ID)
 
     def _output(self, unit: _Unit, found: Hypothesis) -> ParseOutput:

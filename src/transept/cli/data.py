@@ -63,9 +63,11 @@ class Inputs:
     """The keys that hold source and target; `translation.en` is `en` inside `translation`."""
     languages: Annotated[tuple[str, str] | None, Parameter(negative="")] = None
     """The languages of a TMX that are source and target: `en de`."""
-    tags: Annotated[Literal["XX", "kept"] | None, Parameter(negative="")] = None
-    """What stands for a word in the symbols of its tree: XX, or its tag. Unless given, what
-    --target-tokenizer knows, else XX."""
+    tags: Annotated[Literal["XX", "kept", "named"] | None, Parameter(negative="")] = None
+    """What stands for a word in the symbols of its tree: XX, its tag, or its tag with the word
+    itself where that is common. Unless given, what --target-tokenizer knows, else XX."""
+    common: int = 20
+    """How often a word must occur in the trees to be a common one for `--tags named`."""
 
     def collected(self) -> "tuple[Input, ...]":
         """All inputs, in the order of the options above."""
@@ -101,7 +103,7 @@ class Inputs:
         if self.source or self.target or self.tsv or self.jsonl or self.tmx:
             raise ConfigError("--trees and other inputs do not go together: make two corpora")
         known = tags_of(symbols)
-        if self.tags not in (None, known):
+        if self.tags not in (None, str(known)):
             raise ConfigError(
                 f"--tags {self.tags} does not go with this --target-tokenizer: in its trees tags "
                 f"are {known}; leave one of the two out"
@@ -110,15 +112,14 @@ class Inputs:
 
     def symbols(self, directory: Path | None) -> "Symbols":
         """The vocabulary of trees: the one that is there, or one made from these."""
-        from transept.tasks.parsing.pairs import clean_trees
-        from transept.tasks.parsing.vocabulary import tree_vocabulary
+        from transept.tasks.parsing.vocabulary import treebank_vocabulary
         from transept.text.symbols import Symbols
 
         if directory is not None:
             return Symbols.load(directory)
         if _standard(self.trees[0]) == Path("-"):
             raise ConfigError("--trees are read twice: give files, or a --target-tokenizer")
-        return tree_vocabulary(clean_trees(self.trees), self.tags or "XX")
+        return treebank_vocabulary(self.trees, self.tags or "XX", self.common)
 
 
 NO_INPUTS, USUAL_CLEANING = Inputs(), Cleaning()

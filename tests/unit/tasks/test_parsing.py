@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from transept.errors import DataError, VocabularyError
+from transept.tasks.parsing.leaves import Named
 from transept.tasks.parsing.linearisation import (
     Fault,
     MalformedSequenceError,
@@ -16,9 +17,9 @@ from transept.tasks.parsing.linearisation import (
 from transept.tasks.parsing.pairs import trees_to_pairs, write_pairs
 from transept.tasks.parsing.repair import repair
 from transept.tasks.parsing.tags import punctuation_tags, with_tags
-from transept.tasks.parsing.vocabulary import Roles, tree_vocabulary, vocabulary_of
+from transept.tasks.parsing.vocabulary import Roles, tags_of, tree_vocabulary, vocabulary_of
 from transept.text.symbols import Symbols
-from transept.text.trees import Cleaning, parse_tree
+from transept.text.trees import Bracket, Cleaning, Tree, parse_tree
 
 CAT = parse_tree("(S (NP (DT The) (NN cat)) (VP (VBZ sleeps)) (. .))")
 
@@ -32,6 +33,23 @@ def test_and_back() -> None:
     assert delinearise(linearise(CAT), CAT.words, CAT.tags) == CAT
     assert delinearise(linearise(CAT, "kept"), CAT.words) == CAT
     assert delinearise(linearise(CAT), CAT.words).tags == ("XX",) * 4
+
+
+def test_tags_that_name_common_words() -> None:
+    cats = [CAT, parse_tree("(NP (NN cat) (NN house))"), parse_tree("(VP (VB cat) (NN house))")]
+    named = Named.common(cats, at_least=2)
+    assert named.leaves == {"NN(cat)", "VB(cat)", "NN(house)"}
+    assert " ".join(linearise(CAT, named)) == "(S (NP DT NN(cat) )NP (VP VBZ )VP . )S"
+    assert delinearise(linearise(CAT, named), CAT.words) == CAT
+    assert delinearise(linearise(CAT, named), CAT.words, ["A", "B", "C", "D"]).tags[1] == "B"
+    assert str(repair(["(S", "NN(cat)", "VB"], ["a", "b"])) == "(S (NN a) (VB b))"
+
+
+def test_a_word_that_is_a_bracket_is_named_escaped() -> None:
+    tree = Tree(("(", "a)"), ("-LRB-", "NN"), (Bracket("S", 0, 2),))
+    named = Named.common([tree], at_least=1)
+    assert linearise(tree, named) == ["(S", "-LRB-(-LRB-)", "NN(a-RRB-)", ")S"]
+    assert delinearise(linearise(tree, named), tree.words) == tree
 
 
 def test_a_tree_without_constituents() -> None:
@@ -120,6 +138,17 @@ def test_the_vocabulary_of_trees() -> None:
     assert kept.decode(kept.encode(" ".join(linearise(CAT, "kept")))) == " ".join(
         linearise(CAT, "kept")
     )
+
+
+def test_a_vocabulary_that_names_words_has_the_bare_tags_too() -> None:
+    named = Named.common([CAT], at_least=1)
+    vocabulary = tree_vocabulary([CAT], named)
+    assert len(vocabulary.symbols) == 4 + 4 + 6
+    assert tags_of(vocabulary) == named
+    line = " ".join(linearise(CAT, named))
+    assert vocabulary.decode(vocabulary.encode(line)) == line
+    with pytest.raises(VocabularyError, match="a symbol for any word"):
+        Roles.of(vocabulary_of(["A"], ["NN(cat)"]))
 
 
 def test_the_roles_of_symbols() -> None:

@@ -9,8 +9,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from transept.tasks.parsing.linearisation import CLOSE, OPEN
+from transept.tasks.parsing.leaves import word_of
+from transept.tasks.parsing.linearisation import CLOSE, OPEN, leaves_of
 from transept.text.tokenizer import EOS
+from transept.text.trees import escape
 
 MAX_UNARY: Final = 5
 """The Penn Treebank and its like hold up to four brackets over the same words, very rarely."""
@@ -20,12 +22,17 @@ MAX_UNARY: Final = 5
 class Bounds:
     """The trees that are allowed."""
 
-    n_words: int
-    """Over exactly so many words."""
+    words: Sequence[str]
+    """Over exactly these."""
     max_length: int
     """Of at most so many symbols, end symbol counted."""
     max_unary: int = MAX_UNARY
     """With at most so many brackets over the same words."""
+
+    @property
+    def n_words(self) -> int:
+        """Their number."""
+        return len(self.words)
 
     @property
     def feasible(self) -> bool:
@@ -34,8 +41,20 @@ class Bounds:
 
 
 def may_follow(prefix: Sequence[str], symbols: Iterable[str], bounds: Bounds) -> set[str]:
-    """Those of the symbols, or of EOS, that may come after an allowed prefix."""
-    return {symbol for symbol in (*symbols, EOS) if can_be_completed([*prefix, symbol], bounds)}
+    """Those of the symbols, or of EOS, that may come after an allowed prefix.
+
+    A leaf that names a word stands for that word alone, and where one does, no other leaf may.
+    """
+    leaves = leaves_of([*symbols])
+    place = len(leaves_of(prefix))
+    word = escape(bounds.words[place]) if place < bounds.n_words else ""
+    naming = {leaf for leaf in leaves if word_of(leaf) == word}
+    others = set(leaves) - (naming or {leaf for leaf in leaves if not word_of(leaf)})
+    return {
+        symbol
+        for symbol in (*symbols, EOS)
+        if symbol not in others and can_be_completed([*prefix, symbol], bounds)
+    }
 
 
 def can_be_completed(symbols: Sequence[str], bounds: Bounds) -> bool:

@@ -10,6 +10,8 @@ each open bracket remembers, beside its label:
 A bracket that holds nothing yet but the one inside it goes on with that one's chain: it adds 1 to
 the debt, and each full max_unary of them costs a word that breaks the chain. One that holds more
 begins a chain of its own: the debt is rounded down.
+
+Leaves that name a word (`leaves`) may stand for that word alone, and no other leaf may then.
 """
 
 from collections.abc import Sequence
@@ -19,11 +21,14 @@ import torch
 from transept.errors import DecodingError
 from transept.shapes import Bool, Int, Tensor
 from transept.tasks.parsing.bounds import MAX_UNARY, Bounds
+from transept.tasks.parsing.leaves import word_of
 from transept.tasks.parsing.vocabulary import Roles
 from transept.text.symbols import Symbols
+from transept.text.trees import escape
 
 _FORBIDDEN, _LEAF, _OPEN, _CLOSE, _END = range(5)
 _LABEL, _CHAIN, _DEBT = range(3)
+_NO_LEAF = -1
 
 
 class TreeConstraint:
@@ -32,7 +37,7 @@ class TreeConstraint:
     def __init__(
         self,
         vocabulary: Symbols,
-        n_words: Sequence[int],
+        sentences: Sequence[Sequence[str]],
         max_lengths: Sequence[int],
         max_unary: int = MAX_UNARY,
         device: torch.device | str = "cpu",
@@ -41,16 +46,19 @@ class TreeConstraint:
 
         Args:
             vocabulary: Of the target side.
-            n_words: The words of each sentence.
+            sentences: The words of each.
             max_lengths: The longest output of each sentence, end symbol counted.
             max_unary: How many brackets may be over the same words.
             device: Where the log-probabilities are.
         """
-        _check(n_words, max_lengths, max_unary)
+        _check(sentences, max_lengths, max_unary)
         roles = Roles.of(vocabulary)
+        n_words = [len(words) for words in sentences]
         self._max_unary = max_unary
         self._roles, self._labels = _tables(roles, vocabulary, device)
         self._closers = torch.tensor(roles.closers, device=device)
+        self._names, self._named = _name_tables(roles, vocabulary, sentences, device)
+        self._sentence = torch.arange(len(n_words), device=device)
         self._words_left = torch.tensor(n_words, device=device)
         self._length_left = torch.tensor(max_lengths, device=device)
         self._begun = torch.zeros_like(self._words_left, dtype=torch.bool)
@@ -70,17 +78,24 @@ class TreeConstraint:
         may = torch.stack([never, self._may_take_a_word(top), self._may_open(top), never, over], 1)
         closer = self._closers[top[:, _LABEL]]
         may_close = self._may_close(top, around)
-        return may[:, self._roles].scatter(1, closer[:, None], may_close[:, None])
+        mask = may[:, self._roles].scatter(1, closer[:, None], may_close[:, None])
+        return mask & self._names_the_next_word()
 
     def select(self, rows: Int[Tensor, " M"]) -> None:
         """Go on with these rows."""
         rows = rows.to(self._depth.device)
         self._words_left, self._length_left = self._words_left[rows], self._length_left[rows]
         self._begun, self._depth = self._begun[rows], self._depth[rows]
+        self._sentence = self._sentence[rows]
         self._stack = self._stack[rows]
 
     def _may_take_a_word(self, top: Int[Tensor, "N 3"]) -> Bool[Tensor, " N"]:
         return (self._depth > 0) & (top[:, _DEBT] // self._max_unary < self._words_left)
+
+    def _names_the_next_word(self) -> Bool[Tensor, "N V"]:
+        """Where the vocabulary names that word; else what names none. True for brackets."""
+        name = self._named[self._sentence, self._words_left.clamp(min=0)]
+        return (self._names == name[:, None]) | (self._names == _NO_LEAF)
 
     def _may_open(self, top: Int[Tensor, "N 3"]) -> Bool[Tensor, " N"]:
         inside = (self._depth > 0) | ~self._begun
@@ -147,11 +162,32 @@ def _tables(
     return role.to(device), label.to(device)
 
 
-def _check(n_words: Sequence[int], max_lengths: Sequence[int], max_unary: int) -> None:
-    for number, (words, length) in enumerate(zip(n_words, max_lengths, strict=True), start=1):
-        if not Bounds(n_words=words, max_length=length, max_unary=max_unary).feasible:
+def _name_tables(
+    roles: Roles,
+    vocabulary: Symbols,
+    sentences: Sequence[Sequence[str]],
+    device: torch.device | str,
+) -> tuple[Int[Tensor, " V"], Int[Tensor, "B L"]]:
+    """The number of the word that each leaf names, and of a sentence's next one by words left.
+
+    0: it names none, or none names it.
+    """
+    words = [word_of(leaf) for leaf in vocabulary.symbols_of(roles.leaves)]
+    numbers = {word: number for number, word in enumerate(sorted({*words, ""}))}
+    names = torch.full((vocabulary.vocab_size,), _NO_LEAF)
+    names[list(roles.leaves)] = torch.tensor([numbers[word] for word in words])
+    named = torch.zeros(len(sentences), 1 + max(map(len, sentences)), dtype=torch.long)
+    for row, sentence in zip(named, sentences, strict=True):
+        found = [numbers.get(escape(word), 0) for word in reversed(sentence)]
+        row[1 : 1 + len(found)] = torch.tensor(found)
+    return names.to(device), named.to(device)
+
+
+def _check(sentences: Sequence[Sequence[str]], max_lengths: Sequence[int], max_unary: int) -> None:
+    for number, (words, length) in enumerate(zip(sentences, max_lengths, strict=True), start=1):
+        if not Bounds(words=words, max_length=length, max_unary=max_unary).feasible:
             raise DecodingError(
-                f"there is no tree over the {words} words of sentence {number} with at most "
+                f"there is no tree over the {len(words)} words of sentence {number} with at most "
                 f"{length} symbols and {max_unary} brackets over the same words; give it a word, "
                 "a maximum length of its words and three more, and at least one bracket"
             )

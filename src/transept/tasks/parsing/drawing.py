@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from html import escape as escape_markup
 from typing import Final
 
-from transept.tasks.parsing.linearisation import XX
+from transept.tasks.parsing.leaves import XX
 from transept.text.trees import Tree, escape
 
 _ROW: Final = 40

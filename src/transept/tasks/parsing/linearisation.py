@@ -2,21 +2,18 @@
 
     (S (NP (DT The) (NN cat)) (VP (VBZ sleeps)))   ->   (S (NP XX XX )NP (VP XX )VP )S
 
-Depth first, labelled closing brackets, no words; tags are kept or replaced by XX.
+Depth first, labelled closing brackets; what stands for the words is in `leaves`.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from enum import Enum
-from typing import Final, Literal
+from typing import Final
 
 from transept.errors import DataError
+from transept.tasks.parsing.leaves import Tags, leaves_over, tag_of
 from transept.text.tokenizer import UNK
 from transept.text.trees import Bracket, BracketStack, Tree
-
-Tags = Literal["kept", "XX"]
-"""What stands for a word: its tag, or XX, which leaves tagging to others."""
-XX: Final = "XX"
 
 OPEN: Final = "("
 CLOSE: Final = ")"
@@ -47,8 +44,7 @@ def linearise(tree: Tree, tags: Tags = "XX") -> list[str]:
     """The symbols of a tree, which must have a root (`clean` gives it one)."""
     if not tree.brackets:
         raise DataError(f"the tree {tree} has no constituent to linearise; `clean` gives it one")
-    leaves = tree.tags if tags == "kept" else (XX,) * len(tree.words)
-    return tree.depth_first(leaves, CLOSE.__add__)
+    return tree.depth_first(leaves_over(tree, tags), CLOSE.__add__)
 
 
 def delinearise(
@@ -59,12 +55,13 @@ def delinearise(
     Args:
         symbols: The linearised tree.
         words: The words that it is over.
-        tags: Their tags. None: what stands for the words in the sequence.
+        tags: Their tags. None: those in the sequence.
     """
     found = scan(symbols, len(words))
     if isinstance(found, Fault):
         raise MalformedSequenceError(found)
-    return Tree(tuple(words), tuple(leaves_of(symbols) if tags is None else tags), found)
+    own = map(tag_of, leaves_of(symbols))
+    return Tree(tuple(words), tuple(own if tags is None else tags), found)
 
 
 def fault_of(symbols: Sequence[str], n_words: int) -> Fault | None:

@@ -5,7 +5,8 @@ from pathlib import Path
 
 from transept.errors import DataError
 from transept.runtime.storage import replacing
-from transept.tasks.parsing.linearisation import Tags, linearise
+from transept.tasks.parsing.leaves import Tags
+from transept.tasks.parsing.linearisation import linearise
 from transept.text.files import BytesRead
 from transept.text.trees import PARSING, Cleaning, Tree, clean, read_trees
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from transept.tasks.parsing.linearisation import CLOSE, OPEN, XX
+from transept.tasks.parsing.leaves import XX, tag_of
+from transept.tasks.parsing.linearisation import CLOSE, OPEN
 from transept.text.tokenizer import UNK
 from transept.text.trees import Bracket, BracketStack, Tree
 
@@ -24,7 +25,7 @@ def repair(
     Args:
         symbols: Any sequence.
         words: The sentence, of at least one word.
-        tags: Its tags. None: what stands for the words in the sequence, and XX.
+        tags: Its tags. None: those in the sequence, and XX.
         root: The label of a new root.
     """
     stack = BracketStack()
@@ -38,7 +39,7 @@ def repair(
                 while stack.close() != label:
                     pass
         elif symbol != UNK and len(leaves) < len(words):
-            leaves.append(symbol)
+            leaves.append(tag_of(symbol))
             stack.place += 1
     while stack.depth:
         stack.close()

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Final
 
 from transept.errors import DataError
-from transept.tasks.parsing.linearisation import XX
+from transept.tasks.parsing.leaves import XX
 from transept.text.trees import Tree
 
 _PUNCTUATION: Final = {

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from transept.data.preparation.formats import BytesRead, Row, Sentences
-from transept.tasks.parsing.linearisation import Tags
+from transept.tasks.parsing.leaves import Tags
 from transept.tasks.parsing.pairs import pair_of
 from transept.text.files import describe, read_lines
 from transept.text.trees import PARSING, Cleaning, MalformedTreeError, clean, parse_tree, tree_texts
@@ -29,7 +29,7 @@ class Treebank:
     @property
     def options(self) -> tuple[str, ...]:
         """What of the trees is left."""
-        return (self.tags, *astuple(self.cleaning))
+        return (str(self.tags), *astuple(self.cleaning))
 
     def rows(self, on_bytes: BytesRead | None = None) -> Iterator[Row]:
         """The trees as text, each on a line of its own."""

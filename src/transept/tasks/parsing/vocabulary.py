@@ -1,23 +1,34 @@
 """The vocabulary of the target side: each symbol of a linearised tree is one id."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from transept.errors import VocabularyError
-from transept.tasks.parsing.linearisation import CLOSE, OPEN, XX, Tags
+from transept.tasks.parsing.leaves import COMMON, XX, Named, Tags, TagsName, word_of
+from transept.tasks.parsing.linearisation import CLOSE, OPEN
+from transept.tasks.parsing.pairs import clean_trees
 from transept.text.symbols import FIRST_SYMBOL, Symbols
 from transept.text.trees import Tree
 
 
+def treebank_vocabulary(
+    files: Sequence[Path], tags: TagsName = "XX", common: int = COMMON
+) -> Symbols:
+    """The vocabulary of the trees of files, in which words that occur so often may be named."""
+    chosen = Named.common(clean_trees(files), common) if tags == "named" else tags
+    return tree_vocabulary(clean_trees(files), chosen)
+
+
 def tree_vocabulary(trees: Iterable[Tree], tags: Tags = "XX") -> Symbols:
-    """What linearised trees are made of: XX or tags, opening brackets, closing brackets."""
+    """What linearised trees are made of: leaves, opening brackets, closing brackets."""
     labels: set[str] = set()
-    leaves: set[str] = set() if tags == "kept" else {XX}
+    leaves: set[str] = {XX} if tags == "XX" else set()
     for tree in trees:
         labels.update(bracket.label for bracket in tree.brackets)
-        if tags == "kept":
+        if tags != "XX":
             leaves.update(tree.tags)
-    return vocabulary_of(labels, leaves)
+    return vocabulary_of(labels, leaves | tags.leaves if isinstance(tags, Named) else leaves)
 
 
 def vocabulary_of(labels: Iterable[str], leaves: Iterable[str] = (XX,)) -> Symbols:
@@ -33,9 +44,12 @@ def vocabulary_of(labels: Iterable[str], leaves: Iterable[str] = (XX,)) -> Symbo
 
 
 def tags_of(vocabulary: Symbols) -> Tags:
-    """Whether the trees of a vocabulary keep their tags."""
-    leaves = Roles.of(vocabulary).leaves
-    return "XX" if leaves == (vocabulary.ids.get(XX),) else "kept"
+    """What stands for words in the trees of a vocabulary."""
+    leaves = vocabulary.symbols_of(Roles.of(vocabulary).leaves)
+    naming = frozenset(filter(word_of, leaves))
+    if naming:
+        return Named(naming)
+    return "XX" if leaves == [XX] else "kept"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +78,10 @@ class Roles:
             for index, symbol in enumerate(vocabulary.symbols, start=FIRST_SYMBOL)
             if symbol[0] not in (OPEN, CLOSE)
         )
-        if not labels or not leaves:
+        if not labels or all(map(word_of, vocabulary.symbols_of(leaves))):
             raise VocabularyError(
                 "no tree can be written in this vocabulary: it needs a bracket to open and to "
-                "close, and a symbol for words; make it with `tree_vocabulary`"
+                "close, and a symbol for any word; make it with `tree_vocabulary`"
             )
         return cls(
             labels,
