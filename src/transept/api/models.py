@@ -51,7 +51,7 @@ def load(
             default one. Several decide together; they must share their vocabularies.
         device: Where to compute: `cpu`, `cuda`, `cuda:1`; `auto` is a GPU where there is one.
         engine: What searches for translations: `native`, the networks themselves, in single
-            precision; `fused`, all of it on a GPU, in bfloat16; `ctranslate2` or
+            precision; `fused`, all of it on a GPU, in half precision; `ctranslate2` or
             `ctranslate2-int8`, CTranslate2 with their weights, on a CPU. `auto` is fused on a GPU;
             on a CPU native, but for a model that was quantized to int8 where CTranslate2 is
             installed.

@@ -65,11 +65,11 @@ class Translators(Models):
 
     engine: EngineName = "auto"
     """What searches for translations. native: transept's networks, in single precision. fused: all
-    of it on a GPU, in bfloat16, many times as fast. ctranslate2, ctranslate2-int8: CTranslate2 with
-    the same weights, on a CPU, in single precision or with 8-bit integers, which is quicker and
-    changes results; it ends its beam search by other rules than the paper's, but outputs are ranked
-    by the paper's score. auto: fused on a GPU; on a CPU native, but for a model that was quantized
-    to int8 where CTranslate2 is installed."""
+    of it on a GPU, in half precision, many times as fast. ctranslate2, ctranslate2-int8:
+    CTranslate2 with the same weights, on a CPU, in single precision or with 8-bit integers, which
+    is quicker and changes results; it ends its beam search by other rules than the paper's, but
+    outputs are ranked by the paper's score. auto: fused on a GPU; on a CPU native, but for a model
+    that was quantized to int8 where CTranslate2 is installed."""
     shortlist: Path | None = None
     """A file of `transept shortlist`: only tokens that went with the source's in a corpus can come.
     Quicker on a CPU; a few translations change, and may depend on what is translated with them."""
