@@ -95,7 +95,8 @@ def test_gradients_that_travel_in_bf16_are_rounded_and_no_more(results: dict[str
 
 @pytest.mark.slow
 def test_the_written_out_step_on_two_ranks_is_that_on_one(tmp_path: Path) -> None:
-    pytest.importorskip("triton")
+    # The interpreter of an earlier one does not go with NumPy 2.4.
+    pytest.importorskip("triton", minversion="3.7")
     found = compute(tmp_path, "fused")
     assert furthest(found["fused-2"], found["fused-0"]) < 1e-6
 
