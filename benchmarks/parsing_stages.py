@@ -4,6 +4,7 @@ What is done is not done again, so that any stage can be stopped and taken up by
 """
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -128,6 +129,8 @@ class Workers:
     @classmethod
     @contextmanager
     def start(cls, number: int) -> "Iterator[Workers]":
+        # What grows with each symbol leaves gaps that only its own process could use again.
+        os.environ.setdefault("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True")
         with ProcessPoolExecutor(number, mp_context=get_context("spawn")) as pool:
             yield cls(pool, number)
 
