@@ -130,6 +130,16 @@ def test_outputs_are_those_of_the_reference(
     assert {one.finished for (one, *_) in expected} == {True, False}
 
 
+def test_one_workspace_searches_with_any_length_penalty() -> None:
+    model, sources = model_with(3, end=3.0), [[7, 8, EOS]]
+    max_lengths = [4]
+    searcher = FusedSearch(model, torch.float32, EOS)
+    for alpha in (0.0, 2.0):
+        config = SearchConfig(beam_size=2, length_penalty=alpha)
+        found = searcher(sources, max_lengths, config)
+        assert_same(found, reference(model, sources, max_lengths, config))
+
+
 @pytest.mark.skipif(DEVICE.type != "cuda", reason="many sentences are for a GPU")
 @pytest.mark.parametrize("width", [1, 4])
 def test_many_sentences_of_all_lengths(width: int) -> None:

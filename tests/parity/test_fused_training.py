@@ -9,6 +9,7 @@ pytest.importorskip("triton")
 
 from transept import ModelConfig, Transformer
 from transept.model.packing import Tokens
+from transept.model.positions import SinusoidalPositions
 from transept.shapes import Tensor
 from transept.training.fused.network import FusedNetwork, Tiles
 from transept.training.loss import Loss
@@ -106,3 +107,16 @@ def test_gradients_add_up_over_micro_batches() -> None:
     fused(source, target, one)
     for name, parameter in model.named_parameters():
         torch.testing.assert_close(parameter.grad, 2 * once[name], rtol=1e-4, atol=1e-6)
+
+
+def test_a_long_sentence_validated_in_between_does_not_move_what_graphs_read() -> None:
+    model, fused, _ = network()
+    where, values = fused.positions.table.data_ptr(), fused.positions.table.clone()
+    positions = model.source_positions
+    assert isinstance(positions, SinusoidalPositions)
+    longer = 2 * len(positions.table)
+    with torch.inference_mode():
+        model.encode(torch.full((1, longer), 7, device=DEVICE))
+    assert len(positions.table) > longer
+    assert fused.positions.table.data_ptr() == where
+    torch.testing.assert_close(fused.positions.table, values)

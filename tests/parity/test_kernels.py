@@ -10,7 +10,8 @@ pytest.importorskip("triton")
 
 from torch.nn import functional as F
 
-from transept.kernels.attention import LONGEST, Side, Sight, attend, attend_backward, spans
+from transept.kernels import LONGEST
+from transept.kernels.attention import Side, Sight, attend, attend_backward, spans
 from transept.kernels.chance import Drop
 from transept.kernels.cross_entropy import cross_entropy
 from transept.kernels.embedding import embed, embed_backward

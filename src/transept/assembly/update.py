@@ -72,9 +72,7 @@ def slow_because(experiment: Experiment, runtime: Runtime) -> list[str]:
     """What stands in the way of the fast training step; nothing, for the paper's network."""
     if find_spec("triton") is None:
         return ["Triton is not installed"]
-    reasons = obstacles(experiment.model, experiment.batch.tile)
-    if experiment.batch.layout != "packed":
-        reasons.append(f"batch.layout = {experiment.batch.layout!r}")
+    reasons = obstacles(experiment.model, experiment.batch)
     if runtime.precision != "bf16":
         reasons.append(f"training.precision = {runtime.precision!r}")
     return reasons

@@ -11,11 +11,9 @@ import torch
 import triton
 import triton.language as tl
 
+from transept.kernels import LONGEST
 from transept.kernels.chance import Drop, kept
 from transept.shapes import Float, Int, Tensor
-
-LONGEST = 1 << 12
-"""No sentence has so many tokens: places are numbered by (sentence, position) in 32 bits."""
 
 
 @dataclass(frozen=True, slots=True)

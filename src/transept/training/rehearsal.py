@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 import torch
 
 from transept.errors import ConfigError, Problem
+from transept.training.sharding import own_part
 from transept.training.update import Batch, Update
 
 
@@ -31,6 +32,12 @@ def rehearse(
     raise ConfigError([Problem("batch.micro_batches", problem)])
 
 
+def without_moments(adam: torch.optim.Optimizer) -> list[torch.nn.Parameter]:
+    """Those of this rank's parameters whose moments are not there yet."""
+    own = own_part(adam)
+    return [p for group in own.param_groups for p in group["params"] if p not in own.state]
+
+
 def _fits_all(update: Update, batch: Batch) -> bool:
     """Whether it fits on every rank."""
     [misfit] = update.runtime.world.agree([not _fits(update, batch)])
@@ -39,7 +46,7 @@ def _fits_all(update: Update, batch: Batch) -> bool:
 
 def _fits(update: Update, batch: Batch) -> bool:
     # Adam's two moments are allocated at the first step: stand in for them where they are absent.
-    moments = [torch.empty_like(p) for p in update.model.parameters() for _ in range(2)]
+    moments = [torch.empty_like(p) for p in without_moments(update.adam) for _ in range(2)]
     try:
         update.model.train()
         update.accumulate(0, [batch], n_target_tokens=max(1, len(batch.target.ids)))

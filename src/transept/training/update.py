@@ -187,9 +187,14 @@ class Update:
         self.suppressed += bad
         self.suppressed_in_a_row.add_(1).mul_(bad)
         self.adam.step()
+        self._weights_have_moved()
         if self.ema is not None:
             self.ema.follow(self.model)
         return norm
+
+    def _weights_have_moved(self) -> None:
+        """Say so, which the fused Adam does not: others keep what they computed from them."""
+        torch.autograd.graph.increment_version(list(self.model.parameters()))
 
     @contextmanager
     def averaged(self) -> Iterator[None]:

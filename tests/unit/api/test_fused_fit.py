@@ -25,6 +25,7 @@ def test_the_papers_networks_have_no_obstacles() -> None:
         ({"positions": "learned"}, "model.positions = 'learned'"),
         ({"decoder_window": 9}, "model.decoder_window = 9"),
         ({"d_k": 32}, "model.d_k = 32, model.d_v = 64"),
+        ({"d_k": 32, "d_v": 32}, "model.n_heads = 8 heads of 32"),
     ],
 )
 def test_others_are_named_by_their_keys(change: dict[str, Any], obstacle: str) -> None:

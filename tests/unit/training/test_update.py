@@ -8,11 +8,13 @@ import pytest
 import torch
 
 from transept import ModelConfig, Transformer
+from transept.model.encoding import encode
 from transept.model.packing import Tokens
 from transept.runtime.device import Runtime
 from transept.training.config import AdamConfig
 from transept.training.flops import training_flops
 from transept.training.loss import Loss, reference_loss
+from transept.training.rehearsal import without_moments
 from transept.training.schedule import Schedule
 from transept.training.update import (
     Batch,
@@ -180,3 +182,25 @@ def test_flops_by_hand() -> None:
         config, source_tokens=s, target_tokens=t, source_pairs=s * s,
         target_pairs=t * (t + 1) // 2, cross_pairs=s * t,
     ) == 6 * (encoder + decoder + attention + t * 4 * 7)  # fmt: skip
+
+
+def test_decoding_after_a_step_is_with_the_new_weights() -> None:
+    """Decoding keeps what it prepared from the weights, and must hear that they have moved."""
+    update = make()
+    model, source = update.model, torch.tensor([[7, 8, 9, 10, 1]])
+    with torch.inference_mode():
+        before = encode(model, source).states
+    update(1, [batch([0, 1])], tokens([batch([0, 1])]))
+    model.eval()
+    with torch.inference_mode():
+        after = encode(model, source).states
+        torch.testing.assert_close(after, model.encode(source).states, atol=1e-5, rtol=1e-5)
+    assert (after - before).abs().max() > 1e-3
+
+
+def test_a_rehearsal_stands_in_for_moments_that_are_absent() -> None:
+    update = make()
+    weights = list(update.model.parameters())
+    assert [*map(id, without_moments(update.adam))] == [*map(id, weights)]
+    update(1, [batch([0, 1])], tokens([batch([0, 1])]))
+    assert without_moments(update.adam) == []

@@ -1,12 +1,14 @@
 """Which networks have a fast form. No Triton here: it is asked before Triton is needed."""
 
+from transept.data.config import BatchConfig
+from transept.kernels import LONGEST
 from transept.model.config import ModelConfig
 
 SIZES = (16, 32, 64, 128)
 """Of heads and tiles: what fits the matrix units, and the chip's memory."""
 
 
-def obstacles(config: ModelConfig, tile: int) -> list[str]:
+def obstacles(config: ModelConfig, batch: BatchConfig) -> list[str]:
     """Why a network cannot be trained in this form; empty where it can."""
     wanted = {
         "norm": "post",
@@ -25,6 +27,10 @@ def obstacles(config: ModelConfig, tile: int) -> list[str]:
         size = getattr(config, name)
         if size not in SIZES:
             found.append(f"model.{name} = {size}")
-    if tile not in SIZES:
-        found.append(f"batch.tile = {tile}")
+    if batch.tile not in SIZES:
+        found.append(f"batch.tile = {batch.tile}")
+    if batch.max_length >= LONGEST:
+        found.append(f"batch.max_length = {batch.max_length}")
+    if batch.layout != "packed":
+        found.append(f"batch.layout = {batch.layout!r}")
     return found

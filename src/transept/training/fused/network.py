@@ -79,7 +79,10 @@ class FusedNetwork:
         self.source_kv = SourceKeysAndValues(model, self.copies)
         weight = model.projection.weight
         self.projection = Matrix(self.copies.of([weight]), gradient_of(weight))
-        model.source_positions.reach(tiles.tile * tiles.row_tiles)
+        # Of its own, and never moved: the model's may be, for a longer sentence to be validated,
+        # and graphs know where it is.
+        n_rows = tiles.tile * tiles.row_tiles
+        self.positions = SinusoidalPositions(model.config.d_model, n_rows).to(weight.device)
 
     def __call__(self, source: Tokens, target: Tokens, scale: Float[Tensor, ""]) -> LossSums:
         """Add `scale` times the gradients of the summed loss to those of the weights."""
@@ -158,10 +161,8 @@ class FusedNetwork:
         return LossSums(smoothed, nll), d_states
 
     def _embed(self, ids: Tensor, tokens: Tokens, embedding: Embedding, drop: Drop) -> Tensor:
-        table = self.model.source_positions
-        assert isinstance(table, SinusoidalPositions)
         return embed(
-            ids, embedding.weight, tokens.layout.positions, table.table,
+            ids, embedding.weight, tokens.layout.positions, self.positions.table,
             embedding.scale, embedding.pad_id, drop, self.dtype,
         )  # fmt: skip
 

@@ -50,10 +50,13 @@ class FusedUpdate(Update):
         self._lr.fill_(self.schedule(step))
         on_device = self._graph if self.runtime.device.type == "cuda" else _call
         if self._flat is None:
-            return StepValues(*on_device(self._step, batches))
-        losses = on_device(self._local_gradients, batches)
-        self._flat.total()
-        return StepValues(*losses, *self._suppressed_or_moved())
+            values = on_device(self._step, batches)
+        else:
+            losses = on_device(self._local_gradients, batches)
+            self._flat.total()
+            values = (*losses, *self._suppressed_or_moved())
+        self._weights_have_moved()  # a graph that is replayed says nothing
+        return StepValues(*values)
 
     def clear_gradients(self) -> None:
         """Set them to zero where they lie: the network knows them by their place."""

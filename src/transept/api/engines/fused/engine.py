@@ -9,7 +9,7 @@ from transept.api.engines.fused.search import FusedSearch
 from transept.api.engines.native import NativeEngine
 from transept.decoding.config import SearchConfig
 from transept.decoding.hypothesis import Hypothesis
-from transept.kernels.attention import LONGEST
+from transept.kernels import LONGEST
 from transept.model.transformer import Transformer
 from transept.text.tokenizer import EOS_ID
 

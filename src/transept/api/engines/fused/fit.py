@@ -26,4 +26,6 @@ def obstacles(config: ModelConfig) -> list[str]:
     ]
     if config.d_k != config.d_v or config.d_k not in HEADS:
         found.append(f"model.d_k = {config.d_k}, model.d_v = {config.d_v}")
+    elif config.n_heads * config.d_k != config.d_model:
+        found.append(f"model.n_heads = {config.n_heads} heads of {config.d_k}")
     return found

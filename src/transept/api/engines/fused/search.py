@@ -35,7 +35,7 @@ class FusedSearch:
         self._encoder, self._decoder = DeviceEncoder(weights), DeviceDecoder(weights)
         self._eos_id = eos_id
         self._arena = Arena.of(0, self._decoder)
-        self._workspaces: dict[tuple[Sizes, float], Workspace] = {}
+        self._workspaces: dict[Sizes, Workspace] = {}
 
     @torch.inference_mode()
     def __call__(
@@ -80,12 +80,10 @@ class FusedSearch:
             self._workspaces.clear()  # their graphs know the old memory
             self._arena = Arena.of(0, self._decoder)
             self._arena = Arena.of(n_cached, self._decoder)
-        key = (sizes, config.length_penalty)
-        if key not in self._workspaces:
-            self._workspaces[key] = Workspace(
-                self._decoder, self._arena, sizes, config.length_penalty, self._eos_id
-            )
-        return self._workspaces[key]
+        if sizes not in self._workspaces:
+            self._workspaces[sizes] = Workspace(self._decoder, self._arena, sizes, self._eos_id)
+        self._workspaces[sizes].penalise(config.length_penalty)
+        return self._workspaces[sizes]
 
     def _queue(self, sources: Sequence[Ids], max_lengths: Sequence[int]) -> Iterator[Entrant]:
         """The sentences, encoded some at a time."""

@@ -5,7 +5,7 @@ import copy
 import torch
 from torch import nn
 
-from transept.kernels.attention import LONGEST
+from transept.kernels import LONGEST
 from transept.kernels.chance import Drop
 from transept.kernels.embedding import embed
 from transept.kernels.residual import add_norm

@@ -45,19 +45,22 @@ class Arena:
 class Workspace:
     """Slots with a sentence each. A step is one CUDA graph, for as many slots as are needed."""
 
-    def __init__(
-        self, decoder: DeviceDecoder, arena: Arena, sizes: Sizes, alpha: float, eos_id: int
-    ) -> None:
-        self.sizes, self.alpha = sizes, alpha
+    def __init__(self, decoder: DeviceDecoder, arena: Arena, sizes: Sizes, eos_id: int) -> None:
+        self.sizes, self.alpha = sizes, 0.0
         self._symbols = Symbols(decoder.config.vocab_size, decoder.config.pad_id, eos_id)
         self._decoder = decoder
         self._caches = decoder.caches(arena.numbers, sizes)
         self._graph_pool = arena.graph_pool
-        penalties = [length_penalty(length, alpha) for length in range(sizes.places + 1)]
-        self._beams = Beams.empty(
-            sizes.slots, sizes.width, torch.tensor(penalties, device=decoder.device)
-        )
+        no_penalty = torch.ones(sizes.places + 1, device=decoder.device)
+        self._beams = Beams.empty(sizes.slots, sizes.width, no_penalty)
         self._graphs: dict[int, torch.cuda.CUDAGraph] = {}
+
+    def penalise(self, alpha: float) -> None:
+        """Rank by this α from here on. The graphs stay: they read the penalties where they lie."""
+        if alpha != self.alpha:
+            self.alpha = alpha
+            penalties = [length_penalty(length, alpha) for length in range(self.sizes.places + 1)]
+            self._beams.penalties.copy_(torch.tensor(penalties))
 
     # --- going on ----------------------------------------------------------------------------
 
