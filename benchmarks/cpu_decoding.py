@@ -27,6 +27,7 @@ from transept.api.engines.ctranslate2 import CTranslate2Engine
 from transept.api.engines.engine import nobody
 from transept.api.engines.native import NativeEngine
 from transept.api.networks import Networks
+from transept.cli.app import keep_freed_memory
 from transept.decoding.beam import search
 from transept.decoding.config import SearchConfig
 from transept.export import ctranslate2 as export
@@ -232,9 +233,12 @@ def one_thread() -> None:
 
     `torch.set_num_threads(1)` comes too late for the matrix products of OpenBLAS and oneDNN: some
     of them still run on two cores, and the CPU time of the second is only seen now and then.
+    torch's allocator is set as `transept` sets it, for every system in the process.
     """
-    if os.environ.get("OMP_NUM_THREADS") != "1":
-        os.environ["OMP_NUM_THREADS"] = "1"
+    before = dict(os.environ)
+    keep_freed_memory()
+    os.environ["OMP_NUM_THREADS"] = "1"
+    if os.environ != before:
         os.execv(sys.executable, [sys.executable, *sys.argv])
 
 

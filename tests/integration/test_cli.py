@@ -1,11 +1,14 @@
 """The command line as a person meets it: output, messages, exit codes."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from transept.cli.app import main
 
 BASE = Path(__file__).parents[2] / "configs/base.toml"
 
@@ -76,3 +79,16 @@ def test_a_reader_that_leaves_is_no_failure() -> None:
         ["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False
     )
     assert result.stderr == ""
+
+
+@pytest.mark.parametrize(("chosen", "expected"), [(None, "2000"), ("10", "10")])
+def test_freed_memory_is_kept_unless_somebody_chose_otherwise(
+    chosen: str | None, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = "MIMALLOC_PURGE_DELAY"
+    monkeypatch.setenv(name, chosen or "")  # so that it is put back
+    if chosen is None:
+        del os.environ[name]
+    with pytest.raises(SystemExit):
+        main(["--version"])
+    assert os.environ[name] == expected

@@ -190,7 +190,17 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     debug = "--debug" in words
     if debug:
         words.remove("--debug")
+    keep_freed_memory()
     sys.exit(_run(words, debug))
+
+
+def keep_freed_memory() -> None:
+    """Let torch's allocator hold what was freed for longer than a step takes.
+
+    On ARM that is mimalloc, which gives memory back after 10 ms: then each step of a beam search
+    over many sentences gets its own anew, page by page. It reads this once, when torch is imported.
+    """
+    os.environ.setdefault("MIMALLOC_PURGE_DELAY", "2000")
 
 
 def _run(words: list[str], debug: bool) -> int:

@@ -4,6 +4,7 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import torch
 
@@ -65,8 +66,15 @@ def beam_states(
         if any(beams.done):
             parents = beams.drop(parents)
         step.select(parents)
-        parents = beams.extend(*best(beams.tokens[:, -1], 2 * w))
+        parents = beams.extend(*best(beams.last, 2 * w))
         yield beams
+
+
+class Grown(NamedTuple):
+    """A step: what each row ends in since then, and which row before it grew from."""
+
+    token: list[int]
+    parent: list[int]
 
 
 @dataclass(slots=True)
@@ -81,13 +89,16 @@ class Beams:
     sentence: list[int]
     max_length: list[int]
     log_p: Float[Tensor, "B W"]
-    tokens: Int[Tensor, "N T"]
+    last: Int[Tensor, " N"]
+    """What each live hypothesis ends in."""
     finished: list[list[tuple[int, ...]]]
     finished_log_p: Float[Tensor, "B W"]
     finished_score: Float[Tensor, "B W"]
     first_row: Int[Tensor, "B 1"]
     largest_penalty: Float[Tensor, " B"]
     """lp of the longest output, which bounds what a live hypothesis can still score."""
+    steps: list[Grown] = field(default_factory=list)
+    """How the live ones came about: cheaper to keep than the tokens of each."""
     done: list[bool] = field(default_factory=list)
 
     @classmethod
@@ -109,7 +120,7 @@ class Beams:
             sentence=list(range(n)),
             max_length=list(max_lengths),
             log_p=live,
-            tokens=torch.empty(n * w, 0, dtype=torch.long, device=log_p.device),
+            last=torch.empty(n * w, dtype=torch.long, device=log_p.device),
             finished=[[()] * w for _ in range(n)],
             finished_log_p=nothing,
             finished_score=nothing,
@@ -128,7 +139,7 @@ class Beams:
         """
         n, w = self.log_p.shape
         k = log_p.shape[1]
-        candidates = (self.log_p[:, :, None] + log_p.view(n, w, k)).view(n, w * k)
+        candidates = (self.log_p.unsqueeze(2) + log_p.view(n, w, k)).view(n, w * k)
         total, place = candidates.topk(min(2 * w, w * k), dim=1)
         parent = place.div(k, rounding_mode="floor") + self.first_row
         token = token.view(n, w * k).gather(1, place)
@@ -138,15 +149,15 @@ class Beams:
             total, order = total.masked_fill(ends, -torch.inf).topk(w, dim=1)
             parent, token = parent.gather(1, order), token.gather(1, order)
         self.log_p, parents = total[:, :w], parent[:, :w].flatten()
-        grown = self.tokens.index_select(0, parents)
-        self.tokens = torch.cat([grown, token[:, :w].reshape(-1, 1)], dim=1)
+        self.last = token[:, :w].flatten()
+        self.steps.append(Grown(self.last.tolist(), parents.tolist()))
         self.done = self._done()
         return parents
 
     def _finish(self, log_p: Float[Tensor, "B C"], parent: Int[Tensor, "B C"]) -> None:
         """Let candidates that end compete with the finished ones; |Y| counts the end symbol."""
         w = self.config.beam_size
-        penalty = length_penalty(self.tokens.shape[1] + 1, self.config.length_penalty)
+        penalty = length_penalty(len(self.steps) + 1, self.config.length_penalty)
         score = torch.cat([self.finished_score, log_p / penalty], dim=1)
         self.finished_score, order = score.topk(w, dim=1)
         self.finished_log_p = torch.cat([self.finished_log_p, log_p], dim=1).gather(1, order)
@@ -154,14 +165,14 @@ class Beams:
         for row in ended.nonzero().squeeze(1).tolist():
             outputs = self.finished[row]
             self.finished[row] = [
-                outputs[i] if i < w else tuple(self.tokens[int(parent[row, i - w])].tolist())
+                outputs[i] if i < w else self._ids(int(parent[row, i - w]))
                 for i in order[row].tolist()
             ]
 
     def _done(self) -> list[bool]:
         """Whether live hypotheses are at their longest or can no longer win."""
         won = self.finished_score[:, -1] >= self.log_p[:, 0] / self.largest_penalty
-        length = self.tokens.shape[1]
+        length = len(self.steps)
         parts = zip(self.max_length, won.tolist(), strict=True)
         return [length >= longest or has_won for longest, has_won in parts]
 
@@ -178,8 +189,9 @@ class Beams:
         self.finished_log_p = self.finished_log_p[kept]
         self.finished_score = self.finished_score[kept]
         w = self.config.beam_size
-        self.tokens = self.tokens.unflatten(0, (-1, w))[kept].flatten(0, 1)
-        return parents.view(-1, w)[kept].flatten()
+        self.last, parents = (x.view(-1, w)[kept].flatten() for x in (self.last, parents))
+        self.steps[-1] = Grown(self.last.tolist(), parents.tolist())
+        return parents
 
     def result(self, row: int) -> list[Hypothesis]:
         """The best finished outputs; where nothing was finished in time, the live ones."""
@@ -191,7 +203,7 @@ class Beams:
         )
         outputs = [Hypothesis(*one) for one in finished if one[2] > -math.inf]
         if not outputs:
-            penalty = length_penalty(self.tokens.shape[1], self.config.length_penalty)
+            penalty = length_penalty(len(self.steps), self.config.length_penalty)
             outputs = [
                 Hypothesis(ids, log_p, log_p / penalty, finished=False)
                 for ids, log_p in self._live(row)
@@ -204,7 +216,7 @@ class Beams:
         Of the finished ones that is the best alone; of the live ones, those whose bound is not
         below its score.
         """
-        penalty = length_penalty(self.tokens.shape[1], self.config.length_penalty)
+        penalty = length_penalty(len(self.steps), self.config.length_penalty)
         best = float(self.finished_score[row, 0])
         bounds = (self.log_p[row] / self.largest_penalty[row]).tolist()
         rivals = [
@@ -220,9 +232,17 @@ class Beams:
     def _live(self, row: int) -> list[tuple[tuple[int, ...], float]]:
         """A sentence's live hypotheses with their log p, best first."""
         w = self.config.beam_size
-        tokens = self.tokens[row * w : (row + 1) * w].tolist()
-        each = zip(map(tuple, tokens), self.log_p[row].tolist(), strict=True)
+        rows = range(row * w, (row + 1) * w)
+        each = zip(map(self._ids, rows), self.log_p[row].tolist(), strict=True)
         return [(ids, log_p) for ids, log_p in each if log_p > -math.inf]
+
+    def _ids(self, row: int) -> tuple[int, ...]:
+        """A live hypothesis, followed from its end to its beginning."""
+        ids = []
+        for token, parent in reversed(self.steps):
+            ids.append(token[row])
+            row = parent[row]
+        return tuple(reversed(ids))
 
 
 def _n_in_common(outputs: Sequence[tuple[int, ...]]) -> int:

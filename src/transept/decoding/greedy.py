@@ -46,12 +46,12 @@ def one_by_one(
     """Follow a single row of each sentence to its end."""
     numbers = list(range(len(max_lengths)))
     log_p, token = choose(None, numbers)
-    rows = Rows(alpha, eos_id, numbers, list(max_lengths), token[:, None], log_p)
+    rows = Rows(alpha, eos_id, numbers, list(max_lengths), token, log_p)
     yield rows
     while not all(rows.done):
         if any(rows.done):
             step.select(rows.drop())
-        rows.append(*choose(rows.tokens[:, -1], rows.sentence))
+        rows.append(*choose(rows.last, rows.sentence))
         yield rows
 
 
@@ -63,36 +63,42 @@ class Rows:
     eos_id: int
     sentence: list[int]
     max_length: list[int]
-    tokens: Int[Tensor, "B T"]
+    last: Int[Tensor, " B"]
+    """What each output ends in."""
     log_p: Float[Tensor, " B"]
+    ids: list[list[int]] = field(init=False)
     done: list[bool] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._look_for_ends()
+        self.ids = [[] for _ in self.sentence]
+        self._follow()
 
     def append(self, log_p: Float[Tensor, " B"], token: Int[Tensor, " B"]) -> None:
         """Grow each by a token."""
-        self.tokens = torch.cat([self.tokens, token[:, None]], dim=1)
+        self.last = token
         self.log_p = self.log_p + log_p
-        self._look_for_ends()
+        self._follow()
 
-    def _look_for_ends(self) -> None:
-        length = self.tokens.shape[1]
-        ends = (self.tokens[:, -1] == self.eos_id).tolist()
-        self.done = [end or length >= most for end, most in zip(ends, self.max_length, strict=True)]
+    def _follow(self) -> None:
+        """Write the last tokens down, and look for ends."""
+        for ids, token in zip(self.ids, self.last.tolist(), strict=True):
+            ids.append(token)
+        parts = zip(self.ids, self.max_length, strict=True)
+        self.done = [ids[-1] == self.eos_id or len(ids) >= most for ids, most in parts]
 
     def drop(self) -> Int[Tensor, " B"]:
         """Go on without the sentences that are done; the rows that are left."""
         left = [row for row, done in enumerate(self.done) if not done]
         self.sentence = [self.sentence[row] for row in left]
         self.max_length = [self.max_length[row] for row in left]
-        rows = torch.tensor(left, device=self.tokens.device)
-        self.tokens, self.log_p = self.tokens[rows], self.log_p[rows]
+        self.ids = [self.ids[row] for row in left]
+        rows = torch.tensor(left, device=self.last.device)
+        self.last, self.log_p = self.last[rows], self.log_p[rows]
         return rows
 
     def result(self, row: int) -> list[Hypothesis]:
         """The one output."""
-        ids, log_p = self.tokens[row].tolist(), float(self.log_p[row])
+        ids, log_p = self.ids[row], float(self.log_p[row])
         score = log_p / length_penalty(len(ids), self.alpha)
         finished = ids[-1] == self.eos_id
         return [Hypothesis(tuple(ids[:-1] if finished else ids), log_p, score, finished)]

@@ -28,26 +28,22 @@ class Seen(NamedTuple):
         return out.transpose(1, 2).reshape(q.shape[0] * q.shape[2], -1)
 
 
+class Projected(NamedTuple):
+    """Where the rows' queries, keys and values are written first, and how they lie there."""
+
+    qkv: Float[Tensor, "N G"]
+    q: Float[Tensor, "B H W Dh"]
+    kv: Float[Tensor, "2 B H W Dh"]
+
+
 class LayerCache(NamedTuple):
     """For one layer in one step."""
 
-    new: Float[Tensor, "B G W Dh"]
+    projected: Projected
+    new: Float[Tensor, "2 B H W Dh"]
     """Where the rows' keys and values belong."""
     seen: Seen
     """What it then sees."""
-
-
-class Room(NamedTuple):
-    """One layer's slots, of both kinds together and each by itself."""
-
-    kv: Float[Tensor, "B G C Dh"]
-    keys: Float[Tensor, "B H C Dk"]
-    values: Float[Tensor, "B H C Dv"]
-
-
-def _rooms(kv: Float[Tensor, "Y B G C Dh"]) -> list[Room]:
-    """The layers' slots."""
-    return [Room(layer, *layer.chunk(2, dim=1)) for layer in kv.unbind(0)]
 
 
 class OutputCache:
@@ -64,10 +60,9 @@ class OutputCache:
         self.width = 1
         self._window = config.decoder_window
         self._n_slots = 0
-        n_heads, width = 2 * config.n_heads, max(config.d_k, config.d_v)
-        shape = (config.n_layers, self.n_sentences, n_heads, FIRST_SLOTS, width)
-        self._kv = memory.states.new_empty(shape)
-        self._rooms = _rooms(self._kv)
+        heads = (config.n_heads, FIRST_SLOTS, max(config.d_k, config.d_v))
+        self._kv = memory.states.new_empty(config.n_layers, 2, self.n_sentences, *heads)
+        self._projected = self._room_to_project()
         self._mask: Tensor | None = None
         if self._window is not None:
             self._mask = memory.states.new_empty(self.n_sentences, 0)
@@ -75,18 +70,16 @@ class OutputCache:
 
     def append(self) -> list[LayerCache]:
         """A slot for each row."""
-        if self._n_slots + self.width > self._kv.shape[3]:
+        if self._n_slots + self.width > self._kv.shape[4]:
             self._make_room()
         start, end = self._n_slots, self._n_slots + self.width
         self._n_slots = end
         mask = self._visible(end)
-        return [
-            LayerCache(
-                room.kv.narrow(2, start, self.width),
-                Seen(room.keys.narrow(2, 0, end), room.values.narrow(2, 0, end), mask),
-            )
-            for room in self._rooms
-        ]
+        new = self._kv.narrow(4, start, self.width).unbind(0)
+        # The views of all layers at once: one by one they would take as long as a product.
+        kv = self._kv.narrow(4, 0, end).flatten(0, 1).unbind(0)
+        parts = zip(new, kv[::2], kv[1::2], strict=True)
+        return [LayerCache(self._projected, place, Seen(k, v, mask)) for place, k, v in parts]
 
     def _visible(self, end: int) -> Float[Tensor, "B 1 W C"] | None:
         """What each row sees now that it has another slot; None where that is all."""
@@ -108,11 +101,18 @@ class OutputCache:
         if self._mask is None and width > 1:
             self._mask = self._kv.new_zeros(self.n_sentences, self._n_slots)
         if len(sentences) < self.n_sentences:
-            self._kv = self._kv[:, sentences]
-            self._rooms = _rooms(self._kv)
+            self._kv = self._kv[:, :, sentences]
         self.n_sentences, self.width = len(sentences), width
+        self._projected = self._room_to_project()
         others = ~torch.eye(width, dtype=torch.bool, device=sentences.device)
         self._own = additive_mask(others, self._kv).repeat(self.n_sentences, 1)
+
+    def _room_to_project(self) -> Projected:
+        """For the rows that there are now; the layers use it one after the other."""
+        n_heads, d_head = self._kv.shape[3], self._kv.shape[5]
+        qkv = self._kv.new_empty(self.n_sentences, self.width, 3, n_heads, d_head)
+        heads = qkv.permute(2, 0, 3, 1, 4)
+        return Projected(qkv.flatten(0, 1).flatten(1), heads[0], heads[1:])
 
     def _make_room(self) -> None:
         """Clear out slots that are of no use any more; where most are, take twice the room."""
@@ -126,21 +126,20 @@ class OutputCache:
         order = used.byte().argsort(dim=1, descending=True, stable=True)[:, : self._n_slots]
         n_slots = max(FIRST_SLOTS, 2 * self._n_slots + self.width)
         self._kv = _moved(self._kv, order, n_slots)
-        self._rooms = _rooms(self._kv)
         if self._mask is not None:
             self._mask = mask.gather(2, order[:, None].expand(-1, self.width, -1)).flatten(0, 1)
 
 
 def _moved(
-    x: Float[Tensor, "Y B G C Dh"], order: Int[Tensor, "B M"], n_slots: int
-) -> Float[Tensor, "Y B G K Dh"]:
+    x: Float[Tensor, "Y 2 B H C Dh"], order: Int[Tensor, "B M"], n_slots: int
+) -> Float[Tensor, "Y 2 B H K Dh"]:
     """The slots in this order, with room for so many."""
-    n_layers, n_sentences, n_heads, n_old, width = x.shape
-    room = x.new_empty(n_layers, n_sentences, n_heads, n_slots, width)
+    *each, n_old, width = x.shape
+    room = x.new_empty(*each, n_slots, width)
     first = torch.arange(0, x[..., 0].numel(), n_old, device=x.device)
-    places = first.view(n_layers, n_sentences, n_heads, 1) + order[:, None]
-    moved = x.flatten(0, 3).index_select(0, places.flatten())
-    room[:, :, :, : order.shape[1]] = moved.view(*places.shape, width)
+    places = first.view(*each, 1) + order[:, None]
+    moved = x.flatten(0, 4).index_select(0, places.flatten())
+    room[..., : order.shape[1], :] = moved.view(*places.shape, width)
     return room
 
 

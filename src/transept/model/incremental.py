@@ -9,7 +9,7 @@ import torch
 
 from transept.model.cache import LayerCache, OutputCache
 from transept.model.prepared import Matrix, PreparedLayer, PreparedStack, prepare
-from transept.model.ranking import largest, log_sum_
+from transept.model.ranking import likeliest
 from transept.model.source import Source, SourceAttention
 from transept.model.transformer import Memory, Transformer
 from transept.shapes import Float, Int, Tensor
@@ -28,12 +28,12 @@ class IncrementalDecoder:
         self, model: Transformer, memory: Memory, shortlist: Int[Tensor, " L"] | None = None
     ) -> None:
         self._decoder = prepare(model)
-        self._source = Source(model, memory)
+        self._source = Source(model, memory, self._decoder.source_kv())
         self._output = OutputCache(model.config, memory)
         self._position = 0
         self._used_up: Tensor | None = None
-        self._start_id, self._pad_id = model.start_id, model.config.pad_id
-        self._vocab_size, self._shortlist = model.config.vocab_size, shortlist
+        self._start_id, self._vocab_size = model.start_id, model.config.vocab_size
+        self._shortlist = shortlist
         self._projection: tuple[PreparedStack, Matrix] | None = None
 
     @torch.inference_mode()
@@ -52,15 +52,14 @@ class IncrementalDecoder:
     ) -> tuple[Float[Tensor, "N K"], Int[Tensor, "N K"]]:
         """Append a token to each row; log p of the k likeliest to come, and which they are."""
         logits, nats = self._logits(tokens)
-        top, token = largest(logits, k)
-        log_p = (top - log_sum_(logits, top[:, :1], nats)).mul_(nats)
+        log_p, token = likeliest(logits, k, nats)
         return log_p, token if self._shortlist is None else self._shortlist[token]
 
     @torch.inference_mode()
     def select(self, rows: Int[Tensor, " M"]) -> None:
         """Go on with these rows; sentences of which none is left are forgotten."""
         n_sentences, width = self._output.n_sentences, self._output.width
-        if len(rows) != n_sentences * width or width == 1:
+        if rows.shape[0] != n_sentences * width or width == 1:
             # Once a sentence has several rows, it keeps as many: then nobody has to be counted.
             sentences = rows.unique_consecutive() if width == 1 else rows[::width] // width
             if len(sentences) < n_sentences:
@@ -86,9 +85,7 @@ class IncrementalDecoder:
     def _project(self, stack: PreparedStack, y: Float[Tensor, "N D"]) -> Float[Tensor, "N L"]:
         """To the vocabulary, or to what of it is on the shortlist."""
         if self._shortlist is None:
-            logits = stack.projection(y)
-            logits.select(1, self._pad_id).fill_(-torch.inf)
-            return logits
+            return stack.projection(y)
         if self._projection is None or self._projection[0] is not stack:
             self._projection = stack, stack.projection_to(self._shortlist)
         return self._projection[1](y)
@@ -110,10 +107,10 @@ def _layer(
     y: Float[Tensor, "N D"], layer: PreparedLayer, cache: LayerCache, source: SourceAttention
 ) -> Float[Tensor, "N D"]:
     """One decoder layer."""
-    n_sentences, _, width, d_head = cache.new.shape
-    qkv = layer.qkv(layer.before[0](y)).view(n_sentences, width, -1, d_head).transpose(1, 2)
-    cache.new.copy_(qkv[:, layer.n_heads :])
-    heads = cache.seen.attend(qkv[:, : layer.n_heads], layer.scale)
+    qkv, q, kv = cache.projected
+    layer.qkv.into(qkv, layer.before[0](y))
+    cache.new.copy_(kv)
+    heads = cache.seen.attend(q, layer.scale)
     y = layer.after[0](layer.attention_out.onto(y, heads))
     y = layer.after[1](source.onto(layer, y, layer.before[1](y)))
     return layer.feed_forward(y)

@@ -29,6 +29,9 @@ class Matrix(Protocol):
     def __call__(self, x: Float[Tensor, "N I"]) -> Float[Tensor, "N O"]:
         """X W + b."""
 
+    def into(self, out: Float[Tensor, "N O"], x: Float[Tensor, "N I"]) -> None:
+        """Write x W + b to `out`."""
+
     def onto(self, y: Float[Tensor, "N O"], x: Float[Tensor, "N I"]) -> Float[Tensor, "N O"]:
         """Y + x W + b, the residual sum. `y` may be used up."""
 
@@ -42,6 +45,13 @@ class AsItLies:
     def __call__(self, x: Float[Tensor, "N I"]) -> Float[Tensor, "N O"]:
         """X W + b."""
         return F.linear(x, self.weight, self.bias)
+
+    def into(self, out: Float[Tensor, "N O"], x: Float[Tensor, "N I"]) -> None:
+        """Write x W + b to `out`."""
+        if self.bias is None:
+            torch.mm(x, self.weight.T, out=out)
+        else:
+            torch.addmm(self.bias, x, self.weight.T, out=out)
 
     def onto(self, y: Float[Tensor, "N O"], x: Float[Tensor, "N I"]) -> Float[Tensor, "N O"]:
         """Y + x W + b."""
@@ -59,6 +69,13 @@ class Transposed:
         if self.bias is None:
             return torch.mm(x, self.weight)
         return torch.addmm(self.bias, x, self.weight)
+
+    def into(self, out: Float[Tensor, "N O"], x: Float[Tensor, "N I"]) -> None:
+        """Write x W + b to `out`."""
+        if self.bias is None:
+            torch.mm(x, self.weight, out=out)
+        else:
+            torch.addmm(self.bias, x, self.weight, out=out)
 
     def onto(self, y: Float[Tensor, "N O"], x: Float[Tensor, "N I"]) -> Float[Tensor, "N O"]:
         """Y + x W + b."""
@@ -78,6 +95,10 @@ class Packed:
         """X W + b."""
         product: Tensor = self._product(x, self.weight, self.bias, "none", [], "")
         return product
+
+    def into(self, out: Float[Tensor, "N O"], x: Float[Tensor, "N I"]) -> None:
+        """Write x W + b to `out`."""
+        out.copy_(self(x))
 
     def onto(self, y: Float[Tensor, "N O"], x: Float[Tensor, "N I"]) -> Float[Tensor, "N O"]:
         """Y + x W + b."""
@@ -150,6 +171,12 @@ class PreparedLayer(PreparedEncoderLayer):
         self.source_out = make(source.w_o.weight, source.w_o.bias)
 
 
+def _source_kv(attention: MultiHeadAttention) -> tuple[Tensor, Tensor | None]:
+    """The parts of `w_qkv` and its bias that are K's and V's."""
+    h_dk, bias = attention.n_heads * attention.d_k, attention.w_qkv.bias
+    return attention.w_qkv.weight[h_dk:], None if bias is None else bias[h_dk:]
+
+
 def _even_qkv(attention: MultiHeadAttention) -> tuple[Tensor, Tensor | None]:
     """`w_qkv` and its bias, for heads that are all equally wide."""
     weight, bias = attention.w_qkv.weight, attention.w_qkv.bias
@@ -179,14 +206,19 @@ def _widened(x: Tensor, axis: int, attention: MultiHeadAttention) -> Tensor:
 
 
 class PreparedStack:
-    """The decoder's layers, its last norm, and the projection to logits.
+    """The decoder's layers, its last norm, and the projection to logits, padding's being −∞.
 
     A unit of the logits is worth `nats`. With copies of the weights it is log 2, so that their
     sum takes powers of two, which are had in three quarters of exp's time.
     """
 
     def __init__(
-        self, layers: list[DecoderLayer], norm: nn.Module, projection: nn.Linear, make: MakeMatrix
+        self,
+        layers: list[DecoderLayer],
+        norm: nn.Module,
+        projection: nn.Linear,
+        pad_id: int,
+        make: MakeMatrix,
     ) -> None:
         self.make = make
         self.layers = [PreparedLayer(layer, make) for layer in layers]
@@ -194,7 +226,9 @@ class PreparedStack:
         self.nats = 1.0 if make is AsItLies else math.log(2)
         self._weight: Tensor = projection.weight
         self._bias: Tensor | None = projection.bias
-        self.projection = self._projection(self._weight, self._bias)
+        bias = self._weight.new_zeros(len(self._weight)) if self._bias is None else self._bias
+        padding = torch.arange(len(bias), device=bias.device) == pad_id
+        self.projection = self._projection(self._weight, bias.masked_fill(padding, -torch.inf))
 
     def projection_to(self, tokens: Int[Tensor, " L"]) -> Matrix:
         """The projection to some of the vocabulary."""
@@ -214,12 +248,14 @@ class Prepared:
         self.stamp = stamp
         self.embedding = model.target_embedding
         layers = [layer for layer in model.decoder.layers if isinstance(layer, DecoderLayer)]
-        self._parts = layers, model.decoder.norm, model.projection
+        self._parts = layers, model.decoder.norm, model.projection, model.config.pad_id
         self._as_it_lies = PreparedStack(*self._parts, AsItLies)
         self._for_several_rows: PreparedStack | None = None
         self._encoder = [one for one in model.encoder.layers if isinstance(one, EncoderLayer)]
         self._encoder_layers: list[PreparedEncoderLayer] = []
         self.encoder_norm = _norm(model.encoder.norm)
+        self._source_attentions = [layer.source_attention for layer in layers]
+        self._source_kv: list[Matrix] = []
         self._positions = model.target_positions
         self._vectors: dict[int, Tensor] = {}
 
@@ -237,6 +273,13 @@ class Prepared:
         if self._for_several_rows is None:
             self._for_several_rows = PreparedStack(*self._parts, for_several_rows)
         return self._for_several_rows
+
+    def source_kv(self) -> list[Matrix]:
+        """What makes keys and values of the source, for each of the decoder's layers."""
+        if not self._source_kv:
+            make = for_several_rows if self.embedding.weight.is_cpu else AsItLies
+            self._source_kv = [make(*_source_kv(one)) for one in self._source_attentions]
+        return self._source_kv
 
     def position(self, place: int) -> Float[Tensor, "1 D"]:
         """The vector of a place in the output."""

@@ -7,7 +7,23 @@ import torch
 from transept.shapes import Float, Int, Tensor
 
 WORTH_IT = 2**16
-"""From so many numbers on, looking at whole blocks first is quicker."""
+"""From so many numbers on, time goes by the numbers; below, by the operations of torch."""
+
+
+def likeliest(
+    logits: Float[Tensor, "N V"], k: int, nats: float
+) -> tuple[Float[Tensor, "N K"], Int[Tensor, "N K"]]:
+    """Log p of the k likeliest tokens of each row, or of all of fewer, and which they are.
+
+    Args:
+        logits: Used up.
+        k: How many.
+        nats: What a unit of the logits is worth.
+    """
+    if logits.numel() < WORTH_IT:
+        return logits.mul_(nats).log_softmax(dim=1).topk(min(k, logits.shape[1]), dim=1)
+    top, token = largest(logits, k)
+    return (top - log_sum_(logits, top[:, :1], nats)).mul_(nats), token
 
 
 def largest(x: Float[Tensor, "N V"], k: int) -> tuple[Float[Tensor, "N K"], Int[Tensor, "N K"]]:
@@ -19,7 +35,7 @@ def largest(x: Float[Tensor, "N V"], k: int) -> tuple[Float[Tensor, "N K"], Int[
     n_rows, vocab_size = x.shape
     k, block = min(k, vocab_size), block_size(vocab_size)
     n_blocks = vocab_size // block
-    if x.numel() < WORTH_IT or k >= n_blocks:
+    if k >= n_blocks:
         return x.topk(k, dim=1)
     chosen = x.view(n_rows, n_blocks, block).amax(dim=2).topk(k, dim=1, sorted=False).indices
     first = torch.arange(0, n_rows * n_blocks, n_blocks, device=x.device)

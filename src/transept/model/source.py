@@ -4,12 +4,9 @@ import math
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
-import torch
-from torch.nn import functional as F
-
 from transept.model.attention import MultiHeadAttention
 from transept.model.cache import Seen, additive_mask
-from transept.model.prepared import MakeMatrix, PreparedLayer
+from transept.model.prepared import MakeMatrix, Matrix, PreparedLayer
 from transept.model.transformer import DecoderLayer, Memory, Transformer
 from transept.shapes import Float, Int, Tensor
 
@@ -21,7 +18,7 @@ class SourceAttention(Protocol):
     def onto(
         self, layer: PreparedLayer, y: Float[Tensor, "N D"], x: Float[Tensor, "N D"]
     ) -> Float[Tensor, "N D"]:
-        """Y + MultiHead(x, source, source)."""
+        """Y + MultiHead(x, source, source). `y` may be used up."""
 
 
 class Shared:
@@ -53,7 +50,7 @@ class Folded:
         scale = math.sqrt(attention.d_k)
         k, v = seen.keys[0] / scale, seen.values[0]
         w_q = attention.w_qkv.weight[:h_dk].unflatten(0, (self._n_heads, -1))
-        w_o = attention.w_o.weight.unflatten(1, (self._n_heads, -1)).permute(1, 2, 0)
+        w_o = attention.w_o.weight.T.contiguous().unflatten(0, (self._n_heads, -1))
         b_q = attention.w_qkv.bias
         bias = None
         if b_q is not None:
@@ -68,19 +65,21 @@ class Folded:
         scores = self._scores(x)
         weights = scores.view(x.shape[0], self._n_heads, -1).softmax(dim=2)
         if self._bias is not None:
-            y = y + self._bias
-        return torch.addmm(y, weights.view(scores.shape), self._out)
+            y.add_(self._bias)
+        return y.addmm_(weights.view(scores.shape), self._out)
 
 
 class Source:
     """The source of all sentences, as each layer sees it."""
 
-    def __init__(self, model: Transformer, memory: Memory) -> None:
+    def __init__(self, model: Transformer, memory: Memory, kv: Sequence[Matrix]) -> None:
         layers = (layer for layer in model.decoder.layers if isinstance(layer, DecoderLayer))
         self._attentions = [layer.source_attention for layer in layers]
         hidden = memory.layout.segments == 0
         mask = additive_mask(hidden, memory.states)[:, None, None] if hidden.any() else None
-        self._seen = [Seen(*_heads(attention, memory), mask) for attention in self._attentions]
+        self._seen = [
+            Seen(*_heads(*parts, memory), mask) for parts in zip(self._attentions, kv, strict=True)
+        ]
         self._make: MakeMatrix | None = None
         self._is_folded = False
         self._layers: Sequence[SourceAttention] = []
@@ -113,14 +112,12 @@ class Source:
 
 
 def _heads(
-    attention: MultiHeadAttention, memory: Memory
+    attention: MultiHeadAttention, kv: Matrix, memory: Memory
 ) -> tuple[Float[Tensor, "B H S Dk"], Float[Tensor, "B H S Dv"]]:
     """Keys and values of the source, each head's together."""
-    h_dk, bias = attention.n_heads * attention.d_k, attention.w_qkv.bias
-    weight = attention.w_qkv.weight[h_dk:]
-    kv = F.linear(memory.states, weight, None if bias is None else bias[h_dk:])
+    h_dk = attention.n_heads * attention.d_k
     k, v = (
         part.unflatten(-1, (attention.n_heads, -1)).transpose(1, 2).contiguous()
-        for part in memory.layout.apart(kv).tensor_split([h_dk], dim=-1)
+        for part in memory.layout.apart(kv(memory.states)).tensor_split([h_dk], dim=-1)
     )
     return k, v

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from transept.model import ranking
-from transept.model.ranking import block_size, largest, log_sum_
+from transept.model.ranking import block_size, largest, likeliest, log_sum_
 
 
 @settings(deadline=None, max_examples=60)
@@ -23,9 +23,7 @@ def test_largest_is_topk(n_rows: int, vocab_size: int, k: int, seed: int) -> Non
     assert all(len(set(row)) == len(row) for row in places.tolist())
 
 
-def test_blocks_are_really_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where they are, rows with nothing but −∞ in most blocks do no harm."""
-    monkeypatch.setattr(ranking, "WORTH_IT", 0)
+def test_nothing_but_minus_infinity_in_most_blocks_does_no_harm() -> None:
     x = torch.full((3, 640), -torch.inf)
     x[0, 639], x[0, 3], x[1, 64] = 1.0, 2.0, 5.0
     values, places = largest(x, 2)
@@ -46,3 +44,16 @@ def test_log_sum(nats: float) -> None:
     x[:, 7] = -torch.inf
     expected = (x * nats).logsumexp(dim=1, keepdim=True) / nats
     torch.testing.assert_close(log_sum_(x, x.amax(1, keepdim=True), nats), expected)
+
+
+@pytest.mark.parametrize("nats", [1.0, math.log(2)])
+@pytest.mark.parametrize("worth_it", [0, 2**16])
+def test_likeliest(nats: float, worth_it: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In one operation or in several, log p of the same tokens."""
+    monkeypatch.setattr(ranking, "WORTH_IT", worth_it)
+    logits = 10 * torch.randn(5, 640)
+    logits[:, 7] = -torch.inf
+    expected = (logits * nats).log_softmax(dim=1).topk(8, dim=1)
+    log_p, token = likeliest(logits, 8, nats)
+    torch.testing.assert_close(log_p, expected.values)
+    assert torch.equal(token, expected.indices)
