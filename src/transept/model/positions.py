@@ -1,5 +1,7 @@
 """Where a token stands, section 3.5: sinusoids, or a learned table (row E of Table 3)."""
 
+from threading import Lock
+
 import torch
 from torch import nn
 from torch.nn import functional as F
@@ -17,6 +19,10 @@ def sinusoids(positions: Int[Tensor, " L"], d_model: int) -> Float[Tensor, "L D"
     two_i = torch.arange(0, d_model, 2, device=positions.device, dtype=torch.float64)
     angle = positions.double()[:, None] / 10_000 ** (two_i / d_model)
     return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)
+
+
+_growing = Lock()
+"""Where several threads decode, what one has made longer must not become shorter again."""
 
 
 class SinusoidalPositions(nn.Module):
@@ -47,8 +53,9 @@ class SinusoidalPositions(nn.Module):
     def reach(self, length: int) -> None:
         """Make the table long enough for sentences of `length` tokens."""
         if length > len(self.table):
-            rows = torch.arange(2 * length, device=self.table.device)
-            self.table = sinusoids(rows, self.d_model).to(self.table)
+            with _growing:
+                rows = torch.arange(2 * max(length, len(self.table)), device=self.table.device)
+                self.table = sinusoids(rows, self.d_model).to(self.table)
 
 
 class LearnedPositions(nn.Module):

@@ -6,6 +6,7 @@ a product takes. What is prepared is kept with the model, and made anew when a w
 
 import math
 from collections.abc import Callable
+from threading import Lock
 from typing import Protocol, runtime_checkable
 from weakref import WeakKeyDictionary
 
@@ -261,25 +262,28 @@ class Prepared:
 
     def encoder_layers(self) -> list[PreparedEncoderLayer]:
         """The encoder, for many rows on a CPU."""
-        if not self._encoder_layers:
-            layers = [PreparedEncoderLayer(layer, for_several_rows) for layer in self._encoder]
-            self._encoder_layers = layers
-        return self._encoder_layers
+        with _preparing:
+            if not self._encoder_layers:
+                layers = [PreparedEncoderLayer(layer, for_several_rows) for layer in self._encoder]
+                self._encoder_layers = layers
+            return self._encoder_layers
 
     def stack(self, n_rows: int) -> PreparedStack:
         """The stack, in the form that is quickest for so many rows."""
         if n_rows == 1 or not self.embedding.weight.is_cpu:
             return self._as_it_lies
-        if self._for_several_rows is None:
-            self._for_several_rows = PreparedStack(*self._parts, for_several_rows)
-        return self._for_several_rows
+        with _preparing:
+            if self._for_several_rows is None:
+                self._for_several_rows = PreparedStack(*self._parts, for_several_rows)
+            return self._for_several_rows
 
     def source_kv(self) -> list[Matrix]:
         """What makes keys and values of the source, for each of the decoder's layers."""
-        if not self._source_kv:
-            make = for_several_rows if self.embedding.weight.is_cpu else AsItLies
-            self._source_kv = [make(*_source_kv(one)) for one in self._source_attentions]
-        return self._source_kv
+        with _preparing:
+            if not self._source_kv:
+                make = for_several_rows if self.embedding.weight.is_cpu else AsItLies
+                self._source_kv = [make(*_source_kv(one)) for one in self._source_attentions]
+            return self._source_kv
 
     def position(self, place: int) -> Float[Tensor, "1 D"]:
         """The vector of a place in the output."""
@@ -291,15 +295,18 @@ class Prepared:
 
 
 _prepared: WeakKeyDictionary[Transformer, Prepared] = WeakKeyDictionary()
+_preparing = Lock()
+"""Threads that decode side by side begin together, and all need the same copies."""
 
 
 def prepare(model: Transformer) -> Prepared:
     """The model, prepared; the same one again as long as no weight has changed."""
     stamp = _stamp(model)
-    known = _prepared.get(model)
-    if known is None or known.stamp != stamp:
-        known = _prepared[model] = Prepared(model, stamp)
-    return known
+    with _preparing:
+        known = _prepared.get(model)
+        if known is None or known.stamp != stamp:
+            known = _prepared[model] = Prepared(model, stamp)
+        return known
 
 
 def _stamp(model: Transformer) -> object:

@@ -1,9 +1,13 @@
-"""A matrix in each of its layouts."""
+"""A matrix in each of its layouts, and a model prepared once."""
+
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 
 import pytest
 import torch
 
-from transept.model.prepared import AsItLies, MakeMatrix, Packed, Transposed
+from transept import ModelConfig, Transformer
+from transept.model.prepared import AsItLies, MakeMatrix, Packed, Transposed, prepare
 
 
 @pytest.mark.parametrize("make", [AsItLies, Transposed, Packed])
@@ -18,3 +22,18 @@ def test_the_layouts_give_the_same(make: MakeMatrix, has_bias: bool) -> None:
     matrix.into(out, x)
     torch.testing.assert_close(out, expected)
     torch.testing.assert_close(matrix.onto(y.clone(), x), y + expected)
+
+
+def test_threads_that_begin_together_prepare_a_model_once() -> None:
+    config = ModelConfig(vocab_size=30, n_layers=2, d_model=64, d_ff=128, n_heads=2)
+    model, n_threads = Transformer(config).eval(), 8
+    together = Barrier(n_threads)
+
+    def parts(_: int) -> tuple[object, ...]:
+        together.wait()
+        decoder = prepare(model)
+        return decoder, decoder.stack(4), decoder.encoder_layers(), decoder.source_kv()
+
+    with ThreadPoolExecutor(n_threads) as threads:
+        first, *others = threads.map(parts, range(n_threads))
+    assert all(one is other for found in others for one, other in zip(first, found, strict=True))
