@@ -1,4 +1,4 @@
-"""Signals that ask for an end or a pause, clocks that jump, gradients that are no numbers."""
+"""Signals to end or pause, a second start, clocks that jump, gradients that are no numbers."""
 
 import os
 import random
@@ -60,6 +60,21 @@ def _paused(bench: Bench) -> None:
     child.signal(signal.SIGCONT)
     child.wait().demand(0)
     bench.demand_same_run()
+
+
+def _started_twice(bench: Bench) -> None:
+    """The second is refused and leaves no trace; in every other case the first is killed then."""
+    child = _after_a_step(bench)
+    child.signal(signal.SIGSTOP)
+    bench.train().demand(1, RUN, f"process {child.pid} on ", "stop it, or choose another")
+    if bench.case % 2:
+        child.signal(signal.SIGKILL)
+        child.wait()
+        bench.demand_recovery()
+    else:
+        child.signal(signal.SIGCONT)
+        child.wait().demand(0)
+        bench.demand_same_run()
 
 
 # --- the clock -------------------------------------------------------------------------------
@@ -198,6 +213,13 @@ FAULTS += [
         promise="it ends as undisturbed, bit for bit",
         happen=_paused,
         cases=times(1, 20),
+    ),
+    Fault(
+        name="twice",
+        does="the same command again while the run lives, and kill -9",
+        promise="refused by name; the run ends as undisturbed, bit for bit",
+        happen=_started_twice,
+        cases=times(2, 20),
     ),
     Fault(
         name="clock",

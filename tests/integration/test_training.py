@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -127,6 +128,21 @@ def test_a_signal_saves_and_exits_75_and_the_run_goes_on(
         _, errors = process.communicate()
         assert process.returncode == 0, errors
     assert_same_run(tmp_path / "stopped", tmp_path / "straight")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1])
+def test_a_signal_before_the_first_step_exits_75_too(
+    workshop: Workshop, tmp_path: Path, number: signal.Signals
+) -> None:
+    config = tmp_path / "endless.toml"
+    os.mkfifo(config)
+    process = start(replace(workshop, config=config), tmp_path / "run")
+    with config.open("wb"):  # which waits until it is being read
+        process.send_signal(number)
+        _, errors = process.communicate()
+    assert process.returncode == 75, errors
+    assert errors.startswith("transept: stopped at once. The same command goes on")
+    assert "Traceback" not in errors
 
 
 def test_time_runs_out_with_a_checkpoint_and_75(workshop: Workshop, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from transept.runtime.determinism import order_of
 from transept.runtime.device import Runtime
 from transept.runtime.distributed import ALONE, World
 from transept.runtime.interrupt import stop_requests
+from transept.runtime.lock import RESTART, held
 from transept.training.observers import MetricsLog, Observer, TensorBoard
 from transept.training.progress import Progress
 from transept.training.trainer import Outcome, Trainer
@@ -36,34 +37,37 @@ def train(
     Of several ranks, the first looks after the directory and the observers.
     """
     check_shares(experiment.batch, world.size)
-    with order_of(experiment.training.sums):
-        return _train(
-            experiment, directory, init, minutes, allow_change, tensorboard, observers, world
-        )
+    # One rank of a machine reads the files through for all of its ranks.
+    corpora = Corpora.open(experiment, verify=world.local_rank == 0)
+    run = Run(directory, corpora.fit(experiment))
+
+    def tell(text: str) -> None:
+        _tell(observers, {"kind": "warning", "step": 0, "text": text})
+
+    # Who starts a training by hand twice is told at once; torchrun may be ending our predecessor.
+    patience = RESTART if world.joined else 0.0
+    with order_of(experiment.training.sums), held(directory, world, patience, tell) as notes:
+        world.from_leader(lambda: run.check_config(allow_change))
+        return _train(run, corpora, notes, init, minutes, tensorboard, observers, world)
 
 
 def _train(
-    experiment: Experiment,
-    directory: Path,
+    run: Run,
+    corpora: Corpora,
+    notes: Sequence[str],
     init: Path | None,
     minutes: float | None,
-    allow_change: bool,
     tensorboard: bool,
     observers: Sequence[Observer],
     world: World,
 ) -> Outcome:
-    # One rank of a machine reads the files through for all of its ranks.
-    corpora = Corpora.open(experiment, verify=world.local_rank == 0)
-    experiment = corpora.fit(experiment)
-    run = Run(directory, experiment)
-    world.from_leader(lambda: run.check_config(allow_change))
-    settings = experiment.training
+    experiment, settings = run.experiment, run.experiment.training
     runtime = Runtime.choose(settings.device, settings.precision, world)
     update = build_update(experiment, runtime)
     world.pulse.at("starting")
-    progress, notes = run.restore(update, init, corpora)
-    notes += [*slowness(experiment, runtime), *_waiting(experiment, world)]
-    own = _records(directory, progress, tensorboard) if world.leads else []
+    progress, found = run.restore(update, init, corpora)
+    notes = [*notes, *found, *slowness(experiment, runtime), *_waiting(experiment, world)]
+    own = _records(run.directory, progress, tensorboard) if world.leads else []
     watchers = [*own, *observers] if world.leads else []
     try:
         for text in notes:

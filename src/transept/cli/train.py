@@ -1,17 +1,40 @@
 """`transept train`: from prepared corpora to checkpoints."""
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from transept.errors import RESUMABLE, RankError
+from transept.runtime.interrupt import terminable
 
 if TYPE_CHECKING:
     from transept.runtime.distributed import World
     from transept.training.trainer import Outcome
 
 
+@contextmanager
+def _stoppable() -> Iterator[None]:
+    """A stop without a checkpoint, before the first step or by a second signal, ends with 75."""
+    if "WORLD_SIZE" in os.environ:
+        # torchrun's workers wait for each other in C++, where no handler runs: a signal ends them.
+        yield
+        return
+    try:
+        with terminable():
+            yield
+    except KeyboardInterrupt:
+        raise RankError(
+            "stopped at once. The same command goes on from the newest checkpoint; where there is "
+            "none, from the beginning",
+            RESUMABLE,
+        ) from None
+
+
+@_stoppable()
 def train(
     config: Path,
     /,

@@ -22,16 +22,17 @@ class StopRequest:
 
 @contextmanager
 def terminable() -> Iterator[None]:
-    """Within it, SIGTERM ends the work as Ctrl-C does."""
+    """Within it, SIGTERM and SIGUSR1 end the work as Ctrl-C does."""
 
     def stop(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, stop)
+    before = {number: signal.signal(number, stop) for number in STOP_SIGNALS[1:]}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextmanager

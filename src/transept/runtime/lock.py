@@ -1,0 +1,114 @@
+"""A directory in which one training at a time is at work, for as long as its process lives."""
+
+import fcntl
+import os
+import platform
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from transept.errors import TranseptError
+from transept.runtime.distributed import World
+from transept.runtime.storage import make_directory
+
+LOCK = "lock"
+"""The file that is locked. It stays, and says who locked it last: only the kernel's lock counts."""
+
+RESTART = 30.0
+"""Seconds within which a leader that torchrun is ending has left its place to the next one."""
+PAUSE = 0.2
+
+
+@contextmanager
+def held(
+    directory: Path, world: World, patience: float, tell: Callable[[str], None]
+) -> Iterator[list[str]]:
+    """Within it, no other training works in the directory; gives what is worth saying about that.
+
+    The first rank holds it. All ask at each attempt, so that none of them seems to stand still.
+
+    Args:
+        directory: It is made where it is missing.
+        world: The ranks of this training.
+        patience: Seconds to wait for another training's end before this one is refused.
+        tell: Called when it begins to wait.
+    """
+    claim = _Claim(directory, patience, tell)
+    try:
+        while not world.from_leader(claim.attempt):
+            world.pulse.at("starting")
+            time.sleep(PAUSE)
+        yield claim.notes
+    finally:
+        claim.release()
+
+
+@dataclass(slots=True)
+class _Claim:
+    """What a process does to have a directory to itself."""
+
+    directory: Path
+    patience: float
+    tell: Callable[[str], None]
+    notes: list[str] = field(default_factory=list)
+    _descriptor: int | None = None
+    _deadline: float | None = None
+
+    def attempt(self) -> bool:
+        """Whether training may go on: the directory is ours now, or none that can be locked."""
+        try:
+            make_directory(self.directory)
+            self._descriptor = _lock(self.directory)
+        except BlockingIOError:
+            self._wait()
+            return False
+        except OSError as error:
+            self.notes.append(
+                f"{self.directory}: cannot be locked ({error.strerror}): nothing would stop a "
+                "second training there"
+            )
+        return True
+
+    def release(self) -> None:
+        """Let others in; the kernel does it, too, however this process ends."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+
+    def _wait(self) -> None:
+        what = f"{self.directory}: another training is at work there, {_holder(self.directory)}"
+        first = self._deadline is None
+        self._deadline = self._deadline or time.monotonic() + self.patience
+        if time.monotonic() >= self._deadline:
+            raise TranseptError(f"{what}. Wait for its end or stop it, or choose another directory")
+        if first:
+            self.tell(f"{what}; waiting up to {self.patience:.0f} s for its end")
+
+
+def _lock(directory: Path) -> int:
+    """The descriptor of a lock that is now this process's; BlockingIOError if it is another's."""
+    descriptor = os.open(directory / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
+    try:
+        # Not flock, nor an "open file description" lock: a fork inherits these, and would hold
+        # them after the trainer's death. This one is the process's own, and NFS keeps it between
+        # machines. It goes when the process closes any descriptor of the file: nobody else here
+        # opens it.
+        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        raise
+    since = datetime.now().astimezone().strftime("%Y-%m-%d %H:%M:%S %z")
+    with suppress(OSError):  # the disk may be full: whoever must wait is then told less
+        os.ftruncate(descriptor, 0)
+        os.write(descriptor, f"process {os.getpid()} on {platform.node()} since {since}".encode())
+    return descriptor
+
+
+def _holder(directory: Path) -> str:
+    """Whom the lock's file names."""
+    with suppress(OSError):
+        if name := (directory / LOCK).read_text(encoding="utf-8", errors="replace"):
+            return name
+    return "which has not left its name"
