@@ -20,8 +20,8 @@ class Models:
     """Which model to use, and where."""
 
     model: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = ()
-    """The directory of a model or of a run, or the name of a shipped model; unless given, the
-    default shipped one. Given several times, the models decide together."""
+    """The directory of a model, a run, a demo or a recipe, or the name of a shipped model; unless
+    given, the default shipped one. Given several times, the models decide together."""
     device: str = "auto"
     """Where to compute: cpu, cuda, cuda:1; auto is a GPU where there is one."""
 
