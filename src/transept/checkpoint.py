@@ -156,6 +156,14 @@ def read_about(directory: Path) -> Mapping[str, Any]:
     return told
 
 
+def weights_sha256(directory: Path) -> str:
+    """Which weights a bundle holds, as its manifest has it; nothing else is read and verified."""
+    stored = _read_manifest(directory)["files"].get(WEIGHTS)
+    if stored is None:
+        raise CheckpointError(f"{directory}: holds no {WEIGHTS}: it is no model")
+    return str(stored["sha256"])
+
+
 def load_weights(model: nn.Module, weights: Tensors, origin: Path) -> None:
     """Put weights into a network, or say how the two differ."""
     parameters = dict(model.named_parameters())
