@@ -328,6 +328,8 @@ def test_an_average_that_cannot_be_written_leaves_the_old_one(
         ("data.train=[]", 2, "data.train: is empty"),
         ('data.dev="absent"', 3, "absent is no prepared corpus"),
         ("training.device=cuda", 2, "sees no GPU"),
+        ("training.device=gpu", 2, "training.device: 'gpu' cannot be used"),
+        ("training.device=mps", 2, "training.device: 'mps' cannot be used"),
         ("batch.tile=512", 2, "batch.source_tokens"),
     ],
 )

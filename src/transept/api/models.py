@@ -154,7 +154,7 @@ def _age(average: Path) -> tuple[int, float]:
 def _device(name: str) -> torch.device:
     try:
         return Runtime.choose(name, "fp32").device
-    except (ConfigError, RuntimeError) as error:
+    except ConfigError as error:
         raise ConfigError(
             f"device {name!r} cannot be used here (torch {torch.__version__}); try 'auto' or 'cpu'"
         ) from error
