@@ -236,6 +236,11 @@ def test_tags_are_written_as_given(
     capfd.readouterr()
     assert run(*usual, "--tags-file", tags) == 0
     assert parse_tree(capfd.readouterr().out).tags == ("DT", "NN", "VBZ", "DT", "NN", ".")
+    words.write_text("10\N{NO-BREAK SPACE}000 dogs\n")  # two words, as in trees
+    tags.write_text("CD NNS\n")
+    assert run(*usual, "--tags-file", tags) == 0
+    assert parse_tree(capfd.readouterr().out).tags == ("CD", "NNS")
+    words.write_text("the cat sees the dog .\n")
     tags.write_text("DT NN\n")
     assert run(*usual, "--tags-file", tags) == 3
     assert "words, line 1: 6 words, and 2 tags in" in capfd.readouterr().err
