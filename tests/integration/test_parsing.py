@@ -1,7 +1,9 @@
 """Parsing from end to end: trees of our own, prepared, learnt, parsed and scored."""
 
+import io
 import json
 import random
+import sys
 import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass
 from pathlib import Path
@@ -224,6 +226,15 @@ def test_confident_trees_are_a_treebank(
     prepare = ["data", "prepare", "--trees", parsed, "--tokenizer", bank.directory / "vocabulary"]
     known = ["--target-tokenizer", bank.vocabulary]
     assert run(*prepare, *known, "--output", tmp_path / "parsed") == 0
+
+
+def test_a_lone_dash_is_standard_input(
+    parser: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"the cat sleeps .\n")))
+    capfd.readouterr()
+    assert run("parse", "--model", parser, "--beam-size", "2", "-") == 0
+    assert parse_tree(capfd.readouterr().out).words == ("the", "cat", "sleeps", ".")
 
 
 def test_tags_are_written_as_given(

@@ -16,7 +16,7 @@ from cyclopts import Group, Parameter
 from transept.api.config import ParseConfig, ParseOptions
 from transept.api.units import TooLongError
 from transept.cli.app import complain, write_line
-from transept.cli.lines import Files, count, in_turn, read
+from transept.cli.lines import Files, count, in_turn, read, without_dash
 from transept.cli.models import ANY_MODEL, MODEL_OPTIONS, Models
 from transept.cli.progress import TranslationProgress
 from transept.errors import ConfigError, DataError
@@ -91,6 +91,7 @@ def parse(
         output: What to print.
     """
     _check(texts, files, trees, read_ahead, output)
+    texts = without_dash(texts)
     n_lines = None if trees else count(texts, files)
     parser = models.load_parser()
     at_terminal = not (texts or files or trees) and sys.stdin.isatty()

@@ -17,7 +17,7 @@ from cyclopts import Group, Parameter
 from transept.api.config import Options, TranslationConfig
 from transept.api.units import TooLongError
 from transept.cli.app import write_line
-from transept.cli.lines import Files, Line, count, in_turn, read
+from transept.cli.lines import Files, Line, count, in_turn, read, without_dash
 from transept.cli.models import ANY_TRANSLATOR, MODEL_OPTIONS, Translators
 from transept.cli.progress import TranslationProgress
 from transept.errors import ConfigError, DataError
@@ -118,6 +118,7 @@ def translate(
     """
     if texts and files:
         raise ConfigError("give either texts or --input, not both")
+    texts = without_dash(texts)
     if read_ahead < 1:
         raise ConfigError("--read-ahead must be at least 1")
     if output is None and int(os.environ.get("WORLD_SIZE", "1")) > 1:
