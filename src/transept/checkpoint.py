@@ -112,18 +112,20 @@ def write_directory(
     folders: Mapping[str, Path] | None = None,
     about: Mapping[str, Any],
     precision: Precision = "fp32",
+    replace: bool = False,
 ) -> None:
     """Write a bundle or checkpoint, at once or not at all.
 
     Args:
-        directory: Where it shall appear. It must not be there yet.
+        directory: Where it shall appear.
         tensors: The safetensors files by name.
         texts: The text files by name.
         folders: Directories to copy in, such as the tokenizer's.
         about: What the manifest shall say of it.
         precision: In what the weights are stored, as `quantization.pack` gave them.
+        replace: Whether it takes the place of what is there; else nothing may be.
     """
-    with at_once(directory) as part:
+    with at_once(directory, replace=replace) as part:
         for name, contents in tensors.items():
             save_file({key: value.contiguous() for key, value in contents.items()}, part / name)
         for name, text in texts.items():
@@ -136,10 +138,10 @@ def write_directory(
 
 
 @contextmanager
-def at_once(directory: Path) -> Iterator[Path]:
+def at_once(directory: Path, *, replace: bool = False) -> Iterator[Path]:
     """Another place to fill, which becomes this directory when all is well and on the disk."""
     try:
-        with new_directory(directory) as part:
+        with new_directory(directory, replace=replace) as part:
             yield part
     except (OSError, SafetensorError) as error:
         raise CheckpointError(
@@ -152,6 +154,14 @@ def read_about(directory: Path) -> Mapping[str, Any]:
     """What its maker said of a bundle; nothing but the manifest is read and verified."""
     told: Mapping[str, Any] = _read_manifest(directory)["about"]
     return told
+
+
+def weights_sha256(directory: Path) -> str:
+    """Which weights a bundle holds, as its manifest has it; nothing else is read and verified."""
+    stored = _read_manifest(directory)["files"].get(WEIGHTS)
+    if stored is None:
+        raise CheckpointError(f"{directory}: holds no {WEIGHTS}: it is no model")
+    return str(stored["sha256"])
 
 
 def load_weights(model: nn.Module, weights: Tensors, origin: Path) -> None:

@@ -172,7 +172,7 @@ def _with_origin(problem: Problem, origins: Origins) -> Problem:
     """Say in which file the nearest enclosing key was written."""
     key = problem.key
     while key and key not in origins:
-        key = key.rpartition(".")[0]
+        key = key[: max(key.rfind("."), key.rfind("["), 0)]
     return dataclasses.replace(problem, origin=origins.get(key))
 
 

@@ -8,8 +8,10 @@ import torch
 from tests.docs.blocks import Reader
 
 from transept import ModelConfig, Transformer, config
-from transept.checkpoint import CONFIG, WEIGHTS, weights_of, write_directory
+from transept.checkpoint import CHECKPOINTS, CONFIG, WEIGHTS, weights_of, write_directory
+from transept.demo.stages import AVERAGED
 from transept.experiment import Experiment
+from transept.recipes.work import Work
 from transept.tasks.grammar.grammar import Grammar
 from transept.tasks.parsing.vocabulary import vocabulary_of
 from transept.text.symbols import Symbols
@@ -27,8 +29,10 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Reader:
     pairs = Grammar().pairs(400, seed=1)
     tokenizer = train_tokenizer((text for pair in pairs for text in pair[:2]), vocab_size=400)
     runs = reader.directory / "runs"
-    for name in ("demo", "base"):
-        save(runs / name, NETWORK, {"tokenizer": tokenizer})
+    demo = Work(runs / "demo")
+    (demo.run / CHECKPOINTS).mkdir(parents=True)
+    for place in (demo.model(AVERAGED), runs / "base"):
+        save(place, NETWORK, {"tokenizer": tokenizer})
     symbols = vocabulary_of(["S", "NP", "VP"])
     parser = replace(
         NETWORK,
@@ -47,7 +51,7 @@ def save(
     torch.manual_seed(1)
     folders = {}
     for name, vocabulary in vocabularies.items():
-        folders[name] = directory.parent / f"{directory.name}-{name}"
+        folders[name] = directory.parent / f".{directory.name}-{name}"
         folders[name].mkdir(parents=True)
         vocabulary.save(folders[name])
     write_directory(

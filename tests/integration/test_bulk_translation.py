@@ -1,6 +1,8 @@
 """`transept translate --output`: in parts, by one process or several, through interruptions."""
 
+import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,8 +19,7 @@ MARK = b"done before\n"
 def command(trained: Path, source: Path, output: Path, ranks: int = 0) -> list[str]:
     words = ["-m", "transept", "translate", "--model", str(trained), "--input", str(source)]
     start = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks)]
-    torchrun = [*start, "--max-restarts", "2"] if ranks else []
-    return [sys.executable, *torchrun, *words, *WORDS, "--output", str(output)]
+    return [sys.executable, *(start if ranks else []), *words, *WORDS, "--output", str(output)]
 
 
 @pytest.fixture(scope="module")
@@ -90,3 +91,27 @@ def test_other_options_and_finished_outputs_are_refused(
     (tmp_path / "out.de").touch()
     assert run(*words) == 2
     assert "is there already" in capsys.readouterr().err
+
+
+def test_parts_of_two_models_are_not_mixed(
+    source: Path, trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    work, text, output = tmp_path / "run", tmp_path / "text.en", tmp_path / "out.de"
+    shutil.copytree(trained, work)
+    shutil.rmtree(work / "average-3")
+    text.write_text(source.read_text() + 100 * "one two three ")  # too long: it stops there
+
+    def translate(model: Path | str) -> int:
+        return run("translate", "--model", model, "--input", text, *WORDS, "--output", output)
+
+    assert translate(work) == 3
+    (used,) = json.loads((tmp_path / "out.de.parts/settings.json").read_text())["models"]["model"]
+    assert Path(used).parent == work / "checkpoints"
+    assert run("average", work, "--last", "2") == 0
+    capsys.readouterr()
+    assert translate(work) == 2
+    assert "holds parts that were made otherwise" in capsys.readouterr().err
+    assert translate(used) == 3
+    shutil.rmtree(used)
+    shutil.copytree(work / "average-2", used)
+    assert translate(used) == 2

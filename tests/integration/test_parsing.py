@@ -1,7 +1,9 @@
 """Parsing from end to end: trees of our own, prepared, learnt, parsed and scored."""
 
+import io
 import json
 import random
+import sys
 import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass
 from pathlib import Path
@@ -226,6 +228,15 @@ def test_confident_trees_are_a_treebank(
     assert run(*prepare, *known, "--output", tmp_path / "parsed") == 0
 
 
+def test_a_lone_dash_is_standard_input(
+    parser: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"the cat sleeps .\n")))
+    capfd.readouterr()
+    assert run("parse", "--model", parser, "--beam-size", "2", "-") == 0
+    assert parse_tree(capfd.readouterr().out).words == ("the", "cat", "sleeps", ".")
+
+
 def test_tags_are_written_as_given(
     parser: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -236,6 +247,11 @@ def test_tags_are_written_as_given(
     capfd.readouterr()
     assert run(*usual, "--tags-file", tags) == 0
     assert parse_tree(capfd.readouterr().out).tags == ("DT", "NN", "VBZ", "DT", "NN", ".")
+    words.write_text("10\N{NO-BREAK SPACE}000 dogs\n")  # two words, as in trees
+    tags.write_text("CD NNS\n")
+    assert run(*usual, "--tags-file", tags) == 0
+    assert parse_tree(capfd.readouterr().out).tags == ("CD", "NNS")
+    words.write_text("the cat sees the dog .\n")
     tags.write_text("DT NN\n")
     assert run(*usual, "--tags-file", tags) == 3
     assert "words, line 1: 6 words, and 2 tags in" in capfd.readouterr().err

@@ -3,6 +3,8 @@
 import json
 import os
 import random
+import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -293,6 +295,48 @@ def test_an_average_is_a_bundle_of_the_last_checkpoints(
     assert "has 5 whole checkpoints and not 99" in errors
 
 
+def test_an_average_takes_the_place_of_a_model_and_of_nothing_else(
+    workshop: Workshop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    work = tmp_path / "run"
+    assert run("train", workshop.config, "training.max_steps=10", "--output", work) == 0
+    words = ["average", work, "--force", "--last"]
+    assert run(*words, "2") == 0
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+    checkpoint = work / "checkpoints/step-00000010"
+    for place in (work, tmp_path, work / "../run", checkpoint, checkpoint / "tokenizer"):
+        capsys.readouterr()
+        assert run(*words, "2", "--output", place) == 4, place
+        assert "--force replaces a model" in capsys.readouterr().err
+    shutil.copy(work / "average-2/manifest.json", work)
+    assert run(*words, "2", "--output", work) == 4
+    (work / "manifest.json").unlink()
+    unchanged = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+    assert unchanged | {work: 0} == before | {work: 0}
+    assert run(*words, "1", "--output", work / "average-2") == 0
+    assert Bundle.open(work / "average-2").about["averaged_steps"] == [10]
+    assert not list(work.glob(".average*"))
+
+
+def test_an_average_that_cannot_be_written_leaves_the_old_one(
+    workshop: Workshop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    work = tmp_path / "run"
+    assert run("train", workshop.config, "training.max_steps=10", "--output", work) == 0
+    words = ["average", work, "--last", "2"]
+    assert run(*words) == 0
+    before = (work / "average-2/manifest.json").read_bytes()
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
+    try:
+        assert run(*words, "--force") == 4
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert "what was there before is untouched" in capsys.readouterr().err
+    assert (work / "average-2/manifest.json").read_bytes() == before
+    assert Bundle.open(work / "average-2").about["averaged_steps"] == [5, 10]
+
+
 @pytest.mark.parametrize(
     ("override", "code", "complaint"),
     [
@@ -300,6 +344,8 @@ def test_an_average_is_a_bundle_of_the_last_checkpoints(
         ("data.train=[]", 2, "data.train: is empty"),
         ('data.dev="absent"', 3, "absent is no prepared corpus"),
         ("training.device=cuda", 2, "sees no GPU"),
+        ("training.device=gpu", 2, "training.device: 'gpu' cannot be used"),
+        ("training.device=mps", 2, "training.device: 'mps' cannot be used"),
         ("batch.tile=512", 2, "batch.source_tokens"),
     ],
 )

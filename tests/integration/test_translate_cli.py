@@ -240,3 +240,16 @@ def test_what_is_no_text_is_refused_before_anything_is_translated(
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(junk)))
     assert run("translate", "--model", trained) == 3
     assert f"standard input, {complaint}" in capsys.readouterr().err
+
+
+def test_a_lone_dash_is_standard_input(
+    trained: Path, capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["translate", "--model", trained]
+    assert run(*words, "one two", "three") == 0
+    expected = capfdbinary.readouterr().out
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"one two\nthree\n")))
+    assert run(*words, "-") == 0
+    assert capfdbinary.readouterr().out == expected
+    assert run(*words, "-", "one") == 2
+    assert b"standard input: give it alone" in capfdbinary.readouterr().err

@@ -30,6 +30,12 @@ class Outer:
     name: str
     inner: Inner = field(default_factory=Inner)
     weights: dict[str, float] = field(default_factory=dict)
+    several: tuple[Inner, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outmost:
+    outer: Outer
 
 
 def write(path: Path, text: str) -> Path:
@@ -84,6 +90,16 @@ def test_every_problem_is_named_at_once_with_its_key_and_file(tmp_path: Path) ->
     assert origins["inner.size"] == str(base)
     assert origins["inner.kind"] == str(child)
     assert origins["inner.limit"] == "command line (inner.limit=many)"
+
+
+def test_a_fault_in_a_list_is_blamed_on_who_wrote_the_list(tmp_path: Path) -> None:
+    path = write(tmp_path / "x.toml", "outer = {name = 'x', several = [{}, {sise = 1}]}")
+    with pytest.raises(ConfigError) as error:
+        config.load(Outmost, path, ["outer.inner.size=2", "outer.weights={'a[0]' = 'much'}"])
+    assert {problem.key: problem.origin for problem in error.value.problems} == {
+        "outer.several[1].sise": str(path),
+        "outer.weights.a[0]": "command line (outer.weights={'a[0]' = 'much'})",
+    }
 
 
 def test_values_that_a_class_refuses_are_named_by_their_whole_key(tmp_path: Path) -> None:

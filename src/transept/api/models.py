@@ -33,6 +33,8 @@ SHELF = Path(__file__).parents[1] / "models"
 """Where shipped models lie, each in a directory of its name."""
 SHELVES = "TRANSEPT_MODELS"
 """The environment variable that names further directories of models, which come first."""
+RUN = "run"
+"""Where the run lies in the directory of a demo or a recipe."""
 DEFAULT = "en-de"
 """The shipped model that is used where none is named."""
 
@@ -47,8 +49,9 @@ def load(
 
     Args:
         models: Its directory (a bundle, a checkpoint, or a run, of which the newest average or
-            the best checkpoint is taken), or the name of a shipped model. Without any, the
-            default one. Several decide together; they must share their vocabularies.
+            the best checkpoint is taken; of a demo or a recipe, its run), or the name of a shipped
+            model. Without any, the default one. Several decide together; they must share their
+            vocabularies.
         device: Where to compute: `cpu`, `cuda`, `cuda:1`; `auto` is a GPU where there is one.
         engine: What searches for translations: `native`, the networks themselves, in single
             precision; `fused`, all of it on a GPU, in half precision; `ctranslate2` or
@@ -90,7 +93,8 @@ def find_model(name: Path | str | None = None) -> Path:
         return _default(shipped)
     path = Path(name)
     if path.is_dir():
-        return _newest_of_run(path)
+        is_work = (path / RUN / CHECKPOINTS).is_dir() and not (path / MANIFEST).exists()
+        return _newest_of_run(path / RUN if is_work else path)
     if str(name) in shipped:
         return shipped[str(name)]
     if path.exists():
@@ -150,7 +154,7 @@ def _age(average: Path) -> tuple[int, float]:
 def _device(name: str) -> torch.device:
     try:
         return Runtime.choose(name, "fp32").device
-    except (ConfigError, RuntimeError) as error:
+    except ConfigError as error:
         raise ConfigError(
             f"device {name!r} cannot be used here (torch {torch.__version__}); try 'auto' or 'cpu'"
         ) from error

@@ -1,6 +1,5 @@
 """A network that parses, with its vocabularies: sentences in, trees out (section 6.3)."""
 
-import re
 from collections.abc import Sequence
 from threading import Lock
 from typing import NamedTuple, NoReturn, Unpack, overload
@@ -24,9 +23,8 @@ from transept.tasks.parsing.tags import with_tags
 from transept.tasks.parsing.vocabulary import tags_of
 from transept.text.symbols import Symbols
 from transept.text.tokenizer import EOS_ID, Tokenizer
-from transept.text.trees import escape
+from transept.text.trees import WORD, escape
 
-_WORD = re.compile(r"\S+", re.ASCII)  # as in trees: a no-break space may be part of a word
 _ROOM = 3
 """The brackets of a root and the end symbol: a tree takes as much beside its words."""
 
@@ -217,9 +215,9 @@ class Parser:
 
 def _words_of(sentence: str | Sequence[str]) -> Sequence[str]:
     if isinstance(sentence, str):
-        return _WORD.findall(sentence)
+        return WORD.findall(sentence)
     for word in sentence:
-        if not _WORD.fullmatch(word):
+        if not WORD.fullmatch(word):
             raise DataError(f"the word {word!r} is empty or holds a space; take it apart")
     return sentence
 

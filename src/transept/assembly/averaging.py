@@ -1,11 +1,12 @@
 """The mean of a run's last checkpoints, section 6.1."""
 
-import shutil
 from pathlib import Path
 
 from transept.checkpoint import (
     CHECKPOINTS,
     CONFIG,
+    MANIFEST,
+    STATE,
     WEIGHTS,
     Checkpoints,
     average,
@@ -26,9 +27,9 @@ def average_run(
         )
     directory = output or run / f"average-{last}"
     if directory.exists():
+        _check_replaceable(directory, run)
         if not force:
             raise CheckpointError(f"{directory}: is there already; --force replaces it")
-        shutil.rmtree(directory)
     newest = bundles[-1]
     steps = [int(bundle.about["step"]) for bundle in bundles]
     names = [
@@ -40,5 +41,16 @@ def average_run(
         texts={CONFIG: (newest.directory / CONFIG).read_text(encoding="utf-8")},
         folders={name: newest.directory / name for name in names},
         about={**newest.about, "averaged_steps": steps},
+        replace=force,
     )
     return directory, steps
+
+
+def _check_replaceable(directory: Path, run: Path) -> None:
+    """Whether a model lies there, and nothing that training could go on from."""
+    model = (directory / MANIFEST).is_file() and not (directory / STATE).exists()
+    if not model or run.resolve().is_relative_to(directory.resolve()):
+        raise CheckpointError(
+            f"{directory}: is there already, and --force replaces a model and nothing else; "
+            "choose another --output"
+        )

@@ -17,6 +17,8 @@ from transept.errors import TranseptError
 from transept.version import __version__
 
 USAGE_ERROR = 2
+DASH = "/dev/stdin"
+"""What commands are given for a lone `-`."""
 
 app = App(
     name="transept",
@@ -205,7 +207,7 @@ def keep_freed_memory() -> None:
 
 def _run(words: list[str], debug: bool) -> int:
     # cyclopts takes a lone `-` for an option; by custom it is a file, standard input.
-    words = ["/dev/stdin" if word == "-" else word for word in words]
+    words = [DASH if word == "-" else word for word in words]
     try:
         _use_own_help(words)
         result = app(words, exit_on_error=False, print_error=False, result_action="return_value")

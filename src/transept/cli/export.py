@@ -41,8 +41,8 @@ def export(
     the model's config. The vocabularies go with it, in sentencepiece's form.
 
     Args:
-        model: The directory of a model or of a run, or the name of a shipped model; unless given,
-            the default shipped one.
+        model: The directory of a model, a run, a demo or a recipe, or the name of a shipped model;
+            unless given, the default shipped one.
         to: Which engine.
         output: The new directory.
         quantization: How the weights are stored. All but float32 change results; what has float16

@@ -7,6 +7,8 @@ from typing import Annotated, NamedTuple, TypeVar
 
 from cyclopts import Parameter
 
+from transept.cli.app import DASH
+from transept.errors import ConfigError
 from transept.text.files import STANDARD_INPUT, describe, read_sentences, stored_size
 
 T = TypeVar("T")
@@ -30,6 +32,13 @@ class Line(NamedTuple):
 
     text: str
     place: str
+
+
+def without_dash(texts: tuple[str, ...]) -> tuple[str, ...]:
+    """The texts that were given: none where it is a lone `-`, so that standard input is read."""
+    if DASH in texts and len(texts) > 1:
+        raise ConfigError("`-` among the texts is standard input: give it alone")
+    return () if DASH in texts else texts
 
 
 def read(texts: Sequence[str], files: Sequence[Path]) -> Iterator[Line]:

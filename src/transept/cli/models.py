@@ -1,8 +1,9 @@
 """`--model`, `--device` and `--engine`, which mean the same wherever a model is used."""
 
+import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Self
 
 from cyclopts import Group, Parameter
 
@@ -20,8 +21,8 @@ class Models:
     """Which model to use, and where."""
 
     model: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = ()
-    """The directory of a model or of a run, or the name of a shipped model; unless given, the
-    default shipped one. Given several times, the models decide together."""
+    """The directory of a model, a run, a demo or a recipe, or the name of a shipped model; unless
+    given, the default shipped one. Given several times, the models decide together."""
     device: str = "auto"
     """Where to compute: cpu, cuda, cuda:1; auto is a GPU where there is one."""
 
@@ -51,12 +52,17 @@ class Models:
             )
         return model
 
+    def found(self) -> Self:
+        """The same ones, by their own directories: a run may have another best one soon."""
+        from transept.api.models import find_model
+
+        directories = tuple(str(find_model(name)) for name in self.model or [None])
+        return dataclasses.replace(self, model=directories)
+
     @property
     def names(self) -> str:
         """What to call it in a report."""
-        from transept.api.models import find_model
-
-        return " + ".join(str(find_model(name)) for name in self.model or [None])
+        return " + ".join(self.found().model)
 
 
 @dataclass(frozen=True, kw_only=True)

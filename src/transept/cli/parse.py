@@ -16,11 +16,12 @@ from cyclopts import Group, Parameter
 from transept.api.config import ParseConfig, ParseOptions
 from transept.api.units import TooLongError
 from transept.cli.app import complain, write_line
-from transept.cli.lines import Files, count, in_turn, read
+from transept.cli.lines import Files, count, in_turn, read, without_dash
 from transept.cli.models import ANY_MODEL, MODEL_OPTIONS, Models
 from transept.cli.progress import TranslationProgress
 from transept.errors import ConfigError, DataError
 from transept.text.files import describe, read_sentences, write_sentences
+from transept.text.trees import WORD
 
 if TYPE_CHECKING:
     from transept.api.parser import Parser
@@ -90,6 +91,7 @@ def parse(
         output: What to print.
     """
     _check(texts, files, trees, read_ahead, output)
+    texts = without_dash(texts)
     n_lines = None if trees else count(texts, files)
     parser = models.load_parser()
     at_terminal = not (texts or files or trees) and sys.stdin.isatty()
@@ -149,13 +151,13 @@ def _from_lines(
             raise DataError(
                 f"{describe(tags_file)}: has {which} lines than there are sentences; each needs one"
             )
-        n_words, n_tags = len(line.text.split()), len(tags.split())
-        if n_words != n_tags:
+        words, given = WORD.findall(line.text), WORD.findall(tags)
+        if len(words) != len(given):
             raise DataError(
-                f"{line.place}: {n_words} words, and {n_tags} tags in {describe(tags_file)}: each "
-                "word needs one"
+                f"{line.place}: {len(words)} words, and {len(given)} tags in "
+                f"{describe(tags_file)}: each word needs one"
             )
-        yield _Sentence(line.text, tuple(tags.split()), line.place)
+        yield _Sentence(line.text, tuple(given), line.place)
 
 
 def _from_trees(files: Sequence[Path]) -> Iterator[_Sentence]:

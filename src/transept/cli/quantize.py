@@ -25,8 +25,8 @@ def quantize(
     translate` multiplies an int8 model's matrices as 8-bit integers (see its --engine).
 
     Args:
-        model: The directory of a model or of a run, or the name of a shipped model; unless given,
-            the default shipped one.
+        model: The directory of a model, a run, a demo or a recipe, or the name of a shipped model;
+            unless given, the default shipped one.
         to: int8 stores a matrix as 8-bit integers with a scale for each row; bf16 keeps the upper
             half of every number.
         output: The new directory.

@@ -39,8 +39,8 @@ def serve(
     an old one where the new one is not whole.
 
     Args:
-        model: The directory of a model or of a run, or the name of a shipped model; unless given,
-            all that are shipped. Given several times, each serves its own languages:
+        model: The directory of a model, a run, a demo or a recipe, or the name of a shipped model;
+            unless given, all that are shipped. Given several times, each serves its own languages:
             --model en-de=runs/base --model de-en=runs/back. One of them may be a parser.
         source_language: What the model reads, such as en, where neither its name nor --model says.
         target_language: What the model writes.

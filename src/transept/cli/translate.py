@@ -17,7 +17,7 @@ from cyclopts import Group, Parameter
 from transept.api.config import Options, TranslationConfig
 from transept.api.units import TooLongError
 from transept.cli.app import write_line
-from transept.cli.lines import Files, Line, count, in_turn, read
+from transept.cli.lines import Files, Line, count, in_turn, read, without_dash
 from transept.cli.models import ANY_TRANSLATOR, MODEL_OPTIONS, Translators
 from transept.cli.progress import TranslationProgress
 from transept.errors import ConfigError, DataError
@@ -118,6 +118,7 @@ def translate(
     """
     if texts and files:
         raise ConfigError("give either texts or --input, not both")
+    texts = without_dash(texts)
     if read_ahead < 1:
         raise ConfigError("--read-ahead must be at least 1")
     if output is None and int(os.environ.get("WORLD_SIZE", "1")) > 1:
@@ -182,6 +183,7 @@ def _translate_in_parts(
     job: Job, output: Path, sources: tuple[Sequence[str], Sequence[Path]], size: int
 ) -> None:
     """Translate stretches of `size` lines, those that fall to this rank, and join all of them."""
+    from transept.checkpoint import weights_sha256
     from transept.runtime.device import take_own_gpu
     from transept.runtime.parts import Parts
 
@@ -189,9 +191,14 @@ def _translate_in_parts(
     if job.form.stream or not (texts or files):
         raise ConfigError("--output needs texts or --input, and does not go with --stream")
     parts = Parts.of(output)
-    settings = dataclasses.asdict(job) | {"lines": size, "texts": texts}
-    sizes = {str(path): path.stat().st_size for path in files}
-    if not parts.begin(settings | {"files": sizes}):
+    job = dataclasses.replace(job, models=job.models.found())
+    settings = dataclasses.asdict(job) | {
+        "lines": size,
+        "texts": texts,
+        "files": {str(path): path.stat().st_size for path in files},
+        "weights": [weights_sha256(Path(model)) for model in job.models.model],
+    }
+    if not parts.begin(settings):
         return
     take_own_gpu()
     transducer = job.models.load()

@@ -37,6 +37,7 @@ from transept.recipes.deadline import Deadline
 from transept.recipes.recipe import DEV, STAGES, Pair, Recipe, TestSet, fingerprint
 from transept.recipes.records import Records, provenance, sha256
 from transept.recipes.work import Done, Work
+from transept.runtime.device import Runtime
 from transept.runtime.power import PowerMeter
 from transept.runtime.storage import write_json
 from transept.text.files import read_sentences, read_text, write_sentences
@@ -211,8 +212,9 @@ class RecipeRun:
         left = None if self.minutes is None else self.minutes - seconds / 60
         observers = [*watch.training, *([] if end is None else [Deadline(end)])]
         begin = time.monotonic()
-        with PowerMeter() as power:
-            outcome = self.work.train(self.experiment(), left, observers)
+        experiment = self.experiment()
+        with PowerMeter(Runtime.choose(experiment.training.device).device) as power:
+            outcome = self.work.train(experiment, left, observers)
         sitting = {
             "from_step": before,
             "to_step": self.work.trained[0],

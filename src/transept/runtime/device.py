@@ -32,12 +32,7 @@ class Runtime:
 
         Of several ranks on a machine, each has the GPU of its own number there.
         """
-        if device == "auto":
-            device = "cuda" if torch.cuda.is_available() else "cpu"
-        elif device.startswith("cuda") and not torch.cuda.is_available():
-            problem = f"{device!r} is not there: torch {torch.__version__} sees no GPU; try 'auto'"
-            raise ConfigError([Problem("training.device", problem)])
-        chosen = _own_device(torch.device(device), world)
+        chosen = _own_device(_named_device(device), world)
         if precision == "auto":
             precision = "bf16" if chosen.type == "cuda" else "fp32"
         return cls(chosen, "bf16" if precision == "bf16" else "fp32", world)
@@ -70,6 +65,20 @@ class Runtime:
             self.synchronize()
             rates.append(2 * n**3 / (time.perf_counter() - start))
         return statistics.median(rates[1:])
+
+
+def _named_device(name: str) -> torch.device:
+    """What a name stands for, or what could be named instead."""
+    n_gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if name == "auto":
+        return torch.device("cuda" if n_gpus else "cpu")
+    usable = ["auto", "cpu", *(["cuda"] if n_gpus else []), *(f"cuda:{i}" for i in range(n_gpus))]
+    if name not in usable:
+        seen = f"torch {torch.__version__} sees {n_gpus or 'no'} GPU{'s' if n_gpus > 1 else ''}"
+        choice = f"{', '.join(usable[:-1])} or {usable[-1]}"
+        problem = f"{name!r} cannot be used: {seen}; choose {choice}"
+        raise ConfigError([Problem("training.device", problem)])
+    return torch.device(name)
 
 
 def _own_device(device: torch.device, world: World) -> torch.device:

@@ -1,8 +1,9 @@
-"""Signals that ask for an end: obeyed as Ctrl-C is, or noted until the next good moment."""
+"""Signals that ask for an end: obeyed as Ctrl-C is, noted until the next good moment, or held."""
 
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from multiprocessing import resource_tracker
 from types import FrameType
 from typing import Literal
 
@@ -58,3 +59,14 @@ def stop_requests(second: Literal["obey", "ignore"] = "obey") -> Iterator[StopRe
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def signals_held() -> Iterator[None]:
+    """A process that is started meanwhile does not hear them either, from its first moment on."""
+    resource_tracker.ensure_running()  # else the first start does it, and unblocks the signals
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

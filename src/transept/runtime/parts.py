@@ -22,13 +22,14 @@ PLACE = {"RANK": "0", "WORLD_SIZE": "1"}
 """Where torchrun says who this process is."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Parts:
     """The parts of one output, of which this process makes every `size`-th."""
 
     output: Path
     rank: int = 0
     size: int = 1
+    _done: frozenset[Path] = frozenset()
 
     @classmethod
     def of(cls, output: Path) -> "Parts":
@@ -42,26 +43,47 @@ class Parts:
         return self.output.with_name(f"{self.output.name}.parts")
 
     def begin(self, settings: Mapping[str, Any]) -> bool:
-        """Make room, or take up what is there; False where nothing is left to do."""
-        if self.output.exists():
-            if int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0:
-                return False
-            raise ConfigError(f"{self.output}: is there already; remove it, or choose another")
-        said = json.dumps(settings, indent=2, sort_keys=True, default=str)
+        """Make room, or take up what is there; False where nothing is left to do.
+
+        Parts are looked for once, here: rank 0 may join and remove them while this rank starts.
+        """
+        if self._is_joined():
+            return False
         make_directory(self.directory)
+        self._agree_on(json.dumps(settings, indent=2, sort_keys=True, default=str))
+        self._done = frozenset(self.directory.glob("part-*"))
+        if self._is_joined():  # meanwhile, and so perhaps not all of them were seen
+            shutil.rmtree(self.directory, ignore_errors=True)
+            return False
+        return True
+
+    def _is_joined(self) -> bool:
+        """Whether the output is there, as it is for a rank that begins late, or once more."""
+        if not self.output.exists():
+            return False
+        again = int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0
+        if self.rank == 0 and not again:
+            raise ConfigError(f"{self.output}: is there already; remove it, or choose another")
+        return True
+
+    def _agree_on(self, settings: str) -> None:
+        """Refuse parts that were made with other settings."""
         path = self.directory / SETTINGS
-        if path.exists() and path.read_text(encoding="utf-8") != said:
+        try:
+            others = path.read_text(encoding="utf-8") != settings
+        except FileNotFoundError:
+            others = False
+        if others:
             raise ConfigError(
                 f"{self.directory}: holds parts that were made otherwise; go on with the options "
                 f"in {path}, or remove the directory"
             )
         if self.rank == 0:
-            write_file(path, said.encode())
-        return True
+            write_file(path, settings.encode())
 
     def is_mine(self, number: int) -> bool:
         """Whether this process is to make a part."""
-        return number % self.size == self.rank and not self._path(number).exists()
+        return number % self.size == self.rank and self._path(number) not in self._done
 
     def put(self, number: int, content: bytes) -> None:
         """A part is done."""
@@ -77,7 +99,7 @@ class Parts:
                     time.sleep(PAUSE)
                 with self._path(number).open("rb") as part:
                     shutil.copyfileobj(part, file)
-        shutil.rmtree(self.directory)
+        shutil.rmtree(self.directory, ignore_errors=True)
 
     def _path(self, number: int) -> Path:
         return self.directory / f"part-{number:08d}"

@@ -7,30 +7,39 @@ import time
 from types import TracebackType
 from typing import Self
 
-QUERY = ("nvidia-smi", "--id=0", "--query-gpu=power.draw", "--format=csv,noheader,nounits")
+import torch
+
+PROGRAM = "nvidia-smi"
+QUERY = ("--query-gpu=power.draw", "--format=csv,noheader,nounits")
 SECONDS = "2"
 """Between two looks."""
 
 
 class PowerMeter:
-    """Within it, the first GPU's power is looked at every two seconds."""
+    """Within it, a GPU's power is looked at every two seconds; a CPU does not tell its own."""
 
-    def __init__(self) -> None:
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
         self._watts: list[float] = []
         self._process: subprocess.Popen[str] | None = None
         self._begin = self._end = 0.0
 
     @property
+    def watts(self) -> float | None:
+        """Mean power; None where none was told."""
+        return sum(self._watts) / len(self._watts) if self._watts else None
+
+    @property
     def joules(self) -> float | None:
         """Mean power times the time; None where no power was told."""
-        if not self._watts:
-            return None
-        return sum(self._watts) / len(self._watts) * (self._end - self._begin)
+        return None if self.watts is None else self.watts * (self._end - self._begin)
 
     def __enter__(self) -> Self:
         self._begin = time.monotonic()
-        if shutil.which(QUERY[0]) is not None:
-            words = [*QUERY, "-l", SECONDS]
+        if self._device.type == "cuda" and shutil.which(PROGRAM) is not None:
+            # By its own name: nvidia-smi counts all GPUs, and torch those that it may use.
+            uuid = torch.cuda.get_device_properties(self._device).uuid
+            words = [PROGRAM, f"--id=GPU-{uuid}", *QUERY, "-l", SECONDS]
             silent = subprocess.DEVNULL
             self._process = subprocess.Popen(
                 words, stdout=subprocess.PIPE, stderr=silent, text=True

@@ -52,17 +52,25 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
 
 
 @contextmanager
-def new_directory(path: Path) -> Iterator[Path]:
-    """A directory to fill, which becomes `path` when all is well and on the disk."""
-    part = part_of(path)
+def new_directory(path: Path, *, replace: bool = False) -> Iterator[Path]:
+    """A directory to fill, which becomes `path` when all is well and on the disk.
+
+    With `replace`, what is at `path` makes way for it then, and not before. No system renames over
+    a directory: between the two renames there is none, and the old one lies beside it.
+    """
+    part, old = part_of(path), path.with_name(f".{path.name}.old")
     try:
         shutil.rmtree(part, ignore_errors=True)
         make_directory(path.parent)
         part.mkdir()
         yield part
         flush_tree(part)
+        if replace and path.exists():
+            shutil.rmtree(old, ignore_errors=True)
+            path.rename(old)
         part.rename(path)
         flush(path.parent)
+        shutil.rmtree(old, ignore_errors=True)
     finally:
         shutil.rmtree(part, ignore_errors=True)
 

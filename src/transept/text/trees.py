@@ -29,6 +29,7 @@ ROOTS: Final = frozenset({"", PLACEHOLDER, "ROOT", "S1", "VROOT"})
 _LONGEST: Final = 1 << 20
 
 # Only ASCII's spaces end a word: a no-break space may be part of one, as in `10 000`.
+WORD: Final = re.compile(r"\S+", re.ASCII)
 _TOKEN: Final = re.compile(
     r"\(\s*+([^\s()]++)\s++([^\s()]++)\s*+\)"  # (tag word)
     r"|\(\s*+([^\s()]*+)"  # (label

@@ -3,7 +3,8 @@
 Each line of `metrics.jsonl` is an object with a `kind`:
 
     start       the run begins or goes on: where, on what, from which step
-    step        one step's own values (no averages), the pace since the last such line
+    step        one step's own values (no averages; null is no finite number), the pace since the
+                last such line
     validation  loss and perplexity on the development set
     checkpoint  a checkpoint was written
     warning     something a person should know
@@ -11,6 +12,7 @@ Each line of `metrics.jsonl` is an object with a `kind`:
 """
 
 import json
+import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -86,7 +88,12 @@ def read_metrics(path: Path) -> list[dict[str, Any]]:
 
 
 def _written(line: Line) -> bytes:
-    return f"{json.dumps(line)}\n".encode()
+    """A line of JSON, which knows finite numbers only: a suppressed step's loss is null."""
+    finite = {
+        key: None if isinstance(value, float) and not math.isfinite(value) else value
+        for key, value in line.items()
+    }
+    return f"{json.dumps(finite)}\n".encode()
 
 
 class TensorBoard:

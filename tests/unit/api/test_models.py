@@ -5,6 +5,25 @@ import torch
 
 from transept.api.models import find_model
 from transept.checkpoint import CHECKPOINTS, WEIGHTS, write_directory
+from transept.recipes.work import Work
+
+
+def write_model(directory: Path, step: int = 0) -> None:
+    tensors = {WEIGHTS: {"w": torch.ones(1)}}
+    write_directory(directory, tensors=tensors, texts={}, about={"step": step})
+
+
+def test_the_directory_of_a_demo_or_a_recipe_means_its_run(tmp_path: Path) -> None:
+    work = Work(tmp_path / "demo")
+    (work.run / CHECKPOINTS).mkdir(parents=True)
+    write_model(work.model(20))
+    assert find_model(work.directory) == find_model(work.run) == work.model(20)
+
+
+def test_a_model_means_itself_whatever_was_trained_inside_it(tmp_path: Path) -> None:
+    write_model(tmp_path / "model")
+    (tmp_path / "model/run" / CHECKPOINTS).mkdir(parents=True)
+    assert find_model(tmp_path / "model") == tmp_path / "model"
 
 
 def test_the_newest_average_is_that_of_the_last_step_whatever_the_clock_said(
@@ -12,8 +31,7 @@ def test_the_newest_average_is_that_of_the_last_step_whatever_the_clock_said(
 ) -> None:
     (tmp_path / CHECKPOINTS).mkdir()
     for name, step, moment in (("average-5", 300, 1e9), ("average-3", 200, 2e9)):
-        tensors = {WEIGHTS: {"w": torch.ones(1)}}
-        write_directory(tmp_path / name, tensors=tensors, texts={}, about={"step": step})
+        write_model(tmp_path / name, step)
         os.utime(tmp_path / name, (moment, moment))
     assert find_model(tmp_path) == tmp_path / "average-5"
     (tmp_path / "average-5/manifest.json").write_text("damaged")

@@ -56,6 +56,28 @@ def test_a_directory_appears_when_it_is_whole(tmp_path: Path) -> None:
     assert list(path.parent.iterdir()) == []
 
 
+def test_a_directory_makes_way_for_a_whole_one(tmp_path: Path) -> None:
+    path = tmp_path / "directory"
+    with new_directory(path) as part:
+        (part / "old").touch()
+
+    def fail() -> None:
+        with new_directory(path, replace=True) as part:
+            (part / "new").touch()
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert [each.name for each in path.iterdir()] == ["old"]
+    with pytest.raises(OSError, match="directory"), new_directory(path):
+        pass
+    assert [each.name for each in path.iterdir()] == ["old"]
+    with new_directory(path, replace=True) as part:
+        (part / "new").touch()
+    assert [each.name for each in path.iterdir()] == ["new"]
+    assert [each.name for each in tmp_path.iterdir()] == ["directory"]
+
+
 def test_a_copy_of_what_is_read_only_can_be_written_to(tmp_path: Path) -> None:
     original = tmp_path / "original"
     make_directory(original / "below")

@@ -1,4 +1,5 @@
 import json
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -22,6 +23,21 @@ def test_what_was_logged_after_the_checkpoint_is_undone(tmp_path: Path) -> None:
     lines = read_metrics(path)
     assert [line["step"] for line in lines] == [1, 2, 3]
     assert lines[-1]["anew"]
+
+
+def test_a_number_that_is_none_is_null(tmp_path: Path) -> None:
+    def refuse(constant: str) -> None:
+        raise AssertionError(f"{constant} is not JSON")
+
+    path = tmp_path / "metrics.jsonl"
+    path.write_text('{"kind": "step", "step": 1, "loss": NaN}\n')  # of an older transept
+    log = MetricsLog(path, resume_from=1)
+    log.observe({"kind": "step", "step": 2, "loss": math.nan, "nll": math.inf, "lr": 0.5})
+    log.close()
+    written = path.read_text().splitlines()
+    first, second = [json.loads(line, parse_constant=refuse) for line in written]
+    assert first == {"kind": "step", "step": 1, "loss": None}
+    assert second == {"kind": "step", "step": 2, "loss": None, "nll": None, "lr": 0.5}
 
 
 def test_lines_that_cannot_be_read_cost_no_others(tmp_path: Path) -> None:

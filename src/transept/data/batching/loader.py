@@ -10,13 +10,11 @@ import atexit
 import itertools
 import multiprocessing
 import queue
-import signal
 import threading
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import cache
-from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from types import TracebackType
@@ -29,7 +27,7 @@ from transept.data.batching.batches import Batch
 from transept.data.batching.collation import Label
 from transept.data.batching.feed import Failure, Feed, serve
 from transept.errors import ConfigError, DataError
-from transept.runtime.interrupt import STOP_SIGNALS
+from transept.runtime.interrupt import signals_held
 
 PATIENCE = 0.1
 """Seconds after which a waiting thread looks whether it should stop."""
@@ -103,7 +101,7 @@ class _Team:
     def __init__(self, feed: Feed, n: int, prefetch: int) -> None:
         self._ready: queue.Queue[Batch | Exception | None] = queue.Queue(prefetch)
         self._stop = threading.Event()
-        with _signals_held():
+        with signals_held():
             self._workers = [_start(feed, worker, n) for worker in range(n)]
         self._thread = threading.Thread(target=self._receive_all, name="loader", daemon=True)
         self._thread.start()
@@ -184,17 +182,6 @@ def _start(feed: Feed, worker: int, workers: int) -> tuple[BaseProcess, Connecti
     # Only the worker may hold this end, or its death would go unnoticed.
     sender.close()
     return process, receiver
-
-
-@contextmanager
-def _signals_held() -> Iterator[None]:
-    """What is started meanwhile does not hear them either, from its first moment on."""
-    resource_tracker.ensure_running()  # else the first start does it, and unblocks the signals
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _obituary(process: BaseProcess) -> str:

@@ -10,7 +10,6 @@ import signal
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from types import TracebackType
@@ -18,10 +17,10 @@ from types import TracebackType
 from transept.data.preparation.encode import EncodedChunk, Encoder
 from transept.data.preparation.formats import Chunk
 from transept.errors import DataError, TranseptError
+from transept.runtime.interrupt import STOP_SIGNALS, signals_held
 
 AHEAD = 3
 """Chunks under way for each worker: enough that none waits for the reading or the writing."""
-SIGNALS = {signal.SIGINT, signal.SIGTERM}
 
 
 def available_cores() -> int:
@@ -42,7 +41,7 @@ class Workers:
         self._idle: SimpleQueue[_Worker] = SimpleQueue()
         self._all: list[_Worker] = []
         try:
-            with _signals_held_back():
+            with signals_held():
                 for _ in range(count):
                     self._all.append(_Worker(encoder))
                     self._idle.put(self._all[-1])
@@ -141,7 +140,7 @@ class _Worker:
 
 def _serve(pipe: Connection, encoder: Encoder) -> None:
     """The life of a worker: until the other end of the pipe is gone."""
-    for number in SIGNALS:  # Ctrl-C reaches the whole group; only the parent decides to stop
+    for number in STOP_SIGNALS:  # Ctrl-C reaches the whole group; only the parent decides to stop
         signal.signal(number, signal.SIG_IGN)
     try:
         while True:
@@ -153,13 +152,3 @@ def _serve(pipe: Connection, encoder: Encoder) -> None:
             pipe.send(answer)
     except (EOFError, OSError):
         return
-
-
-@contextmanager
-def _signals_held_back() -> Iterator[None]:
-    """A child starts with signals blocked, so that none kills it before it can ignore them."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)

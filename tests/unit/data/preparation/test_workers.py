@@ -1,5 +1,7 @@
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -54,3 +56,18 @@ def test_workers_mind_no_signal_but_their_parent(encoder: Encoder) -> None:
         for number in (signal.SIGINT, signal.SIGTERM):
             os.kill(workers.pids[0], number)
         assert len(list(results)) == 19
+
+
+def test_workers_mind_none_from_their_first_moment_on() -> None:
+    """In a process of its own, whose first child brings multiprocessing's resource tracker."""
+    code = """
+import multiprocessing, os, signal
+from transept.data.preparation.workers import Workers
+with Workers(None, 1) as workers:
+    (worker,) = multiprocessing.active_children()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1):
+        os.kill(worker.pid, number)
+print(worker.exitcode)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("0\n", "")
