@@ -223,7 +223,8 @@ def test_everything_is_made_where_the_model_is(beam_size: int) -> None:
         both = Ensemble([IncrementalDecoder(model, memory), IncrementalDecoder(model, memory)])
         prefix = ForcedPrefix([[7]] * 4, VOCABULARY)
         forced = search(Constrained(both, prefix), lengths, config, EOS)
-        sample(IncrementalDecoder(model, memory), lengths, SamplingConfig(top_p=0.9), EOS)
+        drawing = SamplingConfig(top_p=0.9)
+        sample(IncrementalDecoder(model, memory), lengths, range(4), drawing, EOS)
     assert found == plain
     assert all(best.ids[0] == 7 for best, *_ in forced)
 

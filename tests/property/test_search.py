@@ -12,7 +12,7 @@ from transept.decoding.beam import beam_search, search
 from transept.decoding.config import SearchConfig
 from transept.decoding.greedy import greedy_search
 from transept.decoding.length import length_penalty
-from transept.decoding.sampling import SamplingConfig, likelier_part, sample
+from transept.decoding.sampling import SamplingConfig, likelier_part, sample, seed_of_draw
 from transept.decoding.step import Constrained, Ensemble, ForcedPrefix
 from transept.shapes import Tensor
 
@@ -182,13 +182,24 @@ def test_an_ensemble_averages_probabilities() -> None:
     torch.testing.assert_close(mean[0], expected)
 
 
-def test_sampling_follows_its_seed_and_not_its_neighbours() -> None:
-    config = SamplingConfig(seed=5)
-    together = sample(Table([1, 2, 3], 9), [12] * 3, config, EOS)
-    assert sample(Table([1, 2, 3], 9), [12] * 3, config, EOS) == together
-    assert sample(Table([1], 9), [12], config, EOS) == together[:1]
-    others = [sample(Table([1], 9), [12], SamplingConfig(seed=s), EOS)[0].ids for s in range(20)]
-    assert len(set(others)) > 5
+@settings(deadline=None, max_examples=30)
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 99)), min_size=1, max_size=6))
+def test_a_draw_follows_from_its_seed_and_not_from_its_neighbours(
+    rows: list[tuple[int, int]],
+) -> None:
+    sentences, seeds = zip(*rows, strict=True)
+    config, lengths = SamplingConfig(), [12] * len(rows)
+    together = sample(Table([*sentences], 9), lengths, seeds, config, EOS)
+    for sentence, seed, drawn in zip(sentences, seeds, together, strict=True):
+        assert sample(Table([sentence], 9), [12], [seed], config, EOS) == [drawn]
+
+
+def test_a_draw_has_a_seed_of_its_own() -> None:
+    sources = [[4, 1], [4, 5, 1], [45, 1], [5, 4, 1]]
+    seeds = {seed_of_draw(s, ids, n) for s in range(5) for ids in sources for n in range(20)}
+    assert len(seeds) == 5 * 4 * 20
+    drawn = sample(Table([1] * 20, 9), [12] * 20, [*seeds][:20], SamplingConfig(), EOS)
+    assert len({one.ids for one in drawn}) > 5
 
 
 def test_sampling_draws_from_the_likelier_part() -> None:

@@ -1,6 +1,5 @@
 """Our own engine: the networks, and the paper's search over them."""
 
-import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 from threading import Lock
 
@@ -11,9 +10,8 @@ from transept.api.networks import Networks
 from transept.decoding.beam import search_states
 from transept.decoding.config import SearchConfig
 from transept.decoding.hypothesis import Hypothesis, State, results
-from transept.decoding.sampling import SamplingConfig, sample
+from transept.decoding.sampling import SamplingConfig, sample, seed_of_draw
 from transept.decoding.shortlist import Shortlist
-from transept.runtime.seed import derive_seed
 from transept.runtime.threads import cores, side_by_side
 from transept.text.tokenizer import EOS_ID
 
@@ -69,15 +67,14 @@ class NativeEngine:
         n: int,
         watch: Done,
     ) -> list[list[Hypothesis]]:
-        """So many outputs for each sentence, drawn at random."""
+        """So many outputs for each sentence, drawn at random. Like sentences draw alike."""
         found: list[list[Hypothesis]] = [[] for _ in sources]
         done = 0
         for batch in self.networks.batches([*map(len, sources)], rows=n):
             rows = [index for index in batch for _ in range(n)]
             step = self.networks.step([sources[i] for i in rows], [prefixes[i] for i in rows])
-            # No two batches draw alike.
-            seeded = dataclasses.replace(sampling, seed=derive_seed(sampling.seed, done))
-            drawn = sample(step, [max_lengths[i] for i in rows], seeded, EOS_ID)
+            seeds = [seed_of_draw(sampling.seed, sources[i], k) for i in batch for k in range(n)]
+            drawn = sample(step, [max_lengths[i] for i in rows], seeds, sampling, EOS_ID)
             for row, output in zip(rows, drawn, strict=True):
                 found[row].append(output)
             done += len(batch)
