@@ -9,9 +9,10 @@ from transept.api.engines.engine import Done, Ids
 from transept.api.networks import Networks
 from transept.decoding.beam import search_states
 from transept.decoding.config import SearchConfig
-from transept.decoding.hypothesis import Hypothesis, State, results
+from transept.decoding.hypothesis import Hypothesis, Partial, State, results
 from transept.decoding.sampling import SamplingConfig, sample, seed_of_draw
 from transept.decoding.shortlist import Shortlist
+from transept.decoding.stream import stream
 from transept.runtime.threads import cores, side_by_side
 from transept.text.tokenizer import EOS_ID
 
@@ -58,6 +59,14 @@ class NativeEngine:
         return found
 
     @torch.inference_mode()
+    def stream(
+        self, source: Ids, prefix: Ids, max_length: int, config: SearchConfig
+    ) -> Iterator[Partial]:
+        """`search` for one sentence, telling after each token what is known."""
+        step = self.networks.step([source], [prefix], self._shortlist)
+        yield from stream(step, max_length, config, EOS_ID)
+
+    @torch.inference_mode()
     def draw(
         self,
         sources: Sequence[Ids],
@@ -67,7 +76,10 @@ class NativeEngine:
         n: int,
         watch: Done,
     ) -> list[list[Hypothesis]]:
-        """So many outputs for each sentence, drawn at random. Like sentences draw alike."""
+        """So many outputs for each sentence, drawn at random from all tokens, listed or not.
+
+        Like sentences draw alike.
+        """
         found: list[list[Hypothesis]] = [[] for _ in sources]
         done = 0
         for batch in self.networks.batches([*map(len, sources)], rows=n):
