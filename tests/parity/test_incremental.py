@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from transept import ModelConfig, Transformer
-from transept.decoding.beam import beam_search, search
+from transept.decoding.beam import search
 from transept.decoding.config import SearchConfig
 from transept.decoding.sampling import SamplingConfig, sample
 from transept.decoding.step import Constrained, Ensemble, ForcedPrefix
@@ -201,10 +201,10 @@ def test_a_result_does_not_depend_on_the_batch() -> None:
     model = make({})
     config = SearchConfig(n_best=4)
     lengths = [config.max_length(len(source)) for source in SOURCES]
-    together = beam_search(IncrementalDecoder(model, encode(model, SOURCES)), lengths, config, EOS)
+    together = search(IncrementalDecoder(model, encode(model, SOURCES)), lengths, config, EOS)
     for source, length, expected in zip(SOURCES, lengths, together, strict=True):
         step = IncrementalDecoder(model, encode(model, [source]))
-        (alone,) = beam_search(step, [length], config, EOS)
+        (alone,) = search(step, [length], config, EOS)
         assert [one.ids for one in alone] == [one.ids for one in expected]
         assert [o.score for o in alone] == pytest.approx([o.score for o in expected], abs=1e-4)
 

@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from transept.decoding.beam import beam_search, search
+from transept.decoding.beam import search
 from transept.decoding.config import SearchConfig
 from transept.decoding.greedy import greedy_search
 from transept.decoding.length import length_penalty
@@ -74,7 +74,7 @@ def test_a_beam_that_holds_every_prefix_finds_what_brute_force_finds(
 ) -> None:
     n_prefixes = sum((vocab_size - 2) ** n for n in range(max_length + 1))
     config = SearchConfig(beam_size=max(2, n_prefixes), length_penalty=alpha, n_best=2)
-    found = beam_search(Table(seeds, vocab_size), [max_length] * len(seeds), config, EOS)
+    found = search(Table(seeds, vocab_size), [max_length] * len(seeds), config, EOS)
     for seed, outputs in zip(seeds, found, strict=True):
         expected = every_output(seed, vocab_size, max_length, alpha)[:2]
         assert [one.ids for one in outputs] == [ids for _, ids in expected]
@@ -90,11 +90,11 @@ def test_a_result_does_not_depend_on_batch_order_or_n_best(
 ) -> None:
     lengths = {seed: data.draw(st.integers(1, 12)) for seed in seeds}
     config = SearchConfig(beam_size=beam, length_penalty=alpha, n_best=beam)
-    together = beam_search(Table(seeds, vocab_size), [lengths[s] for s in seeds], config, EOS)
+    together = search(Table(seeds, vocab_size), [lengths[s] for s in seeds], config, EOS)
     for seed, outputs in zip(seeds, together, strict=True):
         n = data.draw(st.integers(1, beam))
         single = SearchConfig(beam_size=beam, length_penalty=alpha, n_best=n)
-        (alone,) = beam_search(Table([seed], vocab_size), [lengths[seed]], single, EOS)
+        (alone,) = search(Table([seed], vocab_size), [lengths[seed]], single, EOS)
         assert alone == outputs[:n]
         assert len({one.ids for one in outputs}) == len(outputs)
         assert [one.score for one in outputs] == sorted((o.score for o in outputs), reverse=True)
@@ -108,7 +108,7 @@ def test_an_early_end_is_safe(seeds: list[int], vocab_size: int, alpha: float) -
     """A search that never ends early, by hand, finds nothing better."""
     for seed in seeds:
         config = SearchConfig(beam_size=3, length_penalty=alpha, n_best=3)
-        (early,) = beam_search(Table([seed], vocab_size), [10], config, EOS)
+        (early,) = search(Table([seed], vocab_size), [10], config, EOS)
         assert [one.score for one in early] == pytest.approx(
             [score for score, _ in exhaustive_beam(seed, vocab_size, 3, 10, alpha)][: len(early)],
             abs=1e-5,
@@ -157,7 +157,7 @@ def test_a_prefix_is_kept_and_counted() -> None:
     step = Constrained(Table(seeds, 12), ForcedPrefix(prefixes, 12))
     config = SearchConfig(beam_size=4)
     for seed, prefix, (one,) in zip(
-        seeds, prefixes, beam_search(step, [9] * 3, config, EOS), strict=True
+        seeds, prefixes, search(step, [9] * 3, config, EOS), strict=True
     ):
         assert list(one.ids[: len(prefix)]) == prefix
         table = Table([seed], 12)
@@ -168,8 +168,8 @@ def test_a_prefix_is_kept_and_counted() -> None:
 
 def test_an_ensemble_of_one_model_twice_is_that_model() -> None:
     seeds, config = [1, 2, 3], SearchConfig()
-    alone = beam_search(Table(seeds, 9), [8] * 3, config, EOS)
-    both = beam_search(Ensemble([Table(seeds, 9), Table(seeds, 9)]), [8] * 3, config, EOS)
+    alone = search(Table(seeds, 9), [8] * 3, config, EOS)
+    both = search(Ensemble([Table(seeds, 9), Table(seeds, 9)]), [8] * 3, config, EOS)
     assert [[one.ids for one in outputs] for outputs in alone] == [
         [one.ids for one in outputs] for outputs in both
     ]
