@@ -7,6 +7,7 @@
     ├── CheckpointError          4   a model directory that is damaged or does not fit
     ├── DecodingError            1
     ├── ServingError             1
+    ├── StoppedError            75   work that was stopped, and goes on when it is started again
     └── RankError                    another process of the same work ended: with its code
 
 A message says what is wrong, where (file, key, line), and what to do about it. The command line
@@ -17,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 RESUMABLE = 75
-"""The exit code of a training that was stopped, and goes on when it is started again."""
+"""The exit code of work that was stopped, and goes on when it is started again."""
 
 
 class TranseptError(Exception):
@@ -82,6 +83,12 @@ class DecodingError(TranseptError):
 
 class ServingError(TranseptError):
     """A server that cannot start or cannot answer."""
+
+
+class StoppedError(TranseptError):
+    """Work that somebody stopped; what was done is kept."""
+
+    exit_code = RESUMABLE
 
 
 class RankError(TranseptError):

@@ -211,7 +211,10 @@ def test_a_shortlist_leaves_few_tokens_and_the_same_words(
     assert sum(map(str.__eq__, *outputs)) >= 0.9 * len(outputs[0])
     given = ["translate", "one", "--model", trained, "--shortlist", file]
     assert run(*given, "--prefix", "zehn zehn zehn") == 0
-    assert capsys.readouterr().out.startswith("zehn zehn zehn")
+    alone = capsys.readouterr().out
+    assert alone.startswith("zehn zehn zehn")
+    assert run(*given, "--prefix", "zehn zehn zehn", "--stream") == 0
+    assert capsys.readouterr().out == alone
     assert run(*given, "--engine", "ctranslate2") == 2
     assert "is for the native engine" in capsys.readouterr().err
     assert run("translate", "one", "--model", trained, "--shortlist", trained / "config.toml") == 3

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from transept import ModelConfig, Transformer
-from transept.decoding.beam import beam_search, search
+from transept.decoding.beam import search
 from transept.decoding.config import SearchConfig
 from transept.decoding.sampling import SamplingConfig, sample
 from transept.decoding.step import Constrained, Ensemble, ForcedPrefix
@@ -201,10 +201,10 @@ def test_a_result_does_not_depend_on_the_batch() -> None:
     model = make({})
     config = SearchConfig(n_best=4)
     lengths = [config.max_length(len(source)) for source in SOURCES]
-    together = beam_search(IncrementalDecoder(model, encode(model, SOURCES)), lengths, config, EOS)
+    together = search(IncrementalDecoder(model, encode(model, SOURCES)), lengths, config, EOS)
     for source, length, expected in zip(SOURCES, lengths, together, strict=True):
         step = IncrementalDecoder(model, encode(model, [source]))
-        (alone,) = beam_search(step, [length], config, EOS)
+        (alone,) = search(step, [length], config, EOS)
         assert [one.ids for one in alone] == [one.ids for one in expected]
         assert [o.score for o in alone] == pytest.approx([o.score for o in expected], abs=1e-4)
 
@@ -223,7 +223,8 @@ def test_everything_is_made_where_the_model_is(beam_size: int) -> None:
         both = Ensemble([IncrementalDecoder(model, memory), IncrementalDecoder(model, memory)])
         prefix = ForcedPrefix([[7]] * 4, VOCABULARY)
         forced = search(Constrained(both, prefix), lengths, config, EOS)
-        sample(IncrementalDecoder(model, memory), lengths, SamplingConfig(top_p=0.9), EOS)
+        drawing = SamplingConfig(top_p=0.9)
+        sample(IncrementalDecoder(model, memory), lengths, range(4), drawing, EOS)
     assert found == plain
     assert all(best.ids[0] == 7 for best, *_ in forced)
 

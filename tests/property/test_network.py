@@ -90,8 +90,8 @@ def test_logits_do_not_depend_on_batch_mates_padding_or_packing_order(
     with torch.no_grad():
         expected = [alone(network, source, target) for source, target in pairs]
         padded = network(pad(sources, extra), pad(targets, extra))
-        packed = network.forward_packed(
-            pack([sources[i] for i in order]), pack([targets[i] for i in order])
+        packed = network.decode(
+            pack([targets[i] for i in order]), network.encode(pack([sources[i] for i in order]))
         )
     for i, logits in enumerate(expected):
         assert_equal_enough(padded[i, : len(targets[i])], logits)
@@ -116,11 +116,14 @@ def test_tiles_and_tiles_without_their_padding_give_the_same_logits(
     variant: dict[str, Any], pairs: list[tuple[list[int], list[int]]]
 ) -> None:
     network = model(variant)
-    sides = [Tokens.tiled(*tile([pair[side] for pair in pairs], 5), row_tiles=2) for side in (0, 1)]
+    source, target = (
+        Tokens.tiled(*tile([pair[side] for pair in pairs], 5), row_tiles=2) for side in (0, 1)
+    )
     with torch.no_grad():
-        expected = torch.cat([alone(network, source, target) for source, target in pairs])
-        tiled = network.forward_packed(*sides)[sides[1].ids != 0]
-        compact = network.forward_packed(*(side.without_padding() for side in sides))
+        expected = torch.cat([alone(network, *pair) for pair in pairs])
+        tiled = network.decode(target, network.encode(source))[target.ids != 0]
+        bare = network.encode(source.without_padding())
+        compact = network.decode(target.without_padding(), bare)
     assert_equal_enough(tiled, expected)
     assert_equal_enough(compact, expected)
 

@@ -8,11 +8,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from transept.decoding.beam import beam_search, search
+from transept.decoding.beam import search
 from transept.decoding.config import SearchConfig
 from transept.decoding.greedy import greedy_search
 from transept.decoding.length import length_penalty
-from transept.decoding.sampling import SamplingConfig, likelier_part, sample
+from transept.decoding.sampling import SamplingConfig, likelier_part, sample, seed_of_draw
 from transept.decoding.step import Constrained, Ensemble, ForcedPrefix
 from transept.shapes import Tensor
 
@@ -74,7 +74,7 @@ def test_a_beam_that_holds_every_prefix_finds_what_brute_force_finds(
 ) -> None:
     n_prefixes = sum((vocab_size - 2) ** n for n in range(max_length + 1))
     config = SearchConfig(beam_size=max(2, n_prefixes), length_penalty=alpha, n_best=2)
-    found = beam_search(Table(seeds, vocab_size), [max_length] * len(seeds), config, EOS)
+    found = search(Table(seeds, vocab_size), [max_length] * len(seeds), config, EOS)
     for seed, outputs in zip(seeds, found, strict=True):
         expected = every_output(seed, vocab_size, max_length, alpha)[:2]
         assert [one.ids for one in outputs] == [ids for _, ids in expected]
@@ -90,11 +90,11 @@ def test_a_result_does_not_depend_on_batch_order_or_n_best(
 ) -> None:
     lengths = {seed: data.draw(st.integers(1, 12)) for seed in seeds}
     config = SearchConfig(beam_size=beam, length_penalty=alpha, n_best=beam)
-    together = beam_search(Table(seeds, vocab_size), [lengths[s] for s in seeds], config, EOS)
+    together = search(Table(seeds, vocab_size), [lengths[s] for s in seeds], config, EOS)
     for seed, outputs in zip(seeds, together, strict=True):
         n = data.draw(st.integers(1, beam))
         single = SearchConfig(beam_size=beam, length_penalty=alpha, n_best=n)
-        (alone,) = beam_search(Table([seed], vocab_size), [lengths[seed]], single, EOS)
+        (alone,) = search(Table([seed], vocab_size), [lengths[seed]], single, EOS)
         assert alone == outputs[:n]
         assert len({one.ids for one in outputs}) == len(outputs)
         assert [one.score for one in outputs] == sorted((o.score for o in outputs), reverse=True)
@@ -108,7 +108,7 @@ def test_an_early_end_is_safe(seeds: list[int], vocab_size: int, alpha: float) -
     """A search that never ends early, by hand, finds nothing better."""
     for seed in seeds:
         config = SearchConfig(beam_size=3, length_penalty=alpha, n_best=3)
-        (early,) = beam_search(Table([seed], vocab_size), [10], config, EOS)
+        (early,) = search(Table([seed], vocab_size), [10], config, EOS)
         assert [one.score for one in early] == pytest.approx(
             [score for score, _ in exhaustive_beam(seed, vocab_size, 3, 10, alpha)][: len(early)],
             abs=1e-5,
@@ -157,7 +157,7 @@ def test_a_prefix_is_kept_and_counted() -> None:
     step = Constrained(Table(seeds, 12), ForcedPrefix(prefixes, 12))
     config = SearchConfig(beam_size=4)
     for seed, prefix, (one,) in zip(
-        seeds, prefixes, beam_search(step, [9] * 3, config, EOS), strict=True
+        seeds, prefixes, search(step, [9] * 3, config, EOS), strict=True
     ):
         assert list(one.ids[: len(prefix)]) == prefix
         table = Table([seed], 12)
@@ -168,8 +168,8 @@ def test_a_prefix_is_kept_and_counted() -> None:
 
 def test_an_ensemble_of_one_model_twice_is_that_model() -> None:
     seeds, config = [1, 2, 3], SearchConfig()
-    alone = beam_search(Table(seeds, 9), [8] * 3, config, EOS)
-    both = beam_search(Ensemble([Table(seeds, 9), Table(seeds, 9)]), [8] * 3, config, EOS)
+    alone = search(Table(seeds, 9), [8] * 3, config, EOS)
+    both = search(Ensemble([Table(seeds, 9), Table(seeds, 9)]), [8] * 3, config, EOS)
     assert [[one.ids for one in outputs] for outputs in alone] == [
         [one.ids for one in outputs] for outputs in both
     ]
@@ -182,13 +182,24 @@ def test_an_ensemble_averages_probabilities() -> None:
     torch.testing.assert_close(mean[0], expected)
 
 
-def test_sampling_follows_its_seed_and_not_its_neighbours() -> None:
-    config = SamplingConfig(seed=5)
-    together = sample(Table([1, 2, 3], 9), [12] * 3, config, EOS)
-    assert sample(Table([1, 2, 3], 9), [12] * 3, config, EOS) == together
-    assert sample(Table([1], 9), [12], config, EOS) == together[:1]
-    others = [sample(Table([1], 9), [12], SamplingConfig(seed=s), EOS)[0].ids for s in range(20)]
-    assert len(set(others)) > 5
+@settings(deadline=None, max_examples=30)
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 99)), min_size=1, max_size=6))
+def test_a_draw_follows_from_its_seed_and_not_from_its_neighbours(
+    rows: list[tuple[int, int]],
+) -> None:
+    sentences, seeds = zip(*rows, strict=True)
+    config, lengths = SamplingConfig(), [12] * len(rows)
+    together = sample(Table([*sentences], 9), lengths, seeds, config, EOS)
+    for sentence, seed, drawn in zip(sentences, seeds, together, strict=True):
+        assert sample(Table([sentence], 9), [12], [seed], config, EOS) == [drawn]
+
+
+def test_a_draw_has_a_seed_of_its_own() -> None:
+    sources = [[4, 1], [4, 5, 1], [45, 1], [5, 4, 1]]
+    seeds = {seed_of_draw(s, ids, n) for s in range(5) for ids in sources for n in range(20)}
+    assert len(seeds) == 5 * 4 * 20
+    drawn = sample(Table([1] * 20, 9), [12] * 20, [*seeds][:20], SamplingConfig(), EOS)
+    assert len({one.ids for one in drawn}) > 5
 
 
 def test_sampling_draws_from_the_likelier_part() -> None:

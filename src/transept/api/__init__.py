@@ -4,5 +4,6 @@ In reading order: `config` (what can be asked for), `results` (what comes back),
 taken apart into what is decoded at once), `networks` (ids in, numbers out), `engines` (what
 searches), `alignment` (which words belong together), `attention` (where each head looks),
 `transducer` (texts in, texts out), `parses` and `parser` (sentences in, trees out), `models` (where
-models are).
+models are), `card` (what one says of itself), `perplexity` (of given translations) and `conversion`
+(a model's directory turned into another).
 """

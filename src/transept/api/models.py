@@ -60,6 +60,7 @@ def load(
             installed.
         shortlist: A file that `transept shortlist` made: translations are then written with the
             target tokens that their sources' tokens were seen with, which is quicker on a CPU.
+            Draws at random are from all tokens.
 
     Example:
         >>> transept.load("runs/base").translate("Good morning.").text    # doctest: +SKIP

@@ -3,8 +3,6 @@
 from collections.abc import Iterator, Sequence
 from typing import NoReturn, Unpack, overload
 
-import torch
-
 from transept.api.alignment import align, words_of_tokens
 from transept.api.attention import Attention, attention_of
 from transept.api.config import Options, Request
@@ -22,7 +20,6 @@ from transept.api.results import (
 )
 from transept.api.units import Limit, TooLongError, Unit, take_apart
 from transept.decoding.hypothesis import Hypothesis, Partial
-from transept.decoding.stream import stream
 from transept.errors import ConfigError, DataError, Problem
 from transept.model.transformer import Transformer
 from transept.text.tokenizer import EOS_ID, Tokenizer
@@ -64,7 +61,8 @@ class Transducer:
                 else is asked is always theirs to answer.
         """
         self.networks = Networks(models)
-        self.native = NativeEngine(self.networks)
+        own = engine if isinstance(engine, NativeEngine) else None
+        self.native = own or NativeEngine(self.networks)
         self.engine: Engine = engine or self.native
         self.source_tokenizer = source_tokenizer
         self.target_tokenizer = target_tokenizer
@@ -108,7 +106,7 @@ class Transducer:
                 max_source_length: The longest, in tokens; that of the training unless given.
                 alignments (False): Say which words belong together: `output.alignment`.
                 sampling: A `SamplingConfig`: draw outputs at random, `n_best` of each text,
-                    instead of searching. The same call with the same seed draws the same.
+                    instead of searching. The same sentence with the same seed draws the same.
                 prefix: What each output must begin with, or a list of that, one a text. A text
                     with a prefix is not split.
                 watch: Called with the numbers of sentences done and of all, after each batch.
@@ -127,8 +125,10 @@ class Transducer:
     def stream(self, text: str, **options: Unpack[Options]) -> Iterator[Draft]:
         """Translate one text and tell after each token what stands so far.
 
-        The last draft is what `translate` gives. With `beam_size=1` all of a draft is stable; a
-        wider beam may still change its mind about the rest.
+        The networks themselves search. So where `engine` is native the last draft is what
+        `translate` gives for this text alone; half precision (`fused`), integers and CTranslate2's
+        search may end elsewhere. With `beam_size=1` all of a draft is stable; a wider beam may
+        still change its mind about the rest.
 
         Example:
             >>> model = transept.load("runs/base")
@@ -152,12 +152,10 @@ class Transducer:
         whole = Translation.best(text, before, 1).text
         yield Draft(whole, len(whole))
 
-    @torch.inference_mode()
     def _stream(self, unit: Unit, prefix: Ids, request: Request) -> Iterator[Partial]:
         source = [*unit.ids, EOS_ID]
         (longest,) = self._max_lengths([source], [prefix], request)
-        step = self.networks.step([source], [prefix])
-        yield from stream(step, longest, request.config, EOS_ID)
+        return self.native.stream(source, prefix, longest, request.config)
 
     def _draft(self, written: str, partial: Partial) -> Draft:
         now = self.target_tokenizer.decode(partial.ids)

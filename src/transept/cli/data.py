@@ -19,7 +19,7 @@ from cyclopts import Group, Parameter
 from transept.cli.app import complain
 from transept.data.fetching.datasets import DATASETS, DatasetName
 from transept.data.preparation.cleaning import Cleaning
-from transept.errors import ConfigError, DataError, RankError
+from transept.errors import RESUMABLE, ConfigError, DataError, StoppedError
 from transept.runtime.interrupt import terminable
 
 if TYPE_CHECKING:
@@ -34,8 +34,6 @@ Files = Annotated[
 ]
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 
-STOPPED = os.EX_TEMPFAIL
-"""The exit code of a run that was stopped and can be taken up again."""
 PATIENCE = 600.0
 """Seconds after which a rank that stands still is named, and all are ended."""
 
@@ -212,8 +210,8 @@ def _saying_what_is_kept(output: Path, restart: bool) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         again = "the same command without --restart" if restart else "the same command"
-        raise RankError(
-            f"stopped. What is done is kept in {kept}; {again} goes on from there", STOPPED
+        raise StoppedError(
+            f"stopped. What is done is kept in {kept}; {again} goes on from there"
         ) from None
     except OSError as error:
         raise DataError(
@@ -338,7 +336,7 @@ def fetch(
             )
     except KeyboardInterrupt:
         complain("stopped. What has arrived is kept; the same command goes on from there")
-        return STOPPED
+        return RESUMABLE
     except OSError as error:
         raise DataError(f"{output} cannot be written: {error}") from error
     show_fetched(dataset, result)

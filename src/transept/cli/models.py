@@ -78,7 +78,8 @@ class Translators(Models):
     that was quantized to int8 where CTranslate2 is installed."""
     shortlist: Path | None = None
     """A file of `transept shortlist`: only tokens that went with the source's in a corpus can come.
-    Quicker on a CPU; a few translations change, and may depend on what is translated with them."""
+    Quicker on a CPU; a few translations change, and may depend on what is translated with them.
+    --sample draws from all tokens."""
 
     def load(self) -> "Transducer":
         """A model that translates, ready to use; where another engine searches, that is told."""

@@ -44,20 +44,18 @@ class Sampling:
     top_p: float | None = None
     """Draw among the likeliest tokens that together have at least this probability."""
     seed: int = 0
-    """The same text with the same seed gives the same draws."""
+    """The same sentence with the same seed gives the same draws, whatever stands around it."""
 
-    def config(self, first_line: int) -> "SamplingConfig | None":
-        """How to draw for the lines from `first_line` on, no two stretches alike."""
+    def config(self) -> "SamplingConfig | None":
+        """How to draw, if at all."""
         if not self.sample:
             if self != dataclasses.replace(NO_SAMPLING):
                 raise ConfigError("--temperature, --top-k, --top-p and --seed need --sample")
             return None
         from transept.decoding.sampling import SamplingConfig
-        from transept.runtime.seed import derive_seed
 
-        seed = derive_seed(self.seed, first_line)
         return SamplingConfig(
-            temperature=self.temperature, top_k=self.top_k, top_p=self.top_p, seed=seed
+            temperature=self.temperature, top_k=self.top_k, top_p=self.top_p, seed=self.seed
         )
 
 
@@ -123,7 +121,7 @@ def translate(
         raise ConfigError("--read-ahead must be at least 1")
     if output is None and int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise ConfigError("several ranks cannot share standard output: give --output FILE")
-    sampling.config(0)
+    sampling.config()
     if form.stream:
         _refuse_with_stream(models, config, sampling, form)
         models = dataclasses.replace(models, engine="native")
@@ -171,7 +169,7 @@ class Job:
         options: Options = {
             "alignments": self.form.alignments,
             "prefix": self.prefix,
-            "sampling": self.sampling.config(first),
+            "sampling": self.sampling.config(),
             "watch": watch,
         }
         results = _translate(transducer, lines, self.config, options)

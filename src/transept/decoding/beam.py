@@ -39,9 +39,9 @@ def search_states(
     return beam_states(step, max_lengths, config, eos_id)
 
 
-def beam_search(
+def beam_states(
     step: Step, max_lengths: Sequence[int], config: SearchConfig, eos_id: int
-) -> list[list[Hypothesis]]:
+) -> Iterator["Beams"]:
     """Each step keeps 2·W candidates of a sentence: W go on alive, W may be finished.
 
     A sentence is done when its W finished outputs all score at least as well as any live one still
@@ -49,13 +49,6 @@ def beam_search(
     hypothesis is bounded by log P / lp(maximum length). What is returned does not depend on
     `n_best`, nor on what else is in the batch.
     """
-    return results(beam_states(step, max_lengths, config, eos_id), len(max_lengths))
-
-
-def beam_states(
-    step: Step, max_lengths: Sequence[int], config: SearchConfig, eos_id: int
-) -> Iterator["Beams"]:
-    """Beam search, step by step."""
     w, best = config.beam_size, ranking(step)
     log_p, token = best(None, 2 * w)
     beams = Beams.start(log_p, max_lengths, config, eos_id)

@@ -9,6 +9,7 @@ from transept.config import Checks
 from transept.decoding.greedy import one_by_one
 from transept.decoding.hypothesis import Hypothesis, results
 from transept.decoding.step import Step
+from transept.runtime.seed import derive_seed
 from transept.shapes import Float, Tensor
 
 
@@ -30,7 +31,7 @@ class SamplingConfig:
     top_p: float | None = None
     """Draw among the likeliest tokens that together have at least this probability."""
     seed: int = 0
-    """The same seed gives a sentence the same output, whatever else is in the batch."""
+    """The same seed gives a sentence the same draws, whatever else is translated with it."""
 
     def __post_init__(self) -> None:
         checks = Checks(self)
@@ -41,16 +42,33 @@ class SamplingConfig:
         checks.done()
 
 
+def seed_of_draw(seed: int, source: Sequence[int], number: int) -> int:
+    """What a draw of a sentence follows from: nothing of what else is drawn, or where."""
+    return derive_seed(seed, number, *source)
+
+
 def sample(
-    step: Step, max_lengths: Sequence[int], config: SamplingConfig, eos_id: int
+    step: Step,
+    max_lengths: Sequence[int],
+    seeds: Sequence[int],
+    config: SamplingConfig,
+    eos_id: int,
 ) -> list[Hypothesis]:
-    """One output for each sentence. Scores are plain log-probabilities under the model."""
-    generators = [torch.Generator().manual_seed(config.seed + n) for n in range(len(max_lengths))]
+    """One output for each row. Scores are plain log-probabilities under the model.
+
+    Args:
+        step: The model.
+        max_lengths: The longest output of each row, end symbol counted.
+        seeds: What each row draws by, in place of the one seed for all: see `seed_of_draw`.
+        config: From which part of the distribution to draw.
+        eos_id: The end symbol.
+    """
+    generators = [torch.Generator().manual_seed(seed) for seed in seeds]
 
     def choose(tokens: Tensor | None, sentence: list[int]) -> tuple[Tensor, Tensor]:
         log_p = step(tokens)
         p = likelier_part(log_p / config.temperature, config).cpu()
-        # A generator for each sentence: the others in the batch do not change what it draws.
+        # A generator for each row: the others in the batch do not change what it draws.
         drawn = [
             torch.multinomial(row, 1, generator=generators[number])
             for row, number in zip(p, sentence, strict=True)

@@ -218,10 +218,6 @@ class Transformer(nn.Module):
         logits = self.decode(target_ids, self.encode(source_ids))
         return logits.view(*target_ids.shape, -1)
 
-    def forward_packed(self, source: Tokens, target: Tokens) -> Float[Tensor, "Nt V"]:
-        """Logits of packed pairs, one row for each target token. Ids are not checked here."""
-        return self.decode(target, self.encode(source))
-
     def encode(self, source: Int[Tensor, "B S"] | Tokens) -> Memory:
         """Run the encoder over padded ids or packed tokens."""
         source = self.source_tokens(source)

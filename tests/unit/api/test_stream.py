@@ -1,10 +1,14 @@
 """A translation told while it is written."""
 
 import pytest
+import torch
 from tests.unit.api.test_transducer import SHORT, TEXTS
 
 from transept import SamplingConfig, Transducer
+from transept.api.engines.native import NativeEngine
+from transept.decoding.shortlist import Shortlist
 from transept.errors import ConfigError
+from transept.text.tokenizer import EOS_ID
 
 
 @pytest.mark.parametrize("text", TEXTS)
@@ -21,6 +25,17 @@ def test_drafts_grow_into_the_translation(
     if beam_size == 1 and text == "eight":
         assert len(drafts) > 2
         assert all(draft.stable >= len(draft.text) - 1 for draft in drafts)
+
+
+@pytest.mark.parametrize("beam_size", [1, 4])
+def test_drafts_keep_to_the_shortlist(transducer: Transducer, beam_size: int) -> None:
+    tokenizer, few = transducer.source_tokenizer, torch.tensor([EOS_ID, 50, 60, 70])
+    listed = Shortlist(few.expand(tokenizer.vocab_size, -1), few)
+    engine = NativeEngine(transducer.networks, listed)
+    short = Transducer([transducer.model], tokenizer, tokenizer, engine=engine)
+    *_, last = short.stream("one two", beam_size=beam_size, **SHORT)
+    assert last.text == short.translate("one two", beam_size=beam_size, **SHORT).text
+    assert last.text != transducer.translate("one two", beam_size=beam_size, **SHORT).text
 
 
 @pytest.mark.parametrize("beam_size", [1, 4])

@@ -10,7 +10,7 @@ from tests.unit.api.conftest import network
 
 from transept import SamplingConfig, Transducer
 from transept.api.config import Options, TranslationConfig
-from transept.api.networks import Networks
+from transept.api.networks import PLACES, Networks
 from transept.api.units import TooLongError
 from transept.decoding.beam import search
 from transept.decoding.config import SearchConfig
@@ -145,6 +145,23 @@ def test_draws_follow_from_the_seed(transducer: Transducer) -> None:
     assert len(set(first[0])) > 1
     greedy = transducer.translate(TEXTS, beam_size=1, **SHORT)
     assert [set(each) for each in draw(1, top_k=1)] == [{one.text} for one in greedy]
+
+
+def test_draws_of_a_text_do_not_depend_on_the_others(
+    transducer: Transducer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawing = SamplingConfig(seed=3)
+    together = transducer.translate(TEXTS, sampling=drawing, n_best=3, **SHORT)
+    for text, both in zip(TEXTS, together, strict=True):
+        alone = transducer.translate(text, sampling=drawing, n_best=2, **SHORT)
+        assert [one.text for one in alone.outputs] == [one.text for one in both.outputs[:2]]
+    twice = transducer.translate([TEXTS[0]] * 2, sampling=drawing, **SHORT)
+    assert twice[0].text == twice[1].text
+    monkeypatch.setitem(PLACES, "cpu", 1)  # each in a batch by itself
+    again = transducer.translate(TEXTS[::-1], sampling=drawing, n_best=3, **SHORT)
+    assert [[one.text for one in each.outputs] for each in again[::-1]] == [
+        [one.text for one in each.outputs] for each in together
+    ]
 
 
 def test_draws_of_a_text_are_draws_of_its_sentences_together(transducer: Transducer) -> None:

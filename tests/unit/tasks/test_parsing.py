@@ -9,12 +9,11 @@ from transept.tasks.parsing.leaves import Named
 from transept.tasks.parsing.linearisation import (
     Fault,
     MalformedSequenceError,
-    count_faults,
     delinearise,
     fault_of,
     linearise,
 )
-from transept.tasks.parsing.pairs import trees_to_pairs, write_pairs
+from transept.tasks.parsing.pairs import clean_trees, pair_of
 from transept.tasks.parsing.repair import repair
 from transept.tasks.parsing.tags import punctuation_tags, with_tags
 from transept.tasks.parsing.vocabulary import Roles, tags_of, tree_vocabulary, vocabulary_of
@@ -97,15 +96,6 @@ def test_every_fault_can_be_found() -> None:
     assert seen | {fault_of(["(A", "XX", ")A"], 2)} == set(Fault)
 
 
-def test_faults_are_counted() -> None:
-    lines = ["(A XX )A", "(A XX", "(A XX XX )A", "(A XX"]
-    assert count_faults((line.split(), 1) for line in lines) == {
-        None: 1,
-        Fault.UNCLOSED: 2,
-        Fault.TOO_MANY_WORDS: 1,
-    }
-
-
 # --- tags ------------------------------------------------------------------------------------
 
 
@@ -172,26 +162,9 @@ def treebank(tmp_path: Path) -> list[Path]:
 
 
 def test_treebanks_as_parallel_text(treebank: list[Path]) -> None:
-    assert list(trees_to_pairs(treebank)) == [
+    assert [pair_of(tree) for tree in clean_trees(treebank)] == [
         ("The cat sleeps .", "(S (NP XX XX )NP (VP XX )VP XX )S"),
         ("-LRB- x go", "(S (NP XX XX )NP (VP XX )VP )S"),
     ]
-    kept = list(trees_to_pairs(treebank, "kept", Cleaning(labels="kept")))
-    assert kept[1] == ("-LRB- x go", "(S (NP-SBJ -LRB- NN )NP-SBJ (VP VB )VP )S")
-
-
-def test_two_aligned_files(tmp_path: Path, treebank: list[Path]) -> None:
-    source, target = tmp_path / "train.words", tmp_path / "train.trees"
-    assert write_pairs(treebank, source, target) == 2
-    assert source.read_text() == "The cat sleeps .\n-LRB- x go\n"
-    assert target.read_text().splitlines()[1] == "(S (NP XX XX )NP (VP XX )VP )S"
-
-
-def test_half_a_corpus_is_not_left_behind(tmp_path: Path, treebank: list[Path]) -> None:
-    treebank[1].write_text("(S (NP")
-    source, target = tmp_path / "train.words", tmp_path / "train.trees"
-    with pytest.raises(DataError, match="line 1: the tree that begins here is not closed"):
-        write_pairs(treebank, source, target)
-    assert sorted(tmp_path.iterdir()) == sorted(treebank)
-    with pytest.raises(DataError, match="cannot be written"):
-        write_pairs(treebank[:1], tmp_path / "no" / "where", target)
+    _, kept = clean_trees(treebank, Cleaning(labels="kept"))
+    assert pair_of(kept, "kept") == ("-LRB- x go", "(S (NP-SBJ -LRB- NN )NP-SBJ (VP VB )VP )S")

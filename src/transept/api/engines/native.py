@@ -1,6 +1,5 @@
 """Our own engine: the networks, and the paper's search over them."""
 
-import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 from threading import Lock
 
@@ -10,10 +9,10 @@ from transept.api.engines.engine import Done, Ids
 from transept.api.networks import Networks
 from transept.decoding.beam import search_states
 from transept.decoding.config import SearchConfig
-from transept.decoding.hypothesis import Hypothesis, State, results
-from transept.decoding.sampling import SamplingConfig, sample
+from transept.decoding.hypothesis import Hypothesis, Partial, State, results
+from transept.decoding.sampling import SamplingConfig, sample, seed_of_draw
 from transept.decoding.shortlist import Shortlist
-from transept.runtime.seed import derive_seed
+from transept.decoding.stream import stream
 from transept.runtime.threads import cores, side_by_side
 from transept.text.tokenizer import EOS_ID
 
@@ -60,6 +59,14 @@ class NativeEngine:
         return found
 
     @torch.inference_mode()
+    def stream(
+        self, source: Ids, prefix: Ids, max_length: int, config: SearchConfig
+    ) -> Iterator[Partial]:
+        """`search` for one sentence, telling after each token what is known."""
+        step = self.networks.step([source], [prefix], self._shortlist)
+        yield from stream(step, max_length, config, EOS_ID)
+
+    @torch.inference_mode()
     def draw(
         self,
         sources: Sequence[Ids],
@@ -69,15 +76,17 @@ class NativeEngine:
         n: int,
         watch: Done,
     ) -> list[list[Hypothesis]]:
-        """So many outputs for each sentence, drawn at random."""
+        """So many outputs for each sentence, drawn at random from all tokens, listed or not.
+
+        Like sentences draw alike.
+        """
         found: list[list[Hypothesis]] = [[] for _ in sources]
         done = 0
         for batch in self.networks.batches([*map(len, sources)], rows=n):
             rows = [index for index in batch for _ in range(n)]
             step = self.networks.step([sources[i] for i in rows], [prefixes[i] for i in rows])
-            # No two batches draw alike.
-            seeded = dataclasses.replace(sampling, seed=derive_seed(sampling.seed, done))
-            drawn = sample(step, [max_lengths[i] for i in rows], seeded, EOS_ID)
+            seeds = [seed_of_draw(sampling.seed, sources[i], k) for i in batch for k in range(n)]
+            drawn = sample(step, [max_lengths[i] for i in rows], seeds, sampling, EOS_ID)
             for row, output in zip(rows, drawn, strict=True):
                 found[row].append(output)
             done += len(batch)

@@ -5,8 +5,7 @@
 Depth first, labelled closing brackets; what stands for the words is in `leaves`.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from enum import Enum
 from typing import Final
 
@@ -68,11 +67,6 @@ def fault_of(symbols: Sequence[str], n_words: int) -> Fault | None:
     """Why a sequence is no tree over so many words; None if it is one."""
     found = scan(symbols, n_words)
     return found if isinstance(found, Fault) else None
-
-
-def count_faults(outputs: Iterable[tuple[Sequence[str], int]]) -> Counter[Fault | None]:
-    """How many sequences, each given with its number of words, have which fault; None: no fault."""
-    return Counter(fault_of(symbols, n_words) for symbols, n_words in outputs)
 
 
 def leaves_of(symbols: Sequence[str]) -> list[str]:
