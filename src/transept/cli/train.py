@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from transept.errors import RESUMABLE, RankError
+from transept.errors import RESUMABLE, RankError, StoppedError
 from transept.runtime.interrupt import terminable
 
 if TYPE_CHECKING:
@@ -27,10 +27,9 @@ def _stoppable() -> Iterator[None]:
         with terminable():
             yield
     except KeyboardInterrupt:
-        raise RankError(
+        raise StoppedError(
             "stopped at once. The same command goes on from the newest checkpoint; where there is "
-            "none, from the beginning",
-            RESUMABLE,
+            "none, from the beginning"
         ) from None
 
 
