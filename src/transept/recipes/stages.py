@@ -36,7 +36,7 @@ from transept.recipes.curve import curve
 from transept.recipes.deadline import Deadline
 from transept.recipes.recipe import DEV, STAGES, Pair, Recipe, TestSet, fingerprint
 from transept.recipes.records import Records, provenance, sha256
-from transept.recipes.work import Done, Work
+from transept.recipes.work import Done, Work, averaged_steps
 from transept.runtime.power import PowerMeter
 from transept.runtime.storage import write_json
 from transept.text.files import read_sentences, read_text, write_sentences
@@ -198,7 +198,13 @@ class RecipeRun:
         return recipe.filled_in(corpora, self.work.corpus(DEV))
 
     def is_trained(self) -> bool:
-        """Whether there is nothing left to train."""
+        """Whether there is nothing left to train, and the record tells of all of it."""
+        record = self.records.read("train")
+        if record is None or record["results"]["step"] < self.work.trained[0]:
+            return False
+        return self._is_ended()
+
+    def _is_ended(self) -> bool:
         record = self.records.read("train")
         patient = record is None or record["results"]["outcome"] != "no longer improving"
         return not patient or self.work.is_trained(self.experiment(), self.minutes)
@@ -207,6 +213,8 @@ class RecipeRun:
         """Train from where an earlier call stopped, until `end` of the monotonic clock at most."""
         if self.records.read("prepare") is None:
             raise ConfigError(f"{self.directory}: nothing is prepared yet; begin with that stage")
+        if self._is_ended():
+            return self._note_what_was_lost()
         before, seconds = self.work.trained
         left = None if self.minutes is None else self.minutes - seconds / 60
         observers = [*watch.training, *([] if end is None else [Deadline(end)])]
@@ -221,6 +229,17 @@ class RecipeRun:
             "by": provenance(),
         }
         self._note_training(outcome, sitting)
+        return outcome
+
+    def _note_what_was_lost(self) -> Outcome:
+        """Of a sitting that was killed between its last step and its record, the end is known."""
+        record = self.records.read("train")
+        before = 0 if record is None else record["results"]["step"]
+        step = self.work.trained[0]
+        unknown = {"wall_seconds": None, "joules": None, "by": provenance()}
+        finished = step >= self.recipe.experiment.training.max_steps
+        outcome: Outcome = "finished" if finished else "out of time"
+        self._note_training(outcome, {"from_step": before, "to_step": step, **unknown})
         return outcome
 
     def _note_training(self, outcome: Outcome, sitting: dict[str, Any]) -> None:
@@ -260,13 +279,16 @@ class RecipeRun:
         """The mean of the last checkpoints, section 6.1."""
         if not Checkpoints(self.work.run / CHECKPOINTS).steps():
             raise CheckpointError(f"{self.directory}: nothing is trained yet; begin with `train`")
-        done = self.work.average(self.recipe.average.last)
-        if not done.already:
-            with self.records.writing("average", {"steps": self._averaged()}) as sitting:
+        last, steps = self.recipe.average.last, self._averaged()
+        there = averaged_steps(self.work.model(last)) == steps
+        already = there and self.records.is_done("average", {"steps": steps})
+        if not already:
+            with self.records.writing("average", {"steps": steps}) as sitting:
+                self.work.average(last)
                 sitting.results["weights"] = self.weights
-        short = self.recipe.average.last - len(self._averaged())
+        short = last - len(steps)
         missing = f"; {short} fewer than the recipe averages" if short else ""
-        return done._replace(what=done.what + missing)
+        return Done(self.work.average(last).what + missing, already)
 
     def _averaged(self) -> list[int]:
         return Checkpoints(self.work.run / CHECKPOINTS).steps()[-self.recipe.average.last :]
@@ -309,6 +331,7 @@ class RecipeRun:
             name: {test.name: sha256(path(test)) for test in self.tests}
             for name, path in (("hypotheses", self.hypotheses), ("references", self._references))
         }
+        inputs["weights"] = self.weights
         already = self.records.is_done("score", inputs)
         if not already:
             with self.records.writing("score", inputs) as sitting:
