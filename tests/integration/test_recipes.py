@@ -138,6 +138,16 @@ def test_other_weights_are_scored_again(
     assert lines_of(capsys.readouterr().out)["score"].endswith("done before")
 
 
+def test_a_test_set_that_is_gone_is_named(
+    kitchen: Kitchen, cooked: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    work = tmp_path / "copy"
+    shutil.copytree(cooked, work)
+    (work / "tests" / "second.en").unlink()
+    assert kitchen.cook(work, "--only", "decode") == 3
+    assert "second.en: cannot be read (No such file" in capsys.readouterr().err
+
+
 def weights_of(work: Path) -> dict[str, bytes]:
     models = [*(work / "run" / CHECKPOINTS).iterdir(), work / "run" / "average-3"]
     return {path.name: (path / WEIGHTS).read_bytes() for path in models}
@@ -211,6 +221,10 @@ def test_a_budget_of_minutes_ends_the_training(
         (["--work", "W"], 2, "its text is not prepared yet: give --data"),
         (["--work", "W", "--data", "NOWHERE"], 3, "lacks files of this recipe:\n  train.en.xz"),
         (["--work", "W", "--only", "train"], 2, "nothing is prepared yet"),
+        (["--work", "W", "--only", "average"], 4, "nothing is trained yet; begin with `train`"),
+        (["--work", "W", "--only", "decode"], 2, "nothing is averaged yet; begin with `average`"),
+        (["--work", "W", "--only", "score"], 2, "nothing is translated yet; begin with `decode`"),
+        (["--work", "W", "--only", "report"], 2, "prepare, train, average, decode, score: not"),
         (["--work", "W", "--minutes", "0"], 2, "--minutes must be more than 0"),
         (["--work", "W", "experiment.model.n_haeds=2"], 2, "did you mean 'n_heads'?"),
     ],
