@@ -41,9 +41,11 @@ from transept.data.shards import Corpus
 from transept.experiment import Experiment
 from transept.recipes import recipe
 from transept.recipes.cost import flops_per_target_token, sustained_single_precision
+from transept.recipes.pipeline import work_out
 from transept.recipes.records import provenance
+from transept.recipes.run import RecipeRun
 from transept.recipes.sharing import take_prepared
-from transept.recipes.stages import RecipeRun, Watchers
+from transept.recipes.watchers import Watchers
 from transept.runtime.device import Runtime
 from transept.runtime.power import PowerMeter
 from transept.training.schedule import Schedule
@@ -247,6 +249,7 @@ def save(path: Path, peer: Peer, progress: Progress) -> None:
 
 def conclude(run: RecipeRun, peer: Peer, progress: Progress, budget: Budget) -> None:
     """The mean of the last weights as a model of ours; then the records that `report` reads."""
+    begin = time.monotonic()
     sums: dict[str, Tensor] = {}
     for one in progress.snapshots:
         for name, value in one.items():
@@ -254,17 +257,16 @@ def conclude(run: RecipeRun, peer: Peer, progress: Progress, budget: Budget) -> 
     mean = {name: (total / len(progress.snapshots)).float() for name, total in sums.items()}
     network = like_marian(peer.experiment.model)
     experiment = dataclasses.replace(peer.experiment, model=network)
-    model = run.work.model(run.recipe.average.last)
-    shutil.rmtree(model, ignore_errors=True)
+    shutil.rmtree(run.model, ignore_errors=True)
     write_directory(
-        model,
+        run.model,
         tensors={WEIGHTS: from_marian(mean, network)},
         texts={CONFIG: config.dump(experiment)},
         folders={"tokenizer": run.work.vocabulary},
         about={"step": progress.step, "averaged_steps": progress.snapshot_steps},
     )
-    with run.records.writing("average", {"steps": progress.snapshot_steps}) as sitting:
-        sitting.results["weights"] = run.weights
+    averaged, found = {"steps": progress.snapshot_steps}, {"weights": run.weights}
+    run.records.write("average", averaged, found, time.monotonic() - begin)
     known = [value for value in progress.joules if value is not None]
     results = {
         "outcome": "finished",
@@ -285,9 +287,7 @@ def conclude(run: RecipeRun, peer: Peer, progress: Progress, budget: Budget) -> 
         "target_tokens": budget.target_tokens,
         "seed": peer.experiment.training.seed,
     }  # fmt: skip
-    run.records.write(
-        "train", {"stage": "train", "inputs": inputs, "results": results, "by": provenance()}
-    )
+    run.records.write("train", inputs, results, seconds=None)
     log(run.work.run / METRICS, progress)
 
 
@@ -328,7 +328,7 @@ def main() -> None:
         corpora = {text.name: run.work.corpus(text.name) for text in loaded.texts}
         peer = Peer(loaded.filled_in(corpora, run.work.corpus(recipe.DEV)))
         progress = restore(run.directory / STATE, peer)
-        with PowerMeter() as power:
+        with PowerMeter(peer.runtime.device) as power:
             done = train(peer, progress, budget, loaded.average)
         progress.joules.append(power.joules)
         if not done:
@@ -338,9 +338,10 @@ def main() -> None:
         run.work.run.mkdir(exist_ok=True)
         conclude(run, peer, progress, budget)
         del peer
-    print(run.decode(Watchers()).what, flush=True)
-    print(run.score().what, flush=True)
-    print(run.report().what, flush=True)
+    for stage in ("decode", "score", "report"):
+        done = work_out(run, stage, Watchers())
+        assert done is not None
+        print(done.what, flush=True)
 
 
 if __name__ == "__main__":

@@ -86,6 +86,68 @@ def test_a_stage_whose_input_changed_is_done_again(
     assert shown["decode"].endswith("done before")
 
 
+@pytest.mark.parametrize("stage", STAGES[:-1])
+def test_killed_before_its_record_a_stage_is_written_down_by_the_next_command(
+    kitchen: Kitchen,
+    cooked: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    stage: str,
+) -> None:
+    """What it made is whole, and nothing says so: as after `transept average` by hand."""
+    work = tmp_path / "copy"
+    shutil.copytree(cooked, work)
+    (work / "records" / f"{stage}.json").unlink()
+    (work / "record.json").unlink()
+    assert kitchen.cook(work, "--data", kitchen.data) == 0
+    assert weights_of(work) == weights_of(cooked)
+    again, before = (record_of(each)["stages"][stage] for each in (work, cooked))
+    assert again["inputs"] == before["inputs"]
+    for key in ("step", "outcome", "weights", "corpora", "tests"):
+        assert again["results"].get(key) == before["results"].get(key)
+
+
+def test_a_training_that_lost_its_last_sitting_says_so(
+    kitchen: Kitchen, cooked: Path, tmp_path: Path
+) -> None:
+    work = tmp_path / "copy"
+    shutil.copytree(cooked, work)
+    path = work / "records" / "train.json"
+    record = json.loads(path.read_bytes())
+    record["results"] |= {"step": 40, "outcome": "stopped"}
+    record["results"]["sittings"][0]["to_step"] = 40
+    path.write_text(json.dumps(record))
+    assert kitchen.cook(work) == 0
+    trained = record_of(work)["stages"]["train"]["results"]
+    assert (trained["step"], trained["outcome"]) == (60, "finished")
+    steps = [(one["from_step"], one["to_step"]) for one in trained["sittings"]]
+    assert steps == [(0, 40), (40, 60)]
+    assert trained["sittings"][1]["joules"] is None
+
+
+def test_other_weights_are_scored_again(
+    kitchen: Kitchen, cooked: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also where they translate alike: perplexities are theirs."""
+    work = tmp_path / "copy"
+    shutil.copytree(cooked, work)
+    assert run("average", work / "run", "--last", "1", "-o", work / "run/average-3", "--force") == 0
+    assert kitchen.cook(work, "--only", "score") == 0
+    assert not lines_of(capsys.readouterr().out)["score"].endswith("done before")
+    assert kitchen.cook(work, "--only", "score") == 0
+    assert lines_of(capsys.readouterr().out)["score"].endswith("done before")
+
+
+def test_a_test_set_that_is_gone_is_named(
+    kitchen: Kitchen, cooked: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    work = tmp_path / "copy"
+    shutil.copytree(cooked, work)
+    (work / "tests" / "second.en").unlink()
+    assert kitchen.cook(work, "--only", "decode") == 3
+    assert "second.en: cannot be read (No such file" in capsys.readouterr().err
+
+
 def weights_of(work: Path) -> dict[str, bytes]:
     models = [*(work / "run" / CHECKPOINTS).iterdir(), work / "run" / "average-3"]
     return {path.name: (path / WEIGHTS).read_bytes() for path in models}
@@ -159,6 +221,10 @@ def test_a_budget_of_minutes_ends_the_training(
         (["--work", "W"], 2, "its text is not prepared yet: give --data"),
         (["--work", "W", "--data", "NOWHERE"], 3, "lacks files of this recipe:\n  train.en.xz"),
         (["--work", "W", "--only", "train"], 2, "nothing is prepared yet"),
+        (["--work", "W", "--only", "average"], 4, "nothing is trained yet; begin with `train`"),
+        (["--work", "W", "--only", "decode"], 2, "nothing is averaged yet; begin with `average`"),
+        (["--work", "W", "--only", "score"], 2, "nothing is translated yet; begin with `decode`"),
+        (["--work", "W", "--only", "report"], 2, "prepare, train, average, decode, score: not"),
         (["--work", "W", "--minutes", "0"], 2, "--minutes must be more than 0"),
         (["--work", "W", "experiment.model.n_haeds=2"], 2, "did you mean 'n_heads'?"),
     ],

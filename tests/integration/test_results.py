@@ -13,7 +13,7 @@ from tests.integration.workshop import run
 from transept import config
 from transept.recipes import recipe
 from transept.recipes.figure import Axis, draw
-from transept.recipes.pages import Records, curves, page
+from transept.recipes.pages import Collection, curves, page
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
@@ -83,7 +83,7 @@ def test_the_page_is_made_from_records_alone(docs: Path, tmp_path: Path) -> None
 
 
 def test_the_curves_are_those_of_the_records(docs: Path) -> None:
-    read = Records.read(docs / "results")
+    read = Collection.read(docs / "results")
     for picture in curves(read).values():
         drawing = ElementTree.fromstring(picture)
         lines = drawing.findall("{http://www.w3.org/2000/svg}polyline")
@@ -112,7 +112,7 @@ def test_mistakes(docs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 
 @pytest.mark.skipif(not (DOCS / "results").is_dir(), reason="no run has been recorded yet")
 def test_the_committed_page_agrees_with_the_committed_records() -> None:
-    read = Records.read(DOCS / "results")
+    read = Collection.read(DOCS / "results")
     figures = {}
     for title, picture in curves(read).items():
         name = f"{title.lower().replace(' ', '-')}.svg"

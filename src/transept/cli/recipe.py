@@ -4,7 +4,6 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -12,11 +11,11 @@ from cyclopts import Group, Parameter
 
 from transept.cli.app import complain
 from transept.errors import RESUMABLE, ConfigError
-from transept.recipes.recipe import STAGES, Stage
+from transept.recipes.recipe import STAGES, StageName
 
 if TYPE_CHECKING:
     from transept.cli.recipe_view import RecipeView
-    from transept.recipes.stages import RecipeRun
+    from transept.recipes.run import RecipeRun
 
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 
@@ -30,9 +29,9 @@ class Share:
     as the paper's, in proportion."""
     pause_after: float | None = None
     """End this command after so many minutes, with a checkpoint."""
-    until: Stage | None = None
+    until: StageName | None = None
     """The last stage to do."""
-    only: Stage | None = None
+    only: StageName | None = None
     """The one stage to do."""
 
     def __post_init__(self) -> None:
@@ -42,7 +41,7 @@ class Share:
         if self.until and self.only:
             raise ConfigError("--until and --only do not go together; leave one out")
 
-    def of(self, stages: Sequence[Stage]) -> list[Stage]:
+    def of(self, stages: Sequence[StageName]) -> list[StageName]:
         """The chosen stages."""
         if self.only:
             return [self.only]
@@ -129,37 +128,21 @@ def run(
         return RESUMABLE
 
 
-def _work(run: "RecipeRun", stages: list[Stage], end: float | None, view: "RecipeView") -> int:
+def _work(run: "RecipeRun", stages: list[StageName], end: float | None, view: "RecipeView") -> int:
+    from transept.recipes.pipeline import work_out
+
     for stage in stages:
         # Training always makes some steps: so whoever calls again and again comes to an end.
-        over = end is not None and time.monotonic() >= end
-        if over and stage not in (stages[0], "train"):
+        can_wait = stage not in (stages[0], "train")
+        late = can_wait and end is not None and time.monotonic() >= end
+        done = None if late else work_out(run, stage, view.watchers(end))
+        if done is None:
             view.stopped()
             return RESUMABLE
-        match stage:
-            case "train":
-                if not _train(run, end, view):
-                    return RESUMABLE
-            case "prepare" | "decode":
-                view.stage(stage, partial(getattr(run, stage), view.watchers()))
-            case _:
-                view.stage(stage, getattr(run, stage))
+        view.done(stage, done)
     if "report" in stages:
         view.scores(run)
     return 0
-
-
-def _train(run: "RecipeRun", end: float | None, view: "RecipeView") -> bool:
-    """Train until the end; False if it was stopped before."""
-    already = run.is_trained()
-    if not already:
-        with view.training(run.experiment()) as watchers:
-            run.train(watchers, end)
-        if not run.is_trained():
-            view.stopped()
-            return False
-    view.trained(run, already=already)
-    return True
 
 
 def compare(
@@ -205,11 +188,11 @@ def report(
             what `transept recipe compare` wrote.
         output: The page, beside that directory; its pictures go among the records.
     """
-    from transept.recipes.pages import Records, curves, page
+    from transept.recipes.pages import Collection, curves, page
 
     if records.resolve().parent != output.resolve().parent:
         raise ConfigError(f"{output}: must lie beside {records}, to which it links")
-    read = Records.read(records)
+    read = Collection.read(records)
     figures = {}
     for title, picture in curves(read).items():
         path = records / f"{title.lower().replace(' ', '-')}.svg"
@@ -254,7 +237,7 @@ def ship(
 
 def _found(name: str, overrides: tuple[str, ...], work: Path | None) -> "RecipeRun":
     from transept.recipes import recipe
-    from transept.recipes.stages import RecipeRun
+    from transept.recipes.run import RecipeRun
 
     path = recipe.find(name)
     loaded = recipe.load(name, overrides)

@@ -1,8 +1,6 @@
 """What a person sees of a recipe."""
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -11,8 +9,10 @@ from rich.text import Text
 
 if TYPE_CHECKING:
     from transept.experiment import Experiment
-    from transept.recipes.stages import RecipeRun, Watchers
+    from transept.recipes.run import RecipeRun
+    from transept.recipes.watchers import Watchers
     from transept.recipes.work import Done
+    from transept.training.observers import Observer
 
 PIPE_WIDTH = 100
 PLAIN_SECONDS = 10.0
@@ -39,39 +39,22 @@ class RecipeView:
             self._line("" if stage == before else stage, what)
             before = stage
 
-    def stage(self, name: str, work: "Callable[[], Done]") -> None:
-        """Do it, and say what was done."""
-        begin = time.monotonic()
-        done = work()
-        self._done(name, done.what, None if done.already else time.monotonic() - begin)
-
-    def watchers(self) -> "Watchers":
-        """For stages that take long."""
-        from transept.recipes.stages import Watchers
+    def watchers(self, end: float | None = None) -> "Watchers":
+        """For stages that take long; training ends at `end` of the monotonic clock."""
+        from transept.recipes.watchers import Watchers
 
         return Watchers(
             downloading=lambda name, done, total: self._say(f"{name}: {done / 1e6:,.0f} MB"),
             learning=lambda used, seen: self._say(f"a vocabulary from {used:,} lines", now=True),
             preparing=lambda done: self._say(f"{done.rows:,} pairs read, {done.pairs:,} kept"),
+            training=lambda experiment: self._training(experiment, end),
             translating=lambda done, total: self._say(f"{done:,} of {total:,} sentences"),
         )
 
-    @contextmanager
-    def training(self, experiment: "Experiment") -> "Iterator[Watchers]":
-        """A view of the training."""
-        from transept.cli.training_view import view_for
-        from transept.recipes.stages import Watchers
-
-        watch = view_for(self._progress, experiment.training.max_steps)
-        try:
-            yield Watchers(training=[watch])
-        finally:
-            watch.close()
-
-    def trained(self, run: "RecipeRun", *, already: bool) -> None:
-        """The training is over."""
-        step, seconds = run.work.trained
-        self._done("train", f"{step:,} steps in {seconds:,.0f} s", None if already else seconds)
+    def done(self, stage: str, done: "Done") -> None:
+        """A stage is done."""
+        took = "done before" if done.already else f"{done.seconds:,.1f} s"
+        self._line(stage, Text.assemble(done.what, (f"  {took}", "dim")))
 
     def stopped(self) -> None:
         """There is more to do."""
@@ -89,9 +72,12 @@ class RecipeView:
                 signature = (convention["signature"], "dim")
                 self._console.print(Text.assemble(line, signature), soft_wrap=True)
 
-    def _done(self, name: str, what: str, seconds: float | None) -> None:
-        took = "done before" if seconds is None else f"{seconds:,.1f} s"
-        self._line(name, Text.assemble(what, (f"  {took}", "dim")))
+    def _training(self, experiment: "Experiment", end: float | None) -> "list[Observer]":
+        from transept.cli.training_view import view_for
+        from transept.recipes.deadline import Deadline
+
+        view = view_for(self._progress, experiment.training.max_steps)
+        return [view] if end is None else [view, Deadline(end)]
 
     def _line(self, name: str, what: Any) -> None:
         line = Table.grid(padding=(0, 1))

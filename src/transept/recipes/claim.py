@@ -5,6 +5,7 @@ from typing import Any
 
 from transept import config
 from transept.errors import ConfigError
+from transept.runtime.storage import make_directory, part_of, write_file
 
 
 def claim(directory: Path, file: str, plan: Any, *, kind: str, option: str) -> None:
@@ -26,8 +27,8 @@ def claim(directory: Path, file: str, plan: Any, *, kind: str, option: str) -> N
                 f"{directory}: holds a {kind} that began otherwise:\n  {listed}\n"
                 f"Choose another {option}"
             )
-    elif directory.exists() and any(directory.iterdir()):
+    elif directory.exists() and any(each != part_of(path) for each in directory.iterdir()):
         raise ConfigError(f"{directory}: is not empty and no {kind}; choose another {option}")
     else:
-        directory.mkdir(parents=True, exist_ok=True)
-        path.write_text(config.dump(plan), encoding="utf-8")
+        make_directory(directory)
+        write_file(path, config.dump(plan).encode())

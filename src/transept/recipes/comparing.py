@@ -11,9 +11,9 @@ from transept.errors import ConfigError
 from transept.evaluation.reading import language_of
 from transept.evaluation.report import System, evaluate
 from transept.recipes.recipe import Recipe
-from transept.recipes.records import provenance, sha256
-from transept.recipes.stages import FILE, RECORD, RecipeRun
-from transept.text.files import read_text
+from transept.recipes.records import provenance
+from transept.recipes.run import FILE, RECORD, RecipeRun, lines
+from transept.runtime.storage import sha256_of
 
 
 def reopen(directory: Path) -> RecipeRun:
@@ -40,21 +40,19 @@ def compare(first: RecipeRun, second: RecipeRun) -> dict[str, Any]:
     for test in first.tests:
         if test.name not in theirs:
             continue
-        path = first.test_file(test, "target")
+        path = first.references(test)
         other = theirs[test.name]
-        if sha256(path) != sha256(second.test_file(other, "target")):
+        if sha256_of(path) != sha256_of(second.references(other)):
             raise ConfigError(f"{test.name}: {first.directory} and {second.directory} differ in it")
         files = (first.hypotheses(test), second.hypotheses(other))
         systems = [
-            System(run.system, list(read_text(file)))
+            System(run.system, lines(file))
             for run, file in zip((first, second), files, strict=True)
         ]
-        report = evaluate(
-            systems[0], list(read_text(path)), other=systems[1], language=language_of(path)
-        )
+        report = evaluate(systems[0], lines(path), other=systems[1], language=language_of(path))
         tests[test.name] = {
             "sentences": report.sentences,
-            "hypotheses": [sha256(file) for file in files],
+            "hypotheses": [sha256_of(file) for file in files],
             "comparisons": [asdict(one) for one in report.comparisons],
         }
     return {

@@ -24,7 +24,7 @@ Record = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Records:
+class Collection:
     """The runs and comparisons of a directory, by the names of their files."""
 
     directory: Path
@@ -32,7 +32,7 @@ class Records:
     comparisons: Mapping[str, Record]
 
     @classmethod
-    def read(cls, directory: Path) -> "Records":
+    def read(cls, directory: Path) -> "Collection":
         """Every JSON file of a directory."""
         runs: dict[str, Record] = {}
         comparisons: dict[str, Record] = {}
@@ -47,7 +47,7 @@ class Records:
         return cls(directory, runs, comparisons)
 
 
-def page(records: Records, figures: Mapping[str, str]) -> str:
+def page(records: Collection, figures: Mapping[str, str]) -> str:
     """The whole page. `figures` are the pictures' places by their titles."""
     parts = [
         _introduction(records),
@@ -62,7 +62,7 @@ def page(records: Records, figures: Mapping[str, str]) -> str:
     return "\n\n".join(part.strip("\n") for part in parts if part) + "\n"
 
 
-def curves(records: Records) -> dict[str, str]:
+def curves(records: Collection) -> dict[str, str]:
     """Pictures of the training, by their titles: over time, and over target tokens."""
     shown = {name: run["curve"] for name, run in records.runs.items() if run["curve"]}
     if not shown:
@@ -82,7 +82,7 @@ def curves(records: Records) -> dict[str, str]:
     }
 
 
-def _introduction(records: Records) -> str:
+def _introduction(records: Collection) -> str:
     return (
         "# Results\n\n"
         f"Written by `{COMMAND}` from the records in `{records.directory.name}/`; each number is "
@@ -97,7 +97,7 @@ def _introduction(records: Records) -> str:
 # --- tables ----------------------------------------------------------------------------------
 
 
-def _summary(records: Records) -> Iterator[str]:
+def _summary(records: Collection) -> Iterator[str]:
     """The first thing that one wants to know of each run, and what the paper has there."""
     yield "## In short\n"
     yield "| run | system | training | test | sacreBLEU | compounds split | dev BLEU | dev PPL |"
@@ -127,7 +127,7 @@ def _dev(tests: Mapping[str, Any]) -> tuple[str, str]:
     return "", ""
 
 
-def _comparisons(records: Records) -> Iterator[str]:
+def _comparisons(records: Collection) -> Iterator[str]:
     yield "## Against the peer\n"
     yield "Paired bootstrap; a difference is the first system's score less the second's.\n"
     for name, record in records.comparisons.items():
@@ -145,7 +145,7 @@ def _comparisons(records: Records) -> Iterator[str]:
         yield ""
 
 
-def _costs(records: Records) -> Iterator[str]:
+def _costs(records: Collection) -> Iterator[str]:
     yield "## What training took\n"
     yield (
         "FLOPs by the paper's method are time × devices × sustained single precision, which was "

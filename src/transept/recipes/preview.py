@@ -9,8 +9,8 @@ import torch
 from transept.data.fetching.datasets import DATASETS
 from transept.data.fetching.fetch import DONE, DOWNLOADS
 from transept.model.transformer import Transformer
-from transept.recipes.recipe import STAGES, Pair, Stage
-from transept.recipes.stages import RecipeRun
+from transept.recipes.recipe import STAGES, Pair, StageName
+from transept.recipes.run import RecipeRun
 
 MEGABYTE, GIGABYTE = 1e6, 1e9
 BYTES_TO_RESUME, BYTES_TO_USE = 12, 4
@@ -20,7 +20,7 @@ BYTES_TO_RESUME, BYTES_TO_USE = 12, 4
 class Line(NamedTuple):
     """One thing that a stage would do."""
 
-    stage: Stage
+    stage: StageName
     what: str
 
 
@@ -32,7 +32,7 @@ def preview(run: RecipeRun) -> list[Line]:
         "average": _average(run),
         "decode": _decode(run),
         "score": iter(["BLEU in every convention, chrF, intervals" + _perplexities(run)]),
-        "report": iter([f"all records in {run.directory / 'record.json'}"]),
+        "report": iter([f"all records in {run.record}"]),
     }
     return [Line(stage, what) for stage in STAGES for what in parts[stage]]
 
@@ -94,7 +94,8 @@ def _train(run: RecipeRun) -> Iterator[str]:
 def _average(run: RecipeRun) -> Iterator[str]:
     average = run.recipe.average
     apart = run.experiment().checkpoint.every_minutes
-    distance = f"{60 * apart:,.0f} s" if apart is not None else "10 minutes"
+    usual = "a 72nd of the run (15 s to 10 minutes)"
+    distance = usual if apart is None else f"{60 * apart:,.0f} s"
     size = _parameters(run) * BYTES_TO_USE / MEGABYTE
     yield f"the last {average.last} checkpoints, {distance} apart: {size:,.0f} MB"
 

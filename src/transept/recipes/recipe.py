@@ -21,8 +21,8 @@ SHELF: Final = Path(__file__).parent
 
 DEV: Final = "dev"
 """What the corpus that validation looks at is called."""
-Stage = Literal["prepare", "train", "average", "decode", "score", "report"]
-STAGES: Final[tuple[Stage, ...]] = get_args(Stage)
+StageName = Literal["prepare", "train", "average", "decode", "score", "report"]
+STAGES: Final[tuple[StageName, ...]] = get_args(StageName)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

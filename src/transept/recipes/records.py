@@ -8,16 +8,15 @@ import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 from transept.errors import DataError
 from transept.runtime.device import describe_devices
-from transept.runtime.storage import write_json
+from transept.runtime.storage import make_directory, write_json
 from transept.version import __version__
 
 COMMIT: Final = "TRANSEPT_COMMIT"
@@ -25,12 +24,6 @@ COMMIT: Final = "TRANSEPT_COMMIT"
 PACKAGE: Final = Path(__file__).parents[1]
 
 Table = dict[str, Any]
-
-
-def sha256(path: Path) -> str:
-    """Of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def provenance() -> Table:
@@ -78,13 +71,6 @@ def commit() -> str | None:
     return done.stdout.strip() or None
 
 
-@dataclass(slots=True)
-class Sitting:
-    """A stage while it is worked on; what it finds goes into its `results`."""
-
-    results: Table = field(default_factory=dict)
-
-
 @dataclass(frozen=True, slots=True)
 class Records:
     """The records of a work directory, a JSON file for each stage."""
@@ -107,27 +93,23 @@ class Records:
         record = self.read(stage)
         return record is not None and record["inputs"] == json.loads(json.dumps(inputs))
 
-    @contextmanager
-    def writing(self, stage: str, inputs: Mapping[str, Any]) -> Iterator[Sitting]:
-        """Do a stage within it: it is written down when all went well."""
-        sitting = Sitting()
-        begin = time.monotonic()
-        yield sitting
-        self.write(
-            stage,
-            {
-                "stage": stage,
-                "inputs": dict(inputs),
-                "results": sitting.results,
-                "seconds": time.monotonic() - begin,
-                "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-                "by": provenance(),
-            },
-        )
+    def write(self, stage: str, inputs: Table, results: Table, seconds: float | None) -> None:
+        """Write a stage down.
 
-    def write(self, stage: str, record: Table) -> None:
-        """Keep a record, at once or not at all."""
-        self.directory.mkdir(parents=True, exist_ok=True)
+        Args:
+            stage: Its name.
+            inputs: What decided about it.
+            results: What it found.
+            seconds: What it took; None where that stands in the results.
+        """
+        finished = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        timing = {} if seconds is None else {"seconds": seconds, "finished": finished}
+        record = {"stage": stage, "inputs": inputs, "results": results, **timing}
+        self.keep(stage, {**record, "by": provenance()})
+
+    def keep(self, stage: str, record: Table) -> None:
+        """Keep a whole record, at once or not at all."""
+        make_directory(self.directory)
         write_json(self._path(stage), record)
 
     def _path(self, stage: str) -> Path:

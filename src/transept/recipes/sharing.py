@@ -8,7 +8,9 @@ from typing import Any, Final
 from transept.data.shards import IDS, OFFSETS, Manifest, corpus_hash
 from transept.errors import ConfigError
 from transept.recipes.recipe import Recipe
-from transept.recipes.stages import RecipeRun
+from transept.recipes.records import Table
+from transept.recipes.run import RecipeRun
+from transept.recipes.stages.prepare import Prepare, prepared
 
 PREPARED: Final = ("vocabulary", "data", "tests")
 
@@ -26,17 +28,18 @@ def take_prepared(run: RecipeRun, other: Path) -> None:
     record = dataclasses.replace(run, directory=other).records.read("prepare")
     if record is None:
         raise ConfigError(f"{other}: nothing is prepared there")
-    mirrored = dataclasses.replace(run, recipe=mirror(run.recipe))
-    if record["inputs"] not in (run.preparation, mirrored.preparation):
+    wanted = Prepare(run).inputs()
+    mirrored = Prepare(dataclasses.replace(run, recipe=mirror(run.recipe))).inputs()
+    if record["inputs"] not in (wanted, mirrored):
         raise ConfigError(
             f"{other}: was prepared from other text, with another vocabulary or other test sets "
             f"than {run.name} asks for"
         )
     for name in PREPARED:
         shutil.copytree(other / name, run.directory / name, dirs_exist_ok=True)
-    if record["inputs"] != run.preparation:
-        record = _turned_round(run, record)
-    run.records.write("prepare", record)
+    if record["inputs"] != wanted:
+        record = {**record, "inputs": wanted, "results": _turned_round(run, record["results"])}
+    run.records.keep("prepare", record)
 
 
 def mirror(recipe: Recipe) -> Recipe:
@@ -55,20 +58,18 @@ def mirror(recipe: Recipe) -> Recipe:
     )
 
 
-def _turned_round(run: RecipeRun, record: dict[str, Any]) -> dict[str, Any]:
-    """Turn the copied corpora round; the record of that. Test sets go by their languages."""
-    names = record["results"]["corpora"]
-    manifests = {name: turn_round(run.work.corpus(name)) for name in names}
+def _turned_round(run: RecipeRun, results: Table) -> Table:
+    """Turn the copied corpora round; the results of that. Test sets go by their languages."""
+    manifests = {name: turn_round(run.work.corpus(name)) for name in results["corpora"]}
     tests = {
         name: {
             **test,
             "source_sha256": test["target_sha256"],
             "target_sha256": test["source_sha256"],
         }
-        for name, test in record["results"]["tests"].items()
+        for name, test in results["tests"].items()
     }
-    results = {**record["results"], "tests": tests, **run.prepared(manifests)}
-    return {**record, "inputs": run.preparation, "results": results}
+    return {**results, "tests": tests, **prepared(run, manifests)}
 
 
 def turn_round(corpus: Path) -> Manifest:

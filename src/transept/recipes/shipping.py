@@ -2,7 +2,6 @@
 
 import dataclasses
 import tempfile
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,8 +18,9 @@ from transept.experiment import Experiment
 from transept.quantization import Precision, pack
 from transept.recipes.recipe import TestSet
 from transept.recipes.records import commit
-from transept.recipes.stages import RecipeRun, Watchers
-from transept.text.files import read_text
+from transept.recipes.run import RecipeRun, lines
+from transept.recipes.stages.decode import translate
+from transept.recipes.watchers import Watchers
 
 LARGEST: Final = 12_000_000
 """Bytes of a model that lies in the package, all its files together."""
@@ -38,7 +38,7 @@ def ship(run: RecipeRun, output: Path, precision: Precision, watch: Watchers) ->
     """
     if output.exists():
         raise CheckpointError(f"{output}: is there already; choose another --output")
-    average = Bundle.open(run.work.model(run.recipe.average.last))
+    average = Bundle.open(run.model)
     parts = _parts(run, average, precision)
     with tempfile.TemporaryDirectory() as temporary:
         trial = Path(temporary) / output.name
@@ -74,15 +74,9 @@ def _score(run: RecipeRun, model: Path, watch: Watchers) -> tuple[Result, ...]:
     assert isinstance(transducer, Transducer)
     results: list[Result] = []
     for test in run.tests:
-        sources, references = (
-            list(read_text(run.test_file(test, side))) for side in ("source", "target")
-        )
-        search: dict[str, Any] = asdict(run.recipe.search)
-        found = transducer.translate(
-            sources, split=False, too_long="split", watch=watch.translating, **search
-        )
-        lines = [one.text.replace("\n", " ") for one in found]
-        scores = (sacre_bleu().measure(lines, references), chrf(lines, references))
+        sources, references = lines(run.sources(test)), lines(run.references(test))
+        found = translate(transducer, sources, run.recipe, watch)
+        scores = (sacre_bleu().measure(found, references), chrf(found, references))
         results += [_result(test, len(sources), score) for score in scores]
     return tuple(results)
 
@@ -100,10 +94,9 @@ def _result(test: TestSet, sentences: int, score: Score) -> Result:
 def _card(
     run: RecipeRun, average: Bundle, precision: Precision, results: tuple[Result, ...]
 ) -> Card:
-    record = run.records.read("prepare")
-    trained = run.records.read("train")
-    assert record is not None
-    corpora = record["results"]["corpora"]
+    prepared, trained = run.results("prepare"), run.records.read("train")
+    assert prepared is not None
+    corpora = prepared["corpora"]
     recipe = run.recipe
     return Card(
         title=recipe.title,

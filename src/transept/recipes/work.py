@@ -35,6 +35,8 @@ class Done(NamedTuple):
     what: str
     already: bool
     """Whether it was done before."""
+    seconds: float = 0.0
+    """What it took."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,12 +116,18 @@ class Work:
 
     def average(self, last: int) -> Done:
         """Average the last checkpoints, section 6.1; as many as there are."""
-        steps = Checkpoints(self.run / CHECKPOINTS).steps()[-last:]
-        already = averaged_steps(self.model(last)) == steps
+        steps, already = self.last_steps(last), self.is_averaged(last)
         if not already:
             assembly.average_run(self.run, last=len(steps), output=self.model(last), force=True)
-        what = f"the mean of the weights at {len(steps)} steps, {steps[0]:,} to {steps[-1]:,}"
-        return Done(what, already)
+        return Done(mean_of(steps), already)
+
+    def is_averaged(self, last: int) -> bool:
+        """Whether the average of the last checkpoints is there."""
+        return averaged_steps(self.model(last)) == self.last_steps(last)
+
+    def last_steps(self, last: int) -> list[int]:
+        """The steps of the last checkpoints."""
+        return Checkpoints(self.run / CHECKPOINTS).steps()[-last:]
 
     def transducer(self, last: int) -> Transducer:
         """The averaged model."""
@@ -153,6 +161,11 @@ def _newest_state(checkpoints: Checkpoints, steps: tuple[int, ...]) -> dict[str,
     """Verified once for as long as no checkpoint comes or goes: that reads gigabytes."""
     newest = checkpoints.newest()
     return None if newest is None else newest.state()
+
+
+def mean_of(steps: Sequence[int]) -> str:
+    """What an average is, in words."""
+    return f"the mean of the weights at {len(steps)} steps, {steps[0]:,} to {steps[-1]:,}"
 
 
 def averaged_steps(model: Path) -> list[int] | None:

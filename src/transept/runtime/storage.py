@@ -31,6 +31,12 @@ def write_file(path: Path, content: bytes) -> None:
         file.write(content)
 
 
+def sha256_of(path: Path) -> str:
+    """Of what a file holds."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 def write_json(path: Path, table: Mapping[str, Any]) -> None:
     """Write a table for people and programs to read."""
     write_file(path, (json.dumps(table, indent=2) + "\n").encode())

@@ -1,0 +1,123 @@
+"""A recipe in the directory where it is worked out: what is to be done, and where it all lies.
+
+    recipe.toml    what is done here
+    vocabulary/    data/    run/    as `Work` has them
+    tests/         the test sets, a sentence a line
+    hypotheses/    how they were translated
+    records/       what each stage wrote down
+    record.json    all of it together, and the training curve: what a report is made from
+
+After the first stage the directory holds all that the others need: it can be moved to another
+machine, in pieces if need be, and the text can stay behind.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from transept.checkpoint import WEIGHTS
+from transept.errors import ConfigError, DataError
+from transept.experiment import Experiment
+from transept.recipes.claim import claim
+from transept.recipes.recipe import DEV, Recipe, StageName, TestSet
+from transept.recipes.records import Records, Table
+from transept.recipes.work import Work
+from transept.runtime.storage import sha256_of
+from transept.text.files import read_text
+
+FILE: Final = "recipe.toml"
+RECORD: Final = "record.json"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RecipeRun:
+    """What all stages know."""
+
+    name: str
+    recipe: Recipe
+    directory: Path
+    data: Path | None = None
+    """Where the text lies; not needed once it is prepared."""
+    minutes: float | None = None
+    """Of training, in all."""
+    system: str = "transept"
+    """Whose model it is."""
+
+    def begin(self) -> None:
+        """Claim the directory."""
+        claim(self.directory, FILE, self.recipe, kind="recipe", option="--work")
+
+    def experiment(self) -> Experiment:
+        """What is trained, and how."""
+        recipe = self.recipe if self.minutes is None else self.recipe.within(self.minutes)
+        corpora = {text.name: self.work.corpus(text.name) for text in recipe.texts}
+        return recipe.filled_in(corpora, self.work.corpus(DEV))
+
+    @property
+    def tests(self) -> tuple[TestSet, ...]:
+        """What is translated."""
+        return self.recipe.tests
+
+    # --- where things lie ------------------------------------------------------------------------
+
+    @property
+    def work(self) -> Work:
+        """Vocabulary, corpora and training."""
+        return Work(self.directory)
+
+    @property
+    def records(self) -> Records:
+        """What the stages wrote down."""
+        return Records(self.directory / "records")
+
+    @property
+    def record(self) -> Path:
+        """All records in one."""
+        return self.directory / RECORD
+
+    @property
+    def model(self) -> Path:
+        """The averaged model."""
+        return self.work.model(self.recipe.average.last)
+
+    def sources(self, test: TestSet) -> Path:
+        """What a test set asks to translate."""
+        return self.directory / "tests" / f"{test.name}.{self.recipe.source_language}"
+
+    def references(self, test: TestSet) -> Path:
+        """How people translated it."""
+        return self.directory / "tests" / f"{test.name}.{self.recipe.target_language}"
+
+    def hypotheses(self, test: TestSet) -> Path:
+        """How the model did."""
+        return self.directory / "hypotheses" / f"{test.name}.{self.recipe.target_language}"
+
+    # --- what stands in it -----------------------------------------------------------------------
+
+    def results(self, stage: StageName) -> Table | None:
+        """What a stage found; None where nothing is written down."""
+        record = self.records.read(stage)
+        return None if record is None else record["results"]
+
+    def hashes(self, path: Callable[[TestSet], Path]) -> dict[str, str]:
+        """The sha256 of a file of each test set."""
+        try:
+            return {test.name: sha256_of(path(test)) for test in self.tests}
+        except OSError as error:
+            raise DataError(
+                f"{error.filename}: cannot be read ({error.strerror}); check the path"
+            ) from error
+
+    @property
+    def weights(self) -> str:
+        """The sha256 of the averaged weights."""
+        path = self.model / WEIGHTS
+        if not path.exists():
+            raise ConfigError(f"{self.directory}: nothing is averaged yet; begin with `average`")
+        return sha256_of(path)
+
+
+def lines(path: Path) -> list[str]:
+    """Of a test set, or of its translation."""
+    return list(read_text(path))

@@ -1,0 +1,41 @@
+"""The third stage: the mean of the last checkpoints, section 6.1."""
+
+from transept.errors import CheckpointError
+from transept.recipes.records import Table
+from transept.recipes.stages.stage import Stage
+from transept.recipes.watchers import Watchers
+from transept.recipes.work import mean_of
+
+
+class Average(Stage):
+    """As many checkpoints as the recipe says, or as there are."""
+
+    name = "average"
+
+    def inputs(self) -> Table:
+        """The steps of the checkpoints."""
+        steps = self.run.work.last_steps(self._last)
+        if not steps:
+            raise CheckpointError(
+                f"{self.run.directory}: nothing is trained yet; begin with `train`"
+            )
+        return {"steps": steps}
+
+    def work(self, watch: Watchers) -> Table:
+        """The model, unless it is there."""
+        self.run.work.average(self._last)
+        return {"weights": self.run.weights}
+
+    def summary(self, record: Table) -> str:
+        """Which steps, and whether they are fewer than they should be."""
+        steps = record["inputs"]["steps"]
+        short = self._last - len(steps)
+        return mean_of(steps) + (f"; {short} fewer than the recipe averages" if short else "")
+
+    def is_whole(self) -> bool:
+        """Whether the model is there."""
+        return self.run.work.is_averaged(self._last)
+
+    @property
+    def _last(self) -> int:
+        return self.run.recipe.average.last

@@ -1,0 +1,68 @@
+"""The fourth stage: the test sets are translated, section 6.1."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from transept import config
+from transept.api.transducer import Transducer
+from transept.recipes.recipe import Recipe
+from transept.recipes.records import Table
+from transept.recipes.run import lines
+from transept.recipes.stages.stage import Stage
+from transept.recipes.watchers import Watchers
+from transept.text.files import write_sentences
+
+
+class Decode(Stage):
+    """Translate the test sets; a sentence that is in two of them, once."""
+
+    name = "decode"
+
+    def inputs(self) -> Table:
+        """The model, the sentences, and how they are searched."""
+        run = self.run
+        return {
+            "weights": run.weights,
+            "sources": run.hashes(run.sources),
+            "search": config.as_table(run.recipe.search),
+        }
+
+    def work(self, watch: Watchers) -> Table:
+        """Search, and write the translations in the order of the test sets."""
+        run = self.run
+        sources = {test: lines(run.sources(test)) for test in run.tests}
+        unique = list(dict.fromkeys(line for test in sources.values() for line in test))
+        transducer = run.work.transducer(run.recipe.average.last)
+        begin = time.monotonic()
+        texts = translate(transducer, unique, run.recipe, watch)
+        seconds = time.monotonic() - begin
+        translations = dict(zip(unique, texts, strict=True))
+        for test, sentences in sources.items():
+            path = run.hypotheses(test)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_sentences(path, [translations[line] for line in sentences])
+        engine = transducer.engine.name
+        return {"search_seconds": seconds, "engine": engine, "sentences": len(unique)}
+
+    def summary(self, record: Table) -> str:
+        """How much was translated."""
+        sentences, run = record["results"]["sentences"], self.run
+        beam = run.recipe.search.beam_size
+        return f"{sentences:,} sentences of {len(run.tests)} test sets, beam {beam}"
+
+    def is_whole(self) -> bool:
+        """Whether every translation is there."""
+        return all(self.run.hypotheses(test).exists() for test in self.run.tests)
+
+
+def translate(
+    transducer: Transducer, sources: Sequence[str], recipe: Recipe, watch: Watchers
+) -> list[str]:
+    """Translate as a recipe says: a line each, whatever a line is."""
+    search: dict[str, Any] = asdict(recipe.search)
+    found = transducer.translate(
+        sources, split=False, too_long="split", watch=watch.translating, **search
+    )
+    return [one.text.replace("\n", " ") for one in found]

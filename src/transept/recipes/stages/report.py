@@ -1,0 +1,31 @@
+"""The last stage: everything that was written down, in one file."""
+
+import time
+
+from transept import config
+from transept.errors import ConfigError
+from transept.recipes.curve import curve
+from transept.recipes.recipe import STAGES
+from transept.recipes.run import RecipeRun
+from transept.recipes.work import Done
+from transept.runtime.storage import write_json
+
+
+def report(run: RecipeRun) -> Done:
+    """Gather the records of the other stages; that has none of its own, and is always done."""
+    begin = time.monotonic()
+    stages = {name: run.records.read(name) for name in STAGES[:-1]}
+    missing = [name for name, record in stages.items() if record is None]
+    if missing:
+        raise ConfigError(f"{run.directory}: {', '.join(missing)}: not done yet")
+    record = {
+        "kind": "run",
+        "name": run.name,
+        "system": run.system,
+        "recipe": config.as_table(run.recipe),
+        "minutes": run.minutes,
+        "stages": stages,
+        "curve": curve(run.work.run),
+    }
+    write_json(run.record, record)
+    return Done(f"{run.record}", already=False, seconds=time.monotonic() - begin)

@@ -1,0 +1,44 @@
+"""What the stages of a recipe have in common."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+from transept.recipes.recipe import StageName
+from transept.recipes.records import Table
+from transept.recipes.run import RecipeRun
+from transept.recipes.watchers import Watchers
+
+
+@dataclass(frozen=True)
+class Stage(ABC):
+    """A stage of one recipe. It only knows its own matter: `pipeline.do` keeps its record."""
+
+    run: RecipeRun
+    name: ClassVar[StageName]
+
+    @abstractmethod
+    def inputs(self) -> Table:
+        """What decides about the results; an error where the stage before is not done."""
+
+    @abstractmethod
+    def work(self, watch: Watchers) -> Table:
+        """Do what is left to do; the results, for the record.
+
+        A stage with a clock of its own has `seconds` among them.
+        """
+
+    @abstractmethod
+    def summary(self, record: Table) -> str:
+        """What was done, in words."""
+
+    def fetch(self, watch: Watchers) -> None:  # noqa: B027 - most have all they need
+        """See to it that what the work reads is there; not part of its time."""
+
+    def is_recorded(self, inputs: Table) -> bool:
+        """Whether the record tells of these very inputs."""
+        return self.run.records.is_done(self.name, inputs)
+
+    def is_whole(self) -> bool:
+        """Whether everything that it makes is there; if not, it was stopped, or lost some."""
+        return True

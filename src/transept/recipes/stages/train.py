@@ -1,0 +1,104 @@
+"""The second stage: training, in as many sittings as it takes."""
+
+import time
+
+from transept.errors import ConfigError
+from transept.recipes.cost import flops_per_target_token, sustained_single_precision
+from transept.recipes.recipe import fingerprint
+from transept.recipes.records import Table, provenance
+from transept.recipes.stages.stage import Stage
+from transept.recipes.watchers import Watchers
+from transept.runtime.device import Runtime
+from transept.runtime.power import PowerMeter
+from transept.training.trainer import Outcome
+
+COUNTS = ("step", "seconds", "source_tokens", "target_tokens", "best_step", "best_nll")
+
+
+class Train(Stage):
+    """Train from where an earlier sitting stopped, to the last step or until time is up."""
+
+    name = "train"
+
+    def inputs(self) -> Table:
+        """The corpora and the settings."""
+        prepared = self.run.results("prepare")
+        if prepared is None:
+            raise ConfigError(
+                f"{self.run.directory}: nothing is prepared yet; begin with that stage"
+            )
+        experiment = self.run.recipe.experiment
+        return {
+            "corpora": {name: one["hash"] for name, one in prepared["corpora"].items()},
+            "experiment": fingerprint(experiment),
+            "minutes": self.run.minutes,
+            "seed": experiment.training.seed,
+        }
+
+    def work(self, watch: Watchers) -> Table:
+        """One more sitting. What it goes on from is not counted twice."""
+        earlier = self.run.results("train")
+        outcome, sitting = self._lost() if self.is_whole() else self._sit(watch)
+        experiment, state = self.run.experiment(), self.run.work.state
+        assert state is not None
+        return {
+            "outcome": outcome,
+            **{name: state[name] for name in COUNTS},
+            "flops_per_target_token": flops_per_target_token(experiment),
+            "sustained_flops": sustained_single_precision(experiment.training.device),
+            "sittings": [*(earlier["sittings"] if earlier else []), sitting],
+        }
+
+    def summary(self, record: Table) -> str:
+        """How far it went."""
+        return "{step:,} steps in {seconds:,.0f} s".format(**record["results"])
+
+    def is_recorded(self, inputs: Table) -> bool:
+        """Whether the record tells of all steps. More time may be given to the same training."""
+        results = self.run.results("train")
+        return results is not None and results["step"] >= self.run.work.trained[0]
+
+    def is_whole(self) -> bool:
+        """Whether there is nothing left to train."""
+        results = self.run.results("train")
+        if results is not None and results["outcome"] == "no longer improving":
+            return True
+        return self.run.work.is_trained(self.run.experiment(), self.run.minutes)
+
+    def _sit(self, watch: Watchers) -> tuple[Outcome, Table]:
+        """Train, and measure what that takes."""
+        before, _ = self.run.work.trained
+        begin = time.monotonic()
+        device = Runtime.choose(self.run.experiment().training.device).device
+        with PowerMeter(device) as power:
+            outcome = self._train(watch)
+        return outcome, {
+            "from_step": before,
+            "to_step": self.run.work.trained[0],
+            "wall_seconds": time.monotonic() - begin,
+            "joules": power.joules,
+            "by": provenance(),
+        }
+
+    def _train(self, watch: Watchers) -> Outcome:
+        run = self.run
+        left = None if run.minutes is None else run.minutes - run.work.trained[1] / 60
+        observers = watch.training(run.experiment())
+        try:
+            return run.work.train(run.experiment(), left, observers)
+        finally:
+            for observer in observers:
+                observer.close()
+
+    def _lost(self) -> tuple[Outcome, Table]:
+        """A sitting that was killed between its last step and its record: its end is known."""
+        results = self.run.results("train")
+        step, _ = self.run.work.trained
+        last = self.run.recipe.experiment.training.max_steps
+        return "finished" if step >= last else "out of time", {
+            "from_step": 0 if results is None else results["step"],
+            "to_step": step,
+            "wall_seconds": None,
+            "joules": None,
+            "by": provenance(),
+        }
