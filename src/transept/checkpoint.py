@@ -24,7 +24,7 @@ import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,9 @@ from torch import Tensor, nn
 from transept.errors import CheckpointError
 from transept.quantization import PRECISIONS, Precision, unpack
 from transept.runtime.storage import (
+    Stored,
     copy_files,
+    digest,
     new_directory,
     part_of,
     remove_directory,
@@ -317,7 +319,7 @@ def _check_shape(manifest: Mapping[str, Any]) -> bool:
 
 def _write_manifest(directory: Path, about: Mapping[str, Any], precision: Precision) -> None:
     files = {
-        str(path.relative_to(directory)): {"bytes": path.stat().st_size, "sha256": _sha256(path)}
+        str(path.relative_to(directory)): asdict(Stored.of(path))
         for path in sorted(directory.rglob("*"))
         if path.is_file()
     }
@@ -332,14 +334,14 @@ def _write_manifest(directory: Path, about: Mapping[str, Any], precision: Precis
 def _verify_file(path: Path, expected: Mapping[str, Any]) -> None:
     try:
         size = path.stat().st_size
-        digest = _sha256(path) if size == expected["bytes"] else ""
+        sha256 = digest(path) if size == expected["bytes"] else ""
     except OSError as error:
         raise CheckpointError(f"{path}: cannot be read ({error.strerror})") from error
     if size != expected["bytes"]:
         raise CheckpointError(
             f"{path}: is damaged: it has {size:,} bytes instead of {expected['bytes']:,}"
         )
-    if digest != expected["sha256"]:
+    if sha256 != expected["sha256"]:
         raise CheckpointError(f"{path}: is damaged: its sha256 is not the one in {MANIFEST}")
 
 
@@ -349,8 +351,3 @@ def _read_tensors(path: Path) -> dict[str, Tensor]:
             return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (OSError, SafetensorError) as error:
         raise CheckpointError(f"{path}: cannot be read ({error})") from error
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -11,10 +11,8 @@ import hashlib
 import io
 import json
 import lzma
-import shutil
 import tarfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Literal, cast
@@ -22,6 +20,7 @@ from typing import Any, BinaryIO, Final, Literal, cast
 import zstandard
 
 from transept.errors import DataError
+from transept.runtime.storage import Stored, flush, new_directory, write_json
 
 SUFFIX: Final = ".pieces.json"
 FORMAT: Final = 1
@@ -38,14 +37,6 @@ Watch = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
-    """A file, or a piece, as it was written."""
-
-    bytes: int
-    sha256: str
-
-
-@dataclass(frozen=True, slots=True)
 class Listing:
     """What `NAME.pieces.json` says."""
 
@@ -57,7 +48,7 @@ class Listing:
     def save(self, directory: Path) -> Path:
         """Write it."""
         path = directory / f"{self.name}{SUFFIX}"
-        path.write_text(json.dumps({"format": FORMAT, **asdict(self)}, indent=2) + "\n")
+        write_json(path, {"format": FORMAT, **asdict(self)})
         return path
 
     @classmethod
@@ -105,7 +96,7 @@ def split(
     if not paths:
         raise DataError(f"{directory}: holds no file; there is nothing to split")
     _clear(output, name)
-    files = {path.relative_to(directory).as_posix(): _stored(path) for path in paths}
+    files = {path.relative_to(directory).as_posix(): Stored.of(path) for path in paths}
     chosen = _choose(paths) if compression == "auto" else compression
     writer = _PieceWriter(output, name, size)
     total = sum(stored.bytes for stored in files.values())
@@ -211,6 +202,7 @@ class _PieceWriter(io.RawIOBase):
             path = Path(self._file.name)
             self._file.close()
             self._file = None
+            flush(path)
             self._parts.append((path, self._size - self._left, self._hash.hexdigest()))
 
 
@@ -230,22 +222,15 @@ def join(places: Sequence[Path], output: Path, *, watch: Watch | None = None) ->
     found = _find(places)
     listing = _listing(found)
     pieces = _all_of(listing, found)
-    part = output.with_name(f".{output.name}.part")
-    shutil.rmtree(part, ignore_errors=True)
     total = sum(stored.bytes for stored in listing.pieces.values())
     try:
-        part.mkdir(parents=True)
-        _unpack(listing, _chain(pieces, total, watch), part)
-        _verify(listing, part)
-        with suppress(FileNotFoundError):
-            output.rmdir()
-        part.rename(output)
+        with new_directory(output) as part:
+            _unpack(listing, _chain(pieces, total, watch), part)
+            _verify(listing, part)
     except OSError as error:
         raise DataError(
             f"{output}: cannot be written ({error}); make room, or elsewhere"
         ) from error
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
     return listing
 
 
@@ -276,7 +261,7 @@ def _all_of(listing: Listing, found: Mapping[str, Path]) -> list[Path]:
     for name, stored in listing.pieces.items():
         if name not in found:
             wrong.append(f"{name}: missing")
-        elif _stored(found[name]) != stored:
+        elif Stored.of(found[name]) != stored:
             wrong.append(f"{found[name]}: damaged: its sha256 is not the one that is listed")
     if wrong:
         n = len(listing.pieces)
@@ -317,7 +302,7 @@ def _unpack(listing: Listing, blocks: Iterator[bytes], part: Path) -> None:
 def _verify(listing: Listing, part: Path) -> None:
     for name, stored in listing.files.items():
         path = part / name
-        if not path.exists() or _stored(path) != stored:
+        if not path.exists() or Stored.of(path) != stored:
             raise DataError(f"{name}: did not come out as it was; split again")
 
 
@@ -349,8 +334,3 @@ class _Open:
 
     def __exit__(self, *error: object) -> None:
         pass
-
-
-def _stored(path: Path) -> Stored:
-    with path.open("rb") as file:
-        return Stored(path.stat().st_size, hashlib.file_digest(file, "sha256").hexdigest())

@@ -202,6 +202,8 @@ def test_a_shortlist_leaves_few_tokens_and_the_same_words(
     words = ["shortlist", "--data", train, "--output", file, "--likely", 20, "--always", 20]
     assert run(*words) == 0
     assert "20 for each of 300 source tokens" in capsys.readouterr().out
+    assert run("shortlist", "--data", train, "--output", tmp_path / "no" / "where") == 3
+    assert "cannot be written (No such file or directory)" in capsys.readouterr().err
     outputs = []
     for more in ([], ["--shortlist", file]):
         dev = workshop.directory / "dev.en"

@@ -7,6 +7,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from transept.cli.progress import TranslationProgress
+from transept.errors import DataError
 
 
 def shortlist(
@@ -42,7 +43,12 @@ def shortlist(
 
         pairs = map(pair, range(len(corpus)))
         found = learn(pairs, n_source, n_likely=likely, n_always=always, keep=[EOS_ID])
-    found.save(output)
+    try:
+        found.save(output)
+    except OSError as error:
+        raise DataError(
+            f"{output}: cannot be written ({error.strerror}); choose another path"
+        ) from error
     sys.stdout.write(
         f"{output}: of {n_target:,} target tokens, {likely} for each of {n_source:,} source "
         f"tokens, and {len(found.always):,} for all\n"

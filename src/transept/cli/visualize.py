@@ -11,6 +11,7 @@ from cyclopts import Group, Parameter
 
 from transept.cli.models import ANY_MODEL, MODEL_OPTIONS, Models
 from transept.errors import ConfigError, DataError
+from transept.runtime.storage import write_file
 
 if TYPE_CHECKING:
     from transept.api.attention import Attention
@@ -78,7 +79,7 @@ def visualize(
     choice = view.choice()
     content = _content(output.suffix, models.load().attend(sentence, target), view, choice)
     try:
-        output.write_bytes(content)
+        write_file(output, content)
     except OSError as error:
         raise DataError(
             f"{output}: cannot be written ({error.strerror}); choose another path"

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from transept import config
 from transept.data.preparation.cleaning import Cleaning
 from transept.errors import ConfigError, DataError, VocabularyError
-from transept.runtime.storage import sealed, unsealed, write_file
+from transept.runtime.storage import Stored, digest, sealed, unsealed, write_file
 from transept.text.symbols import load_vocabulary
 
 FORMAT = 1
@@ -74,14 +74,6 @@ class SideSummary:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class StoredFile:
-    """A file of the corpus as it was written."""
-
-    bytes: int
-    sha256: str
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Manifest:
     """What `manifest.json` says."""
 
@@ -93,7 +85,7 @@ class Manifest:
     source: SideSummary
     target: SideSummary
     settings: Settings
-    files: dict[str, StoredFile]
+    files: dict[str, Stored]
 
     def side(self, name: str) -> SideSummary:
         """The figures of `source` or `target`."""
@@ -234,20 +226,10 @@ def id_type(width: Width) -> np.dtype[Any]:
     return np.dtype(width).newbyteorder("<")
 
 
-def corpus_hash(files: Mapping[str, StoredFile]) -> str:
+def corpus_hash(files: Mapping[str, Stored]) -> str:
     """Of the ids and offsets, through the hashes of their files."""
     contents = [files[name].sha256 for side in SIDES for name in (IDS[side], OFFSETS[side])]
     return hashlib.sha256("\n".join(contents).encode()).hexdigest()
-
-
-def stored(path: Path) -> StoredFile:
-    """A file's size and sha256."""
-    return StoredFile(bytes=path.stat().st_size, sha256=_sha256(path))
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _mapped(path: Path, kind: np.dtype[Any]) -> NDArray[Any]:
@@ -257,14 +239,14 @@ def _mapped(path: Path, kind: np.dtype[Any]) -> NDArray[Any]:
     return np.memmap(path, dtype=kind, mode="r").view(np.ndarray)
 
 
-def _check_file(path: Path, expected: StoredFile, verify: bool) -> None:
+def _check_file(path: Path, expected: Stored, verify: bool) -> None:
     try:
         size = path.stat().st_size
     except OSError as error:
         raise DataError(f"{path} is missing ({error.strerror}); {CURE}") from error
     if size != expected.bytes:
         raise DataError(f"{path} has {size:,} bytes instead of {expected.bytes:,}; {CURE}")
-    if verify and _sha256(path) != expected.sha256:
+    if verify and digest(path) != expected.sha256:
         raise DataError(f"{path} has been altered: its sha256 is not the one in {MANIFEST}; {CURE}")
 
 

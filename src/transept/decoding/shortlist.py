@@ -13,9 +13,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file, save
 
 from transept.errors import DataError
+from transept.runtime.storage import write_file
 from transept.shapes import Int, Tensor
 
 CHUNK = 2**22
@@ -45,8 +46,8 @@ class Shortlist:
         return tokens
 
     def save(self, file: Path) -> None:
-        """Write it as safetensors."""
-        save_file({"likely": self.likely.int(), "always": self.always.int()}, file)
+        """Write it as safetensors, at once or not at all."""
+        write_file(file, save({"likely": self.likely.int(), "always": self.always.int()}))
 
     @classmethod
     def load(cls, file: Path, n_source: int, n_target: int) -> "Shortlist":

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from transept.evaluation.conventions import sacre_bleu
 from transept.evaluation.scores import Convention, Score
+from transept.runtime.storage import write_json
 
 
 class Sample(NamedTuple):
@@ -51,7 +52,7 @@ class Results:
             "sentences": self.sentences,
             "weights": self.weights,
         }
-        path.write_text(json.dumps(table, indent=2) + "\n", encoding="utf-8")
+        write_json(path, table)
 
     @classmethod
     def load(cls, path: Path) -> "Results | None":

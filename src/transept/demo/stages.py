@@ -1,6 +1,5 @@
 """The stages of a demo, in their order. What is done is not done again."""
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from transept.demo.results import Results, Sample, measure
 from transept.errors import ConfigError
 from transept.experiment import Experiment
 from transept.recipes.work import Done, Work
+from transept.runtime.storage import digest, write_file
 from transept.tasks.grammar import EXAMPLES
 from transept.text.files import read_text
 from transept.text.tokenizer import Tokenizer
@@ -126,14 +126,13 @@ class Demo:
     def translate(self) -> Done:
         """Translate the test set and score it, once for each model."""
         sources, references = self.lines("test")
-        with (self.model / WEIGHTS).open("rb") as file:
-            weights = hashlib.file_digest(file, "sha256").hexdigest()
+        weights = digest(self.model / WEIGHTS)
         results = Results.load(self.scores)
         already = results is not None and results.weights == weights and self.translation.exists()
         if results is None or not already:
             hypotheses = [result.text for result in self.transducer().translate(sources)]
             text = "".join(f"{line}\n" for line in hypotheses)
-            self.translation.write_text(text, encoding="utf-8")
+            write_file(self.translation, text.encode())
             results = measure(hypotheses, references, weights)
             results.save(self.scores)
         return Done(f"{len(sources):,} test sentences, beam 4", already)

@@ -1,7 +1,6 @@
 """The sentences of a demo: drawn from the grammar, or a person's own, in three splits. No torch."""
 
 import random
-import shutil
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Final
 
 from transept.demo.plan import HELD_OUT, Plan
 from transept.errors import DataError
+from transept.runtime.storage import new_directory, write_file
 from transept.tasks.grammar import Grammar
 from transept.text.files import read_text
 
@@ -34,14 +34,11 @@ def generate(plan: Plan) -> Splits:
 
 def write(splits: Splits, directory: Path, plan: Plan) -> None:
     """Write `train.en`, `train.de` and so on, all of them or none."""
-    part = directory.with_name(f".{directory.name}.part")
-    shutil.rmtree(part, ignore_errors=True)
-    part.mkdir(parents=True)
-    for name, pairs in splits.items():
-        for side, language in enumerate((plan.source_language, plan.target_language)):
-            text = "".join(f"{pair[side]}\n" for pair in pairs)
-            (part / f"{name}.{language}").write_text(text, encoding="utf-8")
-    part.rename(directory)
+    with new_directory(directory) as part:
+        for name, pairs in splits.items():
+            for side, language in enumerate((plan.source_language, plan.target_language)):
+                text = "".join(f"{pair[side]}\n" for pair in pairs)
+                write_file(part / f"{name}.{language}", text.encode())
 
 
 # --- a person's own files ----------------------------------------------------------------------

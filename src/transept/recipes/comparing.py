@@ -13,7 +13,7 @@ from transept.evaluation.report import System, evaluate
 from transept.recipes.recipe import Recipe
 from transept.recipes.records import provenance
 from transept.recipes.run import FILE, RECORD, RecipeRun, lines
-from transept.runtime.storage import sha256_of
+from transept.runtime.storage import digest
 
 
 def reopen(directory: Path) -> RecipeRun:
@@ -42,7 +42,7 @@ def compare(first: RecipeRun, second: RecipeRun) -> dict[str, Any]:
             continue
         path = first.references(test)
         other = theirs[test.name]
-        if sha256_of(path) != sha256_of(second.references(other)):
+        if digest(path) != digest(second.references(other)):
             raise ConfigError(f"{test.name}: {first.directory} and {second.directory} differ in it")
         files = (first.hypotheses(test), second.hypotheses(other))
         systems = [
@@ -52,7 +52,7 @@ def compare(first: RecipeRun, second: RecipeRun) -> dict[str, Any]:
         report = evaluate(systems[0], lines(path), other=systems[1], language=language_of(path))
         tests[test.name] = {
             "sentences": report.sentences,
-            "hypotheses": [sha256_of(file) for file in files],
+            "hypotheses": [digest(file) for file in files],
             "comparisons": [asdict(one) for one in report.comparisons],
         }
     return {

@@ -23,7 +23,7 @@ from transept.recipes.claim import claim
 from transept.recipes.recipe import DEV, Recipe, StageName, TestSet
 from transept.recipes.records import Records, Table
 from transept.recipes.work import Work
-from transept.runtime.storage import sha256_of
+from transept.runtime.storage import digest
 from transept.text.files import read_text
 
 FILE: Final = "recipe.toml"
@@ -103,7 +103,7 @@ class RecipeRun:
     def hashes(self, path: Callable[[TestSet], Path]) -> dict[str, str]:
         """The sha256 of a file of each test set."""
         try:
-            return {test.name: sha256_of(path(test)) for test in self.tests}
+            return {test.name: digest(path(test)) for test in self.tests}
         except OSError as error:
             raise DataError(
                 f"{error.filename}: cannot be read ({error.strerror}); check the path"
@@ -115,7 +115,7 @@ class RecipeRun:
         path = self.model / WEIGHTS
         if not path.exists():
             raise ConfigError(f"{self.directory}: nothing is averaged yet; begin with `average`")
-        return sha256_of(path)
+        return digest(path)
 
 
 def lines(path: Path) -> list[str]:

@@ -10,6 +10,7 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -29,12 +30,6 @@ def write_file(path: Path, content: bytes) -> None:
     """Write a file, or replace it, at once or not at all."""
     with replacing(path) as file:
         file.write(content)
-
-
-def sha256_of(path: Path) -> str:
-    """Of what a file holds."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def write_json(path: Path, table: Mapping[str, Any]) -> None:
@@ -124,6 +119,28 @@ def flush(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+# --- what was written ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A file as it was written."""
+
+    bytes: int
+    sha256: str
+
+    @classmethod
+    def of(cls, path: Path) -> "Stored":
+        """A file as it is now."""
+        return cls(path.stat().st_size, digest(path))
+
+
+def digest(path: Path, kind: str = "sha256") -> str:
+    """The checksum of a file, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, kind).hexdigest()
 
 
 # --- tables that know when they have been altered --------------------------------------------

@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 
 from transept.runtime.storage import (
+    Stored,
     copy_files,
+    digest,
     make_directory,
     new_directory,
     part_of,
@@ -115,3 +117,13 @@ def test_a_table_without_a_seal_is_of_an_older_transept() -> None:
     assert unsealed(b'{"format": 1}') == {"format": 1}
     with pytest.raises(ValueError, match="no table"):
         unsealed(b"[]")
+
+
+def test_a_file_is_known_by_its_size_and_checksum(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    write_file(path, b"abc")
+    known = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    assert Stored.of(path) == Stored(bytes=3, sha256=known)
+    assert digest(path, "md5") == "900150983cd24fb0d6963f7d28e17f72"
+    write_file(path, b"abd")
+    assert Stored.of(path) != Stored(bytes=3, sha256=known)

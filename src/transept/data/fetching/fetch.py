@@ -8,7 +8,6 @@ Where no checksum is known beforehand, the first download is trusted and its sha
 SHA256SUMS; a file that later differs from it is refused.
 """
 
-import hashlib
 import itertools
 import json
 import shutil
@@ -24,6 +23,7 @@ from transept.data.fetching.datasets import Archive, Dataset, KeepAll, Part
 from transept.data.fetching.download import PAUSES, DownloadError, Watcher, download
 from transept.data.fetching.markup import sentences
 from transept.errors import DataError
+from transept.runtime.storage import digest, flush, write_file, write_json
 from transept.text.files import read_lines
 
 DOWNLOADS = "downloads"
@@ -135,7 +135,7 @@ def _addresses(dataset: Dataset) -> str:
 
 def _check(archive: Archive, path: Path, checksums: dict[str, str]) -> Trust:
     """Compare a file with what is known of it, and note its sha256 among the checksums."""
-    sha256 = digest(path, "sha256")
+    sha256 = digest(path)
     if archive.sha256 is not None and archive.sha256 != sha256:
         raise DataError(_wrong(path, "sha256", archive.sha256, "published for it"))
     if archive.md5 is not None and archive.md5 != digest(path, "md5"):
@@ -157,12 +157,6 @@ def _wrong(path: Path, kind: str, expected: str, origin: str) -> str:
     )
 
 
-def digest(path: Path, kind: str) -> str:
-    """The checksum of a file, in hexadecimal."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, kind).hexdigest()
-
-
 def _read_checksums(path: Path) -> dict[str, str]:
     if not path.exists():
         return {}
@@ -173,7 +167,7 @@ def _read_checksums(path: Path) -> dict[str, str]:
 def _write_checksums(path: Path, checksums: dict[str, str]) -> None:
     """In the format of `sha256sum`, so that it can check them too."""
     lines = [f"{value}  {name}\n" for name, value in checksums.items()]
-    path.write_text("".join(lines), encoding="utf-8")
+    write_file(path, "".join(lines).encode())
 
 
 # --- splits ----------------------------------------------------------------------------------
@@ -193,6 +187,7 @@ def _cut(dataset: Dataset, files: dict[Archive, Path], output: Path) -> dict[str
                     for index, pair in enumerate(_pairs(parts, staged)):
                         splits.add(rule.split_of(index, pair[0]), pair)
         for name in splits.names:
+            flush(work / name)
             (work / name).replace(output / name)
         if dataset.about:
             staged[dataset.about].replace(output / ABOUT)
@@ -278,7 +273,4 @@ def _conclude(
             for archive in dataset.archives
         },
     }
-    text = json.dumps(description, indent=2) + "\n"
-    part = output / f"{DONE}.part"
-    part.write_text(text, encoding="utf-8")
-    part.replace(output / DONE)
+    write_json(output / DONE, description)

@@ -28,11 +28,10 @@ from transept.data.shards import (
     SideSummary,
     corpus_hash,
     id_type,
-    stored,
     width_for,
 )
 from transept.errors import DataError
-from transept.runtime.storage import flush
+from transept.runtime.storage import Stored, flush
 from transept.text.symbols import Vocabulary
 from transept.text.tokenizer import UNK_ID
 
@@ -125,7 +124,7 @@ class CorpusWriter:
         if self._settings.source_tokenizer != self._settings.target_tokenizer:
             self._tokenizers["target"].save(self._corpus / TARGET_TOKENIZER)
         names = [name for side in SIDES for name in (IDS[side], OFFSETS[side])]
-        files = {name: stored(self._corpus / name) for name in names}
+        files = {name: Stored.of(self._corpus / name) for name in names}
         manifest = Manifest(
             format=FORMAT,
             hash=corpus_hash(files),

@@ -13,7 +13,7 @@ from transept.recipes.records import Table
 from transept.recipes.run import RecipeRun
 from transept.recipes.stages.stage import Stage
 from transept.recipes.watchers import Watchers
-from transept.runtime.storage import sha256_of
+from transept.runtime.storage import digest
 from transept.text.files import read_sentences, read_text, write_sentences
 from transept.text.tokenizer import Tokenizer
 from transept.text.training import train_tokenizer
@@ -80,7 +80,7 @@ class Prepare(Stage):
             path.parent.mkdir(parents=True, exist_ok=True)
             lines = list(read_sentences(original))
             write_sentences(path, lines)
-            kept |= {f"{side}_sha256": sha256_of(path), "sentences": len(lines)}
+            kept |= {f"{side}_sha256": digest(path), "sentences": len(lines)}
         return kept
 
     def _learn(self, watch: Watchers) -> Tokenizer:
@@ -142,4 +142,4 @@ def prepared(run: RecipeRun, manifests: Mapping[str, Manifest]) -> Table:
 
 
 def _stored(path: Path) -> Table:
-    return {"bytes": path.stat().st_size, "sha256": sha256_of(path)}
+    return {"bytes": path.stat().st_size, "sha256": digest(path)}
