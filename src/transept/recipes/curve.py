@@ -10,13 +10,13 @@ Point = dict[str, float]
 
 
 def curve(run: Path) -> list[Point]:
-    """A point for each validation. Time is training's own, over all resumes."""
+    """A point for each validation that gave a number. Time is training's own, over all resumes."""
     points: list[Point] = []
     latest: dict[str, Any] = {"seconds": 0.0, "target_tokens": 0}
     for line in read_metrics(run / METRICS):
         if line["kind"] == "step":
             latest = line
-        elif line["kind"] == "validation":
+        elif line["kind"] == "validation" and line["nll"] is not None:
             points.append(
                 {
                     "step": line["step"],
