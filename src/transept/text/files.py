@@ -89,15 +89,14 @@ def read_raw_lines(path: Path, on_bytes: BytesRead | None = None) -> Iterator[by
 
 def stored_size(path: Path) -> int | None:
     """The bytes of a file as it lies on disk; None for standard input and other pipes."""
-    if path == STANDARD_INPUT:
-        return None
-    try:
-        status = path.stat()
-        if stat.S_ISDIR(status.st_mode):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-    except OSError as error:
-        raise _unreadable(path, error) from error
-    return status.st_size if stat.S_ISREG(status.st_mode) else None
+    status = _status(path)
+    return status and status.st_size
+
+
+def modification_time(path: Path) -> int | None:
+    """When a file was last written, in nanoseconds; None for standard input and other pipes."""
+    status = _status(path)
+    return status and status.st_mtime_ns
 
 
 def decode_line(line: bytes, path: Path, number: int) -> str:
@@ -114,6 +113,19 @@ def decode_line(line: bytes, path: Path, number: int) -> str:
 def describe(path: Path) -> str:
     """What to call a file in a message."""
     return "standard input" if path == STANDARD_INPUT else str(path)
+
+
+def _status(path: Path) -> os.stat_result | None:
+    """What the disk says about a file; None for standard input and other pipes."""
+    if path == STANDARD_INPUT:
+        return None
+    try:
+        status = path.stat()
+        if stat.S_ISDIR(status.st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    return status if stat.S_ISREG(status.st_mode) else None
 
 
 def _unreadable(path: Path, error: OSError) -> DataError:
