@@ -95,7 +95,7 @@ def test_prepare_reports_what_it_dropped_and_where(place: Path, tmp_path: Path) 
         assert fault in report
     assert "Lines that cannot be read (the first 3 of 3)" in report
     assert f"{place / 'faulty.tsv'}:302 not in the input's format: 1 of 2 columns" in report
-    assert f"{place / 'faulty.tsv'}:306 not UTF-8: byte 5 is 0xff" in report
+    assert f"{place / 'faulty.tsv'}:306 not UTF-8 text: byte 5 is 0xff" in report
     again = transept("prepare", *words)
     assert again.returncode == 0
     assert "nothing was left to do" in again.stdout
@@ -141,7 +141,7 @@ def test_bad_encoding_can_stop_everything(place: Path, tmp_path: Path) -> None:
     output = tmp_path / "corpus"
     result = transept("prepare", *words, "--output", output, "--bad-encoding", "stop")
     assert result.returncode == 3
-    assert f"{place / 'faulty.tsv'}, line 306: not UTF-8 (byte 5 is 0xff)" in result.stderr
+    assert f"{place / 'faulty.tsv'}, line 306: not UTF-8 text (byte 5 is 0xff)" in result.stderr
     assert not output.exists()
 
 

@@ -115,6 +115,23 @@ def test_text_that_is_not_utf8_is_named_with_its_line(tmp_path: Path) -> None:
         decode_line(b"\x80", Path("-"), 7)
 
 
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+@pytest.mark.parametrize("encoding", ["UTF-16-LE", "UTF-16-BE", "UTF-32-LE", "UTF-32-BE"])
+def test_what_is_plainly_utf_16_is_refused_with_a_cure(
+    tmp_path: Path, encoding: str, suffix: str
+) -> None:
+    path = tmp_path / f"wide{suffix}"
+    text = "\ufeffa house\n".encode(encoding)
+    path.write_bytes(gzip.compress(text) if suffix else text)
+    cure = f"iconv -f {encoding[:6]} -t UTF-8"
+    with pytest.raises(DataError, match=cure) as caught:
+        list(read_lines(path))
+    assert str(path) in str(caught.value)
+    if encoding != "UTF-32-BE":  # whose first bytes, two zeros, are UTF-8
+        with pytest.raises(DataError, match=cure):
+            decode_line(text.split(b"\n")[0], path, 1)
+
+
 def test_a_dash_is_standard_input() -> None:
     code = (
         "from pathlib import Path; from transept.text.files import read_lines, stored_size;"
