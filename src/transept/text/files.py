@@ -122,7 +122,8 @@ def decode_line(line: bytes, path: Path, number: int) -> str:
             _refuse_wide(line, path)
         raise DataError(
             f"{describe(path)}, line {number}: byte {error.start + 1} (0x{line[error.start]:02x}) "
-            "is not UTF-8; convert the file first, for instance with `iconv -t utf-8`"
+            "is not UTF-8; convert the file first, for instance with `iconv -f cp1252 -t utf-8` "
+            "(`file -i` guesses what to name after -f)"
         ) from error
 
 
