@@ -145,6 +145,23 @@ def test_mistakes_are_said_plainly(
     assert "Traceback" not in result.stderr
 
 
+def test_a_bad_tree_is_dropped_unless_a_vocabulary_is_made_of_it(
+    place: Path, tmp_path: Path
+) -> None:
+    good, bad = tmp_path / "good.mrg", tmp_path / "bad.mrg"
+    good.write_text("(S (NP (NN house)))\n")
+    bad.write_text("(S (NP (NN house)))\nhello\n")
+    words = ("--tokenizer", place / "tokenizer", "--workers", 0, "--output")
+    stopped = transept("prepare", "--trees", bad, *words, tmp_path / "first")
+    assert stopped.returncode == 3
+    assert f"{bad}, line 2: 'hello' stands outside of any tree" in stopped.stderr
+    assert transept("prepare", "--trees", good, *words, tmp_path / "first").returncode == 0
+    symbols = ("--target-tokenizer", tmp_path / "first/target_tokenizer")
+    dropped = transept("prepare", "--trees", bad, *symbols, *words, tmp_path / "second")
+    assert dropped.returncode == 0, dropped.stderr
+    assert "kept       1 (50.00%)" in dropped.stdout
+
+
 def test_bad_encoding_can_stop_everything(place: Path, tmp_path: Path) -> None:
     words = ("--tsv", place / "faulty.tsv", "--tokenizer", place / "tokenizer")
     output = tmp_path / "corpus"

@@ -53,7 +53,8 @@ class Cleaning:
     """Text that is not UTF-8, or holds zero characters: drop the pair, stop, or replace what cannot
     be read."""
     malformed: Literal["drop", "stop"] = "drop"
-    """A line that is not in the input's format: drop it, or stop."""
+    """A line that is not in the input's format: drop it, or stop. Trees that a vocabulary is made
+    from, for want of --target-tokenizer, must all be whole: a bad one always stops."""
 
     def __post_init__(self) -> None:
         checks = Checks(self)
