@@ -110,6 +110,9 @@ def test_prepare_reads_standard_input(place: Path, tmp_path: Path) -> None:
     result = transept("prepare", *words, *place_words, stdin=text)
     assert result.returncode == 0, result.stderr
     assert len(Corpus.open(output)) == 1
+    shown = transept("inspect", output).stdout
+    bins = shown.partition("length")[2].partition("\n\n")[0].splitlines()[2:]
+    assert [row.split()[0] for row in bins[:2]] == ["1", "2"]  # each of one length, not "1-1"
 
 
 @pytest.mark.parametrize(
@@ -117,6 +120,7 @@ def test_prepare_reads_standard_input(place: Path, tmp_path: Path) -> None:
     [
         ([], 2, "no input: give --source and --target"),
         (["--source", "a", "b", "--target", "c"], 2, "--source names 2 files and --target 1"),
+        (["--source", "a"], 2, "--source names 1 file and --target 0"),
         (["--tmx", "x.tmx"], 2, "--tmx needs --languages"),
         (["--tsv", "x.tsv", "--columns", "0", "1"], 2, "--columns count from 1"),
         (["--tsv", "x.tsv", "--max-ratio", "0.5"], 2, "max_ratio: 0.5 must be 0 (no limit)"),

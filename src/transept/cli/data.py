@@ -73,8 +73,9 @@ class Inputs:
         from transept.data.preparation.formats import Jsonl, LinePair, Tmx, Tsv
 
         if len(self.source) != len(self.target):
+            files = "file" if len(self.source) == 1 else "files"
             raise ConfigError(
-                f"--source names {len(self.source)} files and --target {len(self.target)}: "
+                f"--source names {len(self.source)} {files} and --target {len(self.target)}: "
                 "each needs its translation"
             )
         if self.tmx and self.languages is None:

@@ -239,8 +239,8 @@ def _histogram_table(histogram: Mapping[str, Any]) -> Table:
         table.add_column(name, no_wrap=True, min_width=BAR_WIDTH)
         table.add_column("", justify="right", no_wrap=True)
     for index, edge in enumerate(edges):
-        last = index == len(edges) - 1
-        label = f"{edge}+" if last else f"{edge}-{edges[index + 1] - 1}"
+        end = None if index == len(edges) - 1 else edges[index + 1] - 1
+        label = f"{edge}+" if end is None else str(edge) if end == edge else f"{edge}-{end}"
         cells = []
         for counts in sides.values():
             cells += [_bar(counts[index] / highest), f"{counts[index]:,}"]
