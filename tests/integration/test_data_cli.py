@@ -4,6 +4,7 @@ import io
 import json
 import os
 import random
+import re
 import resource
 import signal
 import subprocess
@@ -20,6 +21,7 @@ from transept.text.training import train_tokenizer
 
 TRANSEPT = [sys.executable, "-m", "transept", "data"]
 # Small chunks, each committed: a run that is killed soon has still done something for good.
+NARROW, WIDE, FOREIGN = b"a\tb\n", b"a\ttree\tder\tBaum\n", b"green\tgr\xfcn\n"
 IMPATIENT = """
 import sys
 from pathlib import Path
@@ -100,6 +102,28 @@ def test_prepare_reports_what_it_dropped_and_where(place: Path, tmp_path: Path) 
     assert again.returncode == 0
     assert "nothing was left to do" in again.stdout
     assert result.stdout.splitlines()[-5:] == again.stdout.splitlines()[-5:]
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "warning"),
+    [
+        (WIDE + NARROW * 3, ["--columns", "3", "4"], "75.00% .* 3 of 4 .* format. Do the options"),
+        (NARROW * 3, [], "66.67% .* 2 of 3 because: the pair occurred before"),
+        (NARROW + WIDE + FOREIGN, [], "33.33% .* 1 of 3 because: not UTF-8 text. Are the files"),
+        (NARROW + WIDE + NARROW, [], None),
+    ],
+)
+def test_prepare_warns_where_much_is_dropped(
+    place: Path, tmp_path: Path, text: bytes, options: list[str], warning: str | None
+) -> None:
+    (tmp_path / "x.tsv").write_bytes(text)
+    words = ("--tokenizer", place / "tokenizer", "--output", tmp_path / "corpus", "--workers", 0)
+    result = transept("prepare", "--tsv", tmp_path / "x.tsv", *options, *words)
+    assert result.returncode == 0, result.stderr
+    if warning is None:
+        assert result.stderr == ""
+    else:
+        assert re.search(f"^transept: warning: {warning}", result.stderr)
 
 
 def test_prepare_reads_standard_input(place: Path, tmp_path: Path) -> None:
