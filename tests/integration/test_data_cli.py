@@ -4,6 +4,7 @@ import io
 import json
 import os
 import random
+import re
 import resource
 import signal
 import subprocess
@@ -20,6 +21,7 @@ from transept.text.training import train_tokenizer
 
 TRANSEPT = [sys.executable, "-m", "transept", "data"]
 # Small chunks, each committed: a run that is killed soon has still done something for good.
+NARROW, WIDE, FOREIGN = b"a\tb\n", b"a\ttree\tder\tBaum\n", b"green\tgr\xfcn\n"
 IMPATIENT = """
 import sys
 from pathlib import Path
@@ -95,11 +97,33 @@ def test_prepare_reports_what_it_dropped_and_where(place: Path, tmp_path: Path) 
         assert fault in report
     assert "Lines that cannot be read (the first 3 of 3)" in report
     assert f"{place / 'faulty.tsv'}:302 not in the input's format: 1 of 2 columns" in report
-    assert f"{place / 'faulty.tsv'}:306 not UTF-8: byte 5 is 0xff" in report
+    assert f"{place / 'faulty.tsv'}:306 not UTF-8 text: byte 5 is 0xff" in report
     again = transept("prepare", *words)
     assert again.returncode == 0
     assert "nothing was left to do" in again.stdout
     assert result.stdout.splitlines()[-5:] == again.stdout.splitlines()[-5:]
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "warning"),
+    [
+        (WIDE + NARROW * 3, ["--columns", "3", "4"], "75.00% .* 3 of 4 .* format. Do the options"),
+        (NARROW * 3, [], "66.67% .* 2 of 3 because: the pair occurred before"),
+        (NARROW + WIDE + FOREIGN, [], "33.33% .* 1 of 3 because: not UTF-8 text. Are the files"),
+        (NARROW + WIDE + NARROW, [], None),
+    ],
+)
+def test_prepare_warns_where_much_is_dropped(
+    place: Path, tmp_path: Path, text: bytes, options: list[str], warning: str | None
+) -> None:
+    (tmp_path / "x.tsv").write_bytes(text)
+    words = ("--tokenizer", place / "tokenizer", "--output", tmp_path / "corpus", "--workers", 0)
+    result = transept("prepare", "--tsv", tmp_path / "x.tsv", *options, *words)
+    assert result.returncode == 0, result.stderr
+    if warning is None:
+        assert result.stderr == ""
+    else:
+        assert re.search(f"^transept: warning: {warning}", result.stderr)
 
 
 def test_prepare_reads_standard_input(place: Path, tmp_path: Path) -> None:
@@ -110,6 +134,9 @@ def test_prepare_reads_standard_input(place: Path, tmp_path: Path) -> None:
     result = transept("prepare", *words, *place_words, stdin=text)
     assert result.returncode == 0, result.stderr
     assert len(Corpus.open(output)) == 1
+    shown = transept("inspect", output).stdout
+    bins = shown.partition("length")[2].partition("\n\n")[0].splitlines()[2:]
+    assert [row.split()[0] for row in bins[:2]] == ["1", "2"]  # each of one length, not "1-1"
 
 
 @pytest.mark.parametrize(
@@ -117,10 +144,20 @@ def test_prepare_reads_standard_input(place: Path, tmp_path: Path) -> None:
     [
         ([], 2, "no input: give --source and --target"),
         (["--source", "a", "b", "--target", "c"], 2, "--source names 2 files and --target 1"),
+        (["--source", "a"], 2, "--source names 1 file and --target 0"),
         (["--tmx", "x.tmx"], 2, "--tmx needs --languages"),
         (["--tsv", "x.tsv", "--columns", "0", "1"], 2, "--columns count from 1"),
         (["--tsv", "x.tsv", "--max-ratio", "0.5"], 2, "max_ratio: 0.5 must be 0 (no limit)"),
         (["--tsv", "x.tsv", "--workers", "-1"], 2, "--workers must be at least 0"),
+        (["--tsv", "x.tsv", "--tags", "named"], 2, "--tags and --common say how --trees"),
+        (["--tsv", "x.tsv", "--common", "3"], 2, "--tags and --common say how --trees"),
+        (["--trees", "x", "--tags", "named", "--common", "0"], 2, "--common must be at least 1"),
+        (["--trees", "x", "--common", "3"], 2, "--common does nothing without --tags named"),
+        (
+            ["--trees", "x", "--tags", "named", "--common", "3", "--target-tokenizer", "y"],
+            2,
+            "--common does not go with --target-tokenizer",
+        ),
         (["--tsv", "missing.tsv"], 3, "missing.tsv: cannot be read"),
         (["--tsv", "missing.tsv", "--tokenizer", "nowhere"], 3, "nowhere"),
     ],
@@ -136,12 +173,29 @@ def test_mistakes_are_said_plainly(
     assert "Traceback" not in result.stderr
 
 
+def test_a_bad_tree_is_dropped_unless_a_vocabulary_is_made_of_it(
+    place: Path, tmp_path: Path
+) -> None:
+    good, bad = tmp_path / "good.mrg", tmp_path / "bad.mrg"
+    good.write_text("(S (NP (NN house)))\n")
+    bad.write_text("(S (NP (NN house)))\nhello\n")
+    words = ("--tokenizer", place / "tokenizer", "--workers", 0, "--output")
+    stopped = transept("prepare", "--trees", bad, *words, tmp_path / "first")
+    assert stopped.returncode == 3
+    assert f"{bad}, line 2: 'hello' stands outside of any tree" in stopped.stderr
+    assert transept("prepare", "--trees", good, *words, tmp_path / "first").returncode == 0
+    symbols = ("--target-tokenizer", tmp_path / "first/target_tokenizer")
+    dropped = transept("prepare", "--trees", bad, *symbols, *words, tmp_path / "second")
+    assert dropped.returncode == 0, dropped.stderr
+    assert "kept       1 (50.00%)" in dropped.stdout
+
+
 def test_bad_encoding_can_stop_everything(place: Path, tmp_path: Path) -> None:
     words = ("--tsv", place / "faulty.tsv", "--tokenizer", place / "tokenizer")
     output = tmp_path / "corpus"
     result = transept("prepare", *words, "--output", output, "--bad-encoding", "stop")
     assert result.returncode == 3
-    assert f"{place / 'faulty.tsv'}, line 306: not UTF-8 (byte 5 is 0xff)" in result.stderr
+    assert f"{place / 'faulty.tsv'}, line 306: not UTF-8 text (byte 5 is 0xff)" in result.stderr
     assert not output.exists()
 
 

@@ -139,6 +139,18 @@ def test_train_complains(
     assert complaint in message
 
 
+def test_a_training_that_fails_leaves_no_directory(
+    corpus: tuple[Path, Path], tmp_path: Path, call: Call
+) -> None:
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    for output in (tmp_path / "new/deep", kept / "new", kept):
+        for source, size in ((tmp_path, "300"), (corpus[0], "200000")):
+            code, _, _ = call("train", "--input", source, "--output", output, "--vocab-size", size)
+            assert code in (2, 3)
+    assert list(tmp_path.rglob("*")) == [kept]
+
+
 def test_train_names_the_line_that_is_not_utf8(tmp_path: Path, call: Call) -> None:
     (tmp_path / "text").write_bytes(b"fine\n" + DAMAGED)
     code, _, complaint = call("train", "--input", tmp_path / "text", "--output", tmp_path / "new")

@@ -64,22 +64,26 @@ class Inputs:
     tags: Annotated[Literal["XX", "kept", "named"] | None, Parameter(negative="")] = None
     """What stands for a word in the symbols of its tree: XX, its tag, or its tag with the word
     itself where that is common. Unless given, what --target-tokenizer knows, else XX."""
-    common: int = 20
-    """How often a word must occur in the trees to be a common one for `--tags named`."""
+    common: int | None = None
+    """How often a word must occur in the trees to be a common one for `--tags named`: 20 times,
+    unless given."""
 
     def collected(self) -> "tuple[Input, ...]":
         """All inputs, in the order of the options above."""
         from transept.data.preparation.formats import Jsonl, LinePair, Tmx, Tsv
 
         if len(self.source) != len(self.target):
+            files = "file" if len(self.source) == 1 else "files"
             raise ConfigError(
-                f"--source names {len(self.source)} files and --target {len(self.target)}: "
+                f"--source names {len(self.source)} {files} and --target {len(self.target)}: "
                 "each needs its translation"
             )
         if self.tmx and self.languages is None:
             raise ConfigError("--tmx needs --languages: which two to take, such as `en de`")
         if min(self.columns) < 1:
             raise ConfigError("--columns count from 1")
+        if self.tags is not None or self.common is not None:
+            raise ConfigError("--tags and --common say how --trees are written, and there are none")
         pairs = zip(self.source, self.target, strict=True)
         inputs: tuple[Input, ...] = (
             *(LinePair(source, target) for source, target in pairs),
@@ -110,14 +114,32 @@ class Inputs:
 
     def symbols(self, directory: Path | None) -> "Symbols":
         """The vocabulary of trees: the one that is there, or one made from these."""
+        from transept.tasks.parsing.leaves import COMMON
         from transept.tasks.parsing.vocabulary import treebank_vocabulary
         from transept.text.symbols import Symbols
 
+        self._check_common(directory)
         if directory is not None:
             return Symbols.load(directory)
         if _standard(self.trees[0]) == Path("-"):
             raise ConfigError("--trees are read twice: give files, or a --target-tokenizer")
-        return treebank_vocabulary(self.trees, self.tags or "XX", self.common)
+        common = COMMON if self.common is None else self.common
+        return treebank_vocabulary(self.trees, self.tags or "XX", common)
+
+    def _check_common(self, directory: Path | None) -> None:
+        if self.common is None:
+            return
+        if self.common < 1:
+            raise ConfigError("--common must be at least 1")
+        if directory is not None:
+            raise ConfigError(
+                "--common does not go with --target-tokenizer, which knows its common words; "
+                "leave one of the two out"
+            )
+        if self.tags != "named":
+            raise ConfigError(
+                "--common does nothing without --tags named: add that, or leave it out"
+            )
 
 
 NO_INPUTS, USUAL_CLEANING = Inputs(), Cleaning()

@@ -22,6 +22,7 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
+from transept.cli.app import complain
 from transept.data.fetching.datasets import Dataset
 from transept.data.fetching.fetch import DOWNLOADS, Fetched
 from transept.data.preparation.cleaning import BAD, Reason
@@ -31,6 +32,19 @@ from transept.data.shards import DROPPED, Manifest
 PLAIN_SECONDS = 10.0
 """How often a line is written where there is no terminal to draw a bar on."""
 MOST_BAD_LINES = 10
+MUCH_LOST = 0.5
+"""Share of dropped pairs above which a warning is due."""
+MUCH_FAULTY = 0.1
+"""The same for lines that are faults of the file: there should be next to none."""
+_QUESTIONS = {
+    Reason.ENCODING: "Are the files in another encoding? `iconv -f cp1252 -t utf-8` converts one",
+    Reason.MALFORMED: "Do the options of the input, such as --columns or --keys, fit these files?",
+    Reason.EMPTY: "Are these the right files and columns?",
+    Reason.LONG: "Is there one sentence a line? Does the tokenizer fit? --max-tokens is the limit",
+    Reason.RATIO: "Are the two sides translations, line by line? --max-ratio is the limit",
+    Reason.DUPLICATE: "Are files named twice? --no-drop-duplicates keeps such pairs",
+}
+"""What to ask oneself if most pairs were dropped for this reason."""
 BAR_WIDTH = 24
 """Characters of the longest bar of a histogram."""
 
@@ -157,6 +171,23 @@ def show_prepared(manifest: Manifest, output: Path, rows_done: int, seconds: flo
         console.print(_dropped_table(manifest.dropped, manifest.read))
         console.print(f"Each dropped line is listed in {output / DROPPED}")
     _show_bad_lines(console, manifest.dropped, output / DROPPED)
+    sys.stdout.flush()
+    _warn_of_loss(manifest)
+
+
+def _warn_of_loss(manifest: Manifest) -> None:
+    """Speak up where so much was dropped that something else must be wrong."""
+    lost = sum(manifest.dropped.values()) / manifest.read
+    faulty = sum(manifest.dropped.get(reason, 0) for reason in BAD) / manifest.read
+    if lost <= MUCH_LOST and faulty <= MUCH_FAULTY:
+        return
+    among = manifest.dropped if lost > MUCH_LOST else BAD
+    main = Reason(max(among, key=lambda reason: manifest.dropped.get(reason, 0)))
+    count = manifest.dropped[main]
+    complain(
+        f"warning: {lost:.2%} of the pairs were dropped, {count:,} of {manifest.read:,} because: "
+        f"{main.meaning}. {_QUESTIONS[main]}"
+    )
 
 
 def _show_bad_lines(console: Console, dropped: Mapping[str, int], report: Path) -> None:
@@ -239,8 +270,8 @@ def _histogram_table(histogram: Mapping[str, Any]) -> Table:
         table.add_column(name, no_wrap=True, min_width=BAR_WIDTH)
         table.add_column("", justify="right", no_wrap=True)
     for index, edge in enumerate(edges):
-        last = index == len(edges) - 1
-        label = f"{edge}+" if last else f"{edge}-{edges[index + 1] - 1}"
+        end = None if index == len(edges) - 1 else edges[index + 1] - 1
+        label = f"{edge}+" if end is None else str(edge) if end == edge else f"{edge}-{end}"
         cells = []
         for counts in sides.values():
             cells += [_bar(counts[index] / highest), f"{counts[index]:,}"]

@@ -3,6 +3,7 @@
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -66,18 +67,18 @@ def train(
     """
     if not (inputs or trees):
         raise ConfigError("nothing to learn from: give --input, or --trees")
-    _claim(output, force)
     started = time.monotonic()
-    with _Progress((*inputs, *trees), vocab_size) as progress:
-        tokenizer = train_tokenizer(
-            _sentences(inputs, trees, progress.advance),
-            vocab_size=vocab_size,
-            kind=kind,
-            character_coverage=character_coverage,
-            max_lines=max_lines,
-            on_read=progress.learn,
-        )
-    tokenizer.save(output)
+    with _claimed(output, force):
+        with _Progress((*inputs, *trees), vocab_size) as progress:
+            tokenizer = train_tokenizer(
+                _sentences(inputs, trees, progress.advance),
+                vocab_size=vocab_size,
+                kind=kind,
+                character_coverage=character_coverage,
+                max_lines=max_lines,
+                on_read=progress.learn,
+            )
+        tokenizer.save(output)
     seconds = time.monotonic() - started
     sys.stdout.write(f"{output}: {tokenizer.vocab_size:,} {kind} pieces, in {seconds:.1f} s\n")
 
@@ -93,16 +94,28 @@ def _sentences(
         yield " ".join(tree.words)
 
 
-def _claim(output: Path, force: bool) -> None:
-    """Find out before the work, not after it, that its result cannot be kept."""
+@contextmanager
+def _claimed(output: Path, force: bool) -> Iterator[None]:
+    """Find out before the work, not after it, that its result cannot be kept.
+
+    Work that fails leaves no new directory behind.
+    """
     if not force and any((output / name).exists() for name in (MODEL_FILE, MANIFEST_FILE)):
         raise ConfigError(f"{output}: holds a tokenizer already; --force replaces it")
+    new = [each for each in (output, *output.parents) if not each.exists()]
     try:
         output.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ConfigError(
             f"{output}: no such directory can be made ({error.strerror}); choose another --output"
         ) from error
+    try:
+        yield
+    except BaseException:
+        for each in new:
+            with suppress(OSError):  # someone may have put something there meanwhile
+                each.rmdir()
+        raise
 
 
 def encode(

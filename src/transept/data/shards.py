@@ -64,6 +64,17 @@ class Settings:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class TextRecord:
+    """By what the text of the inputs is known again."""
+
+    checksums: tuple[int, ...]
+    """Of each column of each input that is not empty."""
+    modified: tuple[int, ...]
+    """When each file was last written, in nanoseconds (-1: a pipe). Files may be copied, so other
+    times prove nothing by themselves: they are the sign to read and compare."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class SideSummary:
     """One side of a corpus in figures; tokens include the EOS of each sentence."""
 
@@ -86,6 +97,8 @@ class Manifest:
     target: SideSummary
     settings: Settings
     files: dict[str, Stored]
+    text: TextRecord | None = None
+    """What was read. The first corpora have none."""
 
     def side(self, name: str) -> SideSummary:
         """The figures of `source` or `target`."""

@@ -4,6 +4,7 @@ A line ends at `\n` and nowhere else: `str.splitlines` would also cut at U+2028,
 more, and the two sides of a parallel corpus would no longer be line for line.
 """
 
+import codecs
 import errno
 import gzip
 import io
@@ -31,18 +32,31 @@ BytesRead = Callable[[int], None]
 
 _BUFFER = 1 << 20
 _CHUNK = 1 << 16
+_WIDE = {  # in this order: one of UTF-16's marks begins one of UTF-32's
+    codecs.BOM_UTF32_LE: "UTF-32",
+    codecs.BOM_UTF32_BE: "UTF-32",
+    codecs.BOM_UTF16_LE: "UTF-16",
+    codecs.BOM_UTF16_BE: "UTF-16",
+}
 _DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError, zstandard.ZstdError)
 
 
 def read_lines(path: Path, on_bytes: BytesRead | None = None) -> Iterator[bytes]:
     """Each line of a file without its newline; .gz, .xz and .zst are decompressed.
 
+    A file that begins as UTF-16 does is refused: its lines would be torn, letter by letter.
+
     Args:
         path: The file, or `-` for standard input.
         on_bytes: Called with the number of bytes of the file as it lies on disk, as they are read:
             with the file's size they make a progress bar. Standard input is not counted.
     """
-    for line in read_raw_lines(path, on_bytes):
+    lines = read_raw_lines(path, on_bytes)
+    for first in lines:
+        _refuse_wide(first, path)
+        yield first.removesuffix(b"\n")
+        break
+    for line in lines:
         yield line.removesuffix(b"\n")
 
 
@@ -89,6 +103,47 @@ def read_raw_lines(path: Path, on_bytes: BytesRead | None = None) -> Iterator[by
 
 def stored_size(path: Path) -> int | None:
     """The bytes of a file as it lies on disk; None for standard input and other pipes."""
+    status = _status(path)
+    return status and status.st_size
+
+
+def modification_time(path: Path) -> int | None:
+    """When a file was last written, in nanoseconds; None for standard input and other pipes."""
+    status = _status(path)
+    return status and status.st_mtime_ns
+
+
+def decode_line(line: bytes, path: Path, number: int) -> str:
+    """A line as text, or an error that says where it is not UTF-8."""
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        if number == 1:
+            _refuse_wide(line, path)
+        raise DataError(
+            f"{describe(path)}, line {number}: byte {error.start + 1} (0x{line[error.start]:02x}) "
+            "is not UTF-8; convert the file first, for instance with `iconv -f cp1252 -t utf-8` "
+            "(`file -i` guesses what to name after -f)"
+        ) from error
+
+
+def _refuse_wide(first: bytes, path: Path) -> None:
+    """Refuse a file that by its first line is UTF-16, "Unicode" on Windows, or UTF-32."""
+    for mark, encoding in _WIDE.items():
+        if first.startswith(mark):
+            raise DataError(
+                f"{describe(path)}: is {encoding} and not UTF-8, by its first bytes; convert it "
+                f"with `iconv -f {encoding} -t UTF-8`"
+            )
+
+
+def describe(path: Path) -> str:
+    """What to call a file in a message."""
+    return "standard input" if path == STANDARD_INPUT else str(path)
+
+
+def _status(path: Path) -> os.stat_result | None:
+    """What the disk says about a file; None for standard input and other pipes."""
     if path == STANDARD_INPUT:
         return None
     try:
@@ -97,23 +152,7 @@ def stored_size(path: Path) -> int | None:
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     except OSError as error:
         raise _unreadable(path, error) from error
-    return status.st_size if stat.S_ISREG(status.st_mode) else None
-
-
-def decode_line(line: bytes, path: Path, number: int) -> str:
-    """A line as text, or an error that says where it is not UTF-8."""
-    try:
-        return line.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise DataError(
-            f"{describe(path)}, line {number}: byte {error.start + 1} (0x{line[error.start]:02x}) "
-            "is not UTF-8; convert the file first, for instance with `iconv -t utf-8`"
-        ) from error
-
-
-def describe(path: Path) -> str:
-    """What to call a file in a message."""
-    return "standard input" if path == STANDARD_INPUT else str(path)
+    return status if stat.S_ISREG(status.st_mode) else None
 
 
 def _unreadable(path: Path, error: OSError) -> DataError:

@@ -109,10 +109,28 @@ def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
 def test_text_that_is_not_utf8_is_named_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / "latin1"
     path.write_bytes(b"fine\nna\xefve\n")
-    with pytest.raises(DataError, match=r"latin1, line 2: byte 3 \(0xef\) is not UTF-8"):
+    complaint = r"latin1, line 2: byte 3 \(0xef\) is not UTF-8.* -f cp1252 "
+    with pytest.raises(DataError, match=complaint):
         list(read_text(path))
     with pytest.raises(DataError, match="standard input, line 7"):
         decode_line(b"\x80", Path("-"), 7)
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+@pytest.mark.parametrize("encoding", ["UTF-16-LE", "UTF-16-BE", "UTF-32-LE", "UTF-32-BE"])
+def test_what_is_plainly_utf_16_is_refused_with_a_cure(
+    tmp_path: Path, encoding: str, suffix: str
+) -> None:
+    path = tmp_path / f"wide{suffix}"
+    text = "\ufeffa house\n".encode(encoding)
+    path.write_bytes(gzip.compress(text) if suffix else text)
+    cure = f"iconv -f {encoding[:6]} -t UTF-8"
+    with pytest.raises(DataError, match=cure) as caught:
+        list(read_lines(path))
+    assert str(path) in str(caught.value)
+    if encoding != "UTF-32-BE":  # whose first bytes, two zeros, are UTF-8
+        with pytest.raises(DataError, match=cure):
+            decode_line(text.split(b"\n")[0], path, 1)
 
 
 def test_a_dash_is_standard_input() -> None:

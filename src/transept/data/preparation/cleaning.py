@@ -24,7 +24,7 @@ class Reason(StrEnum):
 
 
 _MEANINGS = {
-    Reason.ENCODING: "not UTF-8",
+    Reason.ENCODING: "not UTF-8 text",
     Reason.MALFORMED: "not in the input's format",
     Reason.EMPTY: "a side is empty",
     Reason.LONG: "a side has too many tokens",
@@ -50,9 +50,11 @@ class Cleaning:
     drop_duplicates: bool = True
     """Drop all but the first of equal pairs."""
     bad_encoding: Literal["drop", "stop", "replace"] = "drop"
-    """Text that is not UTF-8: drop the pair, stop, or replace what cannot be read."""
+    """Text that is not UTF-8, or holds zero characters: drop the pair, stop, or replace what cannot
+    be read."""
     malformed: Literal["drop", "stop"] = "drop"
-    """A line that is not in the input's format: drop it, or stop."""
+    """A line that is not in the input's format: drop it, or stop. Trees that a vocabulary is made
+    from, for want of --target-tokenizer, must all be whole: a bad one always stops."""
 
     def __post_init__(self) -> None:
         checks = Checks(self)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from transept.data.preparation.cleaning import Cleaning, Dropped, Reason
 from transept.data.preparation.duplicates import Hashes, pair_hash
 from transept.data.preparation.formats import Chunk, Input
-from transept.data.shards import Ids, id_type, width_for
+from transept.data.shards import SIDES, Ids, id_type, width_for
 from transept.errors import DataError
 from transept.text.files import describe
 from transept.text.symbols import Vocabulary
@@ -107,8 +107,8 @@ class _Work:
             if row not in self.dropped:  # what could not be decoded has been named already
                 fatal = self._cleaning.malformed == "stop"
                 self._bad(row, 0, Reason.MALFORMED, detail, fatal=fatal)
-        self.source = [text.strip() for text in found.source]
-        self.target = [text.strip() for text in found.target]
+        self.source = [self._text(row, 0, text) for row, text in enumerate(found.source)]
+        self.target = [self._text(row, 1, text) for row, text in enumerate(found.target)]
         if self._cleaning.drop_empty:
             for row, pair in enumerate(zip(self.source, self.target, strict=True)):
                 if not all(pair):
@@ -153,6 +153,18 @@ class _Work:
             fatal = self._cleaning.bad_encoding == "stop"
             self._bad(row, column, Reason.ENCODING, detail, fatal=fatal)
             return ""
+
+    def _text(self, row: int, side: int, text: str) -> str:
+        """A sentence without the white space around it. No text holds a zero character."""
+        if "\0" not in text:
+            return text.strip()
+        if self._cleaning.bad_encoding == "replace":
+            return text.replace("\0", "\ufffd").strip()
+        detail = f"character {text.index(chr(0)) + 1} of the {SIDES[side]} is zero"
+        fatal = self._cleaning.bad_encoding == "stop"
+        column = min(side, len(self._input.paths) - 1)
+        self._bad(row, column, Reason.ENCODING, detail, fatal=fatal)
+        return ""
 
     def _bad(self, row: int, column: int, reason: Reason, detail: str, *, fatal: bool) -> None:
         self._drop(row, column, reason, detail)

@@ -224,6 +224,24 @@ class Chunk:
         return start
 
 
+class Checksums:
+    """One for each column of each input, the same however they are cut into chunks."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[int, int], int] = {}
+
+    def add(self, chunk: Chunk) -> None:
+        """The next chunk of the text."""
+        for number, column in enumerate(chunk.columns):
+            key = (chunk.input, number)
+            self._found[key] = zlib.crc32(b"\n", zlib.crc32(column, self._found.get(key, 0)))
+
+    @property
+    def found(self) -> tuple[int, ...]:
+        """Those of all text so far."""
+        return tuple(self._found.values())
+
+
 def chunks(inputs: Sequence[Input], on_bytes: BytesRead | None = None) -> Iterator[Chunk]:
     """All rows of all inputs, in order."""
     for index, source in enumerate(inputs):

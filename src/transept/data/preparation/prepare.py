@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING
 from transept import config
 from transept.data.preparation.cleaning import Cleaning
 from transept.data.preparation.encode import Encoder
-from transept.data.preparation.formats import Chunk, Input, chunks
+from transept.data.preparation.formats import Checksums, Chunk, Input, chunks
 from transept.data.preparation.journal import Journal, State, locked, partial_directory
 from transept.data.preparation.ranks import Leader, Order, assist, give_order, take_order
 from transept.data.preparation.workers import Workers, available_cores
 from transept.data.preparation.writing import CorpusWriter
-from transept.data.shards import MANIFEST, STREAM, InputRecord, Manifest, Settings
+from transept.data.shards import MANIFEST, STREAM, InputRecord, Manifest, Settings, TextRecord
 from transept.errors import DataError
-from transept.text.files import stored_size
+from transept.text.files import describe, modification_time, stored_size
 from transept.text.symbols import Vocabulary, load_vocabulary
 from transept.text.tokenizer import Tokenizer
 
@@ -87,8 +87,11 @@ def prepare(
     """
     plan = _Plan.of(job, world)
     partial = partial_directory(job.output)
+    if world is not None:
+        watch = _with_pulse(world, watch)
     finished = _finished(job.output, plan.settings, restart)
     if finished is not None:
+        _check_text(job, plan, finished, watch)
         shutil.rmtree(partial, ignore_errors=True)
         if world is not None:
             give_order(world, None)
@@ -102,13 +105,14 @@ def prepare(
         start = Order(settings=plan.settings, chunks=state.chunks, checksum=state.checksum)
         if world is not None:
             give_order(world, start)
-            watch = _with_pulse(world, watch)
         reading = _Reading(job.inputs, state, partial, watch)
         with CorpusWriter(partial, plan.settings, plan.tokenizers, state) as writer:
             with Workers(plan.encoder, _n_workers(workers, world)) as pool:
                 encoding = pool if world is None else Leader(pool, world, start)
                 _run(reading, encoding, writer, journal, commit_seconds)
-            return writer.finish(job.output)
+            checksums = reading.checksums.found
+            text = TextRecord(checksums=checksums, modified=plan.modified)
+            return writer.finish(job.output, text)
 
 
 def help_prepare(job: Preparation, world: "World", *, workers: int | None = None) -> None:
@@ -132,6 +136,9 @@ class _Plan:
     """What follows from a job, the same on every rank."""
 
     settings: Settings
+    modified: tuple[int, ...]
+    """When the files were last written: known before they are read, so that a change meanwhile
+    shows."""
     tokenizers: dict[str, Vocabulary]
     encoder: Encoder
 
@@ -147,6 +154,7 @@ class _Plan:
             )
         return cls(
             settings=settings,
+            modified=_modified(job),
             tokenizers={"source": source, "target": target},
             encoder=Encoder(job.inputs, source, target, job.cleaning),
         )
@@ -207,10 +215,11 @@ class _Reading:
         sizes = [size for each in inputs for size in _sizes(each)]
         self._total = None if STREAM in sizes else sum(sizes)
         self._read = 0
+        self.checksums = Checksums()
 
     def rest(self) -> Iterator[Chunk]:
         """What no earlier run has done; what one has done is read again, and compared."""
-        stream = chunks(self._inputs, self._count)
+        stream = self._summed(chunks(self._inputs, self._count))
         checksum = 0
         for chunk in itertools.islice(stream, self._state.chunks):
             checksum = chunk.checksum(checksum)
@@ -221,6 +230,11 @@ class _Reading:
                 "changed since; start anew with --restart"
             )
         yield from stream
+
+    def _summed(self, stream: Iterator[Chunk]) -> Iterator[Chunk]:
+        for chunk in stream:
+            self.checksums.add(chunk)
+            yield chunk
 
     def report(self) -> None:
         """Tell whoever watches."""
@@ -255,6 +269,25 @@ def _finished(output: Path, settings: Settings, restart: bool) -> Manifest | Non
             + "\nChoose another --output, or replace it with --restart"
         )
     return manifest
+
+
+def _check_text(job: Preparation, plan: _Plan, finished: Manifest, watch: Watcher | None) -> None:
+    """Refuse a corpus whose inputs hold other text by now, though it be of the same length."""
+    before = finished.text
+    if before is None or before.modified == plan.modified:
+        return
+    reading = _Reading(job.inputs, State(), job.output, watch)
+    for _ in reading.rest():
+        reading.report()
+    if reading.checksums.found != before.checksums:
+        paths = (path for each in job.inputs for path in each.paths)
+        times = zip(paths, before.modified, plan.modified, strict=True)
+        newer = dict.fromkeys(describe(path) for path, old, new in times if old != new)
+        raise DataError(
+            f"{job.output} holds a corpus that was prepared from other text: what is in "
+            f"{', '.join(newer)} has changed since\n"
+            "Choose another --output, or replace it with --restart"
+        )
 
 
 def _set_aside(output: Path, partial: Path) -> None:
@@ -294,3 +327,8 @@ def _record(each: Input) -> InputRecord:
 def _sizes(each: Input) -> tuple[int, ...]:
     sizes = (stored_size(path) for path in each.paths)
     return tuple(STREAM if size is None else size for size in sizes)
+
+
+def _modified(job: Preparation) -> tuple[int, ...]:
+    times = (modification_time(path) for each in job.inputs for path in each.paths)
+    return tuple(STREAM if time is None else time for time in times)

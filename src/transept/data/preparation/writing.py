@@ -26,6 +26,7 @@ from transept.data.shards import (
     Manifest,
     Settings,
     SideSummary,
+    TextRecord,
     corpus_hash,
     id_type,
     width_for,
@@ -113,8 +114,8 @@ class CorpusWriter:
         for directory in (self._corpus, self._directory):
             flush(directory)
 
-    def finish(self, output: Path) -> Manifest:
-        """Complete the corpus and give it its name."""
+    def finish(self, output: Path, text: TextRecord) -> Manifest:
+        """Complete the corpus, which was made of this text, and give it its name."""
         state = self.state
         if state.pairs == 0:
             raise DataError(self._nothing_kept())
@@ -135,6 +136,7 @@ class CorpusWriter:
             target=self._summary("target"),
             settings=self._settings,
             files=files,
+            text=text,
         )
         manifest.save(self._corpus)
         self._corpus.replace(output)

@@ -5,7 +5,7 @@ import pytest
 
 from transept.data.preparation.cleaning import Cleaning, Dropped, Reason
 from transept.data.preparation.encode import EncodedChunk, Encoder
-from transept.data.preparation.formats import Chunk, LinePair, Tsv
+from transept.data.preparation.formats import Chunk, Jsonl, LinePair, Tsv
 from transept.errors import ConfigError, DataError
 from transept.text.tokenizer import EOS_ID, Tokenizer
 
@@ -52,8 +52,31 @@ def test_wrong_encoding_is_located_to_file_line_and_byte(tokenizer: Tokenizer) -
 
 
 def test_wrong_encoding_can_be_fatal(tokenizer: Tokenizer) -> None:
-    with pytest.raises(DataError, match=r"x\.de, line 2: not UTF-8 \(byte 1 is 0xff\)"):
+    with pytest.raises(DataError, match=r"x\.de, line 2: not UTF-8 text \(byte 1 is 0xff\)"):
         encode(tokenizer, b"a\nb", b"c\n\xff", Cleaning(bad_encoding="stop"))
+
+
+def test_zero_characters_are_no_text(tokenizer: Tokenizer) -> None:
+    encoded = encode(tokenizer, b"a\nb\0c\nd\n\0", b"e\nf\ng\0\nh\0")
+    assert encoded.dropped == [
+        Dropped("x.en", 2, Reason.ENCODING, "character 2 of the source is zero"),
+        Dropped("x.de", 3, Reason.ENCODING, "character 2 of the target is zero"),
+        Dropped("x.en", 4, Reason.ENCODING, "character 1 of the source is zero"),
+    ]
+    with pytest.raises(DataError, match=r"x\.de, line 1: not UTF-8 text \(character 2 of the"):
+        encode(tokenizer, b"a", b"b\0", Cleaning(bad_encoding="stop"))
+    replaced = encode(tokenizer, b"a\0b", b"c", Cleaning(bad_encoding="replace"))
+    assert replaced.source.ids.tolist() == [*tokenizer.encode("a\ufffdb"), EOS_ID]
+
+
+def test_zero_characters_behind_an_escape(tokenizer: Tokenizer) -> None:
+    """A file of one column has no second path to name."""
+    line = rb'{"source": "a", "target": "b\u0000"}'
+    chunk = Chunk(0, np.array([5]), (line,))
+    encoded = Encoder([Jsonl(Path("x"))], tokenizer, tokenizer, Cleaning()).encode(chunk)
+    assert encoded.dropped == [
+        Dropped("x", 5, Reason.ENCODING, "character 2 of the target is zero")
+    ]
 
 
 def test_wrong_encoding_can_be_replaced(tokenizer: Tokenizer) -> None:

@@ -148,6 +148,46 @@ def test_a_finished_corpus_is_not_made_again(job: Preparation) -> None:
     assert not partial_directory(job.output).exists()
 
 
+def rewrite(path: Path, old: bytes, new: bytes) -> None:
+    """Change a file in place, at another moment than it was made."""
+    path.write_bytes(path.read_bytes().replace(old, new))
+    os.utime(path, ns=(1, 1))
+
+
+def test_a_finished_corpus_of_other_text_of_the_same_length(job: Preparation) -> None:
+    before = prepare(job, workers=0)
+    source = job.inputs[0].paths[0]
+    rewrite(source, b"house", b"mouse")
+    with pytest.raises(DataError, match=f"prepared from other text: what is in {source} has"):
+        prepare(job, workers=0)
+    assert prepare(job, workers=0, restart=True).hash != before.hash
+    prepare(job, workers=0)
+
+
+def test_copied_inputs_are_known_by_their_text(
+    job: Preparation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only where a time differs is the text read, in whatever chunks; watchers hear of that."""
+    before = prepare(job, workers=0)
+    monkeypatch.setattr(formats, "CHUNK_ROWS", 7)
+    told: list[Progress] = []
+    assert prepare(job, workers=0, watch=told.append) == before
+    assert not told
+    for path in job.inputs[0].paths:
+        rewrite(path, b"", b"")
+    assert prepare(job, workers=0, watch=told.append) == before
+    assert told[-1].read_bytes == told[-1].total_bytes
+
+
+def test_a_corpus_that_does_not_say_what_was_read(job: Preparation) -> None:
+    """As the first version made them: its inputs cannot be compared beyond their sizes."""
+    before = dataclasses.replace(prepare(job, workers=0), text=None)
+    before.save(job.output)
+    os.utime(job.inputs[0].paths[0], ns=(1, 1))
+    assert prepare(job, workers=0) == before
+    assert len(Corpus.open(job.output, verify=True)) == before.pairs
+
+
 def test_other_settings_are_refused_and_named(job: Preparation) -> None:
     prepare(job, workers=0)
     other = dataclasses.replace(job, cleaning=Cleaning(max_ratio=0.0))
