@@ -295,6 +295,28 @@ def test_an_average_is_a_bundle_of_the_last_checkpoints(
     assert "has 5 whole checkpoints and not 99" in errors
 
 
+@pytest.mark.parametrize("last", ["0", "-2"])
+def test_an_average_is_of_one_checkpoint_or_more(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], last: str
+) -> None:
+    (tmp_path / "checkpoints").mkdir()
+    assert run("average", tmp_path, "--last", last) == 2
+    assert f"last: {last} must be at least 1" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["checkpoints"]
+
+
+def test_an_average_is_of_a_run_that_is_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("average", tmp_path / "typo") == 4
+    assert "typo: there is no such directory" in capsys.readouterr().err
+    assert run("average", tmp_path) == 4
+    assert "is no run: it has no checkpoints/" in capsys.readouterr().err
+    (tmp_path / "checkpoints").mkdir()
+    assert run("average", tmp_path) == 4
+    assert "has no whole checkpoint yet; train it first" in capsys.readouterr().err
+
+
 def test_an_average_takes_the_place_of_a_model_and_of_nothing_else(
     workshop: Workshop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
