@@ -1,5 +1,6 @@
 """`transept train` from prepared corpora to averaged checkpoints, and through mishaps."""
 
+import itertools
 import json
 import os
 import random
@@ -11,6 +12,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -293,6 +295,37 @@ def test_an_average_is_a_bundle_of_the_last_checkpoints(
     errors = capsys.readouterr().err
     assert "--force replaces it" in errors
     assert "has 5 whole checkpoints and not 99" in errors
+
+
+def test_an_average_is_the_same_however_often_a_run_was_stopped(
+    workshop: Workshop, tmp_path: Path
+) -> None:
+    words = ["train", workshop.config, "training.max_steps=8", "checkpoint.every_steps=3",
+             "checkpoint.keep=2", "validation.every_steps=4", "--output"]  # fmt: skip
+    assert run(*words, tmp_path / "straight") == 0
+    while run(*words, tmp_path / "stopped", "--minutes", "1e-9") == 75:
+        pass
+    assert max(Checkpoints(tmp_path / "stopped/checkpoints").steps()) == 8
+    for name in ("straight", "stopped"):
+        assert run("average", tmp_path / name, "--last", "2") == 0
+    straight, stopped = (Bundle.open(tmp_path / n / "average-2") for n in ("straight", "stopped"))
+    assert straight.about["averaged_steps"] == stopped.about["averaged_steps"] == [6, 8]
+    assert straight.sha256["weights.safetensors"] == stopped.sha256["weights.safetensors"]
+
+
+@pytest.mark.parametrize(
+    ("every", "expected"), [("none", [26, 27, 28, 29, 30]), ("8", [8, 16, 24, 30])]
+)
+def test_a_run_that_counts_steps_does_not_look_at_the_clock(
+    workshop: Workshop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, every: str,
+    expected: list[int],
+) -> None:  # fmt: skip
+    """Time flies: each look at the clock is an hour after the one before."""
+    hours = itertools.count(time.monotonic(), 3600.0)
+    monkeypatch.setattr("transept.training.trainer.time", SimpleNamespace(monotonic=hours.__next__))
+    words = ["train", workshop.config, f"checkpoint.every_steps={every}", "data.dev=none"]
+    assert run(*words, "--output", tmp_path / "run") == 0
+    assert Checkpoints(tmp_path / "run/checkpoints").steps() == expected
 
 
 @pytest.mark.parametrize("last", ["0", "-2"])

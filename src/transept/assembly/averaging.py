@@ -25,7 +25,7 @@ def average_run(
         raise CheckpointError(f"{run}: has no whole checkpoint yet; train it first")
     if len(bundles) < last:
         raise CheckpointError(
-            f"{run}: has {len(bundles)} whole checkpoints and not {last}; "
+            f"{run}: has {len(bundles)} whole checkpoints and not {last} at regular intervals; "
             f"choose --last {len(bundles)} or train on with a larger checkpoint.keep"
         )
     directory = output or run / f"average-{last}"
