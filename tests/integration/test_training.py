@@ -438,6 +438,8 @@ def test_info_tells_all_about_a_run_and_its_models(
     assert run("info", tmp_path / "run", "--json") == 0
     about = json.loads(capsys.readouterr().out)
     assert about["checkpoints"] == [10, 15, 20, 25, 30]
+    assert about["averages"] == {"average-2": [25, 30]}
+    assert about["used by --model"] == str(tmp_path / "run/average-2")
     assert about["last validation"]["step"] == 30
     assert about["model"]["d_model"] == 16
     assert about["parameters"] == sum(

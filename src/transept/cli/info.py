@@ -79,10 +79,13 @@ def info(
 
 def _describe_directory(path: Path, as_json: bool) -> None:
     from transept.api.card import Card
+    from transept.api.models import model_of
     from transept.assembly import describe
     from transept.config import as_table
 
     report, card = describe(path), Card.load(path)
+    if "run" in report:
+        report = {"run": report["run"], "used by --model": str(model_of(path))} | report
     if as_json:
         carded = report if card is None else {**report, "card": as_table(card)}
         sys.stdout.write(json.dumps(carded) + "\n")
