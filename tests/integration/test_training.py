@@ -126,6 +126,7 @@ def test_a_signal_saves_and_exits_75_and_the_run_goes_on(
     _, errors = process.communicate()
     assert process.returncode == 75, errors
     assert "stopped" in errors
+    assert "all of it is saved; the same command goes on from here" in errors
     assert Checkpoints(tmp_path / "stopped/checkpoints").steps()[-1] >= 7
     for name in ("stopped", "straight"):
         process = start(workshop, tmp_path / name, *options)
