@@ -4,6 +4,7 @@ import itertools
 import json
 import os
 import random
+import re
 import resource
 import shutil
 import signal
@@ -446,6 +447,13 @@ def test_info_tells_all_about_a_run_and_its_models(
     assert about["parameters"] == sum(
         weight.numel() for weight in Bundle.open(about["newest"]).weights().values()
     )
+    assert about["state"]["position"]["epoch"] == about["last step"]["epoch"]
+    assert run("info", tmp_path / "run") == 0
+    shown = capsys.readouterr().out
+    assert not re.search(r"[{}\[\]]|\d\.\d{8}", shown), shown
+    pairs = [re.fullmatch(r"( *[^ ]+(?: [^ ]+)*)(?:(  +).+)?", line) for line in shown.splitlines()]
+    assert len({pair.end(2) for pair in pairs if pair and pair[2]}) == 1
+    assert all(pairs)
     assert run("info", tmp_path / "run/average-2") == 0
     shown = capsys.readouterr().out
     assert "25, 30" in shown

@@ -37,8 +37,9 @@ def _describe_run(path: Path) -> dict[str, Any]:
     return {
         "run": str(path),
         "checkpoints": checkpoints.steps(),
-        "damaged": damaged or "none",
-        "averages": _averages(path) or "none",
+        "regular ones": checkpoints.regular_steps(),
+        "damaged": damaged,
+        "averages": _averages(path),
         "best": {"step": state["best_step"], "nll": state["best_nll"]},
         **latest,
         "newest": str(newest.directory),
@@ -70,7 +71,7 @@ def _describe_bundle(bundle: Bundle) -> dict[str, Any]:
         "verified": f"{len(files)} files",
     }
     if bundle.resumable:
-        report["state"] = {key: str(value) for key, value in bundle.state().items()}
+        report["state"] = bundle.state()
     return report | {name: config.as_table(getattr(experiment, name)) for name in SECTIONS}
 
 
