@@ -246,7 +246,7 @@ class Contender:
     @property
     def model(self) -> Path:
         """The mean of the last checkpoints, as many as there are of those that are averaged."""
-        steps = Checkpoints(self.run / CHECKPOINTS).steps()[-AVERAGED:]
+        steps = Checkpoints(self.run / CHECKPOINTS).regular_steps()[-AVERAGED:]
         average = self.run / f"average-{steps[-1]}"
         if not average.exists():
             average_run(self.run, last=len(steps), output=average, force=False)

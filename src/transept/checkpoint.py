@@ -25,6 +25,7 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -212,7 +213,11 @@ def average(bundles: Sequence[Bundle]) -> dict[str, Tensor]:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoints:
-    """The checkpoints of one run, by step; the last `keep` of them, and the best."""
+    """The checkpoints of one run, by step.
+
+    Regular ones were written at regular intervals or at the run's end; the last `keep` of them are
+    kept. What the best validation or a signal left is not: the best and the newest are kept of it.
+    """
 
     directory: Path
     keep: int = 5
@@ -226,21 +231,21 @@ class Checkpoints:
         names = (_STEP.fullmatch(path.name) for path in self.directory.glob("step-*"))
         return sorted(int(name[1]) for name in names if name)
 
+    def regular_steps(self) -> list[int]:
+        """Those that an average is made of; where there is none yet, the newest."""
+        steps = self.steps()
+        return [step for step in steps if _is_regular(self.path(step))] or steps[-1:]
+
     def newest(self) -> Bundle | None:
         """The newest checkpoint that is whole. One that is not is named and passed over."""
-        for bundle in self._whole():
+        for bundle in self._whole(self.steps()):
             if bundle.resumable:
                 return bundle
         return None
 
     def last(self, n: int) -> list[Bundle]:
-        """The last `n` whole checkpoints, oldest first."""
-        bundles = []
-        for bundle in self._whole():
-            bundles.append(bundle)
-            if len(bundles) == n:
-                break
-        return bundles[::-1]
+        """The last `n` whole ones of `regular_steps`, oldest first."""
+        return [*islice(self._whole(self.regular_steps()), n)][::-1]
 
     def discard_after(self, step: int) -> None:
         """Remove what is newer than `step`: damaged checkpoints that a resumed run writes anew."""
@@ -250,9 +255,11 @@ class Checkpoints:
         self._sweep()
 
     def prune(self, best: int | None) -> None:
-        """Remove all but the last `keep`, and the best."""
-        for step in self.steps()[: -self.keep]:
-            if step != best:
+        """Remove all but the last `keep` regular ones, the best and the newest."""
+        steps = self.steps()
+        kept = {*self.regular_steps()[-self.keep :], *steps[-1:], best}
+        for step in steps:
+            if step not in kept:
                 remove_directory(self.path(step))
         self._sweep()
 
@@ -261,8 +268,9 @@ class Checkpoints:
         for stray in self.directory.glob(part_of(Path("step-*")).name):
             shutil.rmtree(stray, ignore_errors=True)
 
-    def _whole(self) -> Iterator[Bundle]:
-        for step in reversed(self.steps()):
+    def _whole(self, steps: Sequence[int]) -> Iterator[Bundle]:
+        """Those of these steps that are whole, newest first."""
+        for step in reversed(steps):
             try:
                 bundle = Bundle.open(self.path(step))
                 _check_step(bundle, step)
@@ -270,6 +278,15 @@ class Checkpoints:
                 log.warning("%s; passing over it to the one before", error)
             else:
                 yield bundle
+
+
+def _is_regular(checkpoint: Path) -> bool:
+    """As its state says. Older ones say nothing of it, and damaged ones are for others to name."""
+    try:
+        state = json.loads((checkpoint / STATE).read_bytes())
+        return bool(state.get("regular", True))
+    except (OSError, ValueError, AttributeError):
+        return True
 
 
 def _check_step(bundle: Bundle, step: int) -> None:

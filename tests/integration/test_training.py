@@ -1,8 +1,10 @@
 """`transept train` from prepared corpora to averaged checkpoints, and through mishaps."""
 
+import itertools
 import json
 import os
 import random
+import re
 import resource
 import shutil
 import signal
@@ -11,6 +13,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -124,6 +127,7 @@ def test_a_signal_saves_and_exits_75_and_the_run_goes_on(
     _, errors = process.communicate()
     assert process.returncode == 75, errors
     assert "stopped" in errors
+    assert "all of it is saved; the same command goes on from here" in errors
     assert Checkpoints(tmp_path / "stopped/checkpoints").steps()[-1] >= 7
     for name in ("stopped", "straight"):
         process = start(workshop, tmp_path / name, *options)
@@ -295,6 +299,59 @@ def test_an_average_is_a_bundle_of_the_last_checkpoints(
     assert "has 5 whole checkpoints and not 99" in errors
 
 
+def test_an_average_is_the_same_however_often_a_run_was_stopped(
+    workshop: Workshop, tmp_path: Path
+) -> None:
+    words = ["train", workshop.config, "training.max_steps=8", "checkpoint.every_steps=3",
+             "checkpoint.keep=2", "validation.every_steps=4", "--output"]  # fmt: skip
+    assert run(*words, tmp_path / "straight") == 0
+    while run(*words, tmp_path / "stopped", "--minutes", "1e-9") == 75:
+        pass
+    assert max(Checkpoints(tmp_path / "stopped/checkpoints").steps()) == 8
+    for name in ("straight", "stopped"):
+        assert run("average", tmp_path / name, "--last", "2") == 0
+    straight, stopped = (Bundle.open(tmp_path / n / "average-2") for n in ("straight", "stopped"))
+    assert straight.about["averaged_steps"] == stopped.about["averaged_steps"] == [6, 8]
+    assert straight.sha256["weights.safetensors"] == stopped.sha256["weights.safetensors"]
+
+
+@pytest.mark.parametrize(
+    ("every", "expected"), [("none", [26, 27, 28, 29, 30]), ("8", [8, 16, 24, 30])]
+)
+def test_a_run_that_counts_steps_does_not_look_at_the_clock(
+    workshop: Workshop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, every: str,
+    expected: list[int],
+) -> None:  # fmt: skip
+    """Time flies: each look at the clock is an hour after the one before."""
+    hours = itertools.count(time.monotonic(), 3600.0)
+    monkeypatch.setattr("transept.training.trainer.time", SimpleNamespace(monotonic=hours.__next__))
+    words = ["train", workshop.config, f"checkpoint.every_steps={every}", "data.dev=none"]
+    assert run(*words, "--output", tmp_path / "run") == 0
+    assert Checkpoints(tmp_path / "run/checkpoints").steps() == expected
+
+
+@pytest.mark.parametrize("last", ["0", "-2"])
+def test_an_average_is_of_one_checkpoint_or_more(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], last: str
+) -> None:
+    (tmp_path / "checkpoints").mkdir()
+    assert run("average", tmp_path, "--last", last) == 2
+    assert f"last: {last} must be at least 1" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["checkpoints"]
+
+
+def test_an_average_is_of_a_run_that_is_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("average", tmp_path / "typo") == 4
+    assert "typo: there is no such directory" in capsys.readouterr().err
+    assert run("average", tmp_path) == 4
+    assert "is no run: it has no checkpoints/" in capsys.readouterr().err
+    (tmp_path / "checkpoints").mkdir()
+    assert run("average", tmp_path) == 4
+    assert "has no whole checkpoint yet; train it first" in capsys.readouterr().err
+
+
 def test_an_average_takes_the_place_of_a_model_and_of_nothing_else(
     workshop: Workshop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -383,11 +440,20 @@ def test_info_tells_all_about_a_run_and_its_models(
     assert run("info", tmp_path / "run", "--json") == 0
     about = json.loads(capsys.readouterr().out)
     assert about["checkpoints"] == [10, 15, 20, 25, 30]
+    assert about["averages"] == {"average-2": [25, 30]}
+    assert about["used by --model"] == str(tmp_path / "run/average-2")
     assert about["last validation"]["step"] == 30
     assert about["model"]["d_model"] == 16
     assert about["parameters"] == sum(
         weight.numel() for weight in Bundle.open(about["newest"]).weights().values()
     )
+    assert about["state"]["position"]["epoch"] == about["last step"]["epoch"]
+    assert run("info", tmp_path / "run") == 0
+    shown = capsys.readouterr().out
+    assert not re.search(r"[{}\[\]]|\d\.\d{8}", shown), shown
+    pairs = [re.fullmatch(r"( *[^ ]+(?: [^ ]+)*)(?:(  +).+)?", line) for line in shown.splitlines()]
+    assert len({pair.end(2) for pair in pairs if pair and pair[2]}) == 1
+    assert all(pairs)
     assert run("info", tmp_path / "run/average-2") == 0
     shown = capsys.readouterr().out
     assert "25, 30" in shown

@@ -23,12 +23,12 @@ from transept.checkpoint import (
 from transept.errors import CheckpointError
 
 
-def write(directory: Path, fill: float = 1.0, step: int = 7) -> Path:
+def write(directory: Path, fill: float = 1.0, step: int = 7, **state: object) -> Path:
     weights = {"a": torch.full((3, 4), fill), "b": torch.arange(5.0)}
     write_directory(
         directory,
         tensors={"weights.safetensors": weights, "training.safetensors": {"m": torch.ones(2)}},
-        texts={"config.toml": "x = 1\n", "state.json": json.dumps({"step": step})},
+        texts={"config.toml": "x = 1\n", "state.json": json.dumps({"step": step, **state})},
         about={"step": step},
     )
     return directory
@@ -124,6 +124,23 @@ def test_the_last_few_and_the_best_are_kept(tmp_path: Path) -> None:
         write(checkpoints.path(step))
     checkpoints.prune(best=2)
     assert checkpoints.steps() == [2, 4, 5]
+
+
+def test_regular_ones_are_averaged_and_no_other_takes_their_room(tmp_path: Path) -> None:
+    checkpoints = Checkpoints(tmp_path, keep=2)
+    write(checkpoints.path(1), step=1, regular=False)
+    assert checkpoints.regular_steps() == [1]
+    for step in range(2, 8):
+        write(checkpoints.path(step), step=step, regular=step % 3 == 0)
+    assert checkpoints.regular_steps() == [3, 6]
+    assert [bundle.about["step"] for bundle in checkpoints.last(1)] == [6]
+    newest = checkpoints.newest()
+    assert newest is not None
+    assert newest.about["step"] == 7
+    checkpoints.prune(best=4)
+    assert checkpoints.steps() == [3, 4, 6, 7]
+    checkpoints.prune(best=3)
+    assert checkpoints.steps() == [3, 6, 7]
 
 
 def test_a_checkpoint_under_a_wrong_name_is_passed_over(

@@ -1,7 +1,9 @@
 """Where models are, and how they are loaded: one meaning of `--model` for every command."""
 
+import logging
 import os
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 import torch
@@ -37,6 +39,7 @@ RUN = "run"
 """Where the run lies in the directory of a demo or a recipe."""
 DEFAULT = "en-de"
 """The shipped model that is used where none is named."""
+log = logging.getLogger(__name__)
 
 
 def load(
@@ -95,7 +98,10 @@ def find_model(name: Path | str | None = None) -> Path:
     path = Path(name)
     if path.is_dir():
         is_work = (path / RUN / CHECKPOINTS).is_dir() and not (path / MANIFEST).exists()
-        return _newest_of_run(path / RUN if is_work else path)
+        run = path / RUN if is_work else path
+        found = model_of(run)
+        _note_if_older(found, run)
+        return found
     if str(name) in shipped:
         return shipped[str(name)]
     if path.exists():
@@ -128,8 +134,8 @@ def _default(shipped: dict[str, Path]) -> Path:
     )
 
 
-def _newest_of_run(path: Path) -> Path:
-    """Of a run, its newest average, else the best checkpoint, else the newest."""
+def model_of(path: Path) -> Path:
+    """Of a run, its newest average, else the best checkpoint, else the newest; a model itself."""
     if not (path / CHECKPOINTS).is_dir():
         return path
     averages = sorted(path.glob("average-*"), key=_age)
@@ -141,6 +147,23 @@ def _newest_of_run(path: Path) -> Path:
     best = newest.state()["best_step"]
     there = best is not None and Checkpoints(path / CHECKPOINTS).path(best).exists()
     return Checkpoints(path / CHECKPOINTS).path(best) if there else newest.directory
+
+
+def _note_if_older(found: Path, run: Path) -> None:
+    """Say that a run's average is taken although the run has gone on since."""
+    checkpoints = Checkpoints(run / CHECKPOINTS)
+    newest, step = max(checkpoints.steps(), default=0), _age(found)[0]
+    if found.parent == run and 0 < step < newest:
+        _note(
+            f"{found} is used, which goes up to step {step:,}; the run has gone on to step "
+            f"{newest:,}. Average it again, or name {checkpoints.path(newest)}"
+        )
+
+
+@cache
+def _note(message: str) -> None:
+    """Once: a command may look for its model several times."""
+    log.warning("%s", message)
 
 
 def _age(average: Path) -> tuple[int, float]:

@@ -12,18 +12,21 @@ from transept.checkpoint import (
     average,
     write_directory,
 )
-from transept.errors import CheckpointError
+from transept.errors import CheckpointError, ConfigError, Problem
 
 
 def average_run(
     run: Path, *, last: int, output: Path | None, force: bool
 ) -> tuple[Path, list[int]]:
     """The mean of a run's last checkpoints as a bundle; where it lies, and of which steps."""
+    _check_asked(run, last)
     bundles = Checkpoints(run / CHECKPOINTS).last(last)
+    if not bundles:
+        raise CheckpointError(f"{run}: has no whole checkpoint yet; train it first")
     if len(bundles) < last:
         raise CheckpointError(
-            f"{run}: has {len(bundles)} whole checkpoints and not {last}; "
-            f"choose --last {len(bundles) or 1} or train on with a larger checkpoint.keep"
+            f"{run}: has {len(bundles)} whole checkpoints and not {last} at regular intervals; "
+            f"choose --last {len(bundles)} or train on with a larger checkpoint.keep"
         )
     directory = output or run / f"average-{last}"
     if directory.exists():
@@ -44,6 +47,18 @@ def average_run(
         replace=force,
     )
     return directory, steps
+
+
+def _check_asked(run: Path, last: int) -> None:
+    """Whether there is a run, and a number of checkpoints that can be meant."""
+    if last < 1:
+        raise ConfigError([Problem("last", f"{last} must be at least 1")])
+    if not run.is_dir():
+        raise CheckpointError(f"{run}: there is no such directory; check the path")
+    if not (run / CHECKPOINTS).is_dir():
+        raise CheckpointError(
+            f"{run}: is no run: it has no {CHECKPOINTS}/; give the --output of `transept train`"
+        )
 
 
 def _check_replaceable(directory: Path, run: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from transept import config
 from transept.assembly.run import METRICS, collected_warnings
-from transept.checkpoint import CHECKPOINTS, CONFIG, Bundle, Checkpoints
+from transept.checkpoint import CHECKPOINTS, CONFIG, MANIFEST, Bundle, Checkpoints, read_about
 from transept.errors import CheckpointError
 from transept.experiment import Experiment
 from transept.training.observers import read_metrics
@@ -37,12 +37,25 @@ def _describe_run(path: Path) -> dict[str, Any]:
     return {
         "run": str(path),
         "checkpoints": checkpoints.steps(),
-        "damaged": damaged or "none",
+        "regular ones": checkpoints.regular_steps(),
+        "damaged": damaged,
+        "averages": _averages(path),
         "best": {"step": state["best_step"], "nll": state["best_nll"]},
         **latest,
         "newest": str(newest.directory),
         **_describe_bundle(newest),
     }
+
+
+def _averages(run: Path) -> dict[str, Any]:
+    """Of which steps each average of a run is the mean."""
+    found = {}
+    for manifest in sorted(run.glob(f"average-*/{MANIFEST}")):
+        try:
+            found[manifest.parent.name] = read_about(manifest.parent).get("averaged_steps")
+        except CheckpointError:
+            found[manifest.parent.name] = "damaged"
+    return found
 
 
 def _describe_bundle(bundle: Bundle) -> dict[str, Any]:
@@ -58,7 +71,7 @@ def _describe_bundle(bundle: Bundle) -> dict[str, Any]:
         "verified": f"{len(files)} files",
     }
     if bundle.resumable:
-        report["state"] = {key: str(value) for key, value in bundle.state().items()}
+        report["state"] = bundle.state()
     return report | {name: config.as_table(getattr(experiment, name)) for name in SECTIONS}
 
 

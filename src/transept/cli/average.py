@@ -19,7 +19,8 @@ def average(
 
     Args:
         run: The directory of a run.
-        last: How many checkpoints: 5 for base and 20 for big in the paper.
+        last: How many checkpoints: 5 for base and 20 for big in the paper. Those at regular
+            intervals and at the end count, and not what the best validation or a signal left.
         output: The new model's directory. By default RUN/average-N.
         force: Replace what is there.
     """

@@ -4,6 +4,7 @@ import importlib.metadata
 import json
 import platform
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -79,10 +80,13 @@ def info(
 
 def _describe_directory(path: Path, as_json: bool) -> None:
     from transept.api.card import Card
+    from transept.api.models import model_of
     from transept.assembly import describe
     from transept.config import as_table
 
     report, card = describe(path), Card.load(path)
+    if "run" in report:
+        report = {"run": report["run"], "used by --model": str(model_of(path))} | report
     if as_json:
         carded = report if card is None else {**report, "card": as_table(card)}
         sys.stdout.write(json.dumps(carded) + "\n")
@@ -91,22 +95,39 @@ def _describe_directory(path: Path, as_json: bool) -> None:
         sys.stdout.write(f"{card.markdown()}\n")
         report = {name: report[name] for name in ("parameters", "stored in", "bytes", "verified")}
     console = Console(highlight=False, soft_wrap=True)
+    rows = list(_rows(report))
+    width = max(len(name) for name, _ in rows) + 2
+    for name, text in rows:
+        console.print(f"{name:{width}}{text}".rstrip(), markup=False)
+
+
+def _rows(report: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Names and values; what belongs together stands below its name, a little to the right."""
     for name, value in report.items():
-        if isinstance(value, dict):
-            console.print(f"{name}", markup=False)
+        if isinstance(value, dict) and value:
+            yield name, ""
             for key, item in value.items():
-                console.print(f"  {key:14} {_shown(item)}", markup=False)
+                yield f"  {key}", _shown(item)
         else:
-            console.print(f"{name:16} {_shown(value)}", markup=False)
+            yield name, _shown(value)
 
 
 def _shown(value: Any) -> str:
-    if isinstance(value, list):
-        return ", ".join(map(_shown, value))
-    if isinstance(value, float):
-        return f"{value:.6g}"
-    counts = isinstance(value, int) and not isinstance(value, bool)
-    return f"{value:,}" if counts else str(value)
+    """A value for people; those of a config as TOML has them, but for what structure they have."""
+    match value:
+        case None | []:
+            return "none"
+        case dict():
+            return ", ".join(f"{key} {_shown(item)}" for key, item in value.items()) or "none"
+        case bool():
+            return str(value).lower()
+        case int():
+            return f"{value:,}"
+        case float():
+            return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.6g}"
+        case list():
+            return ("; " if isinstance(value[0], dict) else ", ").join(map(_shown, value))
+    return str(value)
 
 
 def _versions() -> dict[str, str]:

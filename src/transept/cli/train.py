@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from transept.runtime.distributed import World
     from transept.training.trainer import Outcome
 
+UNFINISHED = ("stopped", "out of time")
+"""The outcomes after which there is more to do."""
+
 
 @contextmanager
 def _stoppable() -> Iterator[None]:
@@ -98,6 +101,12 @@ def train(
         finally:
             for view in views:
                 view.close()
+        if views and outcome in UNFINISHED:
+            console.print(
+                f"{directory}: all of it is saved; the same command goes on from here",
+                markup=False,
+                soft_wrap=True,
+            )
     return _exit_code(outcome, world)
 
 
@@ -105,7 +114,7 @@ def _exit_code(outcome: "Outcome", world: "World") -> int:
     from transept.runtime.distributed import record_cause
 
     if not world.joined:
-        return RESUMABLE if outcome in ("stopped", "out of time") else 0
+        return RESUMABLE if outcome in UNFINISHED else 0
     if outcome == "stopped":
         record_cause(RankError("stopped by a signal, with a checkpoint: start it again to go on"))
         return RESUMABLE

@@ -93,9 +93,13 @@ def _train(run: RecipeRun) -> Iterator[str]:
 
 def _average(run: RecipeRun) -> Iterator[str]:
     average = run.recipe.average
-    apart = run.experiment().checkpoint.every_minutes
-    usual = "a 72nd of the run (15 s to 10 minutes)"
-    distance = usual if apart is None else f"{60 * apart:,.0f} s"
+    checkpoint = run.experiment().checkpoint
+    if checkpoint.every_minutes is not None:
+        distance = f"{60 * checkpoint.every_minutes:,.0f} s"
+    elif checkpoint.every_steps is not None:
+        distance = f"{checkpoint.every_steps:,} steps"
+    else:
+        distance = "a 72nd of the run (15 s to 10 minutes)"
     size = _parameters(run) * BYTES_TO_USE / MEGABYTE
     yield f"the last {average.last} checkpoints, {distance} apart: {size:,.0f} MB"
 

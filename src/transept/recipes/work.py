@@ -126,8 +126,8 @@ class Work:
         return averaged_steps(self.model(last)) == self.last_steps(last)
 
     def last_steps(self, last: int) -> list[int]:
-        """The steps of the last checkpoints."""
-        return Checkpoints(self.run / CHECKPOINTS).steps()[-last:]
+        """The steps of the last checkpoints at regular intervals."""
+        return Checkpoints(self.run / CHECKPOINTS).regular_steps()[-last:]
 
     def transducer(self, last: int) -> Transducer:
         """The averaged model."""

@@ -133,18 +133,30 @@ class ValidationConfig:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CheckpointConfig:
-    """When checkpoints are written and how many are kept (section 6.1)."""
+    """When checkpoints are written and how many are kept (section 6.1).
+
+    At regular intervals, and at the end: those are averaged. One more is written where the best
+    validation so far was, and one where a signal stops the run; the mean is without them, and so
+    the same whether or not a run was interrupted.
+    """
 
     every_minutes: float | None = None
-    """Minutes between two checkpoints. None: ten, or in a run shorter than the paper's twelve
-    hours a 72nd of it, as ten minutes were there; but never less than a quarter."""
+    """Minutes of training between two checkpoints. None: by `every_steps` alone where that is
+    given; else ten, or in a run shorter than the paper's twelve hours a 72nd of it, as ten minutes
+    were there; but never less than a quarter."""
     every_steps: int | None = None
-    """Write one at each multiple of so many steps as well."""
+    """Write one at each multiple of so many steps. With `every_minutes`, by both."""
     after_minutes: float = 0.0
     """Write none before so many minutes of training, but when it is stopped. Where time is short
     and only the last checkpoints will be averaged, the others are not worth theirs."""
     keep: int = 5
-    """The newest so many are kept, and the best. The paper averages 5 (base) or 20 (big)."""
+    """The newest so many at regular intervals are kept, and the best, and the very newest. The
+    paper averages 5 (base) or 20 (big)."""
+
+    @property
+    def by_clock(self) -> bool:
+        """Whether some are written because of the time."""
+        return self.every_minutes is not None or self.every_steps is None
 
     def __post_init__(self) -> None:
         checks = Checks(self)

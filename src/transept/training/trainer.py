@@ -63,7 +63,6 @@ class Trainer:
         pace = _Pace(clock)
         council = _Council(self.world, stop, clock, 60 * self.checkpoint.after_minutes)
         data = self.data(progress.position)
-        saved_at = progress.step
         outcome: Outcome = "finished"
         while progress.step < self.training.max_steps:
             self.world.pulse.at("reading data", progress.step + 1)
@@ -77,15 +76,13 @@ class Trainer:
                 self._validate_if_due(progress)
                 wishes = council.ask(progress.step, self._time_to_save(progress, clock))
                 reason = self._reason_to_stop(progress, wishes)
-                due = wishes.save or self._save_due(progress)
-                if reason or (due and not wishes.early):
+                progress.regular = self._is_regular(progress.step, wishes, reason)
+                best = progress.best_step == progress.step and not wishes.early
+                if reason or best or progress.regular:
                     self._save(progress, clock)
-                    saved_at = progress.step
             if reason:
                 outcome = reason
                 break
-        if saved_at != progress.step:
-            self._save(progress, clock)
         self._tell("end", step=progress.step, outcome=outcome, seconds=clock.seconds)
         return outcome
 
@@ -106,16 +103,24 @@ class Trainer:
     def _is_due(self, step: int, every: int) -> bool:
         return step % every == 0 or step == self.training.max_steps
 
-    def _save_due(self, progress: Progress) -> bool:
+    def _is_regular(self, step: int, wishes: "_Wishes", reason: Outcome | None) -> bool:
+        """Whether an interval ends here, or the run by its own measure: steps, or time."""
+        if step == self.training.max_steps or reason == "no longer improving":
+            return True
+        if reason == "out of time" and self.checkpoint.by_clock:
+            return True
         every = self.checkpoint.every_steps
-        best = progress.best_step == progress.step
-        return best or (every is not None and progress.step % every == 0)
+        due = wishes.save or (every is not None and step % every == 0)
+        return due and not wishes.early
 
     def _time_to_save(self, progress: Progress, clock: "_Clock") -> bool:
+        if not self.checkpoint.by_clock:
+            return False
+        since = clock.seconds - progress.regular_seconds
         if self.checkpoint.every_minutes is not None:
-            return clock.since_checkpoint >= 60 * self.checkpoint.every_minutes
+            return since >= 60 * self.checkpoint.every_minutes
         whole_run = clock.seconds * self.training.max_steps / progress.step
-        return clock.since_checkpoint >= min(max(whole_run / 72, 15.0), 600.0)
+        return since >= min(max(whole_run / 72, 15.0), 600.0)
 
     def _log(
         self, progress: Progress, batch: GlobalBatch, values: StepValues, pace: "_Pace"
@@ -177,9 +182,10 @@ class Trainer:
 
     def _save(self, progress: Progress, clock: "_Clock") -> None:
         progress.seconds = clock.seconds
+        if progress.regular:
+            progress.regular_seconds = progress.seconds
         self.world.pulse.at("saving")
         self.save(progress)
-        clock.checkpoint_written()
         self._tell("checkpoint", step=progress.step, seconds=clock.seconds)
 
     def _tell(self, kind: str, **values: Any) -> None:
@@ -243,7 +249,7 @@ class _Clock:
     """Time in this process, and over the whole run."""
 
     def __init__(self, before: float, minutes: float | None) -> None:
-        self._start = self._checkpoint = time.monotonic()
+        self._start = time.monotonic()
         self._before = before
         self._end = None if minutes is None else self._start + 60 * minutes
 
@@ -255,13 +261,6 @@ class _Clock:
     @property
     def out_of_time(self) -> bool:
         return self._end is not None and time.monotonic() >= self._end
-
-    @property
-    def since_checkpoint(self) -> float:
-        return time.monotonic() - self._checkpoint
-
-    def checkpoint_written(self) -> None:
-        self._checkpoint = time.monotonic()
 
 
 @dataclass(slots=True)

@@ -1,6 +1,8 @@
+import logging
 import os
 from pathlib import Path
 
+import pytest
 import torch
 
 from transept.api.models import find_model
@@ -36,3 +38,20 @@ def test_the_newest_average_is_that_of_the_last_step_whatever_the_clock_said(
     assert find_model(tmp_path) == tmp_path / "average-5"
     (tmp_path / "average-5/manifest.json").write_text("damaged")
     assert find_model(tmp_path) == tmp_path / "average-3"
+
+
+def test_an_average_that_the_run_has_left_behind_is_named_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    write_model(tmp_path / CHECKPOINTS / "step-00000300", 300)
+    write_model(tmp_path / "average-5", 300)
+    with caplog.at_level(logging.WARNING):
+        assert find_model(tmp_path) == tmp_path / "average-5"
+        assert not caplog.messages
+        write_model(tmp_path / CHECKPOINTS / "step-00001400", 1400)
+        assert {find_model(tmp_path) for _ in range(2)} == {tmp_path / "average-5"}
+        assert find_model(tmp_path / "average-5") == tmp_path / "average-5"
+    assert caplog.messages == [
+        f"{tmp_path}/average-5 is used, which goes up to step 300; the run has gone on to step "
+        f"1,400. Average it again, or name {tmp_path}/checkpoints/step-00001400"
+    ]
