@@ -52,6 +52,9 @@ def test_info_counts_parameters() -> None:
         (["config", "show"], "requires an argument"),
         (["confg"], 'Did you mean "config"?'),
         (["info", "--vocab-size", "many"], "many"),
+        (["translate", "- Hello.", "--model", "m"], "`- Hello.` is read as an option. Text that"),
+        (["parse", "--model", "m", "-LRB-"], "begins with a dash goes after the options and `--`"),
+        (["visualize", "-o", "x.svg", "-LRB-"], "begins with a dash goes after the options and"),
         (
             ["info", "--vocab-size", "0", "--presets"],
             "vocab_size: 0 leaves the size to a corpus, and there is none; give the size",

@@ -11,7 +11,7 @@ import traceback
 from collections.abc import Sequence
 from typing import NoReturn
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, CycloptsError, UnknownOptionError
 
 from transept.errors import TranseptError
 from transept.version import __version__
@@ -207,14 +207,14 @@ def keep_freed_memory() -> None:
 
 def _run(words: list[str], debug: bool) -> int:
     # cyclopts takes a lone `-` for an option; by custom it is a file, standard input.
-    words = [DASH if word == "-" else word for word in words]
+    words = _before_text([DASH if word == "-" else word for word in words])
     try:
         _use_own_help(words)
         result = app(words, exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except CycloptsError as error:
-        complain(f"{error}\nSee `transept {_command_of(words)}--help`.")
+        complain(f"{_explained(error)}\nSee `transept {_command_of(words)}--help`.")
         return USAGE_ERROR
     except TranseptError as error:
         if debug:
@@ -229,6 +229,32 @@ def _run(words: list[str], debug: bool) -> int:
         # The reader has gone (`transept … | head`): not our failure, and nobody to tell.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+
+
+def _before_text(words: list[str]) -> list[str]:
+    """Put `--` before the first text that begins with a dash, unless options come after it."""
+    at = next((place for place, word in enumerate(words) if _is_dashed_text(word)), None)
+    if "--" in words or at is None:
+        return words
+    rest = words[at:]
+    if any(word.startswith("-") and not _is_dashed_text(word) for word in rest):
+        return words
+    return [*words[:at], "--", *rest]
+
+
+def _is_dashed_text(word: str) -> bool:
+    """Whether it is text, such as `- Hello.`, and no option: those have no space in their names."""
+    return word.startswith("-") and " " in word.partition("=")[0]
+
+
+def _explained(error: CycloptsError) -> str:
+    if not isinstance(error, UnknownOptionError):
+        return str(error)
+    hint = "Text that begins with a dash goes after the options and `--`."
+    if _is_dashed_text(text := error.token.keyword or error.token.value):
+        return f"`{text}` is read as an option. {hint}"
+    takes_text = any(one.name in ("TEXTS", "SENTENCE") for one in error.argument_collection)
+    return f"{error} {hint}" if takes_text and not text.startswith("--") else str(error)
 
 
 def complain_once(message: str) -> None:

@@ -77,7 +77,8 @@ def parse(
     writes no tags, they are those given, or those of punctuation, and XX for words.
 
     Args:
-        texts: What to parse; without any, files or standard input are read.
+        texts: What to parse; without any, files or standard input are read. `--` before them lets
+            them begin with a dash.
         files: UTF-8 text; .gz, .xz and .zst are read too. Several are read one after another.
         trees: Treebanks instead: their sentences are parsed anew, and keep their tags, so that
             `transept evaluate --parse` can compare.
