@@ -54,6 +54,7 @@ def test_info_counts_parameters() -> None:
         (["info", "--vocab-size", "many"], "many"),
         (["translate", "- Hello.", "--model", "m"], "`- Hello.` is read as an option. Text that"),
         (["parse", "--model", "m", "-LRB-"], "begins with a dash goes after the options and `--`"),
+        (["parse", "x", "--svg", "x.png"], "--svg x.png: its name must end in .svg"),
         (["visualize", "-o", "x.svg", "-LRB-"], "begins with a dash goes after the options and"),
         (
             ["info", "--vocab-size", "0", "--presets"],
