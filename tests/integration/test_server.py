@@ -300,7 +300,10 @@ def test_a_parse_is_that_of_python(client: httpx.Client, parser: Parser) -> None
     assert len(alone) == 1
     assert len(alone[0]["outputs"]) == 1
     assert client.post("/api/parse", json=body | {"n_best": 5}).status_code == 400
-    assert "tokens" in client.post("/api/parse", json={"q": "one " * 60}).json()["error"]
+    error = client.post("/api/parse", json={"q": ["one", "one " * 60]}).json()["error"]
+    assert "tokens, and the longest may have 40; send shorter ones" in error
+    assert "text 2" not in error
+    assert "max_source_length" not in error
 
 
 def brackets(node: dict[str, Any]) -> str:
