@@ -5,6 +5,7 @@ line of help beside each is given here, for the same reason.
 """
 
 import os
+import re
 import signal
 import sys
 import traceback
@@ -13,7 +14,7 @@ from typing import NoReturn
 
 from cyclopts import App, CycloptsError, UnknownOptionError
 
-from transept.errors import TranseptError
+from transept.errors import ConfigError, TranseptError
 from transept.version import __version__
 
 USAGE_ERROR = 2
@@ -219,7 +220,7 @@ def _run(words: list[str], debug: bool) -> int:
     except TranseptError as error:
         if debug:
             traceback.print_exc()
-        complain_once(str(error))
+        complain_once(_by_option(error, words))
         _leave_cause(error)
         return error.exit_code
     except KeyboardInterrupt:
@@ -255,6 +256,24 @@ def _explained(error: CycloptsError) -> str:
         return f"`{text}` is read as an option. {hint}"
     takes_text = any(one.name in ("TEXTS", "SENTENCE") for one in error.argument_collection)
     return f"{error} {hint}" if takes_text and not text.startswith("--") else str(error)
+
+
+def _by_option(error: TranseptError, words: list[str]) -> str:
+    """What went wrong, with the fields of configs that are options here called as those are."""
+    if not isinstance(error, ConfigError):
+        return str(error)
+    _, chain, _ = app.parse_commands(words)
+    names = [name for one in chain[-1].assemble_argument_collection() for name in one.names]
+    options = {name[2:].replace("-", "_"): name for name in names if name.startswith("--")}
+    lines = []
+    for problem in error.problems:
+        line = str(problem)
+        if problem.origin is None and problem.key in options:
+            # A name of one word, such as `model`, may be just a word there.
+            line = re.sub(r"\w+_\w+", lambda found: options.get(found[0], found[0]), problem.what)
+            line = f"{options[problem.key]}: {line}"
+        lines.append(line)
+    return "\n".join(lines)
 
 
 def complain_once(message: str) -> None:
