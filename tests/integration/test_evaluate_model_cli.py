@@ -93,7 +93,7 @@ def test_a_grid_shows_the_best(evaluate: Evaluate, capsys: Capture) -> None:
         (["--hypothesis", "x"], 2, "--hypothesis and --source do not go together"),
         (["--output", "absent/hyp.de"], 3, "absent: is no directory"),
         (["--max-source-length", "8"], 3, "--too-long split cuts it"),
-        (["--beam-size", "0"], 2, "beam_size"),
+        (["--beam-size", "0"], 2, "--beam-size: 0 must be"),
     ],
 )
 def test_what_cannot_be_done_is_said(

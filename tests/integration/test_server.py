@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from tests.integration.servers import JSON, KEY, serving, small_parser, small_transducer
 
 from transept import Parser, Transducer
+from transept.errors import DataError
 from transept.serving.models import AnyServed, Served, ServedParser
 from transept.serving.settings import ServerSettings
 from transept.text.trees import escape
@@ -304,6 +306,20 @@ def test_a_parse_is_that_of_python(client: httpx.Client, parser: Parser) -> None
     assert "tokens, and the longest may have 40; send shorter ones" in error
     assert "text 2" not in error
     assert "max_source_length" not in error
+
+
+def test_a_parser_says_what_it_is_and_what_it_cannot_read(parser: Parser) -> None:
+    assert re.fullmatch(
+        r"<Parser: \d+ tokens to \d+ symbols, [\d,]+ parameters on cpu>", repr(parser)
+    )
+    with pytest.raises(
+        DataError, match="expected a list of sentences, or one sentence, and got int"
+    ):
+        parser.parse(5)  # type: ignore[call-overload]
+    with pytest.raises(DataError, match="got bytes; decode them first"):
+        parser.parse([b"x"])  # type: ignore[list-item]
+    with pytest.raises(DataError, match="expected a word, and got None"):
+        parser.parse([[None]])  # type: ignore[list-item]
 
 
 def brackets(node: dict[str, Any]) -> str:

@@ -269,9 +269,12 @@ def _by_option(error: TranseptError, words: list[str]) -> str:
     for problem in error.problems:
         line = str(problem)
         if problem.origin is None and problem.key in options:
-            # A name of one word, such as `model`, may be just a word there.
-            line = re.sub(r"\w+_\w+", lambda found: options.get(found[0], found[0]), problem.what)
-            line = f"{options[problem.key]}: {line}"
+            # `model` may be just a word there, and what is quoted was given so.
+            names_in_text = r"(?<!['\w])\w+_\w+"
+            what = re.sub(
+                names_in_text, lambda found: options.get(found[0], found[0]), problem.what
+            )
+            line = f"{options[problem.key]}: {what}"
         lines.append(line)
     return "\n".join(lines)
 

@@ -291,7 +291,7 @@ def _choose(
     usual = dataclasses.asdict(config)
     given = {name: value for name, value in usual.items() if value is not None}
     configs = [
-        (one, structure(TranslationConfig, given | one, dict.fromkeys(one, "--grid")))
+        (one, structure(TranslationConfig, {**given, **one}, dict.fromkeys(one, "--grid")))
         for one in grid
     ]
     sources, references = read_aligned([source, reference])
