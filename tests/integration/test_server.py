@@ -140,7 +140,10 @@ def test_tags_stay_in_place(client: httpx.Client) -> None:
         ({"target": None}, "Invalid request: missing target parameter"),
         ({"source": "zz"}, "zz is not supported"),
         ({"target": "zz"}, "zz is not supported"),
-        ({"format": "pdf"}, "Invalid request: Invalid enum value 'pdf' - at `$.format`"),
+        (
+            {"format": "pdf"},
+            "Invalid request: Invalid enum value 'pdf' - at `$.format`; choose from text, html",
+        ),
         ({"alternatives": -1}, "Invalid request: Expected `int` >= 0 - at `$.alternatives`"),
         ({"q": "x" * 2_001}, "Invalid request: request (2001) exceeds text limit (2000)"),
         ({"q": "a.\n" * 51}, "Invalid request: request (51) exceeds sentence limit (50)"),
@@ -306,6 +309,22 @@ def test_a_parse_is_that_of_python(client: httpx.Client, parser: Parser) -> None
     assert "tokens, and the longest may have 40; send shorter ones" in error
     assert "text 2" not in error
     assert "max_source_length" not in error
+
+
+def test_what_may_be_sent_is_named(client: httpx.Client) -> None:
+    kinds = client.post("/api/attention", json={"q": "one", "kinds": ["x"]}).json()["error"]
+    assert kinds.endswith("choose from encoder, decoder, source")
+    empty = client.post("/translate", content=b"", headers=JSON).json()["error"]
+    assert empty == "Invalid request: the body is empty; send a JSON object with q, source, target"
+
+
+def test_only_what_can_be_had_is_offered(client: httpx.Client, served: list[AnyServed]) -> None:
+    with serving([one for one in served if isinstance(one, Served)][:1], ServerSettings()) as other:
+        alone = other.get("/openapi.json").json()
+    both = client.get("/openapi.json").json()
+    assert both["paths"].keys() - alone["paths"].keys() == {"/api/parse"}
+    fields = alone["components"]["schemas"]["TranslateRequest"]["properties"]
+    assert (fields["source"]["enum"], fields["target"]["enum"]) == (["en", "auto"], ["de"])
 
 
 def test_a_parser_says_what_it_is_and_what_it_cannot_read(parser: Parser) -> None:
