@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Sequence
 from typing import NoReturn
 
-from cyclopts import App, CycloptsError, UnknownOptionError
+from cyclopts import App, CycloptsError, Parameter, UnknownOptionError
 
 from transept.errors import ConfigError, TranseptError
 from transept.version import __version__
@@ -27,6 +27,10 @@ app = App(
     help_epilogue="Each command has its own --help. With --debug, errors show their traceback.",
     version=f"transept {__version__}",
     help_format="markdown",
+    # A flag that is not given is off: nobody needs to be told.
+    default_parameter=Parameter(
+        show_default=lambda value: None if value is None or value is False else str(value)
+    ),
     suppress_keyboard_interrupt=False,
 )
 
@@ -294,10 +298,10 @@ def _leave_cause(error: TranseptError) -> None:
 
 
 def _use_own_help(words: list[str]) -> None:
-    """Let a command's `--help` show its whole docstring, not the line it is listed with."""
+    """Let a command's `--help` show its whole docstring, and no word about commands below it."""
     _, chain, _ = app.parse_commands([word for word in words if not word.startswith("-")])
     if chain[-1].default_command is not None:
-        chain[-1].help = None
+        chain[-1].help, chain[-1].help_epilogue = None, ""
 
 
 def complain(message: str) -> None:
