@@ -96,8 +96,8 @@ print(getsource(Encoder.forward))
 print(getsource(DecoderLayer.forward))
 
 # %% [markdown]
-# Does it really not look ahead? Change the last word of a target: only what comes after it may
-# change, and nothing does.
+# Does it really not look ahead? Change the last word of the first target, before its end symbol:
+# only the logits after the word may change. Those up to it, its own among them, do not.
 
 # %%
 other = target_ids.clone()

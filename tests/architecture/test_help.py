@@ -68,3 +68,15 @@ def test_a_command_is_listed_with_the_first_line_of_its_own_help(command: tuple[
     assert first in own
     prose = rest.partition("Args:")[0].split()
     assert " ".join(prose).replace("`", "") in own
+
+
+def test_help_tells_only_what_is_news() -> None:
+    def shown(*words: str) -> str:
+        line = [sys.executable, "-m", "transept", *words, "--help"]
+        return subprocess.run(line, capture_output=True, text=True, check=True).stdout
+
+    assert "Each command has its own --help" in shown("data")
+    own = shown("train")
+    assert "--allow-change" in own
+    assert "[default: False]" not in own
+    assert "Each command has its own --help" not in own

@@ -52,9 +52,14 @@ def test_info_counts_parameters() -> None:
         (["config", "show"], "requires an argument"),
         (["confg"], 'Did you mean "config"?'),
         (["info", "--vocab-size", "many"], "many"),
+        (["translate", "- Hello.", "--model", "m"], "`- Hello.` is read as an option. Text that"),
+        (["parse", "--model", "m", "-LRB-"], "begins with a dash goes after the options and `--`"),
+        (["translate", "x", "--n-best", "9"], "--n-best: 9 must not be more than --beam-size = 4"),
+        (["parse", "x", "--svg", "x.png"], "--svg x.png: its name must end in .svg"),
+        (["visualize", "-o", "x.svg", "-LRB-"], "begins with a dash goes after the options and"),
         (
             ["info", "--vocab-size", "0", "--presets"],
-            "vocab_size: 0 leaves the size to a corpus, and there is none; give the size",
+            "--vocab-size: 0 leaves the size to a corpus, and there is none; give the size",
         ),
     ],
 )
@@ -65,6 +70,11 @@ def test_a_mistake_is_said_plainly_and_exits_2(words: list[str], complaint: str)
     assert result.stderr.startswith("transept: ")
     assert "Traceback" not in result.stderr
     assert result.stdout == ""
+
+
+def test_a_mistake_is_said_once() -> None:
+    said = transept("translate", "x", "--beam-size", "0").stderr
+    assert said == "transept: --beam-size: 0 must be at least 1\n"
 
 
 def test_debug_shows_the_traceback() -> None:

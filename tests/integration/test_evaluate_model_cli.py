@@ -87,13 +87,13 @@ def test_a_grid_shows_the_best(evaluate: Evaluate, capsys: Capture) -> None:
     [
         (["--grid", "beam=1,2"], 2, "'beam' is unknown; did you mean 'beam_size'?"),
         (["--grid", "beam_size=1,x"], 2, "'beam_size=1,x' is no list of numbers"),
-        (["--grid", "beam_size=0"], 2, "beam_size: 0 must be at least 1"),
+        (["--grid", "beam_size=0"], 2, "--grid: beam_size: 0 must be at least 1"),
         (["--grid", "beam_size=2", "--output", "x"], 2, "--grid and --output do not go together"),
         (["--perplexity", "--other", "x"], 2, "--perplexity and --other do not go together"),
         (["--hypothesis", "x"], 2, "--hypothesis and --source do not go together"),
         (["--output", "absent/hyp.de"], 3, "absent: is no directory"),
         (["--max-source-length", "8"], 3, "--too-long split cuts it"),
-        (["--beam-size", "0"], 2, "beam_size"),
+        (["--beam-size", "0"], 2, "--beam-size: 0 must be"),
     ],
 )
 def test_what_cannot_be_done_is_said(

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from tests.integration.servers import JSON, KEY, serving, small_parser, small_transducer
 
 from transept import Parser, Transducer
+from transept.errors import DataError
 from transept.serving.models import AnyServed, Served, ServedParser
 from transept.serving.settings import ServerSettings
 from transept.text.trees import escape
@@ -138,7 +140,10 @@ def test_tags_stay_in_place(client: httpx.Client) -> None:
         ({"target": None}, "Invalid request: missing target parameter"),
         ({"source": "zz"}, "zz is not supported"),
         ({"target": "zz"}, "zz is not supported"),
-        ({"format": "pdf"}, "Invalid request: Invalid enum value 'pdf' - at `$.format`"),
+        (
+            {"format": "pdf"},
+            "Invalid request: Invalid enum value 'pdf' - at `$.format`; choose from text, html",
+        ),
         ({"alternatives": -1}, "Invalid request: Expected `int` >= 0 - at `$.alternatives`"),
         ({"q": "x" * 2_001}, "Invalid request: request (2001) exceeds text limit (2000)"),
         ({"q": "a.\n" * 51}, "Invalid request: request (51) exceeds sentence limit (50)"),
@@ -300,7 +305,40 @@ def test_a_parse_is_that_of_python(client: httpx.Client, parser: Parser) -> None
     assert len(alone) == 1
     assert len(alone[0]["outputs"]) == 1
     assert client.post("/api/parse", json=body | {"n_best": 5}).status_code == 400
-    assert "tokens" in client.post("/api/parse", json={"q": "one " * 60}).json()["error"]
+    error = client.post("/api/parse", json={"q": ["one", "one " * 60]}).json()["error"]
+    assert "tokens, and the longest may have 40; send shorter ones" in error
+    assert "text 2" not in error
+    assert "max_source_length" not in error
+
+
+def test_what_may_be_sent_is_named(client: httpx.Client) -> None:
+    kinds = client.post("/api/attention", json={"q": "one", "kinds": ["x"]}).json()["error"]
+    assert kinds.endswith("choose from encoder, decoder, source")
+    empty = client.post("/translate", content=b"", headers=JSON).json()["error"]
+    assert empty == "Invalid request: the body is empty; send a JSON object with q, source, target"
+
+
+def test_only_what_can_be_had_is_offered(client: httpx.Client, served: list[AnyServed]) -> None:
+    with serving([one for one in served if isinstance(one, Served)][:1], ServerSettings()) as other:
+        alone = other.get("/openapi.json").json()
+    both = client.get("/openapi.json").json()
+    assert both["paths"].keys() - alone["paths"].keys() == {"/api/parse"}
+    fields = alone["components"]["schemas"]["TranslateRequest"]["properties"]
+    assert (fields["source"]["enum"], fields["target"]["enum"]) == (["en", "auto"], ["de"])
+
+
+def test_a_parser_says_what_it_is_and_what_it_cannot_read(parser: Parser) -> None:
+    assert re.fullmatch(
+        r"<Parser: \d+ tokens to \d+ symbols, [\d,]+ parameters on cpu>", repr(parser)
+    )
+    with pytest.raises(
+        DataError, match="expected a list of sentences, or one sentence, and got int"
+    ):
+        parser.parse(5)  # type: ignore[call-overload]
+    with pytest.raises(DataError, match="got bytes; decode them first"):
+        parser.parse([b"x"])  # type: ignore[list-item]
+    with pytest.raises(DataError, match="expected a word, and got None"):
+        parser.parse([[None]])  # type: ignore[list-item]
 
 
 def brackets(node: dict[str, Any]) -> str:

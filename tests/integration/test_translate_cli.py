@@ -100,6 +100,15 @@ def test_arguments_are_texts_and_their_lines_are_lines(trained: Path, capsys: Ca
     assert capsys.readouterr().out == f"{one}\n{two}\n"
 
 
+def test_a_text_may_begin_with_a_dash(trained: Path, capsys: Capture) -> None:
+    assert run("translate", "--model", str(trained), "--", "a", "- b c.", "--d") == 0
+    expected = capsys.readouterr().out
+    assert run("translate", "--model", str(trained), "a", "- b c.", "--", "--d") == 2
+    capsys.readouterr()
+    assert run("translate", "--model", str(trained), "a", "- b c.", "-- d") == 0
+    assert capsys.readouterr().out.splitlines()[:2] == expected.splitlines()[:2]
+
+
 def test_sentences_are_translated_one_by_one_unless_told(trained: Path, capsys: Capture) -> None:
     assert run("translate", "One two.  Three four.", "--model", trained, "--json") == 0
     split = json.loads(capsys.readouterr().out)

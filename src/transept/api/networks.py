@@ -6,6 +6,7 @@ from itertools import chain
 
 import torch
 
+from transept.api.units import TooLongError
 from transept.decoding.shortlist import Shortlist
 from transept.decoding.step import Constrained, Ensemble, ForcedPrefix, Step
 from transept.model.attention import record_attention
@@ -32,6 +33,18 @@ class Networks:
         learned = (config.max_positions for config in configs if config.positions == "learned")
         self.max_positions = min(learned, default=None)
         """The longest that they can read or write at all, where positions are learned."""
+
+    def __str__(self) -> str:
+        counted = " + ".join(f"{model.n_parameters():,}" for model in self.models)
+        return f"{counted} parameters on {self.device}"
+
+    def check_positions(self, lengths: Sequence[int]) -> None:
+        """Refuse a pair with a side, of this many tokens, that they cannot read or write at all."""
+        possible = self.max_positions
+        for number, length in enumerate(lengths, start=1):
+            if possible is not None and length > possible:
+                what = f"a side has {length:,} tokens, and the model knows {possible:,} positions"
+                raise TooLongError(number, what, length, "leave the pair out")
 
     def batches(
         self, lengths: Sequence[int], rows: int = 1, at_least: int = 1

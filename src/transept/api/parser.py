@@ -1,6 +1,6 @@
 """A network that parses, with its vocabularies: sentences in, trees out (section 6.3)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from threading import Lock
 from typing import NamedTuple, NoReturn, Unpack, overload
 
@@ -9,7 +9,7 @@ import torch
 from transept.api.config import ParseOptions, ParseRequest
 from transept.api.networks import Networks
 from transept.api.parses import Parse, ParseOutput
-from transept.api.units import TooLongError
+from transept.api.units import TooLongError, described
 from transept.decoding.beam import search
 from transept.decoding.hypothesis import Hypothesis
 from transept.decoding.step import Constrained, Step
@@ -70,6 +70,11 @@ class Parser:
         self.tags = tags_of(target_tokenizer)
         """What the model writes for words: their tags, or XX for all of them."""
 
+    def __repr__(self) -> str:
+        sizes = f"{self.source_tokenizer.vocab_size:,} tokens"
+        sizes += f" to {self.target_tokenizer.vocab_size:,} symbols"
+        return f"<Parser: {sizes}, {self.networks}>"
+
     # A str is a sequence of strings to Python, and one sentence to everyone else.
     @overload
     def parse(  # type: ignore[overload-overlap]
@@ -115,7 +120,11 @@ class Parser:
         if isinstance(sentences, str):
             (parse,) = self._parse([sentences], request)
             return parse
-        return self._parse(sentences, request)
+        if isinstance(sentences, bytes) or not isinstance(sentences, Iterable):
+            raise DataError(
+                f"expected a list of sentences, or one sentence, and got {described(sentences)}"
+            )
+        return self._parse(list(sentences), request)
 
     def translate(self, *texts: object, **options: object) -> NoReturn:
         """Refuse: this model writes trees."""
@@ -216,7 +225,11 @@ class Parser:
 def _words_of(sentence: str | Sequence[str]) -> Sequence[str]:
     if isinstance(sentence, str):
         return WORD.findall(sentence)
+    if isinstance(sentence, bytes) or not isinstance(sentence, Sequence):
+        raise DataError(f"expected a sentence, or its words, and got {described(sentence)}")
     for word in sentence:
+        if not isinstance(word, str):
+            raise DataError(f"expected a word, and got {described(word)}")
         if not WORD.fullmatch(word):
             raise DataError(f"the word {word!r} is empty or holds a space; take it apart")
     return sentence

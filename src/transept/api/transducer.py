@@ -18,7 +18,7 @@ from transept.api.results import (
     Sentence,
     Translation,
 )
-from transept.api.units import Limit, TooLongError, Unit, take_apart
+from transept.api.units import Limit, Unit, as_texts, take_apart
 from transept.decoding.hypothesis import Hypothesis, Partial
 from transept.errors import ConfigError, DataError, Problem
 from transept.model.transformer import Transformer
@@ -68,6 +68,12 @@ class Transducer:
         self.target_tokenizer = target_tokenizer
         possible = self.networks.max_positions
         self.max_source_length = min(max_source_length, possible or max_source_length)
+
+    def __repr__(self) -> str:
+        sizes = (
+            f"{self.source_tokenizer.vocab_size:,} to {self.target_tokenizer.vocab_size:,} tokens"
+        )
+        return f"<Transducer: {sizes}, {self.networks}, engine {self.engine.name}>"
 
     @property
     def model(self) -> Transformer:
@@ -120,7 +126,7 @@ class Transducer:
         if isinstance(texts, str):
             (translation,) = self._translate([texts], request)
             return translation
-        return self._translate(texts, request)
+        return self._translate(as_texts(texts), request)
 
     def stream(self, text: str, **options: Unpack[Options]) -> Iterator[Draft]:
         """Translate one text and tell after each token what stands so far.
@@ -139,6 +145,7 @@ class Transducer:
         request = Request.of(options)
         if request.sampling is not None:
             raise ConfigError([Problem("sampling", "is not for drafts: use `translate`")])
+        (text,) = as_texts([text])
         (units,) = take_apart([text], request.config, self.source_tokenizer, self._limit(request))
         prefixes = self._prefixes(request, [units])
         before: list[Sentence] = []
@@ -318,7 +325,7 @@ class Transducer:
         if isinstance(sources, str) and isinstance(targets, str):
             (pair,) = self._score([sources], [targets])
             return pair
-        return self._score(sources, targets)
+        return self._score(as_texts(sources), as_texts(targets))
 
     def _score(self, sources: Sequence[str], targets: Sequence[str]) -> list[PairScore]:
         if len(sources) != len(targets):
@@ -331,7 +338,7 @@ class Transducer:
             max(len(source), len(target))
             for source, target in zip(source_ids, target_ids, strict=True)
         ]
-        self._check_positions(lengths)
+        self.networks.check_positions(lengths)
         log_p: list[list[float]] = [[] for _ in lengths]
         todo = [index for index, length in enumerate(lengths) if length > 1]
         for batch in self.networks.batches([lengths[index] for index in todo]):
@@ -371,9 +378,8 @@ class Transducer:
             torch.Size([6, 6])
         """
         request = Request.of({"split": False})
-        (units,) = take_apart(
-            [source.strip()], request.config, self.source_tokenizer, self._limit(request)
-        )
+        text = as_texts([source])[0].strip()
+        (units,) = take_apart([text], request.config, self.source_tokenizer, self._limit(request))
         if not units:
             raise DataError("there is no word in the source to attend to; give a sentence")
         source_ids = [*units[0].ids, EOS_ID]
@@ -383,7 +389,7 @@ class Transducer:
             target_ids, target = [*best.ids, EOS_ID], self.target_tokenizer.decode(best.ids)
         else:
             (target_ids,) = self._sentences(self.target_tokenizer, [target])
-        self._check_positions([max(len(source_ids), len(target_ids))])
+        self.networks.check_positions([max(len(source_ids), len(target_ids))])
         return attention_of(
             self.model,
             (source, self.source_tokenizer, source_ids),
@@ -392,10 +398,3 @@ class Transducer:
 
     def _sentences(self, tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:
         return [[*ids, EOS_ID] for ids in tokenizer.encode_batch([text.strip() for text in texts])]
-
-    def _check_positions(self, lengths: Sequence[int]) -> None:
-        possible = self.networks.max_positions
-        for number, length in enumerate(lengths, start=1):
-            if possible is not None and length > possible:
-                what = f"a side has {length:,} tokens, and the model knows {possible:,} positions"
-                raise TooLongError(number, what, length, "leave the pair out")

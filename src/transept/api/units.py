@@ -1,6 +1,6 @@
 """Texts taken apart into units: what is decoded at once, normally a sentence."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from transept.api.config import TranslationConfig
@@ -32,6 +32,24 @@ class TooLongError(DataError):
         """
         super().__init__(f"text {number}: {what}; {cure}")
         self.number, self.what, self.tokens = number, what, tokens
+
+
+def as_texts(given: object) -> list[str]:
+    """Several texts as a list. What is none of that is refused before anything is done."""
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        raise DataError(f"expected a list of texts, or one text, and got {described(given)}")
+    texts = list(given)
+    for number, text in enumerate(texts, start=1):
+        if not isinstance(text, str):
+            raise DataError(f"text {number}: expected a str, and got {described(text)}")
+    return texts
+
+
+def described(value: object) -> str:
+    """What was given where text was expected, for an error."""
+    if isinstance(value, bytes):
+        return "bytes; decode them first"
+    return "None" if value is None else f"{type(value).__name__} {value!r:.40}"
 
 
 def take_apart(

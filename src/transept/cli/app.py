@@ -5,15 +5,16 @@ line of help beside each is given here, for the same reason.
 """
 
 import os
+import re
 import signal
 import sys
 import traceback
 from collections.abc import Sequence
 from typing import NoReturn
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, CycloptsError, Parameter, UnknownOptionError
 
-from transept.errors import TranseptError
+from transept.errors import ConfigError, TranseptError
 from transept.version import __version__
 
 USAGE_ERROR = 2
@@ -26,6 +27,10 @@ app = App(
     help_epilogue="Each command has its own --help. With --debug, errors show their traceback.",
     version=f"transept {__version__}",
     help_format="markdown",
+    # A flag that is not given is off: nobody needs to be told.
+    default_parameter=Parameter(
+        show_default=lambda value: None if value is None or value is False else str(value)
+    ),
     suppress_keyboard_interrupt=False,
 )
 
@@ -207,19 +212,19 @@ def keep_freed_memory() -> None:
 
 def _run(words: list[str], debug: bool) -> int:
     # cyclopts takes a lone `-` for an option; by custom it is a file, standard input.
-    words = [DASH if word == "-" else word for word in words]
+    words = _before_text([DASH if word == "-" else word for word in words])
     try:
         _use_own_help(words)
         result = app(words, exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except CycloptsError as error:
-        complain(f"{error}\nSee `transept {_command_of(words)}--help`.")
+        complain(f"{_explained(error)}\nSee `transept {_command_of(words)}--help`.")
         return USAGE_ERROR
     except TranseptError as error:
         if debug:
             traceback.print_exc()
-        complain_once(str(error))
+        complain_once(_by_option(error, words))
         _leave_cause(error)
         return error.exit_code
     except KeyboardInterrupt:
@@ -229,6 +234,53 @@ def _run(words: list[str], debug: bool) -> int:
         # The reader has gone (`transept … | head`): not our failure, and nobody to tell.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+
+
+def _before_text(words: list[str]) -> list[str]:
+    """Put `--` before the first text that begins with a dash, unless options come after it."""
+    at = next((place for place, word in enumerate(words) if _is_dashed_text(word)), None)
+    if "--" in words or at is None:
+        return words
+    rest = words[at:]
+    if any(word.startswith("-") and not _is_dashed_text(word) for word in rest):
+        return words
+    return [*words[:at], "--", *rest]
+
+
+def _is_dashed_text(word: str) -> bool:
+    """Whether it is text, such as `- Hello.`, and no option: those have no space in their names."""
+    return word.startswith("-") and " " in word.partition("=")[0]
+
+
+def _explained(error: CycloptsError) -> str:
+    if not isinstance(error, UnknownOptionError):
+        return str(error)
+    hint = "Text that begins with a dash goes after the options and `--`."
+    if _is_dashed_text(text := error.token.keyword or error.token.value):
+        return f"`{text}` is read as an option. {hint}"
+    takes_text = any(one.name in ("TEXTS", "SENTENCE") for one in error.argument_collection)
+    return f"{error} {hint}" if takes_text and not text.startswith("--") else str(error)
+
+
+def _by_option(error: TranseptError, words: list[str]) -> str:
+    """What went wrong, with the fields of configs that are options here called as those are."""
+    if not isinstance(error, ConfigError):
+        return str(error)
+    _, chain, _ = app.parse_commands(words)
+    names = [name for one in chain[-1].assemble_argument_collection() for name in one.names]
+    options = {name[2:].replace("-", "_"): name for name in names if name.startswith("--")}
+    lines = []
+    for problem in error.problems:
+        line = str(problem)
+        if problem.origin is None and problem.key in options:
+            # `model` may be just a word there, and what is quoted was given so.
+            names_in_text = r"(?<!['\w])\w+_\w+"
+            what = re.sub(
+                names_in_text, lambda found: options.get(found[0], found[0]), problem.what
+            )
+            line = f"{options[problem.key]}: {what}"
+        lines.append(line)
+    return "\n".join(lines)
 
 
 def complain_once(message: str) -> None:
@@ -246,10 +298,10 @@ def _leave_cause(error: TranseptError) -> None:
 
 
 def _use_own_help(words: list[str]) -> None:
-    """Let a command's `--help` show its whole docstring, not the line it is listed with."""
+    """Let a command's `--help` show its whole docstring, and no word about commands below it."""
     _, chain, _ = app.parse_commands([word for word in words if not word.startswith("-")])
     if chain[-1].default_command is not None:
-        chain[-1].help = None
+        chain[-1].help, chain[-1].help_epilogue = None, ""
 
 
 def complain(message: str) -> None:

@@ -17,6 +17,7 @@ from transept.cli.app import complain
 from transept.cli.models import ANY_TRANSLATOR, MODEL_OPTIONS, Translators
 from transept.cli.parse_scores import NO_PARSES, PARSES, Parses, score_parses
 from transept.cli.progress import TranslationProgress
+from transept.config import structure
 from transept.errors import ConfigError, DataError
 from transept.text.files import describe
 from transept.text.moses import Language
@@ -288,7 +289,11 @@ def _choose(
 
     grid = Grid.parse(words)
     usual = dataclasses.asdict(config)
-    configs = [(settings, TranslationConfig.of({**usual, **settings})) for settings in grid]
+    given = {name: value for name, value in usual.items() if value is not None}
+    configs = [
+        (one, structure(TranslationConfig, {**given, **one}, dict.fromkeys(one, "--grid")))
+        for one in grid
+    ]
     sources, references = read_aligned([source, reference])
     transducer = models.load()
     trials = []

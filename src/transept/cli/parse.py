@@ -47,7 +47,7 @@ class Format:
     as_json: Annotated[bool, Parameter(name="--json", negative="", show_default=False)] = False
     """Print one JSON object a line, with everything that is known."""
     svg: Path | None = None
-    """Draw the trees as well, into this file."""
+    """Draw the trees as well, into this file, whose name ends in .svg."""
     min_confidence: float | None = None
     """Leave out trees whose log-probability is less than this for a symbol on average, such as
     -0.05: what is left is a treebank to learn from (`transept data prepare --trees`)."""
@@ -77,7 +77,8 @@ def parse(
     writes no tags, they are those given, or those of punctuation, and XX for words.
 
     Args:
-        texts: What to parse; without any, files or standard input are read.
+        texts: What to parse; without any, files or standard input are read. `--` before them lets
+            them begin with a dash.
         files: UTF-8 text; .gz, .xz and .zst are read too. Several are read one after another.
         trees: Treebanks instead: their sentences are parsed anew, and keep their tags, so that
             `transept evaluate --parse` can compare.
@@ -125,6 +126,8 @@ def _check(
         raise ConfigError("--read-ahead must be at least 1")
     if output.as_json and (output.indented or output.scores):
         raise ConfigError("--json tells everything: leave --indented and --scores out")
+    if output.svg is not None and output.svg.suffix != ".svg":
+        raise ConfigError(f"--svg {output.svg}: its name must end in .svg")
     if output.svg is not None and not output.svg.parent.is_dir():
         raise ConfigError(f"{output.svg.parent}: is no directory; choose another --svg")
 

@@ -103,7 +103,8 @@ def translate(
     `torchrun --nproc-per-node 8 -m transept translate --input FILE --output FILE`.
 
     Args:
-        texts: What to translate; without any, files or standard input are read.
+        texts: What to translate; without any, files or standard input are read. `--` before them
+            lets them begin with a dash.
         files: UTF-8 text; .gz, .xz and .zst are read too. Several are read one after another.
         prefix: What every translation shall begin with. Lines are not split then.
         read_ahead: Lines read before they are translated together; more is quicker, 1 answers

@@ -55,6 +55,7 @@ VIEW = Parameter(name="*", group=Group("View", sort_key=2))
 
 def visualize(
     sentence: str,
+    /,
     *,
     output: Annotated[Path, Parameter(name=["--output", "-o"])],
     target: str | None = None,

@@ -25,7 +25,7 @@ class SearchConfig:
         checks.at_least(1, "beam_size", "n_best")
         checks.at_least(0, "length_penalty", "max_length_factor", "max_length_extra")
         checks.that(
-            self.n_best <= self.beam_size,
+            self.beam_size < 1 or self.n_best <= self.beam_size,
             "n_best",
             f"must not be more than beam_size = {self.beam_size}",
         )

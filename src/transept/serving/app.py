@@ -17,6 +17,7 @@ from transept.serving import openapi
 from transept.serving.answers import fault
 from transept.serving.batching import Batcher, Capacity
 from transept.serving.bodies import Refusal
+from transept.serving.messages import ParseAnswer
 from transept.serving.metrics import Metrics
 from transept.serving.models import AnyServed, Models
 from transept.serving.protection import Envelope, Keys
@@ -53,7 +54,10 @@ def create_app(settings: ServerSettings, served: Sequence[AnyServed]) -> Starlet
             "/openapi.json",
             msgspec.json.encode(
                 openapi.document(
-                    table, models.codes, settings.beam_limit, key_required=keys.required
+                    [entry for entry in table if models.parser or entry.gives is not ParseAnswer],
+                    models.languages,
+                    settings.beam_limit,
+                    key_required=keys.required,
                 )
             ),
             "application/json",

@@ -8,6 +8,7 @@ from transept.api.attention import Attention, AttentionMap, Kind
 from transept.api.parses import Parse
 from transept.api.results import Draft, Output, PairScore
 from transept.api.transducer import Transducer
+from transept.api.units import TooLongError
 from transept.errors import DataError
 from transept.serving.models import Served, ServedParser
 from transept.serving.texts import Outputs, Text
@@ -137,12 +138,16 @@ class ParseTrees:
 
     def run(self, items: Sequence[str], watch: Callable[[], None]) -> list[Parse]:
         """The parses of sentences."""
-        return self.model.parser.parse(
-            items,
-            beam_size=self.beam_size,
-            n_best=self.n_best,
-            watch=lambda done, total: watch(),
-        )
+        try:
+            return self.model.parser.parse(
+                items,
+                beam_size=self.beam_size,
+                n_best=self.n_best,
+                watch=lambda done, total: watch(),
+            )
+        except TooLongError as error:
+            # What helps in Python is no field of a request, and its number is that in the batch.
+            raise DataError(f"{error.what}; send shorter ones") from error
 
 
 def _check_length(text: str, tokenizer: Tokenizer, transducer: Transducer) -> None:

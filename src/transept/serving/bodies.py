@@ -3,7 +3,7 @@
 import asyncio
 import re
 from collections.abc import Iterator
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -57,9 +57,12 @@ def parse(body: bytes, content_type: str, schema: type[T]) -> T:
             return _from_fields(list(_multipart_fields(body, rest)), schema)
         if kind and kind != "application/json":
             raise Refusal(415, f"{kind} is not supported; send application/json")
+        if not body.strip():
+            needed = ", ".join(f.name for f in msgspec.structs.fields(schema) if f.required)
+            raise ValueError(f"the body is empty; send a JSON object with {needed}")
         return msgspec.json.decode(body, type=schema)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
-        raise Refusal(400, f"Invalid request: {_explained(error)}") from None
+        raise Refusal(400, f"Invalid request: {_explained(error, schema)}") from None
 
 
 def _from_fields(fields: list[tuple[str, str]], schema: type[T]) -> T:
@@ -89,7 +92,7 @@ def _multipart_fields(body: bytes, parameters: str) -> Iterator[tuple[str, str]]
             yield name[1].decode(), value.decode()
 
 
-def _explained(error: Exception) -> str:
+def _explained(error: Exception, schema: type[msgspec.Struct]) -> str:
     """What is wrong, in the words that clients know; never the text that was sent."""
     if isinstance(error, UnicodeError):
         return "the body is not UTF-8"
@@ -98,6 +101,16 @@ def _explained(error: Exception) -> str:
     missing = re.fullmatch(r"Object missing required field `(\w+)`", str(error))
     if missing:
         return f"missing {missing[1]} parameter"
+    chosen = re.fullmatch(r"Invalid enum value .* - at `\$\.(\w+).*`", str(error), re.DOTALL)
+    if chosen:
+        return f"{error}; choose from {', '.join(_choices(get_type_hints(schema)[chosen[1]]))}"
     if isinstance(error, msgspec.ValidationError) or not isinstance(error, msgspec.DecodeError):
         return str(error)
     return f"the body is not JSON: {error}"
+
+
+def _choices(hint: Any) -> list[str]:
+    """The words that a field may hold, or each of a list's."""
+    if get_origin(hint) is Literal:
+        return list(get_args(hint))
+    return [choice for inner in get_args(hint) for choice in _choices(inner)]

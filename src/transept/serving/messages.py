@@ -18,7 +18,10 @@ Numbers = list[Annotated[int, Meta(ge=1)]] | None
 
 
 class TranslateRequest(Struct, kw_only=True):
-    """A text, or a list of texts, to translate."""
+    """A text, or a list of texts, to translate.
+
+    Further fields are passed over, as LibreTranslate does; `/api/nbest` takes a beam.
+    """
 
     q: Annotated[Texts, Meta(description="What to translate.")]
     source: Annotated[str, Meta(description="Its language; `auto` guesses among those served.")]

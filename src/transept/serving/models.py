@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from transept.api.card import Card
 from transept.api.models import find_model, load
@@ -96,6 +96,14 @@ class Models:
     def codes(self) -> list[str]:
         """Every language that is read or written."""
         return list(dict.fromkeys(code for pair in self._by_pair for code in pair))
+
+    @property
+    def languages(self) -> dict[Literal["source", "target"], list[str]]:
+        """What is read, and what is written."""
+        return {
+            "source": list(dict.fromkeys(source for source, _ in self._by_pair)),
+            "target": list(dict.fromkeys(target for _, target in self._by_pair)),
+        }
 
     def targets(self, source: str) -> list[str]:
         """What a language can be translated to."""

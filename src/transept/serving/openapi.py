@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -10,6 +10,7 @@ from transept.serving.messages import Fault
 from transept.serving.routes import EVENTS, JSON, Entry
 from transept.version import __version__
 
+Languages = dict[Literal["source", "target"], list[str]]
 REFERENCE = "#/components/schemas/{name}"
 OF_A_BODY = (400, 408, 413, 415)
 GIVEN = "What was asked for."
@@ -21,13 +22,13 @@ EVENTS_SAID = (
 
 
 def document(
-    entries: Sequence[Entry], languages: Sequence[str], beam_limit: int, *, key_required: bool
+    entries: Sequence[Entry], languages: Languages, beam_limit: int, *, key_required: bool
 ) -> dict[str, Any]:
     """The OpenAPI document of those paths that are to be described.
 
     Args:
         entries: The table of paths.
-        languages: The codes that a request may name.
+        languages: The codes of what is read, and of what is written.
         beam_limit: The widest beam that it may ask for.
         key_required: Whether there are keys.
     """
@@ -61,13 +62,13 @@ def document(
     }
 
 
-def _name_languages(fields: dict[str, Any], languages: Sequence[str]) -> None:
+def _name_languages(fields: dict[str, Any], languages: Languages) -> None:
     """Say which codes are understood, instead of any text."""
-    for name in {"source", "target"} & fields.keys():
+    for name in languages.keys() & fields.keys():
         others: list[str | None] = ["auto"] if name == "source" else []
         if "anyOf" in fields[name]:
             others = [None]
-        fields[name]["enum"] = [*languages, *others]
+        fields[name]["enum"] = [*languages[name], *others]
 
 
 def _limit_beams(fields: dict[str, Any], limit: int) -> None:

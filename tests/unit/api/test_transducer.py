@@ -266,3 +266,32 @@ def test_alignments_link_each_word_of_the_output_to_one_of_its_sentence(
     assert result.alignment is not None
     assert all((i < 2) == (j < n_first) for i, j in result.alignment)
     assert transducer.translate("One", **SHORT).alignment is None
+
+
+def test_what_is_no_text_is_named(transducer: Transducer) -> None:
+    with pytest.raises(DataError, match="expected a list of texts, or one text, and got int 5"):
+        transducer.translate(5)  # type: ignore[call-overload]
+    with pytest.raises(DataError, match="one text, and got None"):
+        transducer.translate(None)  # type: ignore[call-overload]
+    with pytest.raises(DataError, match="got bytes; decode them first"):
+        transducer.translate(b"x")  # type: ignore[arg-type]
+    with pytest.raises(DataError, match="text 2: expected a str, and got float"):
+        transducer.translate(["one", 0.5])  # type: ignore[list-item]
+    with pytest.raises(DataError, match="text 1: expected a str, and got None"):
+        next(transducer.stream(None))  # type: ignore[arg-type]
+    with pytest.raises(DataError, match="text 1: expected a str, and got list"):
+        transducer.attend(["one"])  # type: ignore[arg-type]
+    with pytest.raises(DataError, match="expected a list of texts, or one text, and got str"):
+        transducer.score(["one"], "two")
+
+
+def test_it_says_what_it_is(transducer: Transducer) -> None:
+    both = Transducer(
+        [transducer.model, transducer.model],
+        transducer.source_tokenizer,
+        transducer.target_tokenizer,
+    )
+    n, size = transducer.model.n_parameters(), transducer.source_tokenizer.vocab_size
+    assert repr(both) == (
+        f"<Transducer: {size} to {size} tokens, {n:,} + {n:,} parameters on cpu, engine native>"
+    )

@@ -16,6 +16,14 @@ async function getJson(path) {
   return response.json();
 }
 
+async function post(path, body, signal) {
+  const headers = { "Content-Type": "application/json" };
+  if (at("key").value) headers.Authorization = `Bearer ${at("key").value}`;
+  const response = await fetch(path, { method: "POST", headers, signal, body: JSON.stringify(body) });
+  if (!response.ok) throw new Error((await response.json()).error);
+  return response;
+}
+
 // --- the box ---------------------------------------------------------------------------------
 
 let languages = [];
@@ -79,8 +87,6 @@ async function translate(event) {
   abort?.abort();
   abort = new AbortController();
   const { signal } = abort;
-  const headers = { "Content-Type": "application/json" };
-  if (at("key").value) headers.Authorization = `Bearer ${at("key").value}`;
   const body = { q: at("text").value, source: at("source").value, target: at("target").value };
   const begun = performance.now();
   let written = "";
@@ -88,10 +94,7 @@ async function translate(event) {
   at("result").lang = body.target;
   say("Translating …");
   try {
-    const response = await fetch("/api/stream", {
-      method: "POST", headers, signal, body: JSON.stringify(body),
-    });
-    if (!response.ok) throw new Error((await response.json()).error);
+    const response = await post("/api/stream", body, signal);
     for await (const [name, data] of events(response)) {
       if (name === "part") show((written += data.text), data.tail);
       if (name === "error") throw new Error(data.error);
@@ -102,6 +105,26 @@ async function translate(event) {
     }
   } catch (error) {
     if (error.name !== "AbortError") say(error.message, true);
+  }
+}
+
+// --- the box for trees -----------------------------------------------------------------------
+
+function indented({ label, word, children }, before = "") {
+  if (!children) return `${before}(${label} ${word})`;
+  const inner = children.map((child) => indented(child, `${before}  `));
+  return `${before}(${label}\n${inner.join("\n")})`;
+}
+
+async function parse(event) {
+  event.preventDefault();
+  at("tree").textContent = "Parsing …";
+  try {
+    const response = await post("/api/parse", { q: at("sentence").value });
+    const [{ outputs }] = (await response.json()).parses;
+    at("tree").textContent = outputs.length ? indented(outputs[0].tree) : "";
+  } catch (error) {
+    at("tree").textContent = error.message;
   }
 }
 
@@ -160,13 +183,16 @@ function describe({ paths, components }) {
 async function begin() {
   languages = await getJson("/languages");
   const settings = await getJson("/frontend/settings");
-  describe(await getJson("/openapi.json"));
+  const described = await getJson("/openapi.json");
+  describe(described);
+  at("waiting").hidden = true;
   at("key-field").hidden = !settings.keyRequired;
-  if (!settings.language) {
-    at("form").hidden = at("example").hidden = true;
-    at("try").textContent = "This server parses, and does not translate.";
-    return;
-  }
+  at("tree-form").hidden = !("/api/parse" in described.paths);
+  if (settings.language) offerTranslation(settings);
+}
+
+function offerTranslation(settings) {
+  at("form").hidden = at("example").hidden = false;
   const read = languages.filter(({ targets }) => targets.length);
   fill(at("source"), read.map(({ code, name }) => [code, name]));
   offerTargets();
@@ -181,7 +207,10 @@ at("source").addEventListener("change", offerTargets);
 at("target").addEventListener("change", offerSwap);
 at("swap").addEventListener("click", swap);
 at("form").addEventListener("submit", translate);
+at("tree-form").addEventListener("submit", parse);
 at("text").addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) at("form").requestSubmit();
 });
-begin().catch((error) => say(`The server does not answer: ${error.message}`, true));
+begin().catch((error) => {
+  at("waiting").textContent = `The server does not answer: ${error.message}`;
+});
