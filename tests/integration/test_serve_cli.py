@@ -122,7 +122,7 @@ def test_what_is_missing_is_said(
     assert run("serve", "--model", f"en-de={trained}", "--model", f"en-de={trained}") == 2
     assert "two models translate en-de" in capsys.readouterr().err
     assert run("serve", "--model", f"en-de={trained}", "--key-file", tmp_path / "none") == 2
-    assert "key_file: cannot be read" in capsys.readouterr().err
+    assert "--key-file: cannot be read" in capsys.readouterr().err
 
 
 def test_a_port_in_use_is_said(

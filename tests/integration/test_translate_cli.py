@@ -210,12 +210,16 @@ def test_a_sentence_too_long_is_refused_by_its_line_or_cut(
     [
         (["x"], 2, "no model was named, and none is shipped"),
         (["x", "--model", "absent"], 4, "there is no such directory"),
-        (["x", "--model", "{trained}", "--n-best", "9"], 2, "n_best"),
+        (
+            ["x", "--model", "{trained}", "--n-best", "9"],
+            2,
+            "--n-best: 9 must not be more than --beam-size",
+        ),
         (["--model", "{trained}", "--input", "absent.en"], 3, "absent.en: cannot be read"),
         (["--model", "{trained}", "--input", "{trained}"], 3, "Is a directory"),
         (["x", "--model", "{trained}", "--input", "a"], 2, "not both"),
         (["x", "--model", "{trained}", "--temperature", "2"], 2, "need --sample"),
-        (["x", "--model", "{trained}", "--sample", "--top-p", "2"], 2, "top_p"),
+        (["x", "--model", "{trained}", "--sample", "--top-p", "2"], 2, "--top-p: 2.0"),
         (["x", "--model", "{trained}", "--read-ahead", "0"], 2, "--read-ahead"),
         (["x", "--model", "{trained}", "--device", "tpu9"], 2, "device 'tpu9'"),
         (["x", "--model", "{trained}", "--source-language", "tlh"], 2, "tlh"),
