@@ -149,7 +149,7 @@ CLEANING_OPTIONS = Parameter(name="*", group=Group("Cleaning", sort_key=2))
 
 def prepare(
     *,
-    output: Path,
+    output: Annotated[Path, Parameter(name=["--output", "-o"])],
     tokenizer: Path,
     target_tokenizer: Path | None = None,
     inputs: Annotated[Inputs, INPUT_OPTIONS] = NO_INPUTS,
@@ -332,7 +332,7 @@ def fetch(
     name: DatasetName,
     /,
     *,
-    output: Path,
+    output: Annotated[Path, Parameter(name=["--output", "-o"])],
     archives: Annotated[Path | None, Parameter(name="--from")] = None,
     mirror: str | None = None,
 ) -> int:

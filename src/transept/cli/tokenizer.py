@@ -40,7 +40,7 @@ def train(
     *,
     inputs: TextFiles = (),
     trees: TreeFiles = (),
-    output: Path,
+    output: Annotated[Path, Parameter(name=["--output", "-o"])],
     vocab_size: int = 37_000,
     kind: Kind = "bpe",
     character_coverage: float = CHARACTER_COVERAGE,
