@@ -24,6 +24,7 @@ from transept.runtime.interrupt import terminable
 
 if TYPE_CHECKING:
     from transept.data.preparation.formats import Input
+    from transept.data.preparation.prepare import Preparation
     from transept.data.shards import Corpus
     from transept.runtime.distributed import World
     from transept.text.symbols import Symbols, Vocabulary
@@ -183,20 +184,7 @@ def prepare(
             "--restart would throw everything away each time that torchrun starts its ranks again; "
             f"remove {output} and {partial_directory(output)} instead"
         )
-    target: Path | Vocabulary | None = target_tokenizer
-    if inputs.trees:
-        target = symbols = inputs.symbols(target_tokenizer)
-        collected = inputs.treebanks(symbols)
-        cleaning = dataclasses.replace(cleaning, max_ratio=0)
-    else:
-        collected = inputs.collected()
-    job = preparing.Preparation(
-        inputs=collected,
-        tokenizer=tokenizer,
-        target_tokenizer=target,
-        output=output,
-        cleaning=cleaning,
-    )
+    job = _job(inputs, tokenizer, target_tokenizer, output, cleaning)
     with terminable(), _ranks() as world, _saying_what_is_kept(output, restart):
         if world is not None and not world.leads:
             preparing.help_prepare(job, world, workers=workers)
@@ -208,6 +196,28 @@ def prepare(
             )
     show_prepared(manifest, output, view.rows_done, time.monotonic() - begin)
     return 0
+
+
+def _job(
+    inputs: Inputs, tokenizer: Path, target_tokenizer: Path | None, output: Path, cleaning: Cleaning
+) -> "Preparation":
+    """What is to be prepared; symbols of trees have another length than their words."""
+    from transept.data.preparation.prepare import Preparation
+
+    target: Path | Vocabulary | None = target_tokenizer
+    if inputs.trees:
+        target = symbols = inputs.symbols(target_tokenizer)
+        collected = inputs.treebanks(symbols)
+        cleaning = dataclasses.replace(cleaning, max_ratio=0)
+    else:
+        collected = inputs.collected()
+    return Preparation(
+        inputs=collected,
+        tokenizer=tokenizer,
+        target_tokenizer=target,
+        output=output,
+        cleaning=cleaning,
+    )
 
 
 @contextmanager

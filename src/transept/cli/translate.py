@@ -132,15 +132,22 @@ def translate(
         _translate_in_parts(job, output, (texts, files), read_ahead)
         return
     transducer = models.load()
-    at_terminal = not texts and not files and sys.stdin.isatty()
-    if at_terminal:
+    if not texts and not files and sys.stdin.isatty():
         sys.stderr.write("Type text, a line at a time; Ctrl-D ends.\n")
+        read_ahead = 1
     if form.stream:
         _stream(transducer, read(texts, files), config, prefix)
-        return
+    else:
+        _print(job, transducer, in_turn(read(texts, files), read_ahead), n_lines)
+
+
+def _print(
+    job: "Job", transducer: "Transducer", groups: Iterable[list[Line]], n_lines: int | None
+) -> None:
+    """Translate lines as they come, each group of them together."""
     number = 0
     with TranslationProgress("lines", n_lines, results_to_stdout=True) as bar:
-        for lines in in_turn(read(texts, files), 1 if at_terminal else read_ahead):
+        for lines in groups:
             watch = partial(bar.share, len(lines))
             for text in job.translate(transducer, lines, number, watch):
                 write_line(text)
