@@ -42,7 +42,12 @@ MODELS = {
 LENGTH = 30
 PAD, EOS, NO_END = 0, 1, -1
 OURS, HF, CT2, INT8 = "transept", "HF MarianMT", "CTranslate2 float32", "CTranslate2 int8"
-SCORED, ENGINE = "CTranslate2 int8, with log P", "transept, engine ctranslate2-int8"
+CT2_SCORED, INT8_SCORED = f"{CT2}, with log P", f"{INT8}, with log P"
+ENGINE = "transept, engine ctranslate2-int8"
+RATIOS = {f"{OURS} / this": (OURS, [HF, CT2, CT2_SCORED, INT8]),
+          f"{ENGINE} / this": (ENGINE, [INT8_SCORED])}  # fmt: skip
+"""What is held against what. Our outputs always carry log P, which in greedy search CTranslate2
+leaves out unless it is asked for it."""
 
 Ids = list[list[int]]
 Decode = Callable[[Ids, int], Ids]
@@ -145,8 +150,9 @@ def engines(model: Transformer) -> dict[str, Decode]:
         OURS: transept_decoder(model),
         HF: marian_decoder(model),
         CT2: ctranslate2_decoder(model, "float32"),
+        CT2_SCORED: ctranslate2_decoder(model, "float32", scores=True),
         INT8: ctranslate2_decoder(model, "int8"),
-        SCORED: ctranslate2_decoder(model, "int8", scores=True),
+        INT8_SCORED: ctranslate2_decoder(model, "int8", scores=True),
         ENGINE: engine_decoder(model),
     }
 
@@ -164,7 +170,7 @@ def check(decoders: Mapping[str, Decode], batch: Ids, beam: int) -> None:
         found = decode(batch, beam)
         assert all(len(ids) == LENGTH for ids in found), f"{name} gives other lengths"
         same = sum(a == b for a, b in zip(found, expected, strict=True)) / len(batch)
-        if name not in (INT8, SCORED, ENGINE) and same < 0.9:
+        if name not in (INT8, INT8_SCORED, ENGINE) and same < 0.9:
             sys.exit(f"{name} agrees with {OURS} in {same:.0%} of the outputs only (beam {beam})")
 
 
@@ -184,29 +190,30 @@ def measure(name: str, cell: Cell, decoders: Mapping[str, Decode], rounds: int) 
                 rates[system].append(len(batches) * cell.batch * LENGTH / seconds)
     work = f"{name}, {cell}"
     rows = [Row.of(work, system, values, "output tokens/CPU-s") for system, values in rates.items()]
-    ratios = [a / b for a, b in zip(rates.pop(ENGINE), rates.pop(SCORED), strict=True)]
-    rows.append(Row.of(work, f"{ENGINE} / {SCORED}", ratios, "×"))
-    ours = rates.pop(OURS)
-    for system, theirs in rates.items():
-        ratios = [a / b for a, b in zip(ours, theirs, strict=True)]
-        rows.append(Row.of(work, f"{OURS} / {system}", ratios, "×"))
+    for unit, (numerator, systems) in RATIOS.items():
+        for system in systems:
+            ratios = [a / b for a, b in zip(rates[numerator], rates[system], strict=True)]
+            rows.append(Row.of(work, system, ratios, unit))
     return rows
 
 
 def goals(rows: list[Row]) -> list[Goal]:
-    """At least 1.5 × HF with the small model, and nowhere slower than CTranslate2.
-
-    CTranslate2 as our engine gives log P too, so it is held against CTranslate2 that does.
-    """
+    """At least 1.5 × HF with the small model, and nowhere slower than CTranslate2."""
     targets = {
-        f"{OURS} / {HF}": (1.5, ["small"]),
-        f"{OURS} / {CT2}": (1.0, ["small", "base"]),
-        f"{ENGINE} / {SCORED}": (0.95, ["small", "base"]),
+        HF: (1.5, ["small"]),
+        CT2: (1.0, ["small", "base"]),
+        INT8_SCORED: (0.95, ["small", "base"]),
     }
     return [
-        Goal.at_least(f"{row.work}: {row.system}", row.value, targets[row.system][0])
+        Goal.at_least(
+            f"{row.work}: {row.unit.replace('this', row.system)}",
+            row.value,
+            targets[row.system][0],
+        )
         for row in rows
-        if row.system in targets and row.work.split(",")[0] in targets[row.system][1]
+        if row.unit in RATIOS
+        and row.system in targets
+        and row.work.split(",")[0] in targets[row.system][1]
     ]
 
 

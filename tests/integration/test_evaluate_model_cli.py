@@ -9,6 +9,7 @@ import pytest
 from tests.integration.workshop import Workshop, run
 
 import transept
+from transept.api import models
 
 Capture = pytest.CaptureFixture[str]
 Evaluate = Callable[..., int]
@@ -105,7 +106,10 @@ def test_what_cannot_be_done_is_said(
     assert out == ""
 
 
-def test_something_must_be_scored(workshop: Workshop, capsys: Capture) -> None:
+def test_something_must_be_scored(
+    workshop: Workshop, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(models, "SHELF", workshop.directory / "nothing")
     reference = workshop.directory / "dev.de"
     assert run("evaluate", "--reference", reference) == 2
     assert "nothing to score: give --hypothesis" in capsys.readouterr().err

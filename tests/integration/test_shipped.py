@@ -15,7 +15,7 @@ from tests.integration.workshop import run
 
 import transept
 from transept.api.card import CARD, README, Card
-from transept.api.models import SHELF, SHELVES, find_model, shipped_models
+from transept.api.models import DEFAULT, SHELF, SHELVES, find_model, shipped_models
 from transept.api.transducer import Transducer
 from transept.checkpoint import Bundle
 from transept.errors import CheckpointError, ConfigError
@@ -137,11 +137,8 @@ def shipped_here() -> list[Path]:
     return sorted(path.parent for path in SHELF.glob("*/manifest.json"))
 
 
-something_is_shipped = pytest.mark.skipif(not shipped_here(), reason="no model is shipped yet")
-
-
-@something_is_shipped
 def test_what_is_shipped_is_small_whole_and_has_a_card() -> None:
+    assert DEFAULT in {path.name for path in shipped_here()}
     for directory in shipped_here():
         assert size_of(directory) <= LARGEST, directory
         bundle = Bundle.open(directory)
@@ -151,6 +148,27 @@ def test_what_is_shipped_is_small_whole_and_has_a_card() -> None:
         assert {text.name for text in card.data} <= {"europarl", "tatoeba"}
         assert (directory / README).read_text(encoding="utf-8") == card.markdown()
     assert sum(map(size_of, shipped_here())) <= ALL_TOGETHER
+
+
+def test_right_after_installation_it_translates(capsys: pytest.CaptureFixture[str]) -> None:
+    """Three ways to the same words: the paper's search, CTranslate2 where it is, and Python."""
+    sentence, expected = "I would like a cup of tea.", "Ich hätte gerne eine Tasse Tee."
+    for engine in ("native", "auto"):
+        assert run("translate", sentence, "--engine", engine) == 0
+        assert capsys.readouterr().out == f"{expected}\n"
+    assert transept.load("en-de").translate(sentence).text == expected
+
+
+def test_its_card_promises_what_a_small_model_must_hold() -> None:
+    card = Card.load(SHELF / DEFAULT)
+    assert card is not None
+    bleu = {one.test: one.value for one in card.results if one.name == "sacreBLEU"}
+    assert bleu["tatoeba"] >= 30
+
+
+def test_a_translator_is_no_parser(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("parse", "one two") == 2
+    assert "en-de" in capsys.readouterr().err
 
 
 def test_a_small_recipe_makes_a_model_that_can_be_shipped() -> None:
@@ -177,7 +195,6 @@ def test_the_wheel_holds_the_recipes(wheel: dict[str, int]) -> None:
     assert {f"recipes/{name}.toml" for name in recipe.names()} <= wheel.keys()
 
 
-@something_is_shipped
 def test_the_wheel_holds_the_models(wheel: dict[str, int]) -> None:
     for directory in shipped_here():
         for path in directory.rglob("*"):

@@ -208,7 +208,6 @@ def test_a_sentence_too_long_is_refused_by_its_line_or_cut(
 @pytest.mark.parametrize(
     ("words", "code", "complaint"),
     [
-        (["x"], 2, "no model was named, and none is shipped"),
         (["x", "--model", "absent"], 4, "there is no such directory"),
         (
             ["x", "--model", "{trained}", "--n-best", "9"],

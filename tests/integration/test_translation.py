@@ -73,9 +73,15 @@ def test_of_a_run_the_newest_average_is_taken(trained: Path) -> None:
     assert find_model(trained / "checkpoints/step-00000120").name == "step-00000120"
 
 
-def test_without_a_shipped_model_one_must_be_named(tmp_path: Path) -> None:
+def test_without_a_shipped_model_one_must_be_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(models, "SHELF", tmp_path / "nothing")
     with pytest.raises(ConfigError, match="no model was named, and none is shipped"):
         transept.load()
+
+
+def test_what_is_no_model_is_refused(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="there is no such directory, nor a shipped model"):
         transept.load(tmp_path / "absent")
     with pytest.raises(CheckpointError, match="is no model directory"):
