@@ -2,14 +2,16 @@
 
     python benchmarks/parsing.py --trees DIR --work DIR --minutes 18 [--json FILE]
     python benchmarks/parsing.py --trees DIR --work DIR --semi FILE … --minutes 18 [--json FILE]
+    python benchmarks/parsing.py --trees DIR --work DIR --together MODEL MODEL … [--json FILE]
     python benchmarks/parsing.py --trees DIR --work DIR --grid --minutes 2 [--json FILE]
     python benchmarks/parsing.py --quick
 
 DIR holds train, dev and test: .mrg, plain or compressed. `--minutes` is the training of a parser in
 all: a command that was stopped, or that has fewer of them, is gone on with by the next one with the
 same `--work`, so a GPU can be had in pieces. The record tells of every parser in `--work` that was
-scored: with and without `--semi` come together there. `--grid` trains a parser for each setting and
-compares them on dev. `--quick` does all of it in small, with trees of its own.
+scored: with and without `--semi` come together there. `--together` trains none: it scores several
+parsers of the same vocabularies that decide each symbol together. `--grid` trains a parser for each
+setting and compares them on dev. `--quick` does all of it in small, with trees of its own.
 """
 
 import argparse
@@ -24,7 +26,18 @@ from pathlib import Path
 
 import torch
 from measuring import Goal, Row, report
-from parsing_stages import Bank, Contender, Parsed, Score, Search, Workers, choose, prepared, score
+from parsing_stages import (
+    Bank,
+    Contender,
+    Judged,
+    Parsed,
+    Score,
+    Search,
+    Workers,
+    choose,
+    prepared,
+    score,
+)
 
 from transept.tasks.parsing.baseline import baseline
 from transept.tasks.parsing.pairs import clean_trees
@@ -32,8 +45,8 @@ from transept.text.trees import Tree
 
 CONFIGS = Path(__file__).resolve().parent.parent / "configs"
 GOAL = 85.0
-ALONE, SEMI = "treebank alone", "semi-supervised"
-DIRECTORIES = {ALONE: "alone", SEMI: "semi"}
+ALONE, SEMI, TOGETHER = "treebank alone", "semi-supervised", "several together"
+DIRECTORIES = {ALONE: "alone", SEMI: "semi", TOGETHER: "together"}
 VOCABULARY = {ALONE: 8000, SEMI: 10_000}
 GREEDY = Search(1, 0.3)
 HALF = "schedule.factor=0.5"
@@ -58,29 +71,46 @@ QUICK = [
 
 
 def measure(options: argparse.Namespace, bank: Bank, workers: Workers) -> None:
-    """Train and score one parser; its rows go to a file, for the record of all."""
+    """Train one parser and score it, or score several that decide together."""
+    if options.together:
+        directory = options.work / DIRECTORIES[TOGETHER]
+        judged = Judged(directory / "scores", tuple(options.together))
+        judge(TOGETHER, judged, [one("parsers", TOGETHER, len(judged.models), "")], options, bank,
+              workers)  # fmt: skip
+        return
     system = SEMI if bank.semi else ALONE
     contender = Contender(options.work / DIRECTORIES[system])
     corpus = prepared(bank, contender.directory, options.tags, options.vocab_size[system])
     contender.train(options.config, [*corpus, *options.settings], options.minutes)
     if options.train_only:
         return
+    steps, minutes = contender.trained()
+    training = [
+        one("training", system, steps, "steps"),
+        one("training", system, minutes, "minutes"),
+    ]
+    judge(system, contender.judged, training, options, bank, workers)
+
+
+def judge(
+    system: str, judged: Judged, training: list[Row], options: argparse.Namespace, bank: Bank,
+    workers: Workers,
+) -> None:  # fmt: skip
+    """Choose the search on dev, score it on test, and keep the rows for the record of all."""
     dev, test = trees_of(bank.dev), trees_of(bank.test)
     tried: dict[Search, Score] = {}
 
     def f1(search: Search) -> float:
-        tried[search] = found = contender.score("dev", dev, search, workers)
+        tried[search] = found = judged.score("dev", dev, search, workers)
         print(f"{system}: dev, {search}: F1 {found.f1:.2f}", flush=True)
         return found.f1
 
     best = choose(f1)
-    found = contender.score("test", test, best, workers)
-    free = contender.score("test", test, best, workers, "none")
-    steps, minutes = contender.trained()
+    found = judged.score("test", test, best, workers)
+    free = judged.score("test", test, best, workers, "none")
     speed = found.sentences / found.seconds
     rows = [
-        one("training", system, steps, "steps"),
-        one("training", system, minutes, "minutes"),
+        *training,
         *(one(f"dev, {each}", system, dev_score.f1, "F1") for each, dev_score in tried.items()),
         one("chosen on dev", system, best.beam_size, "beam size"),
         one("chosen on dev", system, best.length_penalty, "α"),
@@ -148,7 +178,7 @@ def grid(options: argparse.Namespace, bank: Bank, workers: Workers) -> None:
     dev = trees_of(bank.dev)
     rows = []
     for name, contender in contenders.items():
-        found = contender.score("dev", dev, GREEDY, workers)
+        found = contender.judged.score("dev", dev, GREEDY, workers)
         steps, _ = contender.trained()
         rows.append(one(f"dev, greedy, {steps:,} steps", name, found.f1, "F1"))
     tell("parsing_grid", rows, [], options.json)
@@ -212,6 +242,8 @@ def arguments() -> argparse.Namespace:
         default=10.0,
         help="of training for each parser, in all; usually 10",
     )
+    parser.add_argument("--together", type=Path, nargs="+", default=[], metavar="MODEL",
+                        help="score these as one parser; nothing is trained")  # fmt: skip
     parser.add_argument("--train-only", action="store_true", help="score in a later command")
     parser.add_argument("--grid", action="store_true", help="compare settings on dev")
     parser.add_argument("--at-once", type=int, default=1, help="trainings of the grid side by side")

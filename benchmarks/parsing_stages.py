@@ -40,6 +40,8 @@ LONGEST = 384  # symbols of a tree to learn from
 WEIGHT = 2.0  # of the treebank, beside trees that a parser made
 BEAMS, ALPHA, ALPHAS = (1, 4, 21), 0.3, (0.0, 0.6)
 BOUNDS = (0, 10, 20, 30, 40, 50, 60, 1_000_000)
+Models = tuple[Path, ...]
+"""One, or several that decide together."""
 
 
 class Bank(NamedTuple):
@@ -135,10 +137,10 @@ class Workers:
             yield cls(pool, number)
 
     def parse(
-        self, model: Path, trees: Sequence[Tree], search: Search, constraint: TreeSearch = "trees"
+        self, models: Models, trees: Sequence[Tree], search: Search, constraint: TreeSearch
     ) -> Parsed:
         shares = [trees[first :: self.number] for first in range(self.number)]
-        jobs = [self.pool.submit(_parse, model, each, search, constraint) for each in shares]
+        jobs = [self.pool.submit(_parse, models, each, search, constraint) for each in shares]
         found = [job.result() for job in jobs]
         texts = [""] * len(trees)
         for first, one in enumerate(found):
@@ -148,14 +150,14 @@ class Workers:
 
 
 @lru_cache(maxsize=1)
-def _loaded(model: Path) -> transept.Parser:
-    parser = transept.load(model)
+def _loaded(models: Models) -> transept.Parser:
+    parser = transept.load(*models)
     assert isinstance(parser, transept.Parser)
     return parser
 
 
-def _parse(model: Path, trees: Sequence[Tree], search: Search, constraint: TreeSearch) -> Parsed:
-    parser = _loaded(model)
+def _parse(models: Models, trees: Sequence[Tree], search: Search, constraint: TreeSearch) -> Parsed:
+    parser = _loaded(models)
     begin = time.perf_counter()
     found = parser.parse(
         [tree.words for tree in trees],
@@ -252,19 +254,30 @@ class Contender:
             average_run(self.run, last=len(steps), output=average, force=False)
         return average
 
+    @property
+    def judged(self) -> "Judged":
+        return Judged(self.directory / "scores" / self.model.name, (self.model,))
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Models whose parses and scores are kept in a directory."""
+
+    directory: Path
+    models: Models
+
     def score(
         self, part: str, trees: Sequence[Tree], search: Search, workers: Workers,
         constraint: TreeSearch = "trees",
     ) -> Score:  # fmt: skip
-        """Parse and score, unless this model was scored so before."""
-        model = self.model
+        """Parse and score, unless that was done before."""
         name = f"{part}-{search.beam_size}-{search.length_penalty}-{constraint}"
-        file = self.directory / "scores" / model.name / f"{name}.json"
+        file = self.directory / f"{name}.json"
         if not file.exists():
-            file.parent.mkdir(parents=True, exist_ok=True)
-            parsed = workers.parse(model, trees, search, constraint)
+            self.directory.mkdir(parents=True, exist_ok=True)
+            parsed = workers.parse(self.models, trees, search, constraint)
             found = score([str(tree) for tree in trees], parsed)
-            write_sentences(file.parent / f"{name}.mrg", parsed.trees)
+            write_sentences(self.directory / f"{name}.mrg", parsed.trees)
             file.write_text(json.dumps(asdict(found), indent=1) + "\n", encoding="utf-8")
         return Score(**json.loads(file.read_text(encoding="utf-8")))
 

@@ -42,7 +42,8 @@ def table(name: str, layout: Layout) -> str:
         met = "met" if goal["met"] else "**missed**"
         value, target = _number(goal["value"]), _number(goal["target"])
         lines.append(f"| {goal['goal']} | {value} | {target} | {met} |")
-    versions = ", ".join(f"{key} {value}" for key, value in record["versions"].items())
+    found = {key: value for key, value in record["versions"].items() if value != "absent"}
+    versions = ", ".join(f"{key} {value}" for key, value in found.items())
     lines += ["", f"`{record['command']}` at {record['commit']}: {record['machine']}; {versions}."]
     return "\n".join(lines) + "\n"
 

@@ -9,7 +9,7 @@ import pytest
 from tests.integration.workshop import Workshop, run
 
 import transept
-from transept.api import models
+from transept import shelf
 
 Capture = pytest.CaptureFixture[str]
 Evaluate = Callable[..., int]
@@ -109,7 +109,7 @@ def test_what_cannot_be_done_is_said(
 def test_something_must_be_scored(
     workshop: Workshop, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(models, "SHELF", workshop.directory / "nothing")
+    monkeypatch.setattr(shelf, "SHELF", workshop.directory / "nothing")
     reference = workshop.directory / "dev.de"
     assert run("evaluate", "--reference", reference) == 2
     assert "nothing to score: give --hypothesis" in capsys.readouterr().err

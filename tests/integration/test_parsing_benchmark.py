@@ -12,6 +12,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "benchmarks" / "parsing.py"
 ALONE, SEMI, BASELINE = "treebank alone", "semi-supervised", "right-branching"
+TOGETHER = "several together"
 
 
 def run(*words: object) -> subprocess.CompletedProcess[str]:
@@ -61,6 +62,13 @@ def test_a_command_goes_on_where_the_one_before_stopped(tmp_path: Path) -> None:
     both = figures(json.loads(file.read_text()))
     assert alone.items() <= both.items()
     assert both[SEMI, "training", "steps"] == 30
+    # A parser and its twin decide as one of them does.
+    (model,) = (tmp_path / "alone" / "run").glob("average-*")
+    done = run(*usual, "--together", model, model)
+    assert done.returncode == 0, done.stderr
+    all_three = figures(json.loads(file.read_text()))
+    assert both.items() <= all_three.items()
+    assert all_three[TOGETHER, "test", "F1"] == both[ALONE, "test", "F1"]
 
 
 @pytest.mark.slow

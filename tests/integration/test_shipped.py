@@ -15,7 +15,6 @@ from tests.integration.workshop import run
 
 import transept
 from transept.api.card import CARD, README, Card
-from transept.api.models import DEFAULT, SHELF, SHELVES, find_model, shipped_models
 from transept.api.transducer import Transducer
 from transept.checkpoint import Bundle
 from transept.errors import CheckpointError, ConfigError
@@ -24,6 +23,7 @@ from transept.model.transformer import Transformer
 from transept.recipes import recipe
 from transept.recipes.shipping import LARGEST, size_of
 from transept.serving.models import open_model
+from transept.shelf import DEFAULT, SHELF, SHELVES, find_model, shipped_models
 from transept.text.files import read_text
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -66,6 +66,7 @@ def test_its_card_tells_terms_scores_and_limits(
     assert "nrefs:1|case:mixed|eff:no|tok:13a" in shown
     assert "It counts to ten." in shown
     assert re.search(r"^stored in +int8$", shown, re.MULTILINE)
+    assert re.search(rf"^lies in +{re.escape(str(on_the_shelf / 'en-de'))}$", shown, re.MULTILINE)
     assert run("info", "--model", "en-de", "--json") == 0
     told = json.loads(capsys.readouterr().out)
     assert told["card"]["data"][1]["name"] == "more"
@@ -104,7 +105,7 @@ def test_without_a_name_the_only_one_is_taken_and_of_several_one_must_be_named(
     shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(SHELVES, str(tmp_path))
-    monkeypatch.setattr("transept.api.models.SHELF", tmp_path / "nothing")
+    monkeypatch.setattr("transept.shelf.SHELF", tmp_path / "nothing")
     (tmp_path / "de-en").symlink_to(shelf / "en-de")
     assert find_model() == tmp_path / "de-en"
     (tmp_path / "en-fr").symlink_to(shelf / "en-de")

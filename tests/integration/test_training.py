@@ -270,6 +270,9 @@ def test_fine_tuning_starts_from_a_bundle_with_the_same_vocabulary(
     assert run(*words, "--init", bundle, "--output", tmp_path / "second") == 0
     after = metrics(tmp_path / "second")[-1]
     assert after["nll"] < metrics(tmp_path / "first")[0]["nll"] - 0.5
+    # Of a run its average is meant, as everywhere.
+    assert run(*words, "--init", tmp_path / "first", "--output", tmp_path / "again") == 0
+    assert metrics(tmp_path / "again")[-1]["nll"] == after["nll"]
 
     source, target = write_pairs(tmp_path / "other", 300, 5)
     other = ["tokenizer", "train", "--input", source, "--vocab-size", "300"]

@@ -7,9 +7,9 @@ import pytest
 from tests.integration.workshop import ENGLISH, GERMAN, Workshop, run, write_pairs
 
 import transept
-from transept.api import models
-from transept.api.models import find_model
+from transept import shelf
 from transept.errors import CheckpointError, ConfigError, VocabularyError
+from transept.shelf import find_model
 
 TEXTS = ["one two three", "", "seven", "ten nine eight seven six five", "four four"]
 
@@ -76,7 +76,7 @@ def test_of_a_run_the_newest_average_is_taken(trained: Path) -> None:
 def test_without_a_shipped_model_one_must_be_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(models, "SHELF", tmp_path / "nothing")
+    monkeypatch.setattr(shelf, "SHELF", tmp_path / "nothing")
     with pytest.raises(ConfigError, match="no model was named, and none is shipped"):
         transept.load()
 
@@ -94,10 +94,10 @@ def test_what_is_no_model_is_refused(tmp_path: Path) -> None:
 def test_a_shipped_model_goes_by_its_name(
     trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(models, "SHELF", tmp_path)
-    for name in (models.DEFAULT, "small"):
+    monkeypatch.setattr(shelf, "SHELF", tmp_path)
+    for name in (shelf.DEFAULT, "small"):
         shutil.copytree(trained / "average-3", tmp_path / name)
-    assert find_model() == tmp_path / models.DEFAULT
+    assert find_model() == tmp_path / shelf.DEFAULT
     assert transept.load().translate("one").text == transept.load("small").translate("one").text
     with pytest.raises(CheckpointError, match=r"smal: .* did you mean 'small'\?"):
         transept.load("smal")

@@ -4,13 +4,14 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from transept.api.models import find_model, load
+from transept.api.models import load
 from transept.api.transducer import Transducer
 from transept.checkpoint import CONFIG, WEIGHTS, Bundle, at_once, write_directory
 from transept.errors import CheckpointError, ConfigError
 from transept.export import ctranslate2
 from transept.export.ctranslate2 import Names, Quantization
 from transept.quantization import Loss, Precision, pack, unpack
+from transept.shelf import find_model
 
 TOKENIZERS = ("tokenizer", "target_tokenizer")
 

@@ -1,9 +1,6 @@
-"""Where models are, and how they are loaded: one meaning of `--model` for every command."""
+"""Models, loaded and ready to use."""
 
-import logging
-import os
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
 
 import torch
@@ -13,33 +10,15 @@ from transept.api.config import EngineName
 from transept.api.engines.choice import choose
 from transept.api.parser import Parser
 from transept.api.transducer import Transducer
-from transept.checkpoint import (
-    CHECKPOINTS,
-    CONFIG,
-    MANIFEST,
-    Bundle,
-    Checkpoints,
-    load_weights,
-    read_about,
-)
-from transept.config import did_you_mean
+from transept.checkpoint import CONFIG, Bundle, load_weights
 from transept.decoding.shortlist import Shortlist
 from transept.errors import CheckpointError, ConfigError, Problem, VocabularyError
 from transept.experiment import Experiment
 from transept.model.transformer import Transformer
 from transept.runtime.device import Runtime
+from transept.shelf import find_model
 from transept.text.symbols import Symbols, Vocabulary, load_vocabulary
 from transept.text.tokenizer import Tokenizer
-
-SHELF = Path(__file__).parents[1] / "models"
-"""Where shipped models lie, each in a directory of its name."""
-SHELVES = "TRANSEPT_MODELS"
-"""The environment variable that names further directories of models, which come first."""
-RUN = "run"
-"""Where the run lies in the directory of a demo or a recipe."""
-DEFAULT = "en-de"
-"""The shipped model that is used where none is named."""
-log = logging.getLogger(__name__)
 
 
 def load(
@@ -88,91 +67,6 @@ def load(
     listed = None if shortlist is None else Shortlist.load(Path(shortlist), *sizes)
     chosen_engine = choose(engine, networks, (source, target), stored, listed)
     return Transducer(networks, source, target, max_source_length=longest, engine=chosen_engine)
-
-
-def find_model(name: Path | str | None = None) -> Path:
-    """The directory of a model: what it is called on the command line, or the default one."""
-    shipped = shipped_models()
-    if name is None:
-        return _default(shipped)
-    path = Path(name)
-    if path.is_dir():
-        is_work = (path / RUN / CHECKPOINTS).is_dir() and not (path / MANIFEST).exists()
-        run = path / RUN if is_work else path
-        found = model_of(run)
-        _note_if_older(found, run)
-        return found
-    if str(name) in shipped:
-        return shipped[str(name)]
-    if path.exists():
-        raise CheckpointError(f"{path}: is a file; a model is a directory: give that")
-    cure = did_you_mean(str(name), shipped) if shipped else "check the path"
-    raise CheckpointError(f"{path}: there is no such directory, nor a shipped model; {cure}")
-
-
-def shipped_models() -> dict[str, Path]:
-    """The models that answer to a name: those that came with transept, and one's own."""
-    own = [Path(place) for place in os.environ.get(SHELVES, "").split(os.pathsep) if place]
-    found: dict[str, Path] = {}
-    for shelf in (*own, SHELF):
-        for manifest in sorted(shelf.glob(f"*/{MANIFEST}")):
-            found.setdefault(manifest.parent.name, manifest.parent)
-    return found
-
-
-def _default(shipped: dict[str, Path]) -> Path:
-    """The model that is meant where none is named."""
-    if DEFAULT in shipped:
-        return shipped[DEFAULT]
-    if len(shipped) == 1:
-        return next(iter(shipped.values()))
-    if shipped:
-        raise ConfigError(f"no model was named: give --model one of {', '.join(shipped)}")
-    raise ConfigError(
-        "no model was named, and none is shipped with this transept: give --model the directory "
-        "of one, such as `transept train` makes"
-    )
-
-
-def model_of(path: Path) -> Path:
-    """Of a run, its newest average, else the best checkpoint, else the newest; a model itself."""
-    if not (path / CHECKPOINTS).is_dir():
-        return path
-    averages = sorted(path.glob("average-*"), key=_age)
-    if averages:
-        return averages[-1]
-    newest = Checkpoints(path / CHECKPOINTS).newest()
-    if newest is None:
-        raise CheckpointError(f"{path}: has no whole checkpoint yet; train it first")
-    best = newest.state()["best_step"]
-    there = best is not None and Checkpoints(path / CHECKPOINTS).path(best).exists()
-    return Checkpoints(path / CHECKPOINTS).path(best) if there else newest.directory
-
-
-def _note_if_older(found: Path, run: Path) -> None:
-    """Say that a run's average is taken although the run has gone on since."""
-    checkpoints = Checkpoints(run / CHECKPOINTS)
-    newest, step = max(checkpoints.steps(), default=0), _age(found)[0]
-    if found.parent == run and 0 < step < newest:
-        _note(
-            f"{found} is used, which goes up to step {step:,}; the run has gone on to step "
-            f"{newest:,}. Average it again, or name {checkpoints.path(newest)}"
-        )
-
-
-@cache
-def _note(message: str) -> None:
-    """Once: a command may look for its model several times."""
-    log.warning("%s", message)
-
-
-def _age(average: Path) -> tuple[int, float]:
-    """Up to which step it goes, as far as that is known; a clock may have been wrong."""
-    try:
-        step = int(read_about(average).get("step", 0))
-    except CheckpointError:
-        step = 0
-    return step, average.stat().st_mtime
 
 
 def _device(name: str) -> torch.device:

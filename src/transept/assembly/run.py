@@ -31,6 +31,7 @@ from transept.errors import CheckpointError, ConfigError, VocabularyError
 from transept.experiment import Experiment
 from transept.runtime.device import Runtime
 from transept.runtime.storage import flush, make_directory, write_file
+from transept.shelf import find_model
 from transept.text.symbols import load_vocabulary
 from transept.training.progress import Progress
 from transept.training.update import Update, restore_training_tensors, training_tensors
@@ -215,13 +216,13 @@ class _Beginning:
 
 def _initial_weights(init: Path, corpora: Corpora) -> dict[str, torch.Tensor]:
     """A bundle's weights to start from: it must read the same vocabulary."""
-    bundle = Bundle.open(init)
+    bundle = Bundle.open(find_model(init))
     for name, ours in corpora.tokenizers.items():
         theirs = bundle.directory / name
         if not theirs.exists() or not _same_vocabulary(theirs, ours):
             raise VocabularyError(
                 f"{init}: its {name} is not the corpus's: prepare the corpus with "
-                f"--tokenizer {init / name}"
+                f"--tokenizer {theirs}"
             )
     return bundle.weights()
 

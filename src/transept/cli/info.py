@@ -51,7 +51,7 @@ def info(
     if path is not None and model is not None:
         raise ConfigError(f"{path} and --model {model}: describe one of them at a time")
     if model is not None:
-        from transept.api.models import find_model
+        from transept.shelf import find_model
 
         path = find_model(model)
     if path is not None:
@@ -80,9 +80,9 @@ def info(
 
 def _describe_directory(path: Path, as_json: bool) -> None:
     from transept.api.card import Card
-    from transept.api.models import model_of
     from transept.assembly import describe
     from transept.config import as_table
+    from transept.shelf import model_of
 
     report, card = describe(path), Card.load(path)
     if "run" in report:
@@ -93,7 +93,8 @@ def _describe_directory(path: Path, as_json: bool) -> None:
         return
     if card is not None:
         sys.stdout.write(f"{card.markdown()}\n")
-        report = {name: report[name] for name in ("parameters", "stored in", "bytes", "verified")}
+        told = ("parameters", "stored in", "bytes", "verified")
+        report = {"lies in": str(path)} | {name: report[name] for name in told}
     console = Console(highlight=False, soft_wrap=True)
     rows = list(_rows(report))
     width = max(len(name) for name, _ in rows) + 2

@@ -54,7 +54,7 @@ class Models:
 
     def found(self) -> Self:
         """The same ones, by their own directories: a run may have another best one soon."""
-        from transept.api.models import find_model
+        from transept.shelf import find_model
 
         directories = tuple(str(find_model(name)) for name in self.model or [None])
         return dataclasses.replace(self, model=directories)

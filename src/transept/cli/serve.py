@@ -60,8 +60,8 @@ def serve(
         raise ServingError(
             f"{error.name} is not installed: the server needs `pip install 'transept[serve]'`"
         ) from error
-    from transept.api.models import shipped_models
     from transept.serving.models import open_model
+    from transept.shelf import shipped_models
 
     logging.basicConfig(
         stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s"

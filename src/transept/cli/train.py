@@ -61,7 +61,8 @@ def train(
         config: A TOML file of an experiment.
         overrides: Changes laid over it: `training.max_steps=2000 model.n_heads=16`.
         output: The run's directory. By default runs/ and the config's name.
-        init: Start from this model's weights instead of random ones (fine-tuning).
+        init: Start from this model's weights instead of random ones (fine-tuning): a directory, or
+            the name of a shipped model.
         minutes: Stop after so many minutes, with a checkpoint.
         allow_change: Go on although the config differs from the one the run began with.
         tensorboard: Write TensorBoard's files too (needs the extra `tb`).

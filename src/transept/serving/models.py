@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 from transept.api.card import Card
-from transept.api.models import find_model, load
+from transept.api.models import load
 from transept.api.parser import Parser
 from transept.api.transducer import Transducer
 from transept.errors import ConfigError, Problem
 from transept.serving.languages import is_code, name_of
+from transept.shelf import find_model
 
 log = logging.getLogger("transept.serving")
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from transept.api.models import find_model
 from transept.checkpoint import CHECKPOINTS, WEIGHTS, write_directory
 from transept.recipes.work import Work
+from transept.shelf import find_model
 
 
 def write_model(directory: Path, step: int = 0) -> None:
