@@ -3,12 +3,13 @@
 import json
 import platform
 import statistics
-import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+
+from transept.recipes.records import commit
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ def report(
     if file is not None:
         record = {
             "name": name,
-            "commit": _commit(),
+            "commit": commit(),
             "command": " ".join(["python", *sys.argv]),
             "machine": machine or f"{platform.machine()}, {platform.system()}",
             "versions": _versions(packages),
@@ -69,11 +70,6 @@ def report(
             "goals": [asdict(goal) for goal in goals],
         }
         file.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
-
-
-def _commit() -> str:
-    command = ["git", "describe", "--always", "--dirty"]
-    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
 
 
 def _versions(packages: Sequence[str]) -> Mapping[str, str]:
