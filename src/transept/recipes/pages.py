@@ -206,7 +206,8 @@ def _origin(name: str, run: Record) -> str:
         )
     sittings = [one["by"] for one in trained["results"]["sittings"]]
     makers = [stages["prepare"]["by"], *sittings, *(stage["by"] for stage in stages.values())]
-    commands = dict.fromkeys(maker["command"] for maker in makers)
+    # A corpus may have been prepared before commands were recorded.
+    commands = dict.fromkeys(maker["command"] for maker in makers if "command" in maker)
     return "\n".join([*lines, "", "```text", *commands, "```"]) + "\n"
 
 
