@@ -21,6 +21,10 @@ PLACES = {"cpu": 4096, "cuda": 65_536}
 """Tokens, padding too, that go through a network together."""
 LOGITS = 1 << 23
 """So many are held at a time: all of a batch would be hundreds of megabytes."""
+SHARED = 1 << 19
+"""A product of a few rows by a matrix of fewer numbers is not worth sharing among cores: it saves a
+tenth of the time on a quiet machine, and takes three times as long and more on a busy one, where
+one thread waits for the other to be let in."""
 
 
 class Networks:
@@ -37,6 +41,12 @@ class Networks:
     def __str__(self) -> str:
         counted = " + ".join(f"{model.n_parameters():,}" for model in self.models)
         return f"{counted} parameters on {self.device}"
+
+    @property
+    def threads(self) -> int:
+        """How many threads share the products of a sentence by itself, on a CPU."""
+        widest = max(model.config.d_model * model.config.d_ff for model in self.models)
+        return 1 if widest < SHARED else torch.get_num_threads()
 
     def check_positions(self, lengths: Sequence[int]) -> None:
         """Refuse a pair with a side, of this many tokens, that they cannot read or write at all."""

@@ -159,7 +159,8 @@ class Parser:
         n_threads = cores(self.networks.device)
         lengths = [len(units[index].ids) for index in todo]
         rows = request.config.beam_size
-        side_by_side(parse, [*self.networks.batches(lengths, rows, n_threads)], n_threads)
+        batches = [*self.networks.batches(lengths, rows, n_threads)]
+        side_by_side(parse, batches, n_threads, self.networks.threads)
         return parses
 
     def _units(

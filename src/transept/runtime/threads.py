@@ -1,7 +1,8 @@
 """Threads across pieces of work, where those inside of one are of little use."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import TypeVar
 
 import torch
@@ -15,16 +16,32 @@ def cores(device: torch.device) -> int:
     return torch.get_num_threads() if device.type == "cpu" else 1
 
 
+@contextmanager
+def threads_inside(number: int) -> Iterator[None]:
+    """Share each operation of torch among so many threads."""
+    before = torch.get_num_threads()
+    if number == before:
+        yield
+        return
+    torch.set_num_threads(number)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
 def side_by_side(
-    work: Callable[[Item], Result], items: Sequence[Item], n_threads: int
+    work: Callable[[Item], Result], items: Sequence[Item], n_threads: int, inside: int
 ) -> list[Result]:
     """The results of some items, so many of which are done at once, each by a single thread.
 
     Matrices of a few rows are too small to be shared by threads: waiting for one another takes them
-    longer than the product, and on a machine with other work many times as long.
+    longer than the product, and on a machine with other work many times as long. What cannot be
+    done beside anything else has as many threads as `inside` says.
     """
     if min(n_threads, len(items)) < 2:
-        return [work(item) for item in items]
+        with threads_inside(inside):
+            return [work(item) for item in items]
     before = torch.get_num_threads()
     pool = ThreadPoolExecutor(n_threads, initializer=torch.set_num_threads, initargs=(1,))
     try:

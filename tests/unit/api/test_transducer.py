@@ -2,13 +2,14 @@
 
 import itertools
 import typing
+from collections.abc import Iterator
 from typing import TypedDict
 
 import pytest
 import torch
 from tests.unit.api.conftest import network
 
-from transept import SamplingConfig, Transducer
+from transept import ModelConfig, SamplingConfig, Transducer, Transformer
 from transept.api.config import Options, TranslationConfig
 from transept.api.networks import PLACES, Networks
 from transept.api.units import TooLongError
@@ -295,3 +296,31 @@ def test_it_says_what_it_is(transducer: Transducer) -> None:
     assert repr(both) == (
         f"<Transducer: {size} to {size} tokens, {n:,} + {n:,} parameters on cpu, engine native>"
     )
+
+
+# --- threads ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def two_threads() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_a_sentence_by_itself_has_one_thread_in_a_small_network(transducer: Transducer) -> None:
+    inside: set[int] = set()
+    transducer.translate("one", watch=lambda done, of: inside.add(torch.get_num_threads()), **SHORT)
+    assert inside == {1}
+    outside = {torch.get_num_threads() for _ in transducer.stream("one", **SHORT)}
+    assert outside == {2}
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_a_wide_network_shares_its_products_among_threads() -> None:
+    with torch.device("meta"):
+        base = Transformer(ModelConfig.preset("base", vocab_size=100))
+    assert Networks([base]).threads == 2
+    assert Networks([network(1)]).threads == 1

@@ -26,7 +26,7 @@ def test_results_come_in_order_from_several_threads() -> None:
             both.wait()  # which it only passes if two are at work
         return item, torch.get_num_threads(), threading.current_thread().name
 
-    found = side_by_side(work, range(6), cores(torch.device("cpu")))
+    found = side_by_side(work, range(6), cores(torch.device("cpu")), 2)
     assert [item for item, _, _ in found] == list(range(6))
     assert {n for _, n, _ in found} == {1}
     assert len({name for _, _, name in found}) == 2
@@ -34,10 +34,16 @@ def test_results_come_in_order_from_several_threads() -> None:
 
 
 @pytest.mark.parametrize(("items", "n_threads"), [([7], 2), ([7, 8], 1), ([], 2)])
-def test_little_work_stays_where_it_is(items: list[int], n_threads: int) -> None:
+@pytest.mark.parametrize("inside", [1, 2])
+def test_little_work_stays_where_it_is(items: list[int], n_threads: int, inside: int) -> None:
     here = threading.current_thread()
-    found = side_by_side(lambda item: (item, threading.current_thread()), items, n_threads)
-    assert found == [(item, here) for item in items]
+
+    def work(item: int) -> tuple[int, threading.Thread, int]:
+        return item, threading.current_thread(), torch.get_num_threads()
+
+    found = side_by_side(work, items, n_threads, inside)
+    assert found == [(item, here, inside) for item in items]
+    assert torch.get_num_threads() == 2
 
 
 def test_what_fails_leaves_the_rest_undone() -> None:
@@ -50,7 +56,7 @@ def test_what_fails_leaves_the_rest_undone() -> None:
         time.sleep(0.05)
 
     with pytest.raises(InterruptedError):
-        side_by_side(work, range(40), 2)
+        side_by_side(work, range(40), 2, 2)
     assert len(begun) < 10
     assert torch.get_num_threads() == 2
 

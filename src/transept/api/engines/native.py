@@ -13,7 +13,7 @@ from transept.decoding.hypothesis import Hypothesis, Partial, State, results
 from transept.decoding.sampling import SamplingConfig, sample, seed_of_draw
 from transept.decoding.shortlist import Shortlist
 from transept.decoding.stream import stream
-from transept.runtime.threads import cores, side_by_side
+from transept.runtime.threads import cores, side_by_side, threads_inside
 from transept.text.tokenizer import EOS_ID
 
 
@@ -53,7 +53,8 @@ class NativeEngine:
         lengths = [*map(len, sources)]
         batches = [*self.networks.batches(lengths, config.beam_size, at_least=n_threads)]
         found: list[list[Hypothesis]] = [[] for _ in sources]
-        for batch, outputs in zip(batches, side_by_side(decode, batches, n_threads), strict=True):
+        done = side_by_side(decode, batches, n_threads, self.networks.threads)
+        for batch, outputs in zip(batches, done, strict=True):
             for index, each in zip(batch, outputs, strict=True):
                 found[index] = each
         return found
@@ -63,8 +64,17 @@ class NativeEngine:
         self, source: Ids, prefix: Ids, max_length: int, config: SearchConfig
     ) -> Iterator[Partial]:
         """`search` for one sentence, telling after each token what is known."""
-        step = self.networks.step([source], [prefix], self._shortlist)
-        yield from stream(step, max_length, config, EOS_ID)
+        n_threads = self.networks.threads
+        with threads_inside(n_threads):
+            step = self.networks.step([source], [prefix], self._shortlist)
+        partials = stream(step, max_length, config, EOS_ID)
+        while True:
+            # Not around the yield: who reads may compute with all threads in between.
+            with threads_inside(n_threads):
+                partial = next(partials, None)
+            if partial is None:
+                return
+            yield partial
 
     @torch.inference_mode()
     def draw(
