@@ -44,6 +44,11 @@ class Goal:
         """A goal that is met by more."""
         return cls(goal, value, target, value >= target)
 
+    @classmethod
+    def below(cls, goal: str, value: float, target: float) -> "Goal":
+        """A goal that is met by less."""
+        return cls(goal, value, target, value < target)
+
 
 def report(
     name: str,
