@@ -133,7 +133,7 @@ def memory() -> tuple[list[Row], list[Goal]]:
     ours(sources(256, 50, model.config.vocab_size), [100] * 256, SearchConfig())
     peak = torch.cuda.max_memory_allocated() / 2**30
     work = "base, beam 4, 256 sentences of 50"
-    goal = Goal(f"{work}: GiB peak, weights too", peak, GIBIBYTES, peak < GIBIBYTES)
+    goal = Goal.below(f"{work}: GiB peak, weights too", peak, GIBIBYTES)
     return [Row.of(work, OURS, [peak] * 2, "GiB peak")], [goal]
 
 
@@ -195,9 +195,9 @@ def realistic(model: transept.Transducer, test: tuple[Path, Path]) -> tuple[list
     same = _same(found[OURS], found["reference"])
     return rows, [
         Goal.at_least(f"{work}: times HF", statistics.median(theirs) / took, TIMES_HF),
-        Goal(f"{work}: seconds", took, SECONDS, took < SECONDS),
+        Goal.below(f"{work}: seconds", took, SECONDS),
         Goal.at_least(f"{work}: identical outputs", same, SAME),
-        Goal(f"{work}: BLEU lost", loss, BLEU_LOSS, loss < BLEU_LOSS),
+        Goal.below(f"{work}: BLEU lost", loss, BLEU_LOSS),
     ]
 
 

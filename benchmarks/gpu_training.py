@@ -204,8 +204,8 @@ def measure(preset: str, corpus: Path, steps: int, n_batches: int) -> tuple[list
     ]
     if preset == "base":
         hours = 100_000 * 25_000 / statistics.median(sustained) / 60
-        goals.append(Goal("base: minutes for 100,000 steps", hours, 45.0, hours < 45.0))
-        goals.append(Goal("base: GiB peak", memory, 8.0, memory < 8.0))
+        goals.append(Goal.below("base: minutes for 100,000 steps", hours, 45.0))
+        goals.append(Goal.below("base: GiB peak", memory, 8.0))
     return rows, goals
 
 
