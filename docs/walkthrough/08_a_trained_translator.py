@@ -60,7 +60,7 @@ assert {*outputs[0].text.lower().split()} == {*outputs[1].text.lower().split()}
 # ## How sure it is
 #
 # `score` asks the other way round: how probable is a given translation, piece by piece? Once
-# *le·hn·te* has begun, its end is certain, and so is the *ab* that belongs to it, some pieces later.
+# *le·hn·te* has begun, its end is certain, and so is the *ab* that belongs to it, further on.
 # What the network hesitates at are choices: which verb, and *das Darlehen* or *den Kredit*.
 
 # %%
