@@ -6,7 +6,6 @@ from functools import cache
 from pathlib import Path
 
 from transept.checkpoint import CHECKPOINTS, MANIFEST, Checkpoints, read_about
-from transept.config import did_you_mean
 from transept.errors import CheckpointError, ConfigError
 
 SHELF = Path(__file__).parent / "models"
@@ -26,7 +25,7 @@ def find_model(name: Path | str | None = None) -> Path:
     if name is None:
         return _default(shipped)
     path = Path(name)
-    if path.is_dir():
+    if path.is_dir() and (str(name) not in shipped or _holds_a_model(path)):
         is_work = (path / RUN / CHECKPOINTS).is_dir() and not (path / MANIFEST).exists()
         run = path / RUN if is_work else path
         found = model_of(run)
@@ -36,8 +35,14 @@ def find_model(name: Path | str | None = None) -> Path:
         return shipped[str(name)]
     if path.exists():
         raise CheckpointError(f"{path}: is a file; a model is a directory: give that")
-    cure = did_you_mean(str(name), shipped) if shipped else "check the path"
-    raise CheckpointError(f"{path}: there is no such directory, nor a shipped model; {cure}")
+    # No nearest name: en-de is not what was meant by en-fr.
+    known = f"those are: {', '.join(shipped)}" if shipped else "check the path"
+    raise CheckpointError(f"{path}: there is no such directory, nor a shipped model; {known}")
+
+
+def _holds_a_model(path: Path) -> bool:
+    """Whether it is worth more than its name: text of a language pair is often called so."""
+    return any((path / part).exists() for part in (MANIFEST, CHECKPOINTS, RUN))
 
 
 def shipped_models() -> dict[str, Path]:

@@ -14,17 +14,20 @@ from tests.integration.kitchen import Kitchen
 from tests.integration.workshop import run
 
 import transept
+from transept import config
 from transept.api.card import CARD, README, Card
 from transept.api.transducer import Transducer
 from transept.checkpoint import Bundle
 from transept.errors import CheckpointError, ConfigError
 from transept.evaluation.conventions import chrf
+from transept.experiment import Experiment
 from transept.model.transformer import Transformer
 from transept.recipes import recipe
 from transept.recipes.shipping import LARGEST, size_of
 from transept.serving.models import open_model
 from transept.shelf import DEFAULT, SHELF, SHELVES, find_model, shipped_models
 from transept.text.files import read_text
+from transept.training.config import CheckpointConfig
 
 ROOT = Path(__file__).resolve().parents[2]
 ALL_TOGETHER = 20_000_000
@@ -67,6 +70,8 @@ def test_its_card_tells_terms_scores_and_limits(
     assert "It counts to ten." in shown
     assert re.search(r"^stored in +int8$", shown, re.MULTILINE)
     assert re.search(rf"^lies in +{re.escape(str(on_the_shelf / 'en-de'))}$", shown, re.MULTILINE)
+    assert run("info", "en-de") == 0
+    assert capsys.readouterr().out == shown
     assert run("info", "--model", "en-de", "--json") == 0
     told = json.loads(capsys.readouterr().out)
     assert told["card"]["data"][1]["name"] == "more"
@@ -169,7 +174,33 @@ def test_its_card_promises_what_a_small_model_must_hold() -> None:
 
 def test_a_translator_is_no_parser(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("parse", "one two") == 2
-    assert "en-de" in capsys.readouterr().err
+    assert "no parser is shipped: give --model" in capsys.readouterr().err
+    assert run("parse", "one two", "--model", "en-de") == 2
+    assert "en-de is no parsing model" in capsys.readouterr().err
+
+
+def test_a_directory_of_its_name_hides_a_model_only_if_it_is_one(
+    shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "en-de").mkdir()
+    assert find_model("en-de") == SHELF / "en-de"
+    shutil.copytree(shelf / "en-de", tmp_path / "en-de", dirs_exist_ok=True)
+    assert find_model("en-de") == Path("en-de")
+    with pytest.raises(CheckpointError, match="nor a shipped model; those are: en-de"):
+        find_model("en-fr")
+
+
+def test_an_engine_that_there_is_not_is_named() -> None:
+    with pytest.raises(ConfigError, match="engine: 'nativ' is none; did you mean 'native'"):
+        transept.load("en-de", engine="nativ")  # type: ignore[arg-type]
+
+
+def test_whoever_trains_it_further_begins_with_usual_checkpoints(shelf: Path) -> None:
+    for directory in (shelf / "en-de", SHELF / "en-de"):
+        shipped = config.load(Experiment, directory / "config.toml")
+        assert shipped.checkpoint == CheckpointConfig()
+        assert shipped.data.train == ()
 
 
 def test_a_small_recipe_makes_a_model_that_can_be_shipped() -> None:

@@ -81,7 +81,7 @@ def evaluate(
     models: Annotated[Translators, MODEL_OPTIONS] = ANY_TRANSLATOR,
     search: Annotated[Search, SEARCH] = USUAL,
     parses: Annotated[Parses, PARSES] = NO_PARSES,
-    grid: Words = (),
+    grid: Words | None = None,
     perplexity: Flag = False,
     target_language: Language | None = None,
     as_json: Annotated[bool, Parameter(name="--json", negative="", show_default=False)] = False,
@@ -126,7 +126,7 @@ def evaluate(
             "to translate it"
         )
     config = TranslationConfig(split=False, **dataclasses.asdict(search))
-    if grid:
+    if grid is not None:
         _refuse("--grid", other=files.other, output=files.output, perplexity=perplexity)
         _choose(files.source, files.reference, models, config, grid, as_json)
     elif perplexity:

@@ -42,28 +42,30 @@ def info(
     """Print versions, devices and the paper's models, or all about a run or model.
 
     Args:
-        path: The directory of a run, a checkpoint or a model. Every file of it is verified.
-        model: The same, or the name of a shipped model, with its card.
+        path: The directory of a run, a checkpoint or a model, or the name of a shipped one. Every
+            file of it is verified.
+        model: Of a run, the model that other commands would take; else the same.
         presets: List each model with its dimensions and parameter count.
         vocab_size: The vocabulary at which parameters are counted.
         as_json: Print one JSON object instead of tables.
     """
     if path is not None and model is not None:
         raise ConfigError(f"{path} and --model {model}: describe one of them at a time")
-    if model is not None:
+    if model is not None or (path is not None and not path.exists()):
         from transept.shelf import find_model
 
-        path = find_model(model)
+        path = find_model(model or path)
     if path is not None:
         _describe_directory(path, as_json)
         return
     from transept.runtime.device import describe_devices
+    from transept.shelf import shipped_models
 
-    versions, devices = _versions(), describe_devices()
+    versions, devices, shipped = _versions(), describe_devices(), [*shipped_models()]
     rows = _preset_rows(vocab_size) if presets else []
     if as_json:
         listed = rows if presets else [*PRESETS]
-        report = {"versions": versions, "devices": devices, "presets": listed}
+        report = {"versions": versions, "devices": devices, "models": shipped, "presets": listed}
         sys.stdout.write(json.dumps(report) + "\n")
         return
     console = Console(highlight=False, soft_wrap=True)
@@ -71,6 +73,7 @@ def info(
         console.print(f"{name:14} {version}")
     for device in devices:
         console.print(f"{'device':14} {device}")
+    console.print(f"{'models':14} {', '.join(shipped) or 'none'}")
     if presets:
         console.print(_preset_table(rows, vocab_size))
     else:

@@ -22,7 +22,7 @@ class Models:
 
     model: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = ()
     """The directory of a model, a run, a demo or a recipe, or the name of a shipped model; unless
-    given, the default shipped one. Given several times, the models decide together."""
+    given, en-de, which translates. Given several times, the models decide together."""
     device: str = "auto"
     """Where to compute: cpu, cuda, cuda:1; auto is a GPU where there is one."""
 
@@ -44,6 +44,11 @@ class Models:
         from transept.api.models import load
         from transept.api.parser import Parser
 
+        if not self.model:
+            raise ConfigError(
+                "no parser is shipped: give --model the directory of one, such as `transept train "
+                "configs/parsing-small.toml` makes"
+            )
         model = load(*self.model, device=self.device)
         if not isinstance(model, Parser):
             raise ConfigError(

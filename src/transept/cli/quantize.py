@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def quantize(
     *,
-    model: str | None = None,
+    model: str,
     to: Literal["int8", "bf16"],
     output: Annotated[Path, Parameter(name=["--output", "-o"])],
     test: Annotated[tuple[Path, Path] | None, Parameter(negative="")] = None,
@@ -25,8 +25,7 @@ def quantize(
     translate` multiplies an int8 model's matrices as 8-bit integers (see its --engine).
 
     Args:
-        model: The directory of a model, a run, a demo or a recipe, or the name of a shipped model;
-            unless given, the default shipped one.
+        model: The directory of a model, a run, a demo or a recipe. (What is shipped is in int8.)
         to: int8 stores a matrix as 8-bit integers with a scale for each row; bf16 keeps the upper
             half of every number.
         output: The new directory.

@@ -21,6 +21,7 @@ from transept.recipes.records import commit
 from transept.recipes.run import RecipeRun, lines
 from transept.recipes.stages.decode import translate
 from transept.recipes.watchers import Watchers
+from transept.training.config import CheckpointConfig
 
 LARGEST: Final = 12_000_000
 """Bytes of a model that lies in the package, all its files together."""
@@ -58,7 +59,8 @@ def size_of(directory: Path) -> int:
 def _parts(run: RecipeRun, average: Bundle, precision: Precision) -> dict[str, Any]:
     """What a bundle is written from; no path of this machine is among it."""
     experiment = config.load(Experiment, average.directory / CONFIG)
-    experiment = dataclasses.replace(experiment, data=DataConfig())
+    # Whoever trains it further has text of their own, and no time budget of a recipe's.
+    experiment = dataclasses.replace(experiment, data=DataConfig(), checkpoint=CheckpointConfig())
     about = {**average.about, "corpora": [text.name for text in run.recipe.texts]}
     return {
         "tensors": {WEIGHTS: pack(average.weights(), precision)},

@@ -1,6 +1,7 @@
 """Which engine is used."""
 
 from collections.abc import Sequence
+from typing import get_args
 
 from transept.api.config import EngineName
 from transept.api.engines.ctranslate2 import CTranslate2Engine
@@ -8,6 +9,7 @@ from transept.api.engines.engine import Engine
 from transept.api.engines.fused.fit import obstacles
 from transept.api.engines.native import NativeEngine
 from transept.api.networks import Networks
+from transept.config import did_you_mean
 from transept.decoding.shortlist import Shortlist
 from transept.errors import ConfigError, Problem
 from transept.export import ctranslate2 as export
@@ -15,6 +17,8 @@ from transept.export.ctranslate2 import Names
 from transept.model.transformer import Transformer
 from transept.quantization import Precision
 from transept.text.tokenizer import Tokenizer
+
+ENGINES: tuple[str, ...] = get_args(EngineName)
 
 
 def choose(
@@ -39,6 +43,8 @@ def choose(
         stored: In what their weights were stored.
         shortlist: Only native knows what to do with one.
     """
+    if name not in ENGINES:
+        raise ConfigError([Problem("engine", f"{name!r} is none; {did_you_mean(name, ENGINES)}")])
     native = NativeEngine(Networks(models), shortlist, _slowness(name, models))
     if shortlist is not None and name not in ("auto", "native"):
         raise ConfigError([Problem("shortlist", f"is for the native engine, not for {name}")])
