@@ -39,6 +39,7 @@ from parsing_stages import (
     score,
 )
 
+from transept.shelf import find_model
 from transept.tasks.parsing.baseline import baseline
 from transept.tasks.parsing.pairs import clean_trees
 from transept.text.trees import Tree
@@ -74,7 +75,7 @@ def measure(options: argparse.Namespace, bank: Bank, workers: Workers) -> None:
     """Train one parser and score it, or score several that decide together."""
     if options.together:
         directory = options.work / DIRECTORIES[TOGETHER]
-        judged = Judged(directory / "scores", tuple(options.together))
+        judged = Judged.together(directory, tuple(map(find_model, options.together)))
         judge(TOGETHER, judged, [one("parsers", TOGETHER, len(judged.models), "")], options, bank,
               workers)  # fmt: skip
         return

@@ -3,6 +3,7 @@
 What is done is not done again, so that any stage can be stopped and taken up by the same command.
 """
 
+import hashlib
 import json
 import os
 import subprocess
@@ -21,7 +22,7 @@ from typing import NamedTuple
 import transept
 from transept.api.config import TreeSearch
 from transept.assembly import average_run
-from transept.checkpoint import CHECKPOINTS, Checkpoints
+from transept.checkpoint import CHECKPOINTS, MANIFEST, Checkpoints
 from transept.data.preparation.cleaning import Cleaning
 from transept.data.preparation.prepare import Preparation, prepare
 from transept.evaluation.evalb.report import evaluate_parses
@@ -265,6 +266,12 @@ class Judged:
 
     directory: Path
     models: Models
+
+    @classmethod
+    def together(cls, directory: Path, models: Models) -> "Judged":
+        """Several models; others in their place have other scores."""
+        manifests = b"".join((model / MANIFEST).read_bytes() for model in models)
+        return cls(directory / "scores" / hashlib.sha256(manifests).hexdigest()[:12], models)
 
     def score(
         self, part: str, trees: Sequence[Tree], search: Search, workers: Workers,

@@ -13,7 +13,7 @@ import uvicorn
 
 from transept import ModelConfig, Parser, Transducer, Transformer
 from transept.serving.app import create_app
-from transept.serving.models import AnyServed
+from transept.serving.models import AnyServed, Served, ServedParser
 from transept.serving.running import configured
 from transept.serving.settings import ServerSettings
 from transept.tasks.parsing.vocabulary import vocabulary_of
@@ -23,6 +23,15 @@ WORDS = "one two three four five six seven eight nine ten the end is near so be 
 VOCABULARY = 300
 KEY = "a-key-that-is-long-enough"
 JSON = {"Content-Type": "application/json"}
+POST = {
+    "/translate": {"q": "one", "source": "en", "target": "de"},
+    "/detect": {"q": "the end"},
+    "/api/stream": {"q": "one"},
+    "/api/nbest": {"q": "one"},
+    "/api/score": {"q": "one", "translation": "two"},
+    "/api/attention": {"q": "one"},
+    "/api/parse": {"q": "one two"},
+}
 
 
 def small_transducer(seed: int = 1, kind: type[Transducer] = Transducer) -> Transducer:
@@ -46,6 +55,15 @@ def small_parser() -> Parser:
         n_heads=2,
     )
     return Parser([Transformer(config)], words, symbols, max_source_length=40)
+
+
+def every_kind(transducer: Transducer, parser: Parser) -> list[AnyServed]:
+    """Both directions, and trees."""
+    return [
+        Served("en", "de", transducer),
+        Served("de", "en", small_transducer(2)),
+        ServedParser(parser),
+    ]
 
 
 class Held(Transducer):

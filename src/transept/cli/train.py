@@ -1,8 +1,9 @@
 """`transept train`: from prepared corpora to checkpoints."""
 
 import os
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +13,8 @@ from transept.errors import RESUMABLE, RankError, StoppedError
 from transept.runtime.interrupt import terminable
 
 if TYPE_CHECKING:
+    from transept.cli.training_view import View
+    from transept.experiment import Experiment
     from transept.runtime.distributed import World
     from transept.training.trainer import Outcome
 
@@ -69,26 +72,16 @@ def train(
         deterministic: On a GPU, add in one order: the same run gives the same bits, a little
             later. The same as training.sums=ordered.
     """
-    import torch
-    from rich.console import Console
-
     from transept import config as toml
     from transept.assembly import train as run
-    from transept.cli.app import complain
-    from transept.cli.training_view import view_for
     from transept.experiment import Experiment
-    from transept.runtime.distributed import join_world
 
     if deterministic:
         overrides = (*overrides, "training.sums=ordered")
     experiment = toml.load(Experiment, config, overrides)
     directory = output or Path("runs") / config.stem
-    together = experiment.distributed
-    wire = torch.bfloat16 if together.gradients == "bf16" else None
-    with join_world(together.patience, wire, complain, "distributed.patience") as world:
-        console = Console(stderr=True, highlight=False)
-        views = [view_for(console, experiment.training.max_steps)] if world.leads else []
-        try:
+    with _joined(experiment) as world:
+        with _views(experiment, world) as views:
             outcome = run(
                 experiment,
                 directory,
@@ -99,16 +92,40 @@ def train(
                 observers=views,
                 world=world,
             )
-        finally:
-            for view in views:
-                view.close()
-        if views and outcome in UNFINISHED:
-            console.print(
-                f"{directory}: all of it is saved; the same command goes on from here",
-                markup=False,
-                soft_wrap=True,
+        if world.leads and outcome in UNFINISHED:
+            sys.stderr.write(
+                f"{directory}: all of it is saved; the same command goes on from here\n"
             )
     return _exit_code(outcome, world)
+
+
+def _joined(experiment: "Experiment") -> AbstractContextManager["World"]:
+    """The ranks that train together, this one among them."""
+    import torch
+
+    from transept.cli.app import complain
+    from transept.runtime.distributed import join_world
+
+    together = experiment.distributed
+    wire = torch.bfloat16 if together.gradients == "bf16" else None
+    return join_world(together.patience, wire, complain, "distributed.patience")
+
+
+@contextmanager
+def _views(experiment: "Experiment", world: "World") -> Iterator[list["View"]]:
+    """What is seen of the training, on the rank that leads."""
+    from rich.console import Console
+
+    from transept.cli.training_view import view_for
+
+    if not world.leads:
+        yield []
+        return
+    view = view_for(Console(stderr=True, highlight=False), experiment.training.max_steps)
+    try:
+        yield [view]
+    finally:
+        view.close()
 
 
 def _exit_code(outcome: "Outcome", world: "World") -> int:

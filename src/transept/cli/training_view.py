@@ -1,7 +1,6 @@
 """What a person sees of a run: a live line on a terminal, sparse plain lines elsewhere."""
 
 import time
-from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -90,6 +89,9 @@ class LiveView:
         self._progress.stop()
 
 
-def view_for(console: Console, max_steps: int) -> Any:
+View = PlainView | LiveView
+
+
+def view_for(console: Console, max_steps: int) -> View:
     """The view that suits where the output goes."""
     return (LiveView if console.is_terminal else PlainView)(console, max_steps)
