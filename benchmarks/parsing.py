@@ -2,6 +2,7 @@
 
     python benchmarks/parsing.py --trees DIR --work DIR --minutes 18 [--json FILE]
     python benchmarks/parsing.py --trees DIR --work DIR --semi FILE … --minutes 18 [--json FILE]
+    python benchmarks/parsing.py --trees DIR --work DIR --recombined 8 --minutes 18 [--json FILE]
     python benchmarks/parsing.py --trees DIR --work DIR --together MODEL MODEL … [--json FILE]
     python benchmarks/parsing.py --trees DIR --work DIR --grid --minutes 2 [--json FILE]
     python benchmarks/parsing.py --quick
@@ -9,9 +10,11 @@
 DIR holds train, dev and test: .mrg, plain or compressed. `--minutes` is the training of a parser in
 all: a command that was stopped, or that has fewer of them, is gone on with by the next one with the
 same `--work`, so a GPU can be had in pieces. The record tells of every parser in `--work` that was
-scored: with and without `--semi` come together there. `--together` trains none: it scores several
-parsers of the same vocabularies that decide each symbol together. `--grid` trains a parser for each
-setting and compares them on dev. `--quick` does all of it in small, with trees of its own.
+scored: with and without `--semi` come together there. With `--recombined` a parser, beside `--semi`
+or without, learns from copies of the treebank in which constituents are exchanged as well.
+`--together` trains none: it scores several parsers of the same vocabularies that decide each symbol
+together. `--grid` trains a parser for each setting and compares them on dev. `--quick` does all of
+it in small, with trees of its own.
 """
 
 import argparse
@@ -46,8 +49,9 @@ from transept.text.trees import Tree
 
 CONFIGS = Path(__file__).resolve().parent.parent / "configs"
 GOAL = 85.0
-ALONE, SEMI, TOGETHER = "treebank alone", "semi-supervised", "several together"
-DIRECTORIES = {ALONE: "alone", SEMI: "semi", TOGETHER: "together"}
+ALONE, SEMI, RECOMBINED = "treebank alone", "semi-supervised", "recombined"
+TOGETHER = "several together"
+DIRECTORIES = {ALONE: "alone", SEMI: "semi", RECOMBINED: "recombined", TOGETHER: "together"}
 VOCABULARY = {ALONE: 8000, SEMI: 10_000}
 GREEDY = Search(1, 0.3)
 HALF = "schedule.factor=0.5"
@@ -79,9 +83,10 @@ def measure(options: argparse.Namespace, bank: Bank, workers: Workers) -> None:
         judge(TOGETHER, judged, [one("parsers", TOGETHER, len(judged.models), "")], options, bank,
               workers)  # fmt: skip
         return
-    system = SEMI if bank.semi else ALONE
+    vocab_size = options.vocab_size[SEMI if bank.semi else ALONE]
+    system = RECOMBINED if bank.copies else SEMI if bank.semi else ALONE
     contender = Contender(options.work / DIRECTORIES[system])
-    corpus = prepared(bank, contender.directory, options.tags, options.vocab_size[system])
+    corpus = prepared(bank, contender.directory, options.tags, vocab_size)
     contender.train(options.config, [*corpus, *options.settings], options.minutes)
     if options.train_only:
         return
@@ -234,6 +239,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--work", type=Path, help="where everything is kept, to be gone on with")
     parser.add_argument("--semi", type=Path, nargs="+", default=[], metavar="FILE",
                         help="trees that a parser made, to be learnt from as well")  # fmt: skip
+    parser.add_argument("--recombined", type=int, default=0, metavar="N", dest="copies",
+                        help="learn from N recombined copies of the treebank as well")  # fmt: skip
     parser.add_argument(
         "--tags", choices=["named", "kept", "XX"], default="named", help="what stands for a word"
     )
@@ -268,7 +275,7 @@ def run(options: argparse.Namespace) -> None:
         options.settings = [*QUICK, *options.settings]
         options.trees = options.work / "trees"
         own_trees(options.trees)
-    bank = Bank.find(options.trees, options.semi)
+    bank = Bank.find(options.trees, options.semi, options.copies)
     with Workers.start(options.workers) as workers:
         if options.grid:
             grid(options, bank, workers)

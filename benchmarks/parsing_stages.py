@@ -25,9 +25,11 @@ from transept.assembly import average_run
 from transept.checkpoint import CHECKPOINTS, MANIFEST, Checkpoints
 from transept.data.preparation.cleaning import Cleaning
 from transept.data.preparation.prepare import Preparation, prepare
+from transept.data.shards import MANIFEST as CORPUS
 from transept.evaluation.evalb.report import evaluate_parses
 from transept.tasks.parsing.leaves import TagsName
 from transept.tasks.parsing.pairs import clean_trees
+from transept.tasks.parsing.recombination import recombined
 from transept.tasks.parsing.treebank import Treebank
 from transept.tasks.parsing.vocabulary import tags_of, treebank_vocabulary
 from transept.text.files import write_sentences
@@ -39,6 +41,7 @@ STOPPED = 75
 AVERAGED = 8
 LONGEST = 384  # symbols of a tree to learn from
 WEIGHT = 2.0  # of the treebank, beside trees that a parser made
+COPY_WEIGHT = 0.5  # of a copy whose trees are recombined, beside the treebank
 BEAMS, ALPHA, ALPHAS = (1, 4, 21), 0.3, (0.0, 0.6)
 BOUNDS = (0, 10, 20, 30, 40, 50, 60, 1_000_000)
 Models = tuple[Path, ...]
@@ -52,11 +55,13 @@ class Bank(NamedTuple):
     dev: Path
     test: Path
     semi: tuple[Path, ...] = ()
+    copies: int = 0
+    """Of the treebank, with constituents exchanged."""
 
     @classmethod
-    def find(cls, directory: Path, semi: Sequence[Path] = ()) -> "Bank":
+    def find(cls, directory: Path, semi: Sequence[Path] = (), copies: int = 0) -> "Bank":
         train, dev, test = (_the_file(directory, part) for part in ("train", "dev", "test"))
-        return cls(train, dev, test, tuple(semi))
+        return cls(train, dev, test, tuple(semi), copies)
 
 
 def _the_file(directory: Path, part: str) -> Path:
@@ -81,8 +86,19 @@ def prepared(bank: Bank, directory: Path, tags: TagsName, vocab_size: int) -> li
     learnt = Cleaning(max_tokens=LONGEST, max_ratio=0)
     whole = Cleaning(max_tokens=0, max_ratio=0, drop_duplicates=False)
     parts = [("train", [bank.train], learnt), ("dev", [bank.dev], whole)]
+    weights = {"train": 1.0}
     if bank.semi:
         parts.append(("semi", [*bank.semi], learnt))
+        weights |= {"train": WEIGHT, "semi": 1.0}
+    if bank.copies:
+        name = f"recombined-{bank.copies}"
+        weights |= {"train": WEIGHT, name: COPY_WEIGHT}
+        # The file is large, and is not moved where the ids are there already.
+        if not (directory / name / CORPUS).exists():
+            file = directory / f"{name}.mrg"
+            trees = recombined([*clean_trees([bank.train])], bank.copies)
+            write_sentences(file, map(str, trees))
+            parts.append((name, [file], learnt))
     for name, paths, cleaning in parts:
         job = Preparation(
             inputs=tuple(Treebank(path, tags_of(symbols)) for path in paths),
@@ -92,8 +108,9 @@ def prepared(bank: Bank, directory: Path, tags: TagsName, vocab_size: int) -> li
             cleaning=cleaning,
         )
         prepare(job)
-    corpora = [f'{{path = "{directory / "train"}", weight = {WEIGHT if bank.semi else 1.0}}}']
-    corpora += [f'{{path = "{directory / "semi"}"}}'] if bank.semi else []
+    corpora = [
+        f'{{path = "{directory / name}", weight = {weight}}}' for name, weight in weights.items()
+    ]
     return [
         "model.source_vocab_size=0",
         f"data.train=[{', '.join(corpora)}]",

@@ -14,9 +14,10 @@ from transept.evaluation.evalb.scoring import score_sentence
 from transept.tasks.parsing.leaves import Named
 from transept.tasks.parsing.leaves import named as named_leaf
 from transept.tasks.parsing.linearisation import delinearise, fault_of, linearise
+from transept.tasks.parsing.recombination import exchange, recombined
 from transept.tasks.parsing.repair import repair
 from transept.tasks.parsing.vocabulary import tree_vocabulary
-from transept.text.trees import Cleaning, Tree, clean, parse_tree, read_trees
+from transept.text.trees import Bracket, Cleaning, Tree, clean, parse_tree, read_trees
 
 SPACES = st.sampled_from([" ", "  ", "\t", "\n", "\n\n  ", "\r\n", "\f"])
 
@@ -116,3 +117,41 @@ def cut(tree: Tree, n_words: int, words_of: Tree) -> Tree:
         if bracket.start < n_words
     ]
     return Tree(words_of.words[:n_words], words_of.tags[:n_words], tuple(brackets))
+
+
+@given(trees(), trees(), st.data())
+def test_a_constituent_of_another_tree(tree: Tree, donor: Tree, data: st.DataObject) -> None:
+    number = data.draw(st.integers(0, len(tree.brackets) - 1))
+    donated = data.draw(st.integers(0, len(donor.brackets) - 1))
+    other = exchange(tree, number, donor, donated)
+    assert parse_tree(str(other)) == other
+    # It is back as it was when it gets its own again.
+    assert exchange(other, number, tree, number) == tree
+    assert exchange(donor, donated, other, number) == donor
+    assert exchange(tree, number, tree, number) == tree
+
+
+@given(st.lists(trees(), min_size=1, max_size=5), st.integers(0, 3), st.floats(0.1, 1))
+def test_recombined_trees_hold_what_others_hold(
+    several: list[Tree], seed: int, chance: float
+) -> None:
+    known = set().union(*map(parents, several))
+    found = list(recombined(several, 3, seed=seed, chance=chance))
+    assert len(found) <= 3 * len(several)
+    assert found == list(recombined(several, 3, seed=seed, chance=chance))
+    for tree in found:
+        assert parse_tree(str(tree)) == tree
+        assert tree not in several or len(several) > 1
+        assert parents(tree) <= known
+
+
+def parents(tree: Tree) -> set[tuple[str, str]]:
+    """Labels, each with that of the constituent around it."""
+    around: list[Bracket] = []
+    found = set()
+    for bracket in tree.brackets:
+        while around and around[-1].end <= bracket.start:
+            around.pop()
+        found.add((bracket.label, around[-1].label if around else ""))
+        around.append(bracket)
+    return found
