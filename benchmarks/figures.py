@@ -5,22 +5,27 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any
 
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 640, 320, 48, 150, 40, 44
-COLOURS = ("#0072b2", "#d55e00", "#7d7d7d", "#009e73")
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 680, 340, 48, 190, 40, 44
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#7d7d7d")
+LINE = 16
 STYLE = (
     "text{font:13px 'DejaVu Sans','Helvetica Neue',Arial,sans-serif;fill:#1b1f24}"
     ".paper{fill:#fff}.rule{stroke:#8884;stroke-width:1}.middle{text-anchor:middle}"
     ".end{text-anchor:end}polyline{fill:none;stroke-width:2}"
     "@media(prefers-color-scheme:dark){text{fill:#e8eaed}.paper{fill:#15181c}}"
 )
+LOWEST, HIGHEST, BASELINE = 70, 95, "right-branching"
 LENGTH = re.compile(r"test, (\d+ to \d+|over \d+) words")
 
 
 def parsing_length(record: Mapping[str, Any]) -> str:
-    """F1 of each system by the length of the sentence, as SVG."""
+    """F1 of each parser by the length of the sentence, as SVG.
+
+    The baseline is far below all of them: with it, nobody could tell them apart.
+    """
     systems: dict[str, dict[str, float]] = {}
     for row in record["rows"]:
-        if length := LENGTH.fullmatch(row["work"]):
+        if row["system"] != BASELINE and (length := LENGTH.fullmatch(row["work"])):
             systems.setdefault(row["system"], {})[length[1].replace(" to ", "–")] = row["value"]
     lengths = list(dict.fromkeys(length for found in systems.values() for length in found))
     step = (WIDTH - LEFT - RIGHT) / max(1, len(lengths) - 1)
@@ -34,7 +39,7 @@ def parsing_length(record: Mapping[str, Any]) -> str:
             f"<style>{STYLE}</style>",
             '<rect class="paper" width="100%" height="100%"/>',
             f'<text x="{LEFT}" y="22">{title}</text>',
-            *map(_rule, range(0, 101, 20)),
+            *map(_rule, range(LOWEST, HIGHEST + 1, 5)),
             *(
                 f'<text class="middle" x="{x:.1f}" y="{HEIGHT - 18}">{length}</text>'
                 for length, x in across.items()
@@ -43,6 +48,7 @@ def parsing_length(record: Mapping[str, Any]) -> str:
                 _curve(system, [(across[length], f1) for length, f1 in found.items()], colour)
                 for (system, found), colour in zip(systems.items(), COLOURS, strict=False)
             ),
+            *_names({name: found[lengths[-1]] for name, found in systems.items()}),
             "</svg>\n",
         ]
     )
@@ -64,12 +70,21 @@ def _curve(system: str, points: list[tuple[float, float]], colour: str) -> str:
         f"{f1:.1f}</title></circle>"
         for (x, y), (_, f1) in zip(places, points, strict=True)
     )
-    x, y = places[-1]
-    return (
-        f'<polyline points="{line}" stroke="{colour}"/>{dots}'
-        f'<text x="{x + 10:.1f}" y="{y + 4:.1f}">{escape(system)}</text>'
-    )
+    return f'<polyline points="{line}" stroke="{colour}"/>{dots}'
+
+
+def _names(ends: Mapping[str, float]) -> list[str]:
+    """Each curve's name beside its end, the lowest first, with a line's height between two."""
+    colours = dict(zip(ends, COLOURS, strict=False))
+    names, below = [], float(HEIGHT)
+    for system in sorted(ends, key=ends.__getitem__):
+        y = below = min(_down(ends[system]) + 4, below - LINE)
+        names.append(
+            f'<text x="{WIDTH - RIGHT + 10}" y="{y:.1f}">'
+            f'<tspan fill="{colours[system]}">● </tspan>{escape(system)}</text>'
+        )
+    return names
 
 
 def _down(f1: float) -> float:
-    return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * f1 / 100
+    return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * (f1 - LOWEST) / (HIGHEST - LOWEST)

@@ -16,10 +16,11 @@ def test_tables_and_figures_are_those_of_the_results() -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_the_figure_of_lengths_shows_every_score() -> None:
+def test_the_figure_of_lengths_shows_every_score_of_a_parser() -> None:
     record = json.loads((ROOT / "benchmarks" / "results" / "parsing.json").read_text())
     lengths = [row for row in record["rows"] if row["work"].endswith(" words")]
-    shown = [row for row in lengths if "at most" not in row["work"]]
+    parsers = [row for row in lengths if row["system"] != "right-branching"]
+    shown = [row for row in parsers if "at most" not in row["work"]]
     picture = ElementTree.parse(ROOT / "docs" / "figures" / "parsing-length.svg").getroot()
     titles = [each[0].text for each in picture.iter() if each.tag.endswith("circle")]
     assert titles == [f"{row['system']}: {row['value']:.1f}" for row in shown]

@@ -12,6 +12,7 @@ import pytest
 from tests.integration.workshop import Workshop, run
 
 import transept
+from transept.data.shards import Corpus
 from transept.errors import ConfigError, DataError
 from transept.tasks.parsing.linearisation import Fault
 from transept.text.symbols import Symbols
@@ -316,6 +317,49 @@ def test_what_prepare_refuses(
     filled = [word.format(**places) for word in words]
     output = bank.directory / "refused"
     assert run("data", "prepare", *filled, "--tokenizer", vocabulary, "--output", output) == code
+    assert message in capfd.readouterr().err
+
+
+def test_further_trees_are_a_corpus_to_mix_in(
+    tmp_path: Path, bank: Bank, capfd: pytest.CaptureFixture[str]
+) -> None:
+    gold = bank.directory / "train.mrg"
+
+    def recombined(seed: int) -> str:
+        assert run("data", "recombine", gold, "--copies", 2, "--seed", seed) == 0
+        printed, said = capfd.readouterr()
+        assert f"{len(printed.splitlines()):,} further trees of 1,500" in said
+        return printed
+
+    printed = recombined(0)
+    assert recombined(0) == printed
+    assert recombined(1) != printed
+    more = tmp_path / "more.mrg"
+    more.write_text(printed)
+    known = set(read_trees(gold))
+    new = [tree for tree in read_trees(more) if tree not in known]
+    # Not each is new: this grammar has few sentences.
+    assert len(new) > 300
+    vocabularies = ["--tokenizer", bank.directory / "vocabulary", "--target-tokenizer"]
+    prepare = ["data", "prepare", "--trees", more, *vocabularies, bank.vocabulary]
+    assert run(*prepare, "--output", tmp_path / "more") == 0
+    assert Corpus.open(tmp_path / "more").manifest.target.unknown == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["train.mrg", "--copies", "0"], 2, "--copies must be at least 1"),
+        (["train.mrg", "--chance", "0"], 2, "--chance must be more than 0"),
+        (["empty.mrg"], 3, "empty.mrg: there are no trees to learn from"),
+        (["nowhere.mrg"], 3, "nowhere.mrg"),
+    ],
+)
+def test_what_recombine_refuses(
+    bank: Bank, words: list[str], code: int, message: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (bank.directory / "empty.mrg").touch()
+    assert run("data", "recombine", bank.directory / words[0], *words[1:]) == code
     assert message in capfd.readouterr().err
 
 

@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "benchmarks" / "parsing.py"
 ALONE, SEMI, BASELINE = "treebank alone", "semi-supervised", "right-branching"
-TOGETHER = "several together"
+RECOMBINED, TOGETHER = "recombined", "several together"
 
 
 def run(*words: object) -> subprocess.CompletedProcess[str]:
@@ -57,18 +57,26 @@ def test_a_command_goes_on_where_the_one_before_stopped(tmp_path: Path) -> None:
     alone = figures(json.loads(file.read_text()))
     # What the first parser scored is kept, and stands beside the second's.
     more = tmp_path / "trees" / "dev.mrg"
-    done = run(*usual, "--semi", more, "--settings", "training.max_steps=30")
+    few = ["--settings", "training.max_steps=30"]
+    done = run(*usual, "--semi", more, *few)
     assert done.returncode == 0, done.stderr
     both = figures(json.loads(file.read_text()))
     assert alone.items() <= both.items()
     assert both[SEMI, "training", "steps"] == 30
+    # So are those of one that learns from trees of this one's treebank, recombined.
+    done = run(*usual, "--recombined", 2, *few)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "recombined" / "recombined-2" / "manifest.json").exists()
+    three = figures(json.loads(file.read_text()))
+    assert both.items() <= three.items()
+    assert three[RECOMBINED, "training", "steps"] == 30
     # A parser and its twin decide as one of them does.
     (model,) = (tmp_path / "alone" / "run").glob("average-*")
     done = run(*usual, "--together", model, model)
     assert done.returncode == 0, done.stderr
-    all_three = figures(json.loads(file.read_text()))
-    assert both.items() <= all_three.items()
-    assert all_three[TOGETHER, "test", "F1"] == both[ALONE, "test", "F1"]
+    all_four = figures(json.loads(file.read_text()))
+    assert three.items() <= all_four.items()
+    assert all_four[TOGETHER, "test", "F1"] == both[ALONE, "test", "F1"]
 
 
 @pytest.mark.slow

@@ -76,6 +76,11 @@ data.command(
     name="fetch",
     help="Download a public corpus and cut it into train, dev and test.",
 )
+data.command(
+    "transept.cli.recombine:recombine",
+    name="recombine",
+    help="Print further trees of a treebank, with constituents exchanged.",
+)
 app.command(data)
 
 recipe = App(name="recipe", help="Whole experiments, from text to a report, one command each.")

@@ -1,0 +1,51 @@
+"""`transept data recombine`: further trees from a treebank."""
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from transept.cli.app import complain, write_line
+from transept.cli.progress import TranslationProgress
+from transept.errors import ConfigError, DataError
+from transept.tasks.parsing.recombination import CHANCE
+
+
+def recombine(
+    trees: Annotated[tuple[Path, ...], Parameter(negative="")],
+    /,
+    *,
+    copies: int = 8,
+    chance: float = CHANCE,
+    seed: int = 0,
+) -> None:
+    """Print further trees of a treebank, with constituents exchanged.
+
+    In each, some constituents are those of other trees, of the same label, under the same label,
+    and about as long. A parser that often sees the same few trees learns them by heart. Prepare
+    these as a corpus of its own, which `data.train` mixes in with a weight:
+    `transept data recombine train.mrg > more.mrg`.
+
+    Args:
+        trees: The treebanks to learn from, in brackets.
+        copies: Further trees for each tree; one that can make no other has none.
+        chance: Of a constituent to be exchanged, if none around it is.
+        seed: Decides which; the same seed gives the same trees.
+    """
+    from transept.tasks.parsing.pairs import clean_trees
+    from transept.tasks.parsing.recombination import recombined
+
+    if copies < 1:
+        raise ConfigError("--copies must be at least 1")
+    if not 0 < chance <= 1:
+        raise ConfigError("--chance must be more than 0, and at most 1")
+    bank = [*clean_trees(trees)]
+    if not bank:
+        raise DataError(f"{', '.join(map(str, trees))}: there are no trees to learn from")
+    n_made = 0
+    with TranslationProgress("trees", copies * len(bank), results_to_stdout=True) as progress:
+        for tree in recombined(bank, copies, seed=seed, chance=chance):
+            write_line(str(tree))
+            progress.advance(1)
+            n_made += 1
+    complain(f"{n_made:,} further trees of {len(bank):,}")
