@@ -25,6 +25,7 @@ from transept.model.transformer import Transformer
 from transept.recipes import recipe
 from transept.recipes.shipping import LARGEST, size_of
 from transept.serving.models import open_model
+from transept.serving.texts import Text
 from transept.shelf import DEFAULT, SHELF, SHELVES, find_model, shipped_models
 from transept.text.files import read_text
 from transept.training.config import CheckpointConfig
@@ -163,6 +164,20 @@ def test_right_after_installation_it_translates(capsys: pytest.CaptureFixture[st
         assert run("translate", sentence, "--engine", engine) == 0
         assert capsys.readouterr().out == f"{expected}\n"
     assert transept.load("en-de").translate(sentence).text == expected
+
+
+def test_its_attention_tells_which_words_belong_together() -> None:
+    translator = transept.load("en-de")
+    assert isinstance(translator, Transducer)
+    asked = {
+        "I <b>really</b> like this <a>new house</a>.": ("<b>wirklich</b>", "<a>neue Haus</a>"),
+        "<i>Tom</i> bought a <u>red</u> car.": ("<i>Tom</i>", "<u>rotes</u> Auto"),
+    }
+    for source, expected in asked.items():
+        text = Text.of(source, "html", "en")
+        (result,) = translator.translate(text.sentences, alignments=True, split=False)
+        found = text.put_together([result.outputs], 1).text
+        assert all(each in found for each in expected), found
 
 
 def test_its_card_promises_what_a_small_model_must_hold() -> None:

@@ -27,7 +27,7 @@ class Analysis:
         beam_size = asked.beam_size or max(usual, asked.n_best)
         self.work.check_beam(asked.n_best, beam_size)
         (text,) = self.work.texts([asked.q], asked.format, model.source)
-        ask = self.work.translate(model, beam_size, asked.length_penalty)
+        ask = self.work.translate(model, [text], beam_size, asked.length_penalty)
         outputs = await self.work.results(request, ask, text.sentences)
         found = text.put_together(outputs, asked.n_best)
         return answer(

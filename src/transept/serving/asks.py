@@ -22,6 +22,8 @@ class Translate:
     model: Served
     beam_size: int
     length_penalty: float
+    alignments: bool = False
+    """Whether it is to be known which words belong together: markup goes with them."""
 
     def run(self, items: Sequence[str], watch: Callable[[], None]) -> list[Outputs]:
         """Outputs of sentences. One that is too long for the model is cut."""
@@ -30,6 +32,7 @@ class Translate:
             beam_size=self.beam_size,
             length_penalty=self.length_penalty,
             n_best=self.beam_size,
+            alignments=self.alignments,
             split=False,
             too_long="split",
             watch=lambda done, total: watch(),
@@ -40,11 +43,15 @@ class Translate:
         """The best translation of a text, as it grows token by token."""
         transducer = self.model.transducer  # the same to the end, even if another is loaded
         done: list[Outputs] = []
-        for sentence in text.sentences:
+        for part in text.with_words:
+            if part.inside:
+                # Where its markup goes is known when all of it is.
+                done += replace(self, alignments=True).run([part.text], lambda: None)
+                continue
             before = text.before_next(done)
             best = ""
             for draft in transducer.stream(
-                sentence,
+                part.text,
                 beam_size=self.beam_size,
                 length_penalty=self.length_penalty,
                 split=False,

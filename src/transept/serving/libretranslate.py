@@ -31,7 +31,7 @@ class LibreTranslate:
             others: list[list[str]] = [[] for _ in queries]
         else:
             texts = self.work.texts(queries, asked.format, source)
-            ask = self.work.translate(self.work.model(source, asked.target))
+            ask = self.work.translate(self.work.model(source, asked.target), texts)
             n_best = 1 + min(asked.alternatives, ask.beam_size - 1)
             outputs = await self.work.results(
                 request, ask, [sentence for text in texts for sentence in text.sentences]

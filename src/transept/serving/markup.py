@@ -1,16 +1,21 @@
 """HTML taken apart into text to translate and markup to keep.
 
 Nothing is interpreted: markup is what lies between `<` and `>` and is passed on, character for
-character, in its order. Text is unescaped, translated and escaped again, so that nothing a model
-writes can become markup.
+character. Text is unescaped, translated and escaped again, so that nothing a model writes can
+become markup. Tags of paragraphs and the like stand between sentences; those of words, such as
+`<b>`, may stand inside of one (`inline`).
 """
 
 import html
 import re
-from collections.abc import Iterator
+from bisect import bisect, bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple
 
+from transept.serving.inline import Element, Span, escape
 from transept.text.moses import Language
-from transept.text.sentences import Piece, split_sentences
+from transept.text.sentences import split_sentences
 
 # Nothing here runs across the next `<` but what is meant to run to its end: so the whole takes
 # time in proportion to the text, whatever the text is.
@@ -22,38 +27,47 @@ _MARKUP = re.compile(
     """,
     re.DOTALL | re.IGNORECASE | re.VERBOSE,
 )
+_NAME = re.compile(r"<(/?)([a-z][^\s/>]*)", re.IGNORECASE)
+_AROUND_WORDS = frozenset({
+    "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "data", "del", "dfn", "em", "font",
+    "i", "ins", "kbd", "label", "mark", "q", "s", "samp", "small", "span", "strike", "strong",
+    "sub", "sup", "time", "tt", "u", "var",
+})  # fmt: skip
+_BETWEEN_WORDS = frozenset({"img", "wbr"})
+_MOST_TAGS = 64
+"""Inside of a sentence: what has more is no prose, and is cut at each of them."""
+
+_SPACES = re.compile(r"[ \t\n\r\f]+")
+# In HTML a line break is a space like another: it ends no sentence.
+_LINE_BREAKS = dict.fromkeys(map(ord, "\n\r\f\v\x1c\x1d\x1e\x85\u2028\u2029"), " ")
 
 
-def split_html(text: str, language: Language) -> list[Piece]:
+class Part(NamedTuple):
+    """A sentence, what stands between it and the next, and the markup inside of it."""
+
+    text: str
+    space: str
+    inside: tuple[Element, ...] = ()
+
+
+def split_html(text: str, language: Language) -> list[Part]:
     """Sentences, and after each what stands before the next: white space and markup."""
-    pieces: list[Piece] = []
-    for is_markup, part in _parts(text):
-        if is_markup:
-            _append(pieces, part)
-            continue
-        for piece in _sentences(html.unescape(part), language):
-            if piece.text:
-                pieces.append(Piece(piece.text, escape(piece.space)))
-            else:
-                _append(pieces, escape(piece.space))
-    return pieces
+    parts: list[Part] = []
+    run = _Run()
+    for is_markup, piece in _pieces(text):
+        if not is_markup:
+            run.add_text(html.unescape(piece))
+        elif _is_inline(piece):
+            run.add_tag(piece)
+        else:
+            _extend(parts, run.parts(language))
+            _extend(parts, [Part("", piece)])
+            run = _Run()
+    _extend(parts, run.parts(language))
+    return parts
 
 
-def escape(text: str) -> str:
-    """Text as HTML; quotes stay, for text is no attribute."""
-    return html.escape(text, quote=False)
-
-
-def _sentences(text: str, language: Language) -> Iterator[Piece]:
-    inner = text.strip()
-    start = text.index(inner)
-    yield Piece("", text[:start])
-    # In HTML a line break is a space like another: it ends no sentence.
-    yield from split_sentences(" ".join(inner.splitlines()), language)
-    yield Piece("", text[start + len(inner) :])
-
-
-def _parts(text: str) -> Iterator[tuple[bool, str]]:
+def _pieces(text: str) -> Iterator[tuple[bool, str]]:
     at = 0
     for found in _MARKUP.finditer(text):
         yield False, text[at : found.start()]
@@ -62,9 +76,175 @@ def _parts(text: str) -> Iterator[tuple[bool, str]]:
     yield False, text[at:]
 
 
-def _append(pieces: list[Piece], markup: str) -> None:
-    """Put markup after the last piece; an empty piece carries what stands before any text."""
-    if not markup:
-        return
-    last = pieces.pop() if pieces else Piece("", "")
-    pieces.append(Piece(last.text, last.space + markup))
+def _is_inline(markup: str) -> bool:
+    name = _NAME.match(markup)
+    if name is None:
+        return markup.startswith("<!--")
+    return name[2].lower() in (_AROUND_WORDS if name[1] else _AROUND_WORDS | _BETWEEN_WORDS)
+
+
+def _extend(parts: list[Part], more: Iterable[Part]) -> None:
+    """What has no text goes to the part before; an empty part carries what stands before any."""
+    for part in more:
+        if part.text or (part.space and not parts):
+            parts.append(part)
+        elif part.space:
+            parts[-1] = parts[-1]._replace(space=parts[-1].space + part.space)
+
+
+# --- text without a tag that ends a sentence -------------------------------------------------
+
+
+class _Tag(NamedTuple):
+    """Inline markup, and how many characters of text stand before it."""
+
+    at: int
+    markup: str
+
+    @property
+    def element(self) -> str | None:
+        """What it opens or closes; nothing, if it stands by itself."""
+        name = _NAME.match(self.markup)
+        if name is None or name[2].lower() in _BETWEEN_WORDS or self.markup.endswith("/>"):
+            return None
+        return name[2].lower()
+
+    @property
+    def closes(self) -> bool:
+        return self.markup.startswith("</")
+
+
+class _Run:
+    """Text, and the inline tags in it."""
+
+    def __init__(self) -> None:
+        self._texts: list[str] = []
+        self._length = 0
+        self._tags: list[_Tag] = []
+
+    def add_text(self, text: str) -> None:
+        self._texts.append(text)
+        self._length += len(text)
+
+    def add_tag(self, markup: str) -> None:
+        self._tags.append(_Tag(self._length, markup))
+
+    def parts(self, language: Language) -> Iterator[Part]:
+        """What stands before the first sentence, as a part without text; then its sentences."""
+        text = "".join(self._texts)
+        plain = text.translate(_LINE_BREAKS)
+        partners = _partners(self._tags)
+        sentences: list[tuple[Span, list[int]]] = []
+        for span in _sentences(plain, language):
+            inside = self._inside(span, partners)
+            if inside is None:
+                sentences += ((piece, []) for piece in self._cut(span, plain))
+            else:
+                sentences.append((span, inside))
+        taken = {number for _, inside in sentences for number in inside}
+        rest = iter([tag for number, tag in enumerate(self._tags) if number not in taken])
+        starts = [*(span.start for span, _ in sentences), len(text)]
+        spaces = _spaces(text, rest, [0, *(span.end for span, _ in sentences)], starts)
+        yield Part("", spaces[0])
+        for (span, inside), space in zip(sentences, spaces[1:], strict=True):
+            yield _part(plain, span, [self._tags[number] for number in inside], space)
+
+    def _inside(self, span: Span, partners: Mapping[int, int]) -> list[int] | None:
+        """The tags that go with words of a sentence; None where some are only half in it."""
+        first = bisect_left(self._tags, span.start, key=_at)
+        last = bisect(self._tags, span.end, key=_at)
+        inside = []
+        deepest = -1  # up to here reaches an element that is inside
+        for number in range(first, last):
+            here = self._tags[number].at
+            other = partners.get(number, -1)
+            if first <= other < last:
+                start, end = sorted((here, self._tags[other].at))
+                is_around_all = (start, end) == span
+                is_within = start < span.end and end > span.start and not is_around_all
+                if is_within or number < deepest:
+                    inside.append(number)
+                    deepest = max(deepest, other)
+            elif span.start < here < span.end or number < deepest:
+                return None
+        return inside if len(inside) <= _MOST_TAGS else None
+
+    def _cut(self, span: Span, plain: str) -> Iterator[Span]:
+        """The pieces of a sentence between any two tags."""
+        first = bisect(self._tags, span.start, key=_at)
+        last = bisect_left(self._tags, span.end, key=_at)
+        places = [span.start, *(tag.at for tag in self._tags[first:last]), span.end]
+        for start, end in pairwise(places):
+            if plain[start:end].strip():
+                yield _without_spaces(plain, Span(start, end))
+
+
+def _without_spaces(text: str, span: Span) -> Span:
+    start = span.end - len(text[slice(*span)].lstrip())
+    return Span(start, start + len(text[start : span.end].rstrip()))
+
+
+def _at(tag: _Tag) -> int:
+    return tag.at
+
+
+def _partners(tags: Sequence[_Tag]) -> dict[int, int]:
+    """For each tag the one that ends, or begins, its element; itself, if it stands alone."""
+    partners: dict[int, int] = {}
+    unfinished: list[int] = []
+    for number, tag in enumerate(tags):
+        if tag.element is None:
+            partners[number] = number
+        elif not tag.closes:
+            unfinished.append(number)
+        elif unfinished and tags[unfinished[-1]].element == tag.element:
+            begun = unfinished.pop()
+            partners |= {begun: number, number: begun}
+    return partners
+
+
+def _sentences(plain: str, language: Language) -> Iterator[Span]:
+    at = 0
+    for text, space in split_sentences(plain, language):
+        if text:
+            yield Span(at, at + len(text))
+        at += len(text) + len(space)
+
+
+def _spaces(
+    text: str, tags: Iterator[_Tag], ends: Sequence[int], starts: Sequence[int]
+) -> list[str]:
+    """What stands before, between and after sentences: white space, with the tags in it."""
+    spaces = []
+    tag = next(tags, None)
+    for at, start in zip(ends, starts, strict=True):
+        space = ""
+        while tag is not None and tag.at <= start:
+            space += escape(text[at : tag.at]) + tag.markup
+            at, tag = tag.at, next(tags, None)
+        spaces.append(space + escape(text[at:start]))
+    return spaces
+
+
+def _part(plain: str, span: Span, tags: Sequence[_Tag], space: str) -> Part:
+    """A sentence with single spaces, and its elements by their places in that."""
+    text, at = "", span.start
+    opened: list[tuple[_Tag, int]] = []
+    levels: list[list[Element]] = [[]]
+    for tag in (*tags, None):
+        here = span.end if tag is None else tag.at
+        more = _SPACES.sub(" ", plain[at:here])
+        text += more[1:] if text.endswith(" ") and more.startswith(" ") else more
+        at = here
+        if tag is None:
+            continue
+        if tag.element is None:
+            levels[-1].append(Element(tag.markup, "", len(text), len(text)))
+        elif not tag.closes:
+            opened.append((tag, len(text)))
+            levels.append([])
+        else:
+            (begun, start), inner = opened.pop(), tuple(levels.pop())
+            around = _without_spaces(text, Span(start, len(text)))
+            levels[-1].append(Element(begun.markup, tag.markup, *around, inner))
+    return Part(text, space, tuple(levels[0]))

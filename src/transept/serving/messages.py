@@ -27,7 +27,8 @@ class TranslateRequest(Struct, kw_only=True):
     source: Annotated[str, Meta(description="Its language; `auto` guesses among those served.")]
     target: Annotated[str, Meta(description="The language to translate it to.")]
     format: Annotated[
-        Format, Meta(description="`html` keeps tags in place and translates the text between.")
+        Format,
+        Meta(description="`html` keeps tags: between sentences in place, inside with their words."),
     ] = "text"
     alternatives: Annotated[
         int, Meta(ge=0, description="Further translations wanted; there may be fewer.")

@@ -36,9 +36,9 @@ class Streaming:
     async def stream(self, request: Request, asked: m.StreamRequest) -> Response:
         """Translate a text, and send the translation token by token (server-sent events)."""
         model = self.work.model_meant(asked.source, asked.target)
-        ask = self.work.translate(model, asked.beam_size)
-        self.work.check_beam(1, ask.beam_size)
         (text,) = self.work.texts([asked.q], asked.format, model.source)
+        ask = self.work.translate(model, [text], asked.beam_size)
+        self.work.check_beam(1, ask.beam_size)
         drafts = self.work.stream(ask.drafts(text))
         return Watched(drafts, self._events(drafts), self.work.settings.deadline)
 

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from transept.api.results import NOTHING, Draft, Output, Sentence, Translation
-from transept.serving.markup import escape, split_html
+from transept.serving.inline import escape, transfer
+from transept.serving.markup import Part, split_html
 from transept.text.moses import Language
-from transept.text.sentences import Piece, split_sentences
+from transept.text.sentences import split_sentences
 
 Outputs = tuple[Output, ...]
 
@@ -16,38 +17,48 @@ class Text:
     """A text taken apart into sentences and what stands between them."""
 
     source: str
-    pieces: tuple[Piece, ...]
+    parts: tuple[Part, ...]
     is_html: bool
 
     @classmethod
     def of(cls, source: str, form: str, language: str) -> "Text":
         """Take a text apart by the rules of its language."""
         rules: Language = language if language in ("de", "en", "fr") else "other"  # type: ignore[assignment]
-        is_html = form == "html"
-        split = split_html if is_html else split_sentences
-        return cls(source, tuple(split(source, rules)), is_html)
+        if form == "html":
+            return cls(source, tuple(split_html(source, rules)), is_html=True)
+        return cls(source, tuple(Part(*piece) for piece in split_sentences(source, rules)), False)
 
     @property
     def sentences(self) -> list[str]:
         """What is to be translated."""
-        return [piece.text for piece in self.pieces if piece.text]
+        return [part.text for part in self.with_words]
+
+    @property
+    def with_words(self) -> list[Part]:
+        """The parts that are sentences."""
+        return [part for part in self.parts if part.text]
+
+    @property
+    def is_marked(self) -> bool:
+        """Whether markup goes with words, so that it must be known which belong together."""
+        return any(part.inside for part in self.parts)
 
     def put_together(self, outputs: Sequence[Outputs], n_best: int) -> Translation:
         """The best combinations of the sentences' outputs, with what stood between them."""
         each = iter(outputs)
         sentences = [
-            Sentence(piece.text, piece.space, self._written(next(each)))
-            if piece.text
-            else Sentence("", piece.space, (NOTHING,))
-            for piece in self.pieces
+            Sentence(part.text, part.space, self._written(part, next(each)))
+            if part.text
+            else Sentence("", part.space, (NOTHING,))
+            for part in self.parts
         ]
         return Translation.best(self.source, sentences, n_best)
 
     def before_next(self, outputs: Sequence[Outputs]) -> str:
         """What stands before the next sentence, if these are the outputs of those before it."""
-        at = [index for index, piece in enumerate(self.pieces) if piece.text][len(outputs)]
-        pieces = (*self.pieces[:at], Piece(self.pieces[at].text, ""))
-        begun = Text(self.source, pieces, self.is_html)
+        at = [index for index, part in enumerate(self.parts) if part.text][len(outputs)]
+        parts = (*self.parts[:at], Part(self.parts[at].text, ""))
+        begun = Text(self.source, parts, self.is_html)
         return begun.put_together([*outputs, (NOTHING,)], 1).text
 
     def drafted(self, before: str, draft: Draft) -> Draft:
@@ -55,8 +66,13 @@ class Text:
         stable = draft.text[: draft.stable]
         return Draft(before + self._text(draft.text), len(before) + len(self._text(stable)))
 
-    def _written(self, outputs: Outputs) -> Outputs:
-        return tuple(replace(one, text=self._text(one.text)) for one in outputs)
+    def _written(self, part: Part, outputs: Outputs) -> Outputs:
+        if not part.inside:
+            return tuple(replace(one, text=self._text(one.text)) for one in outputs)
+        return tuple(
+            replace(one, text=transfer(part.text, part.inside, one.text, one.alignment or ()))
+            for one in outputs
+        )
 
     def _text(self, text: str) -> str:
         return escape(text) if self.is_html else text

@@ -58,14 +58,19 @@ class Work:
         return self.models.parser
 
     def translate(
-        self, model: Served, beam_size: int | None = None, length_penalty: float | None = None
+        self,
+        model: Served,
+        texts: Sequence[Text],
+        beam_size: int | None = None,
+        length_penalty: float | None = None,
     ) -> Translate:
-        """What to ask of a model; what is not said is as the server has it."""
+        """What to ask of a model for these; what is not said is as the server has it."""
         usual = self.settings
         return Translate(
             model,
             beam_size or usual.beam_size,
             usual.length_penalty if length_penalty is None else length_penalty,
+            alignments=any(text.is_marked for text in texts),
         )
 
     # --- what is too much --------------------------------------------------------------------

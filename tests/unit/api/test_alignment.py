@@ -29,13 +29,28 @@ def test_each_word_goes_with_the_word_it_looks_at_most() -> None:
         [
             [0.20, 0.25, 0.40, 0.15],  # 0.45 of the first word in all
             [0.30, 0.20, 0.35, 0.15],
-            [0.10, 0.10, 0.20, 0.60],  # the end symbol is no word
+            [0.10, 0.10, 0.05, 0.75],  # the end symbol is no word
             [0.00, 0.00, 0.00, 1.00],
         ]
     )
     assert align(weights, [[0], [0], [1]], [[0], [0], [1]]) == ((0, 0), (0, 1))
     assert align(weights[2:], [[0], [0], [1]], [[0]]) == ((0, 0),)
     assert align(weights, [[0], [1], [1]], [[0], [1], []]) == ((1, 0), (1, 1))
+
+
+def test_a_word_at_which_all_look_is_nobody_s_in_particular() -> None:
+    weights = torch.tensor([[0.5, 0.4, 0.1], [0.8, 0.1, 0.1], [0.6, 0.0, 0.4]])
+    one_each = [[0], [1], [2]]
+    assert align(weights, one_each, one_each) == ((0, 1), (1, 0), (2, 2))
+    # Nobody looks at the second.
+    weights[0, 1] = weights[1, 1] = 0
+    assert align(weights, one_each, one_each) == ((0, 0), (0, 1), (2, 2))
+
+
+def test_punctuation_is_no_part_of_a_word() -> None:
+    assert words_of_tokens([b"Oh", b",", b" (", b"no", b")!", b" -", b" \xe2\x80", b"\x9c"]) == [
+        [0], [], [], [1], [], [2], [3], [3],
+    ]  # fmt: skip
 
 
 def test_no_words_no_pairs() -> None:

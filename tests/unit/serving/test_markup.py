@@ -1,18 +1,20 @@
 import html
 import re
+from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from transept.api.results import Output
+from transept.serving.inline import Element
 from transept.serving.markup import split_html
 from transept.serving.texts import Text
 
-TAG = re.compile(r"</?[a-z][^<>]*>|<!--.*?-->", re.DOTALL)
-BITS = ["<p>", "</p>", "<b>", '<a href="x>y">', "</a>", "<br/>", "<!-- no -->", "one", " ", ". ",
-        "Two", "&amp;", "&lt;b&gt;", "&nbsp;", "<", ">", '"', "'", "\n", "<script>x<y</script>",
-        "<pre> a  b </pre>", "<!doctype html>", "&bogus;", "<p", "</",
+TAG = re.compile(r'(?is)<a href="x>y">|</?[a-z][^<>]*>|<!--.*?-->')
+BITS = ["<p>", "</p>", "<b>", "</b>", '<a href="x>y">', "</a>", "<br/>", "<!-- no -->", "one",
+        " ", ". ", "Two", "&amp;", "&lt;b&gt;", "&nbsp;", "<", ">", '"', "'", "\n",
+        "<script>x<y</script>", "<pre> a  b </pre>", "<!doctype html>", "&bogus;", "<p", "</",
         "<img alt='a']>"]  # fmt: skip
 
 
@@ -24,8 +26,30 @@ def translated(text: str, output: str) -> str:
 
 def test_text_is_taken_out_and_markup_left() -> None:
     pieces = split_html('<p id="a">One two.  Three <b>four</b>\n</p>', "en")
-    assert [piece.text for piece in pieces] == ["", "One two.", "Three", "four"]
-    assert [piece.space for piece in pieces] == ['<p id="a">', "  ", " <b>", "</b>\n</p>"]
+    assert [piece.text for piece in pieces] == ["", "One two.", "Three four"]
+    assert [piece.space for piece in pieces] == ['<p id="a">', "  ", "\n</p>"]
+    assert [piece.inside for piece in pieces] == [(), (), (Element("<b>", "</b>", 6, 10),)]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        ("<b>All</b> of <i>it</i>.", ["All of it."]),
+        ("<b>All of it.</b> <b><i>More</i></b>", ["All of it.", "More"]),
+        ("one<br>two <div>three</div>", ["one", "two", "three"]),
+        # In two sentences, or in none: then both are cut there, as a paragraph would.
+        ("One <b>two. Three</b> four.", ["One", "two.", "Three", "four."]),
+        ("one <b>two three", ["one", "two three"]),
+        ("one <b>two <i>three</b> four</i>", ["one", "two", "three", "four"]),
+        ("one </b>two", ["one", "two"]),
+        ("<b>one</b> " * 33, ["one"] * 33),
+        ("a <b>  b\r\n c </b>  d", ["a b c d"]),
+        ("run <code>ls</code> now", ["run", "now"]),
+        ("one<!-- . --> two<wbr>three", ["one twothree"]),
+    ],
+)
+def test_which_tags_end_a_sentence(text: str, sentences: list[str]) -> None:
+    assert Text.of(text, "html", "en").sentences == sentences
 
 
 def test_a_line_break_in_html_ends_no_sentence() -> None:
@@ -47,20 +71,67 @@ def test_entities_are_read_and_written() -> None:
 @given(st.lists(st.sampled_from(BITS)).map("".join))
 def test_tags_come_out_as_they_went_in(text: str) -> None:
     found = translated(text, "uno <b> dos")
-    assert TAG.findall(found) == TAG.findall(text)
+    assert sorted(TAG.findall(found)) == sorted(TAG.findall(text))
     assert "<b> dos" not in found
+
+
+@given(st.lists(st.sampled_from(BITS)).map("".join), st.randoms(use_true_random=False))
+def test_a_translation_has_all_its_words_and_tags(text: str, chance: Random) -> None:
+    """Whatever looks at whatever; and no element ends inside of another."""
+    taken = Text.of(text, "html", "en")
+    outputs, words = [], []
+    for sentence in taken.sentences:
+        n_source, n_target = len(sentence.split()), chance.randrange(6)
+        # Some are the source's own.
+        words += [chance.choice([*sentence.split(), f"w{at}"]) for at in range(n_target)]
+        links = tuple((chance.randrange(n_source), j) for j in range(n_target))
+        outputs.append(
+            (Output(" ".join(words[len(words) - n_target :]), 0.0, 0.0, alignment=links),)
+        )
+    found = taken.put_together(outputs, 1).text
+    assert sorted(TAG.findall(found)) == sorted(TAG.findall(text))
+    kept = re.sub(r"<(script|pre)>.*?</\1>|<!doctype html>", "", found)
+    assert plain(kept) == re.sub(r"\s+", "", "".join(words))
+    if is_nested(text):
+        assert is_nested(found)
+
+
+def plain(markup: str) -> str:
+    """What is no tag and no white space."""
+    return re.sub(r"\s+", "", html.unescape(TAG.sub("", markup)))
+
+
+def is_nested(text: str) -> bool:
+    begun: list[str] = []
+    for slash, name in re.findall(r"<(/?)(a|b)\b", text):
+        if not slash:
+            begun.append(name)
+        elif not begun or begun.pop() != name:
+            return False
+    return not begun
 
 
 @given(st.lists(st.sampled_from(BITS)).map("".join))
 def test_nothing_is_lost(text: str) -> None:
-    again = "".join(html.escape(p.text, quote=False) + p.space for p in split_html(text, "en"))
+    """A translation that says the same is the same, but for white space.
 
-    def plain(markup: str) -> str:
-        return re.sub(r"\s+", "", html.unescape(markup))
+    A tag between two signs of punctuation may stand beside them.
+    """
+    taken = Text.of(text, "html", "en")
+    outputs = [
+        (Output(one, 0.0, 0.0, alignment=tuple((i, i) for i in range(len(one.split())))),)
+        for one in taken.sentences
+    ]
+    again = taken.put_together(outputs, 1).text
+
+    def words_and_tags(markup: str) -> list[str]:
+        return re.findall(rf"{TAG.pattern}|\w+", re.sub("&(amp|lt|gt|nbsp);", " ", markup))
 
     assert plain(again) == plain(text)
+    assert words_and_tags(again) == words_and_tags(text)
 
 
-@pytest.mark.parametrize("evil", ['<a "', "<a'", "<!--", "<script>", "</script ", "<a b=", "&lt;"])
+@pytest.mark.parametrize("evil", ['<a "', "<a'", "<!--", "<script>", "</script ", "<a b=", "&lt;",
+                                  "<b>", "</b>", "<b>x</b> ", "<b>x. </b>", "<img>"])  # fmt: skip
 def test_time_is_in_proportion(evil: str) -> None:
     split_html(evil * 4_000, "en")  # quadratic would take minutes
