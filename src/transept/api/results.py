@@ -130,16 +130,17 @@ def _together(sentences: Sequence[Sentence], outputs: Sequence[Output]) -> Outpu
     """One output of a text from one of each of its sentences."""
     if len(outputs) == 1 and not sentences[0].space:
         return outputs[0]
-    source, text = "", ""
+    texts: list[str] = []
     links: list[tuple[int, int]] = []
+    first_i = first_j = 0
     for number, (sentence, output) in enumerate(zip(sentences, outputs, strict=True), start=1):
-        if output.alignment:
-            first_i, first_j = _words_before(source), _words_before(text)
-            links += ((first_i + i, first_j + j) for i, j in output.alignment)
-        source += sentence.source + sentence.space
-        text += output.text + _joint(sentence, output, last=number == len(sentences))
+        links += ((first_i + i, first_j + j) for i, j in output.alignment or ())
+        joint = _joint(sentence, output, last=number == len(sentences))
+        first_i += _words_ended(sentence.source, sentence.space)
+        first_j += _words_ended(output.text, joint)
+        texts += output.text, joint
     return Output(
-        text,
+        "".join(texts),
         sum(output.score for output in outputs),
         sum(output.log_probability for output in outputs),
         all(output.finished for output in outputs),
@@ -147,9 +148,9 @@ def _together(sentences: Sequence[Sentence], outputs: Sequence[Output]) -> Outpu
     )
 
 
-def _words_before(text: str) -> int:
-    """The number of the word that would go on, or begin, after this text."""
-    return len(text.split()) - bool(text and not text[-1].isspace())
+def _words_ended(text: str, space: str) -> int:
+    """How many words of a text end in it, if this comes after it: without space the last goes on."""
+    return len(text.split()) - bool(text and not space)
 
 
 def _joint(sentence: Sentence, output: Output, last: bool) -> str:

@@ -67,12 +67,12 @@ class Text:
         return Draft(before + self._text(draft.text), len(before) + len(self._text(stable)))
 
     def _written(self, part: Part, outputs: Outputs) -> Outputs:
+        return tuple(replace(one, text=self._html(part, one), alignment=None) for one in outputs)
+
+    def _html(self, part: Part, output: Output) -> str:
         if not part.inside:
-            return tuple(replace(one, text=self._text(one.text)) for one in outputs)
-        return tuple(
-            replace(one, text=transfer(part.text, part.inside, one.text, one.alignment or ()))
-            for one in outputs
-        )
+            return self._text(output.text)
+        return transfer(part.text, part.inside, output.text, output.alignment or ())
 
     def _text(self, text: str) -> str:
         return escape(text) if self.is_html else text
