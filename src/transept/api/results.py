@@ -149,7 +149,7 @@ def _together(sentences: Sequence[Sentence], outputs: Sequence[Output]) -> Outpu
 
 
 def _words_ended(text: str, space: str) -> int:
-    """How many words of a text end in it, if this comes after it: without space the last goes on."""
+    """How many words of a text end before the next text: without a space the last goes on."""
     return len(text.split()) - bool(text and not space)
 
 
