@@ -120,7 +120,9 @@ def judge(
         *(one(f"dev, {each}", system, dev_score.f1, "F1") for each, dev_score in tried.items()),
         one("chosen on dev", system, best.beam_size, "beam size"),
         one("chosen on dev", system, best.length_penalty, "α"),
+        one(f"dev, {best}, what the beam agrees on", system, tried[best].consensus_f1, "F1"),
         *test_rows(system, found),
+        one("test, what the beam agrees on", system, found.consensus_f1, "F1"),
         one("test, without the constraint", system, free.f1, "F1"),
         one("test, without the constraint", system, malformed(free), "% no trees"),
         one(f"test, processes: {workers.number}", system, speed, "sentences/s"),
@@ -152,7 +154,8 @@ def record(options: argparse.Namespace, bank: Bank) -> None:
             f1 = next(row["value"] for row in known if row["work"] == "test")
             goals.append(Goal.at_least(f"F1 on test, {system}", f1, GOAL))
     test = trees_of(bank.test)
-    right = score([str(tree) for tree in test], Parsed([*map(str, baseline(test))], 0, 0.0))
+    branching = [*map(str, baseline(test))]
+    right = score([str(tree) for tree in test], Parsed(branching, branching, 0, 0.0))
     rows += test_rows("right-branching", right)
     tell("parsing", rows, goals, options.json)
 

@@ -135,6 +135,8 @@ class Parsed(NamedTuple):
     """Trees as text, how many outputs were none before they were repaired, and the time taken."""
 
     trees: list[str]
+    agreed: list[str]
+    """What the trees of each beam agree on."""
     malformed: int
     seconds: float
 
@@ -160,11 +162,12 @@ class Workers:
         shares = [trees[first :: self.number] for first in range(self.number)]
         jobs = [self.pool.submit(_parse, models, each, search, constraint) for each in shares]
         found = [job.result() for job in jobs]
-        texts = [""] * len(trees)
+        likeliest, agreed = [""] * len(trees), [""] * len(trees)
         for first, one in enumerate(found):
-            texts[first :: self.number] = one.trees
+            likeliest[first :: self.number] = one.trees
+            agreed[first :: self.number] = one.agreed
         malformed = sum(one.malformed for one in found)
-        return Parsed(texts, malformed, max(one.seconds for one in found))
+        return Parsed(likeliest, agreed, malformed, max(one.seconds for one in found))
 
 
 @lru_cache(maxsize=1)
@@ -183,10 +186,13 @@ def _parse(models: Models, trees: Sequence[Tree], search: Search, constraint: Tr
         tags=[tree.tags for tree in trees],
         max_source_length=max((len(str(tree)) for tree in trees), default=LONGEST),
         constraint=constraint,
+        n_best=search.beam_size,
         **search._asdict(),
     )
+    seconds = time.perf_counter() - begin
     malformed = sum(one.outputs[0].fault is not None for one in found)
-    return Parsed([str(one) for one in found], malformed, time.perf_counter() - begin)
+    agreed = [str(one.consensus) for one in found]
+    return Parsed([str(one) for one in found], agreed, malformed, seconds)
 
 
 # --- one parser ------------------------------------------------------------------------------
@@ -200,6 +206,8 @@ class Score:
     f1: float
     short_f1: float
     """Of sentences of at most 40 words."""
+    consensus_f1: float
+    """Of what the trees of each beam agree on, all sentences."""
     complete_match: float
     malformed: int
     seconds: float
@@ -221,6 +229,7 @@ def score(gold: Sequence[str], parsed: Parsed) -> Score:
         sentences=len(gold),
         f1=whole.f1,
         short_f1=report.short.whole.f1,
+        consensus_f1=evaluate_parses(gold, parsed.agreed).all.whole.f1,
         complete_match=whole.complete_match,
         malformed=parsed.malformed,
         seconds=parsed.seconds,

@@ -14,6 +14,7 @@ from tests.integration.workshop import Workshop, run
 import transept
 from transept.data.shards import Corpus
 from transept.errors import ConfigError, DataError
+from transept.tasks.parsing.consensus import consensus
 from transept.tasks.parsing.linearisation import Fault
 from transept.text.symbols import Symbols
 from transept.text.trees import parse_tree, read_trees
@@ -205,6 +206,28 @@ def test_the_forms_of_output(
     assert (float(score) < 0, float(confidence) < 0, tree) == (True, True, plain[0])
     assert run(*usual, "--n-best", "2") == 0
     assert capfd.readouterr().out.splitlines()[1].startswith("0 ||| (")
+
+
+def test_what_the_beam_agrees_on(parser: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    texts = ["the cat sees the dog .", "", "the hen with the mat likes the mat ."]
+    usual = ["parse", "--model", parser, "--beam-size", "5", *texts]
+    capfd.readouterr()
+    assert run(*usual, "--consensus", "--json") == 0
+    described = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
+    assert described[1]["tree"] is None
+    for one in described[::2]:
+        assert len(one["outputs"]) == 5
+        found = [parse_tree(output["tree"]) for output in one["outputs"]]
+        log_p = [output["log_probability"] for output in one["outputs"]]
+        assert one["tree"] == str(consensus(found, log_p))
+    assert run(*usual, "--consensus") == 0
+    assert capfd.readouterr().out.splitlines() == [one["tree"] or "" for one in described]
+    assert run(*usual, "--consensus", "--indented") == 0
+    first = capfd.readouterr().out.split("\n\n")[0]
+    assert str(parse_tree(first)) == described[0]["tree"]
+    for also, message in (("--n-best=2", "leave --n-best out"), ("--scores", "of single trees")):
+        assert run(*usual, "--consensus", also) == 2
+        assert message in capfd.readouterr().err
 
 
 def test_confident_trees_are_a_treebank(

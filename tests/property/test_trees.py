@@ -1,5 +1,6 @@
 """Whatever a tree looks like, it comes back as it was."""
 
+import math
 import re
 from collections import Counter
 from pathlib import Path
@@ -11,6 +12,7 @@ from tests.property.tree_strategies import trees
 
 from transept.evaluation.evalb.parameters import COLLINS, Parameters
 from transept.evaluation.evalb.scoring import score_sentence
+from transept.tasks.parsing.consensus import consensus
 from transept.tasks.parsing.leaves import Named
 from transept.tasks.parsing.leaves import named as named_leaf
 from transept.tasks.parsing.linearisation import delinearise, fault_of, linearise
@@ -143,6 +145,26 @@ def test_recombined_trees_hold_what_others_hold(
         assert parse_tree(str(tree)) == tree
         assert tree not in several or len(several) > 1
         assert parents(tree) <= known
+
+
+@given(st.data(), st.integers(1, 7))
+def test_what_trees_agree_on_is_a_tree(data: st.DataObject, n_words: int) -> None:
+    words = tuple(f"w{at}" for at in range(n_words))
+    several = [
+        Tree(words, words, each.brackets)
+        for each in data.draw(st.lists(trees(min_words=n_words, max_words=n_words), min_size=1))
+    ]
+    chances = st.floats(-20, 0)
+    log_p = data.draw(st.lists(chances, min_size=len(several), max_size=len(several)))
+    agreed = consensus(several, log_p)
+    assert parse_tree(str(agreed)) == agreed
+    total = math.fsum(map(math.exp, log_p))
+    for bracket, most in Counter(agreed.brackets[1:]).items():
+        holders = [p for p, tree in zip(log_p, several, strict=True)
+                   if tree.brackets.count(bracket) >= most]  # fmt: skip
+        assert math.fsum(map(math.exp, holders)) > total / 2 * (1 - 1e-9)
+    # A tree that most of the probability is for is what they agree on.
+    assert consensus([*several, agreed], [*log_p, 10.0]) == agreed
 
 
 def parents(tree: Tree) -> set[tuple[str, str]]:

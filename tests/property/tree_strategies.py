@@ -14,9 +14,9 @@ LABELS = st.one_of(st.sampled_from(["S", "NP", "NP-SBJ-1", "TOP", "-X-", "NP=2"]
 
 
 @st.composite
-def trees(draw: st.DrawFn, max_words: int = 8, max_unary: int = 3) -> Tree:
+def trees(draw: st.DrawFn, max_words: int = 8, max_unary: int = 3, min_words: int = 1) -> Tree:
     """A tree with a root; at most `max_unary` brackets over the same words."""
-    words = draw(st.lists(WORDS, min_size=1, max_size=max_words))
+    words = draw(st.lists(WORDS, min_size=min_words, max_size=max_words))
     tags = draw(st.lists(TAGS, min_size=len(words), max_size=len(words)))
     brackets: list[Bracket] = []
 

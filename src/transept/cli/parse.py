@@ -40,6 +40,9 @@ Treebanks = Annotated[
 class Format:
     """What is printed, and kept."""
 
+    consensus: Flag = False
+    """Print, for each sentence, the constituents that more than half of the beam's probability is
+    for: they are right more often than those of the likeliest tree."""
     scores: Flag = False
     """Put each tree's score and confidence, with tabs, in front of it."""
     indented: Flag = False
@@ -92,6 +95,8 @@ def parse(
         output: What to print.
     """
     _check(texts, files, trees, read_ahead, output)
+    if output.consensus and config.n_best > 1:
+        raise ConfigError("--consensus makes one tree of the whole beam: leave --n-best out")
     texts = without_dash(texts)
     n_lines = None if trees else count(texts, files)
     parser = models.load_parser()
@@ -100,6 +105,8 @@ def parse(
         sys.stderr.write("Type sentences, a line at a time; Ctrl-D ends.\n")
     sentences = _from_trees(trees) if trees else _from_lines(texts, files, tags_file)
     writer = _Writer(output, config.n_best)
+    if output.consensus:
+        config = dataclasses.replace(config, n_best=config.beam_size)
     with TranslationProgress("lines", n_lines, results_to_stdout=True) as bar:
         for some in in_turn(sentences, 1 if at_terminal else read_ahead):
             options: ParseOptions = {
@@ -126,6 +133,8 @@ def _check(
         raise ConfigError("--read-ahead must be at least 1")
     if output.as_json and (output.indented or output.scores):
         raise ConfigError("--json tells everything: leave --indented and --scores out")
+    if output.consensus and output.scores:
+        raise ConfigError("--scores are those of single trees: leave them or --consensus out")
     if output.svg is not None and output.svg.suffix != ".svg":
         raise ConfigError(f"--svg {output.svg}: its name must end in .svg")
     if output.svg is not None and not output.svg.parent.is_dir():
@@ -209,21 +218,31 @@ class _Writer:
             self._write(result)
             self.n_kept += bool(result.outputs)
             if self.output.svg is not None and result.outputs:
-                self.drawn.append(result.tree)
+                self.drawn.append(self._chosen(result))
         self.n_lines += 1
 
     def _write(self, result: "Parse") -> None:
         if self.output.as_json:
-            write_line(json.dumps(_described(result), ensure_ascii=False))
+            tree = self._chosen(result) if result.outputs else None
+            write_line(json.dumps(_described(result, tree), ensure_ascii=False))
         elif not result.outputs:
             write_line("")
-        for one in () if self.output.as_json else result.outputs:
-            write_line(self._shown(one))
+        elif self.output.consensus:
+            write_line(self._text(result.consensus))
+        else:
+            for one in result.outputs:
+                write_line(self._shown(one))
 
-    def _shown(self, one: "ParseOutput") -> str:
+    def _chosen(self, result: "Parse") -> "Tree":
+        return result.consensus if self.output.consensus else result.tree
+
+    def _text(self, tree: "Tree") -> str:
         from transept.tasks.parsing.drawing import indented
 
-        text = f"{indented(one.tree)}\n" if self.output.indented else str(one.tree)
+        return f"{indented(tree)}\n" if self.output.indented else str(tree)
+
+    def _shown(self, one: "ParseOutput") -> str:
+        text = self._text(one.tree)
         if self.n_best > 1:
             log_p = f"LogP= {one.log_probability:.6f}"
             return f"{self.n_lines} ||| {text} ||| {log_p} ||| {one.score:.6f}"
@@ -252,10 +271,10 @@ class _Writer:
             )
 
 
-def _described(result: "Parse") -> dict[str, Any]:
+def _described(result: "Parse", tree: "Tree | None") -> dict[str, Any]:
     return {
         "words": result.words,
-        "tree": str(result) or None,
+        "tree": None if tree is None else str(tree),
         "outputs": [
             {
                 "tree": str(one.tree),
