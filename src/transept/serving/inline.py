@@ -114,15 +114,30 @@ class _Pair:
         gains = [self._gain(j, number, owners) for j in range(*words)]
         best = _largest_sum(gains)
         if best is None:
+            own_words = self._neighbour(element, owners, words)
+        else:
+            own_words = Span(words.start + best.start, words.start + best.end)
+        if own_words is None:
             at = self._between(element, words)
             return Span(at, at), Span(words.start, words.start)
-        own_words = Span(words.start + best.start, words.start + best.end)
         return self._edges(element, own_words), own_words
 
     def _gain(self, j: int, number: int, owners: dict[int, int]) -> int:
         owner = owners.get(self.looks_at.get(j, -1))
         length = self.target_words[j].end - self.target_words[j].start
         return length if owner == number else -length if owner is None else -len(self.target)
+
+    def _neighbour(self, element: Element, owners: dict[int, int], words: Span) -> Span | None:
+        """For words that nobody looks at, what looks at the word after them, or before them.
+
+        A link needs a word: of `I <a>would like to</a> thank` it may be the first of `thank`.
+        """
+        own = self._words_in(element)
+        for i in (own[-1] + 1, own[0] - 1) if own else ():
+            for j in range(*words):
+                if self.looks_at.get(j) == i and i not in owners:
+                    return Span(j, j + 1)
+        return None
 
     def _part_of_word(self, element: Element, words: Span) -> tuple[Span, Span] | None:
         """For H<sub>2</sub>O: the same letters of the same word, if that has them."""

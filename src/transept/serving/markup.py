@@ -17,27 +17,33 @@ from transept.serving.inline import Element, Span, escape
 from transept.text.moses import Language
 from transept.text.sentences import split_sentences
 
-# Nothing here runs across the next `<` but what is meant to run to its end: so the whole takes
-# time in proportion to the text, whatever the text is.
+# Nothing here runs across the next `<` but quotes, which end where another could begin, and what is
+# meant to run to its end: so the whole takes time in proportion to the text, whatever the text is.
 _MARKUP = re.compile(
-    r"""<!--.*?(?:-->|\Z)
-    | <(script|style|code|pre|textarea|svg|math)\b[^<>]*>.*?(?:</\1\s*>|\Z)
-    | <[/!?]?[a-z](?:[^"'<>]|"[^"<]*"|'[^'<]*')*+>
+    r"""<!---?> | <!--.*?(?:-->|\Z)
+    # What is kept as a whole: it is no prose, or a footnote's number.
+    | <(script|style|code|pre|textarea|svg|math)(?=[\s>])
+      (?:[^"'<>/]|/(?!>)|"[^"]*"|'[^']*')*+>.*?(?:</\1\s*>|\Z)
+    | <sup(?=[\s>])[^<>]*>(?:<(?!/sup)[^<>]*>|\d|[^<>\w]){0,40}+</sup\s*>
+    # A tag. In quotes there may be anything; but not every quotation mark has another.
+    | <[/!?]?[a-z](?:[^"'<>]|"[^"]*"|'[^']*')*+>
     | <[/!?]?[a-z][^<>]*>
     """,
     re.DOTALL | re.IGNORECASE | re.VERBOSE,
 )
+_FOOTNOTE = re.compile(r"<sup\b.*</sup\s*>", re.DOTALL | re.IGNORECASE)
 _NAME = re.compile(r"<(/?)([a-z][^\s/>]*)", re.IGNORECASE)
 _AROUND_WORDS = frozenset({
     "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "data", "del", "dfn", "em", "font",
     "i", "ins", "kbd", "label", "mark", "q", "s", "samp", "small", "span", "strike", "strong",
     "sub", "sup", "time", "tt", "u", "var",
 })  # fmt: skip
-_BETWEEN_WORDS = frozenset({"img", "wbr"})
+_BETWEEN_WORDS = frozenset({"img", "wbr", "script", "style", "code", "svg", "math"})
 _MOST_TAGS = 64
 """Inside of a sentence: what has more is no prose, and is cut at each of them."""
 
-_SPACES = re.compile(r"[ \t\n\r\f]+")
+# Models have rarely seen a space that does not break.
+_SPACES = re.compile(r"[ \t\n\r\f\xa0]+")
 # In HTML a line break is a space like another: it ends no sentence.
 _LINE_BREAKS = dict.fromkeys(map(ord, "\n\r\f\v\x1c\x1d\x1e\x85\u2028\u2029"), " ")
 
@@ -105,7 +111,8 @@ class _Tag(NamedTuple):
     def element(self) -> str | None:
         """What it opens or closes; nothing, if it stands by itself."""
         name = _NAME.match(self.markup)
-        if name is None or name[2].lower() in _BETWEEN_WORDS or self.markup.endswith("/>"):
+        is_whole = self.markup.endswith("/>") or _FOOTNOTE.fullmatch(self.markup)
+        if name is None or is_whole or name[2].lower() in _BETWEEN_WORDS:
             return None
         return name[2].lower()
 

@@ -1,6 +1,6 @@
 """A text, plain or HTML, taken apart into sentences and put together again."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from transept.api.results import NOTHING, Draft, Output, Sentence, Translation
@@ -25,8 +25,10 @@ class Text:
         """Take a text apart by the rules of its language."""
         rules: Language = language if language in ("de", "en", "fr") else "other"  # type: ignore[assignment]
         if form == "html":
-            return cls(source, tuple(split_html(source, rules)), is_html=True)
-        return cls(source, tuple(Part(*piece) for piece in split_sentences(source, rules)), False)
+            parts = [_without_words(part, escape) for part in split_html(source, rules)]
+            return cls(source, tuple(parts), is_html=True)
+        pieces = split_sentences(source, rules)
+        return cls(source, tuple(_without_words(Part(*piece), str) for piece in pieces), False)
 
     @property
     def sentences(self) -> list[str]:
@@ -76,3 +78,15 @@ class Text:
 
     def _text(self, text: str) -> str:
         return escape(text) if self.is_html else text
+
+
+def _without_words(part: Part, written: Callable[[str], str]) -> Part:
+    """The part as it is; or, if there is no letter and no digit in it, nothing to translate.
+
+    What a model makes of a row of dots is not what anybody wants.
+    """
+    if not part.text or any(map(str.isalnum, part.text)):
+        return part
+    same = tuple((i, i) for i in range(len(part.text.split())))
+    text = transfer(part.text, part.inside, part.text, same) if part.inside else written(part.text)
+    return Part("", text + part.space)

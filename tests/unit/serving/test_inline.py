@@ -49,8 +49,13 @@ def translated(source: str, target: str, alignment: str) -> str:
         # Nor does anything stand inside of what it was outside of.
         ("<a>one two</a> <img> three", "eins drei zwei", "0-0 2-1 1-2",
          "<a>eins drei zwei</a><img>"),
-        # Words that nothing came of leave their tags.
-        ("one <b>two</b> three", "eins drei", "0-0 2-1", "eins <b></b>drei"),
+        ("We <code>go</code> now", "Jetzt gehen wir", "1-0 0-2", "<code>go</code>Jetzt gehen wir"),
+        ("one note<sup>[1]</sup> two", "zwei Note eins", "2-0 1-1 0-2",
+         "zwei Note<sup>[1]</sup> eins"),
+        # Words that nothing came of have what is next to them; else they leave their tags.
+        ("one <b>two</b> three", "eins drei", "0-0 2-1", "eins <b>drei</b>"),
+        ("one <b>two</b>", "eins und", "0-0 0-1", "<b>eins</b> und"),
+        ("one <b>two</b> <i>three</i>", "drei", "2-0", "<b></b><i>drei</i>"),
         ("one <b>two</b> three", "", "", "<b></b>"),
         ("a <b>&lt;</b> b", "a < b & c", "0-0 1-1 2-2 2-3 2-4", "a <b>&lt;</b> b &amp; c"),
     ],

@@ -17,6 +17,8 @@ def outputs(text: str) -> tuple[Output, ...]:
         ("一。二。", "text", ["", "A "], "A B"),
         ("<p>One. <b>Two.</b></p>", "html", ["<p>", "<p>A <b>"], "<p>A <b>B</b></p>"),
         ("<br>", "html", [], "<br>"),
+        ("- -\nOne.\n…\nTwo", "text", ["- -\n", "- -\nA\n…\n"], "- -\nA\n…\nB"),
+        ("<b>&lt;</b> . <p>One</p>", "html", ["<b>&lt;</b> . <p>"], "<b>&lt;</b> . <p>A</p>"),
     ],
 )
 def test_what_stands_before_each_sentence_begins_the_whole(
