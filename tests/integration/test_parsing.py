@@ -225,9 +225,35 @@ def test_what_the_beam_agrees_on(parser: Path, capfd: pytest.CaptureFixture[str]
     assert run(*usual, "--consensus", "--indented") == 0
     first = capfd.readouterr().out.split("\n\n")[0]
     assert str(parse_tree(first)) == described[0]["tree"]
-    for also, message in (("--n-best=2", "leave --n-best out"), ("--scores", "of single trees")):
+    for also, message in (
+        ("--n-best=2", "leave --n-best out"),
+        ("--unconstrained", "leave --unconstrained out"),
+        ("--scores", "of single trees"),
+    ):
         assert run(*usual, "--consensus", also) == 2
         assert message in capfd.readouterr().err
+    assert run(*usual, "--indented", "--n-best=2") == 2
+    assert "leave --indented out" in capfd.readouterr().err
+
+
+def test_trees_over_several_lines_are_scored_when_cleaned(
+    parser: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    gold = tmp_path / "gold.mrg"
+    gold.write_text(
+        "( (S\n (NP-SBJ (DT the) (NN cat))\n (VP (VBZ sees) (NP (-NONE- *)))\n (. .)) )"
+    )
+    capfd.readouterr()
+    assert run("parse", "--model", parser, "--trees", gold, "--beam-size", 2) == 0
+    (tmp_path / "out").write_text(capfd.readouterr().out)
+    assert run("evaluate", "--parse", gold, tmp_path / "out") == 3
+    assert "`transept data clean` writes them one a line" in capfd.readouterr().err
+    assert run("data", "clean", gold) == 0
+    cleaned = capfd.readouterr().out
+    assert cleaned == "(S (NP (DT the) (NN cat)) (VP (VBZ sees)) (. .))\n"
+    (tmp_path / "gold.clean").write_text(cleaned)
+    assert run("evaluate", "--parse", tmp_path / "gold.clean", tmp_path / "out", "--json") == 0
+    assert json.loads(capfd.readouterr().out)["all"]["evalb"]["valid"] == 1
 
 
 def test_confident_trees_are_a_treebank(
@@ -325,6 +351,7 @@ def test_the_wrong_kind_of_model(
         (["--trees", "{test}", "--tsv", "x"], 2, "do not go together: make two corpora"),
         (["--trees", "{test}", "--target-tokenizer", "{vocabulary}"], 3, "is not a vocabulary of"),
         (["--trees", "-"], 2, "are read twice"),
+        (["--trees", "/dev/null"], 3, "/dev/null: there are no trees to learn from"),
         (
             ["--trees", "{test}", "--tags", "kept", "--target-tokenizer", "{symbols}"],
             2,

@@ -45,6 +45,7 @@ def test_the_figures_of_the_paper(trained: Path, tmp_path: Path) -> None:
         (["-o", "a.gif"], 2, "a.gif: its name must end in one of .svg, .png, .html, .json"),
         (["-o", "a.svg", "--heads", "one"], 2, "--heads one: write numbers such as 1,2 or 1-4"),
         (["-o", "a.svg", "--heads", "3"], 2, "head 3: the model has heads 1 to 2"),
+        (["-o", "a.svg", "--heads", "2-1"], 2, "--heads 2-1: write numbers such as 1,2 or 1-4"),
         (["-o", "a.svg", "--figure", "3"], 2, "give --word one of: one two </s>"),
         (["-o", "no/where/a.svg"], 3, "no/where/a.svg: cannot be written"),
     ],

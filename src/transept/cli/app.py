@@ -77,7 +77,12 @@ data.command(
     help="Download a public corpus and cut it into train, dev and test.",
 )
 data.command(
-    "transept.cli.recombine:recombine",
+    "transept.cli.treebanks:clean",
+    name="clean",
+    help="Print the trees of a treebank as a parser learns them, one a line.",
+)
+data.command(
+    "transept.cli.treebanks:recombine",
     name="recombine",
     help="Print further trees of a treebank, with constituents exchanged.",
 )

@@ -52,8 +52,9 @@ class Format:
     svg: Path | None = None
     """Draw the trees as well, into this file, whose name ends in .svg."""
     min_confidence: float | None = None
-    """Leave out trees whose log-probability is less than this for a symbol on average, such as
-    -0.05: what is left is a treebank to learn from (`transept data prepare --trees`)."""
+    """Leave out sentences whose likeliest tree has a log-probability of less than this for a
+    symbol on average, such as -0.05: what is left is a treebank to learn from (`transept data
+    prepare --trees`)."""
 
 
 USUAL, PLAIN = ParseConfig(), Format()
@@ -95,8 +96,11 @@ def parse(
         output: What to print.
     """
     _check(texts, files, trees, read_ahead, output)
-    if output.consensus and config.n_best > 1:
-        raise ConfigError("--consensus makes one tree of the whole beam: leave --n-best out")
+    if output.consensus and (config.n_best > 1 or unconstrained):
+        what = "--n-best" if config.n_best > 1 else "--unconstrained"
+        raise ConfigError(f"--consensus makes one tree of the beam's trees: leave {what} out")
+    if output.indented and config.n_best > 1:
+        raise ConfigError("--n-best lists trees on a line each: leave --indented out")
     texts = without_dash(texts)
     n_lines = None if trees else count(texts, files)
     parser = models.load_parser()

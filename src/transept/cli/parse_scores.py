@@ -22,7 +22,8 @@ class Parses:
     """Trees instead of translations."""
 
     parse: Annotated[tuple[Path, Path] | None, Parameter(negative="")] = None
-    """Score trees: the gold ones and the predicted ones, a sentence a line in brackets."""
+    """Score trees: the gold ones and the predicted ones, a sentence a line in brackets;
+    `transept data clean` writes a treebank so."""
     params: Path | None = None
     """A parameter file of evalb; unless given, COLLINS.prm's parameters."""
     baseline: Annotated[bool, Parameter(negative="", show_default=False)] = False
@@ -45,7 +46,8 @@ def score_parses(parses: Parses, as_json: bool) -> None:
     if parses.parse is None:
         raise ConfigError("--params and --baseline need --parse, the trees to score")
     parameters = COLLINS if parses.params is None else read_parameters(parses.params)
-    gold, predicted = read_aligned(parses.parse)
+    cure = ". Trees over several lines: `transept data clean` writes them one a line"
+    gold, predicted = read_aligned(parses.parse, cure)
     report = evaluate_parses(gold, predicted, parameters)
     beside = _baseline(parses.parse[0], gold, parameters) if parses.baseline else None
     names = [str(path) for path in parses.parse]

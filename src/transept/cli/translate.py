@@ -66,7 +66,8 @@ class Format:
     scores: Flag = False
     """Put each translation's score, and a tab, in front of it."""
     alignments: Flag = False
-    """Put ` ||| ` and the pairs of words that belong together behind it: `0-0 1-2`."""
+    """Put ` ||| ` and the pairs of words that belong together behind it: `0-0 1-2`, source and
+    translation, words between spaces, counted from 0."""
     as_json: Annotated[bool, Parameter(name="--json", negative="", show_default=False)] = False
     """Print one JSON object a line, with everything that is known."""
     stream: Flag = False

@@ -78,7 +78,7 @@ def visualize(
     if output.suffix not in FORMATS:
         raise ConfigError(f"{output}: its name must end in one of {', '.join(FORMATS)}")
     choice = view.choice()
-    content = _content(output.suffix, models.load().attend(sentence, target), view, choice)
+    content = _content(output.suffix, _attention(models, sentence, target), view, choice)
     try:
         write_file(output, content)
     except OSError as error:
@@ -86,6 +86,15 @@ def visualize(
             f"{output}: cannot be written ({error.strerror}); choose another path"
         ) from error
     sys.stderr.write(f"{output}: {len(content) / 1000:,.0f} kB\n")
+
+
+def _attention(models: Models, sentence: str, target: str | None) -> "Attention":
+    from transept.api.units import TooLongError
+
+    try:
+        return models.load().attend(sentence, target)
+    except TooLongError as error:
+        raise DataError(f"{error.what}; choose a shorter one") from error
 
 
 def _content(suffix: str, attention: "Attention", view: View, choice: "Choice") -> bytes:
@@ -114,7 +123,7 @@ def _numbers(heads: str | None) -> tuple[int, ...]:
     numbers: list[int] = []
     for part in heads.split(",") if heads is not None else []:
         found = re.fullmatch(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?", part)
-        if found is None:
+        if found is None or int(found[2] or found[1]) < int(found[1]):
             raise ConfigError(f"--heads {heads}: write numbers such as 1,2 or 1-4")
         numbers += range(int(found[1]), int(found[2] or found[1]) + 1)
     return tuple(numbers)

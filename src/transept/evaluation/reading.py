@@ -11,8 +11,13 @@ from transept.text.moses import Language
 _STANDARD_INPUTS = (STANDARD_INPUT, Path("/dev/stdin"))
 
 
-def read_aligned(paths: Sequence[Path]) -> list[list[str]]:
-    """The lines of each file, plain or .gz, .xz, .zst: as many of all of them, and at least one."""
+def read_aligned(paths: Sequence[Path], cure: str = "") -> list[list[str]]:
+    """The lines of each file, plain or .gz, .xz, .zst: as many of all of them, and at least one.
+
+    Args:
+        paths: The files.
+        cure: What may help where they have not.
+    """
     if sum(path in _STANDARD_INPUTS for path in paths) > 1:
         raise ConfigError("standard input can be read once only; name a file for the others")
     texts = [_lines(path) for path in paths]
@@ -22,6 +27,7 @@ def read_aligned(paths: Sequence[Path]) -> list[list[str]]:
         )
         raise DataError(
             f"the numbers of lines differ: {counts}; each line must be the same sentence in all"
+            + cure
         )
     return texts
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from transept.errors import VocabularyError
+from transept.errors import DataError, VocabularyError
 from transept.tasks.parsing.leaves import COMMON, XX, Named, Tags, TagsName, word_of
 from transept.tasks.parsing.linearisation import CLOSE, OPEN
 from transept.tasks.parsing.pairs import clean_trees
@@ -16,6 +16,8 @@ def treebank_vocabulary(
     files: Sequence[Path], tags: TagsName = "XX", common: int = COMMON
 ) -> Symbols:
     """The vocabulary of the trees of files, in which words that occur so often may be named."""
+    if next(clean_trees(files), None) is None:
+        raise DataError(f"{', '.join(map(str, files))}: there are no trees to learn from")
     chosen = Named.common(clean_trees(files), common) if tags == "named" else tags
     return tree_vocabulary(clean_trees(files), chosen)
 

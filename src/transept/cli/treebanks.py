@@ -1,4 +1,4 @@
-"""`transept data recombine`: further trees from a treebank."""
+"""`transept data clean` and `transept data recombine`: treebanks in, trees out, one a line."""
 
 from pathlib import Path
 from typing import Annotated
@@ -10,9 +10,27 @@ from transept.cli.progress import TranslationProgress
 from transept.errors import ConfigError, DataError
 from transept.tasks.parsing.recombination import CHANCE
 
+Treebanks = Annotated[tuple[Path, ...], Parameter(negative="")]
+
+
+def clean(trees: Treebanks, /) -> None:
+    """Print the trees of a treebank as a parser learns them, one a line.
+
+    Without traces, functions and indices, and without a root that has no label. So do `transept
+    data prepare` and `transept parse --trees` read them; `transept evaluate --parse`, to which a
+    line is a sentence, needs them so: `transept data clean test.mrg > test.clean`.
+
+    Args:
+        trees: Treebanks in brackets, a tree on a line or over several.
+    """
+    from transept.tasks.parsing.pairs import clean_trees
+
+    for tree in clean_trees(trees):
+        write_line(str(tree))
+
 
 def recombine(
-    trees: Annotated[tuple[Path, ...], Parameter(negative="")],
+    trees: Treebanks,
     /,
     *,
     copies: int = 8,
@@ -28,8 +46,9 @@ def recombine(
 
     Args:
         trees: The treebanks to learn from, in brackets.
-        copies: Further trees for each tree; one that can make no other has none.
-        chance: Of a constituent to be exchanged, if none around it is.
+        copies: How often to try each tree; where nothing came to be exchanged, none is printed.
+        chance: Of a constituent to be exchanged, if none around it is. More makes more trees, and
+            less sense.
         seed: Decides which; the same seed gives the same trees.
     """
     from transept.tasks.parsing.pairs import clean_trees
