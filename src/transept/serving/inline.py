@@ -76,9 +76,18 @@ class _Pair:
             start = min(max(at, around.start), characters.end)
             end = min(max(start, around.end), characters.end)
             inner = self.written(element.inner, own_words, Span(start, end))
-            text += f"{escape(self.target[at:start])}{element.open}{inner}{element.close}"
+            before, after = self._spaces(element, start)
+            text += escape(self.target[at:start])
+            text += f"{before}{element.open}{inner}{element.close}{after}"
             at = end
         return text + escape(self.target[at : characters.end])
+
+    def _spaces(self, element: Element, at: int) -> tuple[str, str]:
+        """What stood by itself, such as a picture between two words, is to do so again."""
+        if element.close or self.source[element.start - 1 : element.start].strip():
+            return "", ""
+        before, after = self.target[:at][-1:], self.target[at : at + 1]
+        return " " if before.strip() else "", " " if after.isalnum() else ""
 
     def _owners(self, elements: Sequence[Element]) -> dict[int, int]:
         """Source words, and which of the elements each is in."""

@@ -43,13 +43,13 @@ def translated(source: str, target: str, alignment: str) -> str:
         ("<b>h</b>ome now", "jetzt zuhaus", "1-0 0-1", "jetzt zu<b>h</b>aus"),
         ("<b>y</b>es, no", "ja, nein", "0-0 1-1", "<b>ja</b>, nein"),
         # What has no words stands before the same word, or after the one that it touched.
-        ("one <img> two", "zwei eins", "1-0 0-1", "<img>zwei eins"),
+        ("one <img> two", "zwei eins", "1-0 0-1", "<img> zwei eins"),
         ("one<img> two", "zwei eins", "1-0 0-1", "zwei eins<img>"),
-        ("one <!-- x --> two", "eins", "0-0", "eins<!-- x -->"),
+        ("one <!-- x --> two", "eins", "0-0", "eins <!-- x -->"),
         # Nor does anything stand inside of what it was outside of.
         ("<a>one two</a> <img> three", "eins drei zwei", "0-0 2-1 1-2",
-         "<a>eins drei zwei</a><img>"),
-        ("We <code>go</code> now", "Jetzt gehen wir", "1-0 0-2", "<code>go</code>Jetzt gehen wir"),
+         "<a>eins drei zwei</a> <img>"),
+        ("We <code>go</code> now", "Jetzt gehen wir", "1-0 0-2", "<code>go</code> Jetzt gehen wir"),
         ("one note<sup>[1]</sup> two", "zwei Note eins", "2-0 1-1 0-2",
          "zwei Note<sup>[1]</sup> eins"),
         # Words that nothing came of have what is next to them; else they leave their tags.
