@@ -21,17 +21,20 @@ from transept.text.sentences import split_sentences
 # meant to run to its end: so the whole takes time in proportion to the text, whatever the text is.
 _MARKUP = re.compile(
     r"""<!---?> | <!--.*?(?:-->|\Z)
-    # What is kept as a whole: it is no prose, or a footnote's number.
+    # What is kept as a whole: it is no prose, or a footnote's number, or says so.
     | <(script|style|code|pre|textarea|svg|math)(?=[\s>])
       (?:[^"'<>/]|/(?!>)|"[^"]*"|'[^']*')*+>.*?(?:</\1\s*>|\Z)
     | <sup(?=[\s>])[^<>]*>(?:<(?!/sup)[^<>]*>|\d|[^<>\w]){0,40}+</sup\s*>
+    | <(?P<kept>[a-z][a-z0-9-]*)(?=\s[^<>]*?
+        (?:\btranslate\s*=\s*["']?no\b|\bclass\s*=\s*(?:"[^"<>]*|'[^'<>]*)?\bnotranslate\b))
+      [^<>]*>[^<>]*</(?P=kept)\s*>
     # A tag. In quotes there may be anything; but not every quotation mark has another.
     | <[/!?]?[a-z](?:[^"'<>]|"[^"]*"|'[^']*')*+>
     | <[/!?]?[a-z][^<>]*>
     """,
     re.DOTALL | re.IGNORECASE | re.VERBOSE,
 )
-_FOOTNOTE = re.compile(r"<sup\b.*</sup\s*>", re.DOTALL | re.IGNORECASE)
+_WHOLE = re.compile(r"<([a-z][a-z0-9-]*)\b.*</\1\s*>", re.DOTALL | re.IGNORECASE)
 _NAME = re.compile(r"<(/?)([a-z][^\s/>]*)", re.IGNORECASE)
 _AROUND_WORDS = frozenset({
     "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "data", "del", "dfn", "em", "font",
@@ -111,7 +114,7 @@ class _Tag(NamedTuple):
     def element(self) -> str | None:
         """What it opens or closes; nothing, if it stands by itself."""
         name = _NAME.match(self.markup)
-        is_whole = self.markup.endswith("/>") or _FOOTNOTE.fullmatch(self.markup)
+        is_whole = self.markup.endswith("/>") or _WHOLE.fullmatch(self.markup)
         if name is None or is_whole or name[2].lower() in _BETWEEN_WORDS:
             return None
         return name[2].lower()

@@ -52,6 +52,8 @@ def translated(source: str, target: str, alignment: str) -> str:
         ("We <code>go</code> now", "Jetzt gehen wir", "1-0 0-2", "<code>go</code> Jetzt gehen wir"),
         ("one note<sup>[1]</sup> two", "zwei Note eins", "2-0 1-1 0-2",
          "zwei Note<sup>[1]</sup> eins"),
+        ("Call <b translate=no>Big Ben</b> now", "Ruf jetzt an", "0-0 1-1 0-2",
+         "Ruf <b translate=no>Big Ben</b> jetzt an"),
         # Words that nothing came of have what is next to them; else they leave their tags.
         ("one <b>two</b> three", "eins drei", "0-0 2-1", "eins <b>drei</b>"),
         ("one <b>two</b>", "eins und", "0-0 0-1", "<b>eins</b> und"),

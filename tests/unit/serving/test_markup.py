@@ -49,6 +49,9 @@ def test_text_is_taken_out_and_markup_left() -> None:
         ("one <svg-icon></svg-icon>two <code-x>three</code-x>", ["one", "two", "three"]),
         ("one <svg/>two <svg a/>three <svg>4</svg>", ["one two three"]),
         ("note<sup><a href=x>[1]</a></sup> it, 10<sup>2</sup> m<sup>th</sup>", ["note it, 10 mth"]),
+        ('a <b translate="no">b c</b> d <a class="x notranslate" href=y>e</a>', ["a d"]),
+        ("a <b translate=yes>b</b> <i class='notranslated'>c</i>", ["a b c"]),
+        ("<p translate='no'>a</p> <p class=notranslate>b</p> <p title=notranslate>c</p>", ["c"]),
         # In quotes there may be anything.
         ("<a title=\"<b>x</b> > 'y\" b='\"'>one</a> two", ["one two"]),
         ("<p data-x='<img onerror=y>'>one</p><!-->two", ["one", "two"]),
@@ -142,6 +145,7 @@ def test_nothing_is_lost(text: str) -> None:
 
 
 @pytest.mark.parametrize("evil", ['<a "', "<a'", "<!--", "<script>", "</script ", "<a b=", "&lt;",
-                                  "<b>", "</b>", "<b>x</b> ", "<b>x. </b>", "<img>"])  # fmt: skip
+                                  "<b>", "</b>", "<b>x</b> ", "<b>x. </b>", "<img>", "<sup>",
+                                  "<b translate=no", '<b class="'])  # fmt: skip
 def test_time_is_in_proportion(evil: str) -> None:
     split_html(evil * 4_000, "en")  # quadratic would take minutes
