@@ -95,12 +95,8 @@ def parse(
         config: How to search.
         output: What to print.
     """
-    _check(texts, files, trees, read_ahead, output)
-    if output.consensus and (config.n_best > 1 or unconstrained):
-        what = "--n-best" if config.n_best > 1 else "--unconstrained"
-        raise ConfigError(f"--consensus makes one tree of the beam's trees: leave {what} out")
-    if output.indented and config.n_best > 1:
-        raise ConfigError("--n-best lists trees on a line each: leave --indented out")
+    _check(texts, files, trees, read_ahead)
+    _check_output(output, config, unconstrained)
     texts = without_dash(texts)
     n_lines = None if trees else count(texts, files)
     parser = models.load_parser()
@@ -129,14 +125,21 @@ def _check(
     files: Sequence[Path],
     trees: Sequence[Path],
     read_ahead: int,
-    output: Format,
 ) -> None:
     if sum(map(bool, (texts, files, trees))) > 1:
         raise ConfigError("give one of texts, --input and --trees, not several")
     if read_ahead < 1:
         raise ConfigError("--read-ahead must be at least 1")
+
+
+def _check_output(output: Format, config: ParseConfig, unconstrained: bool) -> None:
     if output.as_json and (output.indented or output.scores):
         raise ConfigError("--json tells everything: leave --indented and --scores out")
+    if output.indented and config.n_best > 1:
+        raise ConfigError("--n-best lists trees on a line each: leave --indented out")
+    if output.consensus and (config.n_best > 1 or unconstrained):
+        what = "--n-best" if config.n_best > 1 else "--unconstrained"
+        raise ConfigError(f"--consensus makes one tree of the beam's trees: leave {what} out")
     if output.consensus and output.scores:
         raise ConfigError("--scores are those of single trees: leave them or --consensus out")
     if output.svg is not None and output.svg.suffix != ".svg":

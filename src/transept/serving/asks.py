@@ -27,12 +27,21 @@ class Translate:
 
     def run(self, items: Sequence[str], watch: Callable[[], None]) -> list[Outputs]:
         """Outputs of sentences. One that is too long for the model is cut."""
-        translations = self.model.transducer.translate(
+        return self._outputs(self.model.transducer, items, self.alignments, watch)
+
+    def _outputs(
+        self,
+        transducer: Transducer,
+        items: Sequence[str],
+        alignments: bool,
+        watch: Callable[[], None],
+    ) -> list[Outputs]:
+        translations = transducer.translate(
             items,
             beam_size=self.beam_size,
             length_penalty=self.length_penalty,
             n_best=self.beam_size,
-            alignments=self.alignments,
+            alignments=alignments,
             split=False,
             too_long="split",
             watch=lambda done, total: watch(),
@@ -46,7 +55,7 @@ class Translate:
         for part in text.with_words:
             if part.inside:
                 # Where its markup goes is known when all of it is.
-                done += replace(self, alignments=True).run([part.text], lambda: None)
+                done += self._outputs(transducer, [part.text], True, lambda: None)
                 continue
             before = text.before_next(done)
             best = ""

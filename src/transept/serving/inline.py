@@ -39,6 +39,11 @@ def escape(text: str) -> str:
     return escape_html(text, quote=False)
 
 
+def has_letters(text: str) -> bool:
+    """Whether there is a letter, or a digit, in a text."""
+    return any(map(str.isalnum, text))
+
+
 def transfer(source: str, inside: Sequence[Element], target: str, alignment: Alignment) -> str:
     """The translation of a sentence as HTML, with the markup that was inside of the sentence.
 
@@ -109,7 +114,7 @@ class _Pair:
     def _holds_letters(self, element: Element, i: int) -> bool:
         start, end = self.source_words[i]
         held = self.source[max(start, element.start) : min(end, element.end)]
-        return any(map(str.isalnum, held)) or not any(map(str.isalnum, self.source[start:end]))
+        return has_letters(held) or not has_letters(self.source[start:end])
 
     def _place(
         self, element: Element, number: int, owners: dict[int, int], words: Span
@@ -155,7 +160,7 @@ class _Pair:
             return None
         start, end = self.source_words[first]
         around = self.source[start : element.start] + self.source[element.end : end]
-        if not any(map(str.isalnum, around)):
+        if not has_letters(around):
             return None
         letters, offset = self.source[element.start : element.end], element.start - start
         for j in range(*words):

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from transept.api.results import NOTHING, Draft, Output, Sentence, Translation
-from transept.serving.inline import escape, transfer
+from transept.serving.inline import escape, has_letters, transfer
 from transept.serving.markup import Part, split_html
 from transept.text.moses import Language
 from transept.text.sentences import split_sentences
@@ -27,8 +27,8 @@ class Text:
         if form == "html":
             parts = [_without_words(part, escape) for part in split_html(source, rules)]
             return cls(source, tuple(parts), is_html=True)
-        pieces = split_sentences(source, rules)
-        return cls(source, tuple(_without_words(Part(*piece), str) for piece in pieces), False)
+        parts = [_without_words(Part(*piece), str) for piece in split_sentences(source, rules)]
+        return cls(source, tuple(parts), is_html=False)
 
     @property
     def sentences(self) -> list[str]:
@@ -85,7 +85,7 @@ def _without_words(part: Part, written: Callable[[str], str]) -> Part:
 
     What a model makes of a row of dots is not what anybody wants.
     """
-    if not part.text or any(map(str.isalnum, part.text)):
+    if not part.text or has_letters(part.text):
         return part
     same = tuple((i, i) for i in range(len(part.text.split())))
     text = transfer(part.text, part.inside, part.text, same) if part.inside else written(part.text)
