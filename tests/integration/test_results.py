@@ -1,8 +1,10 @@
 """The page of results says what the records say, and nothing else."""
 
+import copy
 import json
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -13,7 +15,7 @@ from tests.integration.workshop import run
 from transept import config
 from transept.recipes import recipe
 from transept.recipes.figure import Axis, draw
-from transept.recipes.pages import Collection, curves, page
+from transept.recipes.pages import Collection, page, pictures
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
@@ -84,16 +86,32 @@ def test_the_page_is_made_from_records_alone(docs: Path, tmp_path: Path) -> None
 
 def test_the_curves_are_those_of_the_records(docs: Path) -> None:
     read = Collection.read(docs / "results")
-    for picture in curves(read).values():
-        drawing = ElementTree.fromstring(picture)
+    for picture in pictures(read):
+        assert "one" in picture.title
+        assert "two" in picture.title
+        drawing = ElementTree.fromstring(picture.svg)
         lines = drawing.findall("{http://www.w3.org/2000/svg}polyline")
         assert [len(line.attrib["points"].split()) for line in lines] == [6, 2]
         heights = [float(point.split(",")[1]) for point in lines[0].attrib["points"].split()]
         assert heights == sorted(heights)  # a falling −log p goes down the page
     assert {path.name for path in (docs / "results").glob("*.svg")} == {
-        "validation-over-wall-time.svg",
-        "validation-over-target-tokens.svg",
+        "one-over-wall-time.svg",
+        "one-over-target-tokens.svg",
     }
+
+
+def test_runs_validated_on_other_tokens_have_a_picture_of_their_own(docs: Path) -> None:
+    read = Collection.read(docs / "results")
+    other = copy.deepcopy(read.runs["two"])
+    other["stages"]["prepare"]["results"]["corpora"]["dev"]["hash"] = "of another vocabulary"
+    apart = replace(read, runs={"one": read.runs["one"], "two": other})
+    assert [picture.file for picture in pictures(apart)] == [
+        "one-over-wall-time.svg",
+        "one-over-target-tokens.svg",
+        "two-over-wall-time.svg",
+        "two-over-target-tokens.svg",
+    ]
+    assert all(picture.svg.count("<polyline") == 1 for picture in pictures(apart))
 
 
 def test_mistakes(docs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -112,12 +130,10 @@ def test_mistakes(docs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 
 def test_the_committed_page_agrees_with_the_committed_records() -> None:
     read = Collection.read(DOCS / "results")
-    figures = {}
-    for title, picture in curves(read).items():
-        name = f"{title.lower().replace(' ', '-')}.svg"
-        assert (DOCS / "results" / name).read_text(encoding="utf-8") == picture
-        figures[title] = f"results/{name}"
-    assert (DOCS / "results.md").read_text(encoding="utf-8") == page(read, figures)
+    drawn = {picture.file: picture.svg for picture in pictures(read)}
+    found = (DOCS / "results").glob("*.svg")
+    assert {path.name: path.read_text(encoding="utf-8") for path in found} == drawn
+    assert (DOCS / "results.md").read_text(encoding="utf-8") == page(read)
 
 
 def test_ticks_are_round_and_within_the_axis() -> None:
@@ -125,4 +141,6 @@ def test_ticks_are_round_and_within_the_axis() -> None:
     assert axis.ticks() == [2, 4, 6, 8]
     assert axis.place(1.3) == 0
     assert Axis.over([5.0], 0, 1, zero=False).ticks()
+    assert axis.at_most(2.0).ticks() == [1.5, 2.0, 2.5, 3.0]
+    assert axis.at_most(20.0) == axis
     assert "a &lt; b" in draw({"a < b": [(0, 1), (1, 0)]}, x_label="x", y_label="y")

@@ -188,17 +188,14 @@ def report(
             what `transept recipe compare` wrote.
         output: The page, beside that directory; its pictures go among the records.
     """
-    from transept.recipes.pages import Collection, curves, page
+    from transept.recipes.pages import Collection, page, pictures
 
     if records.resolve().parent != output.resolve().parent:
         raise ConfigError(f"{output}: must lie beside {records}, to which it links")
     read = Collection.read(records)
-    figures = {}
-    for title, picture in curves(read).items():
-        path = records / f"{title.lower().replace(' ', '-')}.svg"
-        path.write_text(picture, encoding="utf-8")
-        figures[title] = f"{records.name}/{path.name}"
-    output.write_text(page(read, figures), encoding="utf-8")
+    for picture in pictures(read):
+        (records / picture.file).write_text(picture.svg, encoding="utf-8")
+    output.write_text(page(read), encoding="utf-8")
     sys.stdout.write(f"{output}: {len(read.runs)} runs, {len(read.comparisons)} comparisons\n")
 
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import Final
 
@@ -10,6 +10,8 @@ WIDTH, HEIGHT = 640, 360
 LEFT, RIGHT, TOP, BOTTOM = 56, 16, 24, 44
 COLOURS: Final = ("#1f6fb4", "#d9541e", "#2c8c4b", "#8d4fa8", "#b8860b", "#555555")
 TICKS: Final = 6
+TALLEST: Final = 1.2
+"""Shown above the lowest value; training's first steep fall would flatten the rest."""
 
 Points = Sequence[tuple[float, float]]
 
@@ -29,6 +31,10 @@ class Axis:
         low, high = (0.0 if zero else min(values)), max(values)
         return cls(low, high if high > low else low + 1, start, end)
 
+    def at_most(self, length: float) -> "Axis":
+        """The same axis, its upper end left out if it is longer than that."""
+        return replace(self, high=min(self.high, self.low + length))
+
     def place(self, value: float) -> float:
         """Where a value lies."""
         return self.start + (value - self.low) / (self.high - self.low) * (self.end - self.start)
@@ -44,23 +50,30 @@ class Axis:
 
 
 def draw(series: Mapping[str, Points], *, x_label: str, y_label: str) -> str:
-    """A line for each series, with a legend."""
+    """A line for each series, with a legend; what lies far above the lowest value is cut off."""
     xs = [x for points in series.values() for x, _ in points]
     ys = [y for points in series.values() for _, y in points]
     across = Axis.over(xs, LEFT, WIDTH - RIGHT, zero=True)
-    up = Axis.over(ys, HEIGHT - BOTTOM, TOP, zero=False)
+    up = Axis.over(ys, HEIGHT - BOTTOM, TOP, zero=False).at_most(TALLEST)
     parts = [*_grid(across, up), *_labels(x_label, y_label)]
     for number, (name, points) in enumerate(series.items()):
         colour = COLOURS[number % len(COLOURS)]
         path = " ".join(f"{across.place(x):.1f},{up.place(y):.1f}" for x, y in points)
-        parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        parts.append(
+            f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2" '
+            'clip-path="url(#frame)"/>'
+        )
         parts += _legend(number, name, colour)
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
         f'width="{WIDTH}" height="{HEIGHT}" font-family="sans-serif" font-size="12" fill="#333">'
     )
     ground = f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>'
-    return "\n".join([head, ground, *parts, "</svg>"]) + "\n"
+    frame = (
+        f'<clipPath id="frame"><rect x="{LEFT}" y="{TOP}" width="{WIDTH - LEFT - RIGHT}" '
+        f'height="{HEIGHT - TOP - BOTTOM + 1}"/></clipPath>'
+    )
+    return "\n".join([head, ground, frame, *parts, "</svg>"]) + "\n"
 
 
 def _grid(across: Axis, up: Axis) -> list[str]:

@@ -47,13 +47,22 @@ class Collection:
         return cls(directory, runs, comparisons)
 
 
-def page(records: Collection, figures: Mapping[str, str]) -> str:
-    """The whole page. `figures` are the pictures' places by their titles."""
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture of the page, and the file among the records that it goes to."""
+
+    title: str
+    file: str
+    svg: str
+
+
+def page(records: Collection) -> str:
+    """The whole page."""
     parts = [
         _introduction(records),
         "\n".join(_summary(records)),
         "\n".join(_comparisons(records)) if records.comparisons else "",
-        "\n".join(f"![{title}]({place})\n" for title, place in figures.items()),
+        "\n".join(_curves(records)),
         "\n".join(_costs(records)),
         *(_scores(name, record) for name, record in records.runs.items()),
         "## Where the numbers come from",
@@ -62,24 +71,34 @@ def page(records: Collection, figures: Mapping[str, str]) -> str:
     return "\n\n".join(part.strip("\n") for part in parts if part) + "\n"
 
 
-def curves(records: Collection) -> dict[str, str]:
-    """Pictures of the training, by their titles: over time, and over target tokens."""
-    shown = {name: run["curve"] for name, run in records.runs.items() if run["curve"]}
-    if not shown:
-        return {}
-    y_label = "validation −log p a token"
+def pictures(records: Collection) -> list[Picture]:
+    """How training went, over time and over target tokens.
+
+    A picture holds runs that were validated on the same tokens: −log p of others is another
+    quantity, were it of the same text.
+    """
+    by_dev: dict[str, dict[str, Any]] = {}
+    for name, run in records.runs.items():
+        if run["curve"]:
+            dev = run["stages"]["prepare"]["results"]["corpora"]["dev"]["hash"]
+            by_dev.setdefault(dev, {})[name] = run["curve"]
     axes = {
-        "Validation over wall time": ("seconds", 60.0, "minutes of training"),
-        "Validation over target tokens": ("target_tokens", 1e6, "million target tokens"),
+        "wall time": ("seconds", 60.0, "minutes of training"),
+        "target tokens": ("target_tokens", 1e6, "million target tokens"),
     }
-    return {
-        title: draw(
-            {name: [(p[key] / unit, p["nll"]) for p in curve] for name, curve in shown.items()},
-            x_label=x_label,
-            y_label=y_label,
+    return [
+        Picture(
+            title=f"{', '.join(shown)}: validation over {what}",
+            file=f"{next(iter(shown))}-over-{what.replace(' ', '-')}.svg",
+            svg=draw(
+                {name: [(p[key] / unit, p["nll"]) for p in curve] for name, curve in shown.items()},
+                x_label=x_label,
+                y_label="validation −log p a token",
+            ),
         )
-        for title, (key, unit, x_label) in axes.items()
-    }
+        for shown in by_dev.values()
+        for what, (key, unit, x_label) in axes.items()
+    ]
 
 
 def _introduction(records: Collection) -> str:
@@ -92,6 +111,15 @@ def _introduction(records: Collection) -> str:
         "run had less text or less time than the paper's, the paper's number beside it is no "
         "goal but a landmark.\n"
     )
+
+
+def _curves(records: Collection) -> Iterator[str]:
+    drawn = pictures(records)
+    if drawn:
+        yield "## How training went\n"
+        yield "Runs share a picture if they were validated on the same tokens.\n"
+    for picture in drawn:
+        yield f"![{picture.title}]({records.directory.name}/{picture.file})\n"
 
 
 # --- tables ----------------------------------------------------------------------------------
