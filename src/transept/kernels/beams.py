@@ -46,11 +46,11 @@ class Beams:
     """Tokens of a finished hypothesis, its end symbol left out."""
     finished_parent: Int[Tensor, "R W"]
     """Which hypothesis of that length it is."""
-    penalties: Float[Tensor, " P"]
+    penalties: Float[Tensor, " lengths"]
     """lp of each length."""
 
     @classmethod
-    def empty(cls, n_slots: int, width: int, penalties: Float[Tensor, " P"]) -> "Beams":
+    def empty(cls, n_slots: int, width: int, penalties: Float[Tensor, " lengths"]) -> "Beams":
         """Room for so many sentences, with so many hypotheses of each; nobody in it yet.
 
         Args:

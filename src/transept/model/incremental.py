@@ -25,7 +25,7 @@ class IncrementalDecoder:
 
     @torch.inference_mode()
     def __init__(
-        self, model: Transformer, memory: Memory, shortlist: Int[Tensor, " L"] | None = None
+        self, model: Transformer, memory: Memory, shortlist: Int[Tensor, " listed"] | None = None
     ) -> None:
         self._decoder = prepare(model)
         self._source = Source(model, memory, self._decoder.source_kv())
@@ -67,7 +67,7 @@ class IncrementalDecoder:
             self._output.keep(sentences, len(rows) // len(sentences))
         self._output.select(rows)
 
-    def _logits(self, tokens: Int[Tensor, " N"] | None) -> tuple[Float[Tensor, "N L"], float]:
+    def _logits(self, tokens: Int[Tensor, " N"] | None) -> tuple[Float[Tensor, "N listed"], float]:
         """The logits, and how many nats a unit of them is worth."""
         y = self._start() if tokens is None else self._embed(tokens)
         stack = self._decoder.stack(y.shape[0])
@@ -82,7 +82,7 @@ class IncrementalDecoder:
         self._used_up = logits = self._project(stack, y).float()
         return logits, stack.nats
 
-    def _project(self, stack: PreparedStack, y: Float[Tensor, "N D"]) -> Float[Tensor, "N L"]:
+    def _project(self, stack: PreparedStack, y: Float[Tensor, "N D"]) -> Float[Tensor, "N listed"]:
         """To the vocabulary, or to what of it is on the shortlist."""
         if self._shortlist is None:
             return stack.projection(y)

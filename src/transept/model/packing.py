@@ -122,9 +122,9 @@ class Tokens:
     @classmethod
     def tiled(
         cls,
-        ids: Int[Tensor, "R C"],
-        segments: Int[Tensor, "R C"],
-        positions: Int[Tensor, "R C"],
+        ids: Int[Tensor, "tiles places"],
+        segments: Int[Tensor, "tiles places"],
+        positions: Int[Tensor, "tiles places"],
         *,
         row_tiles: int = 1,
     ) -> "Tokens":

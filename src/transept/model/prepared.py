@@ -231,7 +231,7 @@ class PreparedStack:
         padding = torch.arange(len(bias), device=bias.device) == pad_id
         self.projection = self._projection(self._weight, bias.masked_fill(padding, -torch.inf))
 
-    def projection_to(self, tokens: Int[Tensor, " L"]) -> Matrix:
+    def projection_to(self, tokens: Int[Tensor, " listed"]) -> Matrix:
         """The projection to some of the vocabulary."""
         bias = None if self._bias is None else self._bias[tokens]
         return self._projection(self._weight[tokens], bias)

@@ -182,16 +182,16 @@ class SourceKeysAndValues:
         self.gradients = [gradient_of(weight)[h_dk:] for weight in weights]
         self.width = len(self.value) // len(weights)
 
-    def part(self, kv: Float[Tensor, "N LK"], layer: int) -> Float[Tensor, "N K"]:
+    def part(self, kv: Float[Tensor, "N all_kv"], layer: int) -> Float[Tensor, "N kv"]:
         """One layer's."""
         return kv[:, layer * self.width : (layer + 1) * self.width]
 
-    def forward(self, memory: Float[Tensor, "N D"]) -> Float[Tensor, "N LK"]:
+    def forward(self, memory: Float[Tensor, "N D"]) -> Float[Tensor, "N all_kv"]:
         """Of all layers side by side."""
         return memory @ self.value.T
 
     def backward(
-        self, d_kv: Float[Tensor, "N LK"], memory: Float[Tensor, "N D"]
+        self, d_kv: Float[Tensor, "N all_kv"], memory: Float[Tensor, "N D"]
     ) -> Float[Tensor, "N D"]:
         """∂/∂memory; the weights' gradients are added to."""
         gradient = torch.zeros_like(self.value, dtype=self.gradients[0].dtype)

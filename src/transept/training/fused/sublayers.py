@@ -116,7 +116,7 @@ class SourceAttention:
         self.w_o = Matrix(copies.of([out]), gradient_of(out))
 
     def forward(
-        self, y: Float[Tensor, "N D"], kv: Float[Tensor, "N K"], sight: Sight
+        self, y: Float[Tensor, "N D"], kv: Float[Tensor, "N kv"], sight: Sight
     ) -> tuple[Float[Tensor, "N D"], SourceAttentionTape]:
         """One sub-layer."""
         q = self.w_q(y)
@@ -125,7 +125,7 @@ class SourceAttention:
         return out, SourceAttentionTape(y, q, kv, heads, log_total, sight, norm)
 
     def backward(
-        self, d_out: Float[Tensor, "N D"], tape: SourceAttentionTape, d_kv: Float[Tensor, "N K"]
+        self, d_out: Float[Tensor, "N D"], tape: SourceAttentionTape, d_kv: Float[Tensor, "N kv"]
     ) -> Float[Tensor, "N D"]:
         """∂/∂y; ∂/∂kv is written into `d_kv`."""
         dy, d_inner = self.residual.backward(d_out, tape.norm)
