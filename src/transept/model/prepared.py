@@ -15,7 +15,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from transept.model.attention import MultiHeadAttention
-from transept.model.layers import PostNorm, PreNorm
+from transept.model.layers import PreNorm, Residual
 from transept.model.transformer import DecoderLayer, EncoderLayer, Transformer
 from transept.shapes import Float, Int, Tensor
 
@@ -149,7 +149,7 @@ class PreparedEncoderLayer:
         self.inner = make(feed.w_1.weight, feed.w_1.bias)
         self.outer = make(feed.w_2.weight, feed.w_2.bias)
         self.activation = feed.activation
-        residuals = [one for one in layer.residuals if isinstance(one, PostNorm)]
+        residuals = [one for one in layer.residuals if isinstance(one, Residual)]
         norms = [_norm(residual.norm) for residual in residuals]
         unchanged: list[Norm] = [_same for _ in norms]
         pre = isinstance(residuals[0], PreNorm)
