@@ -134,8 +134,8 @@ def _same(x: Float[Tensor, "N D"]) -> Float[Tensor, "N D"]:
     return x
 
 
-class PreparedEncoderLayer:
-    """One encoder layer: its matrices, and its norms before and after each sub-layer.
+class PreparedLayer:
+    """A layer's matrices, and its norms before and after each sub-layer: all of an encoder layer.
 
     The heads of Q, K and V in self-attention are all equally wide: where d_k is not d_v, zeros
     make up for it.
@@ -161,7 +161,7 @@ class PreparedEncoderLayer:
         return self.after[-1](self.outer.onto(x, inner))
 
 
-class PreparedLayer(PreparedEncoderLayer):
+class PreparedDecoderLayer(PreparedLayer):
     """One decoder layer, which attends to the source too."""
 
     def __init__(self, layer: DecoderLayer, make: MakeMatrix) -> None:
@@ -206,7 +206,7 @@ def _widened(x: Tensor, axis: int, attention: MultiHeadAttention) -> Tensor:
     return torch.cat([x, x.new_zeros(shape)], dim=axis)
 
 
-class PreparedStack:
+class PreparedDecoder:
     """The decoder's layers, its last norm, and the projection to logits, padding's being −∞.
 
     A unit of the logits is worth `nats`. With copies of the weights it is log 2, so that their
@@ -222,7 +222,7 @@ class PreparedStack:
         make: MakeMatrix,
     ) -> None:
         self.make = make
-        self.layers = [PreparedLayer(layer, make) for layer in layers]
+        self.layers = [PreparedDecoderLayer(layer, make) for layer in layers]
         self.norm = _norm(norm)
         self.nats = 1.0 if make is AsItLies else math.log(2)
         self._weight: Tensor = projection.weight
@@ -250,31 +250,31 @@ class Prepared:
         self.embedding = model.target_embedding
         layers = [layer for layer in model.decoder.layers if isinstance(layer, DecoderLayer)]
         self._parts = layers, model.decoder.norm, model.projection, model.config.pad_id
-        self._as_it_lies = PreparedStack(*self._parts, AsItLies)
-        self._for_several_rows: PreparedStack | None = None
+        self._as_it_lies = PreparedDecoder(*self._parts, AsItLies)
+        self._for_several_rows: PreparedDecoder | None = None
         self._encoder = [one for one in model.encoder.layers if isinstance(one, EncoderLayer)]
-        self._encoder_layers: list[PreparedEncoderLayer] = []
+        self._encoder_layers: list[PreparedLayer] = []
         self.encoder_norm = _norm(model.encoder.norm)
         self._source_attentions = [layer.source_attention for layer in layers]
         self._source_kv: list[Matrix] = []
         self._positions = model.target_positions
         self._vectors: dict[int, Tensor] = {}
 
-    def encoder_layers(self) -> list[PreparedEncoderLayer]:
+    def encoder_layers(self) -> list[PreparedLayer]:
         """The encoder, for many rows on a CPU."""
         with _preparing:
             if not self._encoder_layers:
-                layers = [PreparedEncoderLayer(layer, for_several_rows) for layer in self._encoder]
+                layers = [PreparedLayer(layer, for_several_rows) for layer in self._encoder]
                 self._encoder_layers = layers
             return self._encoder_layers
 
-    def stack(self, n_rows: int) -> PreparedStack:
-        """The stack, in the form that is quickest for so many rows."""
+    def decoder(self, n_rows: int) -> PreparedDecoder:
+        """The decoder, in the form that is quickest for so many rows."""
         if n_rows == 1 or not self.embedding.weight.is_cpu:
             return self._as_it_lies
         with _preparing:
             if self._for_several_rows is None:
-                self._for_several_rows = PreparedStack(*self._parts, for_several_rows)
+                self._for_several_rows = PreparedDecoder(*self._parts, for_several_rows)
             return self._for_several_rows
 
     def source_kv(self) -> list[Matrix]:

@@ -6,7 +6,7 @@ from typing import Protocol, runtime_checkable
 
 from transept.model.attention import MultiHeadAttention
 from transept.model.cache import Seen, additive_mask
-from transept.model.prepared import MakeMatrix, Matrix, PreparedLayer
+from transept.model.prepared import MakeMatrix, Matrix, PreparedDecoderLayer
 from transept.model.transformer import DecoderLayer, Memory, Transformer
 from transept.shapes import Float, Int, Tensor
 
@@ -16,7 +16,7 @@ class SourceAttention(Protocol):
     """One layer's attention to the source."""
 
     def onto(
-        self, layer: PreparedLayer, y: Float[Tensor, "N D"], x: Float[Tensor, "N D"]
+        self, layer: PreparedDecoderLayer, y: Float[Tensor, "N D"], x: Float[Tensor, "N D"]
     ) -> Float[Tensor, "N D"]:
         """Y + MultiHead(x, source, source). `y` may be used up."""
 
@@ -31,7 +31,7 @@ class Shared:
         self._scale = 1 / math.sqrt(d_k)
 
     def onto(
-        self, layer: PreparedLayer, y: Float[Tensor, "N D"], x: Float[Tensor, "N D"]
+        self, layer: PreparedDecoderLayer, y: Float[Tensor, "N D"], x: Float[Tensor, "N D"]
     ) -> Float[Tensor, "N D"]:
         """Y + MultiHead(x, source, source), as it is written."""
         q = layer.source_q(x).view(self._shape).transpose(1, 2)
@@ -59,7 +59,7 @@ class Folded:
         self._out, self._bias = (v @ w_o).flatten(0, 1), attention.w_o.bias
 
     def onto(
-        self, layer: PreparedLayer, y: Float[Tensor, "N D"], x: Float[Tensor, "N D"]
+        self, layer: PreparedDecoderLayer, y: Float[Tensor, "N D"], x: Float[Tensor, "N D"]
     ) -> Float[Tensor, "N D"]:
         """Y + MultiHead(x, source, source)."""
         scores = self._scores(x)
