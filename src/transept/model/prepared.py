@@ -167,15 +167,8 @@ class PreparedDecoderLayer(PreparedLayer):
     def __init__(self, layer: DecoderLayer, make: MakeMatrix) -> None:
         super().__init__(layer, make)
         source = layer.source_attention
-        h_dk, bias = source.n_heads * source.d_k, source.w_qkv.bias
-        self.source_q = make(source.w_qkv.weight[:h_dk], None if bias is None else bias[:h_dk])
+        self.source_q = make(*source.w_q)
         self.source_out = make(source.w_o.weight, source.w_o.bias)
-
-
-def _source_kv(attention: MultiHeadAttention) -> tuple[Tensor, Tensor | None]:
-    """The parts of `w_qkv` and its bias that are K's and V's."""
-    h_dk, bias = attention.n_heads * attention.d_k, attention.w_qkv.bias
-    return attention.w_qkv.weight[h_dk:], None if bias is None else bias[h_dk:]
 
 
 def _even_qkv(attention: MultiHeadAttention) -> tuple[Tensor, Tensor | None]:
@@ -282,7 +275,7 @@ class Prepared:
         with _preparing:
             if not self._source_kv:
                 make = for_several_rows if self.embedding.weight.is_cpu else AsItLies
-                self._source_kv = [make(*_source_kv(one)) for one in self._source_attentions]
+                self._source_kv = [make(*one.w_kv) for one in self._source_attentions]
             return self._source_kv
 
     def position(self, place: int) -> Float[Tensor, "1 D"]:

@@ -46,15 +46,14 @@ class Folded:
     """
 
     def __init__(self, attention: MultiHeadAttention, seen: Seen, make: MakeMatrix) -> None:
-        self._n_heads, h_dk = attention.n_heads, attention.n_heads * attention.d_k
-        scale = math.sqrt(attention.d_k)
+        self._n_heads, scale = attention.n_heads, math.sqrt(attention.d_k)
         k, v = seen.keys[0] / scale, seen.values[0]
-        w_q = attention.w_qkv.weight[:h_dk].unflatten(0, (self._n_heads, -1))
+        weight, b_q = attention.w_q
+        w_q = weight.unflatten(0, (self._n_heads, -1))
         w_o = attention.w_o.weight.T.contiguous().unflatten(0, (self._n_heads, -1))
-        b_q = attention.w_qkv.bias
         bias = None
         if b_q is not None:
-            bias = (k @ b_q[:h_dk].view(self._n_heads, -1, 1)).flatten()
+            bias = (k @ b_q.view(self._n_heads, -1, 1)).flatten()
         self._scores = make((k @ w_q).flatten(0, 1), bias)
         self._out, self._bias = (v @ w_o).flatten(0, 1), attention.w_o.bias
 
@@ -115,9 +114,8 @@ def _heads(
     attention: MultiHeadAttention, kv: Matrix, memory: Memory
 ) -> tuple[Float[Tensor, "B H S Dk"], Float[Tensor, "B H S Dv"]]:
     """Keys and values of the source, each head's together."""
-    h_dk = attention.n_heads * attention.d_k
     k, v = (
         part.unflatten(-1, (attention.n_heads, -1)).transpose(1, 2).contiguous()
-        for part in memory.layout.apart(kv(memory.states)).tensor_split([h_dk], dim=-1)
+        for part in memory.layout.apart(kv(memory.states)).tensor_split([attention.h_dk], dim=-1)
     )
     return k, v

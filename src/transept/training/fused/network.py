@@ -176,11 +176,9 @@ class SourceKeysAndValues:
 
     def __init__(self, model: Transformer, copies: Copies) -> None:
         attentions = [layer.source_attention for layer in _layers(model.decoder, DecoderLayer)]
-        h_dk = model.config.n_heads * model.config.d_k
-        weights = [attention.w_qkv.weight for attention in attentions]
-        self.value = copies.of([weight[h_dk:] for weight in weights])
-        self.gradients = [gradient_of(weight)[h_dk:] for weight in weights]
-        self.width = len(self.value) // len(weights)
+        self.value = copies.of([one.w_kv[0] for one in attentions])
+        self.gradients = [gradient_of(one.w_qkv.weight)[one.h_dk :] for one in attentions]
+        self.width = len(self.value) // len(attentions)
 
     def part(self, kv: Float[Tensor, "N all_kv"], layer: int) -> Float[Tensor, "N kv"]:
         """One layer's."""
