@@ -23,13 +23,13 @@ class Dropout(nn.Module):
         self.p = p
 
     def forward(self, x: Float[Tensor, "N D"]) -> Float[Tensor, "N D"]:
-        """Dropout(x)."""
+        """`Dropout(x)`."""
         if self.p == 0 or not self.training:
             return x
         return x * cpu_dropout_mask(x, self.p) if x.is_cpu else F.dropout(x, self.p)
 
     def add(self, x: Float[Tensor, "N D"], y: Float[Tensor, "N D"]) -> Float[Tensor, "N D"]:
-        """X + Dropout(y)."""
+        """`x + Dropout(y)`."""
         if self.p > 0 and self.training and x.is_cpu:
             return torch.addcmul(x, y, cpu_dropout_mask(y, self.p))
         dropped: Tensor = self(y)

@@ -28,13 +28,13 @@ class Matrix(Protocol):
     """A linear transformation."""
 
     def __call__(self, x: Float[Tensor, "N I"]) -> Float[Tensor, "N O"]:
-        """X W + b."""
+        """`x W + b`."""
 
     def into(self, out: Float[Tensor, "N O"], x: Float[Tensor, "N I"]) -> None:
-        """Write x W + b to `out`."""
+        """Write `x W + b` to `out`."""
 
     def onto(self, y: Float[Tensor, "N O"], x: Float[Tensor, "N I"]) -> Float[Tensor, "N O"]:
-        """Y + x W + b, the residual sum. `y` may be used up."""
+        """`y + x W + b`, the residual sum. `y` may be used up."""
 
 
 class AsItLies:
@@ -44,18 +44,18 @@ class AsItLies:
         self.weight, self.bias = weight, bias
 
     def __call__(self, x: Float[Tensor, "N I"]) -> Float[Tensor, "N O"]:
-        """X W + b."""
+        """`x W + b`."""
         return F.linear(x, self.weight, self.bias)
 
     def into(self, out: Float[Tensor, "N O"], x: Float[Tensor, "N I"]) -> None:
-        """Write x W + b to `out`."""
+        """Write `x W + b` to `out`."""
         if self.bias is None:
             torch.mm(x, self.weight.T, out=out)
         else:
             torch.addmm(self.bias, x, self.weight.T, out=out)
 
     def onto(self, y: Float[Tensor, "N O"], x: Float[Tensor, "N I"]) -> Float[Tensor, "N O"]:
-        """Y + x W + b."""
+        """`y + x W + b`."""
         return y + F.linear(x, self.weight, self.bias)
 
 
@@ -66,20 +66,20 @@ class Transposed:
         self.weight, self.bias = weight.T.contiguous(), bias
 
     def __call__(self, x: Float[Tensor, "N I"]) -> Float[Tensor, "N O"]:
-        """X W + b."""
+        """`x W + b`."""
         if self.bias is None:
             return torch.mm(x, self.weight)
         return torch.addmm(self.bias, x, self.weight)
 
     def into(self, out: Float[Tensor, "N O"], x: Float[Tensor, "N I"]) -> None:
-        """Write x W + b to `out`."""
+        """Write `x W + b` to `out`."""
         if self.bias is None:
             torch.mm(x, self.weight, out=out)
         else:
             torch.addmm(self.bias, x, self.weight, out=out)
 
     def onto(self, y: Float[Tensor, "N O"], x: Float[Tensor, "N I"]) -> Float[Tensor, "N O"]:
-        """Y + x W + b."""
+        """`y + x W + b`."""
         if self.bias is not None:
             y.add_(self.bias)
         return y.addmm_(x, self.weight)
@@ -93,16 +93,16 @@ class Packed:
         self._product = torch.ops.mkldnn._linear_pointwise.default
 
     def __call__(self, x: Float[Tensor, "N I"]) -> Float[Tensor, "N O"]:
-        """X W + b."""
+        """`x W + b`."""
         product: Tensor = self._product(x, self.weight, self.bias, "none", [], "")
         return product
 
     def into(self, out: Float[Tensor, "N O"], x: Float[Tensor, "N I"]) -> None:
-        """Write x W + b to `out`."""
+        """Write `x W + b` to `out`."""
         out.copy_(self(x))
 
     def onto(self, y: Float[Tensor, "N O"], x: Float[Tensor, "N I"]) -> Float[Tensor, "N O"]:
-        """Y + x W + b."""
+        """`y + x W + b`."""
         return self(x).add_(y)
 
 

@@ -18,7 +18,7 @@ class SourceAttention(Protocol):
     def onto(
         self, layer: PreparedDecoderLayer, y: Float[Tensor, "N D"], x: Float[Tensor, "N D"]
     ) -> Float[Tensor, "N D"]:
-        """Y + MultiHead(x, source, source). `y` may be used up."""
+        """`y + MultiHead(x, source, source)`. `y` may be used up."""
 
 
 class Shared:
@@ -33,7 +33,7 @@ class Shared:
     def onto(
         self, layer: PreparedDecoderLayer, y: Float[Tensor, "N D"], x: Float[Tensor, "N D"]
     ) -> Float[Tensor, "N D"]:
-        """Y + MultiHead(x, source, source), as it is written."""
+        """`y + MultiHead(x, source, source)`, as it is written."""
         q = layer.source_q(x).view(self._shape).transpose(1, 2)
         return layer.source_out.onto(y, self._seen.attend(q, self._scale))
 
@@ -60,7 +60,7 @@ class Folded:
     def onto(
         self, layer: PreparedDecoderLayer, y: Float[Tensor, "N D"], x: Float[Tensor, "N D"]
     ) -> Float[Tensor, "N D"]:
-        """Y + MultiHead(x, source, source)."""
+        """`y + MultiHead(x, source, source)`."""
         scores = self._scores(x)
         weights = scores.view(x.shape[0], self._n_heads, -1).softmax(dim=2)
         if self._bias is not None:
