@@ -3,8 +3,8 @@
 Each is a function on flat tensors that knows no network; parity tests hold it against plain
 PyTorch. None of the modules is imported unless a GPU (or Triton's interpreter) is to be used.
 
-For training: `embedding`, `attention`, `residual`, `relu` and `cross_entropy`, forward and
-backward, on `chance` (dropout) and `sums`. For decoding: `attention_step` and `beams`.
+Forward and backward: `embedding`, `attention`, `residual`, `relu` and `cross_entropy`, which stand
+on `chance` (dropout), `sums` and `powers`. A token at a time: `attention_step` and `beams`.
 """
 
 LONGEST = 1 << 12
