@@ -87,19 +87,19 @@ class FusedNetwork:
     def __call__(self, source: Tokens, target: Tokens, scale: Float[Tensor, ""]) -> LossSums:
         """Add `scale` times the gradients of the summed loss to those of the weights."""
         self.copies.refresh()
-        seen = _Seen(source, target, self.tiles, self.model)
-        memory, encoder_backward = self._encode(source, seen)
-        states, decoder_backward = self._decode(target, memory, seen)
+        sights = _Sights(source, target, self.tiles, self.model)
+        memory, encoder_backward = self._encode(source, sights)
+        states, decoder_backward = self._decode(target, memory, sights)
         sums, d_states = self._lose(states, target.ids, scale)
         encoder_backward(decoder_backward(d_states))
         return sums
 
-    def _encode(self, source: Tokens, seen: "_Seen") -> tuple[Tensor, Callable[[Tensor], None]]:
+    def _encode(self, source: Tokens, sights: "_Sights") -> tuple[Tensor, Callable[[Tensor], None]]:
         embedding = self.model.source_embedding
         x = self._embed(source.ids, source, embedding, self.source_drop)
         tapes = []
         for attention, feed_forward in self.encoder:
-            x, first = attention.forward(x, seen.source)
+            x, first = attention.forward(x, sights.source)
             x, second = feed_forward.forward(x)
             tapes.append((first, second))
 
@@ -111,15 +111,15 @@ class FusedNetwork:
 
         return x, backward
 
-    def _decode(self, target: Tokens, memory: Tensor, seen: "_Seen") -> tuple[Tensor, Backward]:
+    def _decode(self, target: Tokens, memory: Tensor, sights: "_Sights") -> tuple[Tensor, Backward]:
         model = self.model
         ids = target.shifted_right(model.start_id).ids
         y = self._embed(ids, target, model.target_embedding, self.target_drop)
         kv = self.source_kv.forward(memory)
         tapes = []
         for number, (attention, source_attention, feed_forward) in enumerate(self.decoder):
-            y, first = attention.forward(y, seen.target)
-            y, second = source_attention.forward(y, self.source_kv.part(kv, number), seen.across)
+            y, first = attention.forward(y, sights.target)
+            y, second = source_attention.forward(y, self.source_kv.part(kv, number), sights.across)
             y, third = feed_forward.forward(y)
             tapes.append((first, second, third))
 
@@ -198,7 +198,7 @@ class SourceKeysAndValues:
         return d_kv @ self.value
 
 
-class _Seen:
+class _Sights:
     """The three kinds of attention in a batch: who sees whom."""
 
     def __init__(self, source: Tokens, target: Tokens, tiles: Tiles, model: Transformer) -> None:
