@@ -13,12 +13,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import ctranslate2
 import torch
-from cpu_decoding import CT2, INT8, OURS, Ids, numbers, one_thread
+from cpu_decoding import CT2, INT8, OURS, Decode, Ids, numbers, one_thread
 from measuring import Goal, Row, report
 
 import transept
@@ -35,7 +34,6 @@ from transept.text.tokenizer import EOS_ID, PAD_ID
 
 BATCH = 32
 SHORT = "transept, shortlist"
-Decode = Callable[[Ids, int], Ids]
 
 
 def transept_decoder(model: Transformer, shortlist: Shortlist | None) -> Decode:

@@ -38,6 +38,7 @@ from transept.assembly.run import METRICS
 from transept.checkpoint import CONFIG, WEIGHTS, write_directory
 from transept.data.batching.mixture import Mixture
 from transept.data.shards import Corpus
+from transept.errors import RESUMABLE
 from transept.experiment import Experiment
 from transept.recipes import recipe
 from transept.recipes.cost import flops_per_target_token, sustained_single_precision
@@ -52,7 +53,6 @@ from transept.training.schedule import Schedule
 
 STATE = "peer.pt"
 VALIDATIONS = 24
-RESUMABLE = 75
 
 
 # --- training --------------------------------------------------------------------------------

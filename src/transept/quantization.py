@@ -54,7 +54,7 @@ def unpack(packed: Tensors, precision: Precision, origin: Path) -> dict[str, Ten
     return weights
 
 
-def _to_int8(weight: Float[Tensor, "R C"]) -> tuple[Tensor, Tensor]:
+def _to_int8(weight: Float[Tensor, "O I"]) -> tuple[Tensor, Tensor]:
     scale = weight.abs().amax(dim=1) / LARGEST
     # A row of zeros has no scale of its own; any will do.
     scale = torch.where(scale > 0, scale, 1.0)

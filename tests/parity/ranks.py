@@ -42,9 +42,11 @@ Results = dict[str, torch.Tensor]
 
 
 def tokens(chance: random.Random, n: int) -> Tokens:
-    lengths = [chance.randint(2, 9) for _ in range(n)]
-    ids = torch.tensor([chance.randrange(4, 50) for _ in range(sum(lengths))])
-    return Tokens.packed(ids, torch.tensor([0, *lengths]).cumsum(0))
+    lengths = torch.tensor([chance.randint(2, 9) for _ in range(n)])
+    real = torch.arange(int(lengths.max())) < lengths[:, None]
+    ids = torch.zeros_like(real, dtype=torch.long)
+    ids[real] = torch.tensor([chance.randrange(4, 50) for _ in range(int(lengths.sum()))])
+    return Tokens.padded(ids, pad_id=0).without_padding()
 
 
 def share(step: int, world: World) -> tuple[list[Batch], int]:

@@ -133,7 +133,7 @@ def test_large_matrices_are_packed(monkeypatch: pytest.MonkeyPatch) -> None:
     """As the matrices of the paper's models are; here all of them, small as they are."""
     model = make(VARIANTS[3])
     monkeypatch.setattr(prepared, "LARGE", 1)
-    assert isinstance(prepared.prepare(model).stack(2).projection, prepared.Packed)
+    assert isinstance(prepared.prepare(model).decoder(2).projection, prepared.Packed)
     fast, slow = IncrementalDecoder(model, encode(model, SOURCES)), Uncached(model, SOURCES)
     tokens = torch.tensor([7, 8, 9, 10])
     torch.testing.assert_close(fast(None), slow(None), atol=1e-5, rtol=1e-5)

@@ -2,7 +2,6 @@
 
 import random
 from functools import cache
-from itertools import chain
 from typing import Any
 
 import torch
@@ -51,8 +50,7 @@ def pad(sentences: list[list[int]], extra: int = 0) -> Tensor:
 
 
 def pack(sentences: list[list[int]]) -> Tokens:
-    lengths = torch.tensor([0, *map(len, sentences)])
-    return Tokens.packed(torch.tensor(list(chain(*sentences))), lengths.cumsum(0))
+    return Tokens.padded(pad(sentences), pad_id=0).without_padding()
 
 
 def alone(network: Transformer, source: list[int], target: list[int]) -> Tensor:

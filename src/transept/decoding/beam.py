@@ -147,7 +147,7 @@ class Beams:
         self.done = self._done()
         return parents
 
-    def _finish(self, log_p: Float[Tensor, "B C"], parent: Int[Tensor, "B C"]) -> None:
+    def _finish(self, log_p: Float[Tensor, "B K"], parent: Int[Tensor, "B K"]) -> None:
         """Let candidates that end compete with the finished ones; |Y| counts the end symbol."""
         w = self.config.beam_size
         penalty = length_penalty(len(self.steps) + 1, self.config.length_penalty)

@@ -31,14 +31,14 @@ Counts = tuple[NDArray[np.int64], NDArray[np.int64]]
 class Shortlist:
     """Which target tokens each source token can lead to."""
 
-    likely: Int[Tensor, "S K"]
+    likely: Int[Tensor, "Vs K"]
     """The likeliest for each source token; filled up with tokens that are always there."""
-    always: Int[Tensor, " C"]
+    always: Int[Tensor, "_"]
     """The most frequent ones, which go with any source."""
 
     def tokens(
-        self, source_ids: Int[Tensor, "*shape"], given: Int[Tensor, " G"] | None = None
-    ) -> Int[Tensor, " L"]:
+        self, source_ids: Int[Tensor, "*shape"], given: Int[Tensor, "_"] | None = None
+    ) -> Int[Tensor, " listed"]:
         """All that these sources may lead to, in order, and the given tokens among them."""
         likely = self.likely[source_ids.flatten().unique()].flatten()
         parts = [likely, self.always] if given is None else [likely, self.always, given]

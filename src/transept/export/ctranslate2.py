@@ -181,8 +181,7 @@ def _fill_layer(theirs: Any, ours: nn.Module) -> None:
 
 def _fill_attention(theirs: Any, ours: MultiHeadAttention, norm: nn.LayerNorm) -> None:
     """Q, K and V are one matrix there too; in attention to the source, K and V are."""
-    h_dk = ours.n_heads * ours.d_k
-    cut = [] if len(theirs.linear) == 2 else [h_dk]
+    cut = [] if len(theirs.linear) == 2 else [ours.h_dk]
     parts = [*_cut(ours.w_qkv, cut), (_own(ours.w_o.weight), _bias(ours.w_o))]
     for linear, (weight, bias) in zip(theirs.linear, parts, strict=True):
         linear.weight, linear.bias = weight, bias

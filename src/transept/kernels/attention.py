@@ -13,6 +13,7 @@ import triton.language as tl
 
 from transept.kernels import LONGEST
 from transept.kernels.chance import Drop, kept
+from transept.kernels.powers import LOG2_E
 from transept.shapes import Float, Int, Tensor
 
 
@@ -70,7 +71,7 @@ def attend(
     n_heads: int,
     drop: Drop,
 ) -> tuple[Float[Tensor, "N HDv"], Float[Tensor, "H N"]]:
-    """The heads side by side, and log Σ exp of each query's scores, for the backward pass."""
+    """The heads side by side, and log₂ Σ exp of each query's scores, for the backward pass."""
     d_k, d_v = q.shape[1] // n_heads, v.shape[1] // n_heads
     out = torch.empty(len(q), n_heads * d_v, dtype=q.dtype, device=q.device)
     log_total = torch.empty(n_heads, len(q), dtype=torch.float32, device=q.device)
@@ -206,7 +207,7 @@ def _attend_forward(
         keys = seen * BLOCK + tl.arange(0, BLOCK)
         k_tile = _rows(k, k_stride, seen * BLOCK, head, BLOCK, DK)
         v_tile = _rows(v, v_stride, seen * BLOCK, head, BLOCK, DV)
-        scores = tl.dot(q_rows, tl.trans(k_tile), input_precision="ieee") * (scale * 1.442695041)
+        scores = tl.dot(q_rows, tl.trans(k_tile), input_precision="ieee") * (scale * LOG2_E)
         place = _places(k_segments, k_positions, keys, LONGEST)
         legal = (place[None, :] >= first[:, None]) & (place[None, :] <= last[:, None])
         scores = tl.where(legal, scores, float("-inf"))
@@ -239,7 +240,7 @@ def _p_and_ds(
     In this order both can be multiplied by rows of queries without being turned round.
     """
     scores = tl.dot(k, tl.trans(q), input_precision="ieee")
-    p = tl.exp2(scores * (scale * 1.442695041) - log_total[None, :])
+    p = tl.exp2(scores * (scale * LOG2_E) - log_total[None, :])
     legal = (place[:, None] >= first[None, :]) & (place[:, None] <= last[None, :])
     p = tl.where(legal, p, 0.0)
     dp = tl.dot(v, tl.trans(do), input_precision="ieee")

@@ -19,7 +19,7 @@ ROWS = tl.constexpr(16)
 
 
 def attend_past(
-    qkv: Float[Tensor, "N E"],
+    qkv: Float[Tensor, "N qkv"],
     cache: Float[Tensor, "R W L 2 D"],
     beams: Beams,
     n_heads: int,

@@ -1,6 +1,7 @@
 """Beam search on the device: the likeliest tokens, and what becomes of a beam (section 6.1).
 
 `decoding.beam` is the truth; here the same is done for all sentences at once, without the host.
+Triton counts in powers of two: WP, KP and CHUNKS_P are W, K and CHUNKS filled up to one.
 """
 
 import dataclasses
@@ -46,11 +47,11 @@ class Beams:
     """Tokens of a finished hypothesis, its end symbol left out."""
     finished_parent: Int[Tensor, "R W"]
     """Which hypothesis of that length it is."""
-    penalties: Float[Tensor, " P"]
+    penalties: Float[Tensor, " lengths"]
     """lp of each length."""
 
     @classmethod
-    def empty(cls, n_slots: int, width: int, penalties: Float[Tensor, " P"]) -> "Beams":
+    def empty(cls, n_slots: int, width: int, penalties: Float[Tensor, " lengths"]) -> "Beams":
         """Room for so many sentences, with so many hypotheses of each; nobody in it yet.
 
         Args:
@@ -139,14 +140,14 @@ def likeliest(
     total = torch.empty(n, n_chunks, device=logits.device)
     _look_through[(n, n_chunks)](
         logits, done, maxima, total, n_columns, vocab_size, pad_id,
-        W=width, C=n_chunks, BLOCK=BLOCK, BLOCKS=BLOCKS, num_warps=8,
+        W=width, CHUNKS=n_chunks, BLOCK=BLOCK, BLOCKS=BLOCKS, num_warps=8,
     )  # fmt: skip
     log_p = torch.empty(n, k, device=logits.device)
     token = torch.empty(n, k, dtype=torch.int32, device=logits.device)
     _likeliest[(n,)](
         logits, done, maxima, total, log_p, token, n_columns, vocab_size, pad_id,
-        W=width, K=k, KP=triton.next_power_of_2(k), C=n_chunks,
-        CP=triton.next_power_of_2(n_chunks), BLOCK=BLOCK, BLOCKS=BLOCKS, num_warps=1,
+        W=width, K=k, KP=triton.next_power_of_2(k), CHUNKS=n_chunks,
+        CHUNKS_P=triton.next_power_of_2(n_chunks), BLOCK=BLOCK, BLOCKS=BLOCKS, num_warps=1,
     )  # fmt: skip
     return log_p, token
 
@@ -172,7 +173,7 @@ def _begin(
 @triton.jit
 def _look_through(
     logits, done, maxima, total, n_columns, vocab_size, pad_id,
-    W: tl.constexpr, C: tl.constexpr, BLOCK: tl.constexpr, BLOCKS: tl.constexpr,
+    W: tl.constexpr, CHUNKS: tl.constexpr, BLOCK: tl.constexpr, BLOCKS: tl.constexpr,
 ):  # fmt: skip
     """The maximum of each block of a row's chunk; the sum of its powers, over the largest."""
     row, chunk = tl.program_id(0), tl.program_id(1)
@@ -183,29 +184,31 @@ def _look_through(
     real = (at < vocab_size) & (at != pad_id)
     x = tl.load(logits + row.to(tl.int64) * n_columns + at, real, float("-inf"))
     of_blocks = tl.max(x, 1)
-    tl.store(maxima + row * (C * BLOCKS) + block, of_blocks)
+    tl.store(maxima + row * (CHUNKS * BLOCKS) + block, of_blocks)
     top = tl.max(of_blocks, 0)
     # Where all is −∞ there is nothing to be added up.
     powers = tl.exp(x - tl.where(top == float("-inf"), 0.0, top))
-    tl.store(total + row * C + chunk, tl.sum(tl.sum(powers, 1), 0))
+    tl.store(total + row * CHUNKS + chunk, tl.sum(tl.sum(powers, 1), 0))
 
 
 @triton.jit
 def _likeliest(
     logits, done, maxima, total, log_p, token, n_columns, vocab_size, pad_id,
-    W: tl.constexpr, K: tl.constexpr, KP: tl.constexpr, C: tl.constexpr, CP: tl.constexpr,
-    BLOCK: tl.constexpr, BLOCKS: tl.constexpr,
+    W: tl.constexpr, K: tl.constexpr, KP: tl.constexpr,
+    CHUNKS: tl.constexpr, CHUNKS_P: tl.constexpr, BLOCK: tl.constexpr, BLOCKS: tl.constexpr,
 ):  # fmt: skip
     row = tl.program_id(0)
     if tl.load(done + row // W) != 0:
         return
     nothing = float("-inf")
-    c, k = tl.arange(0, CP), tl.arange(0, KP)
-    number = tl.arange(0, CP * BLOCKS)
-    of_blocks = tl.load(maxima + row * (C * BLOCKS) + number, number < C * BLOCKS, nothing)
+    c, k = tl.arange(0, CHUNKS_P), tl.arange(0, KP)
+    number = tl.arange(0, CHUNKS_P * BLOCKS)
+    of_blocks = tl.load(
+        maxima + row * (CHUNKS * BLOCKS) + number, number < CHUNKS * BLOCKS, nothing
+    )
     # The logarithm of the sum of all powers, from those of the chunks.
-    tops = tl.max(tl.reshape(of_blocks, (CP, BLOCKS)), 1)
-    sums = tl.load(total + row * C + c, c < C, 0.0)
+    tops = tl.max(tl.reshape(of_blocks, (CHUNKS_P, BLOCKS)), 1)
+    sums = tl.load(total + row * CHUNKS + c, c < CHUNKS, 0.0)
     top = tl.max(tops, 0)
     top = tl.where(top == nothing, 0.0, top)
     log_sum = top + tl.log(tl.maximum(tl.sum(sums * tl.exp(tops - top), 0), 1e-37))
@@ -214,14 +217,14 @@ def _likeliest(
         largest, block = tl.max(of_blocks, 0, return_indices=True)
         of_blocks = tl.where(number == block, nothing, of_blocks)
         # Where there are no more blocks, one beyond the vocabulary.
-        chosen = tl.where(k == rank, tl.where(largest > nothing, block, C * BLOCKS), chosen)
+        chosen = tl.where(k == rank, tl.where(largest > nothing, block, CHUNKS * BLOCKS), chosen)
     at = chosen[:, None] * BLOCK + tl.arange(0, BLOCK)[None, :]
     real = (k < K)[:, None] & (at < vocab_size) & (at != pad_id)
     x = tl.load(logits + row.to(tl.int64) * n_columns + at, real, nothing)
     # No argmax over a reshaped block: Triton may lay its elements out anew, and not their indices.
     for rank in tl.static_range(K):
         best = tl.max(tl.max(x, 1), 0)
-        first = tl.min(tl.min(tl.where(x == best, at, C * BLOCKS * BLOCK), 1), 0)
+        first = tl.min(tl.min(tl.where(x == best, at, CHUNKS * BLOCKS * BLOCK), 1), 0)
         tl.store(log_p + row * K + rank, best - log_sum)
         # Where there are no more tokens, one that can be looked up: it is never taken.
         tl.store(token + row * K + rank, tl.where(best > nothing, first, 0))

@@ -4,10 +4,10 @@ import torch
 import triton
 import triton.language as tl
 
+from transept.kernels.powers import LOG2_E
 from transept.shapes import Float, Int, Tensor
 
 BLOCK = 1024
-LOG2_E = tl.constexpr(1.4426950408889634)
 
 
 def cross_entropy(

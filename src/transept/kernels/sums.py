@@ -13,8 +13,8 @@ from transept.shapes import Float, Tensor
 COLUMNS, PARTS = 16, 256
 
 
-def add_sums(partial: Float[Tensor, "K P D"], into: Sequence[Float[Tensor, " D"]]) -> None:
-    """Add Σ over P of `partial[i]` to `into[i]`, of which there are at most three."""
+def add_sums(partial: Float[Tensor, "sums parts D"], into: Sequence[Float[Tensor, " D"]]) -> None:
+    """Add Σ of the parts of `partial[i]` to `into[i]`, of which there are at most three."""
     _, parts, d = partial.shape
     first, second, third = (into[i] if i < len(into) else into[0] for i in range(3))
     _add_sums[(triton.cdiv(d, COLUMNS), len(into))](

@@ -84,16 +84,28 @@ class MultiHeadAttention(nn.Module):
     ) -> None:
         super().__init__()
         self.n_heads, self.d_k, self.d_v = n_heads, d_k, d_v
-        self.w_qkv = nn.Linear(d_model, n_heads * (2 * d_k + d_v), bias=bias)
-        self.w_o = nn.Linear(n_heads * d_v, d_model, bias=bias)
+        self.h_dk, self.h_dv = n_heads * d_k, n_heads * d_v
+        self.w_qkv = nn.Linear(d_model, 2 * self.h_dk + self.h_dv, bias=bias)
+        self.w_o = nn.Linear(self.h_dv, d_model, bias=bias)
         self.dropout = dropout
         self.attend = attend
 
     def split(self, projected: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """The parts of `w_qkv`'s rows (or of what they give) that are Q's, K's and V's."""
-        h_dk, h_dv = self.n_heads * self.d_k, self.n_heads * self.d_v
-        q, k, v = projected.split([h_dk, h_dk, h_dv], dim=-1)
+        q, k, v = projected.split([self.h_dk, self.h_dk, self.h_dv], dim=-1)
         return q, k, v
+
+    @property
+    def w_q(self) -> tuple[Float[Tensor, "HDk D"], Float[Tensor, " HDk"] | None]:
+        """The rows of `w_qkv` that make queries, and their bias."""
+        weight, bias = self.w_qkv.weight, self.w_qkv.bias
+        return weight[: self.h_dk], None if bias is None else bias[: self.h_dk]
+
+    @property
+    def w_kv(self) -> tuple[Float[Tensor, "kv D"], Float[Tensor, " kv"] | None]:
+        """The rows of `w_qkv` that make keys and values, and their bias."""
+        weight, bias = self.w_qkv.weight, self.w_qkv.bias
+        return weight[self.h_dk :], None if bias is None else bias[self.h_dk :]
 
     def forward(
         self,
@@ -118,11 +130,8 @@ class MultiHeadAttention(nn.Module):
         """In rows: queries of `x`; keys and values of `memory`, or of `x` where there is none."""
         if memory is None:
             return self.split(queries.apart(self.w_qkv(x)))
-        h_dk = self.n_heads * self.d_k
-        weight, bias = self.w_qkv.weight, self.w_qkv.bias
-        q = F.linear(x, weight[:h_dk], None if bias is None else bias[:h_dk])
-        kv = F.linear(memory, weight[h_dk:], None if bias is None else bias[h_dk:])
-        k, v = keys.apart(kv).split([h_dk, self.n_heads * self.d_v], dim=-1)
+        q, kv = F.linear(x, *self.w_q), F.linear(memory, *self.w_kv)
+        k, v = keys.apart(kv).split([self.h_dk, self.h_dv], dim=-1)
         return queries.apart(q), k, v
 
     def _heads(self, x: Float[Tensor, "B L HDh"]) -> Float[Tensor, "B H L Dh"]:

@@ -16,9 +16,9 @@ FIRST_SLOTS = 32
 class Seen(NamedTuple):
     """What a layer's rows attend to, and 0 or −∞ for what each of them may see or not."""
 
-    keys: Float[Tensor, "B H C Dk"]
-    values: Float[Tensor, "B H C Dv"]
-    mask: Float[Tensor, "B 1 W C"] | None
+    keys: Float[Tensor, "B H slots Dk"]
+    values: Float[Tensor, "B H slots Dv"]
+    mask: Float[Tensor, "B 1 W slots"] | None
 
     def attend(self, q: Float[Tensor, "B H W Dk"], scale: float) -> Float[Tensor, "N HDv"]:
         """Equation (1), the rows of a sentence being queries to the same keys."""
@@ -31,7 +31,7 @@ class Seen(NamedTuple):
 class Projected(NamedTuple):
     """Where the rows' queries, keys and values are written first, and how they lie there."""
 
-    qkv: Float[Tensor, "N G"]
+    qkv: Float[Tensor, "N qkv"]
     q: Float[Tensor, "B H W Dh"]
     kv: Float[Tensor, "2 B H W Dh"]
 
@@ -81,7 +81,7 @@ class OutputCache:
         parts = zip(new, kv[::2], kv[1::2], strict=True)
         return [LayerCache(self._projected, place, Seen(k, v, mask)) for place, k, v in parts]
 
-    def _visible(self, end: int) -> Float[Tensor, "B 1 W C"] | None:
+    def _visible(self, end: int) -> Float[Tensor, "B 1 W slots"] | None:
         """What each row sees now that it has another slot; None where that is all."""
         if self._mask is None:
             return None
@@ -131,8 +131,8 @@ class OutputCache:
 
 
 def _moved(
-    x: Float[Tensor, "Y 2 B H C Dh"], order: Int[Tensor, "B M"], n_slots: int
-) -> Float[Tensor, "Y 2 B H K Dh"]:
+    x: Float[Tensor, "Y 2 B H slots Dh"], order: Int[Tensor, "B M"], n_slots: int
+) -> Float[Tensor, "Y 2 B H _ Dh"]:
     """The slots in this order, with room for so many."""
     *each, n_old, width = x.shape
     room = x.new_empty(*each, n_slots, width)

@@ -4,7 +4,7 @@ import torch
 from torch.nn import functional as F
 
 from transept.model.packing import Layout, visible
-from transept.model.prepared import PreparedEncoderLayer, prepare
+from transept.model.prepared import PreparedLayer, prepare
 from transept.model.transformer import Memory, Transformer
 from transept.shapes import Bool, Float, Int, Tensor
 
@@ -30,7 +30,7 @@ def encode(model: Transformer, source_ids: Int[Tensor, "B S"]) -> Memory:
 
 def _layer(
     x: Float[Tensor, "N D"],
-    layer: PreparedEncoderLayer,
+    layer: PreparedLayer,
     layout: Layout,
     mask: Bool[Tensor, "B 1 S S"] | None,
 ) -> Float[Tensor, "N D"]:

@@ -8,7 +8,7 @@ the two together.
 import torch
 
 from transept.model.cache import LayerCache, OutputCache
-from transept.model.prepared import Matrix, PreparedLayer, PreparedStack, prepare
+from transept.model.prepared import Matrix, PreparedDecoder, PreparedDecoderLayer, prepare
 from transept.model.ranking import likeliest
 from transept.model.source import Source, SourceAttention
 from transept.model.transformer import Memory, Transformer
@@ -25,16 +25,16 @@ class IncrementalDecoder:
 
     @torch.inference_mode()
     def __init__(
-        self, model: Transformer, memory: Memory, shortlist: Int[Tensor, " L"] | None = None
+        self, model: Transformer, memory: Memory, shortlist: Int[Tensor, " listed"] | None = None
     ) -> None:
-        self._decoder = prepare(model)
-        self._source = Source(model, memory, self._decoder.source_kv())
+        self._prepared = prepare(model)
+        self._source = Source(model, memory, self._prepared.source_kv())
         self._output = OutputCache(model.config, memory)
         self._position = 0
         self._used_up: Tensor | None = None
         self._start_id, self._vocab_size = model.start_id, model.config.vocab_size
         self._shortlist = shortlist
-        self._projection: tuple[PreparedStack, Matrix] | None = None
+        self._projection: tuple[PreparedDecoder, Matrix] | None = None
 
     @torch.inference_mode()
     def __call__(self, tokens: Int[Tensor, " N"] | None) -> Float[Tensor, "N V"]:
@@ -67,44 +67,46 @@ class IncrementalDecoder:
             self._output.keep(sentences, len(rows) // len(sentences))
         self._output.select(rows)
 
-    def _logits(self, tokens: Int[Tensor, " N"] | None) -> tuple[Float[Tensor, "N L"], float]:
+    def _logits(self, tokens: Int[Tensor, " N"] | None) -> tuple[Float[Tensor, "N listed"], float]:
         """The logits, and how many nats a unit of them is worth."""
         y = self._start() if tokens is None else self._embed(tokens)
-        stack = self._decoder.stack(y.shape[0])
-        source = self._source.layers(stack.make)
-        for parts in zip(stack.layers, self._output.append(), source, strict=True):
+        decoder = self._prepared.decoder(y.shape[0])
+        source = self._source.layers(decoder.make)
+        for parts in zip(decoder.layers, self._output.append(), source, strict=True):
             y = _layer(y, *parts)
         self._position += 1
-        y = stack.norm(y)
+        y = decoder.norm(y)
         # The last step's logits give way only now: memory that lies free for as long as the layers
         # take goes back to the system, and to get it anew costs as much as a layer.
         self._used_up = None
-        self._used_up = logits = self._project(stack, y).float()
-        return logits, stack.nats
+        self._used_up = logits = self._project(decoder, y).float()
+        return logits, decoder.nats
 
-    def _project(self, stack: PreparedStack, y: Float[Tensor, "N D"]) -> Float[Tensor, "N L"]:
+    def _project(
+        self, decoder: PreparedDecoder, y: Float[Tensor, "N D"]
+    ) -> Float[Tensor, "N listed"]:
         """To the vocabulary, or to what of it is on the shortlist."""
         if self._shortlist is None:
-            return stack.projection(y)
-        if self._projection is None or self._projection[0] is not stack:
-            self._projection = stack, stack.projection_to(self._shortlist)
+            return decoder.projection(y)
+        if self._projection is None or self._projection[0] is not decoder:
+            self._projection = decoder, decoder.projection_to(self._shortlist)
         return self._projection[1](y)
 
     def _start(self) -> Float[Tensor, "N D"]:
-        embedding = self._decoder.embedding
+        embedding = self._prepared.embedding
         shape, device = (self._output.n_sentences,), embedding.weight.device
         start: Tensor = embedding(torch.full(shape, self._start_id, device=device))
-        return start + self._decoder.position(0)
+        return start + self._prepared.position(0)
 
     def _embed(self, tokens: Int[Tensor, " N"]) -> Float[Tensor, "N D"]:
         """Padding, the one token that embeds otherwise, is never appended."""
-        embedding = self._decoder.embedding
-        position = self._decoder.position(self._position)
+        embedding = self._prepared.embedding
+        position = self._prepared.position(self._position)
         return torch.add(position, torch.embedding(embedding.weight, tokens), alpha=embedding.scale)
 
 
 def _layer(
-    y: Float[Tensor, "N D"], layer: PreparedLayer, cache: LayerCache, source: SourceAttention
+    y: Float[Tensor, "N D"], layer: PreparedDecoderLayer, cache: LayerCache, source: SourceAttention
 ) -> Float[Tensor, "N D"]:
     """One decoder layer."""
     qkv, q, kv = cache.projected

@@ -23,13 +23,13 @@ class Dropout(nn.Module):
         self.p = p
 
     def forward(self, x: Float[Tensor, "N D"]) -> Float[Tensor, "N D"]:
-        """Dropout(x)."""
+        """`Dropout(x)`."""
         if self.p == 0 or not self.training:
             return x
         return x * cpu_dropout_mask(x, self.p) if x.is_cpu else F.dropout(x, self.p)
 
     def add(self, x: Float[Tensor, "N D"], y: Float[Tensor, "N D"]) -> Float[Tensor, "N D"]:
-        """X + Dropout(y)."""
+        """`x + Dropout(y)`."""
         if self.p > 0 and self.training and x.is_cpu:
             return torch.addcmul(x, y, cpu_dropout_mask(y, self.p))
         dropped: Tensor = self(y)
@@ -73,13 +73,17 @@ class FeedForward(nn.Module):
 Sublayer = Callable[[Float[Tensor, "N D"]], Float[Tensor, "N D"]]
 
 
-class PostNorm(nn.Module):
-    """LayerNorm(x + Dropout(Sublayer(x))): the paper's residual connection, sections 3.1, 5.4."""
+class Residual(nn.Module):
+    """The residual connection around a sub-layer: `PostNorm` or `PreNorm`, by where the norm is."""
 
     def __init__(self, d_model: int, dropout: float) -> None:
         super().__init__()
         self.norm = nn.LayerNorm(d_model, eps=LAYER_NORM_EPSILON)
         self.dropout = Dropout(dropout)
+
+
+class PostNorm(Residual):
+    """LayerNorm(x + Dropout(Sublayer(x))): the paper's residual connection, sections 3.1, 5.4."""
 
     def forward(self, x: Float[Tensor, "N D"], sublayer: Sublayer) -> Float[Tensor, "N D"]:
         """Put `sublayer` into the residual stream `x`."""
@@ -87,7 +91,7 @@ class PostNorm(nn.Module):
         return out
 
 
-class PreNorm(PostNorm):
+class PreNorm(Residual):
     """x + Dropout(Sublayer(LayerNorm(x))): the Annotated Transformer's, easier to train deep."""
 
     def forward(self, x: Float[Tensor, "N D"], sublayer: Sublayer) -> Float[Tensor, "N D"]:
@@ -95,7 +99,7 @@ class PreNorm(PostNorm):
         return self.dropout.add(x, sublayer(self.norm(x)))
 
 
-RESIDUALS: dict[str, type[PostNorm]] = {"post": PostNorm, "pre": PreNorm}
+RESIDUALS: dict[str, type[Residual]] = {"post": PostNorm, "pre": PreNorm}
 
 
 class Embedding(nn.Module):

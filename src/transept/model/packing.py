@@ -91,40 +91,11 @@ class Tokens:
         return cls(ids.flatten(), layout)
 
     @classmethod
-    def packed(
-        cls, ids: Int[Tensor, " N"], offsets: Int[Tensor, "_"], max_length: int | None = None
-    ) -> "Tokens":
-        """Sentences laid end to end: sentence i is `ids[offsets[i]:offsets[i + 1]]`.
-
-        Give `max_length` where it is known: finding it out makes the host wait for the device.
-        """
-        lengths = offsets.diff()
-        if max_length is None:
-            max_length = _check_offsets(ids, offsets, lengths)
-        places_in_row = torch.arange(max_length, device=ids.device)
-        real = places_in_row < lengths[:, None]
-        # Places beyond a sentence's end repeat its first token; their segment 0 hides them.
-        rows = torch.where(real, offsets[:-1, None] + places_in_row, offsets[:-1, None])
-        sentence = torch.arange(len(lengths), device=ids.device).repeat_interleave(
-            lengths, output_size=len(ids)
-        )
-        positions = torch.arange(len(ids), device=ids.device) - offsets[sentence]
-        layout = Layout(
-            positions=positions,
-            segments=real.long(),
-            row_positions=places_in_row.expand_as(rows),
-            rows=rows,
-            places=sentence * max_length + positions,
-            max_length=max_length,
-        )
-        return cls(ids, layout)
-
-    @classmethod
     def tiled(
         cls,
-        ids: Int[Tensor, "R C"],
-        segments: Int[Tensor, "R C"],
-        positions: Int[Tensor, "R C"],
+        ids: Int[Tensor, "tiles places"],
+        segments: Int[Tensor, "tiles places"],
+        positions: Int[Tensor, "tiles places"],
         *,
         row_tiles: int = 1,
     ) -> "Tokens":
@@ -176,26 +147,12 @@ class Tokens:
         return self.with_ids(torch.where(self.layout.positions == 0, start_id, previous))
 
 
-def _check_offsets(ids: Tensor, offsets: Tensor, lengths: Tensor) -> int:
-    """The longest sentence's length, after making sure that the offsets can be meant."""
-    if len(offsets) < 2:
-        raise DataError("the batch holds no sentence: offsets need a start and an end")
-    if offsets[0] != 0 or offsets[-1] != len(ids):
-        raise DataError(
-            f"offsets run from {int(offsets[0])} to {int(offsets[-1])}, "
-            f"but the batch has {len(ids)} tokens: they must run from 0 to that"
-        )
-    if (lengths <= 0).any():
-        index = int((lengths <= 0).nonzero()[0])
-        raise DataError(f"sentence {index} of the batch is empty: leave it out")
-    return int(lengths.max())
-
-
 @dataclass(frozen=True, slots=True)
 class Band:
     """Which keys a query sees by their distance: from `before` places back to `after` ahead.
 
-    None is no limit. The four kinds of attention in the paper are four bands.
+    None is no limit. The paper's attention is unrestricted or causal (section 3.2.3), or restricted
+    to a neighbourhood (section 4).
     """
 
     before: int | None = None

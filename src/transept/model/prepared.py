@@ -15,7 +15,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from transept.model.attention import MultiHeadAttention
-from transept.model.layers import PostNorm, PreNorm
+from transept.model.layers import PreNorm, Residual
 from transept.model.transformer import DecoderLayer, EncoderLayer, Transformer
 from transept.shapes import Float, Int, Tensor
 
@@ -28,13 +28,13 @@ class Matrix(Protocol):
     """A linear transformation."""
 
     def __call__(self, x: Float[Tensor, "N I"]) -> Float[Tensor, "N O"]:
-        """X W + b."""
+        """`x W + b`."""
 
     def into(self, out: Float[Tensor, "N O"], x: Float[Tensor, "N I"]) -> None:
-        """Write x W + b to `out`."""
+        """Write `x W + b` to `out`."""
 
     def onto(self, y: Float[Tensor, "N O"], x: Float[Tensor, "N I"]) -> Float[Tensor, "N O"]:
-        """Y + x W + b, the residual sum. `y` may be used up."""
+        """`y + x W + b`, the residual sum. `y` may be used up."""
 
 
 class AsItLies:
@@ -44,18 +44,18 @@ class AsItLies:
         self.weight, self.bias = weight, bias
 
     def __call__(self, x: Float[Tensor, "N I"]) -> Float[Tensor, "N O"]:
-        """X W + b."""
+        """`x W + b`."""
         return F.linear(x, self.weight, self.bias)
 
     def into(self, out: Float[Tensor, "N O"], x: Float[Tensor, "N I"]) -> None:
-        """Write x W + b to `out`."""
+        """Write `x W + b` to `out`."""
         if self.bias is None:
             torch.mm(x, self.weight.T, out=out)
         else:
             torch.addmm(self.bias, x, self.weight.T, out=out)
 
     def onto(self, y: Float[Tensor, "N O"], x: Float[Tensor, "N I"]) -> Float[Tensor, "N O"]:
-        """Y + x W + b."""
+        """`y + x W + b`."""
         return y + F.linear(x, self.weight, self.bias)
 
 
@@ -66,20 +66,20 @@ class Transposed:
         self.weight, self.bias = weight.T.contiguous(), bias
 
     def __call__(self, x: Float[Tensor, "N I"]) -> Float[Tensor, "N O"]:
-        """X W + b."""
+        """`x W + b`."""
         if self.bias is None:
             return torch.mm(x, self.weight)
         return torch.addmm(self.bias, x, self.weight)
 
     def into(self, out: Float[Tensor, "N O"], x: Float[Tensor, "N I"]) -> None:
-        """Write x W + b to `out`."""
+        """Write `x W + b` to `out`."""
         if self.bias is None:
             torch.mm(x, self.weight, out=out)
         else:
             torch.addmm(self.bias, x, self.weight, out=out)
 
     def onto(self, y: Float[Tensor, "N O"], x: Float[Tensor, "N I"]) -> Float[Tensor, "N O"]:
-        """Y + x W + b."""
+        """`y + x W + b`."""
         if self.bias is not None:
             y.add_(self.bias)
         return y.addmm_(x, self.weight)
@@ -93,16 +93,16 @@ class Packed:
         self._product = torch.ops.mkldnn._linear_pointwise.default
 
     def __call__(self, x: Float[Tensor, "N I"]) -> Float[Tensor, "N O"]:
-        """X W + b."""
+        """`x W + b`."""
         product: Tensor = self._product(x, self.weight, self.bias, "none", [], "")
         return product
 
     def into(self, out: Float[Tensor, "N O"], x: Float[Tensor, "N I"]) -> None:
-        """Write x W + b to `out`."""
+        """Write `x W + b` to `out`."""
         out.copy_(self(x))
 
     def onto(self, y: Float[Tensor, "N O"], x: Float[Tensor, "N I"]) -> Float[Tensor, "N O"]:
-        """Y + x W + b."""
+        """`y + x W + b`."""
         return self(x).add_(y)
 
 
@@ -134,8 +134,8 @@ def _same(x: Float[Tensor, "N D"]) -> Float[Tensor, "N D"]:
     return x
 
 
-class PreparedEncoderLayer:
-    """One encoder layer: its matrices, and its norms before and after each sub-layer.
+class PreparedLayer:
+    """A layer's matrices, and its norms before and after each sub-layer: all of an encoder layer.
 
     The heads of Q, K and V in self-attention are all equally wide: where d_k is not d_v, zeros
     make up for it.
@@ -149,7 +149,7 @@ class PreparedEncoderLayer:
         self.inner = make(feed.w_1.weight, feed.w_1.bias)
         self.outer = make(feed.w_2.weight, feed.w_2.bias)
         self.activation = feed.activation
-        residuals = [one for one in layer.residuals if isinstance(one, PostNorm)]
+        residuals = [one for one in layer.residuals if isinstance(one, Residual)]
         norms = [_norm(residual.norm) for residual in residuals]
         unchanged: list[Norm] = [_same for _ in norms]
         pre = isinstance(residuals[0], PreNorm)
@@ -161,21 +161,14 @@ class PreparedEncoderLayer:
         return self.after[-1](self.outer.onto(x, inner))
 
 
-class PreparedLayer(PreparedEncoderLayer):
+class PreparedDecoderLayer(PreparedLayer):
     """One decoder layer, which attends to the source too."""
 
     def __init__(self, layer: DecoderLayer, make: MakeMatrix) -> None:
         super().__init__(layer, make)
         source = layer.source_attention
-        h_dk, bias = source.n_heads * source.d_k, source.w_qkv.bias
-        self.source_q = make(source.w_qkv.weight[:h_dk], None if bias is None else bias[:h_dk])
+        self.source_q = make(*source.w_q)
         self.source_out = make(source.w_o.weight, source.w_o.bias)
-
-
-def _source_kv(attention: MultiHeadAttention) -> tuple[Tensor, Tensor | None]:
-    """The parts of `w_qkv` and its bias that are K's and V's."""
-    h_dk, bias = attention.n_heads * attention.d_k, attention.w_qkv.bias
-    return attention.w_qkv.weight[h_dk:], None if bias is None else bias[h_dk:]
 
 
 def _even_qkv(attention: MultiHeadAttention) -> tuple[Tensor, Tensor | None]:
@@ -206,7 +199,7 @@ def _widened(x: Tensor, axis: int, attention: MultiHeadAttention) -> Tensor:
     return torch.cat([x, x.new_zeros(shape)], dim=axis)
 
 
-class PreparedStack:
+class PreparedDecoder:
     """The decoder's layers, its last norm, and the projection to logits, padding's being −∞.
 
     A unit of the logits is worth `nats`. With copies of the weights it is log 2, so that their
@@ -222,7 +215,7 @@ class PreparedStack:
         make: MakeMatrix,
     ) -> None:
         self.make = make
-        self.layers = [PreparedLayer(layer, make) for layer in layers]
+        self.layers = [PreparedDecoderLayer(layer, make) for layer in layers]
         self.norm = _norm(norm)
         self.nats = 1.0 if make is AsItLies else math.log(2)
         self._weight: Tensor = projection.weight
@@ -231,7 +224,7 @@ class PreparedStack:
         padding = torch.arange(len(bias), device=bias.device) == pad_id
         self.projection = self._projection(self._weight, bias.masked_fill(padding, -torch.inf))
 
-    def projection_to(self, tokens: Int[Tensor, " L"]) -> Matrix:
+    def projection_to(self, tokens: Int[Tensor, " listed"]) -> Matrix:
         """The projection to some of the vocabulary."""
         bias = None if self._bias is None else self._bias[tokens]
         return self._projection(self._weight[tokens], bias)
@@ -250,31 +243,31 @@ class Prepared:
         self.embedding = model.target_embedding
         layers = [layer for layer in model.decoder.layers if isinstance(layer, DecoderLayer)]
         self._parts = layers, model.decoder.norm, model.projection, model.config.pad_id
-        self._as_it_lies = PreparedStack(*self._parts, AsItLies)
-        self._for_several_rows: PreparedStack | None = None
+        self._as_it_lies = PreparedDecoder(*self._parts, AsItLies)
+        self._for_several_rows: PreparedDecoder | None = None
         self._encoder = [one for one in model.encoder.layers if isinstance(one, EncoderLayer)]
-        self._encoder_layers: list[PreparedEncoderLayer] = []
+        self._encoder_layers: list[PreparedLayer] = []
         self.encoder_norm = _norm(model.encoder.norm)
         self._source_attentions = [layer.source_attention for layer in layers]
         self._source_kv: list[Matrix] = []
         self._positions = model.target_positions
         self._vectors: dict[int, Tensor] = {}
 
-    def encoder_layers(self) -> list[PreparedEncoderLayer]:
+    def encoder_layers(self) -> list[PreparedLayer]:
         """The encoder, for many rows on a CPU."""
         with _preparing:
             if not self._encoder_layers:
-                layers = [PreparedEncoderLayer(layer, for_several_rows) for layer in self._encoder]
+                layers = [PreparedLayer(layer, for_several_rows) for layer in self._encoder]
                 self._encoder_layers = layers
             return self._encoder_layers
 
-    def stack(self, n_rows: int) -> PreparedStack:
-        """The stack, in the form that is quickest for so many rows."""
+    def decoder(self, n_rows: int) -> PreparedDecoder:
+        """The decoder, in the form that is quickest for so many rows."""
         if n_rows == 1 or not self.embedding.weight.is_cpu:
             return self._as_it_lies
         with _preparing:
             if self._for_several_rows is None:
-                self._for_several_rows = PreparedStack(*self._parts, for_several_rows)
+                self._for_several_rows = PreparedDecoder(*self._parts, for_several_rows)
             return self._for_several_rows
 
     def source_kv(self) -> list[Matrix]:
@@ -282,7 +275,7 @@ class Prepared:
         with _preparing:
             if not self._source_kv:
                 make = for_several_rows if self.embedding.weight.is_cpu else AsItLies
-                self._source_kv = [make(*_source_kv(one)) for one in self._source_attentions]
+                self._source_kv = [make(*one.w_kv) for one in self._source_attentions]
             return self._source_kv
 
     def position(self, place: int) -> Float[Tensor, "1 D"]:

@@ -6,7 +6,7 @@ from typing import Protocol, runtime_checkable
 
 from transept.model.attention import MultiHeadAttention
 from transept.model.cache import Seen, additive_mask
-from transept.model.prepared import MakeMatrix, Matrix, PreparedLayer
+from transept.model.prepared import MakeMatrix, Matrix, PreparedDecoderLayer
 from transept.model.transformer import DecoderLayer, Memory, Transformer
 from transept.shapes import Float, Int, Tensor
 
@@ -16,9 +16,9 @@ class SourceAttention(Protocol):
     """One layer's attention to the source."""
 
     def onto(
-        self, layer: PreparedLayer, y: Float[Tensor, "N D"], x: Float[Tensor, "N D"]
+        self, layer: PreparedDecoderLayer, y: Float[Tensor, "N D"], x: Float[Tensor, "N D"]
     ) -> Float[Tensor, "N D"]:
-        """Y + MultiHead(x, source, source). `y` may be used up."""
+        """`y + MultiHead(x, source, source)`. `y` may be used up."""
 
 
 class Shared:
@@ -31,9 +31,9 @@ class Shared:
         self._scale = 1 / math.sqrt(d_k)
 
     def onto(
-        self, layer: PreparedLayer, y: Float[Tensor, "N D"], x: Float[Tensor, "N D"]
+        self, layer: PreparedDecoderLayer, y: Float[Tensor, "N D"], x: Float[Tensor, "N D"]
     ) -> Float[Tensor, "N D"]:
-        """Y + MultiHead(x, source, source), as it is written."""
+        """`y + MultiHead(x, source, source)`, as it is written."""
         q = layer.source_q(x).view(self._shape).transpose(1, 2)
         return layer.source_out.onto(y, self._seen.attend(q, self._scale))
 
@@ -46,22 +46,21 @@ class Folded:
     """
 
     def __init__(self, attention: MultiHeadAttention, seen: Seen, make: MakeMatrix) -> None:
-        self._n_heads, h_dk = attention.n_heads, attention.n_heads * attention.d_k
-        scale = math.sqrt(attention.d_k)
+        self._n_heads, scale = attention.n_heads, math.sqrt(attention.d_k)
         k, v = seen.keys[0] / scale, seen.values[0]
-        w_q = attention.w_qkv.weight[:h_dk].unflatten(0, (self._n_heads, -1))
+        weight, b_q = attention.w_q
+        w_q = weight.unflatten(0, (self._n_heads, -1))
         w_o = attention.w_o.weight.T.contiguous().unflatten(0, (self._n_heads, -1))
-        b_q = attention.w_qkv.bias
         bias = None
         if b_q is not None:
-            bias = (k @ b_q[:h_dk].view(self._n_heads, -1, 1)).flatten()
+            bias = (k @ b_q.view(self._n_heads, -1, 1)).flatten()
         self._scores = make((k @ w_q).flatten(0, 1), bias)
         self._out, self._bias = (v @ w_o).flatten(0, 1), attention.w_o.bias
 
     def onto(
-        self, layer: PreparedLayer, y: Float[Tensor, "N D"], x: Float[Tensor, "N D"]
+        self, layer: PreparedDecoderLayer, y: Float[Tensor, "N D"], x: Float[Tensor, "N D"]
     ) -> Float[Tensor, "N D"]:
-        """Y + MultiHead(x, source, source)."""
+        """`y + MultiHead(x, source, source)`."""
         scores = self._scores(x)
         weights = scores.view(x.shape[0], self._n_heads, -1).softmax(dim=2)
         if self._bias is not None:
@@ -115,9 +114,8 @@ def _heads(
     attention: MultiHeadAttention, kv: Matrix, memory: Memory
 ) -> tuple[Float[Tensor, "B H S Dk"], Float[Tensor, "B H S Dv"]]:
     """Keys and values of the source, each head's together."""
-    h_dk = attention.n_heads * attention.d_k
     k, v = (
         part.unflatten(-1, (attention.n_heads, -1)).transpose(1, 2).contiguous()
-        for part in memory.layout.apart(kv(memory.states)).tensor_split([h_dk], dim=-1)
+        for part in memory.layout.apart(kv(memory.states)).tensor_split([attention.h_dk], dim=-1)
     )
     return k, v

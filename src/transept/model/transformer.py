@@ -219,7 +219,7 @@ class Transformer(nn.Module):
         return logits.view(*target_ids.shape, -1)
 
     def encode(self, source: Int[Tensor, "B S"] | Tokens) -> Memory:
-        """Run the encoder over padded ids or packed tokens."""
+        """Run the encoder over padded ids, or over tokens that are laid out already."""
         source = self.source_tokens(source)
         x = self.source_embedding(source.ids) + self.source_positions(source.layout)
         return Memory(self.encoder(self.dropout(x), source.layout), source.layout)

@@ -13,7 +13,8 @@ class LossConfig:
     label_smoothing: float = 0.1
     """ε_ls: the share of the target's probability that is spread over the vocabulary."""
     smoothing: Literal["uniform", "wrong-only"] = "uniform"
-    """Over all V tokens, ε/V each; or over the V − 1 wrong ones, as in tensor2tensor."""
+    """Over all V tokens, ε/V each; or over the V − 1 wrong ones, as in tensor2tensor. Padding is no
+    token here."""
 
     def __post_init__(self) -> None:
         checks = Checks(self)

@@ -193,7 +193,7 @@ def _chunk_sums(
 def _subtract_targets(
     probabilities: Tensor, target_ids: Tensor, epsilon: float, pad_id: int
 ) -> None:
-    """Make ∂smoothed/∂logits of the probabilities, but for ε/V, which `smooth` adds by itself."""
+    """Make ∂smoothed/∂logits of the probabilities, but for −ε/V, which `smooth` adds by itself."""
     right = torch.full_like(probabilities[:, :1], epsilon - 1)
     probabilities.scatter_add_(1, target_ids[:, None], right)
     real = target_ids != pad_id

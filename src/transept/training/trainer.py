@@ -222,7 +222,7 @@ class _Council:
             return _Wishes(early=self._early)
         world = self._world
         world.pulse.at("agreeing")
-        stop, out_of_time, late, early, pause = world.agree(
+        stop, out_of_time, due, early, pause = world.agree(
             [
                 bool(self._stop),
                 world.leads and self._clock.out_of_time,
@@ -235,7 +235,7 @@ class _Council:
         self._early = bool(early)
         if stop:
             world.pulse.agreed()
-        return _Wishes(bool(stop), bool(out_of_time), bool(late), self._early)
+        return _Wishes(bool(stop), bool(out_of_time), bool(due), self._early)
 
     def _steps_in_a_second(self) -> int:
         """An estimate that grows slowly: the first steps may be quicker than those that follow."""

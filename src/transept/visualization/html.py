@@ -12,7 +12,7 @@ from transept.api.attention import KINDS, Attention, AttentionMap, Kind
 from transept.visualization.colours import DARK, LIGHT, N_COLOURS, Colours
 from transept.visualization.figures import NAMES, Choice, resolve
 from transept.visualization.lines import FAINTEST
-from transept.visualization.svg import LINE_WIDTH
+from transept.visualization.pictures import LINE_WIDTH
 
 Tokens = Literal["words", "pieces"]
 

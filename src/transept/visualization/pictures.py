@@ -13,6 +13,8 @@ MARGIN = 20.0
 TITLE_HEIGHT = 34.0
 TITLE_SCALE = 1.25
 """How much larger than words a title is."""
+LINE_WIDTH = 5.0
+"""Of a weight of 1."""
 
 Style = Literal["title", "note", "word", "faint", "strong"]
 Anchor = Literal["start", "middle", "end"]
@@ -38,6 +40,11 @@ class Line:
     weight: float
     place: Place
 
+    @property
+    def opacity(self) -> float:
+        """The width says the weight, and this lets the strong ones stand out."""
+        return 0.4 + 0.6 * self.weight
+
 
 @dataclass(frozen=True, slots=True)
 class Cell:
@@ -52,6 +59,11 @@ class Cell:
     """None in the scale, which shows no weight of the model."""
     paint: Literal["head", "heat"] = "head"
     full: float = 1.0
+
+    @property
+    def head(self) -> int | None:
+        """Whose colour it has; None: that of heat."""
+        return self.place.head if self.place is not None and self.paint == "head" else None
 
 
 @dataclass(frozen=True, slots=True)

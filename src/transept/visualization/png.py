@@ -10,6 +10,7 @@ from transept.errors import TranseptError
 from transept.visualization.colours import LIGHT, colour_of, is_dashed
 from transept.visualization.pictures import (
     FONT_SIZE,
+    LINE_WIDTH,
     TITLE_SCALE,
     Cell,
     Frame,
@@ -18,7 +19,6 @@ from transept.visualization.pictures import (
     Panel,
     Picture,
 )
-from transept.visualization.svg import LINE_WIDTH, line_opacity
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -78,9 +78,7 @@ def _draw_lines(axes: "Axes", panel: Panel) -> None:
     with rc_context({"lines.scale_dashes": False}):
         collection = LineCollection(
             [((x + one.x1, y + one.y1), (x + one.x2, y + one.y2)) for one in lines],
-            colors=[
-                (LIGHT.heads[colour_of(one.place.head)], line_opacity(one.weight)) for one in lines
-            ],
+            colors=[(LIGHT.heads[colour_of(one.place.head)], one.opacity) for one in lines],
             linewidths=[LINE_WIDTH * POINTS * one.weight for one in lines],
             linestyles=[DASHES if is_dashed(one.place.head) else "-" for one in lines],
         )
@@ -105,8 +103,7 @@ def _draw_boxes(axes: "Axes", panel: Panel) -> None:
 def _fill(box: Cell | Frame) -> tuple[str, float] | str:
     if isinstance(box, Frame):
         return "none"
-    of_head = box.paint == "head" and box.place is not None
-    colour = LIGHT.heads[colour_of(box.place.head)] if of_head and box.place else LIGHT.heat
+    colour = LIGHT.heat if box.head is None else LIGHT.heads[colour_of(box.head)]
     return colour, min(box.weight / box.full, 1.0)
 
 

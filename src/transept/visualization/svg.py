@@ -7,6 +7,7 @@ from html import escape
 from transept.visualization.colours import DARK, LIGHT, Colours, colour_of, is_dashed
 from transept.visualization.pictures import (
     FONT_SIZE,
+    LINE_WIDTH,
     TITLE_SCALE,
     Cell,
     Frame,
@@ -16,9 +17,6 @@ from transept.visualization.pictures import (
     Picture,
     Place,
 )
-
-LINE_WIDTH = 5.0
-"""Of a weight of 1."""
 
 # XML has no way to write these.
 _UNWRITABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
@@ -85,14 +83,13 @@ def _(line: Line) -> str:
     return (
         f'<line class="h{colour_of(line.place.head)}{dashed}" {where} '
         f'stroke-width="{LINE_WIDTH * line.weight:.3f}" '
-        f'stroke-opacity="{line_opacity(line.weight):.2f}"{_data(line.weight, line.place)}/>'
+        f'stroke-opacity="{line.opacity:.2f}"{_data(line.weight, line.place)}/>'
     )
 
 
 @_draw.register
 def _(cell: Cell) -> str:
-    of_head = cell.paint == "head" and cell.place is not None
-    paint = f"f{colour_of(cell.place.head)}" if of_head and cell.place else "heat"
+    paint = "heat" if cell.head is None else f"f{colour_of(cell.head)}"
     data = "" if cell.place is None else _data(cell.weight, cell.place)
     return (
         f'<rect class="{paint}" {_box(cell)} fill-opacity="{cell.weight / cell.full:.3f}"{data}/>'
@@ -116,11 +113,6 @@ def _(label: Label) -> str:
     # An offset, as not everything that reads SVG knows the names of baselines.
     place = f'x="{x}" y="{y}" dy=".35em"{anchor}{turned}'
     return f'<text class="{colour}{style}" {place}>{_text(label.text)}</text>'
-
-
-def line_opacity(weight: float) -> float:
-    """Of a line: its width says the weight, and this lets the strong ones stand out."""
-    return 0.4 + 0.6 * weight
 
 
 def _data(weight: float, place: Place) -> str:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from transept.api.transducer import Transducer
 
 SHADES = " ░▒▓█"
-"""A fifth of a row's attention, or less, is the first; four fifths or more the last."""
+"""Less than a fifth of a row's attention is the first; four fifths or more the last."""
 
 
 class WordAttention(NamedTuple):

@@ -1,13 +1,14 @@
 import pytest
 import torch
 
-from transept.errors import DataError
 from transept.model.packing import Band, Tokens, visible
 
 
-def test_packed_tokens_come_apart_into_sentences_and_together_again() -> None:
-    tokens = Tokens.packed(torch.tensor([5, 6, 1, 7, 1, 8, 9, 9, 1]), torch.tensor([0, 3, 5, 9]))
+def test_tokens_without_padding_come_apart_into_sentences_and_together_again() -> None:
+    rows = torch.tensor([[5, 6, 1, 0], [7, 1, 0, 0], [8, 9, 9, 1]])
+    tokens = Tokens.padded(rows, pad_id=0).without_padding()
     layout = tokens.layout
+    assert tokens.ids.tolist() == [5, 6, 1, 7, 1, 8, 9, 9, 1]
     assert layout.positions.tolist() == [0, 1, 2, 0, 1, 0, 1, 2, 3]
     assert layout.max_length == 4
     apart = layout.apart(tokens.ids)
@@ -17,24 +18,9 @@ def test_packed_tokens_come_apart_into_sentences_and_together_again() -> None:
 
 
 def test_shifting_right_drops_each_sentences_last_token_and_starts_anew() -> None:
-    packed = Tokens.packed(torch.tensor([5, 6, 1, 7, 1]), torch.tensor([0, 3, 5]))
-    assert packed.shifted_right(0).ids.tolist() == [0, 5, 6, 0, 7]
     padded = Tokens.padded(torch.tensor([[5, 6, 1], [7, 1, 0]]), pad_id=0)
     assert padded.shifted_right(3).ids.tolist() == [3, 5, 6, 3, 7, 1]
-
-
-@pytest.mark.parametrize(
-    ("offsets", "complaint"),
-    [
-        ([0], "holds no sentence"),
-        ([0, 2, 2, 3], "sentence 1 of the batch is empty"),
-        ([0, 2], "run from 0 to 2, but the batch has 3 tokens"),
-        ([1, 3], "run from 1 to 3"),
-    ],
-)
-def test_offsets_that_cannot_be_meant_are_refused(offsets: list[int], complaint: str) -> None:
-    with pytest.raises(DataError, match=complaint):
-        Tokens.packed(torch.tensor([5, 6, 1]), torch.tensor(offsets))
+    assert padded.without_padding().shifted_right(0).ids.tolist() == [0, 5, 6, 0, 7]
 
 
 def rows(text: str) -> list[list[bool]]:

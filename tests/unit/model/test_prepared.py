@@ -31,8 +31,8 @@ def test_threads_that_begin_together_prepare_a_model_once() -> None:
 
     def parts(_: int) -> tuple[object, ...]:
         together.wait()
-        decoder = prepare(model)
-        return decoder, decoder.stack(4), decoder.encoder_layers(), decoder.source_kv()
+        prepared = prepare(model)
+        return prepared, prepared.decoder(4), prepared.encoder_layers(), prepared.source_kv()
 
     with ThreadPoolExecutor(n_threads) as threads:
         first, *others = threads.map(parts, range(n_threads))

@@ -30,8 +30,9 @@ SENTENCES = [[5, 6, 1], [7, 8, 9, 10, 1], [11, 1], [12, 13, 14, 1], [5, 1], [6, 
 
 
 def pack(sentences: list[list[int]]) -> Tokens:
-    offsets = torch.tensor([0, *map(len, sentences)]).cumsum(0)
-    return Tokens.packed(torch.tensor([i for s in sentences for i in s]), offsets)
+    width = max(map(len, sentences))
+    rows = torch.tensor([s + [0] * (width - len(s)) for s in sentences])
+    return Tokens.padded(rows, pad_id=0).without_padding()
 
 
 def batch(indices: list[int]) -> Batch:

@@ -10,8 +10,8 @@ from tests.unit.visualization.conftest import NASTY
 from transept.api.attention import KINDS, Attention, AttentionMap, Kind, Side
 from transept.errors import ConfigError
 from transept.visualization.figures import Choice, FigureName, draw_figure
-from transept.visualization.pictures import Label, text_width
-from transept.visualization.svg import LINE_WIDTH, to_svg
+from transept.visualization.pictures import LINE_WIDTH, Label, text_width
+from transept.visualization.svg import to_svg
 
 SVG = "{http://www.w3.org/2000/svg}"
 CLOSE = 1e-3

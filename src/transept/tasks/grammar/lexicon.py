@@ -38,7 +38,7 @@ class Use:
     objects: tuple[Noun, ...]
     manners: tuple[Adverbial, ...] = ()
     marks: frozenset[str] = frozenset()
-    """`command`, `for` and `far`, see `verbs.py`; `name` where its object is no pronoun."""
+    """Those that `verbs.py` lists, and `name` where its object is no pronoun."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

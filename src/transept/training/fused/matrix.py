@@ -18,7 +18,7 @@ class Matrix:
     """In single precision, added to."""
 
     def __call__(self, x: Float[Tensor, "N I"]) -> Float[Tensor, "N O"]:
-        """X Wᵀ."""
+        """`x Wᵀ`."""
         return x @ self.value.T
 
     def backward(

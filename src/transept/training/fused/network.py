@@ -87,19 +87,19 @@ class FusedNetwork:
     def __call__(self, source: Tokens, target: Tokens, scale: Float[Tensor, ""]) -> LossSums:
         """Add `scale` times the gradients of the summed loss to those of the weights."""
         self.copies.refresh()
-        seen = _Seen(source, target, self.tiles, self.model)
-        memory, encoder_backward = self._encode(source, seen)
-        states, decoder_backward = self._decode(target, memory, seen)
+        sights = _Sights(source, target, self.tiles, self.model)
+        memory, encoder_backward = self._encode(source, sights)
+        states, decoder_backward = self._decode(target, memory, sights)
         sums, d_states = self._lose(states, target.ids, scale)
         encoder_backward(decoder_backward(d_states))
         return sums
 
-    def _encode(self, source: Tokens, seen: "_Seen") -> tuple[Tensor, Callable[[Tensor], None]]:
+    def _encode(self, source: Tokens, sights: "_Sights") -> tuple[Tensor, Callable[[Tensor], None]]:
         embedding = self.model.source_embedding
         x = self._embed(source.ids, source, embedding, self.source_drop)
         tapes = []
         for attention, feed_forward in self.encoder:
-            x, first = attention.forward(x, seen.source)
+            x, first = attention.forward(x, sights.source)
             x, second = feed_forward.forward(x)
             tapes.append((first, second))
 
@@ -111,15 +111,15 @@ class FusedNetwork:
 
         return x, backward
 
-    def _decode(self, target: Tokens, memory: Tensor, seen: "_Seen") -> tuple[Tensor, Backward]:
+    def _decode(self, target: Tokens, memory: Tensor, sights: "_Sights") -> tuple[Tensor, Backward]:
         model = self.model
         ids = target.shifted_right(model.start_id).ids
         y = self._embed(ids, target, model.target_embedding, self.target_drop)
         kv = self.source_kv.forward(memory)
         tapes = []
         for number, (attention, source_attention, feed_forward) in enumerate(self.decoder):
-            y, first = attention.forward(y, seen.target)
-            y, second = source_attention.forward(y, self.source_kv.part(kv, number), seen.across)
+            y, first = attention.forward(y, sights.target)
+            y, second = source_attention.forward(y, self.source_kv.part(kv, number), sights.across)
             y, third = feed_forward.forward(y)
             tapes.append((first, second, third))
 
@@ -176,22 +176,20 @@ class SourceKeysAndValues:
 
     def __init__(self, model: Transformer, copies: Copies) -> None:
         attentions = [layer.source_attention for layer in _layers(model.decoder, DecoderLayer)]
-        h_dk = model.config.n_heads * model.config.d_k
-        weights = [attention.w_qkv.weight for attention in attentions]
-        self.value = copies.of([weight[h_dk:] for weight in weights])
-        self.gradients = [gradient_of(weight)[h_dk:] for weight in weights]
-        self.width = len(self.value) // len(weights)
+        self.value = copies.of([one.w_kv[0] for one in attentions])
+        self.gradients = [gradient_of(one.w_qkv.weight)[one.h_dk :] for one in attentions]
+        self.width = len(self.value) // len(attentions)
 
-    def part(self, kv: Float[Tensor, "N LK"], layer: int) -> Float[Tensor, "N K"]:
+    def part(self, kv: Float[Tensor, "N all_kv"], layer: int) -> Float[Tensor, "N kv"]:
         """One layer's."""
         return kv[:, layer * self.width : (layer + 1) * self.width]
 
-    def forward(self, memory: Float[Tensor, "N D"]) -> Float[Tensor, "N LK"]:
+    def forward(self, memory: Float[Tensor, "N D"]) -> Float[Tensor, "N all_kv"]:
         """Of all layers side by side."""
         return memory @ self.value.T
 
     def backward(
-        self, d_kv: Float[Tensor, "N LK"], memory: Float[Tensor, "N D"]
+        self, d_kv: Float[Tensor, "N all_kv"], memory: Float[Tensor, "N D"]
     ) -> Float[Tensor, "N D"]:
         """∂/∂memory; the weights' gradients are added to."""
         gradient = torch.zeros_like(self.value, dtype=self.gradients[0].dtype)
@@ -200,7 +198,7 @@ class SourceKeysAndValues:
         return d_kv @ self.value
 
 
-class _Seen:
+class _Sights:
     """The three kinds of attention in a batch: who sees whom."""
 
     def __init__(self, source: Tokens, target: Tokens, tiles: Tiles, model: Transformer) -> None:

@@ -110,13 +110,12 @@ class SourceAttention:
     def __init__(self, module: MultiHeadAttention, residual: Residual, copies: Copies) -> None:
         self.module, self.residual = module, residual
         self.drop = residual.drop._replace(p=module.dropout)
-        h_dk = module.n_heads * module.d_k
         weight, out = module.w_qkv.weight, module.w_o.weight
-        self.w_q = Matrix(copies.of([weight[:h_dk]]), gradient_of(weight)[:h_dk])
+        self.w_q = Matrix(copies.of([module.w_q[0]]), gradient_of(weight)[: module.h_dk])
         self.w_o = Matrix(copies.of([out]), gradient_of(out))
 
     def forward(
-        self, y: Float[Tensor, "N D"], kv: Float[Tensor, "N K"], sight: Sight
+        self, y: Float[Tensor, "N D"], kv: Float[Tensor, "N kv"], sight: Sight
     ) -> tuple[Float[Tensor, "N D"], SourceAttentionTape]:
         """One sub-layer."""
         q = self.w_q(y)
@@ -125,7 +124,7 @@ class SourceAttention:
         return out, SourceAttentionTape(y, q, kv, heads, log_total, sight, norm)
 
     def backward(
-        self, d_out: Float[Tensor, "N D"], tape: SourceAttentionTape, d_kv: Float[Tensor, "N K"]
+        self, d_out: Float[Tensor, "N D"], tape: SourceAttentionTape, d_kv: Float[Tensor, "N kv"]
     ) -> Float[Tensor, "N D"]:
         """∂/∂y; ∂/∂kv is written into `d_kv`."""
         dy, d_inner = self.residual.backward(d_out, tape.norm)
@@ -138,8 +137,7 @@ class SourceAttention:
         return self.w_q.backward(dq, tape.y, dy)
 
     def _split(self, kv: Tensor) -> tuple[Tensor, Tensor]:
-        h_dk = self.module.n_heads * self.module.d_k
-        return kv[:, :h_dk], kv[:, h_dk:]
+        return kv[:, : self.module.h_dk], kv[:, self.module.h_dk :]
 
 
 class FeedForwardTape(NamedTuple):
