@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import json
 import resource
 import socket
 import threading
@@ -73,7 +74,7 @@ def streaming(client: httpx.Client) -> float:
 def test_requests_decoded_together_get_what_each_gets_alone(held: Held) -> None:
     alone = small_transducer()
     with (
-        serving([Served("en", "de", held)], ServerSettings()) as client,
+        serving([Served("en", "de", held)], ServerSettings(batch_seconds=60)) as client,
         ThreadPoolExecutor(len(TEXTS) + 1) as pool,
     ):
         first = pool.submit(client.post, "/translate", json=body("one"))
@@ -100,6 +101,43 @@ def test_a_long_text_does_not_keep_a_short_one_waiting(held: Held) -> None:
         assert not long.done()
         assert len(held.begun) <= 4
         assert long.result().status_code == 200
+
+
+def test_nor_does_a_sentence_that_is_too_long_for_the_model(held: Held) -> None:
+    sentence = "one two three four five six seven eight nine ten, " * 8
+    held.let.set()
+    alone = small_transducer().translate(sentence, split=False, too_long="split").text
+    held.let.clear()
+    with (
+        serving([Served("en", "de", held)], ServerSettings(batch_sentences=2)) as client,
+        ThreadPoolExecutor(2) as pool,
+    ):
+        long = pool.submit(client.post, "/translate", json=body(sentence))
+        wait_until(lambda: held.begun)
+        pieces = waiting(client)
+        assert pieces > 3, "each waits for its turn"
+        short = pool.submit(client.post, "/translate", json=body("two"))
+        wait_until(lambda: waiting(client) == pieces + 1)
+        held.let.set()
+        short.result()
+        assert not long.done()
+        assert long.result().json()["translatedText"] == alone
+        with client.stream("POST", "/api/stream", json={"q": sentence}) as stream:
+            assert json.dumps(alone, ensure_ascii=False) in stream.read().decode()
+
+
+def test_a_marked_sentence_that_is_too_long_takes_turns_in_a_stream(held: Held) -> None:
+    sentence = "<b>one two</b> " + "three four five six seven eight nine ten, " * 8
+    held.let.set()
+    with serving([Served("en", "de", held)], ServerSettings()) as client:
+        whole = client.post("/translate", json=body(sentence) | {"format": "html"}).json()
+        held.begun.clear()
+        asked = {"q": sentence, "format": "html"}
+        with client.stream("POST", "/api/stream", json=asked) as stream:
+            seen = stream.read().decode()
+    assert held.begun == [1] * len(held.begun)
+    assert len(held.begun) > 3
+    assert json.dumps(whole["translatedText"], ensure_ascii=False) in seen
 
 
 # --- too much --------------------------------------------------------------------------------

@@ -92,6 +92,7 @@ def _capacity(settings: ServerSettings) -> Capacity:
         queue=settings.queue_limit,
         streams=settings.stream_limit,
         gather_seconds=settings.gather_ms / 1000,
+        batch_seconds=settings.batch_seconds,
     )
 
 

@@ -23,8 +23,14 @@ class Ask(Protocol[In, Out]):
     def beam_size(self) -> int:
         """Hypotheses of each item: what it costs."""
 
+    def size(self, item: In) -> int:
+        """Tokens of an item, about: what it costs too."""
+
     def run(self, items: Sequence[In], watch: Callable[[], None]) -> list[Out]:
         """A result for each item. `watch`, called now and then, raises to end it early."""
+
+
+AnyAsk = Ask[Any, Any]
 
 
 class Job(Generic[Item, Result]):
@@ -34,6 +40,7 @@ class Job(Generic[Item, Result]):
         self, ask: Ask[Item, Result], items: Sequence[Item], drop: "Callable[[AnyJob], None]"
     ) -> None:
         self.ask, self.items = ask, items
+        self.sizes = [*map(ask.size, items)]
         self.untaken = deque(range(len(items)))
         self.given_up = False
         self._drop = drop

@@ -14,7 +14,7 @@ from transept.serving.jobs import Ask, Item, Result, Stream
 from transept.serving.languages import name_of
 from transept.serving.models import Models, Served, ServedParser
 from transept.serving.settings import ServerSettings
-from transept.serving.texts import Text
+from transept.serving.texts import Outputs, Text
 
 
 @dataclass(frozen=True)
@@ -104,6 +104,19 @@ class Work:
         return texts
 
     # --- waiting -----------------------------------------------------------------------------
+
+    async def translations(
+        self, request: Request, ask: Translate, sentences: Sequence[str]
+    ) -> list[Outputs]:
+        """The outputs of sentences.
+
+        One that is too long for the model waits for its turns in pieces, as other sentences do: as
+        a whole it would keep all of them waiting.
+        """
+        units = ask.units(sentences)
+        self.check_count(sum(map(len, units)))
+        found = await self.results(request, ask, [unit for each in units for unit in each])
+        return ask.joined(sentences, units, found)
 
     async def results(
         self, request: Request, ask: Ask[Item, Result], items: Sequence[Item]
