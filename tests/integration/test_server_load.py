@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import http.client
 import json
 import resource
 import socket
@@ -310,6 +311,18 @@ def test_a_body_that_says_it_is_too_large_is_not_read(strict: httpx.Client) -> N
     answer = talk(strict, HEAD + b"Content-Length: 10001\r\n\r\n")
     assert answer.startswith(b"HTTP/1.1 413 ")
     assert b"more than 10,000 bytes" in answer
+
+
+def test_whoever_sends_too_much_hears_of_it(strict: httpx.Client) -> None:
+    """Most clients read no answer before they have sent everything."""
+    port = strict.base_url.port
+    for chunked in (False, True):
+        content = (b" " * 100_000 for _ in range(50)) if chunked else b" " * 5_000_000
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        connection.request("POST", "/translate", content, {"Content-Type": "application/json"})
+        answer = connection.getresponse()
+        assert answer.status == 413
+        assert b"more than 10,000 bytes; send less" in answer.read()
 
 
 @pytest.mark.parametrize("length", ["-1", "x", "1e3", "9" * 5000])

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from importlib.resources import files
+from typing import Any
 
 import msgspec
 from starlette.applications import Starlette
@@ -14,9 +15,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from transept.serving import openapi
-from transept.serving.answers import fault
+from transept.serving.answers import Heard, fault
 from transept.serving.batching import Batcher, Capacity
-from transept.serving.bodies import Refusal
+from transept.serving.bodies import Refusal, TooLarge
 from transept.serving.messages import ParseAnswer
 from transept.serving.metrics import Metrics
 from transept.serving.models import AnyServed, Models
@@ -78,7 +79,7 @@ def create_app(settings: ServerSettings, served: Sequence[AnyServed]) -> Starlet
         routes=routes,
         lifespan=lifespan,
         middleware=_middleware(settings, metrics, [route.path for route in routes]),
-        exception_handlers={Refusal: _refuse, HTTPException: _refuse_http},  # type: ignore[dict-item]
+        exception_handlers=HANDLERS,
     )
     app.router.redirect_slashes = False
     app.state.models = models
@@ -125,5 +126,16 @@ async def _refuse(request: Request, refusal: Refusal) -> Response:
     return fault(refusal.status, refusal.error, refusal.headers)
 
 
+async def _refuse_unread(request: Request, refusal: TooLarge) -> Response:
+    return Heard(await _refuse(request, refusal), refusal.seconds)
+
+
 async def _refuse_http(request: Request, error: HTTPException) -> Response:
     return fault(error.status_code, error.detail, error.headers)
+
+
+HANDLERS: dict[Any, Any] = {
+    Refusal: _refuse,
+    TooLarge: _refuse_unread,
+    HTTPException: _refuse_http,
+}
