@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -78,6 +79,37 @@ def test_it_serves_reloads_and_finishes_what_it_took(trained: Path, tmp_path: Pa
         (answer,) = answers
         assert len(answer.json()["translatedText"]) == 400
     assert "two three" not in log.read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "signals", "said"),
+    [
+        (["--grace", "0"], [signal.SIGTERM], "0 s after the signal to stop; --grace gives"),
+        ([], [signal.SIGINT, signal.SIGINT], "at the second signal to stop"),
+    ],
+)
+def test_whoever_waits_when_time_is_up_is_told(
+    trained: Path, tmp_path: Path, options: list[str], signals: list[signal.Signals], said: str
+) -> None:
+    log, text = tmp_path / "log", "one two three four five six seven. \n" * 400
+    with server(trained, log, *options) as (process, address), ThreadPoolExecutor(2) as pool:
+        asking = pool.submit(
+            httpx.post, f"{address}/translate", json=BODY | {"q": text}, timeout=60
+        )
+        watching = pool.submit(httpx.post, f"{address}/api/stream", json={"q": text}, timeout=60)
+        with httpx.Client(base_url=address) as client:
+            wait_for_queue(client)
+            while "transept_streams 1.0" not in client.get("/metrics").text:
+                time.sleep(0.01)
+        for number in signals:
+            process.send_signal(number)
+            time.sleep(0.05)
+        assert asking.result().status_code == 503
+        assert "stopped before this was done" in asking.result().json()["error"]
+        assert watching.result().text.endswith('try again in a while"}\n\n')
+        assert process.wait(30) == 1
+    assert f"2 requests were given up, not done {said}" in log.read_text()
+    assert "Traceback" not in log.read_text()
 
 
 def test_a_hangup_before_it_listens_reloads_and_does_not_end_it(

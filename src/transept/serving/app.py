@@ -36,7 +36,9 @@ PAGES = {
 
 
 def create_app(settings: ServerSettings, served: Sequence[AnyServed]) -> Starlette:
-    """A server of these models; `app.state.models` can be told to reload them.
+    """A server of these models.
+
+    `app.state.models` can be told to reload them, `app.state.batcher` to give up what it has begun.
 
     Args:
         settings: Whom it answers, and how much it takes on.
@@ -82,7 +84,7 @@ def create_app(settings: ServerSettings, served: Sequence[AnyServed]) -> Starlet
         exception_handlers=HANDLERS,
     )
     app.router.redirect_slashes = False
-    app.state.models = models
+    app.state.models, app.state.batcher = models, batcher
     return app
 
 

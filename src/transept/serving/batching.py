@@ -38,6 +38,13 @@ class OverloadedError(TranseptError):
         self.seconds = seconds
 
 
+class StoppingError(TranseptError):
+    """The server stops, and this is not done yet."""
+
+    def __init__(self) -> None:
+        super().__init__("the server was stopped before this was done; try again in a while")
+
+
 class _AbandonedError(Exception):
     """Nobody waits for this batch any more."""
 
@@ -94,7 +101,9 @@ class Batcher:
         self._capacity, self._watcher = capacity, watcher
         self._jobs: deque[AnyJob] = deque()
         self._streams: deque[AnyStream] = deque()
+        self._open: set[AnyJob] = set()
         self._waiting = 0
+        self._gave_up = False
         self._stopping = False
         self._changed = threading.Condition()
         self._seconds_per_item = 0.05
@@ -116,6 +125,16 @@ class Batcher:
             self._changed.notify()
         await asyncio.to_thread(self._thread.join)
 
+    def give_up(self) -> None:
+        """Let everyone go who waits, with an error: there is no more time."""
+        self._gave_up = True
+        for job in self._open:
+            job.fail(StoppingError())
+        with self._changed:
+            streams = [*self._streams]
+        for stream in streams:
+            stream.end(StoppingError())
+
     @property
     def alive(self) -> bool:
         """Whether anybody works."""
@@ -134,10 +153,12 @@ class Batcher:
 
     def submit(self, ask: Ask[Item, Result], items: Sequence[Item]) -> Job[Item, Result]:
         """Queue a job, or say when to come back."""
+        self._check_open()
         with self._changed:
             if self._waiting + len(items) > self._capacity.queue:
                 raise self._overloaded()
             job = Job(ask, items, self._forget)
+            self._open.add(job)
             if items:
                 self._jobs.append(job)
                 self._waiting += len(items)
@@ -146,6 +167,7 @@ class Batcher:
 
     def open(self, steps: Generator[Result, None, None]) -> Stream[Result]:
         """Begin a stream, or say when to come back."""
+        self._check_open()
         if self.streaming >= self._capacity.streams:
             raise self._overloaded()
         stream = Stream(steps)
@@ -154,10 +176,15 @@ class Batcher:
             self._changed.notify()
         return stream
 
+    def _check_open(self) -> None:
+        if self._gave_up:
+            raise StoppingError
+
     def _overloaded(self) -> OverloadedError:
         return OverloadedError(max(1, math.ceil(self._waiting * self._seconds_per_item)))
 
     def _forget(self, job: AnyJob) -> None:
+        self._open.discard(job)
         with self._changed:
             self._waiting -= len(job.untaken)
             job.untaken.clear()

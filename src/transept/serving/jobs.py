@@ -59,6 +59,11 @@ class Job(Generic[Item, Result]):
             if not result.cancel() and not result.cancelled():
                 result.exception()  # it was seen: not asked for, but not forgotten either
 
+    def fail(self, reason: Exception) -> None:
+        """What is not there yet will never be, for this reason."""
+        for index in range(len(self.items)):
+            self.deliver(index, reason)
+
     def deliver(self, index: int, result: Result | Exception) -> None:
         """Note the result of an item, if it is still wanted."""
         future = self._results[index]

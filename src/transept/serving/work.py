@@ -8,7 +8,7 @@ from starlette.requests import Request
 
 from transept.errors import TranseptError
 from transept.serving.asks import Translate
-from transept.serving.batching import Batcher, OverloadedError
+from transept.serving.batching import Batcher, OverloadedError, StoppingError
 from transept.serving.bodies import Refusal
 from transept.serving.jobs import Ask, Item, Result, Stream
 from transept.serving.languages import name_of
@@ -124,8 +124,8 @@ class Work:
         """What comes of the items, while the client waits and time is left."""
         try:
             job = self.batcher.submit(ask, items)
-        except OverloadedError as error:
-            raise _busy(error) from None
+        except (OverloadedError, StoppingError) as error:
+            raise _later(error) from None
         working = asyncio.ensure_future(job.results())
         leaving = asyncio.ensure_future(_gone(request))
         try:
@@ -139,6 +139,8 @@ class Work:
             if leaving.done():
                 raise Refusal(499, "the client has gone")
             raise Refusal(503, self.too_slow, {"Retry-After": "10"})
+        except StoppingError as error:
+            raise _later(error) from None
         except TranseptError as error:
             raise Refusal(400, f"Invalid request: {error}") from None
         finally:
@@ -150,8 +152,8 @@ class Work:
         """Something that grows while the client watches."""
         try:
             return self.batcher.open(steps)
-        except OverloadedError as error:
-            raise _busy(error) from None
+        except (OverloadedError, StoppingError) as error:
+            raise _later(error) from None
 
     @property
     def too_slow(self) -> str:
@@ -159,7 +161,9 @@ class Work:
         return f"it took longer than {self.settings.deadline:g} s; send less at a time"
 
 
-def _busy(error: OverloadedError) -> Refusal:
+def _later(error: OverloadedError | StoppingError) -> Refusal:
+    if isinstance(error, StoppingError):
+        return Refusal(503, str(error), {"Retry-After": "10"})
     return Refusal(429, f"Slowdown: {error}", {"Retry-After": str(error.seconds)})
 
 
