@@ -163,4 +163,14 @@ def test_a_port_in_use_is_said(
     with server(trained, tmp_path / "log") as (_, address):
         port = address.rpartition(":")[2]
         assert run("serve", "--model", f"en-de={trained}", "--port", port) == 1
-    assert f"port {port}: cannot listen there" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert f"port {port}: cannot listen there" in said
+    assert "try another --port" in said
+
+
+def test_an_address_of_another_machine_is_said(
+    trained: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    elsewhere = ["--host", "192.0.2.1", "--no-key", "--port", "0"]
+    assert run("serve", "--model", f"en-de={trained}", *elsewhere) == 1
+    assert "--host must be an address of this machine" in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import errno
 import logging
 import math
 import signal
@@ -23,6 +24,10 @@ log = logging.getLogger("transept.serving")
 CONNECTIONS = 2_000
 """Open at a time, at most; beyond that, a request is answered by 503."""
 HEADER_BYTES = 16_384
+_CURES = {
+    errno.EADDRINUSE: "try another --port",
+    errno.EACCES: "try a --port above 1023",
+}
 
 
 def run(
@@ -138,8 +143,9 @@ def _listen(host: str, port: int) -> socket.socket:
             listening.bind(address)
             on_failure.pop_all()
     except OSError as error:
+        cure = _CURES.get(error.errno or 0, "--host must be an address of this machine")
         raise ServingError(
-            f"{host}, port {port}: cannot listen there ({error.strerror}); try another --port"
+            f"{host}, port {port}: cannot listen there ({error.strerror}); {cure}"
         ) from error
     return listening
 

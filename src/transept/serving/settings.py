@@ -72,8 +72,9 @@ class ServerSettings:
             "weight_limit", "batch_sentences",
         )  # fmt: skip
         checks.at_least(0, "length_penalty", "gather_ms", "grace")
-        checks.at_least(self.beam_size, "beam_limit")
-        checks.at_least(self.sentence_limit, "queue_limit")
+        for limit, of in (("beam_limit", "beam_size"), ("queue_limit", "sentence_limit")):
+            least = getattr(self, of)
+            checks.that(getattr(self, limit) >= least, limit, f"is less than {of}, {least:,}")
         for key in ("batch_seconds", "deadline", "body_seconds"):
             checks.that(getattr(self, key) > 0, key, "must be more than 0")
         for origin in self.origin:
