@@ -79,15 +79,15 @@ class Work:
         """Refuse more characters than may be sent."""
         size, limit = sum(map(len, texts)), self.settings.char_limit
         if size > limit:
-            raise Refusal(400, f"Invalid request: request ({size}) exceeds text limit ({limit})")
+            what = f"request ({size}) exceeds text limit ({limit}); send fewer characters at a time"
+            raise Refusal(400, f"Invalid request: {what}")
 
     def check_count(self, n_sentences: int) -> None:
         """Refuse more sentences than may be sent."""
         limit = self.settings.sentence_limit
         if n_sentences > limit:
-            raise Refusal(
-                400, f"Invalid request: request ({n_sentences}) exceeds sentence limit ({limit})"
-            )
+            what = f"request ({n_sentences}) exceeds sentence limit ({limit}); send fewer at a time"
+            raise Refusal(400, f"Invalid request: {what}")
 
     def check_beam(self, n_best: int, beam_size: int) -> None:
         """Refuse a beam that is too wide, or too narrow for the outputs wanted."""
