@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -101,14 +102,19 @@ def test_whoever_waits_when_time_is_up_is_told(
             wait_for_queue(client)
             while "transept_streams 1.0" not in client.get("/metrics").text:
                 time.sleep(0.01)
+        slow = socket.create_connection(("127.0.0.1", int(address.rpartition(":")[2])))
+        slow.sendall(b"POST /detect HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{")
+        time.sleep(0.1)
         for number in signals:
             process.send_signal(number)
             time.sleep(0.05)
         assert asking.result().status_code == 503
         assert "stopped before this was done" in asking.result().json()["error"]
         assert watching.result().text.endswith('try again in a while"}\n\n')
-        assert process.wait(30) == 1
-    assert f"2 requests were given up, not done {said}" in log.read_text()
+        with slow:
+            assert slow.recv(1000).startswith(b"HTTP/1.1 503")
+        assert process.wait(10) == 1
+    assert f"3 requests were given up, not done {said}" in log.read_text()
     assert "Traceback" not in log.read_text()
 
 

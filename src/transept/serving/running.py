@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import errno
 import logging
-import math
 import signal
 import socket
 from collections.abc import Callable, Iterator
@@ -24,6 +23,8 @@ log = logging.getLogger("transept.serving")
 CONNECTIONS = 2_000
 """Open at a time, at most; beyond that, a request is answered by 503."""
 HEADER_BYTES = 16_384
+LISTENING = 1.0
+"""Seconds for reading that a server stops."""
 _CURES = {
     errno.EADDRINUSE: "try another --port",
     errno.EACCES: "try a --port above 1023",
@@ -65,8 +66,6 @@ def configured(app: Starlette, settings: ServerSettings) -> uvicorn.Config:
         server_header=False,
         limit_concurrency=CONNECTIONS,
         h11_max_incomplete_event_size=HEADER_BYTES,
-        # By then all that waits for a model has been told; this is for whoever does not listen.
-        timeout_graceful_shutdown=math.ceil(settings.grace) + 2,
     )
 
 
@@ -84,6 +83,7 @@ class _Server(uvicorn.Server):
         super().__init__(config)
         self._app, self._on_start, self._hangups, self._grace = app, on_start, hangups, grace
         self._reloading: asyncio.Task[None] | None = None
+        self._insisting: asyncio.Task[None] | None = None
         self.abandoned, self.reason = 0, ""
         """Requests that were under way when patience ended, and when that was."""
 
@@ -98,10 +98,20 @@ class _Server(uvicorn.Server):
         due.cancel()
 
     def _give_up(self, reason: str) -> None:
-        """Tell all that wait that it is over: they are answered, and nothing is cancelled."""
+        """Tell all that wait that it is over: they are answered, as far as they listen."""
         if not self.reason:
             self.abandoned, self.reason = len(self.server_state.tasks), reason
             self._app.state.batcher.give_up()
+            self._insisting = asyncio.create_task(self._insist())
+
+    async def _insist(self) -> None:
+        """End what is left: whoever still sends, and whoever does not read the answer."""
+        await asyncio.sleep(LISTENING)
+        for task in [*self.server_state.tasks]:
+            task.cancel()
+        await asyncio.sleep(LISTENING)
+        for connection in [*self.server_state.connections]:
+            connection.transport.abort()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
