@@ -4,11 +4,13 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -80,6 +82,42 @@ def test_it_serves_reloads_and_finishes_what_it_took(trained: Path, tmp_path: Pa
     assert "two three" not in log.read_text()
 
 
+@pytest.mark.parametrize(
+    ("options", "signals", "said"),
+    [
+        (["--grace", "0"], [signal.SIGTERM], "0 s after the signal to stop; --grace gives"),
+        ([], [signal.SIGINT, signal.SIGINT], "at the second signal to stop"),
+    ],
+)
+def test_whoever_waits_when_time_is_up_is_told(
+    trained: Path, tmp_path: Path, options: list[str], signals: list[signal.Signals], said: str
+) -> None:
+    log, text = tmp_path / "log", "one two three four five six seven. \n" * 400
+    with server(trained, log, *options) as (process, address), ThreadPoolExecutor(2) as pool:
+        asking = pool.submit(
+            httpx.post, f"{address}/translate", json=BODY | {"q": text}, timeout=60
+        )
+        watching = pool.submit(httpx.post, f"{address}/api/stream", json={"q": text}, timeout=60)
+        with httpx.Client(base_url=address) as client:
+            wait_for_queue(client)
+            while "transept_streams 1.0" not in client.get("/metrics").text:
+                time.sleep(0.01)
+        slow = socket.create_connection(("127.0.0.1", int(address.rpartition(":")[2])))
+        slow.sendall(b"POST /detect HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{")
+        time.sleep(0.1)
+        for number in signals:
+            process.send_signal(number)
+            time.sleep(0.05)
+        assert asking.result().status_code == 503
+        assert "stopped before this was done" in asking.result().json()["error"]
+        assert watching.result().text.endswith('try again in a while"}\n\n')
+        with slow:
+            assert slow.recv(1000).startswith(b"HTTP/1.1 503")
+        assert process.wait(10) == 1
+    assert f"3 requests were given up, not done {said}" in log.read_text()
+    assert "Traceback" not in log.read_text()
+
+
 def test_a_hangup_before_it_listens_reloads_and_does_not_end_it(
     trained: Path, tmp_path: Path
 ) -> None:
@@ -131,4 +169,14 @@ def test_a_port_in_use_is_said(
     with server(trained, tmp_path / "log") as (_, address):
         port = address.rpartition(":")[2]
         assert run("serve", "--model", f"en-de={trained}", "--port", port) == 1
-    assert f"port {port}: cannot listen there" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert f"port {port}: cannot listen there" in said
+    assert "try another --port" in said
+
+
+def test_an_address_of_another_machine_is_said(
+    trained: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    elsewhere = ["--host", "192.0.2.1", "--no-key", "--port", "0"]
+    assert run("serve", "--model", f"en-de={trained}", *elsewhere) == 1
+    assert "--host must be an address of this machine" in capsys.readouterr().err

@@ -116,8 +116,15 @@ def test_tags_stay_in_place(client: httpx.Client) -> None:
             "Invalid request: Invalid enum value 'pdf' - at `$.format`; choose from text, html",
         ),
         ({"alternatives": -1}, "Invalid request: Expected `int` >= 0 - at `$.alternatives`"),
-        ({"q": "x" * 2_001}, "Invalid request: request (2001) exceeds text limit (2000)"),
-        ({"q": "a.\n" * 51}, "Invalid request: request (51) exceeds sentence limit (50)"),
+        (
+            {"q": "x" * 2_001},
+            "Invalid request: request (2001) exceeds text limit (2000); send fewer "
+            "characters at a time",
+        ),
+        (
+            {"q": "a.\n" * 51},
+            "Invalid request: request (51) exceeds sentence limit (50); send fewer at a time",
+        ),
     ],
 )
 def test_what_cannot_be_meant_is_said(

@@ -2,6 +2,8 @@
 
 import asyncio
 import gc
+import http.client
+import json
 import resource
 import socket
 import threading
@@ -73,7 +75,7 @@ def streaming(client: httpx.Client) -> float:
 def test_requests_decoded_together_get_what_each_gets_alone(held: Held) -> None:
     alone = small_transducer()
     with (
-        serving([Served("en", "de", held)], ServerSettings()) as client,
+        serving([Served("en", "de", held)], ServerSettings(batch_seconds=60)) as client,
         ThreadPoolExecutor(len(TEXTS) + 1) as pool,
     ):
         first = pool.submit(client.post, "/translate", json=body("one"))
@@ -100,6 +102,43 @@ def test_a_long_text_does_not_keep_a_short_one_waiting(held: Held) -> None:
         assert not long.done()
         assert len(held.begun) <= 4
         assert long.result().status_code == 200
+
+
+def test_nor_does_a_sentence_that_is_too_long_for_the_model(held: Held) -> None:
+    sentence = "one two three four five six seven eight nine ten, " * 8
+    held.let.set()
+    alone = small_transducer().translate(sentence, split=False, too_long="split").text
+    held.let.clear()
+    with (
+        serving([Served("en", "de", held)], ServerSettings(batch_sentences=2)) as client,
+        ThreadPoolExecutor(2) as pool,
+    ):
+        long = pool.submit(client.post, "/translate", json=body(sentence))
+        wait_until(lambda: held.begun)
+        pieces = waiting(client)
+        assert pieces > 3, "each waits for its turn"
+        short = pool.submit(client.post, "/translate", json=body("two"))
+        wait_until(lambda: waiting(client) == pieces + 1)
+        held.let.set()
+        short.result()
+        assert not long.done()
+        assert long.result().json()["translatedText"] == alone
+        with client.stream("POST", "/api/stream", json={"q": sentence}) as stream:
+            assert json.dumps(alone, ensure_ascii=False) in stream.read().decode()
+
+
+def test_a_marked_sentence_that_is_too_long_takes_turns_in_a_stream(held: Held) -> None:
+    sentence = "<b>one two</b> " + "three four five six seven eight nine ten, " * 8
+    held.let.set()
+    with serving([Served("en", "de", held)], ServerSettings()) as client:
+        whole = client.post("/translate", json=body(sentence) | {"format": "html"}).json()
+        held.begun.clear()
+        asked = {"q": sentence, "format": "html"}
+        with client.stream("POST", "/api/stream", json=asked) as stream:
+            seen = stream.read().decode()
+    assert held.begun == [1] * len(held.begun)
+    assert len(held.begun) > 3
+    assert json.dumps(whole["translatedText"], ensure_ascii=False) in seen
 
 
 # --- too much --------------------------------------------------------------------------------
@@ -272,6 +311,18 @@ def test_a_body_that_says_it_is_too_large_is_not_read(strict: httpx.Client) -> N
     answer = talk(strict, HEAD + b"Content-Length: 10001\r\n\r\n")
     assert answer.startswith(b"HTTP/1.1 413 ")
     assert b"more than 10,000 bytes" in answer
+
+
+def test_whoever_sends_too_much_hears_of_it(strict: httpx.Client) -> None:
+    """Most clients read no answer before they have sent everything."""
+    port = strict.base_url.port
+    for chunked in (False, True):
+        content = (b" " * 100_000 for _ in range(50)) if chunked else b" " * 5_000_000
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        connection.request("POST", "/translate", content, {"Content-Type": "application/json"})
+        answer = connection.getresponse()
+        assert answer.status == 413
+        assert b"more than 10,000 bytes; send less" in answer.read()
 
 
 @pytest.mark.parametrize("length", ["-1", "x", "1e3", "9" * 5000])

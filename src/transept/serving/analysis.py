@@ -28,7 +28,7 @@ class Analysis:
         self.work.check_beam(asked.n_best, beam_size)
         (text,) = self.work.texts([asked.q], asked.format, model.source)
         ask = self.work.translate(model, [text], beam_size, asked.length_penalty)
-        outputs = await self.work.results(request, ask, text.sentences)
+        outputs = await self.work.translations(request, ask, text.sentences)
         found = text.put_together(outputs, asked.n_best)
         return answer(
             m.NBestAnswer(

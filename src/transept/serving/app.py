@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from importlib.resources import files
+from typing import Any
 
 import msgspec
 from starlette.applications import Starlette
@@ -14,9 +15,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from transept.serving import openapi
-from transept.serving.answers import fault
+from transept.serving.answers import Heard, fault
 from transept.serving.batching import Batcher, Capacity
-from transept.serving.bodies import Refusal
+from transept.serving.bodies import Refusal, TooLarge
 from transept.serving.messages import ParseAnswer
 from transept.serving.metrics import Metrics
 from transept.serving.models import AnyServed, Models
@@ -35,7 +36,9 @@ PAGES = {
 
 
 def create_app(settings: ServerSettings, served: Sequence[AnyServed]) -> Starlette:
-    """A server of these models; `app.state.models` can be told to reload them.
+    """A server of these models.
+
+    `app.state.models` can be told to reload them, `app.state.batcher` to give up what it has begun.
 
     Args:
         settings: Whom it answers, and how much it takes on.
@@ -78,10 +81,10 @@ def create_app(settings: ServerSettings, served: Sequence[AnyServed]) -> Starlet
         routes=routes,
         lifespan=lifespan,
         middleware=_middleware(settings, metrics, [route.path for route in routes]),
-        exception_handlers={Refusal: _refuse, HTTPException: _refuse_http},  # type: ignore[dict-item]
+        exception_handlers=HANDLERS,
     )
     app.router.redirect_slashes = False
-    app.state.models = models
+    app.state.models, app.state.batcher = models, batcher
     return app
 
 
@@ -92,6 +95,7 @@ def _capacity(settings: ServerSettings) -> Capacity:
         queue=settings.queue_limit,
         streams=settings.stream_limit,
         gather_seconds=settings.gather_ms / 1000,
+        batch_seconds=settings.batch_seconds,
     )
 
 
@@ -124,5 +128,16 @@ async def _refuse(request: Request, refusal: Refusal) -> Response:
     return fault(refusal.status, refusal.error, refusal.headers)
 
 
+async def _refuse_unread(request: Request, refusal: TooLarge) -> Response:
+    return Heard(await _refuse(request, refusal), refusal.seconds)
+
+
 async def _refuse_http(request: Request, error: HTTPException) -> Response:
     return fault(error.status_code, error.detail, error.headers)
+
+
+HANDLERS: dict[Any, Any] = {
+    Refusal: _refuse,
+    TooLarge: _refuse_unread,
+    HTTPException: _refuse_http,
+}

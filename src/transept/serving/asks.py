@@ -1,18 +1,21 @@
 """What a model can be asked for; equal ones are answered in one batch."""
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from transept.api.attention import Attention, AttentionMap, Kind
+from transept.api.config import TranslationConfig
 from transept.api.parses import Parse
-from transept.api.results import Draft, Output, PairScore
+from transept.api.results import Draft, Output, PairScore, Sentence, Translation
 from transept.api.transducer import Transducer
-from transept.api.units import TooLongError
+from transept.api.units import Limit, TooLongError, Unit, take_apart
 from transept.errors import DataError
 from transept.serving.models import Served, ServedParser
 from transept.serving.texts import Outputs, Text
 from transept.text.tokenizer import Tokenizer
+
+CUT = TranslationConfig(split=False, too_long="split")
 
 
 @dataclass(frozen=True)
@@ -25,9 +28,28 @@ class Translate:
     alignments: bool = False
     """Whether it is to be known which words belong together: markup goes with them."""
 
-    def run(self, items: Sequence[str], watch: Callable[[], None]) -> list[Outputs]:
-        """Outputs of sentences. One that is too long for the model is cut."""
-        return self._outputs(self.model.transducer, items, self.alignments, watch)
+    def units(self, sentences: Sequence[str]) -> list[list[Unit]]:
+        """Each sentence as what is decoded at once: one that is too long for the model is cut."""
+        return _units(self.model.transducer, sentences)
+
+    def size(self, item: Unit) -> int:
+        """Tokens to read, and about as many to write."""
+        return len(item.ids) + 1
+
+    def run(self, items: Sequence[Unit], watch: Callable[[], None]) -> list[Outputs]:
+        """Outputs of units."""
+        texts = [unit.text for unit in items]
+        return self._outputs(self.model.transducer, texts, self.alignments, watch)
+
+    def joined(
+        self, sentences: Sequence[str], units: Sequence[Sequence[Unit]], outputs: Iterable[Outputs]
+    ) -> list[Outputs]:
+        """Outputs of sentences, from those of their units one after another."""
+        each = iter(outputs)
+        return [
+            _together(sentence, parts, [next(each) for _ in parts], self.beam_size)
+            for sentence, parts in zip(sentences, units, strict=True)
+        ]
 
     def _outputs(
         self,
@@ -53,11 +75,16 @@ class Translate:
         transducer = self.model.transducer  # the same to the end, even if another is loaded
         done: list[Outputs] = []
         for part in text.with_words:
-            if part.inside:
-                # Where its markup goes is known when all of it is.
-                done += self._outputs(transducer, [part.text], True, lambda: None)
-                continue
             before = text.before_next(done)
+            if part.inside:
+                # Where its markup goes is known when all of it is; but others have their turns.
+                (units,) = _units(transducer, [part.text])
+                outputs = []
+                for unit in units:
+                    outputs += self._outputs(transducer, [unit.text], True, lambda: None)
+                    yield Draft(before, len(before))
+                done.append(_together(part.text, units, outputs, 1))
+                continue
             best = ""
             for draft in transducer.stream(
                 part.text,
@@ -79,6 +106,10 @@ class Score:
 
     model: Served
     beam_size: ClassVar[int] = 1
+
+    def size(self, item: tuple[str, str]) -> int:
+        """Characters to read."""
+        return 1 + sum(map(len, item))
 
     def run(self, items: Sequence[tuple[str, str]], watch: Callable[[], None]) -> list[PairScore]:
         """The scores of pairs of source and target."""
@@ -103,6 +134,10 @@ class Attend:
     limit: int
     """Weights in an answer, at most."""
     beam_size: ClassVar[int] = 1
+
+    def size(self, item: tuple[str, str | None]) -> int:
+        """Each is a batch by itself, whatever its size."""
+        return 1
 
     def run(
         self, items: Sequence[tuple[str, str | None]], watch: Callable[[], None]
@@ -152,6 +187,10 @@ class ParseTrees:
     beam_size: int
     n_best: int
 
+    def size(self, item: str) -> int:
+        """Characters to read."""
+        return 1 + len(item)
+
     def run(self, items: Sequence[str], watch: Callable[[], None]) -> list[Parse]:
         """The parses of sentences."""
         try:
@@ -164,6 +203,18 @@ class ParseTrees:
         except TooLongError as error:
             # What helps in Python is no field of a request, and its number is that in the batch.
             raise DataError(f"{error.what}; send shorter ones") from error
+
+
+def _units(transducer: Transducer, sentences: Sequence[str]) -> list[list[Unit]]:
+    limit = Limit(transducer.max_source_length, "")
+    return take_apart(sentences, CUT, transducer.source_tokenizer, limit)
+
+
+def _together(
+    sentence: str, units: Sequence[Unit], outputs: Sequence[Outputs], n_best: int
+) -> Outputs:
+    each = [Sentence(*unit[:2], found) for unit, found in zip(units, outputs, strict=True)]
+    return Translation.best(sentence, each, n_best).outputs
 
 
 def _check_length(text: str, tokenizer: Tokenizer, transducer: Transducer) -> None:

@@ -2,7 +2,9 @@
 
 A request is a job of several items. The thread takes items of the jobs in turn, one of each and
 round again, so that a long text does not keep short ones waiting; only items that ask for the same
-are decoded together. What comes out for an item does not depend on the others in its batch.
+are decoded together. What comes out for an item does not depend on the others in its batch. Whoever
+comes while a batch is under way waits for its end; so a batch takes no more than it can do in about
+a second, by what batches before it took.
 
 Streams are decoded by themselves, a step at a time. Between batches they take steps in turn, for at
 most half as long as the last batch took: neither keeps the other waiting for its end.
@@ -18,10 +20,12 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from transept.errors import TranseptError
-from transept.serving.jobs import AnyJob, AnyStream, Ask, Item, Job, Result, Stream
+from transept.serving.jobs import AnyAsk, AnyJob, AnyStream, Ask, Item, Job, Result, Stream
 
 STREAMS_SHARE = 0.5
 """Time for streams, for each second that a batch took."""
+UNMEASURED = 0.0005
+"""Seconds for a token of a hypothesis, until it is known: rather slow, so that it is known soon."""
 
 _Batch = list[tuple[AnyJob, int]]
 
@@ -32,6 +36,13 @@ class OverloadedError(TranseptError):
     def __init__(self, seconds: int) -> None:
         super().__init__(f"the server is busy; try again in {seconds} s")
         self.seconds = seconds
+
+
+class StoppingError(TranseptError):
+    """The server stops, and this is not done yet."""
+
+    def __init__(self) -> None:
+        super().__init__("the server was stopped before this was done; try again in a while")
 
 
 class _AbandonedError(Exception):
@@ -48,10 +59,29 @@ class Capacity:
     queue: int
     streams: int
     gather_seconds: float
+    batch_seconds: float
+    """How long a batch is to take, about, unless it is a single item."""
 
     def room(self, beam_size: int) -> int:
         """How many items are decoded together."""
         return max(1, min(self.batch, self.batch * self.beam_size // beam_size))
+
+
+class _Pace:
+    """How fast items of each kind of ask are done, by their sizes: as the last batches were."""
+
+    def __init__(self) -> None:
+        self._seconds: dict[type, float] = {}
+
+    def seconds(self, ask: AnyAsk) -> float:
+        """For each token of each hypothesis."""
+        return self._seconds.get(type(ask), UNMEASURED)
+
+    def measured(self, ask: AnyAsk, size: int, seconds: float) -> None:
+        """Items of this size together took so long."""
+        usual, now = self.seconds(ask), seconds / (size * ask.beam_size)
+        # A machine that was asleep once is not slow for ever.
+        self._seconds[type(ask)] = usual + 0.5 * (min(now, 4 * usual) - usual)
 
 
 class Watcher(Protocol):
@@ -71,10 +101,13 @@ class Batcher:
         self._capacity, self._watcher = capacity, watcher
         self._jobs: deque[AnyJob] = deque()
         self._streams: deque[AnyStream] = deque()
+        self._open: set[AnyJob] = set()
         self._waiting = 0
+        self._gave_up = False
         self._stopping = False
         self._changed = threading.Condition()
         self._seconds_per_item = 0.05
+        self._pace = _Pace()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = threading.Thread(target=self._work, name="decoding", daemon=True)
 
@@ -91,6 +124,16 @@ class Batcher:
             self._stopping = True
             self._changed.notify()
         await asyncio.to_thread(self._thread.join)
+
+    def give_up(self) -> None:
+        """Let everyone go who waits, with an error: there is no more time."""
+        self._gave_up = True
+        for job in self._open:
+            job.fail(StoppingError())
+        with self._changed:
+            streams = [*self._streams]
+        for stream in streams:
+            stream.end(StoppingError())
 
     @property
     def alive(self) -> bool:
@@ -110,10 +153,12 @@ class Batcher:
 
     def submit(self, ask: Ask[Item, Result], items: Sequence[Item]) -> Job[Item, Result]:
         """Queue a job, or say when to come back."""
+        self._check_open()
         with self._changed:
             if self._waiting + len(items) > self._capacity.queue:
                 raise self._overloaded()
             job = Job(ask, items, self._forget)
+            self._open.add(job)
             if items:
                 self._jobs.append(job)
                 self._waiting += len(items)
@@ -122,6 +167,7 @@ class Batcher:
 
     def open(self, steps: Generator[Result, None, None]) -> Stream[Result]:
         """Begin a stream, or say when to come back."""
+        self._check_open()
         if self.streaming >= self._capacity.streams:
             raise self._overloaded()
         stream = Stream(steps)
@@ -130,10 +176,15 @@ class Batcher:
             self._changed.notify()
         return stream
 
+    def _check_open(self) -> None:
+        if self._gave_up:
+            raise StoppingError
+
     def _overloaded(self) -> OverloadedError:
         return OverloadedError(max(1, math.ceil(self._waiting * self._seconds_per_item)))
 
     def _forget(self, job: AnyJob) -> None:
+        self._open.discard(job)
         with self._changed:
             self._waiting -= len(job.untaken)
             job.untaken.clear()
@@ -155,6 +206,9 @@ class Batcher:
         seconds = time.perf_counter() - start
         # A moving mean: what a client is told to wait follows what the machine can do now.
         self._seconds_per_item += 0.2 * (seconds / len(batch) - self._seconds_per_item)
+        if not isinstance(results[0], Exception):  # else it may have ended early
+            size = sum(job.sizes[index] for job, index in batch)
+            self._pace.measured(batch[0][0].ask, size, seconds)
         self._watcher.batch_done(len(batch), seconds)
         self._tell(_deliver, batch, results)
         return seconds
@@ -174,19 +228,23 @@ class Batcher:
     def _choose(self) -> _Batch:
         """One item of each job that asks for what the first asks for, and round again."""
         ask = self._jobs[0].ask
-        alike = [job for job in self._jobs if job.ask == ask]
+        turns = deque(job for job in self._jobs if job.ask == ask)
         batch: _Batch = []
-        room = self._capacity.room(ask.beam_size)
-        while alike and len(batch) < room:
-            for job in alike[: room - len(batch)]:
-                batch.append((job, job.untaken.popleft()))
-            alike = [job for job in alike if job.untaken]
+        room, seconds = self._capacity.room(ask.beam_size), self._capacity.batch_seconds
+        pace = self._pace.seconds(ask) * ask.beam_size
+        while turns and len(batch) < room:
+            job = turns[0]
+            seconds -= pace * job.sizes[job.untaken[0]]
+            if batch and seconds < 0:
+                break
+            batch.append((job, job.untaken.popleft()))
+            turns.popleft()
+            if job.untaken:
+                turns.append(job)
         self._waiting -= len(batch)
-        # Whoever asks for something else comes first next time.
+        # Whoever asks for something else comes first next time, then whose turn it would be.
         others = [job for job in self._jobs if job.ask != ask]
-        self._jobs = deque(
-            [*others, *(job for job in self._jobs if job.ask == ask and job.untaken)]
-        )
+        self._jobs = deque([*others, *turns])
         return batch
 
     def _advance(self, seconds: float) -> None:

@@ -12,6 +12,8 @@ from starlette.requests import ClientDisconnect, Request
 T = TypeVar("T", bound=msgspec.Struct)
 
 FORM = "application/x-www-form-urlencoded"
+# Whoever still sends would block the connection for the next request.
+CLOSING = {"Connection": "close"}
 
 
 class Refusal(Exception):  # noqa: N818  (it is an answer)
@@ -22,11 +24,18 @@ class Refusal(Exception):  # noqa: N818  (it is an answer)
         self.status, self.error, self.headers = status, error, headers or {}
 
 
+class TooLarge(Refusal):
+    """A body that is not read to its end; for so many seconds it may still come."""
+
+    def __init__(self, limit: int, seconds: float) -> None:
+        what = f"Invalid request: the body has more than {limit:,} bytes; send less at a time"
+        super().__init__(413, what, CLOSING)
+        self.seconds = seconds
+
+
 async def read_body(request: Request, limit: int, seconds: float) -> bytes:
     """The body; nothing of it is kept once it is more than `limit` bytes."""
-    # Whoever still sends would block the connection for the next request.
-    closing = {"Connection": "close"}
-    too_large = Refusal(413, f"Invalid request: the body has more than {limit:,} bytes", closing)
+    too_large = TooLarge(limit, seconds)
     length = request.headers.get("content-length", "0")
     if not length.isdecimal() or int(length[:20]) > limit:
         raise too_large
@@ -38,9 +47,9 @@ async def read_body(request: Request, limit: int, seconds: float) -> bytes:
                 if len(body) > limit:
                     raise too_large
     except TimeoutError:
-        raise Refusal(408, f"the body did not come within {seconds:g} s", closing) from None
+        raise Refusal(408, f"the body did not come within {seconds:g} s", CLOSING) from None
     except ClientDisconnect:
-        raise Refusal(400, "the client has gone", closing) from None
+        raise Refusal(400, "the client has gone", CLOSING) from None
     return bytes(body)
 
 

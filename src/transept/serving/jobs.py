@@ -23,8 +23,14 @@ class Ask(Protocol[In, Out]):
     def beam_size(self) -> int:
         """Hypotheses of each item: what it costs."""
 
+    def size(self, item: In) -> int:
+        """Tokens of an item, about: what it costs too."""
+
     def run(self, items: Sequence[In], watch: Callable[[], None]) -> list[Out]:
         """A result for each item. `watch`, called now and then, raises to end it early."""
+
+
+AnyAsk = Ask[Any, Any]
 
 
 class Job(Generic[Item, Result]):
@@ -34,6 +40,7 @@ class Job(Generic[Item, Result]):
         self, ask: Ask[Item, Result], items: Sequence[Item], drop: "Callable[[AnyJob], None]"
     ) -> None:
         self.ask, self.items = ask, items
+        self.sizes = [*map(ask.size, items)]
         self.untaken = deque(range(len(items)))
         self.given_up = False
         self._drop = drop
@@ -51,6 +58,11 @@ class Job(Generic[Item, Result]):
         for result in self._results:
             if not result.cancel() and not result.cancelled():
                 result.exception()  # it was seen: not asked for, but not forgotten either
+
+    def fail(self, reason: Exception) -> None:
+        """What is not there yet will never be, for this reason."""
+        for index in range(len(self.items)):
+            self.deliver(index, reason)
 
     def deliver(self, index: int, result: Result | Exception) -> None:
         """Note the result of an item, if it is still wanted."""

@@ -33,7 +33,7 @@ class LibreTranslate:
             texts = self.work.texts(queries, asked.format, source)
             ask = self.work.translate(self.work.model(source, asked.target), texts)
             n_best = 1 + min(asked.alternatives, ask.beam_size - 1)
-            outputs = await self.work.results(
+            outputs = await self.work.translations(
                 request, ask, [sentence for text in texts for sentence in text.sentences]
             )
             best, others = _best_and_others(texts, outputs, n_best)

@@ -45,10 +45,10 @@ _BETWEEN_WORDS = frozenset({"img", "wbr", "script", "style", "code", "svg", "mat
 _MOST_TAGS = 64
 """Inside of a sentence: what has more is no prose, and is cut at each of them."""
 
-# Models have rarely seen a space that does not break.
-_SPACES = re.compile(r"[ \t\n\r\f\xa0]+")
-# In HTML a line break is a space like another: it ends no sentence.
-_LINE_BREAKS = dict.fromkeys(map(ord, "\n\r\f\v\x1c\x1d\x1e\x85\u2028\u2029"), " ")
+_SPACES = re.compile(r"[ \t\n\r\f\xa0\u2007\u2009\u202f]+")
+_UNSEEN = dict.fromkeys(map(ord, "\xad\u200b\u2060\ufeff"))
+# In HTML a line break or a tab is a space like another: it ends no sentence.
+_LINE_BREAKS = dict.fromkeys(map(ord, "\t\n\r\f\v\x1c\x1d\x1e\x85\u2028\u2029"), " ")
 
 
 class Part(NamedTuple):
@@ -57,6 +57,11 @@ class Part(NamedTuple):
     text: str
     space: str
     inside: tuple[Element, ...] = ()
+
+
+def as_read(text: str) -> str:
+    """Text with plain single spaces and without soft hyphens: models have rarely seen others."""
+    return _SPACES.sub(" ", text.translate(_UNSEEN))
 
 
 def split_html(text: str, language: Language) -> list[Part]:
@@ -243,7 +248,7 @@ def _part(plain: str, span: Span, tags: Sequence[_Tag], space: str) -> Part:
     levels: list[list[Element]] = [[]]
     for tag in (*tags, None):
         here = span.end if tag is None else tag.at
-        more = _SPACES.sub(" ", plain[at:here])
+        more = as_read(plain[at:here])
         text += more[1:] if text.endswith(" ") and more.startswith(" ") else more
         at = here
         if tag is None:

@@ -1,5 +1,6 @@
 """Who is answered, and what every answer carries. What was sent is never written to a log."""
 
+import asyncio
 import hashlib
 import hmac
 import logging
@@ -14,6 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from transept.errors import ConfigError, Problem
 from transept.serving.answers import fault
+from transept.serving.batching import StoppingError
 from transept.serving.metrics import Metrics
 
 log = logging.getLogger("transept.serving")
@@ -126,6 +128,10 @@ class Envelope:
                 await refusal(scope, receive, send_on)
             else:
                 await self._app(scope, receive, send_on)
+        except asyncio.CancelledError:
+            # Nothing else cancels a request but the end of a server that has waited long enough.
+            if not status:
+                await fault(503, str(StoppingError()))(scope, receive, send_on)
         except Exception as error:
             log.error("%s %s failed: %s", number, route, _where(error))
             if not status:

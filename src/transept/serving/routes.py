@@ -61,7 +61,7 @@ def entries(work: Work, metrics: Metrics, keys: Keys) -> list[Entry]:
               gives=m.FrontendSettings),
         Entry(path="/health", handler=care.health, access="open", gives=m.Health, faults=(503,)),
         Entry(path="/api/stream", handler=Streaming(work).stream, access="key",
-              takes=m.StreamRequest, gives=m.Part, content_type=EVENTS, faults=(404, 429)),
+              takes=m.StreamRequest, gives=m.Part, content_type=EVENTS, faults=(404, *busy)),
         Entry(path="/api/nbest", handler=own.n_best, access="key", takes=m.NBestRequest,
               gives=m.NBestAnswer, faults=(404, *busy)),
         Entry(path="/api/score", handler=own.score, access="key", takes=m.ScoreRequest,

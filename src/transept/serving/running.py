@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import errno
 import logging
 import signal
 import socket
@@ -22,6 +23,12 @@ log = logging.getLogger("transept.serving")
 CONNECTIONS = 2_000
 """Open at a time, at most; beyond that, a request is answered by 503."""
 HEADER_BYTES = 16_384
+LISTENING = 1.0
+"""Seconds for reading that a server stops."""
+_CURES = {
+    errno.EADDRINUSE: "try another --port",
+    errno.EACCES: "try a --port above 1023",
+}
 
 
 def run(
@@ -39,13 +46,11 @@ def run(
         host, port = listening.getsockname()[:2]
         address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
         config = configured(app, settings)
-        server = _Server(config, app, lambda: on_start(address), hangups)
+        server = _Server(config, app, lambda: on_start(address), hangups, settings.grace)
         asyncio.run(server.serve(sockets=[listening]))
         if server.abandoned:
-            raise ServingError(
-                f"{server.abandoned} requests were not done {settings.grace:g} s after the signal "
-                "to stop, and were given up; --grace gives them longer"
-            )
+            n = "1 request was" if server.abandoned == 1 else f"{server.abandoned} requests were"
+            raise ServingError(f"{n} given up, not done {server.reason}")
 
 
 def configured(app: Starlette, settings: ServerSettings) -> uvicorn.Config:
@@ -61,7 +66,6 @@ def configured(app: Starlette, settings: ServerSettings) -> uvicorn.Config:
         server_header=False,
         limit_concurrency=CONNECTIONS,
         h11_max_incomplete_event_size=HEADER_BYTES,
-        timeout_graceful_shutdown=int(settings.grace),
     )
 
 
@@ -74,20 +78,40 @@ class _Server(uvicorn.Server):
         app: Starlette,
         on_start: Callable[[], None],
         hangups: Hangups,
+        grace: float,
     ) -> None:
         super().__init__(config)
-        self._app, self._on_start, self._hangups = app, on_start, hangups
+        self._app, self._on_start, self._hangups, self._grace = app, on_start, hangups, grace
         self._reloading: asyncio.Task[None] | None = None
-        self.abandoned = 0
-        """Requests that were under way when patience ended."""
+        self._insisting: asyncio.Task[None] | None = None
+        self.abandoned, self.reason = 0, ""
+        """Requests that were under way when patience ended, and when that was."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self._on_start()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        why = f"{self._grace:g} s after the signal to stop; --grace gives them longer"
+        due = asyncio.get_running_loop().call_later(self._grace, self._give_up, why)
         await super().shutdown(sockets)
-        self.abandoned = len(self.server_state.tasks)
+        due.cancel()
+
+    def _give_up(self, reason: str) -> None:
+        """Tell all that wait that it is over: they are answered, as far as they listen."""
+        if not self.reason:
+            self.abandoned, self.reason = len(self.server_state.tasks), reason
+            self._app.state.batcher.give_up()
+            self._insisting = asyncio.create_task(self._insist())
+
+    async def _insist(self) -> None:
+        """End what is left: whoever still sends, and whoever does not read the answer."""
+        await asyncio.sleep(LISTENING)
+        for task in [*self.server_state.tasks]:
+            task.cancel()
+        await asyncio.sleep(LISTENING)
+        for connection in [*self.server_state.connections]:
+            connection.transport.abort()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -104,7 +128,8 @@ class _Server(uvicorn.Server):
             loop.remove_signal_handler(number)
 
     def _stop(self) -> None:
-        self.force_exit = self.should_exit
+        if self.should_exit:
+            self._give_up("at the second signal to stop")
         self.should_exit = True
 
     def _hang_up(self) -> None:
@@ -128,8 +153,9 @@ def _listen(host: str, port: int) -> socket.socket:
             listening.bind(address)
             on_failure.pop_all()
     except OSError as error:
+        cure = _CURES.get(error.errno or 0, "--host must be an address of this machine")
         raise ServingError(
-            f"{host}, port {port}: cannot listen there ({error.strerror}); try another --port"
+            f"{host}, port {port}: cannot listen there ({error.strerror}); {cure}"
         ) from error
     return listening
 

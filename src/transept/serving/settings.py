@@ -44,6 +44,9 @@ class ServerSettings:
     """Attention weights in an answer, at most."""
     batch_sentences: int = 64
     """Sentences of all requests that are decoded together, at most; fewer with a wider beam."""
+    batch_seconds: float = 1.0
+    """Seconds for what is decoded together, about: whoever comes meanwhile waits for its end. Less
+    answers short texts sooner beside long ones, more translates long ones faster."""
     gather_ms: float = 4.0
     """How long the first sentence waits for others to join it."""
     deadline: float = 60.0
@@ -69,9 +72,10 @@ class ServerSettings:
             "weight_limit", "batch_sentences",
         )  # fmt: skip
         checks.at_least(0, "length_penalty", "gather_ms", "grace")
-        checks.at_least(self.beam_size, "beam_limit")
-        checks.at_least(self.sentence_limit, "queue_limit")
-        for key in ("deadline", "body_seconds"):
+        for limit, of in (("beam_limit", "beam_size"), ("queue_limit", "sentence_limit")):
+            least = getattr(self, of)
+            checks.that(getattr(self, limit) >= least, limit, f"is less than {of}, {least:,}")
+        for key in ("batch_seconds", "deadline", "body_seconds"):
             checks.that(getattr(self, key) > 0, key, "must be more than 0")
         for origin in self.origin:
             right = origin.startswith(("http://", "https://")) and not origin.endswith("/")

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from transept.api.results import NOTHING, Draft, Output, Sentence, Translation
 from transept.serving.inline import escape, has_letters, transfer
-from transept.serving.markup import Part, split_html
+from transept.serving.markup import Part, as_read, split_html
 from transept.text.moses import Language
 from transept.text.sentences import split_sentences
 
@@ -27,8 +27,10 @@ class Text:
         if form == "html":
             parts = [_without_words(part, escape) for part in split_html(source, rules)]
             return cls(source, tuple(parts), is_html=True)
-        parts = [_without_words(Part(*piece), str) for piece in split_sentences(source, rules)]
-        return cls(source, tuple(parts), is_html=False)
+        pieces = split_sentences(source, rules)
+        parts = [_without_words(Part(*piece), str) for piece in pieces]
+        read = [part._replace(text=as_read(part.text)) for part in parts]
+        return cls(source, tuple(read), is_html=False)
 
     @property
     def sentences(self) -> list[str]:

@@ -8,13 +8,13 @@ from starlette.requests import Request
 
 from transept.errors import TranseptError
 from transept.serving.asks import Translate
-from transept.serving.batching import Batcher, OverloadedError
+from transept.serving.batching import Batcher, OverloadedError, StoppingError
 from transept.serving.bodies import Refusal
 from transept.serving.jobs import Ask, Item, Result, Stream
 from transept.serving.languages import name_of
 from transept.serving.models import Models, Served, ServedParser
 from transept.serving.settings import ServerSettings
-from transept.serving.texts import Text
+from transept.serving.texts import Outputs, Text
 
 
 @dataclass(frozen=True)
@@ -79,15 +79,15 @@ class Work:
         """Refuse more characters than may be sent."""
         size, limit = sum(map(len, texts)), self.settings.char_limit
         if size > limit:
-            raise Refusal(400, f"Invalid request: request ({size}) exceeds text limit ({limit})")
+            what = f"request ({size}) exceeds text limit ({limit}); send fewer characters at a time"
+            raise Refusal(400, f"Invalid request: {what}")
 
     def check_count(self, n_sentences: int) -> None:
         """Refuse more sentences than may be sent."""
         limit = self.settings.sentence_limit
         if n_sentences > limit:
-            raise Refusal(
-                400, f"Invalid request: request ({n_sentences}) exceeds sentence limit ({limit})"
-            )
+            what = f"request ({n_sentences}) exceeds sentence limit ({limit}); send fewer at a time"
+            raise Refusal(400, f"Invalid request: {what}")
 
     def check_beam(self, n_best: int, beam_size: int) -> None:
         """Refuse a beam that is too wide, or too narrow for the outputs wanted."""
@@ -105,14 +105,27 @@ class Work:
 
     # --- waiting -----------------------------------------------------------------------------
 
+    async def translations(
+        self, request: Request, ask: Translate, sentences: Sequence[str]
+    ) -> list[Outputs]:
+        """The outputs of sentences.
+
+        One that is too long for the model waits for its turns in pieces, as other sentences do: as
+        a whole it would keep all of them waiting.
+        """
+        units = ask.units(sentences)
+        self.check_count(sum(map(len, units)))
+        found = await self.results(request, ask, [unit for each in units for unit in each])
+        return ask.joined(sentences, units, found)
+
     async def results(
         self, request: Request, ask: Ask[Item, Result], items: Sequence[Item]
     ) -> list[Result]:
         """What comes of the items, while the client waits and time is left."""
         try:
             job = self.batcher.submit(ask, items)
-        except OverloadedError as error:
-            raise _busy(error) from None
+        except (OverloadedError, StoppingError) as error:
+            raise _later(error) from None
         working = asyncio.ensure_future(job.results())
         leaving = asyncio.ensure_future(_gone(request))
         try:
@@ -126,6 +139,8 @@ class Work:
             if leaving.done():
                 raise Refusal(499, "the client has gone")
             raise Refusal(503, self.too_slow, {"Retry-After": "10"})
+        except StoppingError as error:
+            raise _later(error) from None
         except TranseptError as error:
             raise Refusal(400, f"Invalid request: {error}") from None
         finally:
@@ -137,8 +152,8 @@ class Work:
         """Something that grows while the client watches."""
         try:
             return self.batcher.open(steps)
-        except OverloadedError as error:
-            raise _busy(error) from None
+        except (OverloadedError, StoppingError) as error:
+            raise _later(error) from None
 
     @property
     def too_slow(self) -> str:
@@ -146,7 +161,9 @@ class Work:
         return f"it took longer than {self.settings.deadline:g} s; send less at a time"
 
 
-def _busy(error: OverloadedError) -> Refusal:
+def _later(error: OverloadedError | StoppingError) -> Refusal:
+    if isinstance(error, StoppingError):
+        return Refusal(503, str(error), {"Retry-After": "10"})
     return Refusal(429, f"Slowdown: {error}", {"Retry-After": str(error.seconds)})
 
 

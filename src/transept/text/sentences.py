@@ -1,9 +1,10 @@
 r"""Where one sentence ends and the next begins, by rules; nothing of the text is lost.
 
-A sentence ends at a line break; after 。！？ even without a space; and at white space, if the word
-before it ends in . ! ? or the like (quotes and brackets may close after it), and what follows does
-not look like the middle of a sentence: a small letter, a comma. A single full stop has to pass one
-more test, for it may belong to its word:
+A sentence ends at a line break, and at a tab, which stands between the cells of a table; after
+。！？ even without a space; and at white space, if the word before it ends in . ! ? or the like
+(quotes and brackets may close after it), and what follows does not look like the middle of a
+sentence: a small letter, a comma. A single full stop has to pass one more test, for it may belong
+to its word:
 
     Dr. z.B. vs.        never end a sentence
     No. 5, S. 12        do not, before a number
@@ -119,7 +120,7 @@ _MAY_END = frozenset(STOPS + CLOSERS)
 _GOES_ON = ",;:)]}%&/=+" + STOPS
 
 _GAP = re.compile(rf"\s+|[{WIDE_STOPS}]+[{re.escape(CLOSERS)}]*\s*")
-_LINE_BREAK = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+_LINE_BREAK = re.compile(r"[\t\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 _GLUE = "\u00a0\u2007\u202f"
 _FOLLOWING = re.compile(rf"[\s{re.escape(_OPENERS)}]*(\w{{0,24}})")
 # Letters with their stops, with or without white space between: U.S, z. B, Ph.D

@@ -4,7 +4,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -12,7 +12,7 @@ from transept.serving.batching import Batcher, Capacity, OverloadedError
 from transept.serving.jobs import Stream
 from transept.serving.metrics import Metrics
 
-CAPACITY = Capacity(batch=4, beam_size=4, queue=8, streams=2, gather_seconds=0)
+CAPACITY = Capacity(batch=4, beam_size=4, queue=8, streams=2, gather_seconds=0, batch_seconds=5)
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,9 @@ class Sleep:
 
     seconds: float
     beam_size: int = 4
+
+    def size(self, item: int) -> int:
+        return 1
 
     def run(self, items: Sequence[int], watch: Callable[[], None]) -> list[int]:
         time.sleep(self.seconds)
@@ -102,6 +105,43 @@ def test_a_stream_that_nobody_reads_is_closed() -> None:
         assert await asyncio.to_thread(closed.wait, 5)
 
     with_batcher(test)
+
+
+def test_a_batch_takes_about_as_long_as_it_may() -> None:
+    """Whoever comes meanwhile waits for its end."""
+
+    @dataclass(frozen=True)
+    class Slow:
+        begun: list[list[float]]
+        beam_size: int = 1
+
+        def __hash__(self) -> int:
+            return 0
+
+        def size(self, item: float) -> int:
+            return round(1000 * item)
+
+        def run(self, items: Sequence[float], watch: Callable[[], None]) -> list[float]:
+            self.begun.append([*items])
+            time.sleep(sum(items))
+            return list(items)
+
+    async def run() -> None:
+        batcher = Batcher(replace(CAPACITY, batch=100, queue=100, batch_seconds=0.1), Metrics())
+        batcher.start()
+        ask = Slow([])
+        await batcher.submit(ask, [0.02] * 40).results()
+        # One that takes too long is a batch by itself; the last waits for no other.
+        long, short = batcher.submit(ask, [0.2] * 2), batcher.submit(ask, [0.01])
+        await short.results()
+        await long.results()
+        await batcher.stop()
+        *first, one, two, three = ask.begun
+        assert first[0] == [0.02] * 10, "rather slow, until it is known"
+        assert all(3 <= len(batch) <= 6 for batch in first[4:-1])
+        assert [one, two, three] == [[0.2], [0.01], [0.2]]
+
+    asyncio.run(run())
 
 
 def test_a_wider_beam_makes_smaller_batches() -> None:

@@ -67,6 +67,7 @@ def test_which_tags_end_a_sentence(text: str, sentences: list[str]) -> None:
 
 def test_a_line_break_in_html_ends_no_sentence() -> None:
     assert [piece.text for piece in split_html("one\ntwo", "en")] == ["one two"]
+    assert [piece.text for piece in split_html("one\n\t\ttwo", "en")] == ["one two"]
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,12 @@ def test_what_stands_before_each_sentence_begins_the_whole(
     assert all(whole.startswith(before) for before in befores)
 
 
+@pytest.mark.parametrize("form", ["text", "html"])
+def test_a_model_reads_what_models_have_seen(form: str) -> None:
+    text = Text.of("\ufeff15\xa0eu\xadros\u202f! \n", form, "en")
+    assert text.sentences == ["15 euros !"]
+
+
 def test_a_draft_is_escaped_and_counted_as_it_is_sent() -> None:
     draft = Draft("a < b & c", stable=3)
     html = Text.of("<i>x</i>", "html", "en")

@@ -72,6 +72,15 @@ def test_a_line_break_always_ends_a_sentence() -> None:
     ]
 
 
+def test_so_does_a_tab() -> None:
+    """The cells of a table have nothing to do with each other, and models know no tab."""
+    assert split_sentences("Chair\t15.30\t4\n") == [
+        Piece("Chair", "\t"),
+        Piece("15.30", "\t"),
+        Piece("4", "\n"),
+    ]
+
+
 def test_white_space_is_kept_where_it_is() -> None:
     assert split_sentences(" \tOne.  Two.\n") == [
         Piece("", " \t"),

@@ -12,7 +12,7 @@ function element(name, content = "", className = "") {
 
 async function getJson(path) {
   const response = await fetch(path);
-  if (!response.ok) throw new Error(`${path}: ${response.status}`);
+  if (!response.ok) throw new Error(await refusal(response));
   return response.json();
 }
 
@@ -20,8 +20,22 @@ async function post(path, body, signal) {
   const headers = { "Content-Type": "application/json" };
   if (at("key").value) headers.Authorization = `Bearer ${at("key").value}`;
   const response = await fetch(path, { method: "POST", headers, signal, body: JSON.stringify(body) });
-  if (!response.ok) throw new Error((await response.json()).error);
+  if (!response.ok) throw new Error(await refusal(response));
   return response;
+}
+
+// What went wrong; a proxy before the server may not say it in JSON.
+async function refusal(response) {
+  try {
+    return (await response.json()).error;
+  } catch {
+    return `The server answered ${response.status} ${response.statusText}. Try again in a while.`;
+  }
+}
+
+// Browsers call it "Failed to fetch" or "network error", and know no more.
+function explained(error) {
+  return error instanceof TypeError ? "The server cannot be reached. Is it still running?" : error.message;
 }
 
 // --- the box ---------------------------------------------------------------------------------
@@ -92,6 +106,7 @@ async function translate(event) {
   let written = "";
   show("", "");
   at("result").lang = body.target;
+  at("result").ariaBusy = "true"; // it is read out when it is whole
   say("Translating …");
   try {
     const response = await post("/api/stream", body, signal);
@@ -104,8 +119,9 @@ async function translate(event) {
       }
     }
   } catch (error) {
-    if (error.name !== "AbortError") say(error.message, true);
+    if (error.name !== "AbortError") say(written ? `Not finished. ${explained(error)}` : explained(error), true);
   }
+  if (!signal.aborted) at("result").ariaBusy = "false";
 }
 
 // --- the box for trees -----------------------------------------------------------------------
@@ -124,7 +140,7 @@ async function parse(event) {
     const [{ outputs }] = (await response.json()).parses;
     at("tree").textContent = outputs.length ? indented(outputs[0].tree) : "";
   } catch (error) {
-    at("tree").textContent = error.message;
+    at("tree").textContent = explained(error);
   }
 }
 
@@ -196,11 +212,11 @@ function offerTranslation(settings) {
   const read = languages.filter(({ targets }) => targets.length);
   fill(at("source"), read.map(({ code, name }) => [code, name]));
   offerTargets();
-  at("text").maxLength = settings.charLimit;
   const { source, target } = settings.language;
   const sent = JSON.stringify({ q: "Good morning.", source: source.code, target: target.code });
+  const key = settings.keyRequired ? "  -H 'Authorization: Bearer KEY' \\\n" : "";
   at("example").textContent =
-    `curl ${location.origin}/translate \\\n  -H 'Content-Type: application/json' \\\n  -d '${sent}'`;
+    `curl ${location.origin}/translate \\\n${key}  -H 'Content-Type: application/json' \\\n  -d '${sent}'`;
 }
 
 at("source").addEventListener("change", offerTargets);
@@ -212,5 +228,5 @@ at("text").addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) at("form").requestSubmit();
 });
 begin().catch((error) => {
-  at("waiting").textContent = `The server does not answer: ${error.message}`;
+  at("waiting").textContent = explained(error);
 });
