@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from transept.errors import RESUMABLE, RankError, StoppedError
+from transept.errors import RESUMABLE, ConfigError, RankError, StoppedError
 from transept.runtime.interrupt import terminable
 
 if TYPE_CHECKING:
@@ -76,6 +76,8 @@ def train(
     from transept.assembly import train as run
     from transept.experiment import Experiment
 
+    if minutes is not None and minutes <= 0:
+        raise ConfigError("--minutes must be more than 0")
     if deterministic:
         overrides = (*overrides, "training.sums=ordered")
     experiment = toml.load(Experiment, config, overrides)
