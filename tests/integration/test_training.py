@@ -151,6 +151,26 @@ def test_a_signal_before_the_first_step_exits_75_too(
     assert "Traceback" not in errors
 
 
+def test_a_signal_while_torch_is_imported_is_not_lost(workshop: Workshop, tmp_path: Path) -> None:
+    code = """
+import os, signal, sys
+from transept.cli.app import main
+class Impatient:
+    def find_spec(self, name, path=None, target=None):
+        if name == "numpy.linalg":
+            sys.meta_path.remove(self)
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Impatient())
+main(sys.argv[1:])
+"""
+    words = ["train", str(workshop.config), "--output", str(tmp_path / "run")]
+    result = subprocess.run(
+        [sys.executable, "-c", code, *words], capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 75, result.stderr
+    assert not (tmp_path / "run").exists()
+
+
 def test_time_runs_out_with_a_checkpoint_and_75(workshop: Workshop, tmp_path: Path) -> None:
     words = ["train", workshop.config, "training.max_steps=100000", "--output", tmp_path / "run"]
     assert run(*words, "--minutes", "0.01") == 75

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from transept.errors import RESUMABLE, ConfigError, RankError, StoppedError
-from transept.runtime.interrupt import terminable
+from transept.runtime.interrupt import import_torch, terminable
 
 if TYPE_CHECKING:
     from transept.cli.training_view import View
@@ -72,12 +72,13 @@ def train(
         deterministic: On a GPU, add in one order: the same run gives the same bits, a little
             later. The same as training.sums=ordered.
     """
+    if minutes is not None and minutes <= 0:
+        raise ConfigError("--minutes must be more than 0")
+    import_torch()
     from transept import config as toml
     from transept.assembly import train as run
     from transept.experiment import Experiment
 
-    if minutes is not None and minutes <= 0:
-        raise ConfigError("--minutes must be more than 0")
     if deterministic:
         overrides = (*overrides, "training.sums=ordered")
     experiment = toml.load(Experiment, config, overrides)
