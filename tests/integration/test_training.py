@@ -541,6 +541,13 @@ def test_info_tells_all_about_a_run_and_its_models(
     assert "is no model directory" in capsys.readouterr().err
 
 
+def test_a_corpus_is_no_damaged_model(
+    workshop: Workshop, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("info", workshop.directory / "train-ids") == 4
+    assert "is a corpus of `transept data prepare` and no model" in capsys.readouterr().err
+
+
 def test_several_corpora_are_mixed_by_weight(workshop: Workshop, tmp_path: Path) -> None:
     ids = workshop.directory / "train-ids"
     mixed = f'data.train=[{{path="{ids}"}}, {{path="{workshop.directory / "dev-ids"}", weight=2}}]'

@@ -188,7 +188,7 @@ class CorpusWriter:
         path, line, reason, detail = first.rstrip("\n").split("\t")
         why = f"{Reason(reason).meaning}: {detail}" if detail else Reason(reason).meaning
         return (
-            f"none of the {self.state.rows:,} pairs was kept ({reasons}); the first is {path}, line "
-            f"{line}: {why}. Each is listed in {report}. Mend the input, or the options that say "
-            "how to read it (--columns, --keys, --languages) and what to drop"
+            f"none of the {self.state.rows:,} pairs was kept ({reasons}); the first is {path}, "
+            f"line {line}: {why}. Each is listed in {report}. Mend the input, or the options that "
+            "say how to read it (--columns, --keys, --languages) and what to drop"
         )
