@@ -302,6 +302,10 @@ def _read_manifest(directory: Path) -> dict[str, Any]:
     path = directory / MANIFEST
     try:
         manifest = unsealed(path.read_bytes())
+        if "pairs" in manifest:
+            raise CheckpointError(
+                f"{directory}: is a corpus of `transept data prepare` and no model; check the path"
+            )
         known = _check_shape(manifest)
     except FileNotFoundError as error:
         raise CheckpointError(

@@ -95,12 +95,17 @@ def split(
     paths = [path for path in sorted(directory.rglob("*")) if path.is_file()]
     if not paths:
         raise DataError(f"{directory}: holds no file; there is nothing to split")
-    _clear(output, name)
+    if output.resolve().is_relative_to(directory.resolve()):
+        raise DataError(
+            f"{output}: lies in {directory}, so that the next pieces would hold these; choose "
+            "another --output"
+        )
     files = {path.relative_to(directory).as_posix(): Stored.of(path) for path in paths}
     chosen = _choose(paths) if compression == "auto" else compression
-    writer = _PieceWriter(output, name, size)
     total = sum(stored.bytes for stored in files.values())
     try:
+        _clear(output, name)
+        writer = _PieceWriter(output, name, size)
         with _compressing(chosen, writer) as stream:
             _pack(directory, list(files), stream, lambda done: watch and watch(done, total))
         listing = Listing(name, chosen, writer.finish(), files)

@@ -83,6 +83,28 @@ def test_debug_shows_the_traceback() -> None:
     assert "Traceback" in result.stderr
 
 
+def test_what_the_system_refuses_is_said_without_a_traceback(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    recipe = ["recipe", "run", "europarl-en-de-small", "--data", str(tmp_path)]
+    for work in (file, file / "inside"):
+        result = transept(*recipe, "--work", str(work))
+        assert result.returncode == 1
+        assert f"transept: {file}: " in result.stderr
+        assert "Traceback" not in result.stderr
+
+
+def test_a_full_disk_behind_standard_output_is_a_failure() -> None:
+    with Path("/dev/full").open("w") as full:
+        result = subprocess.run(
+            [sys.executable, "-m", "transept", "info", "--presets"],
+            stdout=full, stderr=subprocess.PIPE, text=True, check=False,
+        )  # fmt: skip
+    assert result.returncode == 1
+    assert "No space left on device; check" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
 def test_a_reader_that_leaves_is_no_failure() -> None:
     command = f"{sys.executable} -m transept info --presets | head -n 1"
     result = subprocess.run(

@@ -87,7 +87,7 @@ def test_a_grid_shows_the_best(evaluate: Evaluate, capsys: Capture) -> None:
     ("words", "code", "complaint"),
     [
         (["--grid", "beam=1,2"], 2, "'beam' is unknown; did you mean 'beam_size'?"),
-        (["--grid", "beam_size=1,x"], 2, "'beam_size=1,x' is no list of numbers"),
+        (["--grid", "beam_size=1,x"], 2, "is no list of numbers like 'beam_size=1,4,8'"),
         (["--grid", "beam_size=0"], 2, "--grid: beam_size: 0 must be at least 1"),
         (["--grid", "beam_size=2", "--output", "x"], 2, "--grid and --output do not go together"),
         (["--perplexity", "--other", "x"], 2, "--perplexity and --other do not go together"),

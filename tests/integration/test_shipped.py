@@ -137,6 +137,15 @@ def test_what_is_there_already_stays(
     assert "is there already" in capsys.readouterr().err
 
 
+def test_what_was_never_worked_out_cannot_be_shipped_and_makes_no_directory(
+    kitchen: Kitchen, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["recipe", "ship", kitchen.recipe, "--output", tmp_path / "model"]
+    assert run(*words, "--work", tmp_path / "wrok") == 2
+    assert "wrok: holds no averaged model" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
 # --- what lies in this package ---------------------------------------------------------------
 
 

@@ -151,10 +151,50 @@ def test_a_signal_before_the_first_step_exits_75_too(
     assert "Traceback" not in errors
 
 
+def test_a_signal_while_torch_is_imported_is_not_lost(workshop: Workshop, tmp_path: Path) -> None:
+    code = """
+import os, signal, sys
+from transept.cli.app import main
+class Impatient:
+    def find_spec(self, name, path=None, target=None):
+        if name == "numpy.linalg":
+            sys.meta_path.remove(self)
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Impatient())
+main(sys.argv[1:])
+"""
+    words = ["train", str(workshop.config), "--output", str(tmp_path / "run")]
+    result = subprocess.run(
+        [sys.executable, "-c", code, *words], capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 75, result.stderr
+    assert not (tmp_path / "run").exists()
+
+
 def test_time_runs_out_with_a_checkpoint_and_75(workshop: Workshop, tmp_path: Path) -> None:
     words = ["train", workshop.config, "training.max_steps=100000", "--output", tmp_path / "run"]
     assert run(*words, "--minutes", "0.01") == 75
     assert Checkpoints(tmp_path / "run/checkpoints").newest() is not None
+
+
+def test_no_time_at_all_is_refused(
+    workshop: Workshop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("train", workshop.config, "--output", tmp_path / "run", "--minutes", "-1") == 2
+    assert "--minutes must be more than 0" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
+def test_pairs_that_are_too_long_to_learn_from_are_counted(
+    workshop: Workshop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["train", workshop.config, "--output", tmp_path / "run", "training.max_steps=1"]
+    assert run(*words) == 0
+    assert "left out" not in capsys.readouterr().err
+    words[3] = tmp_path / "short"
+    assert run(*words, "batch.max_length=10") == 0
+    errors = " ".join(capsys.readouterr().err.split())
+    assert re.search(r"\d+ of \d+ pairs are left out: .* batch.max_length = 10", errors)
 
 
 def test_a_changed_config_is_refused_with_the_difference_or_taken(
@@ -169,6 +209,43 @@ def test_a_changed_config_is_refused_with_the_difference_or_taken(
     assert "schedule.factor: 1.0 -> 0.5" in errors
     assert run(*words, "schedule.factor=0.5", "--allow-change") == 0
     assert metrics(tmp_path / "run")[-1]["step"] == 8
+
+
+def test_a_run_that_never_began_may_begin_with_another_config(
+    workshop: Workshop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["train", workshop.config, "--output", tmp_path / "run", "training.max_steps=2"]
+    assert run(*words, "--init", tmp_path / "nowhere", "model.dropout=0.3") == 4
+    assert run(*words) == 0, capsys.readouterr().err
+
+
+def test_a_change_that_cannot_go_on_leaves_the_run_its_config(
+    workshop: Workshop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["train", workshop.config, "--output", tmp_path / "run", "training.max_steps=2"]
+    assert run(*words) == 0
+    assert run(*words, "model.n_layers=2", "--allow-change") == 4
+    assert run(*words) == 0, capsys.readouterr().err
+
+
+def test_init_is_for_the_beginning_and_another_one_is_refused(
+    workshop: Workshop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["train", workshop.config, "training.max_steps=2"]
+    first, tuned = tmp_path / "first", tmp_path / "tuned"
+    assert run(*words, "--output", first) == 0
+    assert run(*words, "--output", first, "--init", "en-de") == 2
+    errors = capsys.readouterr().err
+    assert "began from random weights" in errors
+    assert "choose another --output" in errors
+
+    assert run(*words, "--output", tuned, "--init", first) == 0
+    longer = [*words[:2], "training.max_steps=4", "--allow-change", "--output", tuned]
+    assert run(*longer) == 0
+    assert run(*longer, "--init", first) == 0
+    assert run(*longer, "--init", tmp_path / "other") == 2
+    assert f"began from {first}, and --init {tmp_path / 'other'}" in capsys.readouterr().err
+    assert Checkpoints(tuned / "checkpoints").newest().about["init"] == str(first)  # type: ignore[union-attr]
 
 
 def test_damaged_checkpoints_are_passed_over_by_name(
@@ -462,6 +539,13 @@ def test_info_tells_all_about_a_run_and_its_models(
     assert "25, 30" in shown
     assert run("info", tmp_path) == 4
     assert "is no model directory" in capsys.readouterr().err
+
+
+def test_a_corpus_is_no_damaged_model(
+    workshop: Workshop, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("info", workshop.directory / "train-ids") == 4
+    assert "is a corpus of `transept data prepare` and no model" in capsys.readouterr().err
 
 
 def test_several_corpora_are_mixed_by_weight(workshop: Workshop, tmp_path: Path) -> None:

@@ -105,6 +105,16 @@ def test_nothing_is_overwritten(directory: Path, tmp_path: Path) -> None:
         join([tmp_path / "nowhere"], tmp_path / "back")
 
 
+def test_pieces_go_elsewhere_and_into_a_directory(directory: Path, tmp_path: Path) -> None:
+    for inside in (directory, directory / "pieces"):
+        with pytest.raises(DataError, match="choose another --output"):
+            split(directory, inside, size=4096)
+    assert not (directory / "pieces").exists()
+    (tmp_path / "file").touch()
+    with pytest.raises(DataError, match="file: cannot be written"):
+        split(directory, tmp_path / "file", size=4096)
+
+
 def test_a_list_reads_as_it_was_written(directory: Path, tmp_path: Path) -> None:
     listing = split(directory, tmp_path / "out", size=30_000)
     assert Listing.load(tmp_path / "out" / "corpus.pieces.json") == listing

@@ -40,12 +40,14 @@ from transept.version import __version__
 METRICS = "metrics.jsonl"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Run:
     """The directory of one training run: its config, its log and its checkpoints."""
 
     directory: Path
     experiment: Experiment
+    init: str | None = None
+    """The model that it began from, and not from random weights; known once it is restored."""
 
     @property
     def checkpoints(self) -> Checkpoints:
@@ -62,17 +64,26 @@ class Run:
         return hashlib.sha256(parts.encode()).hexdigest()
 
     def check_config(self, allow_change: bool) -> None:
-        """Refuse to mix two experiments in one directory, unless told to."""
+        """Refuse to mix two experiments in one directory, unless told to.
+
+        A run that never came to a checkpoint begins anew, and so with any config: else whoever
+        follows the advice of an error that stopped it at once would be refused.
+        """
         path = self.directory / CONFIG
-        if path.exists():
-            before = config.load(Experiment, path)
-            changes = config.differences(before, self.experiment)
-            if changes and not allow_change:
-                listed = "\n  ".join(changes)
-                raise ConfigError(
-                    f"{self.directory}: this run began with another config:\n  {listed}\n"
-                    "Choose another --output, or go on with --allow-change"
-                )
+        if not (path.exists() and self.checkpoints.steps()):
+            self.write_config()
+            return
+        changes = config.differences(config.load(Experiment, path), self.experiment)
+        if changes and not allow_change:
+            listed = "\n  ".join(changes)
+            raise ConfigError(
+                f"{self.directory}: this run began with another config:\n  {listed}\n"
+                "Choose another --output, or go on with --allow-change"
+            )
+
+    def write_config(self) -> None:
+        """Say what is trained here; of a run that goes on, once it is certain that it can."""
+        path = self.directory / CONFIG
         try:
             make_directory(self.directory)
             write_file(path, config.dump(self.experiment).encode())
@@ -93,6 +104,7 @@ class Run:
         world, beginning = update.runtime.world, _Beginning()
         found = world.from_leader(lambda: beginning.read(self, init, corpora))
         notes: list[str] = found["notes"]
+        self.init = found["init"]
         weights, training = world.spread(beginning.weights), world.spread(beginning.training)
         here = _fresh_progress(update.runtime)
         if weights:
@@ -128,9 +140,18 @@ class Run:
                 STATE: json.dumps(progress.as_json(), indent=2),
             },
             folders=corpora.tokenizers,
-            about=_about(self.experiment) | {"step": progress.step},
+            about=self._about() | {"step": progress.step},
         )
         self.checkpoints.prune(progress.best_step)
+
+    def _about(self) -> dict[str, Any]:
+        init = {} if self.init is None else {"init": self.init}
+        return {
+            "transept": __version__,
+            "torch": torch.__version__,
+            "corpora": [str(entry.path) for entry in self.experiment.data.train],
+            **init,
+        }
 
     def _flush_log(self) -> None:
         """Where there is a checkpoint, there is also the log of what led to it."""
@@ -202,16 +223,29 @@ class _Beginning:
         if newest is None:
             run.refuse_to_lose(notes)
             self.weights = {} if init is None else _initial_weights(init, corpora)
-            return {"notes": notes, "origin": str(init)}
+            named = None if init is None else str(init)
+            return {"notes": notes, "origin": str(init), "init": named}
+        _check_init(run, newest.about.get("init"), init)
         self.weights, self.training = newest.weights(), newest.training()
         state = newest.state()
         run.checkpoints.discard_after(state["step"])
         return {
             "notes": notes,
             "origin": str(newest.directory),
+            "init": newest.about.get("init"),
             "state": state,
             "sha256": dict(newest.sha256),
         }
+
+
+def _check_init(run: Run, before: str | None, init: Path | None) -> None:
+    """The same command goes on; one that names another model would not get what it asks for."""
+    if init is not None and str(init) != before:
+        raise ConfigError(
+            f"{run.directory}: this run began from {before or 'random weights'}, and --init "
+            f"{init} would change nothing any more. To start from {init}, choose another --output; "
+            "to go on with this run, leave --init out"
+        )
 
 
 def _initial_weights(init: Path, corpora: Corpora) -> dict[str, torch.Tensor]:
@@ -229,14 +263,6 @@ def _initial_weights(init: Path, corpora: Corpora) -> dict[str, torch.Tensor]:
 
 def _same_vocabulary(one: Path, other: Path) -> bool:
     return load_vocabulary(one).sha256 == load_vocabulary(other).sha256
-
-
-def _about(experiment: Experiment) -> dict[str, Any]:
-    return {
-        "transept": __version__,
-        "torch": torch.__version__,
-        "corpora": [str(entry.path) for entry in experiment.data.train],
-    }
 
 
 class collected_warnings(logging.Handler):  # noqa: N801  (used as a context manager)

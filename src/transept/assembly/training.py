@@ -67,6 +67,7 @@ def _train(
     world.pulse.at("starting")
     progress, found = run.restore(update, init, corpora)
     notes = [*notes, *found, *slowness(experiment, runtime), *_waiting(experiment, world)]
+    notes += _left_out(experiment, corpora)
     own = _records(run.directory, progress, tensorboard) if world.leads else []
     watchers = [*own, *observers] if world.leads else []
     try:
@@ -75,6 +76,7 @@ def _train(
         _tell(watchers, _start_line(run, update, corpora, progress))
         world.pulse.at("starting", progress.step)
         rehearse_largest(update, experiment)
+        world.from_leader(run.write_config)
         trainer = Trainer(
             update=update,
             data=lambda at: training_data(experiment, corpora, runtime, at),
@@ -106,6 +108,18 @@ def _waiting(experiment: Experiment, world: World) -> list[str]:
     return [
         f"batch.micro_batches = {n} are shared out unevenly among {world.size} ranks: some wait "
         "for others. The result is the same"
+    ]
+
+
+def _left_out(experiment: Experiment, corpora: Corpora) -> list[str]:
+    """A line for whoever has text that training never sees."""
+    train, limit = corpora.train, experiment.batch.max_length
+    n = int(((train.source_lengths > limit) | (train.target_lengths > limit)).sum())
+    if n == 0:
+        return []
+    return [
+        f"{n:,} of {len(train):,} pairs are left out: a side has more tokens than "
+        f"batch.max_length = {limit}"
     ]
 
 

@@ -232,11 +232,7 @@ def _run(words: list[str], debug: bool) -> int:
         complain(f"{_explained(error)}\nSee `transept {_command_of(words)}--help`.")
         return USAGE_ERROR
     except TranseptError as error:
-        if debug:
-            traceback.print_exc()
-        complain_once(_by_option(error, words))
-        _leave_cause(error)
-        return error.exit_code
+        return _failed(error, words, debug)
     except KeyboardInterrupt:
         complain("stopped.")
         return 128 + signal.SIGINT
@@ -244,6 +240,25 @@ def _run(words: list[str], debug: bool) -> int:
         # The reader has gone (`transept … | head`): not our failure, and nobody to tell.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        # A full disk, or a path that leads nowhere, wherever it shows: no defect of ours.
+        return _failed(TranseptError(_refusal(error)), words, debug)
+
+
+def _failed(error: TranseptError, words: list[str], debug: bool) -> int:
+    if debug:
+        traceback.print_exc()
+    complain_once(_by_option(error, words))
+    _leave_cause(error)
+    return error.exit_code
+
+
+def _refusal(error: OSError) -> str:
+    """What the system would not do, and where, if it says so."""
+    where = error.filename2 or error.filename
+    what = error.strerror or str(error)
+    told = f"{os.fsdecode(where)}: {what}" if isinstance(where, str | bytes | os.PathLike) else what
+    return f"{told}; check the path and the room on the disk, and start again"
 
 
 def _before_text(words: list[str]) -> list[str]:

@@ -46,7 +46,7 @@ def demo(
     from rich.console import Console
 
     from transept.cli.demo_view import DemoView
-    from transept.runtime.interrupt import terminable
+    from transept.runtime.interrupt import import_torch, terminable
 
     if minutes <= 0:
         raise ConfigError("--minutes must be more than 0")
@@ -56,6 +56,7 @@ def demo(
     view = DemoView(console)
     try:
         with terminable():
+            import_torch()
             plan = _plan(data, source_language, target_language, pairs, seed)
             return _run(plan, output, minutes, view)
     except KeyboardInterrupt:

@@ -107,8 +107,9 @@ def run(
         overrides = (*overrides, "experiment.training.sums=ordered")
     begin = time.monotonic()
     from transept.cli.recipe_view import RecipeView
-    from transept.runtime.interrupt import terminable
+    from transept.runtime.interrupt import import_torch, terminable
 
+    import_torch()
     cooked = replace(_found(name, overrides, work), data=data, minutes=share.minutes)
     view = RecipeView()
     if dry_run:
@@ -224,6 +225,11 @@ def ship(
     from transept.recipes.shipping import LARGEST, ship, size_of
 
     shipped = _found(name, overrides, work)
+    if not shipped.model.exists():
+        raise ConfigError(
+            f"{shipped.directory}: holds no averaged model of {name}; give its --work, or begin "
+            f"with `transept recipe run {name} --until average`"
+        )
     shipped.begin()
     card = ship(shipped, output, to, RecipeView().watchers())
     size = size_of(output)

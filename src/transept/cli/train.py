@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from transept.errors import RESUMABLE, RankError, StoppedError
-from transept.runtime.interrupt import terminable
+from transept.errors import RESUMABLE, ConfigError, RankError, StoppedError
+from transept.runtime.interrupt import import_torch, terminable
 
 if TYPE_CHECKING:
     from transept.cli.training_view import View
@@ -72,6 +72,9 @@ def train(
         deterministic: On a GPU, add in one order: the same run gives the same bits, a little
             later. The same as training.sums=ordered.
     """
+    if minutes is not None and minutes <= 0:
+        raise ConfigError("--minutes must be more than 0")
+    import_torch()
     from transept import config as toml
     from transept.assembly import train as run
     from transept.experiment import Experiment

@@ -36,6 +36,19 @@ def terminable() -> Iterator[None]:
             signal.signal(number, handler)
 
 
+def import_torch() -> None:
+    """Import torch with signals held until it is there.
+
+    An exception in the midst of it is swallowed, so that the work goes on with half of numpy, or
+    ends the process in C++.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
+    try:
+        import torch  # noqa: F401
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 @contextmanager
 def stop_requests(second: Literal["obey", "ignore"] = "obey") -> Iterator[StopRequest]:
     """Note the first signal instead of dying of it; the second one is obeyed at once.

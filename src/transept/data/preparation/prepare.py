@@ -110,6 +110,8 @@ def prepare(
             with Workers(plan.encoder, _n_workers(workers, world)) as pool:
                 encoding = pool if world is None else Leader(pool, world, start)
                 _run(reading, encoding, writer, journal, commit_seconds)
+            if writer.state.pairs == 0:
+                journal.discard()  # nothing to go on from: the next one may read it otherwise
             checksums = reading.checksums.found
             text = TextRecord(checksums=checksums, modified=plan.modified)
             return writer.finish(job.output, text)

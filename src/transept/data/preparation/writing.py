@@ -1,5 +1,6 @@
 """The files of a corpus while they grow."""
 
+import itertools
 import os
 import shutil
 from collections import Counter
@@ -180,7 +181,14 @@ class CorpusWriter:
         if self.state.rows == 0:
             return "the inputs are empty: there is nothing to prepare"
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in self.state.dropped.items())
+        report = self._corpus / DROPPED
+        self._files[DROPPED].flush()
+        with report.open(encoding="utf-8", errors="surrogateescape") as file:
+            first = next(itertools.islice(file, 1, None))
+        path, line, reason, detail = first.rstrip("\n").split("\t")
+        why = f"{Reason(reason).meaning}: {detail}" if detail else Reason(reason).meaning
         return (
-            f"none of the {self.state.rows:,} pairs was kept ({reasons}); each is listed in "
-            f"{self._corpus / DROPPED}"
+            f"none of the {self.state.rows:,} pairs was kept ({reasons}); the first is {path}, "
+            f"line {line}: {why}. Each is listed in {report}. Mend the input, or the options that "
+            "say how to read it (--columns, --keys, --languages) and what to drop"
         )

@@ -265,6 +265,14 @@ def test_nothing_kept(job: Preparation) -> None:
     tight = dataclasses.replace(job, cleaning=Cleaning(max_tokens=2))
     with pytest.raises(DataError, match=r"none of the 120 pairs was kept \(1 encoding, 1 empty"):
         prepare(tight, workers=0)
+    assert prepare(job, workers=0).pairs == 116
+
+
+def test_nothing_kept_says_why_by_the_first_line(job: Preparation, tmp_path: Path) -> None:
+    (tmp_path / "commas.tsv").write_text("a,b\nc,d\n")
+    wrong = dataclasses.replace(job, inputs=(Tsv(tmp_path / "commas.tsv"),))
+    with pytest.raises(DataError, match=r"commas.tsv, line 1: not in .*: 1 of 2 columns"):
+        prepare(wrong, workers=0)
 
 
 def test_empty_inputs(job: Preparation, tmp_path: Path) -> None:
