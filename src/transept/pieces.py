@@ -281,9 +281,9 @@ def _chain(pieces: Sequence[Path], total: int, watch: Watch | None) -> Iterator[
         with path.open("rb") as file:
             for block in iter(lambda: file.read(BLOCK), b""):
                 done += len(block)
+                if watch is not None:
+                    watch(done, total)
                 yield block
-        if watch is not None:
-            watch(done, total)
 
 
 def _unpack(listing: Listing, blocks: Iterator[bytes], part: Path) -> None:

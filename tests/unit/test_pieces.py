@@ -39,6 +39,19 @@ def test_there_and_back(
     assert contents(tmp_path / "back") == contents(directory)
 
 
+def test_it_says_how_far_it_is(directory: Path, tmp_path: Path) -> None:
+    told: list[tuple[int, int]] = []
+    split(directory, tmp_path / "out", size=30_000, watch=lambda *far: told.append(far))
+    size = sum(map(len, contents(directory).values()))
+    assert told == sorted(told)
+    assert told[-1] == (size, size)
+    told.clear()
+    join([tmp_path / "out"], tmp_path / "back", watch=lambda *far: told.append(far))
+    assert len(told) > 1
+    assert told == sorted(told)
+    assert told[-1][0] == told[-1][1]
+
+
 def test_auto_leaves_noise_alone_and_shrinks_text(directory: Path, tmp_path: Path) -> None:
     assert split(directory, tmp_path / "noise", size=10**6).compression == "none"
     (directory / "b.bin").unlink()

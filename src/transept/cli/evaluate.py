@@ -16,7 +16,7 @@ from transept.api.config import TooLong, TranslationConfig, Watch
 from transept.cli.app import complain
 from transept.cli.models import ANY_TRANSLATOR, MODEL_OPTIONS, Translators
 from transept.cli.parse_scores import NO_PARSES, PARSES, Parses, score_parses
-from transept.cli.progress import TranslationProgress
+from transept.cli.progress import ProgressBar
 from transept.config import structure
 from transept.errors import ConfigError, DataError
 from transept.text.files import describe
@@ -207,7 +207,7 @@ def _score_model(
     if files.output is not None and not files.output.parent.is_dir():
         raise DataError(f"{files.output.parent}: is no directory; choose another --output")
     transducer = models.load()
-    with TranslationProgress("sentences", len(sources), results_to_stdout=False) as bar:
+    with ProgressBar("sentences", len(sources), results_to_stdout=False) as bar:
         watch = partial(bar.share, len(sources))
         translations = _decode(transducer, source, sources, config, watch)
     hypotheses = [one.text.replace("\n", " ") for one in translations]
@@ -298,7 +298,7 @@ def _choose(
     transducer = models.load()
     trials = []
     total = len(configs) * len(sources)
-    with TranslationProgress("sentences", total, results_to_stdout=False) as bar:
+    with ProgressBar("sentences", total, results_to_stdout=False) as bar:
         watch = partial(bar.share, len(sources))
         for settings, each in configs:
             begin = time.monotonic()

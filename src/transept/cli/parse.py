@@ -18,7 +18,7 @@ from transept.api.units import TooLongError
 from transept.cli.app import complain, write_line
 from transept.cli.lines import Files, count, in_turn, read, without_dash
 from transept.cli.models import ANY_MODEL, MODEL_OPTIONS, Models
-from transept.cli.progress import TranslationProgress
+from transept.cli.progress import ProgressBar
 from transept.errors import ConfigError, DataError
 from transept.text.files import describe, read_sentences, write_sentences
 from transept.text.trees import WORD
@@ -107,7 +107,7 @@ def parse(
     writer = _Writer(output, config.n_best)
     if output.consensus:
         config = dataclasses.replace(config, n_best=config.beam_size)
-    with TranslationProgress("lines", n_lines, results_to_stdout=True) as bar:
+    with ProgressBar("lines", n_lines, results_to_stdout=True) as bar:
         for some in in_turn(sentences, 1 if at_terminal else read_ahead):
             options: ParseOptions = {
                 "constraint": "none" if unconstrained else "trees",

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from transept.cli.progress import ProgressBar
 from transept.errors import ConfigError
 from transept.pieces import Compression
 
@@ -37,7 +38,15 @@ def split(
     from transept import pieces
 
     n_bytes = _bytes(size)
-    listing = pieces.split(directory, output, size=n_bytes, compression=compression, name=name)
+    with _bar() as bar:
+        listing = pieces.split(
+            directory,
+            output,
+            size=n_bytes,
+            compression=compression,
+            name=name,
+            watch=lambda done, total: bar.share(100, done, total),
+        )
     before = sum(stored.bytes for stored in listing.files.values())
     after = sum(stored.bytes for stored in listing.pieces.values())
     packed = "as they are" if listing.compression == "none" else f"by {listing.compression}"
@@ -61,12 +70,17 @@ def join(
 
     if not places:
         raise ConfigError("no pieces: give the directories that hold them")
-    listing = pieces.join(places, output)
+    with _bar() as bar:
+        listing = pieces.join(places, output, watch=lambda done, total: bar.share(100, done, total))
     total = sum(stored.bytes for stored in listing.files.values())
     sys.stdout.write(
         f"{output}: {len(listing.files):,} files of {total / 1e6:,.1f} MB from "
         f"{len(listing.pieces):,} pieces, all verified\n"
     )
+
+
+def _bar() -> ProgressBar:
+    return ProgressBar("percent", 100, results_to_stdout=False)
 
 
 def _bytes(text: str) -> int:

@@ -1,4 +1,4 @@
-"""How far a translation has come, on a terminal that shows nothing else."""
+"""How far a command has come, on a terminal that shows nothing else."""
 
 import sys
 from typing import TYPE_CHECKING
@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 
-class TranslationProgress:
+class ProgressBar:
     """A bar on standard error, while there is a terminal and nothing else is written to it."""
 
     def __init__(self, what: str, total: int | None, *, results_to_stdout: bool) -> None:
@@ -24,7 +24,7 @@ class TranslationProgress:
         self._task = None if self._bar is None else self._bar.add_task(what, total=total)
         self._begun: float = 0
 
-    def __enter__(self) -> "TranslationProgress":
+    def __enter__(self) -> "ProgressBar":
         if self._bar is not None:
             self._bar.start()
         return self

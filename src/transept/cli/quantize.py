@@ -64,10 +64,10 @@ def _compare(report: "Quantized", sources: list[str], references: list[str]) -> 
 
 def _translated(model: Path, sources: list[str]) -> list[str]:
     from transept.cli.models import Models
-    from transept.cli.progress import TranslationProgress
+    from transept.cli.progress import ProgressBar
 
     transducer = Models(model=(str(model),)).load()
-    with TranslationProgress("sentences", len(sources), results_to_stdout=False) as bar:
+    with ProgressBar("sentences", len(sources), results_to_stdout=False) as bar:
         found = transducer.translate(
             sources,
             split=False,

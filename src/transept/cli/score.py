@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from transept.cli.app import write_line
 from transept.cli.models import ANY_MODEL, MODEL_OPTIONS, Models
-from transept.cli.progress import TranslationProgress
+from transept.cli.progress import ProgressBar
 from transept.errors import DataError
 from transept.text.files import describe
 
@@ -47,7 +47,7 @@ def score(
 
     sources, targets = read_aligned([source, target])
     transducer = models.load()
-    with TranslationProgress("pairs", len(sources), results_to_stdout=True) as bar:
+    with ProgressBar("pairs", len(sources), results_to_stdout=True) as bar:
         for start in range(0, len(sources), PAIRS_AT_A_TIME):
             some = slice(start, start + PAIRS_AT_A_TIME)
             try:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from transept.cli.progress import TranslationProgress
+from transept.cli.progress import ProgressBar
 from transept.errors import DataError
 
 
@@ -35,7 +35,7 @@ def shortlist(
 
     corpus = Corpus.open(data)
     n_source, n_target = (corpus.manifest.side(side).vocab_size for side in ("source", "target"))
-    with TranslationProgress("pairs", len(corpus), results_to_stdout=False) as progress:
+    with ProgressBar("pairs", len(corpus), results_to_stdout=False) as progress:
 
         def pair(index: int) -> tuple[list[int], list[int]]:
             progress.advance(1)

@@ -19,7 +19,7 @@ from transept.api.units import TooLongError
 from transept.cli.app import write_line
 from transept.cli.lines import Files, Line, count, in_turn, read, without_dash
 from transept.cli.models import ANY_TRANSLATOR, MODEL_OPTIONS, Translators
-from transept.cli.progress import TranslationProgress
+from transept.cli.progress import ProgressBar
 from transept.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ def _print(
 ) -> None:
     """Translate lines as they come, each group of them together."""
     number = 0
-    with TranslationProgress("lines", n_lines, results_to_stdout=True) as bar:
+    with ProgressBar("lines", n_lines, results_to_stdout=True) as bar:
         for lines in groups:
             watch = partial(bar.share, len(lines))
             for text in job.translate(transducer, lines, number, watch):

@@ -6,7 +6,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from transept.cli.app import complain, write_line
-from transept.cli.progress import TranslationProgress
+from transept.cli.progress import ProgressBar
 from transept.errors import ConfigError, DataError
 from transept.tasks.parsing.recombination import CHANCE
 
@@ -62,7 +62,7 @@ def recombine(
     if not bank:
         raise DataError(f"{', '.join(map(str, trees))}: there are no trees to learn from")
     n_made = 0
-    with TranslationProgress("trees", copies * len(bank), results_to_stdout=True) as progress:
+    with ProgressBar("trees", copies * len(bank), results_to_stdout=True) as progress:
         for tree in recombined(bank, copies, seed=seed, chance=chance):
             write_line(str(tree))
             progress.advance(1)

@@ -47,7 +47,8 @@ def test_parents_stand_above_the_middle_of_their_children() -> None:
 
 
 def test_a_word_that_xml_cannot_write() -> None:
-    ElementTree.fromstring(svg([Tree(("\x01<&",), ("XX",), (Bracket("S", 0, 1),))]))
+    drawn = svg([Tree(("\x01\ud800<&",), ("XX",), (Bracket("S", 0, 1),))])
+    assert "\ufffd\ufffd<&" in ElementTree.fromstring(drawn.encode()).itertext()
 
 
 def test_the_baseline() -> None:

@@ -18,7 +18,7 @@ _STYLE: Final = (
     "line{stroke:#aaa;stroke-width:1}"
 )
 # XML has no way to write them.
-_CONTROLS: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+_CONTROLS: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
 def indented(tree: Tree) -> str:
