@@ -153,10 +153,22 @@ def _pack(
             path = directory / name
             entry = tarfile.TarInfo(name)
             entry.size = path.stat().st_size
-            with path.open("rb") as file:
+            with _Told(path, done, tell) as file:
                 archive.addfile(entry, file)
             done += entry.size
-            tell(done)
+
+
+class _Told(io.BufferedReader):
+    """A file that tells how far it was read, what came before it counted in."""
+
+    def __init__(self, path: Path, before: int, tell: Callable[[int], object]) -> None:
+        super().__init__(io.FileIO(path), BLOCK)
+        self._before, self._tell = before, tell
+
+    def read(self, size: int | None = -1) -> bytes:
+        data = super().read(size)
+        self._tell(self._before + self.tell())
+        return data
 
 
 class _PieceWriter(io.RawIOBase):
