@@ -155,6 +155,7 @@ def test_a_signal_while_torch_is_imported_is_not_lost(workshop: Workshop, tmp_pa
     code = """
 import os, signal, sys
 from transept.cli.app import main
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what begins in the background ignores it
 class Impatient:
     def find_spec(self, name, path=None, target=None):
         if name == "numpy.linalg":
