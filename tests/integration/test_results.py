@@ -2,6 +2,7 @@
 
 import copy
 import json
+import lzma
 import re
 import shutil
 from dataclasses import replace
@@ -112,6 +113,24 @@ def test_runs_validated_on_other_tokens_have_a_picture_of_their_own(docs: Path) 
         "two-over-target-tokens.svg",
     ]
     assert all(picture.svg.count("<polyline") == 1 for picture in pictures(apart))
+
+
+def test_translations_beside_a_record_are_linked_if_they_are_what_was_scored(
+    docs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    results = tmp_path / "results"
+    shutil.copytree(docs / "results", results)
+    (results / "one").mkdir()
+    hypotheses = min((docs / "one" / "hypotheses").iterdir())
+    kept = results / "one" / f"{hypotheses.name}.xz"
+    kept.write_bytes(lzma.compress(hypotheses.read_bytes()))
+    words = ("recipe", "report", results, "--output", tmp_path / "page.md")
+    assert run(*words) == 0
+    link = f"What was scored: [{hypotheses.stem}](results/one/{kept.name})."
+    assert (tmp_path / "page.md").read_text().count(link) == 1
+    kept.write_bytes(lzma.compress(hypotheses.read_bytes() + b"one more\n"))
+    assert run(*words) == 3
+    assert "is not what one.json scored" in capsys.readouterr().err
 
 
 def test_mistakes(docs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

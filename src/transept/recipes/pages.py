@@ -1,8 +1,10 @@
 """The page of results, from records alone: what is read was measured. No torch here."""
 
 import json
+import lzma
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
@@ -46,6 +48,26 @@ class Collection:
             raise DataError(f"{directory}: holds no record of a run; copy record.json there")
         return cls(directory, runs, comparisons)
 
+    def translations(self, name: str) -> dict[str, Path]:
+        """What a run translated, by test set: files in a folder of its name, if it has one.
+
+        Only what was scored passes: its sha256 is the record's.
+        """
+        run = self.runs[name]
+        language = run["recipe"]["target_language"]
+        kept: dict[str, Path] = {}
+        for test, scored in run["stages"]["score"]["inputs"]["hypotheses"].items():
+            path = self.directory / name / f"{test}.{language}.xz"
+            if not path.exists():
+                continue
+            if sha256(lzma.decompress(path.read_bytes())).hexdigest() != scored:
+                raise DataError(
+                    f"{path}: is not what {name}.json scored; take that run's hypotheses, or "
+                    "remove the file"
+                )
+            kept[test] = path
+        return kept
+
 
 @dataclass(frozen=True, slots=True)
 class Picture:
@@ -66,7 +88,7 @@ def page(records: Collection) -> str:
         "\n".join(_costs(records)),
         *(_scores(name, record) for name, record in records.runs.items()),
         "## Where the numbers come from",
-        *(_origin(name, record) for name, record in records.runs.items()),
+        *(_origin(records, name) for name in records.runs),
     ]
     return "\n\n".join(part.strip("\n") for part in parts if part) + "\n"
 
@@ -216,7 +238,8 @@ def _scores(name: str, run: Record) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _origin(name: str, run: Record) -> str:
+def _origin(records: Collection, name: str) -> str:
+    run = records.runs[name]
     stages = run["stages"]
     trained, prepared = stages["train"], stages["prepare"]["results"]
     by = trained["by"]
@@ -232,6 +255,10 @@ def _origin(name: str, run: Record) -> str:
             f"- {text['name']}: {corpus['pairs']:,} pairs, `{corpus['hash'][:12]}`; "
             f"{text['licence']}"
         )
+    kept = records.translations(name)
+    if kept:
+        files = (f"[{test}]({records.directory.name}/{name}/{kept[test].name})" for test in kept)
+        lines.append(f"\nWhat was scored: {', '.join(files)}.")
     sittings = [one["by"] for one in trained["results"]["sittings"]]
     makers = [stages["prepare"]["by"], *sittings, *(stage["by"] for stage in stages.values())]
     # A corpus may have been prepared before commands were recorded.
