@@ -44,11 +44,12 @@ from server import QUEUE, model
 from transept.serving.app import create_app
 from transept.serving.hangups import Hangups
 from transept.serving.models import Served
-from transept.serving.running import run
+from transept.serving.running import listen, run
 from transept.serving.settings import ServerSettings
 settings = ServerSettings(port={port}, queue_limit=QUEUE, sentence_limit=QUEUE)
-app = create_app(settings, [Served("en", "de", model())])
-run(app, settings, lambda address: None, Hangups())
+with listen(settings.host, settings.port) as listening:
+    app = create_app(settings, [Served("en", "de", model())])
+    run(app, listening, settings, lambda address: None, Hangups())
 """
 
 

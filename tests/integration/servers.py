@@ -14,7 +14,7 @@ import uvicorn
 from transept import ModelConfig, Parser, Transducer, Transformer
 from transept.serving.app import create_app
 from transept.serving.models import AnyServed, Served, ServedParser
-from transept.serving.running import configured
+from transept.serving.running import configured, listen
 from transept.serving.settings import ServerSettings
 from transept.tasks.parsing.vocabulary import vocabulary_of
 from transept.text.training import train_tokenizer
@@ -91,8 +91,7 @@ class Held(Transducer):
 def serving(served: Sequence[AnyServed], settings: ServerSettings) -> Iterator[httpx.Client]:
     """A client of a server that runs meanwhile."""
     server = uvicorn.Server(configured(create_app(settings, served), settings))
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
+    with listen("127.0.0.1", 0) as listening:
         thread = threading.Thread(target=server.run, args=([listening],))
         thread.start()
         while not server.started:

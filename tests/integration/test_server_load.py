@@ -69,6 +69,20 @@ def streaming(client: httpx.Client) -> float:
     return figure(client, "transept_streams")
 
 
+def test_an_answer_is_sent_at_once(narrow: httpx.Client) -> None:
+    """Its second part does not wait until the first is acknowledged, which takes 40 ms."""
+    port = narrow.base_url.port
+    connection = http.client.HTTPConnection("127.0.0.1", port)
+    took = []
+    for _ in range(20):
+        start = time.perf_counter()
+        connection.request("GET", "/languages")
+        assert connection.getresponse().read()
+        took.append(time.perf_counter() - start)
+    connection.close()
+    assert min(took[10:]) < 0.03
+
+
 # --- together --------------------------------------------------------------------------------
 
 

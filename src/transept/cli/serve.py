@@ -55,7 +55,7 @@ def serve(
     hangups = Hangups()
     try:
         from transept.serving.app import create_app
-        from transept.serving.running import run
+        from transept.serving.running import listen, run
     except ModuleNotFoundError as error:
         raise ServingError(
             f"{error.name} is not installed: the server needs `pip install 'transept[serve]'`"
@@ -68,9 +68,10 @@ def serve(
     )
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
     names: list[str | None] = [*model] or [*shipped_models()] or [None]
-    served = [open_model(name, source_language, target_language, device) for name in names]
-    app = create_app(settings, served)
-    run(app, settings, lambda address: _greet(address, served, settings), hangups)
+    with listen(settings.host, settings.port) as listening:
+        served = [open_model(name, source_language, target_language, device) for name in names]
+        app = create_app(settings, served)
+        run(app, listening, settings, lambda address: _greet(address, served, settings), hangups)
 
 
 def _greet(address: str, served: "list[AnyServed]", settings: ServerSettings) -> None:

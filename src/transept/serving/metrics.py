@@ -29,7 +29,7 @@ class Metrics:
             "transept_batch_sentences",
             "Sentences decoded together.",
             registry=self._registry,
-            buckets=(1, 2, 4, 8, 16, 32, 64, 128),
+            buckets=(1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024),
         )
         self._decoding = Counter(
             "transept_decoding_seconds", "Time spent in models.", registry=self._registry

@@ -17,6 +17,10 @@ from transept.shelf import find_model
 
 log = logging.getLogger("transept.serving")
 
+WARM_UP = (1, 2, 64)
+"""Sentences that are translated before anyone asks, where a GPU compiles what it runs for the first
+time: on an H200 the first client waited 13 seconds."""
+
 Model = TypeVar("Model", bound=Transducer | Parser)
 
 
@@ -163,6 +167,9 @@ def _opened(path: str, device: str, kind: type[Model] | tuple[type[Model], ...])
     if not isinstance(model, kind):
         what = f"{directory} holds a {type(model).__name__} now, and was something else"
         raise ConfigError([Problem("model", what)])
+    if isinstance(model, Transducer) and model.model.projection.weight.is_cuda:
+        for n_sentences in WARM_UP:
+            model.translate(["Hello."] * n_sentences)
     return model
 
 

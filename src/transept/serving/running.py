@@ -32,25 +32,29 @@ _CURES = {
 
 
 def run(
-    app: Starlette, settings: ServerSettings, on_start: Callable[[str], None], hangups: Hangups
+    app: Starlette,
+    listening: socket.socket,
+    settings: ServerSettings,
+    on_start: Callable[[str], None],
+    hangups: Hangups,
 ) -> None:
     """Serve until SIGTERM or SIGINT, then finish what was begun; SIGHUP reloads the models.
 
     Args:
         app: What `create_app` made.
-        settings: Where to listen, and how patiently.
-        on_start: Called with the server's address once it listens.
+        listening: What `listen` made.
+        settings: How patiently.
+        on_start: Called with the server's address once it answers.
         hangups: What came while the models were loaded: then they are loaded once more.
     """
-    with contextlib.closing(_listen(settings.host, settings.port)) as listening:
-        host, port = listening.getsockname()[:2]
-        address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-        config = configured(app, settings)
-        server = _Server(config, app, lambda: on_start(address), hangups, settings.grace)
-        asyncio.run(server.serve(sockets=[listening]))
-        if server.abandoned:
-            n = "1 request was" if server.abandoned == 1 else f"{server.abandoned} requests were"
-            raise ServingError(f"{n} given up, not done {server.reason}")
+    host, port = listening.getsockname()[:2]
+    address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    config = configured(app, settings)
+    server = _Server(config, app, lambda: on_start(address), hangups, settings.grace)
+    asyncio.run(server.serve(sockets=[listening]))
+    if server.abandoned:
+        n = "1 request was" if server.abandoned == 1 else f"{server.abandoned} requests were"
+        raise ServingError(f"{n} given up, not done {server.reason}")
 
 
 def configured(app: Starlette, settings: ServerSettings) -> uvicorn.Config:
@@ -144,11 +148,14 @@ class _Server(uvicorn.Server):
             await asyncio.to_thread(self._app.state.models.reload)
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def listen(host: str, port: int) -> socket.socket:
+    """Take an address of this machine; clients are refused until something serves there."""
     try:
-        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        *kind, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         with contextlib.ExitStack() as on_failure:
-            listening = on_failure.enter_context(socket.socket(family))
+            # All of the kind, the protocol too: asyncio sends without delay where a socket says
+            # that it is TCP, and else the second part of an answer waits 40 ms for the client.
+            listening = on_failure.enter_context(socket.socket(*kind))
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listening.bind(address)
             on_failure.pop_all()

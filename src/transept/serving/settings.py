@@ -42,7 +42,7 @@ class ServerSettings:
     """Translations that are streamed at a time, at most."""
     weight_limit: int = 300_000
     """Attention weights in an answer, at most."""
-    batch_sentences: int = 64
+    batch_sentences: int = 1024
     """Sentences of all requests that are decoded together, at most; fewer with a wider beam."""
     batch_seconds: float = 1.0
     """Seconds for what is decoded together, about: whoever comes meanwhile waits for its end. Less
