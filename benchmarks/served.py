@@ -1,0 +1,150 @@
+"""`transept serve` with a real model and real text: what clients get, against decoding offline.
+
+    python benchmarks/served.py --model DIR --text FILE [--device cuda] [--seconds 8] [--json FILE]
+
+Clients are processes of their own that each send some sentences, wait for the answer and send
+again: one client, then many with a sentence each, then many with a text each. The lines of FILE
+are what they send; the same lines are then translated in one call of Python.
+"""
+
+import argparse
+import asyncio
+import json
+import multiprocessing
+import os
+import platform
+import re
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from measuring import Row, report
+
+import transept
+
+LOADS = [(1, 1), (50, 1), (200, 1), (50, 20)]
+"""Clients, and sentences that each sends at once."""
+PROCESSES = 6
+OFFLINE_ROUNDS = 3
+
+
+class Answer(NamedTuple):
+    """What a client saw."""
+
+    seconds: float
+    n_sentences: int
+    status: int
+
+
+async def converse(port: int, texts: Sequence[str], at_once: int, until: float) -> list[Answer]:
+    """Send some texts, wait, send the next, over one connection."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    seen: list[Answer] = []
+    at = 0
+    while (start := time.perf_counter()) < until:
+        sent = [texts[(at + k) % len(texts)] for k in range(at_once)]
+        at += at_once
+        body = json.dumps({"q": sent, "source": "en", "target": "de"}).encode()
+        head = "POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        writer.write(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+        got = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
+        length = re.search(r"content-length: (\d+)", got)
+        assert length is not None, got
+        await reader.readexactly(int(length[1]))
+        status = int(got.split()[1])
+        seen.append(Answer(time.perf_counter() - start, at_once, status))
+        if status != 200:
+            await asyncio.sleep(0.2)
+    writer.close()
+    return seen
+
+
+def client_process(
+    port: int, texts: Sequence[str], clients: Sequence[int], at_once: int, until: float
+) -> list[Answer]:
+    async def together() -> list[Answer]:
+        # Each begins elsewhere in the text.
+        starts = (37 * client % len(texts) for client in clients)
+        each = (converse(port, [*texts[at:], *texts[:at]], at_once, until) for at in starts)
+        return [answer for seen in await asyncio.gather(*each) for answer in seen]
+
+    return asyncio.run(together())
+
+
+def load(port: int, texts: Sequence[str], clients: int, at_once: int, seconds: float) -> list[Row]:
+    n_processes = min(PROCESSES, clients)
+    with multiprocessing.get_context("fork").Pool(n_processes) as pool:
+        pool.map(int, range(n_processes))  # all are there
+        start = time.perf_counter()
+        shares = [range(first, clients, n_processes) for first in range(n_processes)]
+        parts = [(port, texts, share, at_once, start + seconds) for share in shares]
+        answers = [one for part in pool.starmap(client_process, parts) for one in part]
+        took = time.perf_counter() - start
+    refused = sum(answer.status != 200 for answer in answers)
+    assert not refused, f"{refused} requests were refused"
+    work = f"{clients} client{'s' * (clients > 1)}, {at_once} at once"
+    percent = statistics.quantiles([1000 * answer.seconds for answer in answers], n=100)
+    found = {"p50": percent[49], "p95": percent[94], "p99": percent[98]}
+    rate = sum(answer.n_sentences for answer in answers) / took
+    return [
+        Row(work, "server", rate, "sentences/s", rate, rate),
+        *(Row(work, name, value, "ms", value, value) for name, value in found.items()),
+    ]
+
+
+@contextmanager
+def serving(model: Path, device: str) -> Iterator[tuple[int, float]]:
+    """The port of a server, and the seconds until it answered."""
+    command = [sys.executable, "-m", "transept", "serve", "--model", f"en-de={model}"]
+    command += ["--device", device, "--port", "0"]
+    start = time.perf_counter()
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
+        assert process.stdout is not None
+        said = process.stdout.readline()
+        found = re.search(r":(\d+)$", said.strip())
+        assert found is not None, said
+        yield int(found[1]), time.perf_counter() - start
+        process.terminate()
+
+
+def offline(model: Path, device: str, texts: Sequence[str]) -> Row:
+    transducer = transept.load(model, device=device)
+    rates = []
+    for _ in range(OFFLINE_ROUNDS + 1):
+        start = time.perf_counter()
+        transducer.translate(texts)
+        rates.append(len(texts) / (time.perf_counter() - start))
+    return Row.of(f"{len(texts):,} sentences in one call", "Python", rates[1:], "sentences/s")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--model", type=Path, required=True, help="its directory")
+    parser.add_argument("--text", type=Path, required=True, help="a sentence a line")
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--seconds", type=float, default=8.0, help="of each load")
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    texts = arguments.text.read_text(encoding="utf-8").splitlines()
+    with serving(arguments.model, arguments.device) as (port, seconds):
+        rows = [Row("start", "server", seconds, "s", seconds, seconds)]
+        load(port, texts, 50, 1, arguments.seconds / 4)
+        for clients, at_once in LOADS:
+            rows += load(port, texts, clients, at_once, arguments.seconds)
+    rows.append(offline(arguments.model, arguments.device, texts))
+    gpu = arguments.device.startswith("cuda")
+    where = torch.cuda.get_device_name() if gpu else platform.machine()
+    machine = f"{where}, {os.cpu_count()} cores"
+    report("served", rows, [], ["torch", "triton", "uvicorn"], arguments.json, machine)
+
+
+if __name__ == "__main__":
+    main()
