@@ -330,6 +330,8 @@ def test_python(parser: Path, trained: Path) -> None:
         model.parse(["a"], tags=[["X", "Y"]])
     with pytest.raises(ConfigError, match="this is a parsing model"):
         model.translate("a")
+    with pytest.raises(ConfigError, match="this is a parsing model"):
+        model.attend("a")
     with pytest.raises(ConfigError, match="did you mean 'beam_size'"):
         model.parse("a", beam_sise=2)  # type: ignore[call-overload]
     with pytest.raises(ConfigError, match="it writes text and no trees"):
@@ -340,7 +342,9 @@ def test_the_wrong_kind_of_model(
     parser: Path, trained: Path, workshop: Workshop, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert run("translate", "--model", parser, "a") == 2
-    assert "is a parsing model: use `transept parse`" in capfd.readouterr().err
+    assert "`transept parse` uses it" in capfd.readouterr().err
+    assert run("visualize", "--model", parser, "a", "--output", workshop.directory / "a.svg") == 2
+    assert "this needs one that translates" in capfd.readouterr().err
     assert run("parse", "--model", trained, "a") == 2
     assert "is no parsing model" in capfd.readouterr().err
 
