@@ -288,7 +288,7 @@ def test_a_lone_dash_is_standard_input(
 
 
 def test_tags_are_written_as_given(
-    parser: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    bank: Bank, parser: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     words, tags = tmp_path / "words", tmp_path / "tags"
     words.write_text("the cat sees the dog .\n")
@@ -308,6 +308,8 @@ def test_tags_are_written_as_given(
     tags.write_text("DT NN VBZ DT NN .\nDT\n")
     assert run(*usual, "--tags-file", tags) == 3
     assert "has more lines than there are sentences" in capfd.readouterr().err
+    assert run("parse", "--model", parser, "--trees", bank.test, "--tags-file", tags) == 2
+    assert "--trees have tags of their own" in capfd.readouterr().err
 
 
 def test_python(parser: Path, trained: Path) -> None:

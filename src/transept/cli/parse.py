@@ -95,7 +95,7 @@ def parse(
         config: How to search.
         output: What to print.
     """
-    _check(texts, files, trees, read_ahead)
+    _check(texts, files, trees, tags_file, read_ahead)
     _check_output(output, config, unconstrained)
     texts = without_dash(texts)
     n_lines = None if trees else count(texts, files)
@@ -124,10 +124,13 @@ def _check(
     texts: Sequence[str],
     files: Sequence[Path],
     trees: Sequence[Path],
+    tags_file: Path | None,
     read_ahead: int,
 ) -> None:
     if sum(map(bool, (texts, files, trees))) > 1:
         raise ConfigError("give one of texts, --input and --trees, not several")
+    if trees and tags_file is not None:
+        raise ConfigError("--trees have tags of their own: leave --tags-file out")
     if read_ahead < 1:
         raise ConfigError("--read-ahead must be at least 1")
 
