@@ -1,6 +1,7 @@
 """`--help` of every command: quick, and without waiting for torch."""
 
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -45,6 +46,8 @@ def test_help_is_quick_and_torch_free(command: tuple[str, ...]) -> None:
         times.append(cpu_seconds_of_children() - before)
         assert result.returncode == 0, result.stderr
         assert "Usage: transept" in result.stdout
+        # A line that ends inside of `…` in a docstring leaves its indentation there.
+        assert not re.search("[a-z] {3,}[a-z]", result.stdout)
     # CPU time, and the best of three: other work on the machine is not our delay.
     assert min(times) < 0.5
 

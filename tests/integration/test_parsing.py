@@ -288,7 +288,7 @@ def test_a_lone_dash_is_standard_input(
 
 
 def test_tags_are_written_as_given(
-    parser: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    bank: Bank, parser: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     words, tags = tmp_path / "words", tmp_path / "tags"
     words.write_text("the cat sees the dog .\n")
@@ -308,6 +308,8 @@ def test_tags_are_written_as_given(
     tags.write_text("DT NN VBZ DT NN .\nDT\n")
     assert run(*usual, "--tags-file", tags) == 3
     assert "has more lines than there are sentences" in capfd.readouterr().err
+    assert run("parse", "--model", parser, "--trees", bank.test, "--tags-file", tags) == 2
+    assert "--trees have tags of their own" in capfd.readouterr().err
 
 
 def test_python(parser: Path, trained: Path) -> None:
@@ -330,6 +332,8 @@ def test_python(parser: Path, trained: Path) -> None:
         model.parse(["a"], tags=[["X", "Y"]])
     with pytest.raises(ConfigError, match="this is a parsing model"):
         model.translate("a")
+    with pytest.raises(ConfigError, match="this is a parsing model"):
+        model.attend("a")
     with pytest.raises(ConfigError, match="did you mean 'beam_size'"):
         model.parse("a", beam_sise=2)  # type: ignore[call-overload]
     with pytest.raises(ConfigError, match="it writes text and no trees"):
@@ -340,7 +344,9 @@ def test_the_wrong_kind_of_model(
     parser: Path, trained: Path, workshop: Workshop, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert run("translate", "--model", parser, "a") == 2
-    assert "is a parsing model: use `transept parse`" in capfd.readouterr().err
+    assert "`transept parse` uses it" in capfd.readouterr().err
+    assert run("visualize", "--model", parser, "a", "--output", workshop.directory / "a.svg") == 2
+    assert "this needs one that translates" in capfd.readouterr().err
     assert run("parse", "--model", trained, "a") == 2
     assert "is no parsing model" in capfd.readouterr().err
 

@@ -133,7 +133,7 @@ class Parser:
             "(`transept parse`), or load a model of translation"
         )
 
-    score = translate
+    attend = score = translate
 
     def _parse(
         self, sentences: Sequence[str] | Sequence[Sequence[str]], request: ParseRequest

@@ -36,24 +36,9 @@ class Models:
 
         model = load(*self.model, device=self.device, engine=engine, shortlist=shortlist)
         if isinstance(model, Parser):
-            raise ConfigError(f"{self.names} is a parsing model: use `transept parse`")
-        return model
-
-    def load_parser(self) -> "Parser":
-        """A model that parses, ready to use."""
-        from transept.api.models import load
-        from transept.api.parser import Parser
-
-        if not self.model:
             raise ConfigError(
-                "no parser is shipped: give --model the directory of one, such as `transept train "
-                "configs/parsing-small.toml` makes"
-            )
-        model = load(*self.model, device=self.device)
-        if not isinstance(model, Parser):
-            raise ConfigError(
-                f"{self.names} is no parsing model: `transept train configs/parsing-small.toml` "
-                "makes one; `transept translate` uses this one"
+                f"{self.names} is a parsing model, and this needs one that translates; "
+                "`transept parse` uses it"
             )
         return model
 
@@ -94,6 +79,34 @@ class Translators(Models):
         return model
 
 
+@dataclass(frozen=True, kw_only=True)
+class Parsers(Models):
+    """Which parsing model to use, and where."""
+
+    model: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = ()
+    """The directory of a parsing model, or of a run; none is shipped. Given several times, the
+    models decide together."""
+
+    def load_parser(self) -> "Parser":
+        """A model that parses, ready to use."""
+        from transept.api.models import load
+        from transept.api.parser import Parser
+
+        if not self.model:
+            raise ConfigError(
+                "no parser is shipped: give --model the directory of one, such as `transept train "
+                "configs/parsing-small.toml` makes"
+            )
+        model = load(*self.model, device=self.device)
+        if not isinstance(model, Parser):
+            raise ConfigError(
+                f"{self.names} is no parsing model: `transept train configs/parsing-small.toml` "
+                "makes one; `transept translate` uses this one"
+            )
+        return model
+
+
 ANY_MODEL = Models()
+ANY_PARSER = Parsers()
 ANY_TRANSLATOR = Translators()
 MODEL_OPTIONS = Parameter(name="*", group=Group("Model", sort_key=1))

@@ -17,7 +17,7 @@ from transept.api.config import ParseConfig, ParseOptions
 from transept.api.units import TooLongError
 from transept.cli.app import complain, write_line
 from transept.cli.lines import Files, count, in_turn, read, without_dash
-from transept.cli.models import ANY_MODEL, MODEL_OPTIONS, Models
+from transept.cli.models import ANY_PARSER, MODEL_OPTIONS, Parsers
 from transept.cli.progress import ProgressBar
 from transept.errors import ConfigError, DataError
 from transept.text.files import describe, read_sentences, write_sentences
@@ -53,8 +53,8 @@ class Format:
     """Draw the trees as well, into this file, whose name ends in .svg."""
     min_confidence: float | None = None
     """Leave out sentences whose likeliest tree has a log-probability of less than this for a
-    symbol on average, such as -0.05: what is left is a treebank to learn from (`transept data
-    prepare --trees`)."""
+    symbol on average, such as -0.05: what is left is a treebank to learn from
+    (`transept data prepare --trees`)."""
 
 
 USUAL, PLAIN = ParseConfig(), Format()
@@ -69,7 +69,7 @@ def parse(
     tags_file: Path | None = None,
     unconstrained: Flag = False,
     read_ahead: int = 512,
-    models: Annotated[Models, MODEL_OPTIONS] = ANY_MODEL,
+    models: Annotated[Parsers, MODEL_OPTIONS] = ANY_PARSER,
     config: Annotated[ParseConfig, HOW] = USUAL,
     output: Annotated[Format, FORMAT] = PLAIN,
 ) -> None:
@@ -95,7 +95,7 @@ def parse(
         config: How to search.
         output: What to print.
     """
-    _check(texts, files, trees, read_ahead)
+    _check(texts, files, trees, tags_file, read_ahead)
     _check_output(output, config, unconstrained)
     texts = without_dash(texts)
     n_lines = None if trees else count(texts, files)
@@ -124,10 +124,13 @@ def _check(
     texts: Sequence[str],
     files: Sequence[Path],
     trees: Sequence[Path],
+    tags_file: Path | None,
     read_ahead: int,
 ) -> None:
     if sum(map(bool, (texts, files, trees))) > 1:
         raise ConfigError("give one of texts, --input and --trees, not several")
+    if trees and tags_file is not None:
+        raise ConfigError("--trees have tags of their own: leave --tags-file out")
     if read_ahead < 1:
         raise ConfigError("--read-ahead must be at least 1")
 

@@ -46,9 +46,15 @@ def show_report(console: "Console", report: "ParseReport", gold: str, predicted:
     console.print(report.convention.signature, style="dim")
 
 
-def warnings(report: "ParseReport") -> list[str]:
+def warnings(report: "ParseReport", gold: str) -> list[str]:
     """What a reader of the scores should know about the files."""
     found = []
+    damaged = [at for at, one in enumerate(report.sentences, start=1) if one.gold_problems]
+    if damaged:
+        found.append(
+            f"{gold}: the gold trees themselves are damaged, {len(damaged):,} of them, the first "
+            f"in line {damaged[0]}: nothing can be right there; mend them"
+        )
     if report.problems:
         counts = ", ".join(f"{name} ({count:,})" for name, count in report.problems.items())
         lines = ", ".join(

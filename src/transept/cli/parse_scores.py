@@ -63,7 +63,7 @@ def score_parses(parses: Parses, as_json: bool) -> None:
                 f"\nright-branching trees: F1 {beside.all.whole.f1:.2f}, and "
                 f"{beside.short.whole.f1:.2f} of at most {beside.cutoff} words\n"
             )
-    for warning in warnings(report):
+    for warning in warnings(report, names[0]):
         complain(f"warning: {warning}")
 
 

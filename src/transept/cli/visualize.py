@@ -78,6 +78,8 @@ def visualize(
     if output.suffix not in FORMATS:
         raise ConfigError(f"{output}: its name must end in one of {', '.join(FORMATS)}")
     choice = view.choice()
+    if output.suffix in (".svg", ".png"):
+        _check(view.figure, choice)
     content = _content(output.suffix, _attention(models, sentence, target), view, choice)
     try:
         write_file(output, content)
@@ -86,6 +88,16 @@ def visualize(
             f"{output}: cannot be written ({error.strerror}); choose another path"
         ) from error
     sys.stderr.write(f"{output}: {len(content) / 1000:,.0f} kB\n")
+
+
+def _check(figure: FigureName, choice: "Choice") -> None:
+    """A figure leaves nothing out that was asked for."""
+    if choice.word is not None and figure in ("5", "heat"):
+        raise ConfigError(
+            f"figure {figure} shows all words: leave --word out, or choose --figure 3 or 4"
+        )
+    if figure == "4" and len(choice.heads) > 2:
+        raise ConfigError("figure 4 shows two heads: give --heads no more, or choose --figure 3")
 
 
 def _attention(models: Models, sentence: str, target: str | None) -> "Attention":

@@ -9,16 +9,16 @@ from transept.model.config import ModelConfig
 from transept.model.transformer import Memory
 from transept.shapes import Bool, Float, Int, Tensor
 
-FIRST_SLOTS = 32
+FIRST_PLACES = 32
 """A sentence has room for the keys and values of so many tokens at first."""
 
 
 class Seen(NamedTuple):
     """What a layer's rows attend to, and 0 or −∞ for what each of them may see or not."""
 
-    keys: Float[Tensor, "B H slots Dk"]
-    values: Float[Tensor, "B H slots Dv"]
-    mask: Float[Tensor, "B 1 W slots"] | None
+    keys: Float[Tensor, "B H places Dk"]
+    values: Float[Tensor, "B H places Dv"]
+    mask: Float[Tensor, "B 1 W places"] | None
 
     def attend(self, q: Float[Tensor, "B H W Dk"], scale: float) -> Float[Tensor, "N HDv"]:
         """Equation (1), the rows of a sentence being queries to the same keys."""
@@ -49,18 +49,18 @@ class LayerCache(NamedTuple):
 class OutputCache:
     """What each layer sees of the outputs so far.
 
-    Each token that is appended to a row gets a slot among its sentence's, and a mask says in which
-    slots each row has its past; a single row has it in all of them, and needs no mask. Where a beam
-    branches, two rows have the same past: no key is ever copied. When the room is used up, slots in
-    which no row has its past any more are cleared out.
+    Each token that is appended to a row gets a place among its sentence's, and a mask says in which
+    places each row has its past; a single row has it in all of them, and needs no mask. Where a
+    beam branches, two rows have the same past: no key is ever copied. When the room is used up,
+    places in which no row has its past any more are cleared out.
     """
 
     def __init__(self, config: ModelConfig, memory: Memory) -> None:
         self.n_sentences = len(memory.layout.segments)
         self.width = 1
         self._window = config.decoder_window
-        self._n_slots = 0
-        heads = (config.n_heads, FIRST_SLOTS, max(config.d_k, config.d_v))
+        self._n_places = 0
+        heads = (config.n_heads, FIRST_PLACES, max(config.d_k, config.d_v))
         self._kv = memory.states.new_empty(config.n_layers, 2, self.n_sentences, *heads)
         self._projected = self._room_to_project()
         self._mask: Tensor | None = None
@@ -69,20 +69,20 @@ class OutputCache:
         self._own = memory.states.new_zeros(self.n_sentences, 1)
 
     def append(self) -> list[LayerCache]:
-        """A slot for each row."""
-        if self._n_slots + self.width > self._kv.shape[4]:
+        """A place for each row."""
+        if self._n_places + self.width > self._kv.shape[4]:
             self._make_room()
-        start, end = self._n_slots, self._n_slots + self.width
-        self._n_slots = end
+        start, end = self._n_places, self._n_places + self.width
+        self._n_places = end
         mask = self._visible(end)
         new = self._kv.narrow(4, start, self.width).unbind(0)
         # The views of all layers at once: one by one they would take as long as a product.
         kv = self._kv.narrow(4, 0, end).flatten(0, 1).unbind(0)
         parts = zip(new, kv[::2], kv[1::2], strict=True)
-        return [LayerCache(self._projected, place, Seen(k, v, mask)) for place, k, v in parts]
+        return [LayerCache(self._projected, own, Seen(k, v, mask)) for own, k, v in parts]
 
-    def _visible(self, end: int) -> Float[Tensor, "B 1 W slots"] | None:
-        """What each row sees now that it has another slot; None where that is all."""
+    def _visible(self, end: int) -> Float[Tensor, "B 1 W places"] | None:
+        """What each row sees now that it has another place; None where that is all."""
         if self._mask is None:
             return None
         self._mask = torch.cat([self._mask, self._own], dim=1)
@@ -99,7 +99,7 @@ class OutputCache:
     def keep(self, sentences: Int[Tensor, " B"], width: int) -> None:
         """Forget the other sentences; these have so many rows from now on."""
         if self._mask is None and width > 1:
-            self._mask = self._kv.new_zeros(self.n_sentences, self._n_slots)
+            self._mask = self._kv.new_zeros(self.n_sentences, self._n_places)
         if len(sentences) < self.n_sentences:
             self._kv = self._kv[:, :, sentences]
         self.n_sentences, self.width = len(sentences), width
@@ -115,31 +115,31 @@ class OutputCache:
         return Projected(qkv.flatten(0, 1).flatten(1), heads[0], heads[1:])
 
     def _make_room(self) -> None:
-        """Clear out slots that are of no use any more; where most are, take twice the room."""
+        """Clear out places that are of no use any more; where most are, take twice the room."""
         if self._mask is None:
-            mask = self._kv.new_zeros(self.n_sentences, self.width, self._n_slots)
+            mask = self._kv.new_zeros(self.n_sentences, self.width, self._n_places)
         else:
             mask = self._mask.view(self.n_sentences, self.width, -1)
         used = (mask == 0).any(dim=1)
-        self._n_slots = int(used.sum(dim=1).max())
+        self._n_places = int(used.sum(dim=1).max())
         # The used ones first, in their order; where a sentence has fewer, no row sees the others.
-        order = used.byte().argsort(dim=1, descending=True, stable=True)[:, : self._n_slots]
-        n_slots = max(FIRST_SLOTS, 2 * self._n_slots + self.width)
-        self._kv = _moved(self._kv, order, n_slots)
+        order = used.byte().argsort(dim=1, descending=True, stable=True)[:, : self._n_places]
+        n_places = max(FIRST_PLACES, 2 * self._n_places + self.width)
+        self._kv = _moved(self._kv, order, n_places)
         if self._mask is not None:
             self._mask = mask.gather(2, order[:, None].expand(-1, self.width, -1)).flatten(0, 1)
 
 
 def _moved(
-    x: Float[Tensor, "Y 2 B H slots Dh"], order: Int[Tensor, "B M"], n_slots: int
+    x: Float[Tensor, "Y 2 B H places Dh"], order: Int[Tensor, "B M"], n_places: int
 ) -> Float[Tensor, "Y 2 B H _ Dh"]:
-    """The slots in this order, with room for so many."""
+    """The places in this order, with room for so many."""
     *each, n_old, width = x.shape
-    room = x.new_empty(*each, n_slots, width)
+    room = x.new_empty(*each, n_places, width)
     first = torch.arange(0, x[..., 0].numel(), n_old, device=x.device)
-    places = first.view(*each, 1) + order[:, None]
-    moved = x.flatten(0, 4).index_select(0, places.flatten())
-    room[..., : order.shape[1], :] = moved.view(*places.shape, width)
+    taken = first.view(*each, 1) + order[:, None]
+    moved = x.flatten(0, 4).index_select(0, taken.flatten())
+    room[..., : order.shape[1], :] = moved.view(*taken.shape, width)
     return room
 
 

@@ -8,9 +8,9 @@ the two together.
 import torch
 
 from transept.model.cache import LayerCache, OutputCache
-from transept.model.prepared import Matrix, PreparedDecoder, PreparedDecoderLayer, prepare
+from transept.model.prepared import PreparedDecoder, PreparedDecoderLayer, PreparedMatrix, prepare
 from transept.model.ranking import likeliest
-from transept.model.source import Source, SourceAttention
+from transept.model.source import LayerSource, Source
 from transept.model.transformer import Memory, Transformer
 from transept.shapes import Float, Int, Tensor
 
@@ -34,7 +34,7 @@ class IncrementalDecoder:
         self._used_up: Tensor | None = None
         self._start_id, self._vocab_size = model.start_id, model.config.vocab_size
         self._shortlist = shortlist
-        self._projection: tuple[PreparedDecoder, Matrix] | None = None
+        self._projection: tuple[PreparedDecoder, PreparedMatrix] | None = None
 
     @torch.inference_mode()
     def __call__(self, tokens: Int[Tensor, " N"] | None) -> Float[Tensor, "N V"]:
@@ -106,7 +106,7 @@ class IncrementalDecoder:
 
 
 def _layer(
-    y: Float[Tensor, "N D"], layer: PreparedDecoderLayer, cache: LayerCache, source: SourceAttention
+    y: Float[Tensor, "N D"], layer: PreparedDecoderLayer, cache: LayerCache, source: LayerSource
 ) -> Float[Tensor, "N D"]:
     """One decoder layer."""
     qkv, q, kv = cache.projected

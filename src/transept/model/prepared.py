@@ -24,8 +24,8 @@ LARGE = 2**19
 
 
 @runtime_checkable
-class Matrix(Protocol):
-    """A linear transformation."""
+class PreparedMatrix(Protocol):
+    """A linear transformation, laid out for decoding."""
 
     def __call__(self, x: Float[Tensor, "N I"]) -> Float[Tensor, "N O"]:
         """`x W + b`."""
@@ -106,7 +106,7 @@ class Packed:
         return self(x).add_(y)
 
 
-MakeMatrix = Callable[[Tensor, Tensor | None], Matrix]
+MakeMatrix = Callable[[Tensor, Tensor | None], PreparedMatrix]
 
 
 def for_several_rows(
@@ -224,12 +224,12 @@ class PreparedDecoder:
         padding = torch.arange(len(bias), device=bias.device) == pad_id
         self.projection = self._projection(self._weight, bias.masked_fill(padding, -torch.inf))
 
-    def projection_to(self, tokens: Int[Tensor, " listed"]) -> Matrix:
+    def projection_to(self, tokens: Int[Tensor, " listed"]) -> PreparedMatrix:
         """The projection to some of the vocabulary."""
         bias = None if self._bias is None else self._bias[tokens]
         return self._projection(self._weight[tokens], bias)
 
-    def _projection(self, weight: Tensor, bias: Tensor | None) -> Matrix:
+    def _projection(self, weight: Tensor, bias: Tensor | None) -> PreparedMatrix:
         if self.nats != 1.0:
             weight, bias = weight / self.nats, None if bias is None else bias / self.nats
         return self.make(weight, bias)
@@ -249,7 +249,7 @@ class Prepared:
         self._encoder_layers: list[PreparedLayer] = []
         self.encoder_norm = _norm(model.encoder.norm)
         self._source_attentions = [layer.source_attention for layer in layers]
-        self._source_kv: list[Matrix] = []
+        self._source_kv: list[PreparedMatrix] = []
         self._positions = model.target_positions
         self._vectors: dict[int, Tensor] = {}
 
@@ -270,7 +270,7 @@ class Prepared:
                 self._for_several_rows = PreparedDecoder(*self._parts, for_several_rows)
             return self._for_several_rows
 
-    def source_kv(self) -> list[Matrix]:
+    def source_kv(self) -> list[PreparedMatrix]:
         """What makes keys and values of the source, for each of the decoder's layers."""
         with _preparing:
             if not self._source_kv:

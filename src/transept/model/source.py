@@ -6,14 +6,14 @@ from typing import Protocol, runtime_checkable
 
 from transept.model.attention import MultiHeadAttention
 from transept.model.cache import Seen, additive_mask
-from transept.model.prepared import MakeMatrix, Matrix, PreparedDecoderLayer
+from transept.model.prepared import MakeMatrix, PreparedDecoderLayer, PreparedMatrix
 from transept.model.transformer import DecoderLayer, Memory, Transformer
 from transept.shapes import Float, Int, Tensor
 
 
 @runtime_checkable
-class SourceAttention(Protocol):
-    """One layer's attention to the source."""
+class LayerSource(Protocol):
+    """The source as one layer attends to it."""
 
     def onto(
         self, layer: PreparedDecoderLayer, y: Float[Tensor, "N D"], x: Float[Tensor, "N D"]
@@ -71,7 +71,7 @@ class Folded:
 class Source:
     """The source of all sentences, as each layer sees it."""
 
-    def __init__(self, model: Transformer, memory: Memory, kv: Sequence[Matrix]) -> None:
+    def __init__(self, model: Transformer, memory: Memory, kv: Sequence[PreparedMatrix]) -> None:
         layers = (layer for layer in model.decoder.layers if isinstance(layer, DecoderLayer))
         self._attentions = [layer.source_attention for layer in layers]
         hidden = memory.layout.segments == 0
@@ -81,7 +81,7 @@ class Source:
         ]
         self._make: MakeMatrix | None = None
         self._is_folded = False
-        self._layers: Sequence[SourceAttention] = []
+        self._layers: Sequence[LayerSource] = []
         self._share()
 
     def keep(self, sentences: Int[Tensor, " B"]) -> None:
@@ -91,7 +91,7 @@ class Source:
         self._seen = [Seen(k[sentences], v[sentences], mask) for k, v, _ in self._seen]
         self._share()
 
-    def layers(self, make: MakeMatrix) -> Sequence[SourceAttention]:
+    def layers(self, make: MakeMatrix) -> Sequence[LayerSource]:
         """Each layer's attention; `make` makes matrices for as many rows as there are now."""
         if make is not self._make:
             self._share(make)  # a search begins with one row: let it first find its width
@@ -111,7 +111,7 @@ class Source:
 
 
 def _heads(
-    attention: MultiHeadAttention, kv: Matrix, memory: Memory
+    attention: MultiHeadAttention, kv: PreparedMatrix, memory: Memory
 ) -> tuple[Float[Tensor, "B H S Dk"], Float[Tensor, "B H S Dv"]]:
     """Keys and values of the source, each head's together."""
     k, v = (

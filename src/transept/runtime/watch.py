@@ -54,8 +54,8 @@ class Pulse:
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
-    """A rank as another one sees it."""
+class Notice:
+    """What a rank has told the others of itself."""
 
     rank: int
     host: str
@@ -129,18 +129,18 @@ class Board:
     def beat(self, pulse: Pulse) -> None:
         """Show what this rank is doing, and that it lives."""
         self._beats += 1
-        sight = {"host": self._host, "step": pulse.step, "phase": pulse.phase, "beats": self._beats}
+        shown = {"host": self._host, "step": pulse.step, "phase": pulse.phase, "beats": self._beats}
         with self._lock:
-            self._store.set(f"pulse/{self.rank}", json.dumps(sight))
+            self._store.set(f"pulse/{self.rank}", json.dumps(shown))
 
-    def sights(self) -> list[Sight]:
+    def notices(self) -> list[Notice]:
         """All ranks, as they showed themselves last."""
         found = []
         with self._lock:
             for rank in range(self.size):
                 key = f"pulse/{rank}"
                 if self._store.check([key]):
-                    found.append(Sight(rank, **json.loads(self._store.get(key))))
+                    found.append(Notice(rank, **json.loads(self._store.get(key))))
         return found
 
 
@@ -221,30 +221,30 @@ class Watch:
             self._beats.clear()
             return
         now = time.monotonic()
-        sights = self._board.sights()
-        for sight in sights:
-            if self._beats.get(sight.rank, (None,))[0] != sight.beats:
-                self._beats[sight.rank] = sight.beats, now
+        notices = self._board.notices()
+        for notice in notices:
+            if self._beats.get(notice.rank, (None,))[0] != notice.beats:
+                self._beats[notice.rank] = notice.beats, now
         if stood >= self._patience:
-            silent = [s for s in sights if now - self._beats[s.rank][1] > self._patience / 4]
-            self._end(self._board.publish(self._who_hangs(sights, silent), code=1))
+            silent = [s for s in notices if now - self._beats[s.rank][1] > self._patience / 4]
+            self._end(self._board.publish(self._who_hangs(notices, silent), code=1))
 
-    def _who_hangs(self, sights: list[Sight], silent: list[Sight]) -> str:
-        last = min(sight.place for sight in sights)
-        behind = [sight for sight in sights if sight.place == last]
+    def _who_hangs(self, notices: list[Notice], silent: list[Notice]) -> str:
+        last = min(notice.place for notice in notices)
+        behind = [notice for notice in notices if notice.place == last]
         limit = f"for {self._patience:g} s" + (f" ({self._setting})" if self._setting else "")
         if silent:
             return (
                 f"{_listed(silent)} does not answer and has not moved {limit}: its process is "
                 "stopped, or its machine is gone"
             )
-        if len(behind) < len(sights):
+        if len(behind) < len(notices):
             return f"{_listed(behind)} has not moved {limit}, and the others wait for it"
-        return f"no rank has moved {limit}: {_listed(sights)}"
+        return f"no rank has moved {limit}: {_listed(notices)}"
 
 
-def _listed(sights: list[Sight]) -> str:
-    return " and ".join(map(str, sights))
+def _listed(notices: list[Notice]) -> str:
+    return " and ".join(map(str, notices))
 
 
 class _Signals:

@@ -23,6 +23,8 @@ class SentenceScore:
     """Only `valid` sentences count for evalb; it skips one of which no word was predicted."""
     problems: tuple[Problem, ...] = ()
     """What makes it an error, or would if it were not skipped."""
+    gold_problems: tuple[Problem, ...] = ()
+    """Those of them that are the gold tree's own."""
     gold: int
     """Brackets of the gold tree."""
     predicted: int
@@ -55,6 +57,7 @@ def score_sentence(gold: str, predicted: str, parameters: Parameters) -> Sentenc
         length=sides[0].length,
         status=status,
         problems=problems,
+        gold_problems=tuple(sides[0].problems),
         gold=len(theirs),
         predicted=len(ours),
         matched=_matched(theirs, ours, parameters) if valid else 0,
