@@ -293,5 +293,8 @@ def _leaves(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, A
     for key, value in table.items():
         if isinstance(value, dict):
             yield from _leaves(value, f"{prefix}{key}.")
+        elif isinstance(value, list) and any(isinstance(item, dict) for item in value):
+            for index, item in enumerate(value):
+                yield from _leaves(item, f"{prefix}{key}[{index}].")
         else:
             yield f"{prefix}{key}", value

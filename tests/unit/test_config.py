@@ -1,4 +1,4 @@
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -149,3 +149,12 @@ def test_differences_are_listed_key_by_key() -> None:
     new = Outer(name="x", inner=Inner(size=2, limit=5))
     assert config.differences(old, new) == ["inner.limit: unset -> 5", "inner.size: 1 -> 2"]
     assert config.differences(old, old) == []
+
+
+def test_differences_in_a_list_of_tables_name_its_members() -> None:
+    old = Outer(name="x", several=(Inner(size=1), Inner(size=2)))
+    new = Outer(name="x", several=(Inner(size=1), Inner(size=3)))
+    assert config.differences(old, new) == ["several[1].size: 2 -> 3"]
+    assert "several[1].size: 2 -> unset" in config.differences(
+        old, replace(old, several=(Inner(),))
+    )
