@@ -36,6 +36,7 @@ from transept.text.symbols import load_vocabulary
 from transept.training.progress import Progress
 from transept.training.update import Update, restore_training_tensors, training_tensors
 from transept.version import __version__
+from transept.wording import counted
 
 METRICS = "metrics.jsonl"
 
@@ -168,8 +169,9 @@ class Run:
         steps = self.checkpoints.steps()
         if steps:
             listed = "\n  ".join(damages)
+            there = counted(len(steps), "checkpoint")
             raise CheckpointError(
-                f"{self.directory}: none of its {len(steps)} checkpoints can be used:\n  {listed}\n"
+                f"{self.directory}: none of its {there} can be used:\n  {listed}\n"
                 "Bring one back from a copy; or, to begin anew, choose another --output or remove "
                 f"{self.checkpoints.directory}"
             )

@@ -12,6 +12,7 @@ from cyclopts import Group, Parameter
 from transept.cli.app import complain
 from transept.errors import RESUMABLE, ConfigError
 from transept.recipes.recipe import STAGES, StageName
+from transept.wording import counted
 
 if TYPE_CHECKING:
     from transept.cli.recipe_view import RecipeView
@@ -197,7 +198,8 @@ def report(
     for picture in pictures(read):
         (records / picture.file).write_text(picture.svg, encoding="utf-8")
     output.write_text(page(read), encoding="utf-8")
-    sys.stdout.write(f"{output}: {len(read.runs)} runs, {len(read.comparisons)} comparisons\n")
+    runs, pairs = counted(len(read.runs), "run"), counted(len(read.comparisons), "comparison")
+    sys.stdout.write(f"{output}: {runs}, {pairs}\n")
 
 
 def ship(
