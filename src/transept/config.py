@@ -11,7 +11,7 @@ import difflib
 import tomllib
 import types
 import typing
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
@@ -57,13 +57,13 @@ def as_table(config: Any) -> dict[str, Any]:
     return table
 
 
-def differences(old: Any, new: Any) -> list[str]:
-    """The keys in which two configs differ, one readable line each."""
+def differences(old: Any, new: Any, besides: Container[str] = ()) -> list[str]:
+    """The keys in which two configs differ, one readable line each; `besides` may differ."""
     before, after = dict(_leaves(as_table(old))), dict(_leaves(as_table(new)))
     return [
         f"{key}: {before.get(key, 'unset')} -> {after.get(key, 'unset')}"
         for key in sorted(before.keys() | after.keys())
-        if before.get(key) != after.get(key)
+        if key not in besides and before.get(key) != after.get(key)
     ]
 
 
