@@ -26,8 +26,9 @@ class Share:
     """How much of it to do now."""
 
     minutes: float | None = None
-    """Train so long in all, over all commands. The checkpoints that are averaged are as far apart
-    as the paper's, in proportion."""
+    """Train so long in all, over all commands; unless given, as long as an earlier command said, or
+    to the recipe's last step, which is `inf`. The checkpoints that are averaged are as far apart as
+    the paper's, in proportion."""
     pause_after: float | None = None
     """End this command after so many minutes, with a checkpoint."""
     until: StageName | None = None
@@ -37,7 +38,7 @@ class Share:
 
     def __post_init__(self) -> None:
         for option, value in (("--minutes", self.minutes), ("--pause-after", self.pause_after)):
-            if value is not None and value <= 0:
+            if value is not None and not value > 0:
                 raise ConfigError(f"{option} must be more than 0")
         if self.until and self.only:
             raise ConfigError("--until and --only do not go together; leave one out")
@@ -111,7 +112,7 @@ def run(
     from transept.runtime.interrupt import import_torch, terminable
 
     import_torch()
-    cooked = replace(_found(name, overrides, work), data=data, minutes=share.minutes)
+    cooked = replace(_found(name, overrides, work), data=data).given(share.minutes)
     view = RecipeView()
     if dry_run:
         view.preview(cooked)
