@@ -241,7 +241,7 @@ def _mapping(hint: Any, value: Any, key: str, problems: list[Problem]) -> Any:
 def _sequence(arguments: tuple[Any, ...], value: Any, key: str, problems: list[Problem]) -> Any:
     """`tuple[X, ...]` of any length, or `tuple[X, Y]` of that length."""
     if not isinstance(value, list | tuple):
-        problems.append(Problem(key, f"expected a list, got {value!r}"))
+        problems.append(Problem(key, f"expected a list{_such_as(arguments[0])}, got {value!r}"))
         return None
     any_length = len(arguments) == 2 and arguments[1] is Ellipsis
     if not any_length and len(value) != len(arguments):
@@ -253,6 +253,14 @@ def _sequence(arguments: tuple[Any, ...], value: Any, key: str, problems: list[P
         for index, (hint, item) in enumerate(zip(hints, value, strict=True))
     ]
     return tuple(items)
+
+
+def _such_as(hint: Any) -> str:
+    """How a list of tables is written, by the keys that each must have."""
+    if not dataclasses.is_dataclass(hint):
+        return ""
+    needed = [field.name for field in dataclasses.fields(hint) if _required(field)]
+    return f", such as [{{{', '.join(f'{name}=…' for name in needed)}}}]"
 
 
 def _scalar(hint: Any, value: Any, key: str, problems: list[Problem]) -> Any:

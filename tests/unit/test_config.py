@@ -34,6 +34,12 @@ class Outer:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Several:
+    outers: tuple[Outer, ...]
+    sizes: tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Outmost:
     outer: Outer
 
@@ -142,6 +148,15 @@ def test_an_override_without_key_or_value_is_refused(tmp_path: Path, override: s
     path = write(tmp_path / "x.toml", "name = 'x'")
     with pytest.raises(ConfigError, match="is not of the form key=value"):
         config.load(Outer, path, [override])
+
+
+def test_a_list_of_tables_is_told_how_it_is_written() -> None:
+    with pytest.raises(ConfigError) as error:
+        config.structure(Several, {"outers": "x", "sizes": 3})
+    assert problems(error) == {
+        "outers": "expected a list, such as [{name=…}], got 'x'",
+        "sizes": "expected a list, got 3",
+    }
 
 
 def test_differences_are_listed_key_by_key() -> None:
