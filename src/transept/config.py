@@ -11,7 +11,7 @@ import difflib
 import tomllib
 import types
 import typing
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
@@ -57,13 +57,13 @@ def as_table(config: Any) -> dict[str, Any]:
     return table
 
 
-def differences(old: Any, new: Any) -> list[str]:
-    """The keys in which two configs differ, one readable line each."""
+def differences(old: Any, new: Any, besides: Container[str] = ()) -> list[str]:
+    """The keys in which two configs differ, one readable line each; `besides` may differ."""
     before, after = dict(_leaves(as_table(old))), dict(_leaves(as_table(new)))
     return [
         f"{key}: {before.get(key, 'unset')} -> {after.get(key, 'unset')}"
         for key in sorted(before.keys() | after.keys())
-        if before.get(key) != after.get(key)
+        if key not in besides and before.get(key) != after.get(key)
     ]
 
 
@@ -241,7 +241,7 @@ def _mapping(hint: Any, value: Any, key: str, problems: list[Problem]) -> Any:
 def _sequence(arguments: tuple[Any, ...], value: Any, key: str, problems: list[Problem]) -> Any:
     """`tuple[X, ...]` of any length, or `tuple[X, Y]` of that length."""
     if not isinstance(value, list | tuple):
-        problems.append(Problem(key, f"expected a list, got {value!r}"))
+        problems.append(Problem(key, f"expected a list{_such_as(arguments[0])}, got {value!r}"))
         return None
     any_length = len(arguments) == 2 and arguments[1] is Ellipsis
     if not any_length and len(value) != len(arguments):
@@ -253,6 +253,14 @@ def _sequence(arguments: tuple[Any, ...], value: Any, key: str, problems: list[P
         for index, (hint, item) in enumerate(zip(hints, value, strict=True))
     ]
     return tuple(items)
+
+
+def _such_as(hint: Any) -> str:
+    """How a list of tables is written, by the keys that each must have."""
+    if not dataclasses.is_dataclass(hint):
+        return ""
+    needed = [field.name for field in dataclasses.fields(hint) if _required(field)]
+    return f", such as [{{{', '.join(f'{name}=…' for name in needed)}}}]"
 
 
 def _scalar(hint: Any, value: Any, key: str, problems: list[Problem]) -> Any:
@@ -293,5 +301,8 @@ def _leaves(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, A
     for key, value in table.items():
         if isinstance(value, dict):
             yield from _leaves(value, f"{prefix}{key}.")
+        elif isinstance(value, list) and any(isinstance(item, dict) for item in value):
+            for index, item in enumerate(value):
+                yield from _leaves(item, f"{prefix}{key}[{index}].")
         else:
             yield f"{prefix}{key}", value

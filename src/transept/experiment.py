@@ -1,6 +1,7 @@
 """The root of every config: one experiment, from the data to the schedule. No torch here."""
 
 from dataclasses import dataclass, field
+from typing import Final
 
 from transept.data.config import BatchConfig, DataConfig
 from transept.model.config import ModelConfig
@@ -13,6 +14,23 @@ from transept.training.config import (
     TrainingConfig,
     ValidationConfig,
 )
+
+MEANS: Final = (
+    "batch.micro_batches",
+    "data.workers",
+    "distributed.optimizer",
+    "distributed.patience",
+    "training.compile",
+    "training.device",
+    "training.kernels",
+    "training.log_every",
+)
+"""By what means it is computed, and how it is watched. A run, or a recipe, that began with other
+values of these goes on as the same experiment; with any other key changed it would be another one.
+
+The bits may differ, as they do on another machine. `batch.micro_batches` packs the pairs of a
+window otherwise: in the one where it is changed, some come twice and others not.
+"""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -21,6 +21,7 @@ import zstandard
 
 from transept.errors import DataError
 from transept.runtime.storage import Stored, flush, new_directory, write_json
+from transept.wording import counted
 
 SUFFIX: Final = ".pieces.json"
 FORMAT: Final = 1
@@ -283,7 +284,7 @@ def _all_of(listing: Listing, found: Mapping[str, Path]) -> list[Path]:
     if wrong:
         n = len(listing.pieces)
         listed = "\n  ".join(wrong)
-        raise DataError(f"{len(wrong)} of {n} pieces must be copied again:\n  {listed}")
+        raise DataError(f"{len(wrong)} of {counted(n, 'piece')} must be copied again:\n  {listed}")
     return [found[name] for name in listing.pieces]
 
 

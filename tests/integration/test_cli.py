@@ -52,6 +52,15 @@ def test_info_counts_parameters() -> None:
         (["config", "show"], "requires an argument"),
         (["confg"], 'Did you mean "config"?'),
         (["info", "--vocab-size", "many"], "many"),
+        (["info", "--vocab-size", "1000.5"], "--vocab-size: 1000.5 is no whole number; give one"),
+        (["data", "recombine", "x", "--copies=1.5"], "--copies: 1.5 is no whole number; give one"),
+        (
+            ["data", "prepare", "-o", "x", "--tokenizer", "x", "--columns", "1", "2.4"],
+            "--columns: 2.4 is no whole number; give one",
+        ),
+        (["translate", "x", "--beam-size", "1.5"], "--beam-size: 1.5 is no whole number; give one"),
+        (["data", "inspect", "x", "--samples", "-1"], "--samples must be at least 0"),
+        (["data", "inspect", "x", "--seed", "-1"], "--seed must be at least 0"),
         (["translate", "- Hello.", "--model", "m"], "`- Hello.` is read as an option. Text that"),
         (["parse", "--model", "m", "-LRB-"], "begins with a dash goes after the options and `--`"),
         (["translate", "x", "--n-best", "9"], "--n-best: 9 must not be more than --beam-size = 4"),
@@ -75,6 +84,13 @@ def test_a_mistake_is_said_plainly_and_exits_2(words: list[str], complaint: str)
 def test_a_mistake_is_said_once() -> None:
     said = transept("translate", "x", "--beam-size", "0").stderr
     assert said == "transept: --beam-size: 0 must be at least 1\n"
+
+
+def test_a_fraction_is_fine_where_a_number_is_wanted_and_in_text() -> None:
+    assert transept("translate", "--length-penalty", "0.5", "--help").returncode == 0
+    assert transept("info", "--vocab-size", "1000.0", "--presets").returncode == 0
+    said = transept("translate", "--model", "nowhere", "--", "--beam-size", "1.5").stderr
+    assert "whole number" not in said
 
 
 def test_debug_shows_the_traceback() -> None:

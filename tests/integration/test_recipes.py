@@ -19,6 +19,7 @@ from transept.checkpoint import CHECKPOINTS, WEIGHTS
 from transept.data.fetching.datasets import DATASETS, DatasetName
 from transept.data.fetching.fetch import fetch
 from transept.data.shards import Corpus
+from transept.experiment import Experiment
 from transept.recipes import recipe
 from transept.recipes.sharing import mirror
 
@@ -214,6 +215,43 @@ def test_a_budget_of_minutes_ends_the_training(
     written = [line["seconds"] for line in lines if line["kind"] == "checkpoint"]
     assert min(written) >= 1.2 * (1 - 2 / 72)  # three are averaged: no earlier ones are written
 
+    capsys.readouterr()
+    assert kitchen.cook(work, more) == 0
+    line = lines_of(capsys.readouterr().out)["train"]
+    assert line.endswith("as --minutes 0.02 says; a longer time, or inf, trains on  done before")
+    assert record_of(work)["minutes"] == 0.02
+    assert record_of(work)["stages"]["train"]["results"]["step"] == trained["step"]
+
+    assert kitchen.cook(work, more, "--minutes", "0.01") == 2
+    assert "minutes already, and --minutes 0.01 is less" in capsys.readouterr().err
+    assert kitchen.cook(work, more, "--minutes", "0.03") == 0
+    assert record_of(work)["minutes"] == 0.03
+    assert record_of(work)["stages"]["train"]["results"]["step"] > trained["step"]
+    paused = ["--minutes", "inf", "--until", "train", "--pause-after", "0.001"]
+    assert kitchen.cook(work, more, *paused) == 75
+    assert json.loads((work / "records" / "train.json").read_bytes())["inputs"]["minutes"] is None
+
+
+def test_the_same_recipe_may_go_on_by_other_means(
+    kitchen: Kitchen, cooked: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As a device with less memory asks for; the first sitting is stopped after some steps."""
+    work, means = (
+        tmp_path / "small",
+        ["experiment.batch.micro_batches=4", "experiment.data.workers=1"],
+    )
+    assert kitchen.cook(work, "--prepared", cooked, "--pause-after", "0.001") == 75
+    assert 0 < steps_of(work)[-1] < 60
+    assert kitchen.cook(work, *means) == 0
+    assert steps_of(work)[-1] == 60
+    assert config.load(Experiment, work / "run" / "config.toml").batch.micro_batches == 4
+    assert record_of(work)["recipe"]["experiment"]["batch"]["micro_batches"] == 4
+    assert kitchen.cook(work) == 0
+    assert kitchen.cook(work, *means, "experiment.model.dropout=0.5") == 2
+    refusal = capsys.readouterr().err
+    assert "experiment.model.dropout: 0.05 -> 0.5\nChoose" in refusal
+    assert "micro_batches" not in refusal
+
 
 @pytest.mark.parametrize(
     ("words", "code", "message"),
@@ -226,6 +264,7 @@ def test_a_budget_of_minutes_ends_the_training(
         (["--work", "W", "--only", "score"], 2, "nothing is translated yet; begin with `decode`"),
         (["--work", "W", "--only", "report"], 2, "prepare, train, average, decode, score: not"),
         (["--work", "W", "--minutes", "0"], 2, "--minutes must be more than 0"),
+        (["--work", "W", "--minutes", "nan"], 2, "--minutes must be more than 0"),
         (["--work", "W", "experiment.model.n_haeds=2"], 2, "did you mean 'n_heads'?"),
     ],
 )
@@ -368,7 +407,7 @@ def test_the_papers_recipes_run_from_archives_to_a_record(
     for file, content in stand_ins(dataset[-2:]).items():
         (data / "downloads" / file).write_bytes(content)
     assert run("recipe", "run", name, "--data", data, "--work", work, "--dry-run") == 0
-    assert re.search(r"europarl-v7\.tgz: 0\.\d MB, there", capsys.readouterr().out)
+    assert re.search(r"europarl-v7\.tgz: [\d.]+ kB, there", capsys.readouterr().out)
     # Published checksums are those of the real archives; these stand in for them.
     fetch(without_published_checksums(DATASETS[dataset]), data)
     command = ["recipe", "run", name, *TINY, "--data", data, "--work", work]

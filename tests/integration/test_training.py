@@ -210,6 +210,17 @@ def test_a_changed_config_is_refused_with_the_difference_or_taken(
     assert metrics(tmp_path / "run")[-1]["step"] == 8
 
 
+def test_other_means_are_no_other_config(
+    workshop: Workshop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["train", workshop.config, "--output", tmp_path / "run", "training.max_steps=3"]
+    assert run(*words) == 0
+    means = ["batch.micro_batches=2", "data.workers=1", "training.log_every=1"]
+    assert run(*words, *means) == 0, capsys.readouterr().err
+    assert run(*words, *means, "model.dropout=0.3") == 2
+    assert "config:\n  model.dropout: 0.1 -> 0.3\nChoose" in capsys.readouterr().err
+
+
 def test_a_run_that_never_began_may_begin_with_another_config(
     workshop: Workshop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,4 +1,4 @@
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -31,6 +31,12 @@ class Outer:
     inner: Inner = field(default_factory=Inner)
     weights: dict[str, float] = field(default_factory=dict)
     several: tuple[Inner, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Several:
+    outers: tuple[Outer, ...]
+    sizes: tuple[int, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,8 +150,26 @@ def test_an_override_without_key_or_value_is_refused(tmp_path: Path, override: s
         config.load(Outer, path, [override])
 
 
+def test_a_list_of_tables_is_told_how_it_is_written() -> None:
+    with pytest.raises(ConfigError) as error:
+        config.structure(Several, {"outers": "x", "sizes": 3})
+    assert problems(error) == {
+        "outers": "expected a list, such as [{name=…}], got 'x'",
+        "sizes": "expected a list, got 3",
+    }
+
+
 def test_differences_are_listed_key_by_key() -> None:
     old = Outer(name="x", inner=Inner(size=1))
     new = Outer(name="x", inner=Inner(size=2, limit=5))
     assert config.differences(old, new) == ["inner.limit: unset -> 5", "inner.size: 1 -> 2"]
     assert config.differences(old, old) == []
+
+
+def test_differences_in_a_list_of_tables_name_its_members() -> None:
+    old = Outer(name="x", several=(Inner(size=1), Inner(size=2)))
+    new = Outer(name="x", several=(Inner(size=1), Inner(size=3)))
+    assert config.differences(old, new) == ["several[1].size: 2 -> 3"]
+    assert "several[1].size: 2 -> unset" in config.differences(
+        old, replace(old, several=(Inner(),))
+    )

@@ -28,7 +28,7 @@ from transept.checkpoint import (
     write_directory,
 )
 from transept.errors import CheckpointError, ConfigError, VocabularyError
-from transept.experiment import Experiment
+from transept.experiment import MEANS, Experiment
 from transept.runtime.device import Runtime
 from transept.runtime.storage import flush, make_directory, write_file
 from transept.shelf import find_model
@@ -36,6 +36,7 @@ from transept.text.symbols import load_vocabulary
 from transept.training.progress import Progress
 from transept.training.update import Update, restore_training_tensors, training_tensors
 from transept.version import __version__
+from transept.wording import counted
 
 METRICS = "metrics.jsonl"
 
@@ -67,13 +68,14 @@ class Run:
         """Refuse to mix two experiments in one directory, unless told to.
 
         A run that never came to a checkpoint begins anew, and so with any config: else whoever
-        follows the advice of an error that stopped it at once would be refused.
+        follows the advice of an error that stopped it at once would be refused. Later, such advice
+        is about its `MEANS`, and those are no part of the experiment.
         """
         path = self.directory / CONFIG
         if not (path.exists() and self.checkpoints.steps()):
             self.write_config()
             return
-        changes = config.differences(config.load(Experiment, path), self.experiment)
+        changes = config.differences(config.load(Experiment, path), self.experiment, MEANS)
         if changes and not allow_change:
             listed = "\n  ".join(changes)
             raise ConfigError(
@@ -168,8 +170,9 @@ class Run:
         steps = self.checkpoints.steps()
         if steps:
             listed = "\n  ".join(damages)
+            there = counted(len(steps), "checkpoint")
             raise CheckpointError(
-                f"{self.directory}: none of its {len(steps)} checkpoints can be used:\n  {listed}\n"
+                f"{self.directory}: none of its {there} can be used:\n  {listed}\n"
                 "Bring one back from a copy; or, to begin anew, choose another --output or remove "
                 f"{self.checkpoints.directory}"
             )

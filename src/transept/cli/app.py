@@ -10,7 +10,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import Any, NoReturn, get_args
 
 from cyclopts import App, CycloptsError, Parameter, UnknownOptionError
 
@@ -20,6 +20,7 @@ from transept.version import __version__
 USAGE_ERROR = 2
 DASH = "/dev/stdin"
 """What commands are given for a lone `-`."""
+FRACTION = re.compile(r"[-+]?\d*\.0*[1-9]\d*")
 
 app = App(
     name="transept",
@@ -225,6 +226,7 @@ def _run(words: list[str], debug: bool) -> int:
     words = _before_text([DASH if word == "-" else word for word in words])
     try:
         _use_own_help(words)
+        _refuse_fractions(words)
         result = app(words, exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
@@ -277,6 +279,30 @@ def _is_dashed_text(word: str) -> bool:
     return word.startswith("-") and " " in word.partition("=")[0]
 
 
+def _refuse_fractions(words: list[str]) -> None:
+    """Where an option counts, refuse 1.5: cyclopts would round it and say nothing."""
+    words = words[: words.index("--")] if "--" in words else words
+    if not any(FRACTION.search(word) for word in words):
+        return
+    chosen = _chosen(words)
+    if chosen.default_command is None:
+        return
+    for argument in filter(lambda one: _counts(one.hint), chosen.assemble_argument_collection()):
+        n_values, _ = argument.token_count()
+        for place, word in enumerate(words):
+            name, equals, value = word.partition("=")
+            values = [value] if equals else words[place + 1 : place + 1 + n_values]
+            wrong = next(filter(FRACTION.fullmatch, values), None)
+            if name in argument.names and wrong is not None:
+                raise ConfigError(f"{name}: {wrong} is no whole number; give one")
+
+
+def _counts(hint: Any) -> bool:
+    """Whether an option holds whole numbers."""
+    parts = get_args(hint)
+    return hint is int or (float not in parts and any(_counts(part) for part in parts))
+
+
 def _explained(error: CycloptsError) -> str:
     if not isinstance(error, UnknownOptionError):
         return str(error)
@@ -324,9 +350,15 @@ def _leave_cause(error: TranseptError) -> None:
 
 def _use_own_help(words: list[str]) -> None:
     """Let a command's `--help` show its whole docstring, and no word about commands below it."""
+    chosen = _chosen(words)
+    if chosen.default_command is not None:
+        chosen.help, chosen.help_epilogue = None, ""
+
+
+def _chosen(words: list[str]) -> App:
+    """The command that is named; `--help` is none."""
     _, chain, _ = app.parse_commands([word for word in words if not word.startswith("-")])
-    if chain[-1].default_command is not None:
-        chain[-1].help, chain[-1].help_epilogue = None, ""
+    return chain[-1]
 
 
 def complain(message: str) -> None:

@@ -277,6 +277,9 @@ def inspect(
     from transept.cli.data_views import show_corpus
     from transept.data.shards import Corpus
 
+    for option, value in (("--samples", samples), ("--seed", seed)):
+        if value < 0:
+            raise ConfigError(f"{option} must be at least 0")
     corpus = Corpus.open(directory, verify=verify)
     report = _describe(corpus, samples, seed, tokenizer, target_tokenizer)
     if as_json:

@@ -10,6 +10,7 @@ from cyclopts import Parameter
 from transept.cli.progress import ProgressBar
 from transept.errors import ConfigError
 from transept.pieces import Compression
+from transept.wording import counted
 
 UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "KI": 2**10, "MI": 2**20, "GI": 2**30}
 SIZE = re.compile(r"([0-9.]+)\s*([KMG]I?)?B?")
@@ -51,8 +52,8 @@ def split(
     after = sum(stored.bytes for stored in listing.pieces.values())
     packed = "as they are" if listing.compression == "none" else f"by {listing.compression}"
     sys.stdout.write(
-        f"{output}: {len(listing.files):,} files of {before / 1e6:,.1f} MB in "
-        f"{len(listing.pieces):,} pieces of {after / 1e6:,.1f} MB, {packed}\n"
+        f"{output}: {counted(len(listing.files), 'file')} of {before / 1e6:,.1f} MB in "
+        f"{counted(len(listing.pieces), 'piece')} of {after / 1e6:,.1f} MB, {packed}\n"
     )
 
 
@@ -74,8 +75,8 @@ def join(
         listing = pieces.join(places, output, watch=lambda done, total: bar.share(100, done, total))
     total = sum(stored.bytes for stored in listing.files.values())
     sys.stdout.write(
-        f"{output}: {len(listing.files):,} files of {total / 1e6:,.1f} MB from "
-        f"{len(listing.pieces):,} pieces, all verified\n"
+        f"{output}: {counted(len(listing.files), 'file')} of {total / 1e6:,.1f} MB from "
+        f"{counted(len(listing.pieces), 'piece')}, all verified\n"
     )
 
 

@@ -12,6 +12,7 @@ from cyclopts import Group, Parameter
 from transept.cli.app import complain
 from transept.errors import RESUMABLE, ConfigError
 from transept.recipes.recipe import STAGES, StageName
+from transept.wording import counted
 
 if TYPE_CHECKING:
     from transept.cli.recipe_view import RecipeView
@@ -25,8 +26,9 @@ class Share:
     """How much of it to do now."""
 
     minutes: float | None = None
-    """Train so long in all, over all commands. The checkpoints that are averaged are as far apart
-    as the paper's, in proportion."""
+    """Train so long in all, over all commands; unless given, as long as an earlier command said, or
+    to the recipe's last step, which is `inf`. The checkpoints that are averaged are as far apart as
+    the paper's, in proportion."""
     pause_after: float | None = None
     """End this command after so many minutes, with a checkpoint."""
     until: StageName | None = None
@@ -36,7 +38,7 @@ class Share:
 
     def __post_init__(self) -> None:
         for option, value in (("--minutes", self.minutes), ("--pause-after", self.pause_after)):
-            if value is not None and value <= 0:
+            if value is not None and not value > 0:
                 raise ConfigError(f"{option} must be more than 0")
         if self.until and self.only:
             raise ConfigError("--until and --only do not go together; leave one out")
@@ -110,7 +112,7 @@ def run(
     from transept.runtime.interrupt import import_torch, terminable
 
     import_torch()
-    cooked = replace(_found(name, overrides, work), data=data, minutes=share.minutes)
+    cooked = replace(_found(name, overrides, work), data=data).given(share.minutes)
     view = RecipeView()
     if dry_run:
         view.preview(cooked)
@@ -197,7 +199,8 @@ def report(
     for picture in pictures(read):
         (records / picture.file).write_text(picture.svg, encoding="utf-8")
     output.write_text(page(read), encoding="utf-8")
-    sys.stdout.write(f"{output}: {len(read.runs)} runs, {len(read.comparisons)} comparisons\n")
+    runs, pairs = counted(len(read.runs), "run"), counted(len(read.comparisons), "comparison")
+    sys.stdout.write(f"{output}: {runs}, {pairs}\n")
 
 
 def ship(

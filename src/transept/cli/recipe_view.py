@@ -7,6 +7,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from transept.wording import counted
+
 if TYPE_CHECKING:
     from transept.experiment import Experiment
     from transept.recipes.run import RecipeRun
@@ -65,7 +67,9 @@ class RecipeView:
         record = run.records.read("score")
         assert record is not None
         for name, report in record["results"]["tests"].items():
-            self._console.print(Text(f"\n{name}, {report['sentences']:,} sentences", "bold"))
+            self._console.print(
+                Text(f"\n{name}, {counted(report['sentences'], 'sentence')}", "bold")
+            )
             for row in (*report["systems"][0]["scores"], *report["perplexities"]):
                 convention = row["convention"]
                 line = f"  {convention['name']:32} {row['value']:6.2f}  "

@@ -72,7 +72,7 @@ def train(
         deterministic: On a GPU, add in one order: the same run gives the same bits, a little
             later. The same as training.sums=ordered.
     """
-    if minutes is not None and minutes <= 0:
+    if minutes is not None and not minutes > 0:
         raise ConfigError("--minutes must be more than 0")
     import_torch()
     from transept import config as toml

@@ -1,5 +1,6 @@
 """A directory belongs to one plan for as long as it lives. No torch here."""
 
+from collections.abc import Container
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,9 @@ from transept.errors import ConfigError
 from transept.runtime.storage import make_directory, part_of, write_file
 
 
-def claim(directory: Path, file: str, plan: Any, *, kind: str, option: str) -> None:
+def claim(
+    directory: Path, file: str, plan: Any, *, kind: str, option: str, besides: Container[str] = ()
+) -> None:
     """Write a plan down in its directory; or refuse to mix it with another that was begun there.
 
     Args:
@@ -17,10 +20,11 @@ def claim(directory: Path, file: str, plan: Any, *, kind: str, option: str) -> N
         plan: A config.
         kind: What to call it in messages: `demo`.
         option: What another directory is chosen with: `--output`.
+        besides: Keys that may differ from what was written down.
     """
     path = directory / file
     if path.exists():
-        changes = config.differences(config.load(type(plan), path), plan)
+        changes = config.differences(config.load(type(plan), path), plan, besides)
         if changes:
             listed = "\n  ".join(changes)
             raise ConfigError(

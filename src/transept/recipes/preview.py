@@ -11,8 +11,9 @@ from transept.data.fetching.fetch import DONE, DOWNLOADS
 from transept.model.transformer import Transformer
 from transept.recipes.recipe import STAGES, Pair, StageName
 from transept.recipes.run import RecipeRun
+from transept.wording import counted
 
-MEGABYTE, GIGABYTE = 1e6, 1e9
+UNITS = {"GB": 1e9, "MB": 1e6}
 BYTES_TO_RESUME, BYTES_TO_USE = 12, 4
 """Of a parameter: with Adam's two moments, and alone."""
 
@@ -58,7 +59,7 @@ def _archives(run: RecipeRun) -> Iterator[str]:
         return
     for archive in DATASETS[run.recipe.dataset].archives:
         path = Path(run.data or "DATA") / DOWNLOADS / archive.name
-        there = f"{path.stat().st_size / MEGABYTE:,.1f} MB, there" if path.exists() else "to come"
+        there = f"{_bytes(path.stat().st_size)}, there" if path.exists() else "to come"
         yield f"fetch {archive.url}: {there}"
 
 
@@ -70,7 +71,12 @@ def _size(run: RecipeRun, pair: Pair) -> str:
     missing = [str(path) for path in paths if not path.exists()]
     if missing:
         return f"missing: {', '.join(missing)}"
-    return f"{sum(path.stat().st_size for path in paths) / MEGABYTE:,.1f} MB"
+    return _bytes(sum(path.stat().st_size for path in paths))
+
+
+def _bytes(n: int) -> str:
+    name, unit = next((each for each in UNITS.items() if n >= each[1]), ("kB", 1e3))
+    return f"{n / unit:,.1f} {name}"
 
 
 def _train(run: RecipeRun) -> Iterator[str]:
@@ -82,26 +88,29 @@ def _train(run: RecipeRun) -> Iterator[str]:
         f"h = {model.n_heads}, P_drop = {model.dropout:g}"
     )
     steps = experiment.training.max_steps
-    most = f", or {run.minutes:g} minutes" if run.minutes is not None else ""
+    most = f", or {run.minutes:g} minutes of them" if run.minutes is not None else ""
     yield (
-        f"{steps:,} steps{most} of {batch.target_tokens:,} target tokens: "
-        f"{steps * batch.target_tokens / GIGABYTE:,.1f} billion at most"
+        f"{steps:,} steps of {batch.target_tokens:,} target tokens, "
+        f"{steps * batch.target_tokens / 1e9:,.1f} billion in all{most}"
     )
-    keep, size = experiment.checkpoint.keep, n * BYTES_TO_RESUME / GIGABYTE
-    yield f"checkpoints of {size:,.2f} GB; {keep} are kept: {keep * size:,.1f} GB"
+    done = run.results("train")
+    if done is not None:
+        yield f"done before: {done['step']:,} steps, {done['seconds'] / 60:,.1f} minutes"
+    keep, size = experiment.checkpoint.keep, n * BYTES_TO_RESUME
+    yield f"checkpoints of {_bytes(size)}; {keep} are kept: {_bytes(keep * size)}"
 
 
 def _average(run: RecipeRun) -> Iterator[str]:
     average = run.recipe.average
     checkpoint = run.experiment().checkpoint
     if checkpoint.every_minutes is not None:
-        distance = f"{60 * checkpoint.every_minutes:,.0f} s"
+        distance = f"{60 * checkpoint.every_minutes:,.3g} s"
     elif checkpoint.every_steps is not None:
         distance = f"{checkpoint.every_steps:,} steps"
     else:
         distance = "a 72nd of the run (15 s to 10 minutes)"
-    size = _parameters(run) * BYTES_TO_USE / MEGABYTE
-    yield f"the last {average.last} checkpoints, {distance} apart: {size:,.0f} MB"
+    size = _bytes(_parameters(run) * BYTES_TO_USE)
+    yield f"the last {counted(average.last, 'checkpoint')}, {distance} apart: {size}"
 
 
 def _decode(run: RecipeRun) -> Iterator[str]:

@@ -82,7 +82,7 @@ class Records:
         path = self._path(stage)
         try:
             table: Table = json.loads(path.read_bytes())
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
         except (OSError, ValueError) as error:
             raise DataError(f"{path}: is damaged ({error}); remove it to do it again") from error

@@ -11,14 +11,15 @@ After the first stage the directory holds all that the others need: it can be mo
 machine, in pieces if need be, and the text can stay behind.
 """
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from transept.checkpoint import WEIGHTS
 from transept.errors import ConfigError, DataError
-from transept.experiment import Experiment
+from transept.experiment import MEANS, Experiment
 from transept.recipes.claim import claim
 from transept.recipes.recipe import DEV, Recipe, StageName, TestSet
 from transept.recipes.records import Records, Table
@@ -45,8 +46,28 @@ class RecipeRun:
     """Whose model it is."""
 
     def begin(self) -> None:
-        """Claim the directory."""
-        claim(self.directory, FILE, self.recipe, kind="recipe", option="--work")
+        """Claim the directory. The same recipe may be worked out by other means."""
+        means = [f"experiment.{key}" for key in MEANS]
+        claim(self.directory, FILE, self.recipe, kind="recipe", option="--work", besides=means)
+
+    def given(self, minutes: float | None) -> "RecipeRun":
+        """The same with so much training in all: as is asked for now, or else was before.
+
+        Args:
+            minutes: Infinitely many are as many as the recipe's steps take.
+        """
+        record = self.records.read("train")
+        before = None if record is None else record["inputs"]["minutes"]
+        if minutes is None:
+            return replace(self, minutes=before)
+        trained = 0.0 if record is None else record["results"]["seconds"] / 60
+        if minutes != before and minutes < trained:
+            raise ConfigError(
+                f"{self.directory}: was trained for {trained:.3g} minutes already, and --minutes "
+                f"{minutes:g} is less; leave it out to stay with that, give more to train on, or "
+                "choose another --work"
+            )
+        return replace(self, minutes=None if math.isinf(minutes) else minutes)
 
     def experiment(self) -> Experiment:
         """What is trained, and how."""

@@ -165,6 +165,8 @@ def _newest_state(checkpoints: Checkpoints, steps: tuple[int, ...]) -> dict[str,
 
 def mean_of(steps: Sequence[int]) -> str:
     """What an average is, in words."""
+    if len(steps) == 1:
+        return f"the weights at step {steps[0]:,}"
     return f"the mean of the weights at {len(steps)} steps, {steps[0]:,} to {steps[-1]:,}"
 
 

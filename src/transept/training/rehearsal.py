@@ -26,7 +26,7 @@ def rehearse(
     if fitting is None:
         cure = "not even the smallest one does: use a smaller model"
     else:
-        cure = f"a {fitting}th of it does: set batch.micro_batches {fitting} times as large"
+        cure = f"1/{fitting} of it does: make this {fitting} times as large"
     tokens = len(batch.target.ids)
     problem = f"a micro-batch of {tokens:,} target places does not fit into memory; {cure}"
     raise ConfigError([Problem("batch.micro_batches", problem)])

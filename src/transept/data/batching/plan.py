@@ -50,8 +50,9 @@ class Plan:
         self._order: tuple[int, Numbers] | None = None
         self.n_pairs = mixture.epoch_size(self._fitting)
         if self.n_pairs == 0:
+            corpora = "1 corpus" if len(hashes) == 1 else f"{len(hashes)} corpora"
             raise DataError(
-                f"no pair to plan: of {len(mixture):,} pairs in {len(hashes)} corpora, "
+                f"no pair to plan: of {len(mixture):,} pairs in {corpora}, "
                 f"{sum(self.left_out):,} have a side longer than max_length = {config.max_length}"
             )
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO
 
 from transept import config
+from transept.data.preparation.changes import changes
 from transept.data.shards import SIDES, Settings
 from transept.errors import ConfigError, DataError
 from transept.runtime.storage import sealed, unsealed, write_file
@@ -69,10 +70,10 @@ class Journal:
                 f"{self._path} is damaged or of another version ({error}); "
                 "start anew with --restart"
             ) from error
-        if changes := config.differences(entry.settings, self._settings):
+        if changed := changes(entry.settings, self._settings):
             raise DataError(
                 f"{self._path.parent} holds an unfinished preparation with other settings:\n"
-                + "\n".join(f"  {change}" for change in changes)
+                + "\n".join(f"  {change}" for change in changed)
                 + "\nGo on with those, or start anew with --restart"
             )
         return entry.state

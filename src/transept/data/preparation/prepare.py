@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from transept import config
+from transept.data.preparation.changes import changes
 from transept.data.preparation.cleaning import Cleaning
 from transept.data.preparation.encode import Encoder
 from transept.data.preparation.formats import Checksums, Chunk, Input, chunks
@@ -261,13 +261,13 @@ def _finished(output: Path, settings: Settings, restart: bool) -> Manifest | Non
     if restart:
         return None
     manifest = Manifest.load(output)
-    changes = config.differences(manifest.settings, settings)
+    changed = changes(manifest.settings, settings)
     if any(STREAM in each.bytes for each in settings.inputs):
-        changes.append("what comes from a pipe cannot be compared")
-    if changes:
+        changed.append("what comes from a pipe cannot be compared")
+    if changed:
         raise DataError(
             f"{output} holds a corpus that was prepared otherwise:\n"
-            + "\n".join(f"  {change}" for change in changes)
+            + "\n".join(f"  {change}" for change in changed)
             + "\nChoose another --output, or replace it with --restart"
         )
     return manifest

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from transept import config
+from transept.data.preparation.changes import changes
 from transept.data.preparation.cleaning import Dropped, Reason
 from transept.data.preparation.encode import EncodedChunk, EncodedSide
 from transept.data.preparation.formats import Chunk
@@ -50,10 +51,10 @@ def take_order(world: "World", settings: Settings) -> Order | None:
     if table is None:
         return None
     order = config.structure(Order, table)
-    if changes := config.differences(order.settings, settings):
+    if changed := changes(order.settings, settings):
         raise DataError(
             "this rank does not see what rank 0 sees:\n"
-            + "\n".join(f"  {change}" for change in changes)
+            + "\n".join(f"  {change}" for change in changed)
             + "\nAll ranks need the same command and the same files, on a file system they share"
         )
     return order

@@ -13,6 +13,7 @@ from transept.recipes.run import lines
 from transept.recipes.stages.stage import Stage
 from transept.recipes.watchers import Watchers
 from transept.text.files import write_sentences
+from transept.wording import counted
 
 
 class Decode(Stage):
@@ -50,7 +51,8 @@ class Decode(Stage):
         """How much was translated."""
         sentences, run = record["results"]["sentences"], self.run
         beam = run.recipe.search.beam_size
-        return f"{sentences:,} sentences of {len(run.tests)} test sets, beam {beam}"
+        where = counted(len(run.tests), "test set")
+        return f"{counted(sentences, 'sentence')} of {where}, beam {beam}"
 
     def is_whole(self) -> bool:
         """Whether every translation is there."""

@@ -14,8 +14,9 @@ from transept.runtime.storage import write_json
 def report(run: RecipeRun) -> Done:
     """Gather the records of the other stages; that has none of its own, and is always done."""
     begin = time.monotonic()
-    stages = {name: run.records.read(name) for name in STAGES[:-1]}
-    missing = [name for name, record in stages.items() if record is None]
+    found = {name: run.records.read(name) for name in STAGES[:-1]}
+    records = {name: record for name, record in found.items() if record is not None}
+    missing = [name for name in found if name not in records]
     if missing:
         raise ConfigError(f"{run.directory}: {', '.join(missing)}: not done yet")
     record = {
@@ -23,8 +24,8 @@ def report(run: RecipeRun) -> Done:
         "name": run.name,
         "system": run.system,
         "recipe": config.as_table(run.recipe),
-        "minutes": run.minutes,
-        "stages": stages,
+        "minutes": records["train"]["inputs"]["minutes"],
+        "stages": records,
         "curve": curve(run.work.run),
     }
     write_json(run.record, record)

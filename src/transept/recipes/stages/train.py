@@ -11,6 +11,7 @@ from transept.recipes.watchers import Watchers
 from transept.runtime.device import Runtime
 from transept.runtime.power import PowerMeter
 from transept.training.trainer import Outcome
+from transept.wording import counted
 
 COUNTS = ("step", "seconds", "source_tokens", "target_tokens", "best_step", "best_nll")
 
@@ -50,8 +51,13 @@ class Train(Stage):
         }
 
     def summary(self, record: Table) -> str:
-        """How far it went."""
-        return "{step:,} steps in {seconds:,.0f} s".format(**record["results"])
+        """How far it went; and how it goes further, where only its time was over."""
+        results = record["results"]
+        done = f"{counted(results['step'], 'step')} in {results['seconds']:,.0f} s"
+        if results["outcome"] != "out of time":
+            return done
+        given = record["inputs"]["minutes"]
+        return f"{done}, as --minutes {given:g} says; a longer time, or inf, trains on"
 
     def is_recorded(self, inputs: Table) -> bool:
         """Whether the record tells of all steps. More time may be given to the same training."""
@@ -86,6 +92,10 @@ class Train(Stage):
         observers = watch.training(run.experiment())
         try:
             return run.work.train(run.experiment(), left, observers)
+        except ConfigError as error:
+            raise ConfigError(
+                [one.below("experiment") if one.key else one for one in error.problems]
+            ) from error
         finally:
             for observer in observers:
                 observer.close()

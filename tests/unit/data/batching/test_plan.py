@@ -138,7 +138,7 @@ def test_long_pairs_are_left_out_and_counted() -> None:
 
 def test_nothing_to_plan_is_said() -> None:
     config = BatchConfig(source_tokens=64, target_tokens=64, tile=16, max_length=1)
-    with pytest.raises(DataError, match="of 20 pairs in 1 corpora, 20 have a side longer"):
+    with pytest.raises(DataError, match="of 20 pairs in 1 corpus, 20 have a side longer"):
         Plan(Mixture([MemoryCorpus([[4, 1]] * 20, [[4, 1]] * 20)]), config, seed=1)
 
 

@@ -191,7 +191,7 @@ def test_a_corpus_that_does_not_say_what_was_read(job: Preparation) -> None:
 def test_other_settings_are_refused_and_named(job: Preparation) -> None:
     prepare(job, workers=0)
     other = dataclasses.replace(job, cleaning=Cleaning(max_ratio=0.0))
-    with pytest.raises(DataError, match=r"(?s)cleaning\.max_ratio: 3\.0 -> 0\.0.*--restart"):
+    with pytest.raises(DataError, match=r"(?s)--max-ratio: 3\.0 -> 0\.0.*--restart"):
         prepare(other, workers=0)
     assert prepare(other, workers=0, restart=True).pairs == 117
     assert Corpus.open(job.output, verify=True).manifest.settings.cleaning.max_ratio == 0
@@ -211,7 +211,7 @@ def test_an_unfinished_run_with_other_settings(job: Preparation) -> None:
     with pytest.raises(Interruption):
         prepare(job, workers=0, watch=interrupted_at(50), commit_seconds=0)
     other = dataclasses.replace(job, cleaning=Cleaning(max_tokens=99))
-    with pytest.raises(DataError, match=r"(?s)unfinished.*max_tokens: 250 -> 99.*--restart"):
+    with pytest.raises(DataError, match=r"(?s)unfinished.*--max-tokens: 250 -> 99.*--restart"):
         prepare(other, workers=0)
     assert prepare(other, workers=0, restart=True).pairs == 116
 

@@ -1,0 +1,43 @@
+"""What a preparation that was asked for otherwise is told: options, and no dictionaries."""
+
+from dataclasses import replace
+
+from transept.data.preparation.changes import changes
+from transept.data.preparation.cleaning import Cleaning
+from transept.data.shards import STREAM, InputRecord, Settings
+
+TSV = InputRecord(format="tsv", paths=("a.tsv",), bytes=(1200,), options=("1", "2"))
+LINES = InputRecord(format="lines", paths=("a.en", "a.de"), bytes=(10, 20))
+SETTINGS = Settings(
+    inputs=(TSV,), source_tokenizer="a" * 64, target_tokenizer="a" * 64, cleaning=Cleaning()
+)
+
+
+def test_nothing_changed_is_nothing_to_say() -> None:
+    assert changes(SETTINGS, SETTINGS) == []
+    assert changes(SETTINGS, replace(SETTINGS, cleaning=Cleaning(max_ratio=3))) == []
+
+
+def test_inputs_are_told_as_they_were_given() -> None:
+    turned = replace(TSV, options=("2", "1"))
+    [line] = changes(SETTINGS, replace(SETTINGS, inputs=(turned,)))
+    before, _, after = line.partition(" -> ")
+    assert before == "input 1: --tsv a.tsv (1,200 bytes) --columns 1 2"
+    assert after == "--tsv a.tsv (1,200 bytes) --columns 2 1"
+    piped = replace(TSV, paths=("-",), bytes=(STREAM,))
+    assert changes(
+        replace(SETTINGS, inputs=(LINES,)), replace(SETTINGS, inputs=(LINES, piped))
+    ) == ["input 2: none -> --tsv - --columns 1 2"]
+    longer = replace(LINES, bytes=(10, 21))
+    [line] = changes(replace(SETTINGS, inputs=(LINES,)), replace(SETTINGS, inputs=(longer,)))
+    assert line.endswith("-> --source a.en (10 bytes) --target a.de (21 bytes)")
+
+
+def test_options_have_their_names_and_vocabularies_a_short_hash() -> None:
+    cleaned = replace(SETTINGS, cleaning=Cleaning(max_tokens=100, drop_empty=False))
+    assert changes(SETTINGS, cleaned) == ["--max-tokens: 250 -> 100", "--drop-empty: True -> False"]
+    # The hashes differ where they are no longer shown.
+    other = replace(SETTINGS, target_tokenizer="a" * 63 + "b")
+    assert changes(SETTINGS, other) == ["--target-tokenizer: none -> aaaaaaaaaaaa…"]
+    both = replace(other, source_tokenizer="a" * 63 + "b")
+    assert changes(SETTINGS, both) == ["--tokenizer: aaaaaaaaaaaa… -> aaaaaaaaaaaa…"]
