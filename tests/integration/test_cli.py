@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.integration.workshop import interrupted_import
 
 from transept.cli.app import main
 
@@ -124,3 +125,27 @@ def test_freed_memory_is_kept_unless_somebody_chose_otherwise(
     with pytest.raises(SystemExit):
         main(["--version"])
     assert os.environ[name] == expected
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "translate Hello.",
+        "translate Hello. --sample",
+        "translate Hello. --output {tmp}/out",
+        "evaluate --source {text} --reference {text}",
+        "score --source {text} --target {text}",
+        "parse --model nowhere Hello.",
+        "export --to ctranslate2 --output {tmp}/out",
+        "quantize --model en-de --to bf16 --output {tmp}/out",
+        "average nowhere",
+        "visualize Hello. --output {tmp}/out.svg",
+        "info en-de",
+    ],
+)
+def test_ctrl_c_while_torch_is_imported_is_not_lost(command: str, tmp_path: Path) -> None:
+    (text := tmp_path / "text.de").write_text("Hallo.\n")
+    result = interrupted_import(*(word.format(tmp=tmp_path, text=text) for word in command.split()))
+    assert (result.returncode, result.stdout) == (130, "")
+    assert result.stderr == "transept: stopped.\n"
+    assert [*tmp_path.iterdir()] == [text]

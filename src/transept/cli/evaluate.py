@@ -19,6 +19,7 @@ from transept.cli.parse_scores import NO_PARSES, PARSES, Parses, score_parses
 from transept.cli.progress import ProgressBar
 from transept.config import structure
 from transept.errors import ConfigError, DataError
+from transept.runtime.interrupt import import_torch
 from transept.text.files import describe
 from transept.text.moses import Language
 
@@ -126,6 +127,7 @@ def evaluate(
             "to translate it"
         )
     config = TranslationConfig(split=False, **dataclasses.asdict(search))
+    import_torch()
     if grid is not None:
         _refuse("--grid", other=files.other, output=files.output, perplexity=perplexity)
         _choose(files.source, files.reference, models, config, grid, as_json)

@@ -20,6 +20,7 @@ from transept.cli.lines import Files, count, in_turn, read, without_dash
 from transept.cli.models import ANY_MODEL, MODEL_OPTIONS, Models
 from transept.cli.progress import ProgressBar
 from transept.errors import ConfigError, DataError
+from transept.runtime.interrupt import import_torch
 from transept.text.files import describe, read_sentences, write_sentences
 from transept.text.trees import WORD
 
@@ -99,6 +100,7 @@ def parse(
     _check_output(output, config, unconstrained)
     texts = without_dash(texts)
     n_lines = None if trees else count(texts, files)
+    import_torch()
     parser = models.load_parser()
     at_terminal = not (texts or files or trees) and sys.stdin.isatty()
     if at_terminal:

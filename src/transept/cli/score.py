@@ -11,6 +11,7 @@ from transept.cli.app import write_line
 from transept.cli.models import ANY_MODEL, MODEL_OPTIONS, Models
 from transept.cli.progress import ProgressBar
 from transept.errors import DataError
+from transept.runtime.interrupt import import_torch
 from transept.text.files import describe
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ def score(
     from transept.evaluation.reading import read_aligned
 
     sources, targets = read_aligned([source, target])
+    import_torch()
     transducer = models.load()
     with ProgressBar("pairs", len(sources), results_to_stdout=True) as bar:
         for start in range(0, len(sources), PAIRS_AT_A_TIME):

@@ -21,6 +21,7 @@ from transept.cli.lines import Files, Line, count, in_turn, read, without_dash
 from transept.cli.models import ANY_TRANSLATOR, MODEL_OPTIONS, Translators
 from transept.cli.progress import ProgressBar
 from transept.errors import ConfigError, DataError
+from transept.runtime.interrupt import import_torch
 
 if TYPE_CHECKING:
     from transept.api.results import Output, Translation
@@ -46,11 +47,14 @@ class Sampling:
     seed: int = 0
     """The same sentence with the same seed gives the same draws, whatever stands around it."""
 
+    def __post_init__(self) -> None:
+        how = (self.temperature, self.top_k, self.top_p, self.seed)
+        if not self.sample and how != (1.0, None, None, 0):
+            raise ConfigError("--temperature, --top-k, --top-p and --seed need --sample")
+
     def config(self) -> "SamplingConfig | None":
         """How to draw, if at all."""
         if not self.sample:
-            if self != dataclasses.replace(NO_SAMPLING):
-                raise ConfigError("--temperature, --top-k, --top-p and --seed need --sample")
             return None
         from transept.decoding.sampling import SamplingConfig
 
@@ -123,11 +127,12 @@ def translate(
         raise ConfigError("--read-ahead must be at least 1")
     if output is None and int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise ConfigError("several ranks cannot share standard output: give --output FILE")
-    sampling.config()
     if form.stream:
         _refuse_with_stream(models, config, sampling, form)
         models = dataclasses.replace(models, engine="native")
     n_lines = count(texts, files)
+    import_torch()
+    sampling.config()  # refused before anything is loaded
     job = Job(models, config, sampling, form, prefix)
     if output is not None:
         _translate_in_parts(job, output, (texts, files), read_ahead)
