@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from transept.api.results import Translation
     from transept.api.transducer import Transducer
     from transept.evaluation.grid import Settings, Trial
-    from transept.evaluation.scores import Report
+    from transept.evaluation.scores import Perplexity, Report
 
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 Words = Annotated[
@@ -198,7 +198,6 @@ def _score_model(
     language: Language,
     as_json: bool,
 ) -> None:
-    from transept.api.perplexity import measure_perplexities
     from transept.evaluation.reading import read_aligned
     from transept.evaluation.report import System
     from transept.evaluation.report import evaluate as score
@@ -218,7 +217,7 @@ def _score_model(
     other = System(str(files.other), others[0]) if files.other else None
     report = score(System(models.names, hypotheses), references, other=other, language=language)
     report = dataclasses.replace(
-        report, perplexities=measure_perplexities(transducer, sources, references)
+        report, perplexities=_perplexities(transducer, sources, references)
     )
     _present(report, files.reference, _about(source, models, transducer, config), as_json)
     if unfinished := sum(not one.outputs[0].finished for one in translations):
@@ -256,12 +255,11 @@ def _about(
 
 
 def _measure_perplexity(source: Path, reference: Path, models: Translators, as_json: bool) -> None:
-    from transept.api.perplexity import measure_perplexities
     from transept.cli.evaluation_views import show_perplexities
     from transept.evaluation.reading import read_aligned
 
     sources, references = read_aligned([source, reference])
-    found = measure_perplexities(models.load(), sources, references)
+    found = _perplexities(models.load(), sources, references)
     about = {
         "reference": str(reference),
         "sentences": len(references),
@@ -272,6 +270,16 @@ def _measure_perplexity(source: Path, reference: Path, models: Translators, as_j
         _write_json({**about, "perplexities": [dataclasses.asdict(one) for one in found]})
     else:
         show_perplexities(found, about)
+
+
+def _perplexities(
+    transducer: "Transducer", sources: Sequence[str], references: Sequence[str]
+) -> "tuple[Perplexity, Perplexity]":
+    from transept.api.perplexity import measure_perplexities
+
+    with ProgressBar("perplexity", len(sources), results_to_stdout=False) as bar:
+        watch = partial(bar.share, len(sources))
+        return measure_perplexities(transducer, sources, references, watch)
 
 
 # --- a grid of settings ----------------------------------------------------------------------

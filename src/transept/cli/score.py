@@ -2,6 +2,7 @@
 
 import json
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -53,7 +54,8 @@ def score(
         for start in range(0, len(sources), PAIRS_AT_A_TIME):
             some = slice(start, start + PAIRS_AT_A_TIME)
             try:
-                scores = transducer.score(sources[some], targets[some])
+                watch = partial(bar.share, len(sources[some]))
+                scores = transducer.score(sources[some], targets[some], watch)
             except TooLongError as error:
                 place = f"{describe(source)} and {describe(target)}, line {start + error.number}"
                 raise DataError(f"{place}: {error.what}; leave that line out of both") from error

@@ -135,7 +135,7 @@ def translate(
     sampling.config()  # refused before anything is loaded
     job = Job(models, config, sampling, form, prefix)
     if output is not None:
-        _translate_in_parts(job, output, (texts, files), read_ahead)
+        _translate_in_parts(job, output, (texts, files), read_ahead, n_lines)
         return
     transducer = models.load()
     if not texts and not files and sys.stdin.isatty():
@@ -192,7 +192,11 @@ class Job:
 
 
 def _translate_in_parts(
-    job: Job, output: Path, sources: tuple[Sequence[str], Sequence[Path]], size: int
+    job: Job,
+    output: Path,
+    sources: tuple[Sequence[str], Sequence[Path]],
+    size: int,
+    n_lines: int | None,
 ) -> None:
     """Translate stretches of `size` lines, those that fall to this rank, and join all of them."""
     from transept.checkpoint import weights_sha256
@@ -215,11 +219,14 @@ def _translate_in_parts(
     take_own_gpu()
     transducer = job.models.load()
     everything, number = read(texts, files), 0
-    while lines := list(islice(everything, size)):
-        if parts.is_mine(number):
-            results = job.translate(transducer, lines, number * size)
-            parts.put(number, "".join(f"{text}\n" for text in results).encode())
-        number += 1
+    with ProgressBar("lines", n_lines, results_to_stdout=False) as bar:
+        while lines := list(islice(everything, size)):
+            if parts.is_mine(number):
+                watch = partial(bar.share, len(lines))
+                results = job.translate(transducer, lines, number * size, watch)
+                parts.put(number, "".join(f"{text}\n" for text in results).encode())
+            number += 1
+            bar.advance(len(lines))
     parts.join(number)
 
 
