@@ -235,7 +235,7 @@ class _Writer:
             tree = self._chosen(result) if result.outputs else None
             write_line(json.dumps(_described(result, tree), ensure_ascii=False))
         elif not result.outputs:
-            write_line("")
+            write_line(self._framed("", 0.0, 0.0, 0.0))
         elif self.output.consensus:
             write_line(self._text(result.consensus))
         else:
@@ -251,13 +251,13 @@ class _Writer:
         return f"{indented(tree)}\n" if self.output.indented else str(tree)
 
     def _shown(self, one: "ParseOutput") -> str:
-        text = self._text(one.tree)
+        return self._framed(self._text(one.tree), one.log_probability, one.score, one.confidence)
+
+    def _framed(self, text: str, log_p: float, score: float, confidence: float) -> str:
+        """A tree, or no tree of no word, with the numbers that were asked for."""
         if self.n_best > 1:
-            log_p = f"LogP= {one.log_probability:.6f}"
-            return f"{self.n_lines} ||| {text} ||| {log_p} ||| {one.score:.6f}"
-        if self.output.scores:
-            return f"{one.score:.6f}\t{one.confidence:.6f}\t{text}"
-        return text
+            return f"{self.n_lines} ||| {text} ||| LogP= {log_p:.6f} ||| {score:.6f}"
+        return f"{score:.6f}\t{confidence:.6f}\t{text}" if self.output.scores else text
 
     def finish(self, unconstrained: bool) -> None:
         """Draw, and sum up."""
