@@ -37,7 +37,7 @@ class Sampling:
 
     sample: Flag = False
     """Draw each translation at random, instead of searching for the best; with --n-best, so
-    many draws of each."""
+    many draws of each. Always by the native engine."""
     temperature: float = 1.0
     """Below 1 sharpens the distribution, above 1 flattens it."""
     top_k: int | None = None
@@ -128,8 +128,9 @@ def translate(
     if output is None and int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise ConfigError("several ranks cannot share standard output: give --output FILE")
     if form.stream:
-        _refuse_with_stream(models, config, sampling, form)
-        models = dataclasses.replace(models, engine="native")
+        _refuse_with_stream(config, sampling, form)
+    for option, is_given in {"--stream": form.stream, "--sample": sampling.sample}.items():
+        models = models.native(option) if is_given else models
     n_lines = count(texts, files)
     import_torch()
     sampling.config()  # refused before anything is loaded
@@ -230,17 +231,14 @@ def _translate_in_parts(
     parts.join(number)
 
 
-def _refuse_with_stream(
-    models: Translators, config: TranslationConfig, sampling: Sampling, form: Format
-) -> None:
-    """What needs the whole translation, or another search."""
+def _refuse_with_stream(config: TranslationConfig, sampling: Sampling, form: Format) -> None:
+    """What needs the whole translation, or no search."""
     given = {
         "--n-best": config.n_best > 1,
         "--scores": form.scores,
         "--alignments": form.alignments,
         "--json": form.as_json,
         "--sample": sampling.sample,
-        f"--engine {models.engine}": models.engine not in ("auto", "native"),
     }
     if wrong := [option for option, is_given in given.items() if is_given]:
         raise ConfigError(f"--stream and {', '.join(wrong)} do not go together; leave one out")
