@@ -204,7 +204,7 @@ class Transducer:
         given = request.prefix
         if given is None:
             return [[] for each in taken for _ in each]
-        texts = [given] * len(taken) if isinstance(given, str) else given
+        texts = [given] * len(taken) if isinstance(given, str) else as_texts(given, "prefix")
         if len(texts) != len(taken):
             raise DataError(f"{len(texts)} prefixes and {len(taken)} texts: each text needs one")
         # Where the prefix ends in white space, the word after it would never be found.
@@ -404,7 +404,7 @@ class Transducer:
             ((best, *_),) = self.native.search([source_ids], [[]], longest, request.config, nobody)
             target_ids, target = [*best.ids, EOS_ID], self.target_tokenizer.decode(best.ids)
         else:
-            (target_ids,) = self._sentences(self.target_tokenizer, [target])
+            (target_ids,) = self._sentences(self.target_tokenizer, as_texts([target], "target"))
         self.networks.check_positions([max(len(source_ids), len(target_ids))])
         return attention_of(
             self.model,

@@ -53,7 +53,7 @@ def info(
     if path is not None and model is not None:
         raise ConfigError(f"{path} and --model {model}: describe one of them at a time")
     import_torch()
-    if model is not None or (path is not None and not path.exists()):
+    if model is not None or (path is not None and not path.is_dir()):
         from transept.shelf import find_model
 
         path = find_model(model or path)
