@@ -140,6 +140,9 @@ def test_n_best_scores_and_json(trained: Path, capsys: Capture) -> None:
     assert [len(row) for row in rows] == [4] * 4
     assert float(rows[0][3]) >= float(rows[1][3]) >= float(rows[2][3])
     assert float(rows[0][2].removeprefix("LogP= ")) <= float(rows[0][3])
+    assert run("translate", "", "--model", trained, "--json") == 0
+    (nothing,) = json.loads(capsys.readouterr().out)["outputs"]
+    assert nothing == {"text": "", "score": 0, "log_probability": 0, "finished": True}
     assert run("translate", "one two", "--model", trained, "--scores") == 0
     score, _, text = capsys.readouterr().out.strip().partition("\t")
     assert [text, float(score)] == [rows[0][1], pytest.approx(float(rows[0][3]))]

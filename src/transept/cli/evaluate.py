@@ -14,6 +14,7 @@ from cyclopts import Group, Parameter
 
 from transept.api.config import TooLong, TranslationConfig, Watch
 from transept.cli.app import complain
+from transept.cli.lines import check_uncompressed
 from transept.cli.models import ANY_TRANSLATOR, MODEL_OPTIONS, Translators
 from transept.cli.parse_scores import NO_PARSES, PARSES, Parses, score_parses
 from transept.cli.progress import ProgressBar
@@ -161,7 +162,9 @@ def _score_file(files: Files, hypothesis: Path, language: Language, as_json: boo
 
     paths = [files.reference, hypothesis, *([files.other] if files.other else [])]
     references, *outputs = read_aligned(paths)
-    systems = [System(str(path), lines) for path, lines in zip(paths[1:], outputs, strict=True)]
+    systems = [
+        System(describe(path), lines) for path, lines in zip(paths[1:], outputs, strict=True)
+    ]
     other = systems[1] if files.other else None
     report = score(systems[0], references, other=other, language=language)
     _present(report, files.reference, {}, as_json)
@@ -205,8 +208,10 @@ def _score_model(
 
     paths = [source, files.reference, *([files.other] if files.other else [])]
     sources, references, *others = read_aligned(paths)
-    if files.output is not None and not files.output.parent.is_dir():
-        raise DataError(f"{files.output.parent}: is no directory; choose another --output")
+    if files.output is not None:
+        check_uncompressed(files.output)
+        if not files.output.parent.is_dir():
+            raise DataError(f"{files.output.parent}: is no directory; choose another --output")
     transducer = models.load()
     with ProgressBar("sentences", len(sources), results_to_stdout=False) as bar:
         watch = partial(bar.share, len(sources))

@@ -17,16 +17,17 @@ from cyclopts import Group, Parameter
 from transept.api.config import Options, TranslationConfig
 from transept.api.units import TooLongError
 from transept.cli.app import write_line
-from transept.cli.lines import Files, Line, count, in_turn, read, without_dash
+from transept.cli.lines import Files, Line, check_uncompressed, count, in_turn, read, without_dash
 from transept.cli.models import ANY_TRANSLATOR, MODEL_OPTIONS, Translators
 from transept.cli.progress import ProgressBar
-from transept.errors import ConfigError, DataError
-from transept.runtime.interrupt import import_torch
+from transept.errors import ConfigError, DataError, StoppedError
+from transept.runtime.interrupt import import_torch, terminable
 
 if TYPE_CHECKING:
     from transept.api.results import Output, Translation
     from transept.api.transducer import Transducer
     from transept.decoding.sampling import SamplingConfig
+    from transept.runtime.parts import Parts
 
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 
@@ -205,8 +206,12 @@ def _translate_in_parts(
     from transept.runtime.parts import Parts
 
     texts, files = sources
-    if job.form.stream or not (texts or files):
-        raise ConfigError("--output needs texts or --input, and does not go with --stream")
+    if job.form.stream or n_lines is None:
+        raise ConfigError(
+            "--output needs texts or --input with files that can be read again, and does not go "
+            "with --stream"
+        )
+    check_uncompressed(output)
     parts = Parts.of(output)
     job = dataclasses.replace(job, models=job.models.found())
     settings = dataclasses.asdict(job) | {
@@ -218,8 +223,14 @@ def _translate_in_parts(
     if not parts.begin(settings):
         return
     take_own_gpu()
-    transducer = job.models.load()
-    everything, number = read(texts, files), 0
+    with _saying_what_is_kept(parts.directory):
+        n_parts = _make(parts, job, read(texts, files), size, n_lines)
+        parts.join(n_parts)
+
+
+def _make(parts: "Parts", job: Job, everything: Iterator[Line], size: int, n_lines: int) -> int:
+    """Make the parts that are this rank's, and say how many there are in all."""
+    transducer, number = job.models.load(), 0
     with ProgressBar("lines", n_lines, results_to_stdout=False) as bar:
         while lines := list(islice(everything, size)):
             if parts.is_mine(number):
@@ -228,7 +239,19 @@ def _translate_in_parts(
                 parts.put(number, "".join(f"{text}\n" for text in results).encode())
             number += 1
             bar.advance(len(lines))
-    parts.join(number)
+    return number
+
+
+@contextmanager
+def _saying_what_is_kept(directory: Path) -> Iterator[None]:
+    """Tell whoever stops a translation how it can go on."""
+    try:
+        with terminable():
+            yield
+    except KeyboardInterrupt:
+        raise StoppedError(
+            f"stopped. What is done is kept in {directory}; the same command goes on from there"
+        ) from None
 
 
 def _refuse_with_stream(config: TranslationConfig, sampling: Sampling, form: Format) -> None:
@@ -279,7 +302,7 @@ def _told_by_line(lines: Sequence[Line]) -> Iterator[None]:
 
 def _result_lines(result: "Translation", number: int, n_best: int, form: Format) -> Iterator[str]:
     if form.as_json:
-        yield json.dumps(_described(result), ensure_ascii=False)
+        yield json.dumps(_described(result, form.alignments), ensure_ascii=False)
         return
     for one in result.outputs:
         text = _line(one)
@@ -297,7 +320,7 @@ def _line(output: "Output") -> str:
     return output.text.replace("\n", " ")
 
 
-def _described(result: "Translation") -> dict[str, Any]:
+def _described(result: "Translation", alignments: bool) -> dict[str, Any]:
     return {
         "source": result.source,
         "translation": result.text,
@@ -306,7 +329,7 @@ def _described(result: "Translation") -> dict[str, Any]:
             {
                 key: value
                 for key, value in dataclasses.asdict(one).items()
-                if key != "alignment" or value is not None
+                if key != "alignment" or alignments
             }
             for one in result.outputs
         ],

@@ -147,7 +147,7 @@ def _refuse_by_mark(first: bytes, path: Path) -> None:
 
 def describe(path: Path) -> str:
     """What to call a file in a message."""
-    return "standard input" if path == STANDARD_INPUT else str(path)
+    return "standard input" if str(path) in ("-", "/dev/stdin") else str(path)
 
 
 def _status(path: Path) -> os.stat_result | None:
@@ -239,3 +239,5 @@ _DECOMPRESSORS: "dict[str, Callable[[io.BufferedReader[Any]], Any]]" = {
     ".xz": lzma.LZMAFile,
     ".zst": _ZstandardFile,
 }
+COMPRESSED = frozenset(_DECOMPRESSORS)
+"""How the names of files end that are decompressed when they are read."""
