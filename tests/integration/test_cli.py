@@ -106,12 +106,20 @@ def test_a_full_disk_behind_standard_output_is_a_failure() -> None:
     assert "Traceback" not in result.stderr
 
 
-def test_a_reader_that_leaves_is_no_failure() -> None:
-    command = f"{sys.executable} -m transept info --presets | head -n 1"
+@pytest.mark.parametrize("words", ["info --presets", "info", "translate --help"])
+def test_a_reader_that_leaves_is_no_failure(words: str) -> None:
+    command = f"{sys.executable} -m transept {words} | true"
     result = subprocess.run(
         ["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False
     )
-    assert result.stderr == ""
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+def test_help_is_shown_where_the_locale_lacks_a_letter(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONIOENCODING", "latin-1")
+    result = transept("translate", "--help")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "? of Wu et al." in result.stdout
 
 
 @pytest.mark.parametrize(("chosen", "expected"), [(None, "2000"), ("10", "10")])
