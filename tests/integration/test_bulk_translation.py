@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -115,3 +116,47 @@ def test_parts_of_two_models_are_not_mixed(
     shutil.rmtree(used)
     shutil.copytree(work / "average-2", used)
     assert translate(used) == 2
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_who_stops_it_is_told_how_it_goes_on(
+    number: signal.Signals, source: Path, trained: Path, expected: bytes, tmp_path: Path
+) -> None:
+    output, parts = tmp_path / "out.de", tmp_path / "out.de.parts"
+    process = subprocess.Popen(
+        command(trained, source, output),
+        stderr=subprocess.PIPE,
+        text=True,
+        # Whoever runs the tests in the background hands down that Ctrl-C is to be ignored.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
+    )
+    while not list(parts.glob("part-*")):
+        assert process.poll() is None
+        time.sleep(0.005)
+    process.send_signal(number)
+    _, said = process.communicate()
+    assert process.returncode == 75
+    kept = f"What is done is kept in {parts}; the same command goes on from there"
+    assert said == f"transept: stopped. {kept}\n"
+    assert not output.exists()
+    assert subprocess.run(command(trained, source, output), check=False).returncode == 0
+    assert output.read_bytes() == expected
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        ("--input - --output {tmp}/out", "--output needs texts or --input with files"),
+        ("one --output {tmp}/out.gz", "out.gz: what is written is not compressed; leave .gz out"),
+    ],
+)
+def test_what_could_not_be_read_again_is_refused(
+    words: str,
+    complaint: str,
+    trained: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run("translate", "--model", trained, *words.format(tmp=tmp_path).split()) == 2
+    assert complaint in capsys.readouterr().err
+    assert not [*tmp_path.iterdir()]

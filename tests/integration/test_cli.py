@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.integration.workshop import interrupted_import
 
 from transept.cli.app import main
 
@@ -121,12 +122,20 @@ def test_a_full_disk_behind_standard_output_is_a_failure() -> None:
     assert "Traceback" not in result.stderr
 
 
-def test_a_reader_that_leaves_is_no_failure() -> None:
-    command = f"{sys.executable} -m transept info --presets | head -n 1"
+@pytest.mark.parametrize("words", ["info --presets", "info", "translate --help"])
+def test_a_reader_that_leaves_is_no_failure(words: str) -> None:
+    command = f"{sys.executable} -m transept {words} | true"
     result = subprocess.run(
         ["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False
     )
-    assert result.stderr == ""
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+def test_help_is_shown_where_the_locale_lacks_a_letter(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONIOENCODING", "latin-1")
+    result = transept("translate", "--help")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "? of Wu et al." in result.stdout
 
 
 @pytest.mark.parametrize(("chosen", "expected"), [(None, "2000"), ("10", "10")])
@@ -140,3 +149,33 @@ def test_freed_memory_is_kept_unless_somebody_chose_otherwise(
     with pytest.raises(SystemExit):
         main(["--version"])
     assert os.environ[name] == expected
+
+
+def test_info_of_a_file_says_what_a_model_is() -> None:
+    result = transept("info", str(BASE))
+    assert result.returncode == 4
+    assert result.stderr == f"transept: {BASE}: is a file; a model is a directory: give that\n"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "translate Hello.",
+        "translate Hello. --sample",
+        "translate Hello. --output {tmp}/out",
+        "evaluate --source {text} --reference {text}",
+        "score --source {text} --target {text}",
+        "parse --model nowhere Hello.",
+        "export --to ctranslate2 --output {tmp}/out",
+        "quantize --model en-de --to bf16 --output {tmp}/out",
+        "average nowhere",
+        "visualize Hello. --output {tmp}/out.svg",
+        "info en-de",
+    ],
+)
+def test_ctrl_c_while_torch_is_imported_is_not_lost(command: str, tmp_path: Path) -> None:
+    (text := tmp_path / "text.de").write_text("Hallo.\n")
+    result = interrupted_import(*(word.format(tmp=tmp_path, text=text) for word in command.split()))
+    assert (result.returncode, result.stdout) == (130, "")
+    assert result.stderr == "transept: stopped.\n"
+    assert [*tmp_path.iterdir()] == [text]

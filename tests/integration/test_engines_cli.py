@@ -109,6 +109,12 @@ def test_auto_is_native_but_for_a_model_of_integers(trained: Path, int8: Path) -
     assert names == ["native", "CTranslate2 int8"]
 
 
+def test_what_another_engine_does_not_do_is_not_said_of_it(int8: Path, capsys: Capture) -> None:
+    for option in ("--sample", "--stream"):
+        assert run("translate", "--model", int8, option, "one two") == 0
+        assert capsys.readouterr().err == ""
+
+
 def test_without_ctranslate2_all_is_native(
     int8: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -129,6 +135,7 @@ def test_without_ctranslate2_all_is_native(
         (["--stream", "--n-best", "2", "--json"], "--stream and --n-best, --json do not go"),
         (["--stream", "--sample"], "--stream and --sample do not go"),
         (["--stream", "--engine", "ctranslate2"], "--stream and --engine ctranslate2 do not go"),
+        (["--sample", "--engine", "ctranslate2"], "--sample and --engine ctranslate2 do not go"),
     ],
 )
 def test_what_does_not_go_together_is_said(

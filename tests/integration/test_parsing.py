@@ -206,6 +206,14 @@ def test_the_forms_of_output(
     assert (float(score) < 0, float(confidence) < 0, tree) == (True, True, plain[0])
     assert run(*usual, "--n-best", "2") == 0
     assert capfd.readouterr().out.splitlines()[1].startswith("0 ||| (")
+    nothing = ["parse", "--model", parser, "--beam-size", "2", ""]
+    for option, line in (
+        ("--n-best=2", "0 |||  ||| LogP= 0.000000 ||| 0.000000"),  # as `transept translate` has it
+        ("--scores", "0.000000\t0.000000\t"),
+        ("--indented", ""),
+    ):
+        assert run(*nothing, option) == 0
+        assert capfd.readouterr().out == f"{line}\n"
 
 
 def test_what_the_beam_agrees_on(parser: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 import torch
-from tests.integration.workshop import Workshop, run, write_pairs
+from tests.integration.workshop import Workshop, interrupted_import, run, write_pairs
 
 from transept.checkpoint import Bundle, Checkpoints
 from transept.training.observers import read_metrics
@@ -150,22 +150,8 @@ def test_a_signal_before_the_first_step_exits_75_too(
 
 
 def test_a_signal_while_torch_is_imported_is_not_lost(workshop: Workshop, tmp_path: Path) -> None:
-    code = """
-import os, signal, sys
-from transept.cli.app import main
-signal.signal(signal.SIGINT, signal.default_int_handler)  # what begins in the background ignores it
-class Impatient:
-    def find_spec(self, name, path=None, target=None):
-        if name == "numpy.linalg":
-            sys.meta_path.remove(self)
-            os.kill(os.getpid(), signal.SIGINT)
-sys.meta_path.insert(0, Impatient())
-main(sys.argv[1:])
-"""
     words = ["train", str(workshop.config), "--output", str(tmp_path / "run")]
-    result = subprocess.run(
-        [sys.executable, "-c", code, *words], capture_output=True, text=True, check=False
-    )
+    result = interrupted_import(*words)
     assert result.returncode == 75, result.stderr
     assert not (tmp_path / "run").exists()
 

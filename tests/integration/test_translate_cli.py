@@ -43,22 +43,33 @@ def test_at_a_terminal_each_line_is_answered_before_the_next(trained: Path) -> N
     os.close(terminal)
 
 
-def test_a_bar_is_shown_where_results_are_not(trained: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "words",
+    [
+        "translate -i text",
+        "translate -i text -o output",
+        "score --source text --target text",
+        "evaluate --source text --reference text --perplexity",
+    ],
+)
+def test_a_bar_is_shown_where_results_are_not(words: str, trained: Path, tmp_path: Path) -> None:
     text, result = tmp_path / "text", tmp_path / "result"
     text.write_text("one two three\n" * 40)
     terminal, theirs = pty.openpty()
-    command = [*TRANSLATE, str(trained), "-i", str(text)]
+    command = [sys.executable, "-m", "transept", *words.split(), "--model", str(trained)]
     environment = os.environ | {"TERM": "xterm", "COLUMNS": "80"}
     with (
         result.open("wb") as file,
-        subprocess.Popen(command, stdout=file, stderr=theirs, env=environment) as process,
+        subprocess.Popen(
+            command, stdout=file, stderr=theirs, env=environment, cwd=tmp_path
+        ) as process,
     ):
         os.close(theirs)
         assert b"40/40" in read_until(terminal, b"40/40")
         read_until(terminal, b"never")
         assert process.wait(60) == 0
     os.close(terminal)
-    assert result.read_text().count("\n") == 40
+    assert b"\x1b" not in result.read_bytes()
 
 
 def test_results_are_utf_8_whatever_the_locale(
@@ -129,6 +140,9 @@ def test_n_best_scores_and_json(trained: Path, capsys: Capture) -> None:
     assert [len(row) for row in rows] == [4] * 4
     assert float(rows[0][3]) >= float(rows[1][3]) >= float(rows[2][3])
     assert float(rows[0][2].removeprefix("LogP= ")) <= float(rows[0][3])
+    assert run("translate", "", "--model", trained, "--json") == 0
+    (nothing,) = json.loads(capsys.readouterr().out)["outputs"]
+    assert nothing == {"text": "", "score": 0, "log_probability": 0, "finished": True}
     assert run("translate", "one two", "--model", trained, "--scores") == 0
     score, _, text = capsys.readouterr().out.strip().partition("\t")
     assert [text, float(score)] == [rows[0][1], pytest.approx(float(rows[0][3]))]

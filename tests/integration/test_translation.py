@@ -48,6 +48,15 @@ def test_a_score_is_what_the_search_found(trained: Path) -> None:
         assert sum(pair.token_log_probabilities) == pair.log_probability
 
 
+def test_scoring_tells_how_far_it_has_come(trained: Path) -> None:
+    told: list[tuple[int, int]] = []
+    sources = ["one two " * n for n in range(60)]
+    transept.load(trained).score(sources, sources, watch=lambda *done: told.append(done))
+    assert len(told) > 1
+    assert told == sorted(told)
+    assert told[-1] == (60, 60)
+
+
 def test_alignments_find_the_words_that_correspond(trained: Path, workshop: Workshop) -> None:
     model = transept.load(trained)
     lines = (workshop.directory / "dev.en").read_text().splitlines()

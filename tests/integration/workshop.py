@@ -1,6 +1,8 @@
 """A small corpus of our own making, prepared once: number words, and the same reversed."""
 
 import random
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,6 +48,20 @@ every_steps = 10
 every_steps = 5
 """
 
+IMPATIENT = """
+import os, signal, sys
+from transept.cli.app import main
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what begins in the background ignores it
+class Impatient:
+    def find_spec(self, name, path=None, target=None):
+        if name == "numpy.linalg":
+            sys.meta_path.remove(self)
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Impatient())
+main(sys.argv[1:])
+"""
+"""A command that gets Ctrl-C while it imports torch."""
+
 
 @dataclass(frozen=True)
 class Workshop:
@@ -90,3 +106,9 @@ def open_workshop(directory: Path) -> Workshop:
         CONFIG.format(train=directory / "train-ids", dev=directory / "dev-ids"), encoding="utf-8"
     )
     return shop
+
+
+def interrupted_import(*words: str) -> subprocess.CompletedProcess[str]:
+    """What comes of a command that gets Ctrl-C while it imports torch."""
+    command = [sys.executable, "-c", IMPATIENT, *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False)

@@ -2,17 +2,21 @@
 
 from collections.abc import Sequence
 
+from transept.api.config import Watch
 from transept.api.transducer import Transducer
 from transept.evaluation.perplexity import perplexities
 from transept.evaluation.scores import Perplexity
 
 
 def measure_perplexities(
-    transducer: Transducer, sources: Sequence[str], references: Sequence[str]
+    transducer: Transducer,
+    sources: Sequence[str],
+    references: Sequence[str],
+    watch: Watch | None = None,
 ) -> tuple[Perplexity, Perplexity]:
     """Unsmoothed, per token and per word."""
     # A pair of empty lines has no token, not even an end: there is nothing to predict.
-    pairs = [pair for pair in transducer.score(sources, references) if pair.tokens]
+    pairs = [pair for pair in transducer.score(sources, references, watch) if pair.tokens]
     vocabulary = transducer.target_tokenizer
     return perplexities(
         sum(pair.log_probability for pair in pairs),

@@ -141,8 +141,8 @@ def _together(sentences: Sequence[Sentence], outputs: Sequence[Output]) -> Outpu
         texts += output.text, joint
     return Output(
         "".join(texts),
-        sum(output.score for output in outputs),
-        sum(output.log_probability for output in outputs),
+        sum((output.score for output in outputs), 0.0),
+        sum((output.log_probability for output in outputs), 0.0),
         all(output.finished for output in outputs),
         None if any(output.alignment is None for output in outputs) else tuple(links),
     )

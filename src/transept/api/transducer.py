@@ -5,7 +5,7 @@ from typing import NoReturn, Unpack, overload
 
 from transept.api.alignment import align, words_of_tokens
 from transept.api.attention import Attention, attention_of
-from transept.api.config import Options, Request
+from transept.api.config import Options, Request, Watch
 from transept.api.engines.engine import Engine, Ids, nobody
 from transept.api.engines.native import NativeEngine
 from transept.api.networks import Networks
@@ -204,7 +204,7 @@ class Transducer:
         given = request.prefix
         if given is None:
             return [[] for each in taken for _ in each]
-        texts = [given] * len(taken) if isinstance(given, str) else given
+        texts = [given] * len(taken) if isinstance(given, str) else as_texts(given, "prefix")
         if len(texts) != len(taken):
             raise DataError(f"{len(texts)} prefixes and {len(taken)} texts: each text needs one")
         # Where the prefix ends in white space, the word after it would never be found.
@@ -302,17 +302,27 @@ class Transducer:
 
     @overload
     def score(  # type: ignore[overload-overlap]
-        self, sources: str, targets: str
+        self, sources: str, targets: str, watch: Watch | None = None
     ) -> PairScore: ...
     @overload
-    def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[PairScore]: ...
     def score(
-        self, sources: str | Sequence[str], targets: str | Sequence[str]
+        self, sources: Sequence[str], targets: Sequence[str], watch: Watch | None = None
+    ) -> list[PairScore]: ...
+    def score(
+        self,
+        sources: str | Sequence[str],
+        targets: str | Sequence[str],
+        watch: Watch | None = None,
     ) -> PairScore | list[PairScore]:
         """How probable the model holds given translations to be: forced decoding.
 
         Each text is one sentence, without the white space at its ends. An empty text translates to
         an empty one for certain.
+
+        Args:
+            sources: What was translated.
+            targets: What it was translated to.
+            watch: Called with the numbers of pairs done and of all, after each batch.
 
         Example:
             >>> model = transept.load("runs/base")
@@ -323,11 +333,13 @@ class Transducer:
             True
         """
         if isinstance(sources, str) and isinstance(targets, str):
-            (pair,) = self._score([sources], [targets])
+            (pair,) = self._score([sources], [targets], watch)
             return pair
-        return self._score(as_texts(sources), as_texts(targets))
+        return self._score(as_texts(sources), as_texts(targets), watch)
 
-    def _score(self, sources: Sequence[str], targets: Sequence[str]) -> list[PairScore]:
+    def _score(
+        self, sources: Sequence[str], targets: Sequence[str], watch: Watch | None
+    ) -> list[PairScore]:
         if len(sources) != len(targets):
             raise DataError(
                 f"{len(sources)} sources and {len(targets)} targets: each needs one of the other"
@@ -341,6 +353,7 @@ class Transducer:
         self.networks.check_positions(lengths)
         log_p: list[list[float]] = [[] for _ in lengths]
         todo = [index for index, length in enumerate(lengths) if length > 1]
+        n_done = len(lengths) - len(todo)
         for batch in self.networks.batches([lengths[index] for index in todo]):
             chosen = [todo[number] for number in batch]
             found = self.networks.token_log_probabilities(
@@ -348,11 +361,14 @@ class Transducer:
             )
             for index, values in zip(chosen, found, strict=True):
                 log_p[index] = values
+            n_done += len(chosen)
+            if watch is not None:
+                watch(n_done, len(lengths))
         return [
             PairScore(
                 source,
                 target,
-                sum(values),
+                sum(values, 0.0),
                 tuple(self.target_tokenizer.pieces_of(ids[: len(values)])),
                 tuple(values),
             )
@@ -388,7 +404,7 @@ class Transducer:
             ((best, *_),) = self.native.search([source_ids], [[]], longest, request.config, nobody)
             target_ids, target = [*best.ids, EOS_ID], self.target_tokenizer.decode(best.ids)
         else:
-            (target_ids,) = self._sentences(self.target_tokenizer, [target])
+            (target_ids,) = self._sentences(self.target_tokenizer, as_texts([target], "target"))
         self.networks.check_positions([max(len(source_ids), len(target_ids))])
         return attention_of(
             self.model,

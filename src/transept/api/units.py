@@ -34,14 +34,15 @@ class TooLongError(DataError):
         self.number, self.what, self.tokens = number, what, tokens
 
 
-def as_texts(given: object) -> list[str]:
+def as_texts(given: object, what: str = "text") -> list[str]:
     """Several texts as a list. What is none of that is refused before anything is done."""
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
-        raise DataError(f"expected a list of texts, or one text, and got {described(given)}")
+        name = "" if what == "text" else f"{what}: "
+        raise DataError(f"{name}expected a list of texts, or one text, and got {described(given)}")
     texts = list(given)
     for number, text in enumerate(texts, start=1):
         if not isinstance(text, str):
-            raise DataError(f"text {number}: expected a str, and got {described(text)}")
+            raise DataError(f"{what} {number}: expected a str, and got {described(text)}")
     return texts
 
 

@@ -4,6 +4,7 @@ Commands are registered by name and imported when they run: `--help` never waits
 line of help beside each is given here, for the same reason.
 """
 
+import io
 import os
 import re
 import signal
@@ -209,6 +210,9 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     if debug:
         words.remove("--debug")
     keep_freed_memory()
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # An α in a table or in a help text is no reason to fail where the locale has none.
+        sys.stdout.reconfigure(errors="replace")
     sys.exit(_run(words, debug))
 
 
@@ -238,7 +242,10 @@ def _run(words: list[str], debug: bool) -> int:
     except KeyboardInterrupt:
         complain("stopped.")
         return 128 + signal.SIGINT
-    except BrokenPipeError:
+    except (BrokenPipeError, SystemExit) as error:
+        # rich leaves with 1 where it finds a broken pipe.
+        if isinstance(error, SystemExit) and not isinstance(error.__context__, BrokenPipeError):
+            raise
         # The reader has gone (`transept … | head`): not our failure, and nobody to tell.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0

@@ -6,6 +6,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from transept.runtime.interrupt import import_torch
+
 
 def average(
     run: Path,
@@ -24,6 +26,7 @@ def average(
         output: The new model's directory. By default RUN/average-N.
         force: Replace what is there.
     """
+    import_torch()
     from transept.assembly import average_run
 
     directory, steps = average_run(run, last=last, output=output, force=force)

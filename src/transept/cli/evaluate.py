@@ -14,11 +14,13 @@ from cyclopts import Group, Parameter
 
 from transept.api.config import TooLong, TranslationConfig, Watch
 from transept.cli.app import complain
+from transept.cli.lines import check_uncompressed
 from transept.cli.models import ANY_TRANSLATOR, MODEL_OPTIONS, Translators
 from transept.cli.parse_scores import NO_PARSES, PARSES, Parses, score_parses
 from transept.cli.progress import ProgressBar
 from transept.config import structure
 from transept.errors import ConfigError, DataError
+from transept.runtime.interrupt import import_torch
 from transept.text.files import describe
 from transept.text.moses import Language
 
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from transept.api.results import Translation
     from transept.api.transducer import Transducer
     from transept.evaluation.grid import Settings, Trial
-    from transept.evaluation.scores import Report
+    from transept.evaluation.scores import Perplexity, Report
 
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 Words = Annotated[
@@ -126,6 +128,7 @@ def evaluate(
             "to translate it"
         )
     config = TranslationConfig(split=False, **dataclasses.asdict(search))
+    import_torch()
     if grid is not None:
         _refuse("--grid", other=files.other, output=files.output, perplexity=perplexity)
         _choose(files.source, files.reference, models, config, grid, as_json)
@@ -159,7 +162,9 @@ def _score_file(files: Files, hypothesis: Path, language: Language, as_json: boo
 
     paths = [files.reference, hypothesis, *([files.other] if files.other else [])]
     references, *outputs = read_aligned(paths)
-    systems = [System(str(path), lines) for path, lines in zip(paths[1:], outputs, strict=True)]
+    systems = [
+        System(describe(path), lines) for path, lines in zip(paths[1:], outputs, strict=True)
+    ]
     other = systems[1] if files.other else None
     report = score(systems[0], references, other=other, language=language)
     _present(report, files.reference, {}, as_json)
@@ -196,7 +201,6 @@ def _score_model(
     language: Language,
     as_json: bool,
 ) -> None:
-    from transept.api.perplexity import measure_perplexities
     from transept.evaluation.reading import read_aligned
     from transept.evaluation.report import System
     from transept.evaluation.report import evaluate as score
@@ -204,8 +208,10 @@ def _score_model(
 
     paths = [source, files.reference, *([files.other] if files.other else [])]
     sources, references, *others = read_aligned(paths)
-    if files.output is not None and not files.output.parent.is_dir():
-        raise DataError(f"{files.output.parent}: is no directory; choose another --output")
+    if files.output is not None:
+        check_uncompressed(files.output)
+        if not files.output.parent.is_dir():
+            raise DataError(f"{files.output.parent}: is no directory; choose another --output")
     transducer = models.load()
     with ProgressBar("sentences", len(sources), results_to_stdout=False) as bar:
         watch = partial(bar.share, len(sources))
@@ -216,7 +222,7 @@ def _score_model(
     other = System(str(files.other), others[0]) if files.other else None
     report = score(System(models.names, hypotheses), references, other=other, language=language)
     report = dataclasses.replace(
-        report, perplexities=measure_perplexities(transducer, sources, references)
+        report, perplexities=_perplexities(transducer, sources, references)
     )
     _present(report, files.reference, _about(source, models, transducer, config), as_json)
     if unfinished := sum(not one.outputs[0].finished for one in translations):
@@ -254,12 +260,11 @@ def _about(
 
 
 def _measure_perplexity(source: Path, reference: Path, models: Translators, as_json: bool) -> None:
-    from transept.api.perplexity import measure_perplexities
     from transept.cli.evaluation_views import show_perplexities
     from transept.evaluation.reading import read_aligned
 
     sources, references = read_aligned([source, reference])
-    found = measure_perplexities(models.load(), sources, references)
+    found = _perplexities(models.load(), sources, references)
     about = {
         "reference": str(reference),
         "sentences": len(references),
@@ -270,6 +275,16 @@ def _measure_perplexity(source: Path, reference: Path, models: Translators, as_j
         _write_json({**about, "perplexities": [dataclasses.asdict(one) for one in found]})
     else:
         show_perplexities(found, about)
+
+
+def _perplexities(
+    transducer: "Transducer", sources: Sequence[str], references: Sequence[str]
+) -> "tuple[Perplexity, Perplexity]":
+    from transept.api.perplexity import measure_perplexities
+
+    with ProgressBar("perplexity", len(sources), results_to_stdout=False) as bar:
+        watch = partial(bar.share, len(sources))
+        return measure_perplexities(transducer, sources, references, watch)
 
 
 # --- a grid of settings ----------------------------------------------------------------------

@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
+from transept.runtime.interrupt import import_torch
+
 Engine = Literal["ctranslate2"]
 # The exporter's own list; written out here because --help does not wait for torch.
 Quantization = Literal[
@@ -48,6 +50,7 @@ def export(
         quantization: How the weights are stored. All but float32 change results; what has float16
             in its name is for a GPU.
     """
+    import_torch()
     from transept.api.conversion import export_ctranslate2
 
     assert to == "ctranslate2"

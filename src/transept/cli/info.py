@@ -15,6 +15,7 @@ from rich.table import Table
 
 from transept.errors import ConfigError
 from transept.model.config import PRESETS, ModelConfig
+from transept.runtime.interrupt import import_torch
 from transept.version import __version__
 
 PACKAGES = ("torch", "numpy", "sentencepiece", "safetensors", "sacrebleu")
@@ -51,7 +52,8 @@ def info(
     """
     if path is not None and model is not None:
         raise ConfigError(f"{path} and --model {model}: describe one of them at a time")
-    if model is not None or (path is not None and not path.exists()):
+    import_torch()
+    if model is not None or (path is not None and not path.is_dir()):
         from transept.shelf import find_model
 
         path = find_model(model or path)

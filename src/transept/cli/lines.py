@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from transept.cli.app import DASH
 from transept.errors import ConfigError
-from transept.text.files import STANDARD_INPUT, describe, read_sentences, stored_size
+from transept.text.files import COMPRESSED, STANDARD_INPUT, describe, read_sentences, stored_size
 
 T = TypeVar("T")
 Files = Annotated[
@@ -64,6 +64,14 @@ def count(texts: Sequence[str], files: Sequence[Path]) -> int | None:
     if not files or any(stored_size(path) is None for path in files):
         return None
     return sum(1 for _ in read((), files))
+
+
+def check_uncompressed(output: Path) -> None:
+    """Refuse a name by which plain text would be taken for an archive when it is read again."""
+    if output.suffix in COMPRESSED:
+        raise ConfigError(
+            f"--output {output}: what is written is not compressed; leave {output.suffix} out"
+        )
 
 
 def in_turn(lines: Iterator[T], read_ahead: int) -> Iterator[list[T]]:

@@ -78,6 +78,14 @@ class Translators(Models):
             complain(f"engine: {model.engine.name}. {model.engine.note}.")
         return model
 
+    def native(self, option: str) -> Self:
+        """The same ones, for what only the native engine can do."""
+        if self.engine not in ("auto", "native"):
+            raise ConfigError(
+                f"{option} and --engine {self.engine} do not go together; leave one out"
+            )
+        return dataclasses.replace(self, engine="native")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Parsers(Models):

@@ -20,6 +20,7 @@ from transept.cli.lines import Files, count, in_turn, read, without_dash
 from transept.cli.models import ANY_PARSER, MODEL_OPTIONS, Parsers
 from transept.cli.progress import ProgressBar
 from transept.errors import ConfigError, DataError
+from transept.runtime.interrupt import import_torch
 from transept.text.files import describe, read_sentences, write_sentences
 from transept.text.trees import WORD
 
@@ -99,6 +100,7 @@ def parse(
     _check_output(output, config, unconstrained)
     texts = without_dash(texts)
     n_lines = None if trees else count(texts, files)
+    import_torch()
     parser = models.load_parser()
     at_terminal = not (texts or files or trees) and sys.stdin.isatty()
     if at_terminal:
@@ -236,7 +238,7 @@ class _Writer:
             tree = self._chosen(result) if result.outputs else None
             write_line(json.dumps(_described(result, tree), ensure_ascii=False))
         elif not result.outputs:
-            write_line("")
+            write_line(self._framed("", 0.0, 0.0, 0.0))
         elif self.output.consensus:
             write_line(self._text(result.consensus))
         else:
@@ -252,13 +254,13 @@ class _Writer:
         return f"{indented(tree)}\n" if self.output.indented else str(tree)
 
     def _shown(self, one: "ParseOutput") -> str:
-        text = self._text(one.tree)
+        return self._framed(self._text(one.tree), one.log_probability, one.score, one.confidence)
+
+    def _framed(self, text: str, log_p: float, score: float, confidence: float) -> str:
+        """A tree, or no tree of no word, with the numbers that were asked for."""
         if self.n_best > 1:
-            log_p = f"LogP= {one.log_probability:.6f}"
-            return f"{self.n_lines} ||| {text} ||| {log_p} ||| {one.score:.6f}"
-        if self.output.scores:
-            return f"{one.score:.6f}\t{one.confidence:.6f}\t{text}"
-        return text
+            return f"{self.n_lines} ||| {text} ||| LogP= {log_p:.6f} ||| {score:.6f}"
+        return f"{score:.6f}\t{confidence:.6f}\t{text}" if self.output.scores else text
 
     def finish(self, unconstrained: bool) -> None:
         """Draw, and sum up."""

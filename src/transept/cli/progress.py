@@ -1,5 +1,6 @@
 """How far a command has come, on a terminal that shows nothing else."""
 
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -8,7 +9,10 @@ if TYPE_CHECKING:
 
 
 class ProgressBar:
-    """A bar on standard error, while there is a terminal and nothing else is written to it."""
+    """A bar on standard error, while there is a terminal and nothing else is written to it.
+
+    Of torchrun's workers on a machine, the first shows one.
+    """
 
     def __init__(self, what: str, total: int | None, *, results_to_stdout: bool) -> None:
         """Begin a bar.
@@ -20,7 +24,9 @@ class ProgressBar:
                 only if that is no terminal.
         """
         in_the_way = results_to_stdout and sys.stdout.isatty()
-        self._bar = None if in_the_way or not sys.stderr.isatty() else _bar()
+        is_first = os.environ.get("LOCAL_RANK", "0") == "0"
+        is_seen = is_first and sys.stderr.isatty() and not in_the_way
+        self._bar = _bar() if is_seen else None
         self._task = None if self._bar is None else self._bar.add_task(what, total=total)
         self._begun: float = 0
 

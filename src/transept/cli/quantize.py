@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
+from transept.runtime.interrupt import import_torch
+
 if TYPE_CHECKING:
     from transept.api.conversion import Quantized
     from transept.evaluation.scores import Score
@@ -31,6 +33,7 @@ def quantize(
         output: The new directory.
         test: A test set, source and reference: it is translated before and after.
     """
+    import_torch()
     from transept.api.conversion import quantize
     from transept.evaluation.reading import read_aligned
 

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +12,7 @@ from transept.cli.app import write_line
 from transept.cli.models import ANY_MODEL, MODEL_OPTIONS, Models
 from transept.cli.progress import ProgressBar
 from transept.errors import DataError
+from transept.runtime.interrupt import import_torch
 from transept.text.files import describe
 
 if TYPE_CHECKING:
@@ -46,12 +48,14 @@ def score(
     from transept.evaluation.reading import read_aligned
 
     sources, targets = read_aligned([source, target])
+    import_torch()
     transducer = models.load()
     with ProgressBar("pairs", len(sources), results_to_stdout=True) as bar:
         for start in range(0, len(sources), PAIRS_AT_A_TIME):
             some = slice(start, start + PAIRS_AT_A_TIME)
             try:
-                scores = transducer.score(sources[some], targets[some])
+                watch = partial(bar.share, len(sources[some]))
+                scores = transducer.score(sources[some], targets[some], watch)
             except TooLongError as error:
                 place = f"{describe(source)} and {describe(target)}, line {start + error.number}"
                 raise DataError(f"{place}: {error.what}; leave that line out of both") from error

@@ -8,6 +8,7 @@ from cyclopts import Parameter
 
 from transept.cli.progress import ProgressBar
 from transept.errors import DataError
+from transept.runtime.interrupt import import_torch
 
 
 def shortlist(
@@ -29,6 +30,7 @@ def shortlist(
         likely: Target tokens kept for each source token: those that most often go with it.
         always: The most frequent target tokens, kept for any source.
     """
+    import_torch()
     from transept.data.shards import Corpus
     from transept.decoding.shortlist import learn
     from transept.text.tokenizer import EOS_ID

@@ -17,15 +17,17 @@ from cyclopts import Group, Parameter
 from transept.api.config import Options, TranslationConfig
 from transept.api.units import TooLongError
 from transept.cli.app import write_line
-from transept.cli.lines import Files, Line, count, in_turn, read, without_dash
+from transept.cli.lines import Files, Line, check_uncompressed, count, in_turn, read, without_dash
 from transept.cli.models import ANY_TRANSLATOR, MODEL_OPTIONS, Translators
 from transept.cli.progress import ProgressBar
-from transept.errors import ConfigError, DataError
+from transept.errors import ConfigError, DataError, StoppedError
+from transept.runtime.interrupt import import_torch, terminable
 
 if TYPE_CHECKING:
     from transept.api.results import Output, Translation
     from transept.api.transducer import Transducer
     from transept.decoding.sampling import SamplingConfig
+    from transept.runtime.parts import Parts
 
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 
@@ -36,7 +38,7 @@ class Sampling:
 
     sample: Flag = False
     """Draw each translation at random, instead of searching for the best; with --n-best, so
-    many draws of each."""
+    many draws of each. Always by the native engine."""
     temperature: float = 1.0
     """Below 1 sharpens the distribution, above 1 flattens it."""
     top_k: int | None = None
@@ -46,11 +48,14 @@ class Sampling:
     seed: int = 0
     """The same sentence with the same seed gives the same draws, whatever stands around it."""
 
+    def __post_init__(self) -> None:
+        how = (self.temperature, self.top_k, self.top_p, self.seed)
+        if not self.sample and how != (1.0, None, None, 0):
+            raise ConfigError("--temperature, --top-k, --top-p and --seed need --sample")
+
     def config(self) -> "SamplingConfig | None":
         """How to draw, if at all."""
         if not self.sample:
-            if self != dataclasses.replace(NO_SAMPLING):
-                raise ConfigError("--temperature, --top-k, --top-p and --seed need --sample")
             return None
         from transept.decoding.sampling import SamplingConfig
 
@@ -123,14 +128,16 @@ def translate(
         raise ConfigError("--read-ahead must be at least 1")
     if output is None and int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise ConfigError("several ranks cannot share standard output: give --output FILE")
-    sampling.config()
     if form.stream:
-        _refuse_with_stream(models, config, sampling, form)
-        models = dataclasses.replace(models, engine="native")
+        _refuse_with_stream(config, sampling, form)
+    for option, is_given in {"--stream": form.stream, "--sample": sampling.sample}.items():
+        models = models.native(option) if is_given else models
     n_lines = count(texts, files)
+    import_torch()
+    sampling.config()  # refused before anything is loaded
     job = Job(models, config, sampling, form, prefix)
     if output is not None:
-        _translate_in_parts(job, output, (texts, files), read_ahead)
+        _translate_in_parts(job, output, (texts, files), read_ahead, n_lines)
         return
     transducer = models.load()
     if not texts and not files and sys.stdin.isatty():
@@ -187,7 +194,11 @@ class Job:
 
 
 def _translate_in_parts(
-    job: Job, output: Path, sources: tuple[Sequence[str], Sequence[Path]], size: int
+    job: Job,
+    output: Path,
+    sources: tuple[Sequence[str], Sequence[Path]],
+    size: int,
+    n_lines: int | None,
 ) -> None:
     """Translate stretches of `size` lines, those that fall to this rank, and join all of them."""
     from transept.checkpoint import weights_sha256
@@ -195,8 +206,12 @@ def _translate_in_parts(
     from transept.runtime.parts import Parts
 
     texts, files = sources
-    if job.form.stream or not (texts or files):
-        raise ConfigError("--output needs texts or --input, and does not go with --stream")
+    if job.form.stream or n_lines is None:
+        raise ConfigError(
+            "--output needs texts or --input with files that can be read again, and does not go "
+            "with --stream"
+        )
+    check_uncompressed(output)
     parts = Parts.of(output)
     job = dataclasses.replace(job, models=job.models.found())
     settings = dataclasses.asdict(job) | {
@@ -208,27 +223,45 @@ def _translate_in_parts(
     if not parts.begin(settings):
         return
     take_own_gpu()
-    transducer = job.models.load()
-    everything, number = read(texts, files), 0
-    while lines := list(islice(everything, size)):
-        if parts.is_mine(number):
-            results = job.translate(transducer, lines, number * size)
-            parts.put(number, "".join(f"{text}\n" for text in results).encode())
-        number += 1
-    parts.join(number)
+    with _saying_what_is_kept(parts.directory):
+        n_parts = _make(parts, job, read(texts, files), size, n_lines)
+        parts.join(n_parts)
 
 
-def _refuse_with_stream(
-    models: Translators, config: TranslationConfig, sampling: Sampling, form: Format
-) -> None:
-    """What needs the whole translation, or another search."""
+def _make(parts: "Parts", job: Job, everything: Iterator[Line], size: int, n_lines: int) -> int:
+    """Make the parts that are this rank's, and say how many there are in all."""
+    transducer, number = job.models.load(), 0
+    with ProgressBar("lines", n_lines, results_to_stdout=False) as bar:
+        while lines := list(islice(everything, size)):
+            if parts.is_mine(number):
+                watch = partial(bar.share, len(lines))
+                results = job.translate(transducer, lines, number * size, watch)
+                parts.put(number, "".join(f"{text}\n" for text in results).encode())
+            number += 1
+            bar.advance(len(lines))
+    return number
+
+
+@contextmanager
+def _saying_what_is_kept(directory: Path) -> Iterator[None]:
+    """Tell whoever stops a translation how it can go on."""
+    try:
+        with terminable():
+            yield
+    except KeyboardInterrupt:
+        raise StoppedError(
+            f"stopped. What is done is kept in {directory}; the same command goes on from there"
+        ) from None
+
+
+def _refuse_with_stream(config: TranslationConfig, sampling: Sampling, form: Format) -> None:
+    """What needs the whole translation, or no search."""
     given = {
         "--n-best": config.n_best > 1,
         "--scores": form.scores,
         "--alignments": form.alignments,
         "--json": form.as_json,
         "--sample": sampling.sample,
-        f"--engine {models.engine}": models.engine not in ("auto", "native"),
     }
     if wrong := [option for option, is_given in given.items() if is_given]:
         raise ConfigError(f"--stream and {', '.join(wrong)} do not go together; leave one out")
@@ -269,7 +302,7 @@ def _told_by_line(lines: Sequence[Line]) -> Iterator[None]:
 
 def _result_lines(result: "Translation", number: int, n_best: int, form: Format) -> Iterator[str]:
     if form.as_json:
-        yield json.dumps(_described(result), ensure_ascii=False)
+        yield json.dumps(_described(result, form.alignments), ensure_ascii=False)
         return
     for one in result.outputs:
         text = _line(one)
@@ -287,7 +320,7 @@ def _line(output: "Output") -> str:
     return output.text.replace("\n", " ")
 
 
-def _described(result: "Translation") -> dict[str, Any]:
+def _described(result: "Translation", alignments: bool) -> dict[str, Any]:
     return {
         "source": result.source,
         "translation": result.text,
@@ -296,7 +329,7 @@ def _described(result: "Translation") -> dict[str, Any]:
             {
                 key: value
                 for key, value in dataclasses.asdict(one).items()
-                if key != "alignment" or value is not None
+                if key != "alignment" or alignments
             }
             for one in result.outputs
         ],

@@ -11,6 +11,7 @@ from cyclopts import Group, Parameter
 
 from transept.cli.models import ANY_MODEL, MODEL_OPTIONS, Models
 from transept.errors import ConfigError, DataError
+from transept.runtime.interrupt import import_torch
 from transept.runtime.storage import write_file
 
 if TYPE_CHECKING:
@@ -77,6 +78,7 @@ def visualize(
     """
     if output.suffix not in FORMATS:
         raise ConfigError(f"{output}: its name must end in one of {', '.join(FORMATS)}")
+    import_torch()
     choice = view.choice()
     if output.suffix in (".svg", ".png"):
         _check(view.figure, choice)

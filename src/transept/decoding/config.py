@@ -14,7 +14,7 @@ class SearchConfig:
     length_penalty: float = 0.6
     """α of Wu et al.: score = log P(Y|X) / ((5 + |Y|) / 6)^α."""
     n_best: int = 1
-    """How many outputs to return for each input; at most `beam_size`."""
+    """How many outputs to return for each input; at most as many as the beam is wide."""
     max_length_factor: float = 1.0
     """An output is at most so many times as long as its input …"""
     max_length_extra: int = 50

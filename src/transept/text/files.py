@@ -38,13 +38,15 @@ _WIDE = {  # in this order: one of UTF-16's marks begins one of UTF-32's
     codecs.BOM_UTF16_LE: "UTF-16",
     codecs.BOM_UTF16_BE: "UTF-16",
 }
+_ARCHIVES = {b"\x1f\x8b": ".gz", b"\xfd7zXZ\0": ".xz", b"(\xb5/\xfd": ".zst"}
 _DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError, zstandard.ZstdError)
 
 
 def read_lines(path: Path, on_bytes: BytesRead | None = None) -> Iterator[bytes]:
     """Each line of a file without its newline; .gz, .xz and .zst are decompressed.
 
-    A file that begins as UTF-16 does is refused: its lines would be torn, letter by letter.
+    A file that begins as UTF-16 does, or as an archive of another name, is refused: its lines would
+    be torn, letter by letter.
 
     Args:
         path: The file, or `-` for standard input.
@@ -53,7 +55,7 @@ def read_lines(path: Path, on_bytes: BytesRead | None = None) -> Iterator[bytes]
     """
     lines = read_raw_lines(path, on_bytes)
     for first in lines:
-        _refuse_wide(first, path)
+        _refuse_by_mark(first, path)
         yield first.removesuffix(b"\n")
         break
     for line in lines:
@@ -119,7 +121,7 @@ def decode_line(line: bytes, path: Path, number: int) -> str:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
         if number == 1:
-            _refuse_wide(line, path)
+            _refuse_by_mark(line, path)
         raise DataError(
             f"{describe(path)}, line {number}: byte {error.start + 1} (0x{line[error.start]:02x}) "
             "is not UTF-8; convert the file first, for instance with `iconv -f cp1252 -t utf-8` "
@@ -127,19 +129,25 @@ def decode_line(line: bytes, path: Path, number: int) -> str:
         ) from error
 
 
-def _refuse_wide(first: bytes, path: Path) -> None:
-    """Refuse a file that by its first line is UTF-16, "Unicode" on Windows, or UTF-32."""
+def _refuse_by_mark(first: bytes, path: Path) -> None:
+    """Refuse a file that by its first line is UTF-16, "Unicode" on Windows, UTF-32, or no text."""
     for mark, encoding in _WIDE.items():
         if first.startswith(mark):
             raise DataError(
                 f"{describe(path)}: is {encoding} and not UTF-8, by its first bytes; convert it "
                 f"with `iconv -f {encoding} -t UTF-8`"
             )
+    for mark, suffix in _ARCHIVES.items():
+        if first.startswith(mark):
+            raise DataError(
+                f"{describe(path)}: is an archive, by its first bytes; give it as a file whose "
+                f"name ends in {suffix}"
+            )
 
 
 def describe(path: Path) -> str:
     """What to call a file in a message."""
-    return "standard input" if path == STANDARD_INPUT else str(path)
+    return "standard input" if str(path) in ("-", "/dev/stdin") else str(path)
 
 
 def _status(path: Path) -> os.stat_result | None:
@@ -231,3 +239,5 @@ _DECOMPRESSORS: "dict[str, Callable[[io.BufferedReader[Any]], Any]]" = {
     ".xz": lzma.LZMAFile,
     ".zst": _ZstandardFile,
 }
+COMPRESSED = frozenset(_DECOMPRESSORS)
+"""How the names of files end that are decompressed when they are read."""

@@ -181,6 +181,9 @@ def test_an_output_begins_with_its_prefix(transducer: Transducer) -> None:
     each = transducer.translate(["one", "two"], prefix=["ten", ""], **SHORT)
     assert each[0].text.startswith("ten")
     assert each[1].text == transducer.translate("two", **SHORT).text
+    for wrong, complaint in ((3, "prefix: expected .* got int 3"), (["a", None], "prefix 2: ")):
+        with pytest.raises(DataError, match=complaint):
+            transducer.translate(["a", "b"], prefix=wrong)  # type: ignore[arg-type]
     with pytest.raises(DataError, match="1 prefixes and 2 texts"):
         transducer.translate(["one", "two"], prefix=["ten"])
 

@@ -133,6 +133,18 @@ def test_what_is_plainly_utf_16_is_refused_with_a_cure(
             decode_line(text.split(b"\n")[0], path, 1)
 
 
+@pytest.mark.parametrize(
+    ("suffix", "compress"),
+    [(".gz", gzip.compress), (".xz", lzma.compress), (".zst", zstd)],
+)
+def test_an_archive_by_another_name_is_refused_with_a_cure(
+    suffix: str, compress: Callable[[bytes], bytes], tmp_path: Path
+) -> None:
+    (path := tmp_path / "text.en").write_bytes(compress(b"a house\n"))
+    with pytest.raises(DataError, match=rf"text.en: is an archive.* ends in \{suffix}$"):
+        list(read_text(path))
+
+
 def test_a_dash_is_standard_input() -> None:
     code = (
         "from pathlib import Path; from transept.text.files import read_lines, stored_size;"
