@@ -79,6 +79,28 @@ def test_a_comparison_can_be_traced_to_the_runs_it_compares(docs: Path) -> None:
         assert found["hypotheses"] == scored
 
 
+def test_a_record_with_its_translations_is_compared_like_the_directory(
+    docs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record = tmp_path / "kept.json"
+    shutil.copy(docs / "results" / "one.json", record)
+    words = ("recipe", "compare", record, docs / "two", "--output", tmp_path / "again.json")
+    assert run(*words) == 2
+    assert f"no translations lie beside it, in {tmp_path / 'kept'}" in capsys.readouterr().err
+    (tmp_path / "kept").mkdir()
+    for hypotheses in (docs / "one" / "hypotheses").iterdir():
+        kept = tmp_path / "kept" / f"{hypotheses.name}.xz"
+        kept.write_bytes(lzma.compress(hypotheses.read_bytes()))
+    assert run(*words) == 0
+    again = json.loads((tmp_path / "again.json").read_bytes())
+    first = json.loads((docs / "results" / "one-against-two.json").read_bytes())
+    assert again["tests"] == first["tests"]
+    assert again["systems"][0]["name"] == "kept"
+    capsys.readouterr()
+    assert run("recipe", "compare", record, record, "--output", tmp_path / "no.json") == 2
+    assert "a record has no references" in capsys.readouterr().err
+
+
 def test_the_page_is_made_from_records_alone(docs: Path, tmp_path: Path) -> None:
     shutil.copytree(docs / "results", tmp_path / "results")
     assert run("recipe", "report", tmp_path / "results", "--output", tmp_path / "page.md") == 0

@@ -158,14 +158,16 @@ def compare(
     """Compare two recipes that were worked out, by paired bootstrap, on the tests they share.
 
     Args:
-        first: The work directory of one.
-        second: That of the other: ours, or a peer's that `benchmarks/peer_experiment.py` made.
+        first: The work directory of one; or its record, with what it translated beside it as
+            `recipe report` links it.
+        second: The same of the other: ours, or a peer's that `benchmarks/peer_experiment.py` made.
+            One of the two must be a directory: the references are there.
         output: The record to write, for `transept recipe report`.
     """
-    from transept.recipes.comparing import compare, reopen
+    from transept.recipes.comparing import Contender, compare
     from transept.runtime.storage import write_json
 
-    record = compare(reopen(first), reopen(second))
+    record = compare(Contender.at(first), Contender.at(second))
     output.parent.mkdir(parents=True, exist_ok=True)
     write_json(output, record)
     for test, found in record["tests"].items():

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Group, Parameter
 
 from transept.errors import ConfigError, ServingError
+from transept.runtime.interrupt import import_torch
 from transept.serving.hangups import Hangups
 from transept.serving.settings import ServerSettings
 
@@ -53,6 +54,7 @@ def serve(
             "languages of each: --model en-de=DIRECTORY"
         )
     hangups = Hangups()
+    import_torch()
     try:
         from transept.serving.app import create_app
         from transept.serving.running import listen, run

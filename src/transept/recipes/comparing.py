@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,54 +10,100 @@ from transept import config
 from transept.errors import ConfigError
 from transept.evaluation.reading import language_of
 from transept.evaluation.report import System, evaluate
+from transept.recipes.pages import Collection
 from transept.recipes.recipe import Recipe
 from transept.recipes.records import provenance
 from transept.recipes.run import FILE, RECORD, RecipeRun, lines
-from transept.runtime.storage import digest
 
 
-def reopen(directory: Path) -> RecipeRun:
-    """A recipe that was worked out to its end, in its directory."""
-    try:
-        record: Mapping[str, Any] = json.loads((directory / RECORD).read_bytes())
-    except (OSError, ValueError) as error:
-        raise ConfigError(
-            f"{directory}: has no {RECORD} that can be read; work the recipe out first"
-        ) from error
-    return RecipeRun(
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """A recipe that was worked out to its end, and how it did its test sets, by their names."""
+
+    place: Path
+    name: str
+    system: str
+    hypotheses: Mapping[str, Path]
+    hypotheses_sha256: Mapping[str, str]
+    references: Mapping[str, Path]
+    """Empty where they are not at hand."""
+    references_sha256: Mapping[str, str]
+
+    @classmethod
+    def at(cls, place: Path) -> "Contender":
+        """In its work directory; or by its record, with the translations in a folder beside it."""
+        path = place / RECORD if place.is_dir() else place
+        try:
+            record: Mapping[str, Any] = json.loads(path.read_bytes())
+            scored = record["stages"]["score"]["inputs"]
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise ConfigError(
+                f"{path}: is no record that can be read; work the recipe out first"
+            ) from error
+        return _worked_out(place, record) if place.is_dir() else _kept(place, record, scored)
+
+
+def _worked_out(directory: Path, record: Mapping[str, Any]) -> Contender:
+    run = RecipeRun(
         name=record["name"],
         recipe=config.load(Recipe, directory / FILE),
         directory=directory,
-        minutes=record["minutes"],
         system=record["system"],
+    )
+    return Contender(
+        directory,
+        run.name,
+        run.system,
+        {test.name: run.hypotheses(test) for test in run.tests},
+        run.hashes(run.hypotheses),
+        {test.name: run.references(test) for test in run.tests},
+        run.hashes(run.references),
     )
 
 
-def compare(first: RecipeRun, second: RecipeRun) -> dict[str, Any]:
+def _kept(path: Path, record: Mapping[str, Any], scored: Mapping[str, Any]) -> Contender:
+    translations = Collection(path.parent, {path.stem: record}, {}).translations(path.stem)
+    if not translations:
+        raise ConfigError(
+            f"{path}: no translations lie beside it, in {path.with_suffix('')}; give the directory "
+            "where the recipe was worked out"
+        )
+    return Contender(
+        path,
+        path.stem,
+        record["system"],
+        translations,
+        scored["hypotheses"],
+        {},
+        scored["references"],
+    )
+
+
+def compare(first: Contender, second: Contender) -> dict[str, Any]:
     """Paired bootstraps of the first against the second, on the test sets that both have."""
-    theirs = {test.name: test for test in second.tests}
-    tests: dict[str, Any] = {}
-    for test in first.tests:
-        if test.name not in theirs:
-            continue
-        path = first.references(test)
-        other = theirs[test.name]
-        if digest(path) != digest(second.references(other)):
-            raise ConfigError(f"{test.name}: {first.directory} and {second.directory} differ in it")
-        files = (first.hypotheses(test), second.hypotheses(other))
-        systems = [
-            System(run.system, lines(file))
-            for run, file in zip((first, second), files, strict=True)
-        ]
-        report = evaluate(systems[0], lines(path), other=systems[1], language=language_of(path))
-        tests[test.name] = {
-            "sentences": report.sentences,
-            "hypotheses": [digest(file) for file in files],
-            "comparisons": [asdict(one) for one in report.comparisons],
-        }
+    both = [test for test in first.hypotheses if test in second.hypotheses]
     return {
         "kind": "comparison",
-        "systems": [{"name": run.name, "system": run.system} for run in (first, second)],
-        "tests": tests,
+        "systems": [{"name": one.name, "system": one.system} for one in (first, second)],
+        "tests": {test: _compared(test, first, second) for test in both},
         "by": provenance(),
+    }
+
+
+def _compared(test: str, first: Contender, second: Contender) -> dict[str, Any]:
+    if first.references_sha256[test] != second.references_sha256[test]:
+        raise ConfigError(f"{test}: {first.place} and {second.place} differ in it")
+    references = first.references.get(test) or second.references.get(test)
+    if references is None:
+        raise ConfigError(
+            f"{test}: a record has no references; give the directory where one of the two was "
+            "worked out"
+        )
+    ours, theirs = (System(one.system, lines(one.hypotheses[test])) for one in (first, second))
+    language = language_of(references)
+    report = evaluate(ours, lines(references), other=theirs, language=language)
+    return {
+        "sentences": report.sentences,
+        "hypotheses": [one.hypotheses_sha256[test] for one in (first, second)],
+        "comparisons": [asdict(one) for one in report.comparisons],
     }
