@@ -171,6 +171,7 @@ def test_info_of_a_file_says_what_a_model_is() -> None:
         "average nowhere",
         "visualize Hello. --output {tmp}/out.svg",
         "info en-de",
+        "serve --port 0",
     ],
 )
 def test_ctrl_c_while_torch_is_imported_is_not_lost(command: str, tmp_path: Path) -> None:
