@@ -316,7 +316,7 @@ main(sys.argv[1:])
     )  # fmt: skip
     assert result.returncode == 2, result.stderr
     assert "does not fit into memory" in result.stderr
-    assert "set batch.micro_batches" in result.stderr
+    assert re.search(r"batch.micro_batches: .*: make this \d+ times as large", result.stderr)
     assert metrics(tmp_path / "run") == []
 
 
