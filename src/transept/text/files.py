@@ -45,8 +45,7 @@ _DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError, zstandard.Zst
 def read_lines(path: Path, on_bytes: BytesRead | None = None) -> Iterator[bytes]:
     """Each line of a file without its newline; .gz, .xz and .zst are decompressed.
 
-    A file that begins as UTF-16 does, or as an archive of another name, is refused: its lines would
-    be torn, letter by letter.
+    A file that begins as UTF-16 does is refused: its lines would be torn, letter by letter.
 
     Args:
         path: The file, or `-` for standard input.
@@ -55,7 +54,7 @@ def read_lines(path: Path, on_bytes: BytesRead | None = None) -> Iterator[bytes]
     """
     lines = read_raw_lines(path, on_bytes)
     for first in lines:
-        _refuse_by_mark(first, path)
+        _refuse_wide(first, path)
         yield first.removesuffix(b"\n")
         break
     for line in lines:
@@ -121,7 +120,8 @@ def decode_line(line: bytes, path: Path, number: int) -> str:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
         if number == 1:
-            _refuse_by_mark(line, path)
+            _refuse_wide(line, path)
+            _refuse_archive(line, path)
         raise DataError(
             f"{describe(path)}, line {number}: byte {error.start + 1} (0x{line[error.start]:02x}) "
             "is not UTF-8; convert the file first, for instance with `iconv -f cp1252 -t utf-8` "
@@ -129,14 +129,18 @@ def decode_line(line: bytes, path: Path, number: int) -> str:
         ) from error
 
 
-def _refuse_by_mark(first: bytes, path: Path) -> None:
-    """Refuse a file that by its first line is UTF-16, "Unicode" on Windows, UTF-32, or no text."""
+def _refuse_wide(first: bytes, path: Path) -> None:
+    """Refuse a file that by its first line is UTF-16, "Unicode" on Windows, or UTF-32."""
     for mark, encoding in _WIDE.items():
         if first.startswith(mark):
             raise DataError(
                 f"{describe(path)}: is {encoding} and not UTF-8, by its first bytes; convert it "
                 f"with `iconv -f {encoding} -t UTF-8`"
             )
+
+
+def _refuse_archive(first: bytes, path: Path) -> None:
+    """Refuse a file that is compressed, and whose name does not say so."""
     for mark, suffix in _ARCHIVES.items():
         if first.startswith(mark):
             raise DataError(
