@@ -150,9 +150,11 @@ def test_translations_beside_a_record_are_linked_if_they_are_what_was_scored(
     assert run(*words) == 0
     link = f"What was scored: [{hypotheses.stem}](results/one/{kept.name})."
     assert (tmp_path / "page.md").read_text().count(link) == 1
-    kept.write_bytes(lzma.compress(hypotheses.read_bytes() + b"one more\n"))
-    assert run(*words) == 3
-    assert "is not what one.json scored" in capsys.readouterr().err
+    whole = kept.read_bytes()
+    for wrong in (lzma.compress(hypotheses.read_bytes() + b"one more\n"), whole[:-9], b"plain"):
+        kept.write_bytes(wrong)
+        assert run(*words) == 3
+        assert "is not what one.json scored" in capsys.readouterr().err
 
 
 def test_mistakes(docs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

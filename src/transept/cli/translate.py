@@ -121,13 +121,8 @@ def translate(
         sampling: How to draw.
         form: What to print.
     """
-    if texts and files:
-        raise ConfigError("give either texts or --input, not both")
+    _check(texts, files, output, read_ahead)
     texts = without_dash(texts)
-    if read_ahead < 1:
-        raise ConfigError("--read-ahead must be at least 1")
-    if output is None and int(os.environ.get("WORLD_SIZE", "1")) > 1:
-        raise ConfigError("several ranks cannot share standard output: give --output FILE")
     if form.stream:
         _refuse_with_stream(config, sampling, form)
     for option, is_given in {"--stream": form.stream, "--sample": sampling.sample}.items():
@@ -147,6 +142,17 @@ def translate(
         _stream(transducer, read(texts, files), config, prefix)
     else:
         _print(job, transducer, in_turn(read(texts, files), read_ahead), n_lines)
+
+
+def _check(
+    texts: Sequence[str], files: Sequence[Path], output: Path | None, read_ahead: int
+) -> None:
+    if texts and files:
+        raise ConfigError("give either texts or --input, not both")
+    if read_ahead < 1:
+        raise ConfigError("--read-ahead must be at least 1")
+    if output is None and int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        raise ConfigError("several ranks cannot share standard output: give --output FILE")
 
 
 def _print(

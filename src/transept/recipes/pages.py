@@ -60,13 +60,21 @@ class Collection:
             path = self.directory / name / f"{test}.{language}.xz"
             if not path.exists():
                 continue
-            if sha256(lzma.decompress(path.read_bytes())).hexdigest() != scored:
+            if _sha256_inside(path) != scored:
                 raise DataError(
                     f"{path}: is not what {name}.json scored; take that run's hypotheses, or "
                     "remove the file"
                 )
             kept[test] = path
         return kept
+
+
+def _sha256_inside(path: Path) -> str | None:
+    """Of what a file holds compressed; None where it is damaged."""
+    try:
+        return sha256(lzma.decompress(path.read_bytes())).hexdigest()
+    except lzma.LZMAError:
+        return None
 
 
 @dataclass(frozen=True, slots=True)
