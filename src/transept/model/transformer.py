@@ -183,12 +183,10 @@ class Transformer(nn.Module):
             initialise(self)
 
     @classmethod
-    def uninitialised(
-        cls, config: ModelConfig, *, attend: Attend = fused_attention
-    ) -> "Transformer":
+    def uninitialised(cls, config: ModelConfig) -> "Transformer":
         """The network without initial values, for weights that are about to be put into it."""
         with torch.device("meta"):
-            model = cls(config, attend=attend)
+            model = cls(config)
         # As `to_empty` does, which imports sympy for it.
         for module in model.modules():
             for name, parameter in module.named_parameters(recurse=False):
