@@ -65,8 +65,7 @@ class Parser:
         self.networks = Networks(models)
         self.source_tokenizer = source_tokenizer
         self.target_tokenizer = target_tokenizer
-        possible = self.networks.max_positions
-        self.max_source_length = min(max_source_length, possible or max_source_length)
+        self.max_source_length = self.networks.within(max_source_length)
         self.tags = tags_of(target_tokenizer)
         """What the model writes for words: their tags, or XX for all of them."""
 
@@ -183,9 +182,8 @@ class Parser:
         return units
 
     def _check(self, number: int, unit: _Unit, request: ParseRequest) -> None:
-        possible = self.networks.max_positions
-        longest = request.config.max_source_length or self.max_source_length
-        longest = min(longest, possible or longest)
+        asked = request.config.max_source_length
+        longest = self.networks.within(asked or self.max_source_length)
         if len(unit.ids) > longest:
             what = (
                 f"the sentence has {len(unit.ids):,} tokens, and the longest may have {longest:,}"
@@ -201,10 +199,10 @@ class Parser:
     @torch.inference_mode()
     def _search(self, units: Sequence[_Unit], request: ParseRequest) -> list[list[Hypothesis]]:
         config = request.config
-        lengths = [max(config.max_length(len(unit.ids)), len(unit.words) + _ROOM) for unit in units]
-        possible = self.networks.max_positions
-        if possible is not None:
-            lengths = [min(length, possible) for length in lengths]
+        lengths = [
+            self.networks.within(max(config.max_length(len(unit.ids)), len(unit.words) + _ROOM))
+            for unit in units
+        ]
         step: Step = self.networks.step([unit.ids for unit in units], [[]] * len(units))
         if request.constraint == "trees":
             device = self.networks.device

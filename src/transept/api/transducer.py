@@ -66,8 +66,7 @@ class Transducer:
         self.engine: Engine = engine or self.native
         self.source_tokenizer = source_tokenizer
         self.target_tokenizer = target_tokenizer
-        possible = self.networks.max_positions
-        self.max_source_length = min(max_source_length, possible or max_source_length)
+        self.max_source_length = self.networks.within(max_source_length)
 
     def __repr__(self) -> str:
         sizes = (
@@ -245,12 +244,10 @@ class Transducer:
         self, sources: Sequence[Ids], prefixes: Sequence[Ids], request: Request
     ) -> list[int]:
         """The longest outputs, end symbol counted: a prefix leaves room for at least that."""
-        possible = self.networks.max_positions
-        lengths = [
-            max(request.config.max_length(len(source)), len(prefix) + 1)
+        return [
+            self.networks.within(max(request.config.max_length(len(source)), len(prefix) + 1))
             for source, prefix in zip(sources, prefixes, strict=True)
         ]
-        return lengths if possible is None else [min(length, possible) for length in lengths]
 
     def _outputs(
         self, units: Sequence[Unit], found: Sequence[Sequence[Hypothesis]], request: Request
