@@ -55,7 +55,7 @@ class AttentionMap:
 
     queries: Side
     keys: Side
-    weights: Float[Tensor, "layers H T S"]
+    weights: Float[Tensor, "Y H T S"]
     """How much each query takes of each key; over the keys they sum to 1."""
 
     def joined(self) -> "AttentionMap":
@@ -112,7 +112,7 @@ class Attention:
 @torch.inference_mode()
 def read_attention(
     model: Transformer, source_ids: Sequence[int], target_ids: Sequence[int]
-) -> dict[Kind, Float[Tensor, "layers H T S"]]:
+) -> dict[Kind, Float[Tensor, "Y H T S"]]:
     """The weights of one pair, end symbols included, by kind."""
     device = model.projection.weight.device
     source, target = (torch.tensor([ids], device=device) for ids in (source_ids, target_ids))

@@ -89,17 +89,16 @@ class DeviceEncoder:
         return states
 
     def _encode(self, packed: Packed) -> Float[Tensor, "N D"]:
-        weights, config = self._weights, self._weights.config
+        weights = self._weights
         ids, positions, segments = packed.tokens
         side = Side(segments, positions)
         band = weights.model.encoder.band
         sight = Sight(side, side, packed.spans, TILE, band.before, band.after)
         x = weights.embed(weights.model.source_embedding, ids, positions)
-        h_dk = config.n_heads * config.d_k
         for layer in self._layers:
             attention = layer.self_attention
-            q, k, v = attention.w_qkv(x).split([h_dk, h_dk, config.n_heads * config.d_v], dim=1)
-            heads, _ = attend(q, k, v, sight, config.n_heads, weights.no_drop)
+            q, k, v = attention.split(attention.w_qkv(x))
+            heads, _ = attend(q, k, v, sight, attention.n_heads, weights.no_drop)
             x = weights.add_norm(x, attention.w_o(heads), layer, 0)
             x = weights.add_norm(x, weights.feed_forward(layer.feed_forward, x), layer, 1)
         return x
