@@ -115,7 +115,7 @@ class OutputCache:
         return Projected(qkv.flatten(0, 1).flatten(1), heads[0], heads[1:])
 
     def _make_room(self) -> None:
-        """Clear out places that are of no use any more; where most are, take twice the room."""
+        """Clear out places in which no row has its past; make room for twice what is left."""
         if self._mask is None:
             mask = self._kv.new_zeros(self.n_sentences, self.width, self._n_places)
         else:

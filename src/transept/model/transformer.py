@@ -251,7 +251,7 @@ class Transformer(nn.Module):
         return sum(parameter.numel() for parameter in self.parameters())
 
     def source_tokens(self, source: Int[Tensor, "B S"] | Tokens) -> Tokens:
-        """The source's ids, looked at whether they can be meant."""
+        """The source, laid out; padded ids are checked before."""
         return self._tokens(source, "source", len(self.source_embedding.weight))
 
     def _tokens(self, ids: Tensor | Tokens, side: str, vocab_size: int) -> Tokens:
