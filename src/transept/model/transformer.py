@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import partial
+from typing import cast
 
 import torch
 from torch import nn
@@ -115,6 +116,11 @@ class Encoder(nn.Module):
         r = config.encoder_window
         self.band = Band() if r is None else Band.restricted(r)
 
+    @property
+    def stack(self) -> list[EncoderLayer]:
+        """The layers by their type, which `nn.ModuleList` forgets."""
+        return cast(list[EncoderLayer], list(self.layers))
+
     def forward(self, x: Float[Tensor, "N D"], layout: Layout) -> Float[Tensor, "N D"]:
         """Run the stack."""
         mask = visible(layout, layout, self.band)
@@ -133,6 +139,11 @@ class Decoder(nn.Module):
         self.norm = _final_norm(config)
         r = config.decoder_window
         self.band = Band.causal() if r is None else Band.causal_restricted(r)
+
+    @property
+    def stack(self) -> list[DecoderLayer]:
+        """The layers by their type, which `nn.ModuleList` forgets."""
+        return cast(list[DecoderLayer], list(self.layers))
 
     def forward(
         self, y: Float[Tensor, "Nt D"], layout: Layout, memory: Memory

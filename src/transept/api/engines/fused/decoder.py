@@ -13,7 +13,6 @@ from transept.api.engines.fused.sizes import Sizes
 from transept.api.engines.fused.weights import Weights
 from transept.kernels.attention_step import attend_past, attend_source
 from transept.kernels.beams import Beams
-from transept.model.transformer import DecoderLayer
 from transept.shapes import Float, Int, Tensor
 
 COLUMNS = 64
@@ -40,8 +39,7 @@ class DeviceDecoder:
         self._weights, self.config = weights, weights.config
         self.device, self.dtype = weights.device, weights.dtype
         self.start_id = weights.model.start_id
-        layers = weights.model.decoder.layers
-        self._layers = [layer for layer in layers if isinstance(layer, DecoderLayer)]
+        self._layers = weights.model.decoder.stack
         # Without biases, as in the paper: `fit` sees to it.
         self._source_q = [layer.source_attention.w_q[0] for layer in self._layers]
         self._source_kv = torch.cat([layer.source_attention.w_kv[0] for layer in self._layers])

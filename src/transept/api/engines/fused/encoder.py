@@ -14,7 +14,6 @@ import torch
 from transept.api.engines.fused.sizes import room
 from transept.api.engines.fused.weights import Weights
 from transept.kernels.attention import Side, Sight, attend
-from transept.model.transformer import EncoderLayer
 from transept.shapes import Float, Int, Tensor
 
 TILE = 64
@@ -60,9 +59,7 @@ class DeviceEncoder:
     """A model's encoder: sentences in, states out."""
 
     def __init__(self, weights: Weights) -> None:
-        self._weights = weights
-        model = weights.model
-        self._layers = [one for one in model.encoder.layers if isinstance(one, EncoderLayer)]
+        self._weights, self._layers = weights, weights.model.encoder.stack
         self._graphs: dict[int, tuple[torch.cuda.CUDAGraph, Packed, Tensor]] = {}
 
     def __call__(self, sources: Sequence[Sequence[int]]) -> Float[Tensor, "N D"]:
