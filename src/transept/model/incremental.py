@@ -8,7 +8,8 @@ the two together.
 import torch
 
 from transept.model.cache import LayerCache, OutputCache
-from transept.model.prepared import PreparedDecoder, PreparedDecoderLayer, PreparedMatrix, prepare
+from transept.model.matrices import PreparedMatrix
+from transept.model.prepared import PreparedDecoder, PreparedDecoderLayer, prepare
 from transept.model.ranking import likeliest
 from transept.model.source import LayerSource, Source
 from transept.model.transformer import Memory, Transformer
