@@ -1,12 +1,12 @@
 """A network that parses, with its vocabularies: sentences in, trees out (section 6.3)."""
 
 from collections.abc import Iterable, Sequence
-from threading import Lock
 from typing import NamedTuple, NoReturn, Unpack, overload
 
 import torch
 
 from transept.api.config import ParseOptions, ParseRequest
+from transept.api.engines.engine import Told, out_of
 from transept.api.networks import Networks
 from transept.api.parses import Parse, ParseOutput
 from transept.api.units import TooLongError, described
@@ -140,20 +140,15 @@ class Parser:
         units = self._units(sentences, request)
         todo = [index for index, unit in enumerate(units) if unit.words]
         parses = [Parse(unit.words, ()) for unit in units]
-        done = 0
-        told = Lock()
+        told = Told(out_of(len(todo), request.watch))
 
         def parse(batch: list[int]) -> None:
-            nonlocal done
             chosen = [todo[number] for number in batch]
             found = self._search([units[index] for index in chosen], request)
             for index, each in zip(chosen, found, strict=True):
                 outputs = tuple(self._output(units[index], one) for one in each)
                 parses[index] = Parse(units[index].words, outputs)
-            with told:
-                done += len(batch)
-                if request.watch is not None:
-                    request.watch(done, len(todo))
+            told.done(len(batch))
 
         n_threads = cores(self.networks.device)
         lengths = [len(units[index].ids) for index in todo]
