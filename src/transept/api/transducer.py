@@ -199,7 +199,7 @@ class Transducer:
         return Limit(asked, f"the limit given is {asked:,}")
 
     def _prefixes(self, request: Request, taken: Sequence[Sequence[Unit]]) -> list[Ids]:
-        """What the output of each unit begins with: of a text, its first with a token."""
+        """What each unit's output begins with: a text's first unit with a token has its prefix."""
         given = request.prefix
         if given is None:
             return [[] for each in taken for _ in each]

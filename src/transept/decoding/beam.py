@@ -88,6 +88,7 @@ class Beams:
     finished_log_p: Float[Tensor, "B W"]
     finished_score: Float[Tensor, "B W"]
     first_row: Int[Tensor, "B 1"]
+    """The number of each sentence's first row among all rows."""
     largest_penalty: Float[Tensor, " B"]
     """lp of the longest output, which bounds what a live hypothesis can still score."""
     steps: list[Grown] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""What an engine is."""
+"""What an engine is, and how whoever watches one is told."""
 
 from collections.abc import Callable, Sequence
 from threading import Lock
