@@ -163,6 +163,7 @@ def test_the_plan_is_a_function_of_data_config_and_seed(
 ) -> None:
     lengths = [[(3, 3)] * 30, *lengths]
     plans = [Plan(mixture(lengths), config, seed) for _ in range(2)]
+    assert plans[0].fingerprint == plans[1].fingerprint
     # Asked in another order, as after a resume.
     later = epoch(plans[1], 1)
     assert hashes(epoch(plans[0])) == hashes(epoch(plans[1]))

@@ -9,6 +9,7 @@ itself, so that to continue in the middle costs planning one window.
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from transept.config import as_table
 from transept.data.batching.by_length import by_length
 from transept.data.batching.chance import digest, permutation
 from transept.data.batching.mixture import Mixture, Numbers
@@ -54,6 +55,11 @@ class Plan:
                 f"no pair to plan: of {len(mixture):,} pairs in {corpora}, "
                 f"{sum(self.left_out):,} have a side longer than max_length = {config.max_length}"
             )
+
+    @property
+    def fingerprint(self) -> str:
+        """Equal fingerprints mean equal plans; positions of one mean nothing in another."""
+        return digest(self._key, as_table(self.config))
 
     @property
     def left_out(self) -> tuple[int, ...]:

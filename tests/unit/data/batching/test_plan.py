@@ -62,6 +62,7 @@ def test_the_plan_never_changes() -> None:
         "19d2a631",
         "247cbff6",
     ]
+    assert plan.fingerprint[:8] == "c5f50e15"
 
 
 def test_a_position_goes_through_json() -> None:
@@ -88,15 +89,14 @@ def test_a_position_of_another_plan_is_refused(position: Position) -> None:
         next(plan.batches(position))
 
 
-def test_corpora_weights_seed_and_config_all_make_another_plan() -> None:
-    def plan(seed: int = 1, weight: float = 1, data: int = 0, tile: int = 16) -> tuple[str, ...]:
+def test_the_fingerprint_follows_everything_that_the_plan_depends_on() -> None:
+    def fingerprint(seed: int = 1, weight: float = 1, data: int = 0, tile: int = 16) -> str:
         config = BatchConfig(source_tokens=64, target_tokens=64, tile=tile, max_length=32)
-        mixture = Mixture([corpus(seed=data)], [weight])
-        return tuple(batch.hash for _, batch in Plan(mixture, config, seed).batches(epochs=1))
+        return Plan(Mixture([corpus(seed=data)], [weight]), config, seed).fingerprint
 
-    others = [plan(seed=2), plan(weight=2), plan(data=1), plan(tile=8)]
-    assert len({plan(), *others}) == 5
-    assert plan() == plan()
+    others = [fingerprint(seed=2), fingerprint(weight=2), fingerprint(data=1), fingerprint(tile=8)]
+    assert len({fingerprint(), *others}) == 5
+    assert fingerprint() == fingerprint()
 
 
 @pytest.mark.parametrize(("weight", "times"), [(1, {1}), (2, {2}), (0.5, {0, 1}), (1.5, {1, 2})])
