@@ -15,8 +15,9 @@ from transept.decoding.beam import search
 from transept.decoding.config import SearchConfig
 from transept.decoding.sampling import SamplingConfig, sample
 from transept.decoding.step import Constrained, Ensemble, ForcedPrefix
-from transept.model import encoding, prepared
+from transept.model import encoding, matrices
 from transept.model.incremental import IncrementalDecoder
+from transept.model.prepared import prepare
 from transept.model.transformer import Memory
 from transept.shapes import Tensor
 
@@ -129,11 +130,11 @@ def test_the_best_tokens_are_those_of_all_log_probabilities(n_rows: int) -> None
     assert best.best(tokens, 100)[0].shape == (n_rows, VOCABULARY)  # there are no more
 
 
-def test_large_matrices_are_packed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_matrices_are_reordered(monkeypatch: pytest.MonkeyPatch) -> None:
     """As the matrices of the paper's models are; here all of them, small as they are."""
     model = make(VARIANTS[3])
-    monkeypatch.setattr(prepared, "LARGE", 1)
-    assert isinstance(prepared.prepare(model).decoder(2).projection, prepared.Packed)
+    monkeypatch.setattr(matrices, "LARGE", 1)
+    assert isinstance(prepare(model).decoder(2).projection, matrices.Reordered)
     fast, slow = IncrementalDecoder(model, encode(model, SOURCES)), Uncached(model, SOURCES)
     tokens = torch.tensor([7, 8, 9, 10])
     torch.testing.assert_close(fast(None), slow(None), atol=1e-5, rtol=1e-5)
@@ -144,7 +145,7 @@ def test_what_is_prepared_follows_the_weights() -> None:
     model = make({"positions": "learned", "max_positions": 80})
     memory = encode(model, SOURCES)
     before = IncrementalDecoder(model, memory)(None)
-    assert prepared.prepare(model) is prepared.prepare(model)
+    assert prepare(model) is prepare(model)
     adam = torch.optim.Adam(model.parameters(), lr=0.1)
     model(pad(SOURCES), pad(SOURCES)).logsumexp(-1).sum().backward()
     adam.step()
@@ -159,7 +160,7 @@ def test_what_is_prepared_follows_the_weights() -> None:
 
 def test_a_model_that_is_gone_leaves_nothing_behind() -> None:
     model = make({})
-    there = weakref.ref(prepared.prepare(model))
+    there = weakref.ref(prepare(model))
     del model
     gc.collect()
     assert there() is None

@@ -35,7 +35,9 @@ def align(
     return tuple(sorted((i, j) for j, i in enumerate(chosen)))
 
 
-def _sum_of_words(weights: Float[Tensor, "L M"], words: Sequence[Sequence[int]]) -> Tensor:
+def _sum_of_words(
+    weights: Float[Tensor, "L others"], words: Sequence[Sequence[int]]
+) -> Float[Tensor, "words others"]:
     """Rows of tokens added up to rows of words."""
     n_words = max((number for numbers in words for number in numbers), default=-1) + 1
     pairs = [(token, word) for token, numbers in enumerate(words) for word in numbers]

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import torch
 
@@ -55,7 +55,7 @@ class AttentionMap:
 
     queries: Side
     keys: Side
-    weights: Float[Tensor, "layers H T S"]
+    weights: Float[Tensor, "Y H T S"]
     """How much each query takes of each key; over the keys they sum to 1."""
 
     def joined(self) -> "AttentionMap":
@@ -112,7 +112,7 @@ class Attention:
 @torch.inference_mode()
 def read_attention(
     model: Transformer, source_ids: Sequence[int], target_ids: Sequence[int]
-) -> dict[Kind, Float[Tensor, "layers H T S"]]:
+) -> dict[Kind, Float[Tensor, "Y H T S"]]:
     """The weights of one pair, end symbols included, by kind."""
     device = model.projection.weight.device
     source, target = (torch.tensor([ids], device=device) for ids in (source_ids, target_ids))
@@ -125,17 +125,21 @@ def read_attention(
     }
 
 
-def attention_of(
-    model: Transformer,
-    source: tuple[str, Tokenizer, Sequence[int]],
-    target: tuple[str, Tokenizer, Sequence[int]],
-) -> Attention:
-    """What a network attends to, of a text with its vocabulary and its ids on either side."""
-    weights = read_attention(model, source[2], target[2])
-    read, written = (side_of(tokenizer, ids) for _, tokenizer, ids in (source, target))
+class Encoded(NamedTuple):
+    """A text, and its ids in a vocabulary, end symbol included."""
+
+    text: str
+    tokenizer: Tokenizer
+    ids: Sequence[int]
+
+
+def attention_of(model: Transformer, source: Encoded, target: Encoded) -> Attention:
+    """What a network attends to in a pair."""
+    weights = read_attention(model, source.ids, target.ids)
+    read, written = (side_of(one.tokenizer, one.ids) for one in (source, target))
     return Attention(
-        source[0],
-        target[0],
+        source.text,
+        target.text,
         AttentionMap(read, read, weights["encoder"]),
         AttentionMap(written, written.after(BOS), weights["decoder"]),
         AttentionMap(written, read, weights["source"]),

@@ -41,19 +41,13 @@ class TranslationConfig(SearchConfig):
         # super() is not to be had in a dataclass with slots.
         SearchConfig.__post_init__(self)
         checks = Checks(self)
-        longest = self.max_source_length
-        checks.that(
-            longest is None or longest >= LEAST_SOURCE_LENGTH,
-            "max_source_length",
-            f"must be at least {LEAST_SOURCE_LENGTH}, or left out",
-        )
+        _check_longest(checks, self.max_source_length)
         checks.done()
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> "TranslationConfig":
         """A config of options by name; an unknown one is named, with the nearest right one."""
-        given = {name: option for name, option in options.items() if option is not None}
-        return structure(cls, given)
+        return structure(cls, _given(options))
 
 
 class Options(TypedDict, total=False):
@@ -128,12 +122,7 @@ class ParseConfig(SearchConfig):
         SearchConfig.__post_init__(self)
         checks = Checks(self)
         checks.at_least(1, "max_unary")
-        longest = self.max_source_length
-        checks.that(
-            longest is None or longest >= LEAST_SOURCE_LENGTH,
-            "max_source_length",
-            f"must be at least {LEAST_SOURCE_LENGTH}, or left out",
-        )
+        _check_longest(checks, self.max_source_length)
         checks.done()
 
 
@@ -167,6 +156,21 @@ class ParseRequest:
         options = options.copy()
         constraint, tags = options.pop("constraint", "trees"), options.pop("tags", None)
         watch = options.pop("watch", None)
-        given = {name: option for name, option in options.items() if option is not None}
-        config = structure(ParseConfig, given)
+        config = structure(ParseConfig, _given(options))
         return cls(config=config, constraint=constraint, tags=tags, watch=watch)
+
+
+# --- what both have in common ----------------------------------------------------------------
+
+
+def _check_longest(checks: Checks, max_source_length: int | None) -> None:
+    checks.that(
+        max_source_length is None or max_source_length >= LEAST_SOURCE_LENGTH,
+        "max_source_length",
+        f"must be at least {LEAST_SOURCE_LENGTH}, or left out",
+    )
+
+
+def _given(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that say something: None is as good as left out."""
+    return {name: option for name, option in options.items() if option is not None}

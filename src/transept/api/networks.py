@@ -48,6 +48,10 @@ class Networks:
         widest = max(model.config.d_model * model.config.d_ff for model in self.models)
         return 1 if widest < SHARED else torch.get_num_threads()
 
+    def within(self, length: int) -> int:
+        """The length, or the longest that they can read or write, where that is less."""
+        return length if self.max_positions is None else min(length, self.max_positions)
+
     def check_positions(self, lengths: Sequence[int]) -> None:
         """Refuse a pair with a side, of this many tokens, that they cannot read or write at all."""
         possible = self.max_positions

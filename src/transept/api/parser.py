@@ -1,12 +1,12 @@
 """A network that parses, with its vocabularies: sentences in, trees out (section 6.3)."""
 
 from collections.abc import Iterable, Sequence
-from threading import Lock
 from typing import NamedTuple, NoReturn, Unpack, overload
 
 import torch
 
 from transept.api.config import ParseOptions, ParseRequest
+from transept.api.engines.engine import Told, out_of
 from transept.api.networks import Networks
 from transept.api.parses import Parse, ParseOutput
 from transept.api.units import TooLongError, described
@@ -65,8 +65,7 @@ class Parser:
         self.networks = Networks(models)
         self.source_tokenizer = source_tokenizer
         self.target_tokenizer = target_tokenizer
-        possible = self.networks.max_positions
-        self.max_source_length = min(max_source_length, possible or max_source_length)
+        self.max_source_length = self.networks.within(max_source_length)
         self.tags = tags_of(target_tokenizer)
         """What the model writes for words: their tags, or XX for all of them."""
 
@@ -141,20 +140,15 @@ class Parser:
         units = self._units(sentences, request)
         todo = [index for index, unit in enumerate(units) if unit.words]
         parses = [Parse(unit.words, ()) for unit in units]
-        done = 0
-        told = Lock()
+        told = Told(out_of(len(todo), request.watch))
 
         def parse(batch: list[int]) -> None:
-            nonlocal done
             chosen = [todo[number] for number in batch]
             found = self._search([units[index] for index in chosen], request)
             for index, each in zip(chosen, found, strict=True):
                 outputs = tuple(self._output(units[index], one) for one in each)
                 parses[index] = Parse(units[index].words, outputs)
-            with told:
-                done += len(batch)
-                if request.watch is not None:
-                    request.watch(done, len(todo))
+            told.done(len(batch))
 
         n_threads = cores(self.networks.device)
         lengths = [len(units[index].ids) for index in todo]
@@ -183,9 +177,8 @@ class Parser:
         return units
 
     def _check(self, number: int, unit: _Unit, request: ParseRequest) -> None:
-        possible = self.networks.max_positions
-        longest = request.config.max_source_length or self.max_source_length
-        longest = min(longest, possible or longest)
+        asked = request.config.max_source_length
+        longest = self.networks.within(asked or self.max_source_length)
         if len(unit.ids) > longest:
             what = (
                 f"the sentence has {len(unit.ids):,} tokens, and the longest may have {longest:,}"
@@ -201,10 +194,10 @@ class Parser:
     @torch.inference_mode()
     def _search(self, units: Sequence[_Unit], request: ParseRequest) -> list[list[Hypothesis]]:
         config = request.config
-        lengths = [max(config.max_length(len(unit.ids)), len(unit.words) + _ROOM) for unit in units]
-        possible = self.networks.max_positions
-        if possible is not None:
-            lengths = [min(length, possible) for length in lengths]
+        lengths = [
+            self.networks.within(max(config.max_length(len(unit.ids)), len(unit.words) + _ROOM))
+            for unit in units
+        ]
         step: Step = self.networks.step([unit.ids for unit in units], [[]] * len(units))
         if request.constraint == "trees":
             device = self.networks.device

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from typing import NoReturn, Unpack, overload
 
 from transept.api.alignment import align, words_of_tokens
-from transept.api.attention import Attention, attention_of
+from transept.api.attention import Attention, Encoded, attention_of
 from transept.api.config import Options, Request, Watch
-from transept.api.engines.engine import Engine, Ids, nobody
+from transept.api.engines.engine import Engine, Ids, nobody, out_of
 from transept.api.engines.native import NativeEngine
 from transept.api.networks import Networks
 from transept.api.results import (
@@ -66,8 +66,7 @@ class Transducer:
         self.engine: Engine = engine or self.native
         self.source_tokenizer = source_tokenizer
         self.target_tokenizer = target_tokenizer
-        possible = self.networks.max_positions
-        self.max_source_length = min(max_source_length, possible or max_source_length)
+        self.max_source_length = self.networks.within(max_source_length)
 
     def __repr__(self) -> str:
         sizes = (
@@ -200,7 +199,7 @@ class Transducer:
         return Limit(asked, f"the limit given is {asked:,}")
 
     def _prefixes(self, request: Request, taken: Sequence[Sequence[Unit]]) -> list[Ids]:
-        """What the output of each unit begins with: of a text, its first with a token."""
+        """What each unit's output begins with: a text's first unit with a token has its prefix."""
         given = request.prefix
         if given is None:
             return [[] for each in taken for _ in each]
@@ -232,10 +231,9 @@ class Transducer:
         self, units: Sequence[Unit], prefixes: Sequence[Ids], request: Request
     ) -> list[list[Hypothesis]]:
         """The best hypotheses of each unit, or some drawn at random."""
-        config, told = request.config, request.watch
+        config, watch = request.config, out_of(len(units), request.watch)
         sources = [[*unit.ids, EOS_ID] for unit in units]
         longest = self._max_lengths(sources, prefixes, request)
-        watch = nobody if told is None else lambda n_done: told(n_done, len(units))
         if request.sampling is None:
             return self.engine.search(sources, prefixes, longest, config, watch)
         drawing = request.sampling
@@ -245,12 +243,10 @@ class Transducer:
         self, sources: Sequence[Ids], prefixes: Sequence[Ids], request: Request
     ) -> list[int]:
         """The longest outputs, end symbol counted: a prefix leaves room for at least that."""
-        possible = self.networks.max_positions
-        lengths = [
-            max(request.config.max_length(len(source)), len(prefix) + 1)
+        return [
+            self.networks.within(max(request.config.max_length(len(source)), len(prefix) + 1))
             for source, prefix in zip(sources, prefixes, strict=True)
         ]
-        return lengths if possible is None else [min(length, possible) for length in lengths]
 
     def _outputs(
         self, units: Sequence[Unit], found: Sequence[Sequence[Hypothesis]], request: Request
@@ -353,7 +349,7 @@ class Transducer:
         self.networks.check_positions(lengths)
         log_p: list[list[float]] = [[] for _ in lengths]
         todo = [index for index, length in enumerate(lengths) if length > 1]
-        n_done = len(lengths) - len(todo)
+        n_done, tell = len(lengths) - len(todo), out_of(len(lengths), watch)
         for batch in self.networks.batches([lengths[index] for index in todo]):
             chosen = [todo[number] for number in batch]
             found = self.networks.token_log_probabilities(
@@ -362,8 +358,7 @@ class Transducer:
             for index, values in zip(chosen, found, strict=True):
                 log_p[index] = values
             n_done += len(chosen)
-            if watch is not None:
-                watch(n_done, len(lengths))
+            tell(n_done)
         return [
             PairScore(
                 source,
@@ -408,8 +403,8 @@ class Transducer:
         self.networks.check_positions([max(len(source_ids), len(target_ids))])
         return attention_of(
             self.model,
-            (source, self.source_tokenizer, source_ids),
-            (target, self.target_tokenizer, target_ids),
+            Encoded(source, self.source_tokenizer, source_ids),
+            Encoded(target, self.target_tokenizer, target_ids),
         )
 
     def _sentences(self, tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:

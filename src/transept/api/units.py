@@ -18,6 +18,13 @@ class Unit(NamedTuple):
     ids: list[int]
 
 
+class Limit(NamedTuple):
+    """The longest unit in tokens, end symbol counted, and the reason."""
+
+    tokens: int
+    why: str
+
+
 class TooLongError(DataError):
     """A sentence with more tokens than a model may be given."""
 
@@ -54,7 +61,7 @@ def described(value: object) -> str:
 
 
 def take_apart(
-    texts: Sequence[str], config: TranslationConfig, tokenizer: Tokenizer, limit: "Limit"
+    texts: Sequence[str], config: TranslationConfig, tokenizer: Tokenizer, limit: Limit
 ) -> list[list[Unit]]:
     """The units of each text. Put together again, with their white space, they are the text."""
     pieces = [_pieces(text, config) for text in texts]
@@ -73,13 +80,6 @@ def take_apart(
                 raise _too_long(number, unit, limit)
         taken.append(units)
     return taken
-
-
-class Limit(NamedTuple):
-    """The longest unit in tokens, end symbol counted, and the reason."""
-
-    tokens: int
-    why: str
 
 
 def _pieces(text: str, config: TranslationConfig) -> list[Piece]:

@@ -64,7 +64,7 @@ def beam_states(
 
 
 class Grown(NamedTuple):
-    """A step: what each row ends in since then, and which row before it grew from."""
+    """A step: the token that each row ends in after it, and the row before it that it grew from."""
 
     token: list[int]
     parent: list[int]
@@ -88,6 +88,7 @@ class Beams:
     finished_log_p: Float[Tensor, "B W"]
     finished_score: Float[Tensor, "B W"]
     first_row: Int[Tensor, "B 1"]
+    """The number of each sentence's first row among all rows."""
     largest_penalty: Float[Tensor, " B"]
     """lp of the longest output, which bounds what a live hypothesis can still score."""
     steps: list[Grown] = field(default_factory=list)
@@ -106,7 +107,7 @@ class Beams:
         n, w = len(max_lengths), config.beam_size
         nothing = log_p.new_full((n, w), -torch.inf)
         live = nothing.clone()
-        live[:, 0] = 0.0  # all rows are alike at first: one of them stands for all
+        live[:, 0] = 0.0  # the others would find the same outputs again
         return cls(
             config=config,
             eos_id=eos_id,
@@ -212,6 +213,7 @@ class Beams:
         penalty = length_penalty(len(self.steps), self.config.length_penalty)
         best = float(self.finished_score[row, 0])
         bounds = (self.log_p[row] / self.largest_penalty[row]).tolist()
+        # Not strict: the live ones end where log p is −∞, and the bounds do not.
         rivals = [
             (log_p / penalty, ids)
             for (ids, log_p), bound in zip(self._live(row), bounds, strict=False)

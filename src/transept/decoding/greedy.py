@@ -1,4 +1,4 @@
-"""The most probable token at each step, or one drawn at random."""
+"""One row a sentence, to its end: the most probable token at each step, or as `sampling` draws."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field

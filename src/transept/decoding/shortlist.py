@@ -125,7 +125,8 @@ def _count(pairs: Iterable[tuple[Ids, Ids]]) -> tuple[Counts, Counts, Counts]:
 
 def _added(counts: Counts, new: list[NDArray[np.int64]]) -> Counts:
     """With these numbers counted too."""
-    numbers, n = np.unique(np.concatenate([*new, counts[0][:0]]), return_counts=True)
+    nothing = counts[0][:0]  # numpy does not put together what is not there
+    numbers, n = np.unique(np.concatenate([nothing, *new]), return_counts=True)
     numbers, n = np.concatenate([counts[0], numbers]), np.concatenate([counts[1], n])
     each, place = np.unique(numbers, return_inverse=True)
     return each, np.bincount(place, n, len(each)).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Equation (1) on tiles: sentences lie in tiles of tokens, and see each other only within.
+"""Equation (1) on tiles: sentences lie together in tiles of tokens, and each sees only itself.
 
 One program computes one head of one tile. A tile's queries see the keys of a span of tiles, nearly
 always the tile itself: only a sentence longer than a tile makes the span longer. Scores never

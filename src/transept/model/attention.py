@@ -111,28 +111,28 @@ class MultiHeadAttention(nn.Module):
         self,
         x: Float[Tensor, "Nt D"],
         memory: Float[Tensor, "Ns D"] | None,
-        queries: Layout,
-        keys: Layout,
+        layout: Layout,
+        memory_layout: Layout,
         mask: Bool[Tensor, "B T S"],
     ) -> Float[Tensor, "Nt D"]:
         """Attend from `x` to `memory`, or to itself where `memory` is None."""
-        q, k, v = map(self._heads, self._project(x, memory, queries, keys))
+        q, k, v = map(self._heads, self._project(x, memory, layout, memory_layout))
         if self.probe is not None:
             self.probe(attention_weights(q, k, mask))
         heads = self.attend(q, k, v, mask, self.dropout if self.training else 0.0)
-        concatenated = queries.together(heads.transpose(1, 2).flatten(2))
+        concatenated = layout.together(heads.transpose(1, 2).flatten(2))
         out: Tensor = self.w_o(concatenated)
         return out
 
     def _project(
-        self, x: Tensor, memory: Tensor | None, queries: Layout, keys: Layout
+        self, x: Tensor, memory: Tensor | None, layout: Layout, memory_layout: Layout
     ) -> tuple[Tensor, Tensor, Tensor]:
         """In rows: queries of `x`; keys and values of `memory`, or of `x` where there is none."""
         if memory is None:
-            return self.split(queries.apart(self.w_qkv(x)))
+            return self.split(layout.apart(self.w_qkv(x)))
         q, kv = F.linear(x, *self.w_q), F.linear(memory, *self.w_kv)
-        k, v = keys.apart(kv).split([self.h_dk, self.h_dv], dim=-1)
-        return queries.apart(q), k, v
+        k, v = memory_layout.apart(kv).split([self.h_dk, self.h_dv], dim=-1)
+        return layout.apart(q), k, v
 
     def _heads(self, x: Float[Tensor, "B L HDh"]) -> Float[Tensor, "B H L Dh"]:
         return x.view(*x.shape[:2], self.n_heads, -1).transpose(1, 2)

@@ -61,12 +61,15 @@ class OutputCache:
         self._window = config.decoder_window
         self._n_places = 0
         heads = (config.n_heads, FIRST_PLACES, max(config.d_k, config.d_v))
+        self._kv: Float[Tensor, "Y 2 B H places Dh"]
         self._kv = memory.states.new_empty(config.n_layers, 2, self.n_sentences, *heads)
         self._projected = self._room_to_project()
-        self._mask: Tensor | None = None
+        self._mask: Float[Tensor, "N places"] | None = None
+        """0 where a row has its past, else −∞; None where a row has it in all places."""
         if self._window is not None:
             self._mask = memory.states.new_empty(self.n_sentences, 0)
-        self._own = memory.states.new_zeros(self.n_sentences, 1)
+        self._own: Float[Tensor, "N W"] = memory.states.new_zeros(self.n_sentences, 1)
+        """What a step adds to the mask: of its sentence's new places, a row sees its own."""
 
     def append(self) -> list[LayerCache]:
         """A place for each row."""
@@ -115,7 +118,7 @@ class OutputCache:
         return Projected(qkv.flatten(0, 1).flatten(1), heads[0], heads[1:])
 
     def _make_room(self) -> None:
-        """Clear out places that are of no use any more; where most are, take twice the room."""
+        """Clear out places in which no row has its past; make room for twice what is left."""
         if self._mask is None:
             mask = self._kv.new_zeros(self.n_sentences, self.width, self._n_places)
         else:

@@ -3,7 +3,7 @@
 import torch
 from torch.nn import functional as F
 
-from transept.model.packing import Layout, visible
+from transept.model.packing import Band, Layout, visible
 from transept.model.prepared import PreparedLayer, prepare
 from transept.model.transformer import Memory, Transformer
 from transept.shapes import Bool, Float, Int, Tensor
@@ -15,12 +15,12 @@ def encode(model: Transformer, source_ids: Int[Tensor, "B S"]) -> Memory:
     if not source_ids.is_cpu:
         return model.encode(source_ids)
     source = model.source_tokens(source_ids)
-    hidden = bool((source.layout.segments == 0).any())
-    if hidden:
+    is_padded = bool((source.layout.segments == 0).any())
+    if is_padded:
         source = source.without_padding()
     layout, band = source.layout, model.encoder.band
-    everything = not hidden and band.before is None and band.after is None
-    mask = None if everything else visible(layout, layout, band)[:, None]
+    all_visible = not is_padded and band == Band()
+    mask = None if all_visible else visible(layout, layout, band)[:, None]
     x = model.source_embedding(source.ids) + model.source_positions(layout)
     prepared = prepare(model)
     for layer in prepared.encoder_layers():

@@ -8,7 +8,8 @@ the two together.
 import torch
 
 from transept.model.cache import LayerCache, OutputCache
-from transept.model.prepared import PreparedDecoder, PreparedDecoderLayer, PreparedMatrix, prepare
+from transept.model.matrices import PreparedMatrix
+from transept.model.prepared import PreparedDecoder, PreparedDecoderLayer, prepare
 from transept.model.ranking import likeliest
 from transept.model.source import LayerSource, Source
 from transept.model.transformer import Memory, Transformer
@@ -35,6 +36,7 @@ class IncrementalDecoder:
         self._start_id, self._vocab_size = model.start_id, model.config.vocab_size
         self._shortlist = shortlist
         self._projection: tuple[PreparedDecoder, PreparedMatrix] | None = None
+        """To the shortlist, and the decoder that it was made for."""
 
     @torch.inference_mode()
     def __call__(self, tokens: Int[Tensor, " N"] | None) -> Float[Tensor, "N V"]:

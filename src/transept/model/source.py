@@ -6,8 +6,9 @@ from typing import Protocol, runtime_checkable
 
 from transept.model.attention import MultiHeadAttention
 from transept.model.cache import Seen, additive_mask
-from transept.model.prepared import MakeMatrix, PreparedDecoderLayer, PreparedMatrix
-from transept.model.transformer import DecoderLayer, Memory, Transformer
+from transept.model.matrices import MakeMatrix, PreparedMatrix
+from transept.model.prepared import PreparedDecoderLayer
+from transept.model.transformer import Memory, Transformer
 from transept.shapes import Float, Int, Tensor
 
 
@@ -72,8 +73,7 @@ class Source:
     """The source of all sentences, as each layer sees it."""
 
     def __init__(self, model: Transformer, memory: Memory, kv: Sequence[PreparedMatrix]) -> None:
-        layers = (layer for layer in model.decoder.layers if isinstance(layer, DecoderLayer))
-        self._attentions = [layer.source_attention for layer in layers]
+        self._attentions = [layer.source_attention for layer in model.decoder.stack]
         hidden = memory.layout.segments == 0
         mask = additive_mask(hidden, memory.states)[:, None, None] if hidden.any() else None
         self._seen = [

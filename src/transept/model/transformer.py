@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import partial
+from typing import cast
 
 import torch
 from torch import nn
@@ -115,6 +116,11 @@ class Encoder(nn.Module):
         r = config.encoder_window
         self.band = Band() if r is None else Band.restricted(r)
 
+    @property
+    def stack(self) -> list[EncoderLayer]:
+        """The layers by their type, which `nn.ModuleList` forgets."""
+        return cast(list[EncoderLayer], list(self.layers))
+
     def forward(self, x: Float[Tensor, "N D"], layout: Layout) -> Float[Tensor, "N D"]:
         """Run the stack."""
         mask = visible(layout, layout, self.band)
@@ -133,6 +139,11 @@ class Decoder(nn.Module):
         self.norm = _final_norm(config)
         r = config.decoder_window
         self.band = Band.causal() if r is None else Band.causal_restricted(r)
+
+    @property
+    def stack(self) -> list[DecoderLayer]:
+        """The layers by their type, which `nn.ModuleList` forgets."""
+        return cast(list[DecoderLayer], list(self.layers))
 
     def forward(
         self, y: Float[Tensor, "Nt D"], layout: Layout, memory: Memory
@@ -183,12 +194,10 @@ class Transformer(nn.Module):
             initialise(self)
 
     @classmethod
-    def uninitialised(
-        cls, config: ModelConfig, *, attend: Attend = fused_attention
-    ) -> "Transformer":
+    def uninitialised(cls, config: ModelConfig) -> "Transformer":
         """The network without initial values, for weights that are about to be put into it."""
         with torch.device("meta"):
-            model = cls(config, attend=attend)
+            model = cls(config)
         # As `to_empty` does, which imports sympy for it.
         for module in model.modules():
             for name, parameter in module.named_parameters(recurse=False):
@@ -253,7 +262,7 @@ class Transformer(nn.Module):
         return sum(parameter.numel() for parameter in self.parameters())
 
     def source_tokens(self, source: Int[Tensor, "B S"] | Tokens) -> Tokens:
-        """The source's ids, looked at whether they can be meant."""
+        """The source, laid out; padded ids are checked before."""
         return self._tokens(source, "source", len(self.source_embedding.weight))
 
     def _tokens(self, ids: Tensor | Tokens, side: str, vocab_size: int) -> Tokens:

@@ -163,7 +163,7 @@ def _take_place(wire: torch.dtype | None) -> tuple[World, Board]:
     """Meet the other ranks."""
     common, rank, size = next(rendezvous("env://", timeout=timedelta(minutes=5)))
     store = meet(common, rank, size)
-    # The cards' backend is set up by its first use; what the host agrees on goes over gloo.
+    # NCCL is set up by its first use, on GPUs; what the hosts agree on goes over gloo.
     backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
     dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=FOREVER)
     # Its own connection, where torch can give it one: the main thread may wait on the other.

@@ -152,9 +152,9 @@ def sealed(table: Mapping[str, Any]) -> bytes:
     That is the sha256 of the file with zeros in the place of itself.
     """
     blank = json.dumps({**table, SEAL: _BLANK}, indent=2) + "\n"
-    digest = hashlib.sha256(blank.encode()).hexdigest()
+    seal = hashlib.sha256(blank.encode()).hexdigest()
     head, _, tail = blank.rpartition(_BLANK)
-    return f"{head}{digest}{tail}".encode()
+    return f"{head}{seal}{tail}".encode()
 
 
 def unsealed(content: bytes) -> dict[str, Any]:

@@ -166,6 +166,7 @@ class Watch:
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._look_after, name="watch", daemon=True)
         self._beats: dict[int, tuple[int, float]] = {}
+        """The last beat of each rank, and when it was first seen."""
         self._signals = _Signals()
         self._asked: float | None = None
 
@@ -226,7 +227,7 @@ class Watch:
             if self._beats.get(notice.rank, (None,))[0] != notice.beats:
                 self._beats[notice.rank] = notice.beats, now
         if stood >= self._patience:
-            silent = [s for s in notices if now - self._beats[s.rank][1] > self._patience / 4]
+            silent = [one for one in notices if now - self._beats[one.rank][1] > self._patience / 4]
             self._end(self._board.publish(self._who_hangs(notices, silent), code=1))
 
     def _who_hangs(self, notices: list[Notice], silent: list[Notice]) -> str:

@@ -19,7 +19,8 @@ at the end of the text too):
 - Every apostrophe is judged by itself: `d' O' Donnell`. The script skips the second of two with
   a single letter, or nothing, between them: `d' O'Donnell`.
 - Letters are Python's: vowel signs of Indic scripts, which Perl counts as letters, are symbols.
-- No protected patterns, and no rules for other languages than en, de and fr.
+- No protected patterns, no splitting at hyphens (the script's `-a`), and no rules for other
+  languages than en, de and fr.
 """
 
 import re
@@ -36,8 +37,6 @@ from transept.text.abbreviations import (
 
 Language = Literal["de", "en", "fr", "other"]
 """`other` is what the script does with a language it has no rules for."""
-Hyphens = Literal["keep", "split"]
-"""Split is the script's `-a`: `well @-@ known`."""
 
 # Numbers that are no decimal digits: Perl's \p{Alnum} lacks the first kind, Python's \w has both.
 _FRACTIONS = "²³¹¼-¾\u2070-\u2079\u2080-\u2089\u2150-\u215f\u2189\u2460-\u249b\u24ea-\u24ff"
@@ -47,7 +46,6 @@ _NUMBER = rf"[\d{_FRACTIONS}{_ROMAN}]"
 
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f]")
 _SYMBOL = re.compile(rf"[^\w\s.'`,\-]|[_{_FRACTIONS}]")
-_HYPHEN = re.compile(rf"(?:(?<={_LETTER})|(?<=\d))-(?={_LETTER}|\d)")
 _DOTS = re.compile(r"\.{2,}")
 _COMMA = re.compile(rf"(?<!\A)(?<!{_NUMBER}),|,(?!{_NUMBER})")
 
@@ -102,12 +100,10 @@ _ABBREVIATIONS: dict[Language, _Abbreviations] = {
 }
 
 
-def tokenize(text: str, language: Language = "other", *, hyphens: Hyphens = "keep") -> list[str]:
+def tokenize(text: str, language: Language = "other") -> list[str]:
     """The tokens of one sentence, which is not tokenised yet."""
     text = " ".join(_CONTROL.sub("", text).split())
     text = _SYMBOL.sub(r" \g<0> ", text)
-    if hyphens == "split":
-        text = _HYPHEN.sub(" @-@ ", text)
     text = _DOTS.sub(r" \g<0> ", text)
     text = _COMMA.sub(" , ", text)
     for apostrophe, replacement in _APOSTROPHES[language]:

@@ -52,7 +52,7 @@ class _Habits:
 
 
 _ENGLISH = _Habits(
-    inside=ENGLISH_TITLES | word_list("vs cf viz approx resp e.g i.e Mt Ft Messrs esp incl"),
+    inside=ENGLISH_TITLES | word_list("vs cf viz approx resp e.g i.e Mt Ft esp incl"),
     before_number=ENGLISH_MONTHS
     | word_list("No Nos no nos pp Art art Ch ch Fig fig Figs Eq Sec sec Vol vol Sept"),
     either=ENGLISH_MONTHS

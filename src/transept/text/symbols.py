@@ -6,12 +6,11 @@ holds one file, `tokenizer.json`, of another kind.
 """
 
 import hashlib
-import operator
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final
 
 from transept.errors import VocabularyError
 from transept.runtime.storage import make_directory, sealed, unsealed, write_file
@@ -27,16 +26,16 @@ from transept.text.tokenizer import (
     UNK,
     UNK_ID,
     Tokenizer,
+    spoken,
 )
 
-KIND = "symbols"
+KIND: Final = "symbols"
 FIRST_SYMBOL = 4
 """The id after the special entries."""
 
 # As in trees, only ASCII's spaces end a symbol.
 _SYMBOL = re.compile(r"\S+", re.ASCII)
 _SPECIAL = (PAD, EOS, UNK, BOS)
-_SILENT = frozenset({PAD_ID, EOS_ID, BOS_ID})
 
 
 class Symbols:
@@ -49,7 +48,7 @@ class Symbols:
     """
 
     pad_id, eos_id, unk_id, bos_id = PAD_ID, EOS_ID, UNK_ID, BOS_ID
-    kind: Literal["symbols"] = "symbols"
+    kind: Final = KIND
 
     def __init__(self, symbols: Iterable[str]) -> None:
         self.symbols = tuple(symbols)
@@ -130,14 +129,7 @@ class Symbols:
 
     def symbols_of(self, ids: Iterable[int]) -> list[str]:
         """The symbols of these ids, as `decode` writes them."""
-        spoken = [index for index in map(operator.index, ids) if index not in _SILENT]
-        if spoken and not (min(spoken) >= 0 and max(spoken) < self.vocab_size):
-            wrong = next(index for index in spoken if not 0 <= index < self.vocab_size)
-            raise VocabularyError(
-                f"id {wrong} is not in this vocabulary of {self.vocab_size}: "
-                "use the vocabulary that made the ids"
-            )
-        return [self._entries[index] for index in spoken]
+        return [self._entries[index] for index in spoken(ids, self.vocab_size)]
 
 
 Vocabulary = Tokenizer | Symbols

@@ -136,14 +136,7 @@ class Tokenizer:
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of these ids; PAD, EOS and BOS are dropped."""
-        spoken = [index for index in map(operator.index, ids) if index not in _SILENT]
-        if spoken and not (min(spoken) >= 0 and max(spoken) < self.vocab_size):
-            wrong = next(index for index in spoken if not 0 <= index < self.vocab_size)
-            raise VocabularyError(
-                f"id {wrong} is not in this vocabulary of {self.vocab_size}: "
-                "use the tokenizer that made the ids"
-            )
-        text: str = self._processor.decode(spoken)
+        text: str = self._processor.decode(spoken(ids, self.vocab_size))
         return unescape(text)
 
     def pieces(self, text: str) -> list[str]:
@@ -191,6 +184,17 @@ class Tokenizer:
                 f"a sentencepiece model, but not one of transept's: its pad, eos, unk, bos are "
                 f"{specials}, or it has no pieces for single bytes; {_TRAIN}"
             )
+
+
+def spoken(ids: Iterable[int], vocab_size: int) -> list[int]:
+    """The ids that are written out: all but PAD, EOS and BOS. One of no entry is refused."""
+    heard = [index for index in map(operator.index, ids) if index not in _SILENT]
+    if heard and not (min(heard) >= 0 and max(heard) < vocab_size):
+        wrong = next(index for index in heard if not 0 <= index < vocab_size)
+        raise VocabularyError(
+            f"id {wrong} is not in this vocabulary of {vocab_size}: use the one that made the ids"
+        )
+    return heard
 
 
 def _refuse_surrogates(texts: Sequence[str]) -> None:

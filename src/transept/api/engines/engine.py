@@ -1,8 +1,10 @@
-"""What an engine is."""
+"""What an engine is, and how whoever watches one is told."""
 
 from collections.abc import Callable, Sequence
+from threading import Lock
 from typing import Protocol
 
+from transept.api.config import Watch
 from transept.decoding.config import SearchConfig
 from transept.decoding.hypothesis import Hypothesis
 
@@ -43,3 +45,21 @@ class Engine(Protocol):
 
 def nobody(n_done: int) -> None:
     """Watches nothing."""
+
+
+def out_of(n: int, watch: Watch | None) -> Done:
+    """Tell whoever watches how many of n are done; where there is none, nobody."""
+    return nobody if watch is None else lambda n_done: watch(n_done, n)
+
+
+class Told:
+    """Counts for whoever watches, who is told by one thread at a time."""
+
+    def __init__(self, watch: Done) -> None:
+        self._watch, self._lock, self._n_done = watch, Lock(), 0
+
+    def done(self, n: int) -> None:
+        """So many more sentences are done."""
+        with self._lock:
+            self._n_done += n
+            self._watch(self._n_done)

@@ -1,11 +1,10 @@
 """Our own engine: the networks, and the paper's search over them."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from threading import Lock
 
 import torch
 
-from transept.api.engines.engine import Done, Ids
+from transept.api.engines.engine import Done, Ids, Told
 from transept.api.networks import Networks
 from transept.decoding.beam import search_states
 from transept.decoding.config import SearchConfig
@@ -37,7 +36,7 @@ class NativeEngine:
         watch: Done,
     ) -> list[list[Hypothesis]]:
         """The best outputs for each sentence, best first (section 6.1)."""
-        told = _Told(watch)
+        told = Told(watch)
 
         @torch.inference_mode()
         def decode(batch: list[int]) -> list[list[Hypothesis]]:
@@ -45,7 +44,7 @@ class NativeEngine:
                 [sources[i] for i in batch], [prefixes[i] for i in batch], self._shortlist
             )
             states = search_states(step, [max_lengths[i] for i in batch], config, EOS_ID)
-            outputs = results(told.each(states), len(batch))
+            outputs = results(_watched(states, told), len(batch))
             told.done(len(batch))
             return outputs
 
@@ -104,20 +103,8 @@ class NativeEngine:
         return found
 
 
-class _Told:
-    """Whoever watches is told after each token, and by one thread at a time."""
-
-    def __init__(self, watch: Done) -> None:
-        self._watch, self._lock, self._n_done = watch, Lock(), 0
-
-    def each(self, states: Iterable[State]) -> Iterator[State]:
-        """The states of a search: a watcher that raises ends it."""
-        for state in states:
-            self.done(0)
-            yield state
-
-    def done(self, n: int) -> None:
-        """So many more sentences are done."""
-        with self._lock:
-            self._n_done += n
-            self._watch(self._n_done)
+def _watched(states: Iterable[State], told: Told) -> Iterator[State]:
+    """The states of a search: a watcher that raises ends it."""
+    for state in states:
+        told.done(0)
+        yield state

@@ -21,9 +21,6 @@ class Fill:
     source_places: int
     target_tokens: int
     target_places: int
-    wide: int
-    """Micro-batches with a pair longer than a tile, whose rows are several tiles wide."""
-    micro_batches: int
     left_out: tuple[int, ...]
     """Pairs of each corpus that are longer than `max_length`."""
 
@@ -43,12 +40,12 @@ class Fill:
         return round(self.batches * self.windows_of_epoch / self.windows)
 
 
-def measure(plan: Plan, epoch: int = 0, windows: int | None = None) -> Fill:
-    """The fill of an epoch, or of its first windows."""
+def measure(plan: Plan, windows: int | None = None) -> Fill:
+    """The fill of the first epoch, or of its first windows."""
     measured = min(windows or plan.n_windows, plan.n_windows)
     sums: Counter[str] = Counter()
     for window in range(measured):
-        batches = plan.window(epoch, window)
+        batches = plan.window(0, window)
         sums["batches"] += len(batches)
         for micro in chain.from_iterable(batch.micro for batch in batches):
             sums.update(_figures(micro))
@@ -57,8 +54,6 @@ def measure(plan: Plan, epoch: int = 0, windows: int | None = None) -> Fill:
 
 def _figures(micro: MicroPlan) -> dict[str, int]:
     return {
-        "micro_batches": 1,
-        "wide": int(micro.row_tiles > 1),
         "pairs": len(micro.pairs),
         "source_tokens": int(micro.pairs.sources.sum()),
         "source_places": micro.source_places,

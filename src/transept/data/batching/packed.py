@@ -67,8 +67,9 @@ def _deal_tiles(
     slots = np.flatnonzero(free)
     batch, micro = np.divmod(slots // config.tiles, config.micro_batches)
     # How full its micro-batch is once a slot is taken, the slots before it being taken.
-    taken = np.cumsum(~free.reshape(-1, config.tiles), axis=1)[:, -1]
-    order_among_free = np.cumsum(free.reshape(-1, config.tiles), axis=1).flatten()[slots]
+    by_micro = free.reshape(-1, config.tiles)
+    taken = np.count_nonzero(~by_micro, axis=1)
+    order_among_free = np.cumsum(by_micro, axis=1).flatten()[slots]
     level = taken[slots // config.tiles] + order_among_free
     chosen = slots[np.lexsort((batch, micro, level))[:n_tiles]]
     return chosen[shuffle(n_tiles, "tiles")]

@@ -13,7 +13,6 @@ from transept.api.engines.fused.sizes import Sizes
 from transept.api.engines.fused.weights import Weights
 from transept.kernels.attention_step import attend_past, attend_source
 from transept.kernels.beams import Beams
-from transept.model.transformer import DecoderLayer
 from transept.shapes import Float, Int, Tensor
 
 COLUMNS = 64
@@ -40,12 +39,10 @@ class DeviceDecoder:
         self._weights, self.config = weights, weights.config
         self.device, self.dtype = weights.device, weights.dtype
         self.start_id = weights.model.start_id
-        layers = weights.model.decoder.layers
-        self._layers = [layer for layer in layers if isinstance(layer, DecoderLayer)]
-        h_dk = self.config.n_heads * self.config.d_k
-        source = [layer.source_attention.w_qkv.weight for layer in self._layers]
-        self._source_q = [weight[:h_dk] for weight in source]
-        self._source_kv = torch.cat([weight[h_dk:] for weight in source])
+        self._layers = weights.model.decoder.stack
+        # Without biases, as in the paper: `fit` sees to it.
+        self._source_q = [layer.source_attention.w_q[0] for layer in self._layers]
+        self._source_kv = torch.cat([layer.source_attention.w_kv[0] for layer in self._layers])
         weight = weights.model.projection.weight
         self._projection = F.pad(weight, (0, 0, 0, -len(weight) % COLUMNS))
 
@@ -53,7 +50,7 @@ class DeviceDecoder:
         """How many numbers the caches hold."""
         return sum(math.prod(shape) for shape in self._shapes(sizes))
 
-    def caches(self, memory: Float[Tensor, " M"], sizes: Sizes) -> Caches:
+    def caches(self, memory: Float[Tensor, " numbers"], sizes: Sizes) -> Caches:
         """Caches in this memory, as one search after another can use it."""
         past, source = self._shapes(sizes)
         n_past, n_source = math.prod(past), math.prod(source)
@@ -75,7 +72,7 @@ class DeviceDecoder:
         flat = caches.source.flatten(0, 1).flatten(1)
         flat.index_copy_(0, rows, F.linear(states, self._source_kv))
 
-    def write(self, beams: Beams, caches: Caches) -> Float[Tensor, "N V"]:
+    def write(self, beams: Beams, caches: Caches) -> Float[Tensor, "N C"]:
         """Logits of what follows each row's last token."""
         weights, n_heads = self._weights, self.config.n_heads
         # Contiguous, since a kernel will read it: flattened, one sentence's would be a view.

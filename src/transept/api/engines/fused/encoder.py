@@ -14,7 +14,6 @@ import torch
 from transept.api.engines.fused.sizes import room
 from transept.api.engines.fused.weights import Weights
 from transept.kernels.attention import Side, Sight, attend
-from transept.model.transformer import EncoderLayer
 from transept.shapes import Float, Int, Tensor
 
 TILE = 64
@@ -60,9 +59,7 @@ class DeviceEncoder:
     """A model's encoder: sentences in, states out."""
 
     def __init__(self, weights: Weights) -> None:
-        self._weights = weights
-        model = weights.model
-        self._layers = [one for one in model.encoder.layers if isinstance(one, EncoderLayer)]
+        self._weights, self._layers = weights, weights.model.encoder.stack
         self._graphs: dict[int, tuple[torch.cuda.CUDAGraph, Packed, Tensor]] = {}
 
     def __call__(self, sources: Sequence[Sequence[int]]) -> Float[Tensor, "N D"]:
@@ -89,17 +86,16 @@ class DeviceEncoder:
         return states
 
     def _encode(self, packed: Packed) -> Float[Tensor, "N D"]:
-        weights, config = self._weights, self._weights.config
+        weights = self._weights
         ids, positions, segments = packed.tokens
         side = Side(segments, positions)
         band = weights.model.encoder.band
         sight = Sight(side, side, packed.spans, TILE, band.before, band.after)
         x = weights.embed(weights.model.source_embedding, ids, positions)
-        h_dk = config.n_heads * config.d_k
         for layer in self._layers:
             attention = layer.self_attention
-            q, k, v = attention.w_qkv(x).split([h_dk, h_dk, config.n_heads * config.d_v], dim=1)
-            heads, _ = attend(q, k, v, sight, config.n_heads, weights.no_drop)
+            q, k, v = attention.split(attention.w_qkv(x))
+            heads, _ = attend(q, k, v, sight, attention.n_heads, weights.no_drop)
             x = weights.add_norm(x, attention.w_o(heads), layer, 0)
             x = weights.add_norm(x, weights.feed_forward(layer.feed_forward, x), layer, 1)
         return x

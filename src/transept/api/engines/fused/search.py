@@ -1,10 +1,11 @@
 """Beam search with all of it on the device, and a new sentence wherever one is done."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, repeat
 
 import torch
 
+from transept.api.engines.engine import Done, Ids, nobody
 from transept.api.engines.fused.decoder import DeviceDecoder
 from transept.api.engines.fused.encoder import DeviceEncoder
 from transept.api.engines.fused.sizes import Sizes, room
@@ -14,7 +15,6 @@ from transept.decoding.config import SearchConfig
 from transept.decoding.hypothesis import Hypothesis
 from transept.model.transformer import Transformer
 
-Ids = Sequence[int]
 SLOTS = 256
 """Sentences at once, at most: beyond it, a GPU gains little."""
 CACHE_BYTES = 1 << 30
@@ -43,7 +43,7 @@ class FusedSearch:
         sources: Sequence[Ids],
         max_lengths: Sequence[int],
         config: SearchConfig,
-        watch: Callable[[int], None] = lambda n_done: None,
+        watch: Done = nobody,
     ) -> list[list[Hypothesis]]:
         """The best outputs for each source, best first.
 

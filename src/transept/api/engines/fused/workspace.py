@@ -30,7 +30,7 @@ class Entrant:
 class Arena:
     """Memory that workspaces use in turn."""
 
-    numbers: Float[Tensor, " M"]
+    numbers: Float[Tensor, " numbers"]
     """For caches."""
     graph_pool: Any
     """For what a step computes on the way."""
@@ -172,7 +172,7 @@ class Traces:
             for *parts, (is_finished,) in each
         ]
 
-    def _back(self, length: Int[Tensor, "B H"], row: Int[Tensor, "B H"]) -> Int[Tensor, "B H T"]:
+    def _back(self, length: Int[Tensor, "B K"], row: Int[Tensor, "B K"]) -> Int[Tensor, "B K T"]:
         """The tokens of hypotheses, found from the last to the first."""
         sentence = torch.arange(len(length))[:, None]
         ids = torch.zeros(*length.shape, int(length.max()), dtype=torch.int64)
