@@ -23,10 +23,11 @@ from measuring import Goal, Row, report
 from transept import Transformer
 from transept.runtime.device import Runtime
 from transept.runtime.distributed import World, join_world
+from transept.training.batches import MicroBatch
 from transept.training.config import AdamConfig
 from transept.training.loss import Loss
 from transept.training.schedule import Schedule
-from transept.training.update import Batch, Update, make_adam
+from transept.training.update import Update, make_adam
 
 WORK = "train small"
 ONE, TWO, APART = "1 rank, 1 core", "2 ranks, 2 cores", "2 processes that do not speak, 2 cores"
@@ -40,7 +41,7 @@ def worker(connection: Connection, core: int, place: dict[str, str], budget: int
     os.environ.update(place)
     with join_world(600.0, None, print) as world:
         update, pairs = build(world), bucketed(8_000, 2, budget)
-        batches = [Batch(p.batch.source, p.batch.target, n) for n, p in enumerate(pairs)]
+        batches = [MicroBatch(p.batch.source, p.batch.target, n) for n, p in enumerate(pairs)]
         tokens = sum(p.n_target_tokens for p in pairs)
         for step in iter(connection.recv, None):
             start = time.perf_counter()

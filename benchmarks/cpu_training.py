@@ -24,10 +24,11 @@ from torch.nn import functional as F
 from transept import ModelConfig, Transformer
 from transept.model.packing import Tokens
 from transept.runtime.device import Runtime
+from transept.training.batches import MicroBatch
 from transept.training.config import AdamConfig
 from transept.training.loss import Loss
 from transept.training.schedule import Schedule
-from transept.training.update import Batch, Update, make_adam
+from transept.training.update import Update, make_adam
 
 MODELS = {
     "small": ModelConfig(vocab_size=8_000, n_layers=3, d_model=256, d_ff=1024, n_heads=4),
@@ -43,7 +44,7 @@ class Pairs:
 
     sources: Tensor
     targets: Tensor
-    batch: Batch
+    batch: MicroBatch
     n_target_tokens: int
 
 
@@ -72,7 +73,7 @@ def _pairs(vocab_size: int, lengths: list[tuple[int, int]]) -> Pairs:
         ids[torch.arange(max(side)) >= torch.tensor(side)[:, None]] = 0
         sides.append(ids)
     source, target = (Tokens.padded(ids, 0).without_padding() for ids in sides)
-    return Pairs(*sides, Batch(source, target), int((sides[1] != 0).sum()))
+    return Pairs(*sides, MicroBatch(source, target), int((sides[1] != 0).sum()))
 
 
 Step = Callable[[Pairs], None]
