@@ -232,6 +232,20 @@ def test_a_budget_of_minutes_ends_the_training(
     assert json.loads((work / "records" / "train.json").read_bytes())["inputs"]["minutes"] is None
 
 
+def test_minutes_are_remembered_though_the_first_sitting_was_killed(
+    kitchen: Kitchen, cooked: Path, tmp_path: Path
+) -> None:
+    work = tmp_path / "killed"
+    long = ["experiment.training.max_steps=3000", "--until", "train"]
+    first = ["--prepared", cooked, "--minutes", "0.03", "--pause-after", "0.001"]
+    assert kitchen.cook(work, *long, *first) == 75
+    (work / "records" / "train.json").unlink()
+    assert kitchen.cook(work, *long) == 0
+    trained = json.loads((work / "records" / "train.json").read_bytes())
+    assert trained["inputs"]["minutes"] == 0.03
+    assert trained["results"]["outcome"] == "out of time"
+
+
 def test_the_same_recipe_may_go_on_by_other_means(
     kitchen: Kitchen, cooked: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
