@@ -114,20 +114,20 @@ class Work:
             observers=observers,
         )
 
-    def average(self, last: int) -> Done:
+    def average(self, last: int, since: float = 0.0) -> Done:
         """Average the last checkpoints, section 6.1; as many as there are."""
-        steps, already = self.last_steps(last), self.is_averaged(last)
+        steps, already = self.last_steps(last, since), self.is_averaged(last, since)
         if not already:
             assembly.average_run(self.run, last=len(steps), output=self.model(last), force=True)
         return Done(mean_of(steps), already)
 
-    def is_averaged(self, last: int) -> bool:
+    def is_averaged(self, last: int, since: float = 0.0) -> bool:
         """Whether the average of the last checkpoints is there."""
-        return averaged_steps(self.model(last)) == self.last_steps(last)
+        return averaged_steps(self.model(last)) == self.last_steps(last, since)
 
-    def last_steps(self, last: int) -> list[int]:
-        """The steps of the last checkpoints at regular intervals."""
-        return Checkpoints(self.run / CHECKPOINTS).regular_steps()[-last:]
+    def last_steps(self, last: int, since: float = 0.0) -> list[int]:
+        """The steps of the last checkpoints at regular intervals, from some second of training."""
+        return Checkpoints(self.run / CHECKPOINTS).regular_steps(since)[-last:]
 
     def transducer(self, last: int) -> Transducer:
         """The averaged model."""
