@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-import torch
+import numpy as np
+from numpy.typing import NDArray
 
 from transept.data.batching.batches import Batch as LoadedBatch
 from transept.data.batching.batches import MicroBatch as LoadedMicroBatch
@@ -55,7 +56,10 @@ def to_global_batch(loaded: LoadedBatch, config: ModelConfig, runtime: Runtime) 
         source_tokens=loaded.label.n_source_tokens,
         target_tokens=loaded.label.n_target_tokens,
         places=loaded.label.n_places,
-        flops=sum(_flops(m, config) for m in loaded.micro_batches),
+        flops=sum(
+            training_flops(config, _lengths(micro.source), _lengths(micro.target))
+            for micro in loaded.micro_batches
+        ),
         after=loaded.label.next,
         hash=loaded.label.hash,
     )
@@ -72,20 +76,6 @@ def to_micro_batch(micro: LoadedMicroBatch, runtime: Runtime, number: int = 0) -
     return MicroBatch(source, target, number)
 
 
-def _flops(micro: LoadedMicroBatch, config: ModelConfig) -> float:
-    sources, targets = _lengths(micro.source), _lengths(micro.target)
-    return training_flops(
-        config,
-        source_tokens=micro.n_source_tokens,
-        target_tokens=micro.n_target_tokens,
-        source_pairs=int((sources * sources).sum()),
-        target_pairs=int((targets * (targets + 1) // 2).sum()),
-        cross_pairs=int((sources * targets).sum()),
-    )
-
-
-def _lengths(side: Side) -> torch.Tensor:
-    """Tokens of each pair's sentence; the padding's count is set to none."""
-    lengths = torch.bincount(side.segments.flatten())
-    lengths[0] = 0
-    return lengths
+def _lengths(side: Side) -> NDArray[np.int64]:
+    """Tokens of each pair's sentence; segment 0 is padding."""
+    return np.bincount(side.segments.flatten().numpy())[1:]
