@@ -62,7 +62,7 @@ class RecipeRun:
         before = None if said is None else said["minutes"]
         if minutes is None:
             return replace(self, minutes=before)
-        trained = self.work.trained[1] / 60
+        trained = self.work.trained.seconds / 60
         if minutes != before and minutes < trained:
             raise ConfigError(
                 f"{self.directory}: was trained for {trained:.3g} minutes already, and --minutes "

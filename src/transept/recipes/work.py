@@ -39,14 +39,16 @@ class Done(NamedTuple):
     """What it took."""
 
 
+class Trained(NamedTuple):
+    """How far a training has come."""
+
+    step: int
+    seconds: float
+
+
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What the stages of every experiment have in common, in their order.
-
-    vocabulary/   the tokenizer
-    data/         corpora as ids
-    run/          the training: config, metrics, checkpoints, and the average of the last
-    """
+    """What the stages of every experiment have in common, in their order."""
 
     directory: Path
 
@@ -83,10 +85,10 @@ class Work:
     # --- training --------------------------------------------------------------------------------
 
     @property
-    def trained(self) -> tuple[int, float]:
+    def trained(self) -> Trained:
         """The steps that were trained, and the seconds they took."""
         state = self.state
-        return (0, 0.0) if state is None else (state["step"], state["seconds"])
+        return Trained(0, 0.0) if state is None else Trained(state["step"], state["seconds"])
 
     @property
     def state(self) -> dict[str, Any] | None:
