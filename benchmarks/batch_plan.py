@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from measuring import Goal, Row, report
+from measuring import Goal, Row, parser_of, report
 from numpy.typing import NDArray
 
 from transept.data.batching.collation import collate
@@ -90,7 +90,7 @@ def measure_planning(
     for layout, fill in fills.items():
         for side in ("source", "target"):
             share = getattr(fill, side)
-            rows.append(Row(name, layout, share, f"{side} fill", share, share))
+            rows.append(Row.once(name, layout, share, f"{side} fill"))
     packed = fills["packed"]
     tighter = max(packed.source, packed.target)
     return rows, [
@@ -111,8 +111,8 @@ def measure_packers(name: str, corpus: PairCorpus, options: argparse.Namespace) 
         start = time.process_time()
         tiles = int(packer(source[some], target[some], 128).max()) + 1
         speed = len(some) / (time.process_time() - start)
-        rows.append(Row(work, system, tiles, "tiles", tiles, tiles))
-        rows.append(Row(work, system, speed, "pairs/CPU-s packed", speed, speed))
+        rows.append(Row.once(work, system, tiles, "tiles"))
+        rows.append(Row.once(work, system, speed, "pairs/CPU-s packed"))
     return rows
 
 
@@ -131,10 +131,8 @@ def measure_reading(name: str, corpus: PairCorpus, options: argparse.Namespace) 
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = parser_of(__doc__, quick="fewer pairs: some seconds")
     parser.add_argument("corpora", nargs="*", type=Path, metavar="CORPUS", help="prepared corpora")
-    parser.add_argument("--quick", action="store_true", help="fewer pairs: some seconds")
-    parser.add_argument("--json", type=Path, help="write the record here")
     parser.add_argument("--pairs", type=int, default=2**20, help="make up this many")
     parser.add_argument("--windows", type=int, help="plan this many of an epoch; default: all")
     parser.add_argument("--repeats", type=int, default=5)

@@ -7,7 +7,6 @@ before anything is timed their outputs are compared.
     python benchmarks/cpu_decoding.py [--quick] [--json FILE]
 """
 
-import argparse
 import os
 import sys
 import tempfile
@@ -19,10 +18,10 @@ from pathlib import Path
 import ctranslate2
 import torch
 from marian import to_marian
-from measuring import Goal, Row, report
-from torch import nn
+from measuring import Goal, Row, parser_of, report
+from workload import LENGTH, MODELS, NO_END, Ids, random_model, sources
 
-from transept import ModelConfig, Transformer
+from transept import Transformer
 from transept.api.engines.ctranslate2 import CTranslate2Engine
 from transept.api.engines.engine import nobody
 from transept.api.engines.native import NativeEngine
@@ -34,13 +33,8 @@ from transept.export import ctranslate2 as export
 from transept.export.ctranslate2 import Names
 from transept.model.encoding import encode
 from transept.model.incremental import IncrementalDecoder
+from transept.text.tokenizer import PAD_ID
 
-MODELS = {
-    "small": ModelConfig(vocab_size=8_000, n_layers=3, d_model=256, d_ff=1024, n_heads=4),
-    "base": ModelConfig.preset("base"),
-}
-LENGTH = 30
-PAD, EOS, NO_END = 0, 1, -1
 OURS, HF, CT2, INT8 = "transept", "HF MarianMT", "CTranslate2 float32", "CTranslate2 int8"
 CT2_SCORED, INT8_SCORED = f"{CT2}, with log P", f"{INT8}, with log P"
 ENGINE = "transept, engine ctranslate2-int8"
@@ -49,7 +43,6 @@ RATIOS = {f"{OURS} / this": (OURS, [HF, CT2, CT2_SCORED, INT8]),
 """What is held against what. Our outputs always carry log P, which in greedy search CTranslate2
 leaves out unless it is asked for it."""
 
-Ids = list[list[int]]
 Decode = Callable[[Ids, int], Ids]
 """The best outputs for some sources with a beam of so many."""
 
@@ -98,12 +91,17 @@ def marian_decoder(model: Transformer) -> Decode:
     return decode
 
 
-def ctranslate2_decoder(model: Transformer, compute_type: str, scores: bool = False) -> Decode:
+def exported(model: Transformer, compute_type: str) -> ctranslate2.Translator:
+    """The same weights for CTranslate2, on one thread."""
     with tempfile.TemporaryDirectory() as directory:
         export.save(model, numbers(model), Path(directory))
-        translator = ctranslate2.Translator(
+        return ctranslate2.Translator(
             directory, compute_type=compute_type, inter_threads=1, intra_threads=1
         )
+
+
+def ctranslate2_decoder(model: Transformer, compute_type: str, scores: bool = False) -> Decode:
+    translator = exported(model, compute_type)
 
     def decode(sources: Ids, beam: int) -> Ids:
         results = translator.translate_batch(
@@ -121,7 +119,7 @@ def ctranslate2_decoder(model: Transformer, compute_type: str, scores: bool = Fa
 def engine_decoder(model: Transformer) -> Decode:
     """As `transept translate` uses CTranslate2; padding, which never comes, is the end symbol."""
     others = NativeEngine(Networks([model]))
-    engine = CTranslate2Engine(model, numbers(model), others, "int8", eos_id=PAD)
+    engine = CTranslate2Engine(model, numbers(model), others, "int8", eos_id=PAD_ID)
 
     def decode(sources: Ids, beam: int) -> Ids:
         n, config = len(sources), SearchConfig(beam_size=beam)
@@ -137,14 +135,6 @@ def numbers(model: Transformer) -> Names:
     return Names(names, names)
 
 
-def random_model(name: str) -> Transformer:
-    """Initial weights; a random last gain keeps outputs from repeating their first token."""
-    torch.manual_seed(0)
-    model = Transformer(MODELS[name]).eval()
-    nn.init.normal_(model.decoder.layers[-1].residuals[-1].norm.weight)
-    return model
-
-
 def engines(model: Transformer) -> dict[str, Decode]:
     return {
         OURS: transept_decoder(model),
@@ -155,12 +145,6 @@ def engines(model: Transformer) -> dict[str, Decode]:
         INT8_SCORED: ctranslate2_decoder(model, "int8", scores=True),
         ENGINE: engine_decoder(model),
     }
-
-
-def sources(n: int, vocab_size: int) -> Ids:
-    ids = torch.randint(4, vocab_size, (n, LENGTH))
-    ids[:, -1] = EOS
-    return ids.tolist()
 
 
 def check(decoders: Mapping[str, Decode], batch: Ids, beam: int) -> None:
@@ -218,15 +202,12 @@ def goals(rows: list[Row]) -> list[Goal]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="small only, under a minute")
-    parser.add_argument("--json", type=Path)
-    arguments = parser.parse_args()
+    arguments = parser_of(__doc__, quick="small only, under a minute").parse_args()
     one_thread()
     rounds = {"small": 3} if arguments.quick else {"small": 9, "base": 3}
     rows = []
     for name, n_rounds in rounds.items():
-        decoders = engines(random_model(name))
+        decoders = engines(random_model(MODELS[name]))
         for beam in (1, 4):
             check(decoders, sources(8, MODELS[name].vocab_size), beam)
         for cell in CELLS:

@@ -8,25 +8,19 @@ The three take turns, batch by batch; each has its own cores while it is its tur
     python benchmarks/cpu_scaling.py [--quick] [--json FILE]
 """
 
-import argparse
 import multiprocessing
 import os
 import socket
 import time
 from multiprocessing.connection import Connection
-from pathlib import Path
 
 import torch
-from cpu_training import MODELS, SMOOTHING, bucketed
-from measuring import Goal, Row, report
+from measuring import Goal, Row, parser_of, report
+from workload import MODELS, bucketed, fresh_update
 
-from transept import Transformer
 from transept.runtime.device import Runtime
-from transept.runtime.distributed import World, join_world
-from transept.training.config import AdamConfig
-from transept.training.loss import Loss
-from transept.training.schedule import Schedule
-from transept.training.update import Batch, Update, make_adam
+from transept.runtime.distributed import join_world
+from transept.training.batches import MicroBatch
 
 WORK = "train small"
 ONE, TWO, APART = "1 rank, 1 core", "2 ranks, 2 cores", "2 processes that do not speak, 2 cores"
@@ -39,26 +33,15 @@ def worker(connection: Connection, core: int, place: dict[str, str], budget: int
     torch.manual_seed(0)
     os.environ.update(place)
     with join_world(600.0, None, print) as world:
-        update, pairs = build(world), bucketed(8_000, 2, budget)
-        batches = [Batch(p.batch.source, p.batch.target, n) for n, p in enumerate(pairs)]
+        config = MODELS["small"]
+        update = fresh_update(config, Runtime(torch.device("cpu"), "fp32", world))
+        pairs = bucketed(config.vocab_size, 2, budget)
+        batches = [MicroBatch(p.batch.source, p.batch.target, n) for n, p in enumerate(pairs)]
         tokens = sum(p.n_target_tokens for p in pairs)
         for step in iter(connection.recv, None):
             start = time.perf_counter()
             update(step, batches[world.rank :: world.size], tokens)
             connection.send((time.perf_counter() - start, tokens))
-
-
-def build(world: World) -> Update:
-    config = MODELS["small"]
-    model = Transformer(config)
-    return Update(
-        model,
-        adam=make_adam(model, AdamConfig()),
-        schedule=Schedule(config.d_model),
-        loss=Loss(SMOOTHING, config.pad_id),
-        runtime=Runtime(torch.device("cpu"), "fp32", world),
-        seed=1,
-    )
 
 
 def start_workers(budget: int) -> list[Connection]:
@@ -87,10 +70,7 @@ def rate(workers: list[Connection], step: int, batches: int) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="small batches, under a minute")
-    parser.add_argument("--json", type=Path)
-    arguments = parser.parse_args()
+    arguments = parser_of(__doc__, quick="small batches, under a minute").parse_args()
     budget, repetitions = (250, 4) if arguments.quick else (1250, 12)
     workers = start_workers(budget)
     turns = {ONE: (workers[2:3], 1), TWO: (workers[:2], 1), APART: (workers[2:], 2)}

@@ -8,17 +8,16 @@ interleaved, encoder included, tokenization not.
     python benchmarks/cpu_test_set.py --model DIR --corpus DIR --test SRC REF [--json FILE]
 """
 
-import argparse
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-import ctranslate2
 import torch
-from cpu_decoding import CT2, INT8, OURS, Decode, Ids, numbers, one_thread
-from measuring import Goal, Row, report
+from cpu_decoding import CT2, INT8, OURS, Decode, exported, one_thread
+from measuring import Goal, Row, parser_of, report
+from workload import Ids
 
 import transept
 from transept import Transformer
@@ -27,7 +26,6 @@ from transept.decoding.beam import search
 from transept.decoding.config import SearchConfig
 from transept.decoding.shortlist import Shortlist, learn
 from transept.evaluation.conventions import sacre_bleu
-from transept.export import ctranslate2 as export
 from transept.model.encoding import encode
 from transept.model.incremental import IncrementalDecoder
 from transept.text.tokenizer import EOS_ID, PAD_ID
@@ -52,11 +50,7 @@ def transept_decoder(model: Transformer, shortlist: Shortlist | None) -> Decode:
 
 
 def ctranslate2_decoder(model: Transformer, compute_type: str) -> Decode:
-    with tempfile.TemporaryDirectory() as directory:
-        export.save(model, numbers(model), Path(directory))
-        translator = ctranslate2.Translator(
-            directory, compute_type=compute_type, inter_threads=1, intra_threads=1
-        )
+    translator = exported(model, compute_type)
 
     def decode(sources: Ids, beam: int) -> Ids:
         named = [list(map(str, source)) for source in sources]
@@ -97,13 +91,11 @@ def measure(
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="train for 20 seconds, two rounds")
+    parser = parser_of(__doc__, quick="train for 20 seconds, two rounds")
     parser.add_argument("--minutes", type=float, default=4.0, help="train the demo so long")
     parser.add_argument("--model", type=Path, help="instead of the demo's")
     parser.add_argument("--corpus", type=Path, help="prepared: what the shortlist is learnt from")
     parser.add_argument("--test", type=Path, nargs=2, metavar=("SRC", "REF"))
-    parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     one_thread()
     with tempfile.TemporaryDirectory() as directory:
@@ -146,8 +138,8 @@ def compare(
             text = [transducer.target_tokenizer.decode(one) for one in found]
             score = sacre_bleu().measure(text, [reference[index] for index in order]).value
             same = 100 * sum(map(list.__eq__, found, outputs[OURS])) / len(found)
-            rows.append(Row(new[0].work, system, score, "BLEU", score, score))
-            rows.append(Row(new[0].work, system, same, "% same outputs", same, same))
+            rows.append(Row.once(new[0].work, system, score, "BLEU"))
+            rows.append(Row.once(new[0].work, system, same, "% same outputs"))
         seconds = {row.system: row.value for row in new if row.unit == "CPU-s"}
         ratio = seconds[CT2] / seconds[OURS]
         goals.append(Goal.at_least(f"{new[0].work}: times {CT2}", ratio, 1.0))

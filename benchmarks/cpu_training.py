@@ -8,86 +8,26 @@ dropout, and with the fused Adam that transept uses.
     python benchmarks/cpu_training.py [--quick] [--json FILE]
 """
 
-import argparse
-import random
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
 
 import torch
 from marian import PAPER_DROPOUT, sized_marian
-from measuring import Goal, Row, report
+from measuring import Goal, Row, parser_of, report
 from torch import Tensor, nn
 from torch.nn import functional as F
+from workload import MODELS, SMOOTHING, Pairs, bucketed, fresh_update
 
-from transept import ModelConfig, Transformer
-from transept.model.packing import Tokens
+from transept import ModelConfig
 from transept.runtime.device import Runtime
-from transept.training.config import AdamConfig
-from transept.training.loss import Loss
-from transept.training.schedule import Schedule
-from transept.training.update import Batch, Update, make_adam
 
-MODELS = {
-    "small": ModelConfig(vocab_size=8_000, n_layers=3, d_model=256, d_ff=1024, n_heads=4),
-    "base": ModelConfig.preset("base"),
-}
 GOALS = {"small": 1.25, "base": 1.15}
-SMOOTHING = 0.1
-
-
-@dataclass(frozen=True)
-class Pairs:
-    """A length-bucketed batch, in both forms."""
-
-    sources: Tensor
-    targets: Tensor
-    batch: Batch
-    n_target_tokens: int
-
-
-def bucketed(vocab_size: int, n_batches: int, budget: int) -> list[Pairs]:
-    """Batches of at most `budget` places a side: lengths as in real text, sorted, then cut."""
-    chance = random.Random(0)
-    lengths = []
-    for _ in range(n_batches * budget // 20):
-        source = min(120, max(2, round(chance.lognormvariate(3.1, 0.6))))
-        lengths.append((source, min(120, max(2, round(source * chance.gauss(1.05, 0.15))))))
-    lengths.sort(key=max)
-    batches, rows = [], []
-    for pair in lengths:
-        if rows and (len(rows) + 1) * max(*pair, *map(max, rows)) > budget:
-            batches.append(rows)
-            rows = []
-        rows.append(pair)
-    chance.shuffle(batches)
-    return [_pairs(vocab_size, rows) for rows in batches[:n_batches]]
-
-
-def _pairs(vocab_size: int, lengths: list[tuple[int, int]]) -> Pairs:
-    sides = []
-    for side in zip(*lengths, strict=True):
-        ids = torch.randint(4, vocab_size, (len(side), max(side)))
-        ids[torch.arange(max(side)) >= torch.tensor(side)[:, None]] = 0
-        sides.append(ids)
-    source, target = (Tokens.padded(ids, 0).without_padding() for ids in sides)
-    return Pairs(*sides, Batch(source, target), int((sides[1] != 0).sum()))
-
 
 Step = Callable[[Pairs], None]
 
 
 def transept_step(config: ModelConfig) -> Step:
-    model = Transformer(config)
-    update = Update(
-        model,
-        adam=make_adam(model, AdamConfig()),
-        schedule=Schedule(config.d_model),
-        loss=Loss(SMOOTHING, config.pad_id),
-        runtime=Runtime.choose("cpu"),
-        seed=1,
-    )
+    update = fresh_update(config, Runtime.choose("cpu"))
     counter = iter(range(1, 1_000_000))
     return lambda pairs: update(next(counter), [pairs.batch], pairs.n_target_tokens) and None
 
@@ -205,10 +145,7 @@ def measure(name: str, budget: int, n_batches: int) -> tuple[list[Row], Goal]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="small only, under a minute")
-    parser.add_argument("--json", type=Path)
-    arguments = parser.parse_args()
+    arguments = parser_of(__doc__, quick="small only, under a minute").parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(0)
     work = {"small": (1500, 3)} if arguments.quick else {"small": (2500, 8), "base": (1000, 3)}

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from measuring import Goal, Row, report
+from measuring import Goal, Row, parser_of, report
 from sentencepiece import SentencePieceProcessor
 
 from transept.data.preparation.duplicates import SeenPairs
@@ -257,9 +257,7 @@ def most_bytes_a_pair(count: int, path: Path) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--quick", action="store_true", help="60,000 pairs: under a minute")
-    parser.add_argument("--json", type=Path, help="write the record here")
+    parser = parser_of(__doc__, quick="60,000 pairs: under a minute")
     parser.add_argument("--source", type=Path, help="text, one sentence a line, may be compressed")
     parser.add_argument("--target", type=Path, help="its translation")
     parser.add_argument("--pairs", type=int, default=500_000, help="use this many")

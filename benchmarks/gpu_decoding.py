@@ -9,19 +9,21 @@ sorted by length, at the batch size that suits it best, after a pass that warms 
         [--corpus DIR --test SOURCE REFERENCE [--steps N] [--run DIR]]
 """
 
-import argparse
 import statistics
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import sacrebleu
 import torch
 from marian import to_marian
-from measuring import Goal, Row, report
+from measuring import Goal, Row, parser_of, report
+from measuring import seconds as measured_seconds
 from torch import nn
 from transformers import MarianMTModel
+from workload import LENGTH, MODELS, NO_END, Ids, random_model, sources
 
 import transept
 from transept import ModelConfig, Transformer
@@ -37,7 +39,6 @@ from transept.model.incremental import IncrementalDecoder
 from transept.text.tokenizer import EOS_ID
 from transept.training.config import CheckpointConfig, TrainingConfig
 
-LENGTH, NO_END = 30, -1
 NAMES = {torch.bfloat16: "transept bf16", torch.float16: "transept fp16"}
 OURS = NAMES[DTYPE]
 HF = OURS.replace("transept", "HF MarianMT")
@@ -47,46 +48,20 @@ TIMES_HF, SECONDS, SAME, BLEU_LOSS = 5.0, 1.0, 0.98, 0.1
 GIBIBYTES = 2.0
 SAME_UNIT = "same as reference"
 
-Ids = list[list[int]]
-
-
-def seconds(work: Callable[[], object], rounds: int) -> list[float]:
-    """Wall time of each round, after one that warms up."""
-    times = []
-    for _ in range(rounds + 1):
-        torch.cuda.synchronize()
-        start = time.perf_counter()
-        work()
-        torch.cuda.synchronize()
-        times.append(time.perf_counter() - start)
-    return times[1:]
-
-
-def random_model() -> Transformer:
-    """Initial weights; a random last gain keeps outputs from repeating their first token."""
-    torch.manual_seed(0)
-    model = Transformer(ModelConfig.preset("base")).eval()
-    nn.init.normal_(model.decoder.layers[-1].residuals[-1].norm.weight)
-    return model.cuda()
-
-
-def sources(n: int, length: int, vocab_size: int) -> Ids:
-    ids = torch.randint(4, vocab_size, (n, length))
-    ids[:, -1] = EOS_ID
-    return ids.tolist()
+seconds = partial(measured_seconds, wait=torch.cuda.synchronize)
 
 
 # --- forced lengths --------------------------------------------------------------------------
 
 
 def forced() -> tuple[list[Row], list[Goal]]:
-    model = random_model()
+    model = random_model(MODELS["base"]).cuda()
     ours = FusedSearch(model, DTYPE, NO_END)
     marian = to_marian(model).to(DTYPE)
     rows, goals = [], []
     for batch, beam in CELLS:
         config = SearchConfig(beam_size=beam)
-        some = sources(batch, LENGTH, model.config.vocab_size)
+        some = sources(batch, model.config.vocab_size)
         ids = torch.tensor(some).cuda()
 
         def generate(ids: torch.Tensor = ids, beam: int = beam) -> torch.Tensor:
@@ -117,7 +92,7 @@ def scaling(ours: FusedSearch, vocab_size: int) -> list[Row]:
     """Cost per token: flat in the number of sentences once the GPU is full, linear in length."""
     rows = []
     for n, length in ((256, 30), (1024, 30), (4096, 30), (256, 60), (256, 120)):
-        some, config = sources(n, LENGTH, vocab_size), SearchConfig()
+        some, config = sources(n, vocab_size), SearchConfig()
         times = seconds(lambda: ours(some, [length] * n, config), 3)  # noqa: B023
         work = f"base, beam 4, {n} sentences of {length}"
         rows.append(Row.of(work, OURS, [one / n / length * 1e6 for one in times], "µs/token"))
@@ -128,13 +103,13 @@ def memory() -> tuple[list[Row], list[Goal]]:
     """Beam 4 on 256 sentences of 50 tokens."""
     torch.cuda.empty_cache()
     torch.cuda.reset_peak_memory_stats()
-    model = random_model()
+    model = random_model(MODELS["base"]).cuda()
     ours = FusedSearch(model, DTYPE, EOS_ID)
-    ours(sources(256, 50, model.config.vocab_size), [100] * 256, SearchConfig())
+    ours(sources(256, model.config.vocab_size, length=50), [100] * 256, SearchConfig())
     peak = torch.cuda.max_memory_allocated() / 2**30
     work = "base, beam 4, 256 sentences of 50"
     goal = Goal.below(f"{work}: GiB peak, weights too", peak, GIBIBYTES)
-    return [Row.of(work, OURS, [peak] * 2, "GiB peak")], [goal]
+    return [Row.once(work, OURS, peak, "GiB peak")], [goal]
 
 
 # --- a real test set -------------------------------------------------------------------------
@@ -184,12 +159,12 @@ def realistic(model: transept.Transducer, test: tuple[Path, Path]) -> tuple[list
         Row.of(work, OURS, mine, "s"),
         Row.of(work, HF, theirs, "s"),
         Row.of(work, OURS, [n_tokens / one for one in mine], "output tokens/s"),
-        *(Row.of(work, name, [bleu(one)] * 2, "sacreBLEU") for name, one in found.items()),
+        *(Row.once(work, name, bleu(one), "sacreBLEU") for name, one in found.items()),
         *(
-            Row.of(work, name, [_same(one, found["reference"])] * 2, SAME_UNIT)
+            Row.once(work, name, _same(one, found["reference"]), SAME_UNIT)
             for name, one in found.items()
         ),
-        Row.of(f"{len(ids):,} sentences, greedy", "transept fp32", [same_greedily] * 2, SAME_UNIT),
+        Row.once(f"{len(ids):,} sentences, greedy", "transept fp32", same_greedily, SAME_UNIT),
     ]
     took, loss = statistics.median(mine), bleu(found["reference"]) - bleu(found[OURS])
     same = _same(found[OURS], found["reference"])
@@ -271,8 +246,7 @@ def generate(
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--json", type=Path)
+    parser = parser_of(__doc__)
     parser.add_argument("--corpus", type=Path, help="a prepared corpus to train on")
     parser.add_argument("--test", type=Path, nargs=2, metavar=("SOURCE", "REFERENCE"))
     parser.add_argument("--steps", type=int, default=5_000, help="of training")

@@ -10,11 +10,9 @@ tokens only, against the matrix peak measured in the same run.
 `--curves` also trains the fast and the plain form side by side, and compares their losses.
 """
 
-import argparse
 import gc
 import statistics
 import tempfile
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,7 +20,7 @@ from typing import Any, Literal
 
 import torch
 from marian import PAPER_DROPOUT, sized_marian
-from measuring import Goal, Row, report
+from measuring import Goal, Row, parser_of, report, seconds
 from torch.nn import functional as F
 
 from transept.assembly import train
@@ -144,13 +142,8 @@ class Marian:
         self.adam.step()
 
     def flops(self, batch: Padded) -> float:
-        s, t = batch.source_lengths, batch.target_lengths
-        return training_flops(
-            self.config,
-            source_tokens=int(s.sum()), target_tokens=int(t.sum()),
-            source_pairs=int((s * s).sum()), target_pairs=int((t * (t + 1) // 2).sum()),
-            cross_pairs=int((s * t).sum()),
-        )  # fmt: skip
+        lengths = batch.source_lengths.numpy(), batch.target_lengths.numpy()
+        return training_flops(self.config, *lengths)
 
 
 def run_marian(config: ModelConfig, batches: list[Padded], rounds: int) -> tuple[list[float], ...]:
@@ -158,21 +151,16 @@ def run_marian(config: ModelConfig, batches: list[Padded], rounds: int) -> tuple
     marian = Marian(config)
     tokens = sum(int(batch.target_lengths.sum()) for batch in batches)
     flops = sum(map(marian.flops, batches))
-    speeds, rates = [], []
-    for number in range(rounds + 1):
-        torch.cuda.synchronize()
-        start = time.perf_counter()
+
+    def step_through() -> None:
         for batch in batches:
             marian.step(batch)
-        torch.cuda.synchronize()
-        seconds = time.perf_counter() - start
-        if number:
-            speeds.append(tokens / seconds)
-            rates.append(flops / seconds)
+
+    times = seconds(step_through, rounds, wait=torch.cuda.synchronize)
     del marian
     gc.collect()
     torch.cuda.empty_cache()
-    return speeds, rates
+    return [tokens / took for took in times], [flops / took for took in times]
 
 
 # --- what is measured ------------------------------------------------------------------------
@@ -190,10 +178,10 @@ def measure(preset: str, corpus: Path, steps: int, n_batches: int) -> tuple[list
     sustained = ours.of("tokens_per_second")[2:]
     mfu = ours.of("mfu")[2:]
     rows = [
-        Row.of(preset, "matrix peak", [peak / 1e12] * 2, "TFLOP/s"),
+        Row.once(preset, "matrix peak", peak / 1e12, "TFLOP/s"),
         Row.of(preset, "transept", sustained, "target tokens/s"),
         Row.of(preset, "transept", mfu, "MFU"),
-        Row.of(preset, "transept", [memory] * 2, "GiB peak"),
+        Row.once(preset, "transept", memory, "GiB peak"),
         Row.of(preset, "MarianMT bf16", speeds, "target tokens/s"),
         Row.of(preset, "MarianMT bf16", [rate / peak for rate in rates], "MFU"),
     ]
@@ -229,11 +217,9 @@ def curves(corpus: Path, steps: int) -> tuple[list[Row], list[Goal]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = parser_of(__doc__, quick="fewer steps, base alone")
     parser.add_argument("--corpus", type=Path, required=True, help="prepared, vocabulary 37,000")
-    parser.add_argument("--quick", action="store_true", help="fewer steps, base alone")
     parser.add_argument("--curves", action="store_true", help="compare with the plain form too")
-    parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     rows, goals = [], []
     for preset in ["base"] if options.quick else ["base", "big"]:

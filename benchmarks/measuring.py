@@ -1,15 +1,41 @@
-"""What all benchmarks share: the record they write, and how it is shown."""
+"""What all benchmarks share: their arguments, the record they write, and how it is shown."""
 
+import argparse
 import json
+import os
 import platform
 import statistics
 import sys
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from transept.recipes.records import commit
+
+
+def parser_of(doc: str, quick: str | None = None) -> argparse.ArgumentParser:
+    """The arguments that all have; `--quick` where there is something to say of it."""
+    parser = argparse.ArgumentParser(description=doc.partition("\n")[0])
+    parser.add_argument("--json", type=Path, help="write the record here")
+    if quick is not None:
+        parser.add_argument("--quick", action="store_true", help=quick)
+    return parser
+
+
+def seconds(
+    work: Callable[[], object], rounds: int, wait: Callable[[], object] = lambda: None
+) -> list[float]:
+    """Wall time of each round, after one that warms up; `wait` until the device is done."""
+    times = []
+    for _ in range(rounds + 1):
+        wait()
+        start = time.perf_counter()
+        work()
+        wait()
+        times.append(time.perf_counter() - start)
+    return times[1:]
 
 
 @dataclass(frozen=True)
@@ -28,6 +54,11 @@ class Row:
         """The median and quartiles of repeated measurements."""
         low, middle, high = statistics.quantiles(values, n=4, method="inclusive")
         return cls(work, system, middle, unit, low, high)
+
+    @classmethod
+    def once(cls, work: str, system: str, value: float, unit: str) -> "Row":
+        """What was measured once, or cannot vary."""
+        return cls(work, system, value, unit, value, value)
 
 
 @dataclass(frozen=True)
@@ -56,9 +87,12 @@ def report(
     goals: Sequence[Goal],
     packages: Sequence[str],
     file: Path | None,
-    machine: str | None = None,
+    device: str | None = None,
 ) -> None:
-    """Print the figures, and write them as JSON where a file is given."""
+    """Print the figures, and write them as JSON where a file is given.
+
+    The device is the one that was measured, where that is not the CPU.
+    """
     for row in rows:
         spread = f"[{row.low:,.4g} … {row.high:,.4g}]"
         print(f"{row.work:30} {row.system:34} {row.value:12,.4g} {row.unit:24} {spread}")
@@ -69,7 +103,7 @@ def report(
             "name": name,
             "commit": commit(),
             "command": " ".join(["python", *sys.argv]),
-            "machine": machine or f"{platform.machine()}, {platform.system()}",
+            "machine": f"{device or platform.machine()}, {os.cpu_count()} cores",
             "versions": _versions(packages),
             "rows": [asdict(row) for row in rows],
             "goals": [asdict(goal) for goal in goals],

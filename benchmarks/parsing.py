@@ -80,8 +80,8 @@ def measure(options: argparse.Namespace, bank: Bank, workers: Workers) -> None:
     if options.together:
         directory = options.work / DIRECTORIES[TOGETHER]
         judged = Judged.together(directory, tuple(map(find_model, options.together)))
-        judge(TOGETHER, judged, [one("parsers", TOGETHER, len(judged.models), "")], options, bank,
-              workers)  # fmt: skip
+        parsers = [Row.once("parsers", TOGETHER, len(judged.models), "")]
+        judge(TOGETHER, judged, parsers, options, bank, workers)
         return
     vocab_size = options.vocab_size[SEMI if bank.semi else ALONE]
     system = RECOMBINED if bank.copies else SEMI if bank.semi else ALONE
@@ -92,8 +92,8 @@ def measure(options: argparse.Namespace, bank: Bank, workers: Workers) -> None:
         return
     steps, minutes = contender.trained()
     training = [
-        one("training", system, steps, "steps"),
-        one("training", system, minutes, "minutes"),
+        Row.once("training", system, steps, "steps"),
+        Row.once("training", system, minutes, "minutes"),
     ]
     judge(system, contender.judged, training, options, bank, workers)
 
@@ -117,15 +117,18 @@ def judge(
     speed = found.sentences / found.seconds
     rows = [
         *training,
-        *(one(f"dev, {each}", system, dev_score.f1, "F1") for each, dev_score in tried.items()),
-        one("chosen on dev", system, best.beam_size, "beam size"),
-        one("chosen on dev", system, best.length_penalty, "α"),
-        one(f"dev, {best}, what the beam agrees on", system, tried[best].consensus_f1, "F1"),
+        *(
+            Row.once(f"dev, {each}", system, dev_score.f1, "F1")
+            for each, dev_score in tried.items()
+        ),
+        Row.once("chosen on dev", system, best.beam_size, "beam size"),
+        Row.once("chosen on dev", system, best.length_penalty, "α"),
+        Row.once(f"dev, {best}, what the beam agrees on", system, tried[best].consensus_f1, "F1"),
         *test_rows(system, found),
-        one("test, what the beam agrees on", system, found.consensus_f1, "F1"),
-        one("test, without the constraint", system, free.f1, "F1"),
-        one("test, without the constraint", system, malformed(free), "% no trees"),
-        one(f"test, processes: {workers.number}", system, speed, "sentences/s"),
+        Row.once("test, what the beam agrees on", system, found.consensus_f1, "F1"),
+        Row.once("test, without the constraint", system, free.f1, "F1"),
+        Row.once("test, without the constraint", system, malformed(free), "% no trees"),
+        Row.once(f"test, processes: {workers.number}", system, speed, "sentences/s"),
     ]
     text = json.dumps([asdict(row) for row in rows], indent=1)
     rows_file(options.work, system).write_text(text, encoding="utf-8")
@@ -133,10 +136,10 @@ def judge(
 
 def test_rows(system: str, found: Score) -> list[Row]:
     return [
-        one("test", system, found.f1, "F1"),
-        one("test, at most 40 words", system, found.short_f1, "F1"),
-        one("test", system, found.complete_match, "% whole trees"),
-        *(one(f"test, {name}", system, f1, "F1") for name, (_, f1) in found.by_length.items()),
+        Row.once("test", system, found.f1, "F1"),
+        Row.once("test, at most 40 words", system, found.short_f1, "F1"),
+        Row.once("test", system, found.complete_match, "% whole trees"),
+        *(Row.once(f"test, {name}", system, f1, "F1") for name, (_, f1) in found.by_length.items()),
     ]
 
 
@@ -189,7 +192,7 @@ def grid(options: argparse.Namespace, bank: Bank, workers: Workers) -> None:
     for name, contender in contenders.items():
         found = contender.judged.score("dev", dev, GREEDY, workers)
         steps, _ = contender.trained()
-        rows.append(one(f"dev, greedy, {steps:,} steps", name, found.f1, "F1"))
+        rows.append(Row.once(f"dev, greedy, {steps:,} steps", name, found.f1, "F1"))
     tell("parsing_grid", rows, [], options.json)
     best = max(rows, key=lambda row: row.value).system
     print(f"best on dev: {best}; go on with --settings {' '.join(points[best])}")
@@ -202,13 +205,9 @@ def trees_of(path: Path) -> list[Tree]:
     return [*clean_trees([path])]
 
 
-def one(work: str, system: str, value: float, unit: str) -> Row:
-    return Row(work, system, value, unit, value, value)
-
-
 def tell(name: str, rows: Sequence[Row], goals: Sequence[Goal], file: Path | None) -> None:
-    machine = torch.cuda.get_device_name() if torch.cuda.is_available() else None
-    report(name, rows, goals, ["transept", "torch"], file, machine)
+    gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else None
+    report(name, rows, goals, ["transept", "torch"], file, gpu)
 
 
 def own_trees(directory: Path) -> None:

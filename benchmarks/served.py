@@ -7,12 +7,9 @@ again: one client, then many with a sentence each, then many with a text each. T
 are what they send; the same lines are then translated in one call of Python.
 """
 
-import argparse
 import asyncio
 import json
 import multiprocessing
-import os
-import platform
 import re
 import statistics
 import subprocess
@@ -24,7 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import torch
-from measuring import Row, report
+from measuring import Row, parser_of, report, seconds
 
 import transept
 
@@ -93,8 +90,8 @@ def load(port: int, texts: Sequence[str], clients: int, at_once: int, seconds: f
     found = {"p50": percent[49], "p95": percent[94], "p99": percent[98]}
     rate = sum(answer.n_sentences for answer in answers) / took
     return [
-        Row(work, "server", rate, "sentences/s", rate, rate),
-        *(Row(work, name, value, "ms", value, value) for name, value in found.items()),
+        Row.once(work, "server", rate, "sentences/s"),
+        *(Row.once(work, name, value, "ms") for name, value in found.items()),
     ]
 
 
@@ -117,33 +114,27 @@ def serving(model: Path, device: str) -> Iterator[tuple[int, float]]:
 
 def offline(model: Path, device: str, texts: Sequence[str]) -> Row:
     transducer = transept.load(model, device=device)
-    rates = []
-    for _ in range(OFFLINE_ROUNDS + 1):
-        start = time.perf_counter()
-        transducer.translate(texts)
-        rates.append(len(texts) / (time.perf_counter() - start))
-    return Row.of(f"{len(texts):,} sentences in one call", "Python", rates[1:], "sentences/s")
+    times = seconds(lambda: transducer.translate(texts), OFFLINE_ROUNDS)
+    rates = [len(texts) / took for took in times]
+    return Row.of(f"{len(texts):,} sentences in one call", "Python", rates, "sentences/s")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = parser_of(__doc__)
     parser.add_argument("--model", type=Path, required=True, help="its directory")
     parser.add_argument("--text", type=Path, required=True, help="a sentence a line")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--seconds", type=float, default=8.0, help="of each load")
-    parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     texts = arguments.text.read_text(encoding="utf-8").splitlines()
-    with serving(arguments.model, arguments.device) as (port, seconds):
-        rows = [Row("start", "server", seconds, "s", seconds, seconds)]
+    with serving(arguments.model, arguments.device) as (port, start):
+        rows = [Row.once("start", "server", start, "s")]
         load(port, texts, 50, 1, arguments.seconds / 4)
         for clients, at_once in LOADS:
             rows += load(port, texts, clients, at_once, arguments.seconds)
     rows.append(offline(arguments.model, arguments.device, texts))
-    gpu = arguments.device.startswith("cuda")
-    where = torch.cuda.get_device_name() if gpu else platform.machine()
-    machine = f"{where}, {os.cpu_count()} cores"
-    report("served", rows, [], ["torch", "triton", "uvicorn"], arguments.json, machine)
+    gpu = torch.cuda.get_device_name() if arguments.device.startswith("cuda") else None
+    report("served", rows, [], ["torch", "triton", "uvicorn"], arguments.json, gpu)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ than the queue holds, and hang up; and at last many clients hang up in the middl
 or of a stream.
 """
 
-import argparse
 import asyncio
 import os
 import random
@@ -29,7 +28,7 @@ from typing import Any
 
 import httpx
 import torch
-from measuring import Goal, Row, report
+from measuring import Goal, Row, parser_of, report
 
 from transept import ModelConfig, Transducer, Transformer
 from transept.text.training import train_tokenizer
@@ -250,7 +249,7 @@ def measure(
     rows: list[Row] = []
 
     def note(work: str, system: str, value: float, unit: str) -> float:
-        rows.append(Row(work, system, value, unit, value, value))
+        rows.append(Row.once(work, system, value, unit))
         return value
 
     asyncio.run(load(url, 1.0))  # the first batches are slower
@@ -294,12 +293,7 @@ def measure(
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("--quick", action="store_true", help="seconds instead of minutes")
-    parser.add_argument("--json", type=Path)
-    arguments = parser.parse_args()
+    arguments = parser_of(__doc__, quick="seconds instead of minutes").parse_args()
     process, url = serve()
     try:
         rows, goals = measure(QUICK if arguments.quick else Plan(), process, url)
@@ -307,8 +301,7 @@ def main() -> None:
         process.terminate()
         exit_code = process.wait(60)
     goals.append(Goal("exit code after SIGTERM", exit_code, 0, exit_code == 0))
-    machine = f"{os.cpu_count()} cores, {os.uname().machine}"
-    report("server", rows, goals, ["torch", "starlette", "uvicorn"], arguments.json, machine)
+    report("server", rows, goals, ["torch", "starlette", "uvicorn"], arguments.json)
 
 
 if __name__ == "__main__":

@@ -6,13 +6,11 @@ Each round loads the model anew, as a process of its own would after `import tra
 sentence is timed apart from the others.
 """
 
-import argparse
 import statistics
 import time
 from collections.abc import Callable
-from pathlib import Path
 
-from measuring import Goal, Row, report
+from measuring import Goal, Row, parser_of, report
 
 import transept
 from transept import Transducer
@@ -57,8 +55,7 @@ def one_round() -> dict[str, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--json", type=Path)
+    parser = parser_of(__doc__)
     file = parser.parse_args().json
     rounds = [one_round() for _ in range(ROUNDS)]
     rows = [Row.of(work, "en-de, native", [one[work] for one in rounds], "s") for work in rounds[0]]

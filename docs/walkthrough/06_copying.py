@@ -22,10 +22,11 @@ from transept.model.incremental import IncrementalDecoder
 from transept.model.packing import Tokens
 from transept.runtime.device import Runtime
 from transept.tasks.toy import Toy
+from transept.training.batches import MicroBatch
 from transept.training.config import AdamConfig
 from transept.training.loss import Loss
 from transept.training.schedule import Schedule
-from transept.training.update import Batch, Update, make_adam
+from transept.training.update import Update, make_adam
 
 torch.manual_seed(1)
 torch.set_num_threads(1)  # matrices this small gain nothing from a second
@@ -69,7 +70,7 @@ size, losses, seen = 64, [], set()
 for step in range(1, 401):
     pairs = toy.pairs(size, seed=step)
     source, target = (Tokens.padded(rows(side), pad_id=0) for side in zip(*pairs, strict=True))
-    batch = Batch(source.without_padding(), target.without_padding())
+    batch = MicroBatch(source.without_padding(), target.without_padding())
     values = update(step, [batch], n_target_tokens=len(batch.target.ids))
     losses.append(values.nll.item())
     seen |= {tuple(ids) for ids, _ in pairs}

@@ -29,10 +29,11 @@ from transept.model.packing import Tokens
 from transept.runtime.device import Runtime
 from transept.text.tokenizer import EOS_ID
 from transept.text.training import train_tokenizer
+from transept.training.batches import MicroBatch
 from transept.training.config import AdamConfig
 from transept.training.loss import Loss
 from transept.training.schedule import Schedule
-from transept.training.update import Batch, Update, make_adam
+from transept.training.update import Update, make_adam
 from transept.visualization.figures import Choice, draw_figure
 from transept.visualization.pictures import Line
 from transept.visualization.png import to_png
@@ -149,7 +150,7 @@ folder = Path(tempfile.mkdtemp())
 perplexities = []
 for step in range(1, steps + 1):
     chosen = chance.sample(range(len(train)), size)
-    batch = Batch(tokens([sources[i] for i in chosen]), tokens([targets[i] for i in chosen]))
+    batch = MicroBatch(tokens([sources[i] for i in chosen]), tokens([targets[i] for i in chosen]))
     values = update(step, [batch], n_target_tokens=len(batch.target.ids))
     perplexities.append(values.nll.exp().item())
     if step == 30:

@@ -231,10 +231,14 @@ class Checkpoints:
         names = (_STEP.fullmatch(path.name) for path in self.directory.glob("step-*"))
         return sorted(int(name[1]) for name in names if name)
 
-    def regular_steps(self) -> list[int]:
-        """Those that an average is made of; where there is none yet, the newest."""
+    def regular_steps(self, since: float = 0.0) -> list[int]:
+        """Those that an average is made of; where there is none yet, the newest.
+
+        Args:
+            since: Leave out those of fewer seconds of training.
+        """
         steps = self.steps()
-        return [step for step in steps if _is_regular(self.path(step))] or steps[-1:]
+        return [step for step in steps if _is_regular(self.path(step), since)] or steps[-1:]
 
     def newest(self) -> Bundle | None:
         """The newest checkpoint that is whole. One that is not is named and passed over."""
@@ -280,11 +284,11 @@ class Checkpoints:
                 yield bundle
 
 
-def _is_regular(checkpoint: Path) -> bool:
+def _is_regular(checkpoint: Path, since: float) -> bool:
     """As its state says. Older ones say nothing of it, and damaged ones are for others to name."""
     try:
         state = json.loads((checkpoint / STATE).read_bytes())
-        return bool(state.get("regular", True))
+        return bool(state.get("regular", True)) and state.get("seconds", since) >= since
     except (OSError, ValueError, AttributeError):
         return True
 

@@ -232,6 +232,40 @@ def test_a_budget_of_minutes_ends_the_training(
     assert json.loads((work / "records" / "train.json").read_bytes())["inputs"]["minutes"] is None
 
 
+def test_minutes_are_remembered_though_the_first_sitting_was_killed(
+    kitchen: Kitchen, cooked: Path, tmp_path: Path
+) -> None:
+    work = tmp_path / "killed"
+    long = ["experiment.training.max_steps=3000", "--until", "train"]
+    first = ["--prepared", cooked, "--minutes", "0.03", "--pause-after", "0.001"]
+    assert kitchen.cook(work, *long, *first) == 75
+    (work / "records" / "train.json").unlink()
+    assert kitchen.cook(work, *long) == 0
+    trained = json.loads((work / "records" / "train.json").read_bytes())
+    assert trained["inputs"]["minutes"] == 0.03
+    assert trained["results"]["outcome"] == "out of time"
+
+
+def test_an_extended_run_averages_checkpoints_of_its_new_end_alone(
+    kitchen: Kitchen, cooked: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On a machine so slow that no step fits between two checkpoints: each end leaves too few."""
+    work = tmp_path / "extended"
+    slow = ["experiment.training.max_steps=100000", "average.interval=1e-6", "--until", "average"]
+    assert kitchen.cook(work, *slow, "--prepared", cooked, "--minutes", "0.01") == 0
+    first_end = averaged_of(work)
+    assert kitchen.cook(work, *slow, "--minutes", "0.02") == 0
+    assert set(first_end) <= set(steps_of(work))  # they are there, and not averaged
+    assert min(averaged_of(work)) > max(first_end)
+    assert "fewer than the recipe averages" in lines_of(capsys.readouterr().out)["average"]
+
+
+def averaged_of(work: Path) -> list[int]:
+    record = json.loads((work / "records" / "average.json").read_bytes())
+    steps: list[int] = record["inputs"]["steps"]
+    return steps
+
+
 def test_the_same_recipe_may_go_on_by_other_means(
     kitchen: Kitchen, cooked: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

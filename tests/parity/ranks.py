@@ -24,16 +24,13 @@ from transept import ModelConfig, Transformer
 from transept.model.packing import Tokens
 from transept.runtime.device import Runtime
 from transept.runtime.distributed import ALONE, World, join_world
+from transept.training.batches import MicroBatch
 from transept.training.config import AdamConfig
 from transept.training.loss import Loss
+from transept.training.moving_average import MovingAverage
 from transept.training.schedule import Schedule
-from transept.training.update import (
-    Batch,
-    MovingAverage,
-    Update,
-    make_adam,
-    training_tensors,
-)
+from transept.training.tensors import training_tensors
+from transept.training.update import Update, make_adam
 
 MICRO_BATCHES, STEPS, SOME, FEW = 4, 50, 10, 2
 LONG = (2, 4)
@@ -49,7 +46,7 @@ def tokens(chance: random.Random, n: int) -> Tokens:
     return Tokens.padded(ids, pad_id=0).without_padding()
 
 
-def share(step: int, world: World) -> tuple[list[Batch], int]:
+def share(step: int, world: World) -> tuple[list[MicroBatch], int]:
     """This rank's micro-batches of a step, and the target tokens of all.
 
     They are unequal, and one is missing now and then, as where data are few.
@@ -58,7 +55,7 @@ def share(step: int, world: World) -> tuple[list[Batch], int]:
     batches = []
     for number in range(MICRO_BATCHES):
         n = chance.randint(1, 6)
-        batches.append(Batch(tokens(chance, n), tokens(chance, n), number))
+        batches.append(MicroBatch(tokens(chance, n), tokens(chance, n), number))
     if step % 3 == 2:
         batches.pop(2)
     n_target_tokens = sum(len(batch.target.ids) for batch in batches)
@@ -172,9 +169,11 @@ def compute_fused(world: World, device: str = "cpu", steps: int = 2) -> Results:
         runtime=Runtime(torch.device(device), "fp32", world),
         seed=1,
         tiles=TILES,
-        micro_batches=2,
+        n_micro_batches=2,
     )
-    micro = [Batch(side([[[7, 9], [12]]], 50), side([[[5, 8], [14]]], 50), n) for n in range(2)]
+    micro = [
+        MicroBatch(side([[[7, 9], [12]]], 50), side([[[5, 8], [14]]], 50), n) for n in range(2)
+    ]
     for step in range(1, steps + 1):
         update(step, micro[world.rank :: world.size], 54)
     return {name: weight.cpu() for name, weight in weights(update).items()}

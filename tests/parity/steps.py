@@ -4,12 +4,13 @@ import torch
 
 from transept.model.packing import Tokens
 from transept.shapes import Tensor
-from transept.training.update import Batch, Update
+from transept.training.batches import MicroBatch
+from transept.training.update import Update
 
 Gradients = dict[str, Tensor]
 
 
-def tiles(device: str, rows: int = 6, width: int = 32) -> Batch:
+def tiles(device: str, rows: int = 6, width: int = 32) -> MicroBatch:
     """Two sentences to a tile, with padding behind each."""
     generator = torch.Generator().manual_seed(3)
     ids = torch.randint(4, 500, (2, rows, width), generator=generator)
@@ -23,10 +24,10 @@ def tiles(device: str, rows: int = 6, width: int = 32) -> Batch:
         Tokens.tiled(side.to(device), segments.to(device), (inside * real).to(device))
         for side in sides
     )
-    return Batch(source, target)
+    return MicroBatch(source, target)
 
 
-def gradients(update: Update, batch: Batch) -> tuple[Tensor, Gradients]:
+def gradients(update: Update, batch: MicroBatch) -> tuple[Tensor, Gradients]:
     n = int((batch.target.ids != 0).sum())
     loss, _ = update.accumulate(1, [batch], n)
     named = {n: p.grad.cpu() for n, p in update.model.named_parameters() if p.grad is not None}

@@ -13,11 +13,12 @@ from transept.checkpoint import CHECKPOINTS, TRAINING, WEIGHTS, Checkpoints
 from transept.errors import ConfigError
 from transept.model.packing import Tokens
 from transept.runtime.device import Runtime
+from transept.training.batches import MicroBatch
 from transept.training.config import AdamConfig
 from transept.training.loss import Loss, reference_loss
 from transept.training.rehearsal import rehearse
 from transept.training.schedule import Schedule
-from transept.training.update import Batch, Update, make_adam
+from transept.training.update import Update, make_adam
 
 pytestmark = pytest.mark.gpu
 
@@ -73,10 +74,10 @@ def test_the_chunked_loss_in_bf16_is_near_the_reference() -> None:
 def test_a_batch_that_does_not_fit_is_known_at_once() -> None:
     update = update_on("cuda")
 
-    def batch(divisor: int) -> Batch:
+    def batch(divisor: int) -> MicroBatch:
         rows = torch.full(((1 << 22) // divisor, 256), 7, device="cuda")
         tokens = Tokens.padded(rows, 0)
-        return Batch(tokens, tokens)
+        return MicroBatch(tokens, tokens)
 
     with pytest.raises(ConfigError, match=r"does not fit into memory; 1/\d+ of it does"):
         rehearse(update, batch(1), smaller=batch, divisors=(16, 64, 256, 1024))

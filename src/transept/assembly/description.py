@@ -1,6 +1,5 @@
 """What a run, a checkpoint or a bundle is, told from its files."""
 
-import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +71,4 @@ def _describe_bundle(bundle: Bundle) -> dict[str, Any]:
     }
     if bundle.resumable:
         report["state"] = bundle.state()
-    return report | {name: config.as_table(getattr(experiment, name)) for name in SECTIONS}
-
-
-SECTIONS = [field.name for field in dataclasses.fields(Experiment)]
+    return report | config.as_table(experiment)

@@ -14,10 +14,9 @@ from transept.data.batching.plan import Position
 from transept.experiment import Experiment
 from transept.model.packing import Tokens
 from transept.runtime.device import Runtime
-from transept.training.batches import to_batch, to_global_batch
+from transept.training.batches import GlobalBatch, MicroBatch, to_global_batch, to_micro_batch
 from transept.training.rehearsal import rehearse
-from transept.training.trainer import GlobalBatch
-from transept.training.update import Batch, Update
+from transept.training.update import Update
 from transept.training.validation import Validation, validate
 
 
@@ -59,11 +58,11 @@ def validation(
 
     world = update.runtime.world
 
-    def batches() -> Iterator[tuple[Batch, int]]:
+    def batches() -> Iterator[tuple[MicroBatch, int]]:
         with Loader(feed) as loader:
             for loaded in islice(loader, world.rank, None, world.size):
                 for micro in loaded.to(update.runtime.device).micro_batches:
-                    yield to_batch(micro, update.runtime), micro.n_target_tokens
+                    yield to_micro_batch(micro, update.runtime), micro.n_target_tokens
 
     return lambda: validate(update, batches())
 
@@ -77,10 +76,10 @@ def rehearse_largest(update: Update, experiment: Experiment) -> None:
     model = experiment.model
     in_both = min(model.vocab_size, model.source_vocab_size or model.vocab_size) - 1
 
-    def full(divisor: int) -> Batch:
+    def full(divisor: int) -> MicroBatch:
         rows = max(1, side // divisor // tile)
         ids = torch.full((rows, tile), in_both, device=device)
         tokens = Tokens.padded(ids, experiment.model.pad_id)
-        return Batch(tokens, tokens)
+        return MicroBatch(tokens, tokens)
 
     rehearse(update, full(1), smaller=full, divisors=(2, 4, 8, 16, 32, 64, 128))

@@ -40,64 +40,64 @@ def train(
     # One rank of a machine reads the files through for all of its ranks.
     corpora = Corpora.open(experiment, verify=world.local_rank == 0)
     run = Run(directory, corpora.fit(experiment))
+    settings = experiment.training
 
-    def tell(text: str) -> None:
-        _tell(observers, {"kind": "warning", "step": 0, "text": text})
+    def say_waiting(text: str) -> None:
+        _tell(observers, _warning(0, text))
 
     # Who starts a training by hand twice is told at once; torchrun may be ending our predecessor.
     patience = RESTART if world.joined else 0.0
-    with order_of(experiment.training.sums), held(directory, world, patience, tell) as notes:
+    with order_of(settings.sums), held(directory, world, patience, say_waiting) as notes:
         world.from_leader(lambda: run.check_config(allow_change))
-        return _train(run, corpora, notes, init, minutes, tensorboard, observers, world)
+        runtime = Runtime.choose(settings.device, settings.precision, world)
+        update = build_update(run.experiment, runtime)
+        world.pulse.at("starting")
+        progress, found = run.restore(update, init, corpora)
+        notes += [*found, *_advice(run.experiment, corpora, runtime)]
+        own = _records(directory, progress, tensorboard) if world.leads else []
+        watchers = [*own, *observers] if world.leads else []
+        try:
+            for text in notes:
+                _tell(watchers, _warning(progress.step, text))
+            _tell(watchers, _start_line(run, update, corpora, progress))
+            world.pulse.at("starting", progress.step)
+            rehearse_largest(update, run.experiment)
+            world.from_leader(run.write_config)
+            trainer = _trainer(run, update, corpora, watchers)
+            with stop_requests("ignore" if world.joined else "obey") as stop:
+                return trainer.run(progress, stop, minutes)
+        finally:
+            for observer in own:
+                observer.close()
 
 
-def _train(
-    run: Run,
-    corpora: Corpora,
-    notes: Sequence[str],
-    init: Path | None,
-    minutes: float | None,
-    tensorboard: bool,
-    observers: Sequence[Observer],
-    world: World,
-) -> Outcome:
-    experiment, settings = run.experiment, run.experiment.training
-    runtime = Runtime.choose(settings.device, settings.precision, world)
-    update = build_update(experiment, runtime)
-    world.pulse.at("starting")
-    progress, found = run.restore(update, init, corpora)
-    notes = [*notes, *found, *slowness(experiment, runtime), *_waiting(experiment, world)]
-    notes += _left_out(experiment, corpora)
-    own = _records(run.directory, progress, tensorboard) if world.leads else []
-    watchers = [*own, *observers] if world.leads else []
-    try:
-        for text in notes:
-            _tell(watchers, {"kind": "warning", "step": progress.step, "text": text})
-        _tell(watchers, _start_line(run, update, corpora, progress))
-        world.pulse.at("starting", progress.step)
-        rehearse_largest(update, experiment)
-        world.from_leader(run.write_config)
-        trainer = Trainer(
-            update=update,
-            data=lambda at: training_data(experiment, corpora, runtime, at),
-            save=lambda progress: run.save(update, progress, corpora),
-            validate=validation(experiment, corpora, update),
-            observers=watchers,
-            training=settings,
-            validation=experiment.validation,
-            checkpoint=experiment.checkpoint,
-            peak_flops=runtime.matrix_peak() if world.leads else 1.0,
-        )
-        with stop_requests("ignore" if world.joined else "obey") as stop:
-            return trainer.run(progress, stop, minutes)
-    finally:
-        for observer in own:
-            observer.close()
+def _trainer(run: Run, update: Update, corpora: Corpora, observers: Sequence[Observer]) -> Trainer:
+    experiment, runtime = run.experiment, update.runtime
+    return Trainer(
+        update=update,
+        data=lambda at: training_data(experiment, corpora, runtime, at),
+        save=lambda progress: run.save(update, progress, corpora),
+        validate=validation(experiment, corpora, update),
+        observers=observers,
+        training=experiment.training,
+        validation=experiment.validation,
+        checkpoint=experiment.checkpoint,
+        peak_flops=runtime.matrix_peak() if runtime.world.leads else 1.0,
+    )
 
 
 def _records(directory: Path, progress: Progress, tensorboard: bool) -> list[Observer]:
     log = MetricsLog(directory / METRICS, resume_from=progress.step)
     return [log, *([TensorBoard(directory / "tensorboard")] if tensorboard else [])]
+
+
+def _advice(experiment: Experiment, corpora: Corpora, runtime: Runtime) -> list[str]:
+    """What a person should know before so many hours are spent."""
+    return [
+        *slowness(experiment, runtime),
+        *_waiting(experiment, runtime.world),
+        *_left_out(experiment, corpora),
+    ]
 
 
 def _waiting(experiment: Experiment, world: World) -> list[str]:
@@ -142,6 +142,10 @@ def _start_line(run: Run, update: Update, corpora: Corpora, progress: Progress) 
         "text": f"{run.directory}: {begin}; {n_parameters:,} parameters, "
         f"{len(corpora.train):,} pairs, {where}",
     }
+
+
+def _warning(step: int, text: str) -> dict[str, Any]:
+    return {"kind": "warning", "step": step, "text": text}
 
 
 def _tell(observers: Sequence[Observer], line: dict[str, Any]) -> None:

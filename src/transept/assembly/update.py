@@ -13,8 +13,9 @@ from transept.runtime.distributed import ALONE
 from transept.runtime.seed import seed_torch
 from transept.training.fused.fit import obstacles
 from transept.training.loss import Loss
+from transept.training.moving_average import MovingAverage
 from transept.training.schedule import Schedule
-from transept.training.update import MovingAverage, Update, make_adam
+from transept.training.update import Update, make_adam
 
 
 def build_update(experiment: Experiment, runtime: Runtime) -> Update:
@@ -54,7 +55,7 @@ def _kind_of_update(experiment: Experiment, runtime: Runtime) -> Callable[..., U
 
     batch = experiment.batch
     tiles = Tiles(batch.tile, batch.row_tiles)
-    return partial(FusedUpdate, tiles=tiles, micro_batches=batch.micro_batches)
+    return partial(FusedUpdate, tiles=tiles, n_micro_batches=batch.micro_batches)
 
 
 def slowness(experiment: Experiment, runtime: Runtime) -> list[str]:

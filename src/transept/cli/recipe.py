@@ -118,6 +118,7 @@ def run(
         view.preview(cooked)
         return 0
     cooked.begin()
+    cooked.remember_minutes()
     if prepared is not None:
         from transept.recipes.sharing import take_prepared
 

@@ -13,7 +13,7 @@ from transept.demo.plan import Plan
 from transept.demo.results import Results, Sample, measure
 from transept.errors import ConfigError
 from transept.experiment import Experiment
-from transept.recipes.work import Done, Work
+from transept.recipes.work import Done, Trained, Work
 from transept.runtime.storage import digest, write_file
 from transept.tasks.grammar import EXAMPLES
 from transept.text.files import read_text
@@ -98,11 +98,11 @@ class Demo:
 
     def train(self, observers: Sequence[Observer]) -> Outcome:
         """Train from where an earlier call stopped, for what is left of the minutes."""
-        _, seconds = self.trained
-        return self.work.train(self.experiment(), self.minutes - seconds / 60, observers)
+        left = self.minutes - self.trained.seconds / 60
+        return self.work.train(self.experiment(), left, observers)
 
     @property
-    def trained(self) -> tuple[int, float]:
+    def trained(self) -> Trained:
         """The steps that were trained, and the seconds they took."""
         return self.work.trained
 

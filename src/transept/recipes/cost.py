@@ -14,16 +14,9 @@ def flops_per_target_token(experiment: Experiment) -> float:
     """Arithmetic that training needs for a target token, on average over an epoch."""
     flops = tokens = 0.0
     for entry in experiment.data.train:
-        source, target = _lengths(entry, experiment.batch.max_length)
-        flops += entry.weight * training_flops(
-            experiment.model,
-            source_tokens=int(source.sum()),
-            target_tokens=int(target.sum()),
-            source_pairs=int((source**2).sum()),
-            target_pairs=int((target * (target + 1) // 2).sum()),
-            cross_pairs=int((source * target).sum()),
-        )
-        tokens += entry.weight * int(target.sum())
+        sources, targets = _lengths(entry, experiment.batch.max_length)
+        flops += entry.weight * training_flops(experiment.model, sources, targets)
+        tokens += entry.weight * int(targets.sum())
     return flops / max(1.0, tokens)
 
 

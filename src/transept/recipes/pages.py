@@ -6,23 +6,35 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from transept.errors import DataError
 from transept.recipes.figure import draw
 
 COMMAND: Final = "transept recipe report"
-PAPER: Final[Mapping[str, "tuple[float, float, tuple[float, float] | None]"]] = {
-    # Table 2: BLEU on newstest2014, FLOPs; Table 3: BLEU and PPL on newstest2013.
-    "en-de base": (27.3, 3.3e18, (25.8, 4.92)),
-    "en-de big": (28.4, 2.3e19, (26.4, 4.33)),
-    "en-fr base": (38.1, 3.3e18, None),
-    "en-fr big": (41.8, 2.3e19, None),
-}
 SPLIT: Final = "tokenised BLEU, compounds split"
 """The paper's convention."""
 
 Record = Mapping[str, Any]
+
+
+class Published(NamedTuple):
+    """What the paper says of a system."""
+
+    bleu: float
+    """On newstest2014, Table 2."""
+    flops: float
+    """Of its training, Table 2."""
+    dev: tuple[float, float] | None
+    """BLEU and perplexity on newstest2013, Table 3."""
+
+
+PAPER: Final = {
+    "en-de base": Published(27.3, 3.3e18, (25.8, 4.92)),
+    "en-de big": Published(28.4, 2.3e19, (26.4, 4.33)),
+    "en-fr base": Published(38.1, 3.3e18, None),
+    "en-fr big": Published(41.8, 2.3e19, None),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,10 +182,11 @@ def _summary(records: Collection) -> Iterator[str]:
             f"| {_duration(trained['seconds'])}, {trained['step']:,} steps "
             f"| {first} | {plain} | {split} | {' | '.join(_dev(tests))} |"
         )
-    for title, (bleu, _, dev) in PAPER.items():
-        if any(_paper(run) == PAPER[title] for run in records.runs.values()):
-            known = " | ".join(map(str, dev)) if dev else " | "
-            yield f"| {title} | the paper, WMT 2014 | | newstest2014 | | {bleu} | {known} |"
+    ours = [_paper(run) for run in records.runs.values()]
+    for title, paper in PAPER.items():
+        if paper in ours:
+            dev = " | ".join(map(str, paper.dev)) if paper.dev else " | "
+            yield f"| {title} | the paper, WMT 2014 | | newstest2014 | | {paper.bleu} | {dev} |"
     yield ""
 
 
@@ -223,7 +236,7 @@ def _costs(records: Collection) -> Iterator[str]:
             f"| {name} | {_duration(seconds)} | {trained['step']:,} | {tokens:,} "
             f"| {tokens / seconds:,.0f} | {seconds * trained['sustained_flops']:.2e} "
             f"| {tokens * trained['flops_per_target_token']:.2e} | {_energy(trained)} "
-            f"| {f'{paper[1]:.1e}' if paper else ''} |"
+            f"| {f'{paper.flops:.1e}' if paper else ''} |"
         )
     yield ""
 
@@ -287,7 +300,7 @@ def _value(report: Mapping[str, Any], convention: str) -> str:
     return next(f"{s['value']:.2f}" for s in scores if s["convention"]["name"] == convention)
 
 
-def _paper(run: Record) -> tuple[float, float, tuple[float, float] | None] | None:
+def _paper(run: Record) -> Published | None:
     """What Table 2 says of this size and these languages."""
     pair = f"{run['recipe']['source_language']}-{run['recipe']['target_language']}"
     d_model = run["recipe"]["experiment"]["model"]["d_model"]

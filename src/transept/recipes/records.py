@@ -73,7 +73,7 @@ def commit() -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """The records of a work directory, a JSON file for each stage."""
+    """The records of a work directory: of each stage, and of the minutes, a JSON file."""
 
     directory: Path
 

@@ -4,7 +4,7 @@
     vocabulary/    data/    run/    as `Work` has them
     tests/         the test sets, a sentence a line
     hypotheses/    how they were translated
-    records/       what each stage wrote down
+    records/       what each stage wrote down, and how long the training shall be
     record.json    all of it together, and the training curve: what a report is made from
 
 After the first stage the directory holds all that the others need: it can be moved to another
@@ -29,6 +29,8 @@ from transept.text.files import read_text
 
 FILE: Final = "recipe.toml"
 RECORD: Final = "record.json"
+MINUTES: Final = "minutes"
+"""The record of how long to train, as the last command said that did."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -56,11 +58,11 @@ class RecipeRun:
         Args:
             minutes: Infinitely many are as many as the recipe's steps take.
         """
-        record = self.records.read("train")
-        before = None if record is None else record["inputs"]["minutes"]
+        said = self.records.read(MINUTES)
+        before = None if said is None else said["minutes"]
         if minutes is None:
             return replace(self, minutes=before)
-        trained = 0.0 if record is None else record["results"]["seconds"] / 60
+        trained = self.work.trained.seconds / 60
         if minutes != before and minutes < trained:
             raise ConfigError(
                 f"{self.directory}: was trained for {trained:.3g} minutes already, and --minutes "
@@ -68,6 +70,12 @@ class RecipeRun:
                 "choose another --work"
             )
         return replace(self, minutes=None if math.isinf(minutes) else minutes)
+
+    def remember_minutes(self) -> None:
+        """Write them down before there is a training: its first sitting may leave no record."""
+        said = {"minutes": self.minutes}
+        if self.records.read(MINUTES) != said:
+            self.records.keep(MINUTES, said)
 
     def experiment(self) -> Experiment:
         """What is trained, and how."""

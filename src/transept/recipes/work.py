@@ -39,14 +39,16 @@ class Done(NamedTuple):
     """What it took."""
 
 
+class Trained(NamedTuple):
+    """How far a training has come."""
+
+    step: int
+    seconds: float
+
+
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What the stages of every experiment have in common, in their order.
-
-    vocabulary/   the tokenizer
-    data/         corpora as ids
-    run/          the training: config, metrics, checkpoints, and the average of the last
-    """
+    """What the stages of every experiment have in common, in their order."""
 
     directory: Path
 
@@ -83,10 +85,10 @@ class Work:
     # --- training --------------------------------------------------------------------------------
 
     @property
-    def trained(self) -> tuple[int, float]:
+    def trained(self) -> Trained:
         """The steps that were trained, and the seconds they took."""
         state = self.state
-        return (0, 0.0) if state is None else (state["step"], state["seconds"])
+        return Trained(0, 0.0) if state is None else Trained(state["step"], state["seconds"])
 
     @property
     def state(self) -> dict[str, Any] | None:
@@ -114,20 +116,20 @@ class Work:
             observers=observers,
         )
 
-    def average(self, last: int) -> Done:
+    def average(self, last: int, since: float = 0.0) -> Done:
         """Average the last checkpoints, section 6.1; as many as there are."""
-        steps, already = self.last_steps(last), self.is_averaged(last)
+        steps, already = self.last_steps(last, since), self.is_averaged(last, since)
         if not already:
             assembly.average_run(self.run, last=len(steps), output=self.model(last), force=True)
         return Done(mean_of(steps), already)
 
-    def is_averaged(self, last: int) -> bool:
+    def is_averaged(self, last: int, since: float = 0.0) -> bool:
         """Whether the average of the last checkpoints is there."""
-        return averaged_steps(self.model(last)) == self.last_steps(last)
+        return averaged_steps(self.model(last)) == self.last_steps(last, since)
 
-    def last_steps(self, last: int) -> list[int]:
-        """The steps of the last checkpoints at regular intervals."""
-        return Checkpoints(self.run / CHECKPOINTS).regular_steps()[-last:]
+    def last_steps(self, last: int, since: float = 0.0) -> list[int]:
+        """The steps of the last checkpoints at regular intervals, from some second of training."""
+        return Checkpoints(self.run / CHECKPOINTS).regular_steps(since)[-last:]
 
     def transducer(self, last: int) -> Transducer:
         """The averaged model."""

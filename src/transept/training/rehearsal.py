@@ -5,12 +5,13 @@ from collections.abc import Callable, Sequence
 import torch
 
 from transept.errors import ConfigError, Problem
+from transept.training.batches import MicroBatch
 from transept.training.sharding import own_part
-from transept.training.update import Batch, Update
+from transept.training.update import Update
 
 
 def rehearse(
-    update: Update, batch: Batch, smaller: Callable[[int], Batch], divisors: Sequence[int]
+    update: Update, batch: MicroBatch, smaller: Callable[[int], MicroBatch], divisors: Sequence[int]
 ) -> None:
     """Run forward, backward and Adam's allocation on `batch`, and leave everything as it was.
 
@@ -38,13 +39,13 @@ def without_moments(adam: torch.optim.Optimizer) -> list[torch.nn.Parameter]:
     return [p for group in own.param_groups for p in group["params"] if p not in own.state]
 
 
-def _fits_all(update: Update, batch: Batch) -> bool:
+def _fits_all(update: Update, batch: MicroBatch) -> bool:
     """Whether it fits on every rank."""
     [misfit] = update.runtime.world.agree([not _fits(update, batch)])
     return not misfit
 
 
-def _fits(update: Update, batch: Batch) -> bool:
+def _fits(update: Update, batch: MicroBatch) -> bool:
     # Adam's two moments are allocated at the first step: stand in for them where they are absent.
     moments = [torch.empty_like(p) for p in without_moments(update.adam) for _ in range(2)]
     try:

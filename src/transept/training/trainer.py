@@ -13,32 +13,14 @@ from transept.data.batching.plan import Position
 from transept.errors import TranseptError
 from transept.runtime.distributed import World
 from transept.runtime.interrupt import StopRequest
+from transept.training.batches import GlobalBatch
 from transept.training.config import CheckpointConfig, TrainingConfig, ValidationConfig
 from transept.training.observers import Observer
 from transept.training.progress import Progress
-from transept.training.update import Batch, StepValues, Update
+from transept.training.update import StepValues, Update
 from transept.training.validation import Validation
 
 Outcome = Literal["finished", "no longer improving", "stopped", "out of time"]
-
-
-@dataclass(frozen=True, slots=True)
-class GlobalBatch:
-    """What one step learns from: in figures all of it, in batches the share of this rank."""
-
-    batches: list[Batch]
-    source_tokens: int
-    """Real source tokens, padding not counted."""
-    target_tokens: int
-    """Real target tokens: what the summed loss is divided by."""
-    places: int
-    """Places for tokens on both sides, padding counted."""
-    flops: float
-    """Arithmetic of this rank's share on real tokens."""
-    after: Position
-    """Where the data goes on."""
-    hash: str
-    """Equal hashes mean the same pairs, micro-batch by micro-batch."""
 
 
 @dataclass(slots=True)
@@ -92,7 +74,7 @@ class Trainer:
         return self.update.runtime.world
 
     def _step(self, progress: Progress, batch: GlobalBatch, clock: "_Clock") -> StepValues:
-        values = self.update(progress.step + 1, batch.batches, batch.target_tokens)
+        values = self.update(progress.step + 1, batch.micro_batches, batch.target_tokens)
         progress.step += 1
         progress.position = batch.after
         progress.source_tokens += batch.source_tokens

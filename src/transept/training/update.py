@@ -1,8 +1,7 @@
 """One update of the weights: gradients of a global batch, then Adam (section 5.3)."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
@@ -15,21 +14,13 @@ from transept.runtime.device import Runtime
 from transept.runtime.distributed import ALONE, World
 from transept.runtime.seed import seed_torch
 from transept.shapes import Float, Tensor
+from transept.training.batches import MicroBatch
 from transept.training.config import AdamConfig
 from transept.training.loss import Loss, LossSums
+from transept.training.moving_average import MovingAverage
 from transept.training.replica import apart, replicate
 from transept.training.schedule import Schedule
-from transept.training.sharding import gathered_moments, is_own, own_part, shard
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """A micro-batch where the network can read it."""
-
-    source: Tokens
-    target: Tokens
-    number: int = 0
-    """Which of the global batch's it is: dropout follows from it, whoever computes it."""
+from transept.training.sharding import own_part, shard
 
 
 class StepValues(NamedTuple):
@@ -65,7 +56,7 @@ class Objective(nn.Module):
         self.states: States = states_of(model)
         """May be replaced by a compiled version of itself."""
 
-    def forward(self, batch: Batch | None) -> LossSums:
+    def forward(self, batch: MicroBatch | None) -> LossSums:
         """Of a batch; of none, zero: the other ranks wait for gradients all the same."""
         if batch is None:
             zero = 0.0 * torch.stack([p.sum() for p in self.model.parameters()]).sum()
@@ -110,7 +101,7 @@ class Update:
         runtime: Runtime,
         seed: int,
         clip_norm: float | None = None,
-        ema: "MovingAverage | None" = None,
+        ema: MovingAverage | None = None,
     ) -> None:
         self.model = model
         self.adam = adam
@@ -125,12 +116,14 @@ class Update:
         self.suppressed = torch.zeros((), device=runtime.device)
         self.suppressed_in_a_row = torch.zeros((), device=runtime.device)
 
-    def __call__(self, step: int, batches: Sequence[Batch], n_target_tokens: int) -> StepValues:
+    def __call__(
+        self, step: int, micro_batches: Sequence[MicroBatch], n_target_tokens: int
+    ) -> StepValues:
         """Update the weights once, with the mean gradient over `n_target_tokens`."""
         self.model.train()
         self.clear_gradients()
         # The last micro-batch's backward pass sends the sums around while it runs.
-        early, last = batches[:-1], batches[-1] if batches else None
+        early, last = micro_batches[:-1], micro_batches[-1] if micro_batches else None
         sums = self.accumulate(step, early, n_target_tokens)
         sums += self._backward(step, last, n_target_tokens)
         for group in self.adam.param_groups:
@@ -150,16 +143,18 @@ class Update:
         self.adam.zero_grad(set_to_none=True)
 
     def accumulate(
-        self, step: int, batches: Sequence[Batch], n_target_tokens: int
+        self, step: int, micro_batches: Sequence[MicroBatch], n_target_tokens: int
     ) -> Float[Tensor, "2"]:
         """Add up the gradients of micro-batches on this rank; give the sums of their losses."""
         sums = torch.zeros(2, device=self.runtime.device)
         with self._apart():
-            for batch in batches:
+            for batch in micro_batches:
                 sums += self._backward(step, batch, n_target_tokens)
         return sums
 
-    def _backward(self, step: int, batch: Batch | None, n_target_tokens: int) -> Float[Tensor, "2"]:
+    def _backward(
+        self, step: int, batch: MicroBatch | None, n_target_tokens: int
+    ) -> Float[Tensor, "2"]:
         if batch is not None:
             seed_torch(self.seed, step, batch.number)
         sums: LossSums = self.replica(batch)
@@ -207,63 +202,3 @@ class Update:
             yield
         finally:
             self.ema.exchange(self.model)
-
-
-class MovingAverage:
-    """An exponential moving average of the weights."""
-
-    def __init__(self, model: nn.Module, decay: float) -> None:
-        self.decay = decay
-        self.weights = {n: p.detach().clone() for n, p in model.named_parameters()}
-
-    @torch.no_grad()
-    def follow(self, model: nn.Module) -> None:
-        """Take a step towards the network's weights."""
-        ours = list(self.weights.values())
-        torch._foreach_lerp_(ours, [p.detach() for p in model.parameters()], 1 - self.decay)
-
-    @torch.no_grad()
-    def exchange(self, model: nn.Module) -> None:
-        """Swap the average and the network's weights."""
-        for name, parameter in model.named_parameters():
-            weight = parameter.detach().clone()
-            parameter.copy_(self.weights[name])
-            self.weights[name].copy_(weight)
-
-
-# --- what a checkpoint needs -----------------------------------------------------------------
-
-MEAN, SQUARE, COUNT = "adam.mean.", "adam.square.", "adam.count"
-RAW = "raw."
-
-
-def training_tensors(update: Update) -> dict[str, Tensor]:
-    """Adam's moments and its count of steps; with a moving average, the weights behind it too.
-
-    All ranks must ask; rank 0 is given all of it.
-    """
-    tensors: dict[str, Tensor] = {}
-    named = dict(update.model.named_parameters())
-    moments = gathered_moments(update.adam, list(named.values()), update.runtime.world)
-    for (name, parameter), state in zip(named.items(), moments, strict=True):
-        tensors[MEAN + name] = state["exp_avg"]
-        tensors[SQUARE + name] = state["exp_avg_sq"]
-        tensors[COUNT] = state["step"]
-        if update.ema is not None:
-            tensors[RAW + name] = parameter.detach()
-    return tensors
-
-
-def restore_training_tensors(update: Update, tensors: Mapping[str, Tensor]) -> None:
-    """Put back what `training_tensors` gave. The network already holds the bundle's weights."""
-    for name, parameter in update.model.named_parameters():
-        if is_own(update.adam, parameter):
-            own_part(update.adam).state[parameter] = {
-                "step": tensors[COUNT].to(parameter.device, copy=True),
-                "exp_avg": tensors[MEAN + name].to(parameter.device),
-                "exp_avg_sq": tensors[SQUARE + name].to(parameter.device),
-            }
-        if update.ema is not None:
-            with torch.no_grad():
-                update.ema.weights[name].copy_(parameter)
-                parameter.copy_(tensors[RAW + name])

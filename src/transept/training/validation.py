@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import torch
 
-from transept.training.update import Batch, Update
+from transept.training.batches import MicroBatch
+from transept.training.update import Update
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,7 @@ class Validation:
 
 
 @torch.no_grad()
-def validate(update: Update, batches: Iterable[tuple[Batch, int]]) -> Validation:
+def validate(update: Update, batches: Iterable[tuple[MicroBatch, int]]) -> Validation:
     """Run the network over (batch, target tokens) pairs, without dropout and without learning.
 
     Of several ranks each has some of the batches; all get the means over all of them.

@@ -14,7 +14,7 @@ class Average(Stage):
 
     def inputs(self) -> Table:
         """The steps of the checkpoints."""
-        steps = self.run.work.last_steps(self._last)
+        steps = self.run.work.last_steps(self._last, self._since)
         if not steps:
             raise CheckpointError(
                 f"{self.run.directory}: nothing is trained yet; begin with `train`"
@@ -23,7 +23,7 @@ class Average(Stage):
 
     def work(self, watch: Watchers) -> Table:
         """The model, unless it is there."""
-        self.run.work.average(self._last)
+        self.run.work.average(self._last, self._since)
         return {"weights": self.run.weights}
 
     def summary(self, record: Table) -> str:
@@ -34,8 +34,16 @@ class Average(Stage):
 
     def is_whole(self) -> bool:
         """Whether the model is there."""
-        return self.run.work.is_averaged(self._last)
+        return self.run.work.is_averaged(self._last, self._since)
 
     @property
     def _last(self) -> int:
         return self.run.recipe.average.last
+
+    @property
+    def _since(self) -> float:
+        """Seconds of training: a run that was given more time has checkpoints of its earlier end.
+
+        They lie before the first that this one writes.
+        """
+        return 60 * self.run.experiment().checkpoint.after_minutes

@@ -62,7 +62,7 @@ class Train(Stage):
     def is_recorded(self, inputs: Table) -> bool:
         """Whether the record tells of all steps. More time may be given to the same training."""
         results = self.run.results("train")
-        return results is not None and results["step"] >= self.run.work.trained[0]
+        return results is not None and results["step"] >= self.run.work.trained.step
 
     def is_whole(self) -> bool:
         """Whether there is nothing left to train."""
@@ -73,14 +73,14 @@ class Train(Stage):
 
     def _sit(self, watch: Watchers) -> tuple[Outcome, Table]:
         """Train, and measure what that takes."""
-        before, _ = self.run.work.trained
+        before = self.run.work.trained.step
         begin = time.monotonic()
         device = Runtime.choose(self.run.experiment().training.device).device
         with PowerMeter(device) as power:
             outcome = self._train(watch)
         return outcome, {
             "from_step": before,
-            "to_step": self.run.work.trained[0],
+            "to_step": self.run.work.trained.step,
             "wall_seconds": time.monotonic() - begin,
             "joules": power.joules,
             "by": provenance(),
@@ -88,7 +88,7 @@ class Train(Stage):
 
     def _train(self, watch: Watchers) -> Outcome:
         run = self.run
-        left = None if run.minutes is None else run.minutes - run.work.trained[1] / 60
+        left = None if run.minutes is None else run.minutes - run.work.trained.seconds / 60
         observers = watch.training(run.experiment())
         try:
             return run.work.train(run.experiment(), left, observers)
@@ -103,7 +103,7 @@ class Train(Stage):
     def _lost(self) -> tuple[Outcome, Table]:
         """A sitting that was killed between its last step and its record: its end is known."""
         results = self.run.results("train")
-        step, _ = self.run.work.trained
+        step = self.run.work.trained.step
         last = self.run.recipe.experiment.training.max_steps
         return "finished" if step >= last else "out of time", {
             "from_step": 0 if results is None else results["step"],
