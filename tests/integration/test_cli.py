@@ -10,8 +10,10 @@ import pytest
 from tests.integration.workshop import interrupted_import
 
 from transept.cli.app import main
+from transept.recipes.recipe import SHELF
 
 BASE = Path(__file__).parents[2] / "configs/base.toml"
+RECIPE = str(SHELF / "europarl-de-en-small.toml")
 
 
 def transept(*words: str) -> subprocess.CompletedProcess[str]:
@@ -51,6 +53,11 @@ def test_info_counts_parameters() -> None:
         (["config", "show", str(BASE), "model.n_heads=0"], "model.n_heads: 0 must be at least 1"),
         (["config", "show", str(BASE), "model.d_model=511"], "must be even"),
         (["config", "show"], "requires an argument"),
+        (["config", "show", RECIPE], f"is a recipe; `transept recipe run {RECIPE}` works it out"),
+        (["train", RECIPE, "--minutes", "1"], f"`transept recipe run {RECIPE}` works it out"),
+        (["train", "wmt14-en-de-base"], "`transept recipe run wmt14-en-de-base` works it out"),
+        (["recipe", "run", str(BASE)], f"and no recipe; `transept train {BASE}` trains it"),
+        (["recipe", "show", str(BASE)], f"`transept config show {BASE}` prints it"),
         (["confg"], 'Did you mean "config"?'),
         (["info", "--vocab-size", "many"], "many"),
         (["info", "--vocab-size", "1000.5"], "--vocab-size: 1000.5 is no whole number; give one"),

@@ -175,7 +175,14 @@ def find(name: str) -> Path:
 
 def load(name: str, overrides: tuple[str, ...] = ()) -> Recipe:
     """A recipe by name or path, with changes laid over it."""
-    return config.load(Recipe, find(name), overrides)
+    path = find(name)
+    keys = config.keys(path)
+    if "model" in keys and "experiment" not in keys:
+        raise ConfigError(
+            f"{path}: is the config of an experiment, and no recipe; `transept train {path}` "
+            f"trains it, `transept config show {path}` prints it"
+        )
+    return config.load(Recipe, path, overrides)
 
 
 def fingerprint(*parts: Any) -> str:
