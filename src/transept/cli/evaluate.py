@@ -15,7 +15,7 @@ from cyclopts import Group, Parameter
 from transept.api.config import TooLong, TranslationConfig, Watch
 from transept.cli.app import complain
 from transept.cli.lines import check_uncompressed
-from transept.cli.models import ANY_TRANSLATOR, MODEL_OPTIONS, Translators
+from transept.cli.models import ANY_TRANSLATOR, MODEL_OPTIONS, Models, Translators
 from transept.cli.parse_scores import NO_PARSES, PARSES, Parses, score_parses
 from transept.cli.progress import ProgressBar
 from transept.config import structure
@@ -110,16 +110,16 @@ def evaluate(
             the reference's name ends in (`test.de`).
         as_json: Print one JSON object instead of tables.
     """
+    translating = _given(models) | _given(search) | {"grid": grid, "perplexity": perplexity}
     if parses != NO_PARSES:
-        _refuse("--parse", reference=files and files.reference, model=models.model, grid=grid)
+        _refuse("--parse", **_given(files), **translating, target_language=target_language)
         score_parses(parses, as_json)
         return
     if files is None:
         raise ConfigError("nothing to score: give --reference, or --parse for trees")
     language = target_language or _language_of(files.reference)
     if files.hypothesis is not None:
-        _refuse("--hypothesis", source=files.source, output=files.output, model=models.model)
-        _refuse("--hypothesis", grid=grid, perplexity=perplexity)
+        _refuse("--hypothesis", source=files.source, output=files.output, **translating)
         _score_file(files, files.hypothesis, language, as_json)
         return
     if files.source is None:
@@ -131,19 +131,30 @@ def evaluate(
     import_torch()
     if grid is not None:
         _refuse("--grid", other=files.other, output=files.output, perplexity=perplexity)
+        _refuse("--grid", target_language=target_language)
         _choose(files.source, files.reference, models, config, grid, as_json)
     elif perplexity:
-        _refuse("--perplexity", other=files.other, output=files.output)
+        _refuse("--perplexity", other=files.other, output=files.output, **_given(search))
+        _refuse("--perplexity", target_language=target_language, shortlist=models.shortlist)
+        models = models.native("--perplexity")
         _measure_perplexity(files.source, files.reference, models, as_json)
     else:
         _score_model(files, files.source, models, config, language, as_json)
 
 
+def _given(group: Files | Models | Search | None) -> dict[str, object]:
+    """The options of a group that are not as they usually are."""
+    fields = dataclasses.fields(group) if group is not None else ()
+    values = ((field, getattr(group, field.name)) for field in fields)
+    return {field.name: value for field, value in values if value != field.default}
+
+
 def _refuse(option: str, **others: object) -> None:
-    """Options that say something else than this one."""
+    """Options that say something else than this one, or nothing beside it."""
     for name, value in others.items():
-        if value:
-            raise ConfigError(f"{option} and --{name} do not go together; leave one out")
+        if value is not None and value is not False:
+            other = name.replace("_", "-")
+            raise ConfigError(f"{option} and --{other} do not go together; leave one out")
 
 
 def _language_of(path: Path) -> Language:
