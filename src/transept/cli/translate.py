@@ -287,11 +287,17 @@ def _stream(
 
 def _translate(
     transducer: "Transducer", lines: Sequence[Line], config: TranslationConfig, options: Options
-) -> "list[Translation]":
+) -> "Iterator[Translation]":
+    def translated(some: Sequence[Line]) -> "list[Translation]":
+        texts = [line.text for line in some]
+        return transducer.translate(texts, **options, **dataclasses.asdict(config))
+
     with _told_by_line(lines):
-        return transducer.translate(
-            [line.text for line in lines], **options, **dataclasses.asdict(config)
-        )
+        try:
+            yield from translated(lines)
+        except TooLongError as error:
+            yield from translated(lines[: error.number - 1])
+            raise
 
 
 @contextmanager
