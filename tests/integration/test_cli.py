@@ -187,3 +187,10 @@ def test_ctrl_c_while_torch_is_imported_is_not_lost(command: str, tmp_path: Path
     assert (result.returncode, result.stdout) == (130, "")
     assert result.stderr == "transept: stopped.\n"
     assert [*tmp_path.iterdir()] == [text]
+
+
+@pytest.mark.parametrize("module", ["transept.cli.app", "cyclopts.core", "transept.cli.info"])
+def test_ctrl_c_is_heard_from_the_first_import_on(module: str) -> None:
+    result = interrupted_import("info", module=module)
+    assert (result.returncode, result.stdout) == (130, "")
+    assert result.stderr == "transept: stopped.\n"

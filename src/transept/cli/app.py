@@ -7,7 +7,6 @@ line of help beside each is given here, for the same reason.
 import io
 import os
 import re
-import signal
 import sys
 import traceback
 from collections.abc import Sequence
@@ -239,9 +238,6 @@ def _run(words: list[str], debug: bool) -> int:
         return USAGE_ERROR
     except TranseptError as error:
         return _failed(error, words, debug)
-    except KeyboardInterrupt:
-        complain("stopped.")
-        return 128 + signal.SIGINT
     except (BrokenPipeError, SystemExit) as error:
         # rich leaves with 1 where it finds a broken pipe.
         if isinstance(error, SystemExit) and not isinstance(error.__context__, BrokenPipeError):
