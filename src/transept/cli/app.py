@@ -22,16 +22,23 @@ DASH = "/dev/stdin"
 """What commands are given for a lone `-`."""
 FRACTION = re.compile(r"[-+]?\d*\.0*[1-9]\d*")
 
+
+def _shown(default: Any) -> str | None:
+    """A default as one would type it; what is off or empty unless given is not news."""
+    if default is None or default is False or default == ():
+        return None
+    if default is True:
+        return "on"
+    return " ".join(map(str, default)) if isinstance(default, tuple) else str(default)
+
+
 app = App(
     name="transept",
     help="The Transformer of *Attention Is All You Need*: trained, run, evaluated, shown.",
     help_epilogue="Each command has its own --help. With --debug, errors show their traceback.",
     version=f"transept {__version__}",
     help_format="markdown",
-    # A flag that is not given is off: nobody needs to be told.
-    default_parameter=Parameter(
-        show_default=lambda value: None if value is None or value is False else str(value)
-    ),
+    default_parameter=Parameter(show_default=_shown),
     suppress_keyboard_interrupt=False,
 )
 
