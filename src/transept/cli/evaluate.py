@@ -44,11 +44,11 @@ class Search:
     beam_size: int = 4
     """Hypotheses kept alive; 1 is greedy search."""
     length_penalty: float = 0.6
-    """The α of Wu et al.: higher prefers longer translations."""
+    """The α of Wu et al.: score = log P(Y|X) / ((5 + |Y|) / 6)^α."""
     max_length_factor: float = 1.0
-    """A translation is at most so many times as long as its source …"""
+    """An output is at most so many times as long as its input …"""
     max_length_extra: int = 50
-    """… plus so many tokens."""
+    """… plus so many tokens. Both count the end symbol."""
     too_long: TooLong = "refuse"
     """What to do with a sentence that is longer than the longest: refuse it, or cut it."""
     max_source_length: int | None = None
@@ -75,6 +75,7 @@ class Files:
 USUAL = Search()
 FILES = Parameter(name="*", group=Group("Files", sort_key=0))
 SEARCH = Parameter(name="*", group=Group("Search", sort_key=2))
+SCORES = Parameter(group=Group("Scores", sort_key=4))
 
 
 def evaluate(
@@ -83,10 +84,10 @@ def evaluate(
     models: Annotated[Translators, MODEL_OPTIONS] = ANY_TRANSLATOR,
     search: Annotated[Search, SEARCH] = USUAL,
     parses: Annotated[Parses, PARSES] = NO_PARSES,
-    grid: Words | None = None,
-    perplexity: Flag = False,
-    target_language: Language | None = None,
-    as_json: Annotated[bool, Parameter(name="--json", negative="", show_default=False)] = False,
+    grid: Annotated[Words | None, SCORES] = None,
+    perplexity: Annotated[Flag, SCORES] = False,
+    target_language: Annotated[Language | None, SCORES] = None,
+    as_json: Annotated[bool, Parameter(name="--json", negative=""), SCORES] = False,
 ) -> None:
     """Score translations, or a model, by every convention at once; compare two systems.
 

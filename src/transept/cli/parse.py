@@ -79,9 +79,9 @@ def parse(
 
     A line is a sentence of words as treebanks have them, with spaces between them:
     `It does n't sleep .` A bracket that is a word may stand as `(` or as `-LRB-`. Every tree is
-    well-formed and over exactly these words; an empty line stays an empty line. So does one that is
-    too long: it is named, the others are parsed, and the exit code is 3. Where the model writes no
-    tags, they are those given, or those of punctuation, and XX for words.
+    well-formed and over exactly these words; an empty line stays an empty line. One that is too
+    long becomes an empty line: it is named, the others are parsed, and the exit code is 3. Where
+    the model writes no tags, they are those given, or those of punctuation, and XX for words.
 
     Args:
         texts: What to parse; without any, files or standard input are read. `--` before them lets

@@ -38,7 +38,7 @@ class Sampling:
 
     sample: Flag = False
     """Draw each translation at random, instead of searching for the best; with --n-best, so
-    many draws of each. Always by the native engine."""
+    many draws of each. Always by the native engine, and from all tokens."""
     temperature: float = 1.0
     """Below 1 sharpens the distribution, above 1 flattens it."""
     top_k: int | None = None
