@@ -363,6 +363,19 @@ def _use_own_help(words: list[str]) -> None:
     chosen = _chosen(words)
     if chosen.default_command is not None:
         chosen.help, chosen.help_epilogue = None, ""
+        if {"--help", "-h"} & {*words}:
+            chosen.usage = _usage(words, chosen)
+
+
+def _usage(words: list[str], chosen: App) -> str:
+    """The line of usage: what may follow is called there as it is below, and not ARGS."""
+    from cyclopts.help import format_usage
+
+    commands, execution_path, _ = app.parse_commands([one for one in words if one[:1] != "-"])
+    line = str(format_usage(app, commands, execution_path=execution_path)).rstrip()
+    arguments = chosen.assemble_argument_collection()
+    names = [one.name for one in arguments if not (one.name.startswith("-") or one.required)]
+    return line.replace("[ARGS", f"[{names[0]}") if names else line
 
 
 def _chosen(words: list[str]) -> App:
