@@ -59,6 +59,7 @@ def test_info_counts_parameters() -> None:
         (["recipe", "run", str(BASE)], f"and no recipe; `transept train {BASE}` trains it"),
         (["recipe", "show", str(BASE)], f"`transept config show {BASE}` prints it"),
         (["confg"], 'Did you mean "config"?'),
+        (["pieces", "join", "-o", "x"], "parameter PLACES requires an argument"),
         (["info", "--vocab-size", "many"], "many"),
         (["info", "--vocab-size", "1000.5"], "--vocab-size: 1000.5 is no whole number; give one"),
         (["data", "recombine", "x", "--copies=1.5"], "--copies: 1.5 is no whole number; give one"),

@@ -94,6 +94,7 @@ def test_a_grid_shows_the_best(evaluate: Evaluate, capsys: Capture) -> None:
         (["--perplexity", "--beam-size", "2"], 2, "--perplexity and --beam-size do not go"),
         (["--perplexity", "--engine", "ctranslate2"], 2, "--perplexity and --engine ctranslate2"),
         (["--grid", "beam_size=2", "--target-language", "de"], 2, "--grid and --target-language"),
+        (["--baseline"], 2, "--params and --baseline need --parse, the trees to score"),
         (["--parse", "x", "x"], 2, "--parse and --reference do not go together"),
         (["--hypothesis", "x"], 2, "--hypothesis and --source do not go together"),
         (["--output", "absent/hyp.de"], 3, "absent: is no directory"),

@@ -112,7 +112,7 @@ def evaluate(
         as_json: Print one JSON object instead of tables.
     """
     translating = _given(models) | _given(search) | {"grid": grid, "perplexity": perplexity}
-    if parses != NO_PARSES:
+    if parses.parse is not None:
         _refuse("--parse", **_given(files), **translating, target_language=target_language)
         score_parses(parses, as_json)
         return
