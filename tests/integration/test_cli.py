@@ -58,6 +58,7 @@ def test_info_counts_parameters() -> None:
         (["train", "wmt14-en-de-base"], "`transept recipe run wmt14-en-de-base` works it out"),
         (["recipe", "run", str(BASE)], f"and no recipe; `transept train {BASE}` trains it"),
         (["recipe", "show", str(BASE)], f"`transept config show {BASE}` prints it"),
+        (["recipe", "show", RECIPE, "model.d_k=8"], "experiment; write experiment.model.d_k=8"),
         (["confg"], 'Did you mean "config"?'),
         (["pieces", "join", "-o", "x"], "parameter PLACES requires an argument"),
         (["info", "--vocab-size", "many"], "many"),

@@ -129,7 +129,9 @@ recipe.command(
 )
 app.command(recipe)
 
-pieces = App(name="pieces", help="Directories in pieces, for machines that move little.")
+pieces = App(
+    name="pieces", help="Directories in pieces of a size that can be moved, and whole again."
+)
 pieces.command(
     "transept.cli.pieces:split",
     name="split",

@@ -182,6 +182,13 @@ def load(name: str, overrides: tuple[str, ...] = ()) -> Recipe:
             f"{path}: is the config of an experiment, and no recipe; `transept train {path}` "
             f"trains it, `transept config show {path}` prints it"
         )
+    inner = {each.name for each in dataclasses.fields(Experiment)}
+    for override in overrides:
+        if override.partition("=")[0].partition(".")[0].strip() in inner:
+            raise ConfigError(
+                f"command line ({override}): is a change of the recipe's experiment; write "
+                f"experiment.{override.strip()}"
+            )
     return config.load(Recipe, path, overrides)
 
 
