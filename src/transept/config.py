@@ -33,6 +33,11 @@ def load(schema: type[T], path: Path | str, overrides: Sequence[str] = ()) -> T:
     return structure(schema, data, origins)
 
 
+def keys(path: Path | str) -> set[str]:
+    """What a TOML file, with everything it extends, has at its top."""
+    return set(_read(Path(path), {}, seen=()))
+
+
 def structure(schema: type[T], data: Mapping[str, Any], origins: Origins | None = None) -> T:
     """Turn nested tables into the dataclass `schema`, or raise one error that names every fault."""
     problems: list[Problem] = []

@@ -10,8 +10,10 @@ import pytest
 from tests.integration.workshop import interrupted_import
 
 from transept.cli.app import main
+from transept.recipes.recipe import SHELF
 
 BASE = Path(__file__).parents[2] / "configs/base.toml"
+RECIPE = str(SHELF / "europarl-de-en-small.toml")
 
 
 def transept(*words: str) -> subprocess.CompletedProcess[str]:
@@ -51,7 +53,14 @@ def test_info_counts_parameters() -> None:
         (["config", "show", str(BASE), "model.n_heads=0"], "model.n_heads: 0 must be at least 1"),
         (["config", "show", str(BASE), "model.d_model=511"], "must be even"),
         (["config", "show"], "requires an argument"),
+        (["config", "show", RECIPE], f"is a recipe; `transept recipe run {RECIPE}` works it out"),
+        (["train", RECIPE, "--minutes", "1"], f"`transept recipe run {RECIPE}` works it out"),
+        (["train", "wmt14-en-de-base"], "`transept recipe run wmt14-en-de-base` works it out"),
+        (["recipe", "run", str(BASE)], f"and no recipe; `transept train {BASE}` trains it"),
+        (["recipe", "show", str(BASE)], f"`transept config show {BASE}` prints it"),
+        (["recipe", "show", RECIPE, "model.d_k=8"], "experiment; write experiment.model.d_k=8"),
         (["confg"], 'Did you mean "config"?'),
+        (["pieces", "join", "-o", "x"], "parameter PLACES requires an argument"),
         (["info", "--vocab-size", "many"], "many"),
         (["info", "--vocab-size", "1000.5"], "--vocab-size: 1000.5 is no whole number; give one"),
         (["data", "recombine", "x", "--copies=1.5"], "--copies: 1.5 is no whole number; give one"),
@@ -180,3 +189,10 @@ def test_ctrl_c_while_torch_is_imported_is_not_lost(command: str, tmp_path: Path
     assert (result.returncode, result.stdout) == (130, "")
     assert result.stderr == "transept: stopped.\n"
     assert [*tmp_path.iterdir()] == [text]
+
+
+@pytest.mark.parametrize("module", ["transept.cli.app", "cyclopts.core", "transept.cli.info"])
+def test_ctrl_c_is_heard_from_the_first_import_on(module: str) -> None:
+    result = interrupted_import("info", module=module)
+    assert (result.returncode, result.stdout) == (130, "")
+    assert result.stderr == "transept: stopped.\n"

@@ -154,6 +154,26 @@ def test_bad_references_are_said_plainly_and_exit_3(
     assert "Traceback" not in run.errors
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--beam-size", "1"],
+        ["--length-penalty", "0"],
+        ["--too-long", "split"],
+        ["--device", "cpu"],
+        ["--engine", "native"],
+        ["--perplexity"],
+        ["--grid", "beam_size=1"],
+    ],
+    ids=" ".join,
+)
+def test_what_does_nothing_to_a_file_is_refused(evaluate: Evaluate, words: list[str]) -> None:
+    run = evaluate("ours.de", "ref.de", *words)
+    assert (run.code, run.output) == (2, "")
+    complaint = f"--hypothesis and {words[0]} do not go together; leave one out"
+    assert run.errors == f"transept: {complaint}\n"
+
+
 def test_hypotheses_come_from_standard_input(evaluate: Evaluate, tmp_path: Path) -> None:
     words = ["evaluate", "--hypothesis", "-", "--reference", str(tmp_path / "ref.de"), "--json"]
     run = subprocess.run(

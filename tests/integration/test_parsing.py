@@ -295,6 +295,35 @@ def test_a_lone_dash_is_standard_input(
     assert parse_tree(capfd.readouterr().out).words == ("the", "cat", "sleeps", ".")
 
 
+def test_a_sentence_too_long_costs_no_other_its_tree(
+    parser: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    short, long = "the cat sees the dog .", "the cat that " * 70
+    words, tags = tmp_path / "words", tmp_path / "tags"
+    words.write_text(f"{short}\n{long}\n{short}\n\n{long}\n{short}\n")
+    usual = ["parse", "--model", parser, "--beam-size", "2", "--input", words]
+    capfd.readouterr()
+    assert run("parse", "--model", parser, "--beam-size", "2", short) == 0
+    tree = capfd.readouterr().out.rstrip()
+    assert run(*usual) == 3
+    out, said = capfd.readouterr()
+    assert out.split("\n") == [tree, "", tree, "", "", tree, ""]
+    assert f"{words}, line 2: the sentence has 211 tokens, and the longest may have 120" in said
+    assert f"{words}, line 5: the sentence has" in said
+    assert "--max-source-length 211 parses it all the same" in said
+    assert said.endswith("transept: too long, and without a tree: 2 sentences, named above\n")
+    assert run(*usual, "--json") == 3
+    lines = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
+    assert [line["words"] for line in lines[:2]] == [short.split(), long.split()]
+    assert [line["tree"] is None for line in lines] == [False, True, False, True, True, False]
+    n_words = [len(line.split()) for line in words.read_text().splitlines()]
+    tags.write_text("".join(f"{'T ' * n}\n" for n in n_words))
+    assert run(*usual, "--tags-file", tags) == 3
+    assert [line.count("(T ") for line in capfd.readouterr().out.splitlines()] == [6, 0, 6, 0, 0, 6]
+    assert run(*usual, "--max-source-length", "211", "--max-length-extra", "1000") == 0
+    assert capfd.readouterr().out.count("\n(") == 4
+
+
 def test_tags_are_written_as_given(
     bank: Bank, parser: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -153,7 +153,7 @@ def test_a_training_that_fails_leaves_no_directory(
 
 def test_train_names_the_line_that_is_not_utf8(tmp_path: Path, call: Call) -> None:
     (tmp_path / "text").write_bytes(b"fine\n" + DAMAGED)
-    code, _, complaint = call("train", "--input", tmp_path / "text", "--output", tmp_path / "new")
+    code, _, complaint = call("train", "-i", tmp_path / "text", "--output", tmp_path / "new")
     assert code == 3
     assert "text, line 2: byte 1 (0xff) is not UTF-8" in complaint
 

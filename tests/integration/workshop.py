@@ -50,17 +50,18 @@ every_steps = 5
 
 IMPATIENT = """
 import os, signal, sys
-from transept.cli.app import main
+from transept.__main__ import main
 signal.signal(signal.SIGINT, signal.default_int_handler)  # what begins in the background ignores it
 class Impatient:
     def find_spec(self, name, path=None, target=None):
-        if name == "numpy.linalg":
+        if name == module:
             sys.meta_path.remove(self)
             os.kill(os.getpid(), signal.SIGINT)
+module = sys.argv.pop(1)
 sys.meta_path.insert(0, Impatient())
-main(sys.argv[1:])
+main()
 """
-"""A command that gets Ctrl-C while it imports torch."""
+"""A command that gets Ctrl-C while it imports a module."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,9 @@ def open_workshop(directory: Path) -> Workshop:
     return shop
 
 
-def interrupted_import(*words: str) -> subprocess.CompletedProcess[str]:
-    """What comes of a command that gets Ctrl-C while it imports torch."""
-    command = [sys.executable, "-c", IMPATIENT, *words]
+def interrupted_import(
+    *words: str, module: str = "numpy.linalg"
+) -> subprocess.CompletedProcess[str]:
+    """What comes of a command that gets Ctrl-C while it imports a module, torch unless named."""
+    command = [sys.executable, "-c", IMPATIENT, module, *words]
     return subprocess.run(command, capture_output=True, text=True, check=False)

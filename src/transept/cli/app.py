@@ -7,7 +7,6 @@ line of help beside each is given here, for the same reason.
 import io
 import os
 import re
-import signal
 import sys
 import traceback
 from collections.abc import Sequence
@@ -23,16 +22,23 @@ DASH = "/dev/stdin"
 """What commands are given for a lone `-`."""
 FRACTION = re.compile(r"[-+]?\d*\.0*[1-9]\d*")
 
+
+def _shown(default: Any) -> str | None:
+    """A default as one would type it; what is off or empty unless given is not news."""
+    if default is None or default is False or default == ():
+        return None
+    if default is True:
+        return "on"
+    return " ".join(map(str, default)) if isinstance(default, tuple) else str(default)
+
+
 app = App(
     name="transept",
     help="The Transformer of *Attention Is All You Need*: trained, run, evaluated, shown.",
     help_epilogue="Each command has its own --help. With --debug, errors show their traceback.",
     version=f"transept {__version__}",
     help_format="markdown",
-    # A flag that is not given is off: nobody needs to be told.
-    default_parameter=Parameter(
-        show_default=lambda value: None if value is None or value is False else str(value)
-    ),
+    default_parameter=Parameter(show_default=_shown),
     suppress_keyboard_interrupt=False,
 )
 
@@ -123,7 +129,9 @@ recipe.command(
 )
 app.command(recipe)
 
-pieces = App(name="pieces", help="Directories in pieces, for machines that move little.")
+pieces = App(
+    name="pieces", help="Directories in pieces of a size that can be moved, and whole again."
+)
 pieces.command(
     "transept.cli.pieces:split",
     name="split",
@@ -239,9 +247,6 @@ def _run(words: list[str], debug: bool) -> int:
         return USAGE_ERROR
     except TranseptError as error:
         return _failed(error, words, debug)
-    except KeyboardInterrupt:
-        complain("stopped.")
-        return 128 + signal.SIGINT
     except (BrokenPipeError, SystemExit) as error:
         # rich leaves with 1 where it finds a broken pipe.
         if isinstance(error, SystemExit) and not isinstance(error.__context__, BrokenPipeError):
@@ -360,6 +365,19 @@ def _use_own_help(words: list[str]) -> None:
     chosen = _chosen(words)
     if chosen.default_command is not None:
         chosen.help, chosen.help_epilogue = None, ""
+        if {"--help", "-h"} & {*words}:
+            chosen.usage = _usage(words, chosen)
+
+
+def _usage(words: list[str], chosen: App) -> str:
+    """The line of usage: what may follow is called there as it is below, and not ARGS."""
+    from cyclopts.help import format_usage
+
+    commands, execution_path, _ = app.parse_commands([one for one in words if one[:1] != "-"])
+    line = str(format_usage(app, commands, execution_path=execution_path)).rstrip()
+    arguments = chosen.assemble_argument_collection()
+    names = [one.name for one in arguments if not (one.name.startswith("-") or one.required)]
+    return line.replace("[ARGS", f"[{names[0]}") if names else line
 
 
 def _chosen(words: list[str]) -> App:

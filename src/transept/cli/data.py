@@ -272,7 +272,7 @@ def inspect(
         tokenizer: The tokenizer to read them with, if not the one kept in the corpus.
         target_tokenizer: The one for the target side.
         verify: Read every file and compare its sha256 first.
-        as_json: Print one JSON object instead.
+        as_json: Print one JSON object instead of tables.
     """
     from transept.cli.data_views import show_corpus
     from transept.data.shards import Corpus

@@ -15,7 +15,7 @@ from cyclopts import Group, Parameter
 from transept.api.config import TooLong, TranslationConfig, Watch
 from transept.cli.app import complain
 from transept.cli.lines import check_uncompressed
-from transept.cli.models import ANY_TRANSLATOR, MODEL_OPTIONS, Translators
+from transept.cli.models import ANY_TRANSLATOR, MODEL_OPTIONS, Models, Translators
 from transept.cli.parse_scores import NO_PARSES, PARSES, Parses, score_parses
 from transept.cli.progress import ProgressBar
 from transept.config import structure
@@ -44,11 +44,11 @@ class Search:
     beam_size: int = 4
     """Hypotheses kept alive; 1 is greedy search."""
     length_penalty: float = 0.6
-    """The α of Wu et al.: higher prefers longer translations."""
+    """The α of Wu et al.: score = log P(Y|X) / ((5 + |Y|) / 6)^α."""
     max_length_factor: float = 1.0
-    """A translation is at most so many times as long as its source …"""
+    """An output is at most so many times as long as its input …"""
     max_length_extra: int = 50
-    """… plus so many tokens."""
+    """… plus so many tokens. Both count the end symbol."""
     too_long: TooLong = "refuse"
     """What to do with a sentence that is longer than the longest: refuse it, or cut it."""
     max_source_length: int | None = None
@@ -75,6 +75,7 @@ class Files:
 USUAL = Search()
 FILES = Parameter(name="*", group=Group("Files", sort_key=0))
 SEARCH = Parameter(name="*", group=Group("Search", sort_key=2))
+SCORES = Parameter(group=Group("Scores", sort_key=4))
 
 
 def evaluate(
@@ -83,10 +84,10 @@ def evaluate(
     models: Annotated[Translators, MODEL_OPTIONS] = ANY_TRANSLATOR,
     search: Annotated[Search, SEARCH] = USUAL,
     parses: Annotated[Parses, PARSES] = NO_PARSES,
-    grid: Words | None = None,
-    perplexity: Flag = False,
-    target_language: Language | None = None,
-    as_json: Annotated[bool, Parameter(name="--json", negative="", show_default=False)] = False,
+    grid: Annotated[Words | None, SCORES] = None,
+    perplexity: Annotated[Flag, SCORES] = False,
+    target_language: Annotated[Language | None, SCORES] = None,
+    as_json: Annotated[bool, Parameter(name="--json", negative=""), SCORES] = False,
 ) -> None:
     """Score translations, or a model, by every convention at once; compare two systems.
 
@@ -110,16 +111,16 @@ def evaluate(
             the reference's name ends in (`test.de`).
         as_json: Print one JSON object instead of tables.
     """
-    if parses != NO_PARSES:
-        _refuse("--parse", reference=files and files.reference, model=models.model, grid=grid)
+    translating = _given(models) | _given(search) | {"grid": grid, "perplexity": perplexity}
+    if parses.parse is not None:
+        _refuse("--parse", **_given(files), **translating, target_language=target_language)
         score_parses(parses, as_json)
         return
     if files is None:
         raise ConfigError("nothing to score: give --reference, or --parse for trees")
     language = target_language or _language_of(files.reference)
     if files.hypothesis is not None:
-        _refuse("--hypothesis", source=files.source, output=files.output, model=models.model)
-        _refuse("--hypothesis", grid=grid, perplexity=perplexity)
+        _refuse("--hypothesis", source=files.source, output=files.output, **translating)
         _score_file(files, files.hypothesis, language, as_json)
         return
     if files.source is None:
@@ -131,19 +132,30 @@ def evaluate(
     import_torch()
     if grid is not None:
         _refuse("--grid", other=files.other, output=files.output, perplexity=perplexity)
+        _refuse("--grid", target_language=target_language)
         _choose(files.source, files.reference, models, config, grid, as_json)
     elif perplexity:
-        _refuse("--perplexity", other=files.other, output=files.output)
+        _refuse("--perplexity", other=files.other, output=files.output, **_given(search))
+        _refuse("--perplexity", target_language=target_language, shortlist=models.shortlist)
+        models = models.native("--perplexity")
         _measure_perplexity(files.source, files.reference, models, as_json)
     else:
         _score_model(files, files.source, models, config, language, as_json)
 
 
+def _given(group: Files | Models | Search | None) -> dict[str, object]:
+    """The options of a group that are not as they usually are."""
+    fields = dataclasses.fields(group) if group is not None else ()
+    values = ((field, getattr(group, field.name)) for field in fields)
+    return {field.name: value for field, value in values if value != field.default}
+
+
 def _refuse(option: str, **others: object) -> None:
-    """Options that say something else than this one."""
+    """Options that say something else than this one, or nothing beside it."""
     for name, value in others.items():
-        if value:
-            raise ConfigError(f"{option} and --{name} do not go together; leave one out")
+        if value is not None and value is not False:
+            other = name.replace("_", "-")
+            raise ConfigError(f"{option} and --{other} do not go together; leave one out")
 
 
 def _language_of(path: Path) -> Language:

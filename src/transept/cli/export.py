@@ -44,7 +44,7 @@ def export(
 
     Args:
         model: The directory of a model, a run, a demo or a recipe, or the name of a shipped model;
-            unless given, the default shipped one.
+            unless given, en-de.
         to: Which engine.
         output: The new directory.
         quantization: How the weights are stored. All but float32 change results; what has float16

@@ -45,7 +45,7 @@ def info(
     Args:
         path: The directory of a run, a checkpoint or a model, or the name of a shipped one. Every
             file of it is verified.
-        model: Of a run, the model that other commands would take; else the same.
+        model: The same, but of a run the model that other commands would take from it.
         presets: List each model with its dimensions and parameter count.
         vocab_size: The vocabulary at which parameters are counted.
         as_json: Print one JSON object instead of tables.

@@ -22,7 +22,7 @@ class Models:
 
     model: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = ()
     """The directory of a model, a run, a demo or a recipe, or the name of a shipped model; unless
-    given, en-de, which translates. Given several times, the models decide together."""
+    given, en-de. Given several times, the models decide together."""
     device: str = "auto"
     """Where to compute: cpu, cuda, cuda:1; auto is a GPU where there is one."""
 
@@ -68,8 +68,7 @@ class Translators(Models):
     that was quantized to int8 where CTranslate2 is installed."""
     shortlist: Path | None = None
     """A file of `transept shortlist`: only tokens that went with the source's in a corpus can come.
-    Quicker on a CPU; a few translations change, and may depend on what is translated with them.
-    --sample draws from all tokens."""
+    Quicker on a CPU; a few translations change, and may depend on what is translated with them."""
 
     def load(self) -> "Transducer":
         """A model that translates, ready to use; where another engine searches, that is told."""

@@ -23,6 +23,7 @@ from transept.errors import ConfigError, DataError
 from transept.runtime.interrupt import import_torch
 from transept.text.files import describe, read_sentences, write_sentences
 from transept.text.trees import WORD
+from transept.wording import counted
 
 if TYPE_CHECKING:
     from transept.api.parser import Parser
@@ -78,8 +79,9 @@ def parse(
 
     A line is a sentence of words as treebanks have them, with spaces between them:
     `It does n't sleep .` A bracket that is a word may stand as `(` or as `-LRB-`. Every tree is
-    well-formed and over exactly these words; an empty line stays an empty line. Where the model
-    writes no tags, they are those given, or those of punctuation, and XX for words.
+    well-formed and over exactly these words; an empty line stays an empty line. One that is too
+    long becomes an empty line: it is named, the others are parsed, and the exit code is 3. Where
+    the model writes no tags, they are those given, or those of punctuation, and XX for words.
 
     Args:
         texts: What to parse; without any, files or standard input are read. `--` before them lets
@@ -195,17 +197,27 @@ def _from_trees(files: Sequence[Path]) -> Iterator[_Sentence]:
 def _parse(
     parser: "Parser", sentences: Sequence[_Sentence], config: ParseConfig, options: ParseOptions
 ) -> "list[Parse]":
-    if sentences[0].tags is not None:
-        options["tags"] = [sentence.tags or () for sentence in sentences]
-    try:
-        return parser.parse(
-            [sentence.words for sentence in sentences], **options, **dataclasses.asdict(config)
-        )
-    except TooLongError as error:
-        raise DataError(
-            f"{sentences[error.number - 1].place}: {error.what}; "
-            f"--max-source-length {error.tokens} parses it all the same"
-        ) from error
+    """What becomes of each sentence: of one that is too long, no tree."""
+    taken = list(sentences)
+    while True:
+        if taken[0].tags is not None:
+            options["tags"] = [sentence.tags or () for sentence in taken]
+        words = [sentence.words for sentence in taken]
+        try:
+            parses = parser.parse(words, **options, **dataclasses.asdict(config))
+            break
+        except TooLongError as error:
+            long = taken[error.number - 1]
+            complain(
+                f"{long.place}: {error.what}; --max-source-length {error.tokens} parses it all the "
+                "same"
+            )
+            none = None if long.tags is None else ()
+            taken[error.number - 1] = long._replace(words="", tags=none)
+    return [
+        dataclasses.replace(parse, words=tuple(WORD.findall(sentence.words)))
+        for sentence, parse in zip(sentences, parses, strict=True)
+    ]
 
 
 # --- writing ---------------------------------------------------------------------------------
@@ -219,6 +231,7 @@ class _Writer:
     n_best: int
     n_lines: int = 0
     n_kept: int = 0
+    n_too_long: int = 0
     faults: "Counter[Fault | None]" = field(default_factory=Counter)
     drawn: "list[Tree]" = field(default_factory=list)
 
@@ -232,6 +245,7 @@ class _Writer:
             if self.output.svg is not None and result.outputs:
                 self.drawn.append(self._chosen(result))
         self.n_lines += 1
+        self.n_too_long += bool(result.words and not result.outputs)
 
     def _write(self, result: "Parse") -> None:
         if self.output.as_json:
@@ -281,6 +295,9 @@ class _Writer:
                 f"{n_bad:,} of {n_trees:,} outputs ({share:.2%}) were no trees, and were repaired"
                 + (f":{listed}" if bad else "")
             )
+        if self.n_too_long:
+            what = counted(self.n_too_long, "sentence")
+            raise DataError(f"too long, and without a tree: {what}, named above")
 
 
 def _described(result: "Parse", tree: "Tree | None") -> dict[str, Any]:

@@ -29,6 +29,10 @@ class Parses:
     baseline: Annotated[bool, Parameter(negative="", show_default=False)] = False
     """Beside the score, that of trees which branch to the right everywhere."""
 
+    def __post_init__(self) -> None:
+        if self.parse is None and (self.params or self.baseline):
+            raise ConfigError("--params and --baseline need --parse, the trees to score")
+
 
 NO_PARSES = Parses()
 PARSES = Parameter(name="*", group=Group("Trees", sort_key=3))
@@ -43,8 +47,7 @@ def score_parses(parses: Parses, as_json: bool) -> None:
     from transept.evaluation.evalb.report import evaluate_parses
     from transept.evaluation.reading import read_aligned
 
-    if parses.parse is None:
-        raise ConfigError("--params and --baseline need --parse, the trees to score")
+    assert parses.parse is not None
     parameters = COLLINS if parses.params is None else read_parameters(parses.params)
     cure = ". Trees over several lines: `transept data clean` writes them one a line"
     gold, predicted = read_aligned(parses.parse, cure)

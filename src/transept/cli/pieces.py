@@ -58,7 +58,7 @@ def split(
 
 
 def join(
-    *places: Path,
+    *places: Annotated[Path, Parameter(required=True)],
     output: Annotated[Path, Parameter(name=["--output", "-o"])],
 ) -> None:
     """Put pieces together again, every one of them and every file verified.
@@ -69,8 +69,6 @@ def join(
     """
     from transept import pieces
 
-    if not places:
-        raise ConfigError("no pieces: give the directories that hold them")
     with _bar() as bar:
         listing = pieces.join(places, output, watch=lambda done, total: bar.share(100, done, total))
     total = sum(stored.bytes for stored in listing.files.values())

@@ -15,12 +15,7 @@ if TYPE_CHECKING:
     from transept.serving.models import AnyServed
 
 USUAL = ServerSettings()
-SETTINGS = Parameter(
-    name="*",
-    negative="",
-    group=Group("Server", sort_key=2),
-    show_default=lambda default: {None: "none", (): "none", False: "off"}.get(default, default),
-)
+SETTINGS = Parameter(name="*", negative="", group=Group("Server", sort_key=2))
 MODEL = Group("Model", sort_key=1)
 
 

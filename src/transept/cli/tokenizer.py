@@ -27,7 +27,13 @@ Flag = Annotated[bool, Parameter(negative="")]
 TextFile = Annotated[Path, Parameter(show_default=False)]
 TextFiles = Annotated[
     tuple[Path, ...],
-    Parameter(name="--input", negative="", consume_multiple=1, json_list=False, show_default=False),
+    Parameter(
+        name=["--input", "-i"],
+        negative="",
+        consume_multiple=1,
+        json_list=False,
+        show_default=False,
+    ),
 ]
 TreeFiles = Annotated[
     tuple[Path, ...],

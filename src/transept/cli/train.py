@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from transept.cli.config import load_experiment
 from transept.errors import RESUMABLE, ConfigError, RankError, StoppedError
 from transept.runtime.interrupt import import_torch, terminable
 
@@ -74,14 +75,12 @@ def train(
     """
     if minutes is not None and not minutes > 0:
         raise ConfigError("--minutes must be more than 0")
-    import_torch()
-    from transept import config as toml
-    from transept.assembly import train as run
-    from transept.experiment import Experiment
-
     if deterministic:
         overrides = (*overrides, "training.sums=ordered")
-    experiment = toml.load(Experiment, config, overrides)
+    experiment = load_experiment(config, overrides)
+    import_torch()
+    from transept.assembly import train as run
+
     directory = output or Path("runs") / config.stem
     with _joined(experiment) as world:
         with _views(experiment, world) as views:

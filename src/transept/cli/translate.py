@@ -38,7 +38,7 @@ class Sampling:
 
     sample: Flag = False
     """Draw each translation at random, instead of searching for the best; with --n-best, so
-    many draws of each. Always by the native engine."""
+    many draws of each. Always by the native engine, and from all tokens."""
     temperature: float = 1.0
     """Below 1 sharpens the distribution, above 1 flattens it."""
     top_k: int | None = None
@@ -287,11 +287,17 @@ def _stream(
 
 def _translate(
     transducer: "Transducer", lines: Sequence[Line], config: TranslationConfig, options: Options
-) -> "list[Translation]":
+) -> "Iterator[Translation]":
+    def translated(some: Sequence[Line]) -> "list[Translation]":
+        texts = [line.text for line in some]
+        return transducer.translate(texts, **options, **dataclasses.asdict(config))
+
     with _told_by_line(lines):
-        return transducer.translate(
-            [line.text for line in lines], **options, **dataclasses.asdict(config)
-        )
+        try:
+            yield from translated(lines)
+        except TooLongError as error:
+            yield from translated(lines[: error.number - 1])
+            raise
 
 
 @contextmanager

@@ -10,9 +10,9 @@ class SearchConfig:
     """Section 6.1: beam 4, α = 0.6, at most 50 tokens more than the input."""
 
     beam_size: int = 4
-    """W, the number of hypotheses kept alive. 1 is greedy search."""
+    """Hypotheses kept alive; 1 is greedy search."""
     length_penalty: float = 0.6
-    """α of Wu et al.: score = log P(Y|X) / ((5 + |Y|) / 6)^α."""
+    """The α of Wu et al.: score = log P(Y|X) / ((5 + |Y|) / 6)^α."""
     n_best: int = 1
     """How many outputs to return for each input; at most as many as the beam is wide."""
     max_length_factor: float = 1.0

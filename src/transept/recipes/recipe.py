@@ -175,7 +175,21 @@ def find(name: str) -> Path:
 
 def load(name: str, overrides: tuple[str, ...] = ()) -> Recipe:
     """A recipe by name or path, with changes laid over it."""
-    return config.load(Recipe, find(name), overrides)
+    path = find(name)
+    keys = config.keys(path)
+    if "model" in keys and "experiment" not in keys:
+        raise ConfigError(
+            f"{path}: is the config of an experiment, and no recipe; `transept train {path}` "
+            f"trains it, `transept config show {path}` prints it"
+        )
+    inner = {each.name for each in dataclasses.fields(Experiment)}
+    for override in overrides:
+        if override.partition("=")[0].partition(".")[0].strip() in inner:
+            raise ConfigError(
+                f"command line ({override}): is a change of the recipe's experiment; write "
+                f"experiment.{override.strip()}"
+            )
+    return config.load(Recipe, path, overrides)
 
 
 def fingerprint(*parts: Any) -> str:

@@ -33,9 +33,9 @@ _Batch = list[tuple[AnyJob, int]]
 class OverloadedError(TranseptError):
     """More waits than may wait."""
 
-    def __init__(self, seconds: int) -> None:
-        super().__init__(f"the server is busy; try again in {seconds} s")
-        self.seconds = seconds
+    def __init__(self, seconds: float) -> None:
+        self.seconds = max(1, math.ceil(seconds))
+        super().__init__(f"the server is busy; try again in {self.seconds} s")
 
 
 class StoppingError(TranseptError):
@@ -107,6 +107,7 @@ class Batcher:
         self._stopping = False
         self._changed = threading.Condition()
         self._seconds_per_item = 0.05
+        self._seconds_per_stream = 1.0
         self._pace = _Pace()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = threading.Thread(target=self._work, name="decoding", daemon=True)
@@ -156,7 +157,7 @@ class Batcher:
         self._check_open()
         with self._changed:
             if self._waiting + len(items) > self._capacity.queue:
-                raise self._overloaded()
+                raise OverloadedError(self._waiting * self._seconds_per_item)
             job = Job(ask, items, self._forget)
             self._open.add(job)
             if items:
@@ -168,10 +169,12 @@ class Batcher:
     def open(self, steps: Generator[Result, None, None]) -> Stream[Result]:
         """Begin a stream, or say when to come back."""
         self._check_open()
-        if self.streaming >= self._capacity.streams:
-            raise self._overloaded()
         stream = Stream(steps)
         with self._changed:
+            read = [other for other in self._streams if not other.given_up]
+            if len(read) >= self._capacity.streams:
+                age = stream.begun - min(other.begun for other in read)
+                raise OverloadedError(self._seconds_per_stream - age)
             self._streams.append(stream)
             self._changed.notify()
         return stream
@@ -179,9 +182,6 @@ class Batcher:
     def _check_open(self) -> None:
         if self._gave_up:
             raise StoppingError
-
-    def _overloaded(self) -> OverloadedError:
-        return OverloadedError(max(1, math.ceil(self._waiting * self._seconds_per_item)))
 
     def _forget(self, job: AnyJob) -> None:
         self._open.discard(job)
@@ -258,7 +258,10 @@ class Batcher:
                 self._streams.popleft()
                 if goes_on:
                     self._streams.append(stream)
-            taken = time.perf_counter() - start
+            now = time.perf_counter()
+            taken = now - start
+            if not goes_on:
+                self._seconds_per_stream += 0.2 * (now - stream.begun - self._seconds_per_stream)
         if taken:
             self._watcher.streams_advanced(taken)
 

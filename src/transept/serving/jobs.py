@@ -4,6 +4,7 @@ Both live on the event loop, and hear there of what the decoding thread has done
 """
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Generator, Sequence
 from typing import Any, Generic, Protocol, TypeVar
@@ -85,6 +86,7 @@ class Stream(Generic[Result]):
         self.steps = steps
         """Run, and closed, by the decoding thread alone."""
         self.given_up = False
+        self.begun = time.perf_counter()
         self._newest: Result | None = None
         self._end: Exception | None = None
         self._changed = asyncio.Event()

@@ -107,6 +107,25 @@ def test_a_stream_that_nobody_reads_is_closed() -> None:
     with_batcher(test)
 
 
+def test_one_stream_too_many_is_told_when_the_oldest_may_end() -> None:
+    def told(batcher: Batcher) -> int:
+        with pytest.raises(OverloadedError) as refused:
+            batcher.open(steps(1))
+        assert str(refused.value).endswith(f"try again in {refused.value.seconds} s")
+        return refused.value.seconds
+
+    async def test(batcher: Batcher) -> None:
+        assert await newest(batcher.open(steps(1, seconds=2.5))) == 0
+        await asyncio.sleep(0.05)  # it is counted once it has ended
+        for _ in range(2):
+            batcher.open(steps(10_000))
+        assert told(batcher) == 2
+        await asyncio.sleep(0.5)
+        assert told(batcher) == 1
+
+    with_batcher(test)
+
+
 def test_a_batch_takes_about_as_long_as_it_may() -> None:
     """Whoever comes meanwhile waits for its end."""
 
