@@ -5,6 +5,7 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -194,6 +195,27 @@ def test_a_changed_config_is_refused_with_the_difference_or_taken(
     assert "schedule.factor: 1.0 -> 0.5" in errors
     assert run(*words, "schedule.factor=0.5", "--allow-change") == 0
     assert metrics(tmp_path / "run")[-1]["step"] == 8
+
+
+def test_a_corpus_that_was_prepared_anew_in_its_place_is_noticed(
+    workshop: Workshop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ids, named = tmp_path / "ids", str(workshop.directory / "train-ids")
+    mine = tmp_path / "mine.toml"
+    mine.write_text(workshop.config.read_text().replace(named, str(ids)))
+    words = ["train", mine, "--output", tmp_path / "run", "training.max_steps=2"]
+    shutil.copytree(named, ids)
+    assert run(*words) == 0
+    shutil.rmtree(ids)
+    shutil.copytree(workshop.directory / "dev-ids", ids)
+    assert run(*words) == 2
+    assert f"{ids}: is not the corpus that {tmp_path / 'run'} began with" in told(capsys)
+    assert run(*words, "--allow-change") == 0
+
+
+def told(capsys: pytest.CaptureFixture[str]) -> str:
+    """Without the breaks of lines."""
+    return " ".join(capsys.readouterr().err.split())
 
 
 def test_other_means_are_no_other_config(

@@ -20,6 +20,8 @@ class Corpora:
     """What a bundle copies: `tokenizer`, and `target_tokenizer` where it is another one."""
     vocab_sizes: dict[str, int]
     """Of `source` and `target`."""
+    hashes: dict[str, str]
+    """Of all, by their directories."""
 
     @classmethod
     def open(cls, experiment: Experiment, verify: bool = True) -> "Corpora":
@@ -32,15 +34,16 @@ class Corpora:
         corpora = [Corpus.open(entry.path, verify=verify) for entry in entries]
         named = experiment.data.dev
         dev = None if named is None else Corpus.open(named, verify=verify)
-        first = corpora[0]
-        for corpus in [*corpora, *([dev] if dev else [])]:
+        first, every = corpora[0], [*corpora, *([dev] if dev else [])]
+        for corpus in every:
             _check_vocabularies(corpus, first)
         tokenizers = {"tokenizer": first.source_tokenizer}
         if first.target_tokenizer != first.source_tokenizer:
             tokenizers["target_tokenizer"] = first.target_tokenizer
         mixture = Mixture(corpora, [entry.weight for entry in entries])
         sizes = {side: first.manifest.side(side).vocab_size for side in ("source", "target")}
-        return cls(mixture, dev, tokenizers, sizes)
+        hashes = {str(corpus.directory): corpus.hash for corpus in every}
+        return cls(mixture, dev, tokenizers, sizes, hashes)
 
     def fit(self, experiment: Experiment) -> Experiment:
         """The experiment with the sizes of these vocabularies, which must be those it names."""

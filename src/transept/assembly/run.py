@@ -97,7 +97,7 @@ class Run:
             ) from error
 
     def restore(
-        self, update: Update, init: Path | None, corpora: Corpora
+        self, update: Update, init: Path | None, corpora: Corpora, allow_change: bool
     ) -> tuple[Progress, list[str]]:
         """Put the newest whole checkpoint into `update`; with it come things worth saying.
 
@@ -105,7 +105,7 @@ class Run:
         and cannot see others.
         """
         world, beginning = update.runtime.world, _Beginning()
-        found = world.from_leader(lambda: beginning.read(self, init, corpora))
+        found = world.from_leader(lambda: beginning.read(self, init, corpora, allow_change))
         notes: list[str] = found["notes"]
         self.init = found["init"]
         weights, training = world.spread(beginning.weights), world.spread(beginning.training)
@@ -143,16 +143,16 @@ class Run:
                 STATE: json.dumps(progress.as_json(), indent=2),
             },
             folders=corpora.tokenizers,
-            about=self._about() | {"step": progress.step},
+            about=self._about(corpora) | {"step": progress.step},
         )
         self.checkpoints.prune(progress.best_step)
 
-    def _about(self) -> dict[str, Any]:
+    def _about(self, corpora: Corpora) -> dict[str, Any]:
         init = {} if self.init is None else {"init": self.init}
         return {
             "transept": __version__,
             "torch": torch.__version__,
-            "corpora": [str(entry.path) for entry in self.experiment.data.train],
+            "corpora": corpora.hashes,
             **init,
         }
 
@@ -220,7 +220,9 @@ class _Beginning:
     weights: dict[str, torch.Tensor] = field(default_factory=dict)
     training: dict[str, torch.Tensor] = field(default_factory=dict)
 
-    def read(self, run: Run, init: Path | None, corpora: Corpora) -> dict[str, Any]:
+    def read(
+        self, run: Run, init: Path | None, corpora: Corpora, allow_change: bool
+    ) -> dict[str, Any]:
         """Fill in the tensors; give what there is to know besides."""
         with collected_warnings() as notes:
             newest = run.checkpoints.newest()
@@ -230,6 +232,8 @@ class _Beginning:
             named = None if init is None else str(init)
             return {"notes": notes, "origin": str(init), "init": named}
         _check_init(run, newest.about.get("init"), init)
+        if not allow_change:
+            _check_corpora(run, newest.about["corpora"], corpora)
         self.weights, self.training = newest.weights(), newest.training()
         state = newest.state()
         run.checkpoints.discard_after(state["step"])
@@ -250,6 +254,16 @@ def _check_init(run: Run, before: str | None, init: Path | None) -> None:
             f"{init} would change nothing any more. To start from {init}, choose another --output; "
             "to go on with this run, leave --init out"
         )
+
+
+def _check_corpora(run: Run, before: Mapping[str, str], corpora: Corpora) -> None:
+    """The config names places; what lies there may have been prepared anew."""
+    for path, hash in corpora.hashes.items():
+        if before.get(path, hash) != hash:
+            raise ConfigError(
+                f"{path}: is not the corpus that {run.directory} began with; choose another "
+                "--output, bring that corpus back, or go on with --allow-change"
+            )
 
 
 def _initial_weights(init: Path, corpora: Corpora) -> dict[str, torch.Tensor]:

@@ -52,7 +52,7 @@ def train(
         runtime = Runtime.choose(settings.device, settings.precision, world)
         update = build_update(run.experiment, runtime)
         world.pulse.at("starting")
-        progress, found = run.restore(update, init, corpora)
+        progress, found = run.restore(update, init, corpora, allow_change)
         notes += [*found, *_advice(run.experiment, corpora, runtime)]
         own = _records(directory, progress, tensorboard) if world.leads else []
         watchers = [*own, *observers] if world.leads else []

@@ -68,7 +68,7 @@ def train(
         init: Start from this model's weights instead of random ones (fine-tuning): a directory, or
             the name of a shipped model.
         minutes: Stop after so many minutes, with a checkpoint.
-        allow_change: Go on although the config differs from the one the run began with.
+        allow_change: Go on although the config, or a corpus, is not the one the run began with.
         tensorboard: Write TensorBoard's files too (needs the extra `tb`).
         deterministic: On a GPU, add in one order: the same run gives the same bits, a little
             later. The same as training.sums=ordered.
