@@ -170,6 +170,6 @@ def test_every_field_of_a_network_is_expressed_or_refused() -> None:
         *("attention_bias", "output_bias", "decoder_start", "pad_id", "bos_id"),
     }
     refused = {"d_v", "encoder_window", "decoder_window"}
-    in_training_only = {"dropout", "attention_dropout", "activation_dropout"}
+    in_training_only = {"dropout", "attention_dropout", "activation_dropout", "initial_gain"}
     fields = {field.name for field in dataclasses.fields(ModelConfig)}
     assert fields == expressed | refused | in_training_only

@@ -60,6 +60,9 @@ class ModelConfig:
     """Whether the attention projections have biases. The paper names matrices only."""
     output_bias: bool = False
     """Whether the pre-softmax projection has a bias."""
+    initial_gain: float = 1.0
+    """Matrices begin as Xavier's times this. What sub-layers add to the residual stream is then
+    small, and a deep network with norms behind learns sooner."""
     decoder_start: Literal["zero", "token"] = "zero"
     """What stands before the first target token: a zero vector, or the embedding of `bos_id`."""
     encoder_window: int | None = None
@@ -76,6 +79,7 @@ class ModelConfig:
         checks.at_least(1, "n_layers", "d_model", "d_ff", "n_heads", "max_positions")
         checks.at_least(0, "vocab_size", "d_k", "d_v", "pad_id", "bos_id")
         checks.fraction("dropout", "attention_dropout", "activation_dropout")
+        checks.that(self.initial_gain > 0, "initial_gain", "must be more than 0")
         checks.that(
             self.d_model % 2 == 0,
             "d_model",

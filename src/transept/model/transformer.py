@@ -301,16 +301,20 @@ def initialise(model: Transformer) -> None:
     """Every weight's initial value. The paper is silent; these are what makes it train.
 
     Embeddings are normal with deviation d_model^-0.5, so that times √d_model they are of size
-    one, as the sinusoids are, and logits start at size one. Matrices are Xavier uniform, W_Q,
-    W_K and W_V each by itself though they share a parameter. Norms start as the identity.
+    one, as the sinusoids are, and logits start at size one. Matrices are Xavier uniform times
+    `initial_gain`, W_Q, W_K and W_V each by itself though they share a parameter. Norms start as
+    the identity.
     """
+    xavier = partial(nn.init.xavier_uniform_, gain=model.config.initial_gain)
     for module in model.modules():
         if isinstance(module, MultiHeadAttention):
             with torch.no_grad():
-                matrices = module.split(module.w_qkv.weight.T)
-            _xavier(*matrices, module.w_o.weight)
+                w_q, w_k, w_v = module.split(module.w_qkv.weight.T)
+            for matrix in (w_q, w_k, w_v, module.w_o.weight):
+                xavier(matrix)
         elif isinstance(module, FeedForward):
-            _xavier(module.w_1.weight, module.w_2.weight)
+            xavier(module.w_1.weight)
+            xavier(module.w_2.weight)
         elif isinstance(module, Embedding | LearnedPositions) or module is model.projection:
             nn.init.normal_(module.weight, std=model.config.d_model**-0.5)
         elif isinstance(module, nn.LayerNorm):
@@ -321,8 +325,3 @@ def initialise(model: Transformer) -> None:
     with torch.no_grad():
         for embedding in (model.source_embedding, model.target_embedding):
             embedding.weight[model.config.pad_id] = 0
-
-
-def _xavier(*matrices: Tensor) -> None:
-    for matrix in matrices:
-        nn.init.xavier_uniform_(matrix)

@@ -165,6 +165,13 @@ def test_initial_weights_are_as_stated() -> None:
             assert not parameter.any(), name
 
 
+def test_initial_matrices_are_as_large_as_asked_and_nothing_else_is() -> None:
+    usual = dict(make().named_parameters())
+    for name, parameter in make(initial_gain=0.5).named_parameters():
+        is_matrix = "w_" in name and name.endswith("weight")
+        torch.testing.assert_close(parameter, usual[name] * (0.5 if is_matrix else 1.0))
+
+
 def test_attention_weights_can_be_read_for_as_long_as_one_asks() -> None:
     model = make()
     source, target = ids(2, 5), ids(2, 3)
