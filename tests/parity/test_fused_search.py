@@ -20,7 +20,8 @@ from transept.decoding.beam import search
 from transept.decoding.config import SearchConfig
 from transept.decoding.hypothesis import Hypothesis
 from transept.decoding.length import length_penalty
-from transept.kernels.beams import Beams, Symbols, advance
+from transept.kernels.beams import Beams, advance
+from transept.kernels.likeliest import Symbols
 from transept.model.config import ModelConfig
 from transept.model.incremental import IncrementalDecoder
 from transept.model.transformer import Transformer
