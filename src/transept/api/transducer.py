@@ -188,13 +188,12 @@ class Transducer:
     def _limit(self, request: Request) -> Limit:
         """The longest sentence, by what was asked for or by what the model knows."""
         asked, possible = request.config.max_source_length, self.networks.max_positions
-        if asked is None:
-            trained = self.max_source_length
-            return Limit(trained, f"the longest that the model was trained on has {trained:,}")
-        if possible is not None and asked > possible:
-            what = f"{asked} is more than the {possible} positions that the model has learned"
-            raise ConfigError([Problem("max_source_length", what)])
-        return Limit(asked, f"the limit given is {asked:,}")
+        self.networks.check_limit(asked)
+        if asked is not None:
+            return Limit(asked, f"the limit given is {asked:,}", possible)
+        trained = self.max_source_length
+        why = f"the longest that the model was trained on has {trained:,}"
+        return Limit(trained, why, possible)
 
     def _prefixes(self, request: Request, taken: Sequence[Sequence[Unit]]) -> list[Ids]:
         """What each unit's output begins with: a text's first unit with a token has its prefix."""
