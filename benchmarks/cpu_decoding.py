@@ -23,7 +23,7 @@ from workload import LENGTH, MODELS, NO_END, Ids, random_model, sources
 
 from transept import Transformer
 from transept.api.engines.ctranslate2 import CTranslate2Engine
-from transept.api.engines.engine import nobody
+from transept.api.engines.engine import Input, nobody
 from transept.api.engines.native import NativeEngine
 from transept.api.networks import Networks
 from transept.cli.app import keep_freed_memory
@@ -122,8 +122,8 @@ def engine_decoder(model: Transformer) -> Decode:
     engine = CTranslate2Engine(model, numbers(model), others, "int8", eos_id=PAD_ID)
 
     def decode(sources: Ids, beam: int) -> Ids:
-        n, config = len(sources), SearchConfig(beam_size=beam)
-        found = engine.search(sources, [[]] * n, [LENGTH] * n, config, nobody)
+        inputs = [Input(source, LENGTH) for source in sources]
+        found = engine.search(inputs, SearchConfig(beam_size=beam), nobody)
         return [list(best.ids) for best, *_ in found]
 
     return decode

@@ -27,6 +27,7 @@ from workload import LENGTH, MODELS, NO_END, Ids, random_model, sources
 
 import transept
 from transept import ModelConfig, Transformer
+from transept.api.engines.engine import Input
 from transept.api.engines.fused.engine import DTYPE
 from transept.api.engines.fused.search import FusedSearch
 from transept.assembly import train
@@ -62,7 +63,7 @@ def forced() -> tuple[list[Row], list[Goal]]:
     for batch, beam in CELLS:
         config = SearchConfig(beam_size=beam)
         some = sources(batch, model.config.vocab_size)
-        ids = torch.tensor(some).cuda()
+        inputs, ids = [Input(source, LENGTH) for source in some], torch.tensor(some).cuda()
 
         def generate(ids: torch.Tensor = ids, beam: int = beam) -> torch.Tensor:
             with torch.inference_mode():
@@ -71,11 +72,11 @@ def forced() -> tuple[list[Row], list[Goal]]:
                     do_sample=False, max_new_tokens=LENGTH,
                 )  # fmt: skip
 
-        found = ours(some, [LENGTH] * batch, config)
+        found = ours(inputs, config)
         assert all(len(best.ids) == LENGTH for best, *_ in found)
         assert generate().shape[1] == LENGTH + 1
         work = f"base, {'greedy' if beam == 1 else f'beam {beam}'}, batch {batch}"
-        mine = seconds(lambda: ours(some, [LENGTH] * batch, config), 9)  # noqa: B023
+        mine = seconds(lambda: ours(inputs, config), 9)  # noqa: B023
         theirs = seconds(generate, 3)
         n_tokens = batch * LENGTH
         rows += [
@@ -92,8 +93,8 @@ def scaling(ours: FusedSearch, vocab_size: int) -> list[Row]:
     """Cost per token: flat in the number of sentences once the GPU is full, linear in length."""
     rows = []
     for n, length in ((256, 30), (1024, 30), (4096, 30), (256, 60), (256, 120)):
-        some, config = sources(n, vocab_size), SearchConfig()
-        times = seconds(lambda: ours(some, [length] * n, config), 3)  # noqa: B023
+        inputs = [Input(source, length) for source in sources(n, vocab_size)]
+        times = seconds(lambda: ours(inputs, SearchConfig()), 3)  # noqa: B023
         work = f"base, beam 4, {n} sentences of {length}"
         rows.append(Row.of(work, OURS, [one / n / length * 1e6 for one in times], "µs/token"))
     return rows
@@ -105,7 +106,8 @@ def memory() -> tuple[list[Row], list[Goal]]:
     torch.cuda.reset_peak_memory_stats()
     model = random_model(MODELS["base"]).cuda()
     ours = FusedSearch(model, DTYPE, EOS_ID)
-    ours(sources(256, model.config.vocab_size, length=50), [100] * 256, SearchConfig())
+    some = sources(256, model.config.vocab_size, length=50)
+    ours([Input(source, 100) for source in some], SearchConfig())
     peak = torch.cuda.max_memory_allocated() / 2**30
     work = "base, beam 4, 256 sentences of 50"
     goal = Goal.below(f"{work}: GiB peak, weights too", peak, GIBIBYTES)
@@ -133,7 +135,7 @@ def realistic(model: transept.Transducer, test: tuple[Path, Path]) -> tuple[list
     texts, references = (path.read_text(encoding="utf-8").splitlines() for path in test)
     ids = [[*one, EOS_ID] for one in model.source_tokenizer.encode_batch(texts)]
     config = SearchConfig()
-    lengths = [config.max_length(len(source)) for source in ids]
+    inputs = [Input(source, config.max_length(len(source))) for source in ids]
 
     def bleu(outputs: Sequence[Sequence[int]]) -> float:
         written = [model.target_tokenizer.decode(list(one)) for one in outputs]
@@ -143,14 +145,12 @@ def realistic(model: transept.Transducer, test: tuple[Path, Path]) -> tuple[list
         name: FusedSearch(model.model, dtype, EOS_ID)
         for dtype, name in (NAMES | {torch.float32: "transept fp32"}).items()
     }
-    found = {
-        name: [best.ids for best, *_ in one(ids, lengths, config)] for name, one in searches.items()
-    }
-    found["reference"] = plain(model.model, ids, lengths, config)
+    found = {name: [best.ids for best, *_ in one(inputs, config)] for name, one in searches.items()}
+    found["reference"] = plain(model.model, inputs, config)
     greedy = SearchConfig(beam_size=1)
-    greedily = [best.ids for best, *_ in searches["transept fp32"](ids, lengths, greedy)]
-    same_greedily = _same(greedily, plain(model.model, ids, lengths, greedy))
-    mine = seconds(lambda: searches[OURS](ids, lengths, config), 5)
+    greedily = [best.ids for best, *_ in searches["transept fp32"](inputs, greedy)]
+    same_greedily = _same(greedily, plain(model.model, inputs, greedy))
+    mine = seconds(lambda: searches[OURS](inputs, config), 5)
     theirs, outputs = best_of_marian(model.model, ids, config)
     found[HF] = outputs
     work = f"{len(ids):,} sentences, beam 4"
@@ -182,19 +182,19 @@ def _same(some: Sequence[Sequence[int]], others: Sequence[Sequence[int]]) -> flo
 
 @torch.inference_mode()
 def plain(
-    model: Transformer, ids: Ids, lengths: list[int], config: SearchConfig
+    model: Transformer, inputs: Sequence[Input], config: SearchConfig
 ) -> list[tuple[int, ...]]:
     """The reference search on the GPU in single precision."""
-    found: list[tuple[int, ...]] = [()] * len(ids)
-    for batch, source in batches(ids, 256):
+    found: list[tuple[int, ...]] = [()] * len(inputs)
+    for batch, source in batches([one.source for one in inputs], 256):
         step = IncrementalDecoder(model, model.encode(source))
-        outputs = search(step, [lengths[i] for i in batch], config, EOS_ID)
+        outputs = search(step, [inputs[i].max_length for i in batch], config, EOS_ID)
         for index, (best, *_) in zip(batch, outputs, strict=True):
             found[index] = best.ids
     return found
 
 
-def batches(ids: Ids, size: int) -> list[tuple[list[int], torch.Tensor]]:
+def batches(ids: Sequence[Sequence[int]], size: int) -> list[tuple[list[int], torch.Tensor]]:
     """Sentences of similar lengths, padded."""
     order = sorted(range(len(ids)), key=lambda index: -len(ids[index]))
     cut = [order[start : start + size] for start in range(0, len(order), size)]

@@ -14,7 +14,8 @@ A message says what is wrong, where (file, key, line), and what to do about it. 
 prints it without a traceback; `--debug` shows the traceback.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 RESUMABLE = 75
@@ -59,6 +60,17 @@ class ConfigError(TranseptError):
     def __init__(self, problems: Sequence[Problem] | str) -> None:
         self.problems = [Problem("", problems)] if isinstance(problems, str) else list(problems)
         super().__init__("\n".join(str(problem) for problem in self.problems))
+
+
+@contextmanager
+def keys_below(table: str) -> Iterator[None]:
+    """Let what goes wrong with keys in here be said of the table in which a user finds them."""
+    try:
+        yield
+    except ConfigError as error:
+        raise ConfigError(
+            [one.below(table) if one.key else one for one in error.problems]
+        ) from error
 
 
 class DataError(TranseptError):

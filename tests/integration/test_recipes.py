@@ -346,6 +346,14 @@ def test_what_was_prepared_for_one_recipe_serves_another(
     assert "was prepared from other text, with another vocabulary" in capsys.readouterr().err
 
 
+def test_a_device_that_is_not_there_is_named_by_the_recipes_key(
+    kitchen: Kitchen, cooked: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["experiment.training.device=gpu", "--prepared", cooked]
+    assert kitchen.cook(tmp_path / "work", *words) == 2
+    assert "experiment.training.device: 'gpu' cannot be used" in capsys.readouterr().err
+
+
 def test_the_other_direction_is_prepared_by_turning_corpora_round(
     kitchen: Kitchen, cooked: Path, tmp_path: Path
 ) -> None:

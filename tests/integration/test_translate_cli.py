@@ -236,7 +236,7 @@ def test_a_sentence_too_long_is_refused_by_its_line_or_cut(
         (["x", "--model", "{trained}", "--temperature", "2"], 2, "need --sample"),
         (["x", "--model", "{trained}", "--sample", "--top-p", "2"], 2, "--top-p: 2.0"),
         (["x", "--model", "{trained}", "--read-ahead", "0"], 2, "--read-ahead"),
-        (["x", "--model", "{trained}", "--device", "tpu9"], 2, "device 'tpu9'"),
+        (["x", "--model", "{trained}", "--device", "tpu9"], 2, "--device: 'tpu9' cannot be"),
         (["x", "--model", "{trained}", "--source-language", "tlh"], 2, "tlh"),
     ],
 )

@@ -130,7 +130,9 @@ def test_a_missing_or_altered_file_is_named(trained: Path, tmp_path: Path, name:
 
 def test_a_device_that_is_not_there_is_named(trained: Path) -> None:
     for device in ("quantum", "cuda:99"):
-        with pytest.raises(ConfigError, match=f"device '{device}' cannot be used here"):
+        with pytest.raises(
+            ConfigError, match=rf"^device: '{device}' cannot be used: .*; choose auto"
+        ):
             transept.load(trained, device=device)
 
 

@@ -10,7 +10,7 @@ from torch import nn
 
 from transept import ModelConfig, Transformer
 from transept.api.engines.ctranslate2 import CTranslate2Engine
-from transept.api.engines.engine import Engine, nobody
+from transept.api.engines.engine import Engine, Input, nobody
 from transept.api.engines.native import NativeEngine
 from transept.api.networks import Networks
 from transept.decoding.config import SearchConfig
@@ -62,9 +62,8 @@ def both(model: Transformer) -> tuple[NativeEngine, CTranslate2Engine]:
 
 
 def found(engine: Engine, sources: list[list[int]], **settings: Any) -> list[list[Hypothesis]]:
-    limits = [len(source) + 3 for source in sources]
-    config = SearchConfig(**settings)
-    return engine.search(sources, [[]] * len(sources), limits, config, nobody)
+    inputs = [Input(source, len(source) + 3) for source in sources]
+    return engine.search(inputs, SearchConfig(**settings), nobody)
 
 
 def assert_alike(ours: list[list[Hypothesis]], others: list[list[Hypothesis]]) -> None:
@@ -116,11 +115,14 @@ def test_every_output_has_its_own_log_p_and_the_paper_s_score() -> None:
 
 def test_what_it_cannot_do_is_left_to_the_other_engine() -> None:
     native, theirs = both(network(5))
-    sources = [[5, 6, EOS_ID], [7, EOS_ID], [8] * 1100 + [EOS_ID]]
-    prefixes = [[9, 10], [], []]
-    config, limits, seen = SearchConfig(beam_size=2), [6, 5, 4], list[int]()
-    ours = native.search(sources, prefixes, limits, config, nobody)
-    assert_alike(ours, theirs.search(sources, prefixes, limits, config, seen.append))
+    inputs = [
+        Input([5, 6, EOS_ID], max_length=6, prefix=[9, 10]),
+        Input([7, EOS_ID], max_length=5),
+        Input([8] * 1100 + [EOS_ID], max_length=4),
+    ]
+    config, seen = SearchConfig(beam_size=2), list[int]()
+    ours = native.search(inputs, config, nobody)
+    assert_alike(ours, theirs.search(inputs, config, seen.append))
     assert ours[0][0].ids[:2] == (9, 10)
     assert seen == sorted(seen)
     assert seen[-1] == 3
@@ -132,8 +134,8 @@ def test_whoever_watches_may_stop_it() -> None:
 
     _, theirs = both(network(6))
     with pytest.raises(InterruptedError):
-        theirs.search(sentences(4), [[]] * 4, [9] * 4, SearchConfig(), stop)
-    assert theirs.search([], [], [], SearchConfig(), stop) == []
+        theirs.search([Input(source, 9) for source in sentences(4)], SearchConfig(), stop)
+    assert theirs.search([], SearchConfig(), stop) == []
 
 
 @pytest.mark.parametrize(

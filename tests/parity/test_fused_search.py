@@ -12,7 +12,7 @@ import torch
 pytest.importorskip("triton")
 
 from transept.api.engines.choice import choose
-from transept.api.engines.engine import nobody
+from transept.api.engines.engine import Input, nobody
 from transept.api.engines.fused import search as fused
 from transept.api.engines.fused.search import FusedSearch
 from transept.api.engines.fused.workspace import Traces
@@ -20,7 +20,8 @@ from transept.decoding.beam import search
 from transept.decoding.config import SearchConfig
 from transept.decoding.hypothesis import Hypothesis
 from transept.decoding.length import length_penalty
-from transept.kernels.beams import Beams, Symbols, advance
+from transept.kernels.beams import Beams, advance
+from transept.kernels.likeliest import Symbols
 from transept.model.config import ModelConfig
 from transept.model.incremental import IncrementalDecoder
 from transept.model.transformer import Transformer
@@ -101,13 +102,14 @@ def sentences(seed: int, n: int, vocab_size: int = 40) -> list[list[int]]:
 
 
 def reference(
-    model: Transformer, sources: list[list[int]], max_lengths: list[int], config: SearchConfig
+    model: Transformer, inputs: list[Input], config: SearchConfig
 ) -> list[list[Hypothesis]]:
     found = []
-    for source, longest in zip(sources, max_lengths, strict=True):
+    for one in inputs:
         with torch.inference_mode():
-            step = IncrementalDecoder(model, model.encode(torch.tensor([source], device=DEVICE)))
-            found += search(step, [longest], config, EOS)
+            source = torch.tensor([one.source], device=DEVICE)
+            step = IncrementalDecoder(model, model.encode(source))
+            found += search(step, [one.max_length], config, EOS)
     return found
 
 
@@ -118,43 +120,43 @@ def test_outputs_are_those_of_the_reference(
     # Fewer slots than sentences: some begin where others are done; at the end ranks are closed.
     monkeypatch.setattr(fused, "SLOTS", 4)
     monkeypatch.setattr(fused, "LOOK", 2)
-    model, sources = model_with(width, end=end), sentences(width, 6)
+    model = model_with(width, end=end)
+    inputs = [Input(source, len(source) + 2) for source in sentences(width, 6)]
     config = SearchConfig(beam_size=width, n_best=n_best)
-    max_lengths = [len(source) + 2 for source in sources]
     told: list[int] = []
-    found = FusedSearch(model, torch.float32, EOS)(sources, max_lengths, config, told.append)
-    expected = reference(model, sources, max_lengths, config)
+    found = FusedSearch(model, torch.float32, EOS)(inputs, config, told.append)
+    expected = reference(model, inputs, config)
     assert_same(found, expected)
     assert told == sorted(told)
-    assert told[-1] == len(sources)
+    assert told[-1] == len(inputs)
     assert {one.finished for (one, *_) in expected} == {True, False}
 
 
 def test_one_workspace_searches_with_any_length_penalty() -> None:
-    model, sources = model_with(3, end=3.0), [[7, 8, EOS]]
-    max_lengths = [4]
+    model, inputs = model_with(3, end=3.0), [Input([7, 8, EOS], max_length=4)]
     searcher = FusedSearch(model, torch.float32, EOS)
     for alpha in (0.0, 2.0):
         config = SearchConfig(beam_size=2, length_penalty=alpha)
-        found = searcher(sources, max_lengths, config)
-        assert_same(found, reference(model, sources, max_lengths, config))
+        assert_same(searcher(inputs, config), reference(model, inputs, config))
 
 
 @pytest.mark.skipif(DEVICE.type != "cuda", reason="many sentences are for a GPU")
 @pytest.mark.parametrize("width", [1, 4])
 def test_many_sentences_of_all_lengths(width: int) -> None:
     model = model_with(7, vocab_size=5000)
-    sources = sentences(3, 600, 5000)
+    inputs = [
+        Input(source, random.Random(i).choice([3, 20, 140]))
+        for i, source in enumerate(sentences(3, 600, 5000))
+    ]
     config = SearchConfig(beam_size=width)
-    max_lengths = [random.Random(i).choice([3, 20, 140]) for i in range(len(sources))]
     searcher = FusedSearch(model, torch.float32, EOS)
     for n in (300, 64, 1, 7):  # workspaces of many sizes share one memory
-        searcher(sources[:n], max_lengths[:n], config)
-    found = searcher(sources, max_lengths, config)
-    expected = reference(model, sources, max_lengths, config)
+        searcher(inputs[:n], config)
+    found = searcher(inputs, config)
+    expected = reference(model, inputs, config)
     same = sum(a[0].ids == b[0].ids for a, b in zip(found, expected, strict=True))
-    assert same >= 0.99 * len(sources)  # sums in another order: a near tie may fall otherwise
-    assert_same(searcher(sources[::-1], max_lengths[::-1], config), found[::-1])
+    assert same >= 0.99 * len(inputs)  # sums in another order: a near tie may fall otherwise
+    assert_same(searcher(inputs[::-1], config), found[::-1])
 
 
 @pytest.mark.gpu
@@ -165,11 +167,10 @@ def test_the_engine_is_chosen_and_passes_on_what_it_does_not_know() -> None:
     engine = choose("auto", [model], NO_TOKENIZERS, ["fp32"])
     native = choose("native", [model], NO_TOKENIZERS, ["fp32"])
     assert engine.name == "fused"
-    sources = sentences(5, 50)
-    lengths = [12] * len(sources)
-    for width, prefixes in ((4, [[]] * 50), (4, [[7, 8]] * 50), (12, [[]] * 50)):
+    for width, prefix in ((4, []), (4, [7, 8]), (12, [])):
+        inputs = [Input(source, 12, prefix) for source in sentences(5, 50)]
         config = SearchConfig(beam_size=width)
-        found = engine.search(sources, prefixes, lengths, config, nobody)
-        expected = native.search(sources, prefixes, lengths, config, nobody)
+        found = engine.search(inputs, config, nobody)
+        expected = native.search(inputs, config, nobody)
         same = sum(a[0].ids == b[0].ids for a, b in zip(found, expected, strict=True))
-        assert same >= (45 if width == 4 and not prefixes[0] else 50)
+        assert same >= (45 if width == 4 and not prefix else 50)

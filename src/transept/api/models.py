@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-import torch
-
 from transept import config
 from transept.api.config import EngineName
 from transept.api.engines.choice import choose
@@ -48,7 +46,7 @@ def load(
         >>> transept.load("runs/base").translate("Good morning.").text    # doctest: +SKIP
         'Guten Morgen.'
     """
-    chosen = _device(device)
+    chosen = Runtime.choose(device, "fp32").device
     bundles = [Bundle.open(find_model(name)) for name in models or [None]]
     experiments = [config.load(Experiment, bundle.directory / CONFIG) for bundle in bundles]
     tokenizers = [_tokenizers(*pair) for pair in zip(bundles, experiments, strict=True)]
@@ -67,15 +65,6 @@ def load(
     listed = None if shortlist is None else Shortlist.load(Path(shortlist), *sizes)
     chosen_engine = choose(engine, networks, (source, target), stored, listed)
     return Transducer(networks, source, target, max_source_length=longest, engine=chosen_engine)
-
-
-def _device(name: str) -> torch.device:
-    try:
-        return Runtime.choose(name, "fp32").device
-    except ConfigError as error:
-        raise ConfigError(
-            f"device {name!r} cannot be used here (torch {torch.__version__}); try 'auto' or 'cpu'"
-        ) from error
 
 
 def _network(bundle: Bundle, experiment: Experiment) -> Transformer:

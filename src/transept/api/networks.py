@@ -9,6 +9,7 @@ import torch
 from transept.api.units import TooLongError
 from transept.decoding.shortlist import Shortlist
 from transept.decoding.step import Constrained, Ensemble, ForcedPrefix, Step
+from transept.errors import ConfigError, Problem
 from transept.model.attention import record_attention
 from transept.model.encoding import encode
 from transept.model.incremental import IncrementalDecoder
@@ -52,13 +53,20 @@ class Networks:
         """The length, or the longest that they can read or write, where that is less."""
         return length if self.max_positions is None else min(length, self.max_positions)
 
+    def check_limit(self, max_source_length: int | None) -> None:
+        """Refuse a limit that lets in what they cannot read at all."""
+        asked, possible = max_source_length, self.max_positions
+        if asked is not None and possible is not None and asked > possible:
+            what = f"{asked} is more than the {possible} positions that the model has learned"
+            raise ConfigError([Problem("max_source_length", what)])
+
     def check_positions(self, lengths: Sequence[int]) -> None:
         """Refuse a pair with a side, of this many tokens, that they cannot read or write at all."""
         possible = self.max_positions
         for number, length in enumerate(lengths, start=1):
             if possible is not None and length > possible:
                 what = f"a side has {length:,} tokens, and the model knows {possible:,} positions"
-                raise TooLongError(number, what, length, "leave the pair out")
+                raise TooLongError(number, what, None, "leave the pair out")
 
     def batches(
         self, lengths: Sequence[int], rows: int = 1, at_least: int = 1

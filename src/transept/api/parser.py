@@ -161,6 +161,7 @@ class Parser:
         self, sentences: Sequence[str] | Sequence[Sequence[str]], request: ParseRequest
     ) -> list[_Unit]:
         """The sentences in words and in tokens, with end symbols."""
+        self.networks.check_limit(request.config.max_source_length)
         given = request.tags
         if given is not None and len(given) != len(sentences):
             raise DataError(
@@ -177,14 +178,14 @@ class Parser:
         return units
 
     def _check(self, number: int, unit: _Unit, request: ParseRequest) -> None:
-        asked = request.config.max_source_length
-        longest = self.networks.within(asked or self.max_source_length)
-        if len(unit.ids) > longest:
-            what = (
-                f"the sentence has {len(unit.ids):,} tokens, and the longest may have {longest:,}"
-            )
-            cure = f"max_source_length={len(unit.ids)} parses it all the same"
-            raise TooLongError(number, what, len(unit.ids), cure)
+        n_tokens, what = len(unit.ids), f"the sentence has {len(unit.ids):,} tokens, and"
+        if (possible := self.networks.within(n_tokens)) < n_tokens:
+            what = f"{what} the model knows {possible:,} positions"
+            raise TooLongError(number, what, None, "leave it out")
+        longest = request.config.max_source_length or self.max_source_length
+        if n_tokens > longest:
+            cure = f"max_source_length={n_tokens} parses it all the same"
+            raise TooLongError(number, f"{what} the longest may have {longest:,}", n_tokens, cure)
         if unit.tags is not None and len(unit.tags) != len(unit.words):
             raise DataError(
                 f"sentence {number} has {len(unit.words)} words and {len(unit.tags)} tags: "

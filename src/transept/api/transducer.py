@@ -6,7 +6,7 @@ from typing import NoReturn, Unpack, overload
 from transept.api.alignment import align, words_of_tokens
 from transept.api.attention import Attention, Encoded, attention_of
 from transept.api.config import Options, Request, Watch
-from transept.api.engines.engine import Engine, Ids, nobody, out_of
+from transept.api.engines.engine import Engine, Ids, Input, nobody, out_of
 from transept.api.engines.native import NativeEngine
 from transept.api.networks import Networks
 from transept.api.results import (
@@ -159,9 +159,7 @@ class Transducer:
         yield Draft(whole, len(whole))
 
     def _stream(self, unit: Unit, prefix: Ids, request: Request) -> Iterator[Partial]:
-        source = [*unit.ids, EOS_ID]
-        (longest,) = self._max_lengths([source], [prefix], request)
-        return self.native.stream(source, prefix, longest, request.config)
+        return self.native.stream(self._input(unit, prefix, request), request.config)
 
     def _draft(self, written: str, partial: Partial) -> Draft:
         now = self.target_tokenizer.decode(partial.ids)
@@ -190,13 +188,12 @@ class Transducer:
     def _limit(self, request: Request) -> Limit:
         """The longest sentence, by what was asked for or by what the model knows."""
         asked, possible = request.config.max_source_length, self.networks.max_positions
-        if asked is None:
-            trained = self.max_source_length
-            return Limit(trained, f"the longest that the model was trained on has {trained:,}")
-        if possible is not None and asked > possible:
-            what = f"{asked} is more than the {possible} positions that the model has learned"
-            raise ConfigError([Problem("max_source_length", what)])
-        return Limit(asked, f"the limit given is {asked:,}")
+        self.networks.check_limit(asked)
+        if asked is not None:
+            return Limit(asked, f"the limit given is {asked:,}", possible)
+        trained = self.max_source_length
+        why = f"the longest that the model was trained on has {trained:,}"
+        return Limit(trained, why, possible)
 
     def _prefixes(self, request: Request, taken: Sequence[Sequence[Unit]]) -> list[Ids]:
         """What each unit's output begins with: a text's first unit with a token has its prefix."""
@@ -219,34 +216,26 @@ class Transducer:
     ) -> list[Outputs]:
         """The outputs of each unit; of one without a token, nothing."""
         todo = [index for index, unit in enumerate(units) if unit.ids]
+        inputs = [self._input(units[index], prefixes[index], request) for index in todo]
         copies = 1 if request.sampling is None else request.config.n_best
         outputs: list[Outputs] = [(NOTHING,) * copies] * len(units)
-        some = [units[index] for index in todo]
-        found = self._search(some, [prefixes[index] for index in todo], request)
+        some, found = [units[index] for index in todo], self._search(inputs, request)
         for index, result in zip(todo, self._outputs(some, found, request), strict=True):
             outputs[index] = result
         return outputs
 
-    def _search(
-        self, units: Sequence[Unit], prefixes: Sequence[Ids], request: Request
-    ) -> list[list[Hypothesis]]:
-        """The best hypotheses of each unit, or some drawn at random."""
-        config, watch = request.config, out_of(len(units), request.watch)
-        sources = [[*unit.ids, EOS_ID] for unit in units]
-        longest = self._max_lengths(sources, prefixes, request)
-        if request.sampling is None:
-            return self.engine.search(sources, prefixes, longest, config, watch)
-        drawing = request.sampling
-        return self.native.draw(sources, prefixes, longest, drawing, config.n_best, watch)
+    def _input(self, unit: Unit, prefix: Ids, request: Request) -> Input:
+        """A unit for an engine: behind its prefix there is room for at least the end symbol."""
+        source = [*unit.ids, EOS_ID]
+        longest = max(request.config.max_length(len(source)), len(prefix) + 1)
+        return Input(source, self.networks.within(longest), prefix)
 
-    def _max_lengths(
-        self, sources: Sequence[Ids], prefixes: Sequence[Ids], request: Request
-    ) -> list[int]:
-        """The longest outputs, end symbol counted: a prefix leaves room for at least that."""
-        return [
-            self.networks.within(max(request.config.max_length(len(source)), len(prefix) + 1))
-            for source, prefix in zip(sources, prefixes, strict=True)
-        ]
+    def _search(self, inputs: Sequence[Input], request: Request) -> list[list[Hypothesis]]:
+        """The best hypotheses of each input, or some drawn at random."""
+        config, watch = request.config, out_of(len(inputs), request.watch)
+        if request.sampling is None:
+            return self.engine.search(inputs, config, watch)
+        return self.native.draw(inputs, request.sampling, config.n_best, watch)
 
     def _outputs(
         self, units: Sequence[Unit], found: Sequence[Sequence[Hypothesis]], request: Request
@@ -395,8 +384,8 @@ class Transducer:
             raise DataError("there is no word in the source to attend to; give a sentence")
         source_ids = [*units[0].ids, EOS_ID]
         if target is None:
-            longest = self._max_lengths([source_ids], [[]], request)
-            ((best, *_),) = self.native.search([source_ids], [[]], longest, request.config, nobody)
+            one = self._input(units[0], [], request)
+            ((best, *_),) = self.native.search([one], request.config, nobody)
             target_ids, target = [*best.ids, EOS_ID], self.target_tokenizer.decode(best.ids)
         else:
             (target_ids,) = self._sentences(self.target_tokenizer, as_texts([target], "target"))

@@ -23,22 +23,24 @@ class Limit(NamedTuple):
 
     tokens: int
     why: str
+    possible: int | None = None
+    """The longest that the model can read at all, where its positions are learned."""
 
 
 class TooLongError(DataError):
     """A sentence with more tokens than a model may be given."""
 
-    def __init__(self, number: int, what: str, tokens: int, cure: str) -> None:
+    def __init__(self, number: int, what: str, enough: int | None, cure: str) -> None:
         """Say it of one among several texts.
 
         Args:
             number: Of the text, from 1.
             what: What is too long, and for which limit.
-            tokens: How many there are.
+            enough: The limit with which it would pass; none where a model cannot read it at all.
             cure: What to do, in Python.
         """
         super().__init__(f"text {number}: {what}; {cure}")
-        self.number, self.what, self.tokens = number, what, tokens
+        self.number, self.what, self.enough = number, what, enough
 
 
 def as_texts(given: object, what: str = "text") -> list[str]:
@@ -103,5 +105,8 @@ def _too_long(number: int, unit: Unit, limit: Limit) -> TooLongError:
     text = unit.text if len(unit.text) <= 40 else f"{unit.text[:40]}…"
     n_tokens = len(unit.ids) + 1
     what = f"the sentence {text!r} has {n_tokens:,} tokens, and {limit.why}"
-    cure = f"too_long='split' cuts it, max_source_length={n_tokens} translates it whole"
-    return TooLongError(number, what, n_tokens, cure)
+    cure = "too_long='split' cuts it"
+    if limit.possible is not None and n_tokens > limit.possible:
+        return TooLongError(number, what, None, cure)
+    whole = f"max_source_length={n_tokens} translates it whole"
+    return TooLongError(number, what, n_tokens, f"{cure}, {whole}")

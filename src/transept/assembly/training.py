@@ -9,6 +9,7 @@ from transept.assembly.feeding import rehearse_largest, training_data, validatio
 from transept.assembly.run import METRICS, Run
 from transept.assembly.update import build_update, slowness
 from transept.data.batching.feed import check_shares
+from transept.errors import keys_below
 from transept.experiment import Experiment
 from transept.runtime.determinism import order_of
 from transept.runtime.device import Runtime
@@ -49,7 +50,8 @@ def train(
     patience = RESTART if world.joined else 0.0
     with order_of(settings.sums), held(directory, world, patience, say_waiting) as notes:
         world.from_leader(lambda: run.check_config(allow_change))
-        runtime = Runtime.choose(settings.device, settings.precision, world)
+        with keys_below("training"):
+            runtime = Runtime.choose(settings.device, settings.precision, world)
         update = build_update(run.experiment, runtime)
         world.pulse.at("starting")
         progress, found = run.restore(update, init, corpora, allow_change)

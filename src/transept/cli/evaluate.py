@@ -14,7 +14,7 @@ from cyclopts import Group, Parameter
 
 from transept.api.config import TooLong, TranslationConfig, Watch
 from transept.cli.app import complain
-from transept.cli.lines import check_uncompressed
+from transept.cli.lines import check_uncompressed, told_too_long
 from transept.cli.models import ANY_TRANSLATOR, MODEL_OPTIONS, Models, Translators
 from transept.cli.parse_scores import NO_PARSES, PARSES, Parses, score_parses
 from transept.cli.progress import ProgressBar
@@ -256,10 +256,7 @@ def _decode(
     try:
         return transducer.translate(sources, watch=watch, **dataclasses.asdict(config))
     except TooLongError as error:
-        raise DataError(
-            f"{describe(path)}, line {error.number}: {error.what}; --too-long split cuts it, "
-            f"--max-source-length {error.tokens} translates it whole"
-        ) from error
+        raise told_too_long(f"{describe(path)}, line {error.number}", error) from error
 
 
 def _about(

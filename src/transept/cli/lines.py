@@ -3,13 +3,16 @@
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Annotated, NamedTuple, TypeVar
 
 from cyclopts import Parameter
 
 from transept.cli.app import DASH
-from transept.errors import ConfigError
+from transept.errors import ConfigError, DataError
 from transept.text.files import COMPRESSED, STANDARD_INPUT, describe, read_sentences, stored_size
+
+if TYPE_CHECKING:
+    from transept.api.units import TooLongError
 
 T = TypeVar("T")
 Files = Annotated[
@@ -80,3 +83,11 @@ def in_turn(lines: Iterator[T], read_ahead: int) -> Iterator[list[T]]:
     while some := list(islice(lines, n_lines)):
         yield some
         n_lines = min(2 * n_lines, read_ahead)
+
+
+def told_too_long(place: str, error: "TooLongError") -> DataError:
+    """That a sentence to be translated is too long, with the options that help."""
+    cure = "--too-long split cuts it"
+    if error.enough is not None:
+        cure += f", --max-source-length {error.enough} translates it whole"
+    return DataError(f"{place}: {error.what}; {cure}")

@@ -208,10 +208,10 @@ def _parse(
             break
         except TooLongError as error:
             long = taken[error.number - 1]
-            complain(
-                f"{long.place}: {error.what}; --max-source-length {error.tokens} parses it all the "
-                "same"
-            )
+            cure = "leave it out"
+            if error.enough is not None:
+                cure = f"--max-source-length {error.enough} parses it all the same"
+            complain(f"{long.place}: {error.what}; {cure}")
             none = None if long.tags is None else ()
             taken[error.number - 1] = long._replace(words="", tags=none)
     return [

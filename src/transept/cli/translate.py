@@ -17,10 +17,19 @@ from cyclopts import Group, Parameter
 from transept.api.config import Options, TranslationConfig
 from transept.api.units import TooLongError
 from transept.cli.app import write_line
-from transept.cli.lines import Files, Line, check_uncompressed, count, in_turn, read, without_dash
+from transept.cli.lines import (
+    Files,
+    Line,
+    check_uncompressed,
+    count,
+    in_turn,
+    read,
+    told_too_long,
+    without_dash,
+)
 from transept.cli.models import ANY_TRANSLATOR, MODEL_OPTIONS, Translators
 from transept.cli.progress import ProgressBar
-from transept.errors import ConfigError, DataError, StoppedError
+from transept.errors import ConfigError, StoppedError
 from transept.runtime.interrupt import import_torch, terminable
 
 if TYPE_CHECKING:
@@ -306,10 +315,7 @@ def _told_by_line(lines: Sequence[Line]) -> Iterator[None]:
     try:
         yield
     except TooLongError as error:
-        raise DataError(
-            f"{lines[error.number - 1].place}: {error.what}; --too-long split cuts it, "
-            f"--max-source-length {error.tokens} translates it whole"
-        ) from error
+        raise told_too_long(lines[error.number - 1].place, error) from error
 
 
 def _result_lines(result: "Translation", number: int, n_best: int, form: Format) -> Iterator[str]:

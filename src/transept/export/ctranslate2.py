@@ -131,15 +131,10 @@ def _specification(model: Transformer, n_positions: int) -> Any:
     decoder = transformer_spec.TransformerDecoderSpec(**shape)
     decoder.start_from_zero_embedding = config.decoder_start == "zero"
     _fill_ends(encoder, decoder, model)
-    for theirs, ours, positions in (
-        (encoder, model.encoder, model.source_positions),
-        (decoder, model.decoder, model.target_positions),
-    ):
+    for theirs, positions in ((encoder, model.source_positions), (decoder, model.target_positions)):
         theirs.position_encodings.encodings = _table(positions, config.d_model, n_positions)
-        for layer, source in zip(theirs.layer, ours.layers, strict=True):
-            _fill_layer(layer, source)
-        if isinstance(ours.norm, nn.LayerNorm):
-            _fill_norm(theirs.layer_norm, ours.norm)
+    _fill_stack(encoder, model.encoder.stack, model.encoder.norm)
+    _fill_stack(decoder, model.decoder.stack, model.decoder.norm)
     return TransformerSpec(encoder, decoder)
 
 
@@ -165,8 +160,14 @@ def _table(positions: Positions, d_model: int, n_positions: int) -> Float[Tensor
     return sinusoids(torch.arange(n_positions), d_model).float()
 
 
-def _fill_layer(theirs: Any, ours: nn.Module) -> None:
-    assert isinstance(ours, EncoderLayer | DecoderLayer)
+def _fill_stack(theirs: Any, ours: Sequence[EncoderLayer | DecoderLayer], norm: nn.Module) -> None:
+    for layer, source in zip(theirs.layer, ours, strict=True):
+        _fill_layer(layer, source)
+    if isinstance(norm, nn.LayerNorm):
+        _fill_norm(theirs.layer_norm, norm)
+
+
+def _fill_layer(theirs: Any, ours: EncoderLayer | DecoderLayer) -> None:
     norms = [one for one in ours.residuals.modules() if isinstance(one, nn.LayerNorm)]
     _fill_attention(theirs.self_attention, ours.self_attention, norms[0])
     if isinstance(ours, DecoderLayer):

@@ -1,24 +1,22 @@
-"""Beam search on the device: the likeliest tokens, and what becomes of a beam (section 6.1).
+"""Beam search on the device: what becomes of a beam at each step (section 6.1).
 
 `decoding.beam` is the truth; here the same is done for all sentences at once, without the host.
-Triton counts in powers of two: WP, KP and CHUNKS_P are W, K and CHUNKS filled up to one.
+Triton counts in powers of two: WP and KP are W and K filled up to one.
 """
 
-import dataclasses
 from dataclasses import dataclass
 
 import torch
 import triton
 import triton.language as tl
 
+from transept.kernels.likeliest import Symbols, likeliest
+from transept.kernels.slots import Slotted
 from transept.shapes import Float, Int, Tensor
-
-BLOCK, BLOCKS = 64, 64
-"""A vocabulary is looked through in blocks of so many tokens, so many blocks at a time."""
 
 
 @dataclass(frozen=True, slots=True)
-class Beams:
+class Beams(Slotted):
     """R sentences, each with W live and W finished hypotheses. All of it changes in place."""
 
     token: Int[Tensor, "R W"]
@@ -88,22 +86,6 @@ class Beams:
             W=width, WP=triton.next_power_of_2(width), num_warps=1,
         )  # fmt: skip
 
-    def first(self, n_slots: int) -> "Beams":
-        """The first sentences alone, in the same memory."""
-        parts = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
-        parts |= {name: x[:n_slots] for name, x in parts.items() if name != "penalties"}
-        return Beams(**parts | {"origin": self.origin[:, :n_slots]})
-
-
-@dataclass(frozen=True, slots=True)
-class Symbols:
-    """What a search must know of a vocabulary."""
-
-    size: int
-    """There may be more columns of logits than this; they count for nothing."""
-    pad_id: int
-    eos_id: int
-
 
 def advance(beams: Beams, logits: Float[Tensor, "N C"], symbols: Symbols) -> None:
     """Let every sentence that is not done go on by a token.
@@ -125,33 +107,6 @@ def advance(beams: Beams, logits: Float[Tensor, "N C"], symbols: Symbols) -> Non
     )  # fmt: skip
 
 
-def likeliest(
-    logits: Float[Tensor, "N C"], k: int, symbols: Symbols, done: Int[Tensor, " R"], width: int
-) -> tuple[Float[Tensor, "N K"], Int[Tensor, "N K"]]:
-    """Log p of the k likeliest tokens of each row, and which they are; nothing for who is done.
-
-    They lie in the k blocks that have the largest maxima: one pass over the vocabulary finds those
-    and adds up the powers, and a second look at the k blocks finds the tokens.
-    """
-    n, n_columns = logits.shape
-    vocab_size, pad_id = symbols.size, symbols.pad_id
-    n_chunks = triton.cdiv(vocab_size, BLOCK * BLOCKS)
-    maxima = torch.empty(n, n_chunks * BLOCKS, device=logits.device)
-    total = torch.empty(n, n_chunks, device=logits.device)
-    _look_through[(n, n_chunks)](
-        logits, done, maxima, total, n_columns, vocab_size, pad_id,
-        W=width, CHUNKS=n_chunks, BLOCK=BLOCK, BLOCKS=BLOCKS, num_warps=8,
-    )  # fmt: skip
-    log_p = torch.empty(n, k, device=logits.device)
-    token = torch.empty(n, k, dtype=torch.int32, device=logits.device)
-    _likeliest[(n,)](
-        logits, done, maxima, total, log_p, token, n_columns, vocab_size, pad_id,
-        W=width, K=k, KP=triton.next_power_of_2(k), CHUNKS=n_chunks,
-        CHUNKS_P=triton.next_power_of_2(n_chunks), BLOCK=BLOCK, BLOCKS=BLOCKS, num_warps=1,
-    )  # fmt: skip
-    return log_p, token
-
-
 @triton.jit
 def _begin(
     slots, max_lengths, token, log_p, length, max_length, largest_penalty, done, finished_score,
@@ -168,67 +123,6 @@ def _begin(
     tl.store(max_length + slot, longest.to(tl.int32))
     tl.store(largest_penalty + slot, tl.load(penalties + longest))
     tl.store(done + slot, 0)
-
-
-@triton.jit
-def _look_through(
-    logits, done, maxima, total, n_columns, vocab_size, pad_id,
-    W: tl.constexpr, CHUNKS: tl.constexpr, BLOCK: tl.constexpr, BLOCKS: tl.constexpr,
-):  # fmt: skip
-    """The maximum of each block of a row's chunk; the sum of its powers, over the largest."""
-    row, chunk = tl.program_id(0), tl.program_id(1)
-    if tl.load(done + row // W) != 0:
-        return
-    block = chunk * BLOCKS + tl.arange(0, BLOCKS)
-    at = block[:, None] * BLOCK + tl.arange(0, BLOCK)[None, :]
-    real = (at < vocab_size) & (at != pad_id)
-    x = tl.load(logits + row.to(tl.int64) * n_columns + at, real, float("-inf"))
-    of_blocks = tl.max(x, 1)
-    tl.store(maxima + row * (CHUNKS * BLOCKS) + block, of_blocks)
-    top = tl.max(of_blocks, 0)
-    # Where all is −∞ there is nothing to be added up.
-    powers = tl.exp(x - tl.where(top == float("-inf"), 0.0, top))
-    tl.store(total + row * CHUNKS + chunk, tl.sum(tl.sum(powers, 1), 0))
-
-
-@triton.jit
-def _likeliest(
-    logits, done, maxima, total, log_p, token, n_columns, vocab_size, pad_id,
-    W: tl.constexpr, K: tl.constexpr, KP: tl.constexpr,
-    CHUNKS: tl.constexpr, CHUNKS_P: tl.constexpr, BLOCK: tl.constexpr, BLOCKS: tl.constexpr,
-):  # fmt: skip
-    row = tl.program_id(0)
-    if tl.load(done + row // W) != 0:
-        return
-    nothing = float("-inf")
-    c, k = tl.arange(0, CHUNKS_P), tl.arange(0, KP)
-    number = tl.arange(0, CHUNKS_P * BLOCKS)
-    of_blocks = tl.load(
-        maxima + row * (CHUNKS * BLOCKS) + number, number < CHUNKS * BLOCKS, nothing
-    )
-    # The logarithm of the sum of all powers, from those of the chunks.
-    tops = tl.max(tl.reshape(of_blocks, (CHUNKS_P, BLOCKS)), 1)
-    sums = tl.load(total + row * CHUNKS + c, c < CHUNKS, 0.0)
-    top = tl.max(tops, 0)
-    top = tl.where(top == nothing, 0.0, top)
-    log_sum = top + tl.log(tl.maximum(tl.sum(sums * tl.exp(tops - top), 0), 1e-37))
-    chosen = tl.zeros((KP,), tl.int32)
-    for rank in tl.static_range(K):
-        largest, block = tl.max(of_blocks, 0, return_indices=True)
-        of_blocks = tl.where(number == block, nothing, of_blocks)
-        # Where there are no more blocks, one beyond the vocabulary.
-        chosen = tl.where(k == rank, tl.where(largest > nothing, block, CHUNKS * BLOCKS), chosen)
-    at = chosen[:, None] * BLOCK + tl.arange(0, BLOCK)[None, :]
-    real = (k < K)[:, None] & (at < vocab_size) & (at != pad_id)
-    x = tl.load(logits + row.to(tl.int64) * n_columns + at, real, nothing)
-    # No argmax over a reshaped block: Triton may lay its elements out anew, and not their indices.
-    for rank in tl.static_range(K):
-        best = tl.max(tl.max(x, 1), 0)
-        first = tl.min(tl.min(tl.where(x == best, at, CHUNKS * BLOCKS * BLOCK), 1), 0)
-        tl.store(log_p + row * K + rank, best - log_sum)
-        # Where there are no more tokens, one that can be looked up: it is never taken.
-        tl.store(token + row * K + rank, tl.where(best > nothing, first, 0))
-        x = tl.where(at == first, nothing, x)
 
 
 @triton.jit

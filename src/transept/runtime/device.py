@@ -79,7 +79,7 @@ def _named_device(name: str) -> torch.device:
         seen = f"torch {torch.__version__} sees {n_gpus or 'no'} GPU{'s' if n_gpus > 1 else ''}"
         choice = f"{', '.join(usable[:-1])} or {usable[-1]}"
         problem = f"{name!r} cannot be used: {seen}; choose {choice}"
-        raise ConfigError([Problem("training.device", problem)])
+        raise ConfigError([Problem("device", problem)])
     return torch.device(name)
 
 
@@ -90,10 +90,10 @@ def _own_device(device: torch.device, world: World) -> torch.device:
     n_gpus = torch.cuda.device_count()
     if world.local_size > n_gpus:
         problem = f"{world.local_size} ranks cannot share {n_gpus} GPUs"
-        raise ConfigError([Problem("training.device", f"{problem}: --nproc-per-node {n_gpus}")])
+        raise ConfigError([Problem("device", f"{problem}: --nproc-per-node {n_gpus}")])
     if device.index is not None and world.local_size > 1:
         problem = f"'{device}' is one GPU for {world.local_size} ranks; say 'cuda'"
-        raise ConfigError([Problem("training.device", problem)])
+        raise ConfigError([Problem("device", problem)])
     own = torch.device("cuda", world.local_rank if device.index is None else device.index)
     torch.cuda.set_device(own)
     return own

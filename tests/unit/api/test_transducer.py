@@ -101,7 +101,7 @@ def test_a_sentence_too_long_is_refused_and_named(transducer: Transducer) -> Non
     n_tokens = len(transducer.source_tokenizer.encode(long.strip())) + 1
     with pytest.raises(TooLongError) as refused:
         transducer.translate(["one", f"Two. {long}"])
-    assert (refused.value.number, refused.value.tokens) == (2, n_tokens)
+    assert (refused.value.number, refused.value.enough) == (2, n_tokens)
     for words in ("text 2", "'One two three four", "trained on has 40", "too_long='split'"):
         assert words in str(refused.value)
     with pytest.raises(DataError, match="the limit given is 10"):
@@ -127,6 +127,8 @@ def test_learned_positions_are_a_hard_limit(tokenizer: Tokenizer) -> None:
     assert transducer.max_source_length == 12
     with pytest.raises(ConfigError, match="13 is more than the 12 positions"):
         transducer.translate("one", max_source_length=13)
+    with pytest.raises(TooLongError, match=r"has 12; too_long='split' cuts it$"):
+        transducer.translate("one two three four five six seven")
     (output,) = transducer.translate("one two three", alignments=True).outputs
     assert not output.finished  # with sinusoids it would have gone on
     with pytest.raises(TooLongError, match="text 2: a side has"):

@@ -6,11 +6,11 @@ from transept.runtime.device import Runtime
 
 
 @pytest.mark.parametrize("device", ["gpu", "mps", "meta", "cuda:1000", "cuda:", ""])
-def test_a_device_that_is_not_there_is_refused_by_its_key(device: str) -> None:
+def test_a_device_that_is_not_there_is_refused_and_the_others_are_named(device: str) -> None:
     with pytest.raises(ConfigError) as error:
         Runtime.choose(device)
     (problem,) = error.value.problems
-    assert problem.key == "training.device"
+    assert problem.key == "device"
     assert "choose auto" in problem.what
 
 

@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 
 import torch
 
-from transept.api.engines.engine import Done, Engine, Ids
+from transept.api.engines.engine import Done, Engine, Input
 from transept.decoding.config import SearchConfig
 from transept.decoding.hypothesis import Hypothesis
 from transept.decoding.length import length_penalty
@@ -79,79 +79,65 @@ class CTranslate2Engine:
         self._translator = _load(model, names, precision, self._threads, eos_id)
 
     def search(
-        self,
-        sources: Sequence[Ids],
-        prefixes: Sequence[Ids],
-        max_lengths: Sequence[int],
-        config: SearchConfig,
-        watch: Done,
+        self, inputs: Sequence[Input], config: SearchConfig, watch: Done
     ) -> list[list[Hypothesis]]:
         """The best outputs for each sentence, best first."""
-        found: list[list[Hypothesis]] = [[] for _ in sources]
-        longest = [max(len(s), n) for s, n in zip(sources, max_lengths, strict=True)]
+        found: list[list[Hypothesis]] = [[] for _ in inputs]
         left = [
             index
-            for index, length in enumerate(longest)
-            if prefixes[index] or length > self._n_positions
+            for index, one in enumerate(inputs)
+            if one.prefix or one.n_positions > self._n_positions
         ]
-        mine = sorted({*range(len(sources))}.difference(left), key=lambda i: -len(sources[i]))
+        mine = sorted({*range(len(inputs))}.difference(left), key=lambda i: -len(inputs[i].source))
         done = 0
-        for batch in self._results(mine, sources, max_lengths, config):
+        for batch in self._results(mine, inputs, config):
             for index, result in zip(batch.indices, batch.results, strict=True):
-                found[index] = self._within(result, sources[index], max_lengths[index], config)
+                found[index] = self._within(result, inputs[index], config)
             done += len(batch.indices)
             watch(done)
         if left:
             outputs = self._others.search(
-                [sources[index] for index in left],
-                [prefixes[index] for index in left],
-                [max_lengths[index] for index in left],
-                config,
-                lambda n_done: watch(done + n_done),
+                [inputs[index] for index in left], config, lambda n_done: watch(done + n_done)
             )
             for index, each in zip(left, outputs, strict=True):
                 found[index] = each
         return found
 
     def _results(
-        self,
-        indices: Sequence[int],
-        sources: Sequence[Ids],
-        max_lengths: Sequence[int],
-        config: SearchConfig,
+        self, indices: Sequence[int], inputs: Sequence[Input], config: SearchConfig
     ) -> Iterator[_Batch]:
         """Batches as they get done; while one is looked at, others are worked on."""
         waiting: deque[_Batch] = deque()
-        for batch in self._batches(indices, sources, config.beam_size):
-            limit = max(max_lengths[index] for index in batch)
-            waiting.append(_Batch(batch, self._submit([sources[i] for i in batch], limit, config)))
+        for batch in self._batches(indices, inputs, config.beam_size):
+            submitted = self._submit([inputs[index] for index in batch], config)
+            waiting.append(_Batch(batch, submitted))
             if len(waiting) > self._threads:
                 yield _collected(waiting.popleft())
         while waiting:
             yield _collected(waiting.popleft())
 
     def _batches(
-        self, indices: Sequence[int], sources: Sequence[Ids], beam_size: int
+        self, indices: Sequence[int], inputs: Sequence[Input], beam_size: int
     ) -> Iterator[list[int]]:
         """Neighbours, longest first: as many as go through at once, and work for each thread."""
         share = -(-len(indices) // self._threads)
         start = 0
         while start < len(indices):
-            width = len(sources[indices[start]])
+            width = len(inputs[indices[start]].source)
             n = max(1, min(PLACES // (beam_size * width), share))
             yield list(indices[start : start + n])
             start += n
 
-    def _submit(self, sources: Sequence[Ids], limit: int, config: SearchConfig) -> list[Any]:
+    def _submit(self, inputs: Sequence[Input], config: SearchConfig) -> list[Any]:
         names = self._source_names
         submitted: list[Any] = self._translator.translate_batch(
-            [[names[index] for index in source] for source in sources],
+            [[names[index] for index in one.source] for one in inputs],
             beam_size=config.beam_size,
             # Without a length penalty, the first that is finished and leads is the best.
             num_hypotheses=config.beam_size if config.length_penalty else config.n_best,
             length_penalty=0,
             min_decoding_length=0,
-            max_decoding_length=limit,
+            max_decoding_length=max(one.max_length for one in inputs),
             max_input_length=0,
             return_scores=True,
             return_end_token=True,
@@ -159,19 +145,17 @@ class CTranslate2Engine:
         )
         return submitted
 
-    def _within(
-        self, result: Any, source: Ids, limit: int, config: SearchConfig
-    ) -> list[Hypothesis]:
+    def _within(self, result: Any, one: Input, config: SearchConfig) -> list[Hypothesis]:
         """The outputs of a sentence; where its batch let it be too long, it is searched again."""
-        if any(len(tokens) > limit for tokens in result.hypotheses):
-            (again,) = self._submit([source], limit, config)
+        if any(len(tokens) > one.max_length for tokens in result.hypotheses):
+            (again,) = self._submit([one], config)
             result = again.result()
         ranked = sorted(
             (
                 self._hypothesis(tokens, log_p, config.length_penalty)
                 for tokens, log_p in zip(result.hypotheses, result.scores, strict=True)
             ),
-            key=lambda one: (one.finished, one.score),
+            key=lambda found: (found.finished, found.score),
             reverse=True,
         )
         return ranked[: config.n_best]

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from threading import Lock
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from transept.api.config import Watch
 from transept.decoding.config import SearchConfig
@@ -11,6 +11,22 @@ from transept.decoding.hypothesis import Hypothesis
 Ids = Sequence[int]
 Done = Callable[[int], None]
 """Told, again and again, how many sentences are done; may raise to stop the work."""
+
+
+class Input(NamedTuple):
+    """A sentence, and what its outputs may be."""
+
+    source: Ids
+    """End symbol included."""
+    max_length: int
+    """Of an output, end symbol counted."""
+    prefix: Ids = ()
+    """What each output begins with."""
+
+    @property
+    def n_positions(self) -> int:
+        """How many it may take: those of its source, or of an output where that may be longer."""
+        return max(len(self.source), self.max_length)
 
 
 class Engine(Protocol):
@@ -25,19 +41,12 @@ class Engine(Protocol):
         """What a user should know of its outputs; nothing where they are the paper's."""
 
     def search(
-        self,
-        sources: Sequence[Ids],
-        prefixes: Sequence[Ids],
-        max_lengths: Sequence[int],
-        config: SearchConfig,
-        watch: Done,
+        self, inputs: Sequence[Input], config: SearchConfig, watch: Done
     ) -> list[list[Hypothesis]]:
         """The best outputs for each sentence, best first.
 
         Args:
-            sources: The sentences, end symbols included.
-            prefixes: What each output begins with.
-            max_lengths: The longest output of each sentence, end symbol counted.
+            inputs: The sentences.
             config: Beam size, length penalty, number of outputs.
             watch: Told how many sentences are done.
         """

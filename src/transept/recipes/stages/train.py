@@ -2,7 +2,7 @@
 
 import time
 
-from transept.errors import ConfigError
+from transept.errors import ConfigError, keys_below
 from transept.recipes.cost import flops_per_target_token, sustained_single_precision
 from transept.recipes.recipe import fingerprint
 from transept.recipes.records import Table, provenance
@@ -75,7 +75,8 @@ class Train(Stage):
         """Train, and measure what that takes."""
         before = self.run.work.trained.step
         begin = time.monotonic()
-        device = Runtime.choose(self.run.experiment().training.device).device
+        with keys_below("experiment.training"):
+            device = Runtime.choose(self.run.experiment().training.device).device
         with PowerMeter(device) as power:
             outcome = self._train(watch)
         return outcome, {
@@ -91,11 +92,8 @@ class Train(Stage):
         left = None if run.minutes is None else run.minutes - run.work.trained.seconds / 60
         observers = watch.training(run.experiment())
         try:
-            return run.work.train(run.experiment(), left, observers)
-        except ConfigError as error:
-            raise ConfigError(
-                [one.below("experiment") if one.key else one for one in error.problems]
-            ) from error
+            with keys_below("experiment"):
+                return run.work.train(run.experiment(), left, observers)
         finally:
             for observer in observers:
                 observer.close()

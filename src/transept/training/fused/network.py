@@ -3,7 +3,6 @@
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TypeVar
 
 import torch
 
@@ -14,13 +13,7 @@ from transept.kernels.embedding import embed, embed_backward
 from transept.model.layers import Embedding
 from transept.model.packing import Band, Tokens
 from transept.model.positions import SinusoidalPositions
-from transept.model.transformer import (
-    Decoder,
-    DecoderLayer,
-    Encoder,
-    EncoderLayer,
-    Transformer,
-)
+from transept.model.transformer import DecoderLayer, EncoderLayer, Transformer
 from transept.shapes import Float, Int, Tensor
 from transept.training.fused.matrix import Copies, Matrix, accumulate, gradient_of
 from transept.training.fused.sublayers import (
@@ -38,7 +31,6 @@ LINE = 64
 """Logits to a cache line."""
 
 Backward = Callable[[Tensor], Tensor]
-Layer = TypeVar("Layer", EncoderLayer, DecoderLayer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +66,8 @@ class FusedNetwork:
         p = model.config.dropout
         self.source_drop, self.target_drop = (Drop(p, seed, next(sites)) for _ in range(2))
         build = _Builder(seed, sites, self.copies)
-        self.encoder = [build.encoder_layer(one) for one in _layers(model.encoder, EncoderLayer)]
-        self.decoder = [build.decoder_layer(one) for one in _layers(model.decoder, DecoderLayer)]
+        self.encoder = [build.encoder_layer(one) for one in model.encoder.stack]
+        self.decoder = [build.decoder_layer(one) for one in model.decoder.stack]
         self.source_kv = SourceKeysAndValues(model, self.copies)
         weight = model.projection.weight
         self.projection = Matrix(self.copies.of([weight]), gradient_of(weight))
@@ -175,7 +167,7 @@ class SourceKeysAndValues:
     """Keys and values of the source for all decoder layers: one multiplication each way."""
 
     def __init__(self, model: Transformer, copies: Copies) -> None:
-        attentions = [layer.source_attention for layer in _layers(model.decoder, DecoderLayer)]
+        attentions = [layer.source_attention for layer in model.decoder.stack]
         self.value = copies.of([one.w_kv[0] for one in attentions])
         self.gradients = [gradient_of(one.w_qkv.weight)[one.h_dk :] for one in attentions]
         self.width = len(self.value) // len(attentions)
@@ -240,7 +232,3 @@ class _Builder:
 
     def _residuals(self, layer: EncoderLayer | DecoderLayer) -> list[Residual]:
         return [Residual.of(one, self.seed, next(self.sites)) for one in layer.residuals]  # type: ignore[arg-type]
-
-
-def _layers(stack: Encoder | Decoder, kind: type[Layer]) -> list[Layer]:
-    return [layer for layer in stack.layers if isinstance(layer, kind)]

@@ -2,5 +2,6 @@
 
 In reading order: `search` (the queue, and who sits in which slot), `workspace` (a step for all
 slots), `decoder` and `encoder` (the network), `weights`, `sizes`, `engine`, and `fit` (which
-networks it knows). The kernels are `kernels.beams` and `kernels.attention_step`.
+networks it knows). The kernels are `kernels.likeliest`, `kernels.beams` and
+`kernels.attention_step`.
 """

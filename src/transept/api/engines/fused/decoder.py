@@ -13,6 +13,7 @@ from transept.api.engines.fused.sizes import Sizes
 from transept.api.engines.fused.weights import Weights
 from transept.kernels.attention_step import attend_past, attend_source
 from transept.kernels.beams import Beams
+from transept.kernels.slots import Slotted
 from transept.shapes import Float, Int, Tensor
 
 COLUMNS = 64
@@ -20,16 +21,12 @@ COLUMNS = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Caches:
+class Caches(Slotted):
     """Keys and values of what each sentence has read and written."""
 
     past: Float[Tensor, "Y R W L 2 D"]
     source: Float[Tensor, "R S Y 2 D"]
     source_length: Int[Tensor, " R"]
-
-    def first(self, n_slots: int) -> "Caches":
-        """Those of the first sentences, in the same memory."""
-        return Caches(self.past[:, :n_slots], self.source[:n_slots], self.source_length[:n_slots])
 
 
 class DeviceDecoder:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import torch
 
-from transept.api.engines.engine import Done, Ids
+from transept.api.engines.engine import Done, Input
 from transept.api.engines.fused.search import FusedSearch
 from transept.api.engines.native import NativeEngine
 from transept.decoding.config import SearchConfig
@@ -36,15 +36,10 @@ class FusedEngine:
         self._search, self._others = FusedSearch(model, DTYPE, EOS_ID), others
 
     def search(
-        self,
-        sources: Sequence[Ids],
-        prefixes: Sequence[Ids],
-        max_lengths: Sequence[int],
-        config: SearchConfig,
-        watch: Done,
+        self, inputs: Sequence[Input], config: SearchConfig, watch: Done
     ) -> list[list[Hypothesis]]:
         """The best outputs for each sentence, best first (section 6.1)."""
-        longest = max([*map(len, sources), *max_lengths], default=0)
-        if any(prefixes) or config.beam_size > MAX_WIDTH or longest >= LONGEST:
-            return self._others.search(sources, prefixes, max_lengths, config, watch)
-        return self._search(sources, max_lengths, config, watch)
+        beyond = any(one.prefix or one.n_positions >= LONGEST for one in inputs)
+        if beyond or config.beam_size > MAX_WIDTH:
+            return self._others.search(inputs, config, watch)
+        return self._search(inputs, config, watch)

@@ -5,7 +5,7 @@ from itertools import accumulate, repeat
 
 import torch
 
-from transept.api.engines.engine import Done, Ids, nobody
+from transept.api.engines.engine import Done, Input, nobody
 from transept.api.engines.fused.decoder import DeviceDecoder
 from transept.api.engines.fused.encoder import DeviceEncoder
 from transept.api.engines.fused.sizes import Sizes, room
@@ -39,27 +39,23 @@ class FusedSearch:
 
     @torch.inference_mode()
     def __call__(
-        self,
-        sources: Sequence[Ids],
-        max_lengths: Sequence[int],
-        config: SearchConfig,
-        watch: Done = nobody,
+        self, inputs: Sequence[Input], config: SearchConfig, watch: Done = nobody
     ) -> list[list[Hypothesis]]:
-        """The best outputs for each source, best first.
+        """The best outputs for each sentence, best first.
 
         Args:
-            sources: Ids with the end symbol.
-            max_lengths: The longest output of each, end symbol counted.
+            inputs: The sentences, none with a prefix.
             config: Beam size, length penalty, number of outputs.
             watch: Told how many sentences are done, every few tokens; it may raise to end it.
         """
-        found: list[list[Hypothesis]] = [[] for _ in sources]
+        assert not any(one.prefix for one in inputs)
+        found: list[list[Hypothesis]] = [[] for _ in inputs]
         n_done = 0
-        for group, places in _groups(max_lengths):
-            group.sort(key=lambda index: -len(sources[index]))
-            workspace = self._workspace(len(group), places, len(sources[group[0]]), config)
-            queue = self._queue([sources[i] for i in group], [max_lengths[i] for i in group])
-            for ended in _run(workspace, queue, config.n_best):
+        for group, places in _groups(inputs):
+            group.sort(key=lambda index: -len(inputs[index].source))
+            some = [inputs[index] for index in group]
+            workspace = self._workspace(len(some), places, len(some[0].source), config)
+            for ended in _run(workspace, self._queue(some), config.n_best):
                 for number, outputs in ended:
                     found[group[number]] = outputs
                 n_done += len(ended)
@@ -85,8 +81,9 @@ class FusedSearch:
         self._workspaces[sizes].penalise(config.length_penalty)
         return self._workspaces[sizes]
 
-    def _queue(self, sources: Sequence[Ids], max_lengths: Sequence[int]) -> Iterator[Entrant]:
+    def _queue(self, inputs: Sequence[Input]) -> Iterator[Entrant]:
         """The sentences, encoded some at a time."""
+        sources = [one.source for one in inputs]
         start = 0
         while start < len(sources):
             end, n_tokens = start, 0
@@ -97,7 +94,8 @@ class FusedSearch:
                 end += 1
             states = self._encoder(sources[start:end])
             ends = list(accumulate(map(len, sources[start:end])))
-            yield from map(Entrant, repeat(states), [0, *ends], ends, max_lengths[start:end])
+            max_lengths = [one.max_length for one in inputs[start:end]]
+            yield from map(Entrant, repeat(states), [0, *ends], ends, max_lengths)
             start = end
 
 
@@ -176,10 +174,10 @@ class Seats:
         return moves
 
 
-def _groups(max_lengths: Sequence[int]) -> Iterator[tuple[list[int], int]]:
+def _groups(inputs: Sequence[Input]) -> Iterator[tuple[list[int], int]]:
     """Sentences whose outputs need about as much room, and how much, the longest first."""
     rooms: dict[int, list[int]] = {}
-    for index, length in enumerate(max_lengths):
-        rooms.setdefault(room(length, LEAST_PLACES), []).append(index)
+    for index, one in enumerate(inputs):
+        rooms.setdefault(room(one.max_length, LEAST_PLACES), []).append(index)
     for places in sorted(rooms, reverse=True):
         yield rooms[places], places

@@ -8,11 +8,12 @@ from typing import Any
 
 import torch
 
-from transept.api.engines.fused.decoder import Caches, DeviceDecoder
+from transept.api.engines.fused.decoder import DeviceDecoder
 from transept.api.engines.fused.sizes import Sizes
 from transept.decoding.hypothesis import Hypothesis
 from transept.decoding.length import length_penalty
-from transept.kernels.beams import Beams, Symbols, advance
+from transept.kernels.beams import Beams, advance
+from transept.kernels.likeliest import Symbols
 from transept.shapes import Float, Int, Tensor
 
 
@@ -118,7 +119,7 @@ class Workspace:
         """Let sentences go on in other slots, where nobody is."""
         device = self._decoder.device
         here, there = torch.tensor(old, device=device), torch.tensor(new, device=device)
-        for part in _by_slot(self._beams, self._caches):
+        for part in (*self._beams.by_slot(), *self._caches.by_slot()):
             part[there] = part[here]
         self._beams.done[here] = 1
 
@@ -181,20 +182,6 @@ class Traces:
             ids[:, :, place] = self.tokens[at]
             row = torch.where(place < length, self.parents[at].long(), row)
         return ids
-
-
-def _by_slot(beams: Beams, caches: Caches) -> list[Tensor]:
-    """All that belongs to a sentence, with the slots as first axis."""
-    parts = {field.name: getattr(beams, field.name) for field in dataclasses.fields(beams)}
-    parts.pop("penalties")
-    origin: Tensor = parts.pop("origin")
-    return [
-        *parts.values(),
-        origin.transpose(0, 1),
-        caches.past.transpose(0, 1),
-        caches.source,
-        caches.source_length,
-    ]
 
 
 def _states(entrants: Sequence[Entrant]) -> Float[Tensor, "N D"]:

@@ -1,0 +1,42 @@
+from typing import Literal
+
+import pytest
+from tests.unit.api.conftest import VOCABULARY
+
+from transept import ModelConfig, Parser, Transformer
+from transept.api.units import TooLongError
+from transept.errors import ConfigError
+from transept.tasks.parsing.vocabulary import vocabulary_of
+from transept.text.tokenizer import Tokenizer
+
+LONG = "one two three four five six seven eight nine ten"
+
+
+def parser_of(tokenizer: Tokenizer, positions: Literal["sinusoidal", "learned"]) -> Parser:
+    symbols = vocabulary_of(["S", "NP"])
+    config = ModelConfig(
+        vocab_size=symbols.vocab_size, source_vocab_size=VOCABULARY, tied_embeddings="two-way",
+        n_layers=1, d_model=16, d_ff=32, n_heads=2, positions=positions, max_positions=12,
+    )  # fmt: skip
+    return Parser([Transformer(config)], tokenizer, symbols, max_source_length=6)
+
+
+def test_a_longer_sentence_is_parsed_with_the_limit_that_its_refusal_names(
+    tokenizer: Tokenizer,
+) -> None:
+    parser, n_tokens = parser_of(tokenizer, "sinusoidal"), len(tokenizer.encode(LONG)) + 1
+    cure = f"the longest may have 6; max_source_length={n_tokens} parses it all the same"
+    with pytest.raises(TooLongError, match=cure) as refused:
+        parser.parse(LONG)
+    parse = parser.parse(LONG, beam_size=1, max_source_length=refused.value.enough)
+    assert parse.outputs[0].tree.words == tuple(LONG.split())
+
+
+def test_learned_positions_are_a_hard_limit(tokenizer: Tokenizer) -> None:
+    parser = parser_of(tokenizer, "learned")
+    with pytest.raises(ConfigError, match="13 is more than the 12 positions"):
+        parser.parse("one", max_source_length=13)
+    with pytest.raises(
+        TooLongError, match=r"text 2: .* the model knows 12 positions; leave it out"
+    ):
+        parser.parse(["one", LONG])
