@@ -86,3 +86,43 @@ def test_help_tells_only_what_is_news() -> None:
     assert "--allow-change" in own
     assert own.startswith("Usage: transept train [OPTIONS] CONFIG [OVERRIDES...]\n\n")
     assert "Each command has its own --help" not in own
+
+
+def boxes(*words: str, columns: int = 80) -> dict[str, list[str]]:
+    """The lines of each box of a help page, by its title."""
+    line = [sys.executable, "-m", "transept", *words, "--help"]
+    narrow = os.environ | {"COLUMNS": str(columns)}
+    text = subprocess.run(line, capture_output=True, text=True, check=True, env=narrow).stdout
+    found: dict[str, list[str]] = {}
+    for row in text.splitlines():
+        if title := re.match("╭─ (.+?) ─", row):
+            lines = found.setdefault(title[1], [])
+        elif row.startswith("│"):
+            lines.append(row.strip("│ "))
+    return found
+
+
+def test_commands_stand_in_groups_and_in_the_order_of_work() -> None:
+    listed = {title: [line.split()[0] for line in lines] for title, lines in boxes().items()}
+    assert listed == {
+        "Use a model": ["translate", "serve", "parse", "score", "evaluate", "visualize", "info"],
+        "Train one": ["demo", "recipe", "data", "tokenizer", "config", "train", "average"],
+        "Make it smaller, move it": ["quantize", "shortlist", "export", "pieces"],
+        "Options": ["--help", "--version"],
+    }
+    assert [line.split()[0] for line in boxes("data")["Commands"]][:2] == ["fetch", "prepare"]
+
+
+@pytest.mark.parametrize("family", ["", "recipe", "data", "tokenizer", "config", "pieces"])
+def test_a_command_is_listed_on_one_line_of_a_small_terminal(family: str) -> None:
+    parent = app[family] if family else app
+    # A second line would begin with a word of its own.
+    first = [line.split()[0] for lines in boxes(*family.split()).values() for line in lines]
+    assert sorted(first) == sorted({*parent} - {"-h"} - ({"--help", "--version"} - {*first}))
+
+
+@pytest.mark.parametrize("command", list(commands(app)), ids=" ".join)
+def test_no_box_is_too_long_to_be_read(command: tuple[str, ...]) -> None:
+    for title, lines in boxes(*command, columns=200).items():
+        options = [line for line in lines if line.lstrip("* ").startswith("-")]
+        assert len(options) <= 12, title

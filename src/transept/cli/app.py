@@ -10,9 +10,10 @@ import re
 import sys
 import traceback
 from collections.abc import Sequence
+from itertools import count
 from typing import Any, NoReturn, get_args
 
-from cyclopts import App, CycloptsError, Parameter, UnknownOptionError
+from cyclopts import App, CycloptsError, Group, Parameter, UnknownOptionError
 
 from transept.errors import ConfigError, TranseptError
 from transept.version import __version__
@@ -42,173 +43,72 @@ app = App(
     suppress_keyboard_interrupt=False,
 )
 
-config = App(name="config", help="Look at configurations.")
-config.command(
-    "transept.cli.config:show",
-    name="show",
-    help="Print a config with everything it extends, overrides and defaults filled in.",
-)
-app.command(config)
+USE = Group("Use a model", sort_key=1)
+TRAIN = Group("Train one", sort_key=2)
+MOVE = Group("Make it smaller, move it", sort_key=3)
+OPTIONS = Group("Options", sort_key=4)
+PLACES = count()
+"""Commands are listed in the order in which they are added below: that of work, not of letters."""
 
-tokenizer = App(name="tokenizer", help="Learn a vocabulary, and cut text into its pieces.")
-tokenizer.command(
-    "transept.cli.tokenizer:train",
-    name="train",
-    help="Learn a vocabulary from text.",
-)
-tokenizer.command(
-    "transept.cli.tokenizer:encode",
-    name="encode",
-    help="Cut each line into pieces, or into their ids.",
-)
-tokenizer.command(
-    "transept.cli.tokenizer:decode",
-    name="decode",
-    help="Put pieces, or their ids, together again.",
-)
-app.command(tokenizer)
 
-data = App(name="data", help="Make, look at and fetch corpora.")
-data.command(
-    "transept.cli.data:prepare",
-    name="prepare",
-    help="Turn parallel text, or treebanks, into a corpus to train on.",
-)
-data.command(
-    "transept.cli.data:inspect",
-    name="inspect",
-    help="Show what a prepared corpus holds.",
-)
-data.command(
-    "transept.cli.data:fetch",
-    name="fetch",
-    help="Download a public corpus and cut it into train, dev and test.",
-)
-data.command(
-    "transept.cli.treebanks:clean",
-    name="clean",
-    help="Print the trees of a treebank as a parser learns them, one a line.",
-)
-data.command(
-    "transept.cli.treebanks:recombine",
-    name="recombine",
-    help="Print further trees of a treebank, with constituents exchanged.",
-)
-app.command(data)
+def _add(path: str, line: str, group: Group | None = None, to: App = app) -> None:
+    to.command(f"transept.cli.{path}", help=line, group=group, sort_key=next(PLACES))
 
-recipe = App(name="recipe", help="Whole experiments, from text to a report, one command each.")
-recipe.command(
-    "transept.cli.recipe:list_",
-    name="list",
-    help="List the recipes that come with transept.",
-)
-recipe.command(
-    "transept.cli.recipe:show",
-    name="show",
-    help="Print a recipe with everything it extends, overrides and defaults filled in.",
-)
-recipe.command(
-    "transept.cli.recipe:run",
-    name="run",
-    help="Work a recipe out: prepare, train, average, decode, score, report.",
-)
-recipe.command(
-    "transept.cli.recipe:compare",
-    name="compare",
-    help="Compare two recipes that were worked out, by paired bootstrap, on the tests they share.",
-)
-recipe.command(
-    "transept.cli.recipe:report",
-    name="report",
-    help="Write the page of results, with training curves, from records alone.",
-)
-recipe.command(
-    "transept.cli.recipe:ship",
-    name="ship",
-    help="Write the averaged model of a recipe in little room, with a card that tells its scores.",
-)
-app.command(recipe)
 
-pieces = App(
-    name="pieces", help="Directories in pieces of a size that can be moved, and whole again."
-)
-pieces.command(
-    "transept.cli.pieces:split",
-    name="split",
-    help="Write a directory as pieces of a given size, with a list of their sha256.",
-)
-pieces.command(
-    "transept.cli.pieces:join",
-    name="join",
-    help="Put pieces together again, every one of them and every file verified.",
-)
-app.command(pieces)
+def _add_family(name: str, line: str, group: Group) -> App:
+    """A name with commands below it."""
+    family = App(name=name, help=line, group=group, sort_key=next(PLACES))
+    app.command(family)
+    return family
 
-app.command(
-    "transept.cli.demo:demo",
-    name="demo",
-    help="Train a small translator within minutes, and see what it has learnt.",
+
+_add("translate:translate", "Translate text, files or standard input, line for line.", USE)
+_add("serve:serve", "Serve translations over HTTP: a page, and LibreTranslate's API.", USE)
+_add("parse:parse", "Parse sentences, files or standard input, a tree for each line.", USE)
+_add("score:score", "Print how probable a model holds given translations to be.", USE)
+_add("evaluate:evaluate", "Score translations, or a model, by every convention at once.", USE)
+_add("visualize:visualize", "Draw where the heads look, as in the paper's Figures 3 to 5.", USE)
+_add("info:info", "Tell all about a model or a run, or about this installation.", USE)
+
+_add("demo:demo", "Train a small translator within minutes, and see what it learnt.", TRAIN)
+
+recipe = _add_family("recipe", "Whole experiments, from text to a report, one command each.", TRAIN)
+_add("recipe:list_", "List the recipes that come with transept.", to=recipe)
+_add("recipe:show", "Print a recipe, with what it extends, overrides and defaults.", to=recipe)
+_add("recipe:run", "Work a recipe out: prepare, train, average, decode, score, report.", to=recipe)
+_add("recipe:compare", "Compare two recipes that were worked out, by paired bootstrap.", to=recipe)
+_add("recipe:report", "Write the page of results, with training curves, from records.", to=recipe)
+_add("recipe:ship", "Write a recipe's model in little room, with a card of its scores.", to=recipe)
+
+data = _add_family("data", "Fetch, make and look at corpora.", TRAIN)
+_add("data:fetch", "Download a public corpus and cut it into train, dev and test.", to=data)
+_add("data:prepare", "Turn parallel text, or treebanks, into a corpus to train on.", to=data)
+_add("data:inspect", "Show what a prepared corpus holds.", to=data)
+_add("treebanks:clean", "Print a treebank's trees as a parser learns them, one a line.", to=data)
+_add("treebanks:recombine", "Print more trees of a treebank, with constituents exchanged.", to=data)
+
+tokenizer = _add_family("tokenizer", "Learn a vocabulary, and cut text into its pieces.", TRAIN)
+_add("tokenizer:train", "Learn a vocabulary from text.", to=tokenizer)
+_add("tokenizer:encode", "Cut each line into pieces, or into their ids.", to=tokenizer)
+_add("tokenizer:decode", "Put pieces, or their ids, together again.", to=tokenizer)
+
+config = _add_family("config", "Look at configurations.", TRAIN)
+_add("config:show", "Print a config, with what it extends, overrides and defaults.", to=config)
+
+_add("train:train", "Train a model, or go on where an earlier run stopped.", TRAIN)
+_add("average:average", "Average a run's last checkpoints into one model (section 6.1).", TRAIN)
+
+_add("quantize:quantize", "Store a model in less room, and measure what that costs.", MOVE)
+_add("shortlist:shortlist", "Learn which target tokens each source token can lead to.", MOVE)
+_add("export:export", "Write a model for another engine: CTranslate2.", MOVE)
+
+pieces = _add_family(
+    "pieces", "Cut a directory into pieces that can be moved, and join them.", MOVE
 )
-app.command(
-    "transept.cli.train:train",
-    name="train",
-    help="Train a model, or go on where an earlier run of the same config stopped.",
-)
-app.command(
-    "transept.cli.average:average",
-    name="average",
-    help="Average the weights of a run's last checkpoints into one model (section 6.1).",
-)
-app.command(
-    "transept.cli.translate:translate",
-    name="translate",
-    help="Translate text: arguments, files, or standard input, line for line.",
-)
-app.command(
-    "transept.cli.parse:parse",
-    name="parse",
-    help="Parse sentences: arguments, files, or standard input, a tree for each line.",
-)
-app.command(
-    "transept.cli.evaluate:evaluate",
-    name="evaluate",
-    help="Score translations, or a model, by every convention at once; compare two systems.",
-)
-app.command(
-    "transept.cli.score:score",
-    name="score",
-    help="Print how probable a model holds given translations to be (forced decoding).",
-)
-app.command(
-    "transept.cli.export:export",
-    name="export",
-    help="Write a model for another engine: CTranslate2.",
-)
-app.command(
-    "transept.cli.quantize:quantize",
-    name="quantize",
-    help="Store a model's weights in less room, and measure what that costs.",
-)
-app.command(
-    "transept.cli.shortlist:shortlist",
-    name="shortlist",
-    help="Learn from a corpus which target tokens each source token can lead to.",
-)
-app.command(
-    "transept.cli.visualize:visualize",
-    name="visualize",
-    help="Draw where the attention heads look, as in the paper's Figures 3 to 5.",
-)
-app.command(
-    "transept.cli.serve:serve",
-    name="serve",
-    help="Serve translations over HTTP, to clients of LibreTranslate and to a page of its own.",
-)
-app.command(
-    "transept.cli.info:info",
-    name="info",
-    help="Print versions, devices and the paper's models, or all about a run or model.",
-)
+_add("pieces:split", "Write a directory as pieces of a given size, with their sha256.", to=pieces)
+_add("pieces:join", "Put pieces together again, every one and every file verified.", to=pieces)
+
+app["--help"].group = app["--version"].group = OPTIONS
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

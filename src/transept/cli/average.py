@@ -17,7 +17,7 @@ def average(
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
     force: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
-    """Average the weights of a run's last checkpoints into one model (section 6.1).
+    """Average a run's last checkpoints into one model (section 6.1).
 
     Args:
         run: The directory of a run.

@@ -10,7 +10,7 @@ from transept.experiment import Experiment
 
 
 def show(file: Path, /, *overrides: str) -> None:
-    """Print a config with everything it extends, overrides and defaults filled in.
+    """Print a config, with what it extends, overrides and defaults.
 
     Args:
         file: A TOML file of an experiment, such as configs/base.toml.

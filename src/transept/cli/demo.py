@@ -25,7 +25,7 @@ def demo(
     minutes: float = 4.0,
     seed: int = 1,
 ) -> int:
-    """Train a small translator within minutes, and see what it has learnt.
+    """Train a small translator within minutes, and see what it learnt.
 
     Draws English and German sentences from a grammar, learns a vocabulary, trains a Transformer,
     averages its last checkpoints and translates sentences that it has never seen. It needs no

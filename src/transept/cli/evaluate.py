@@ -89,12 +89,12 @@ def evaluate(
     target_language: Annotated[Language | None, SCORES] = None,
     as_json: Annotated[bool, Parameter(name="--json", negative=""), SCORES] = False,
 ) -> None:
-    """Score translations, or a model, by every convention at once; compare two systems.
+    """Score translations, or a model, by every convention at once.
 
-    Either of a file (--hypothesis) or of a model that translates --source first. Files are plain
-    text as people write it (cased, not tokenised), one sentence a line, UTF-8; .gz, .xz and .zst
-    are read too. The paper's convention is tokenised BLEU with compounds split; compare scores
-    only with scores that have the same signature.
+    Either of a file (--hypothesis) or of a model that translates --source first; with --other, two
+    systems are compared. Files are plain text as people write it (cased, not tokenised), one
+    sentence a line, UTF-8; .gz, .xz and .zst are read too. The paper's convention is tokenised
+    BLEU with compounds split; compare scores only with scores that have the same signature.
 
     With --parse, trees are scored: labelled bracketing by evalb's rules, which leave out what does
     not fit, and beside it with nothing left out.

@@ -40,7 +40,9 @@ def info(
     vocab_size: int = 37_000,
     as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
 ) -> None:
-    """Print versions, devices and the paper's models, or all about a run or model.
+    """Tell all about a model or a run, or about this installation.
+
+    Without one, what is told are versions, devices, and the models that are shipped or the paper's.
 
     Args:
         path: The directory of a run, a checkpoint or a model, or the name of a shipped one. Every

@@ -60,22 +60,23 @@ class Format:
 
 
 USUAL, PLAIN = ParseConfig(), Format()
-HOW = Parameter(name="*", group=Group("Search", sort_key=2))
+INPUT = Parameter(group=Group("Input", sort_key=0))
+SEARCH = Group("Search", sort_key=2)
 FORMAT = Parameter(name="*", group=Group("Output", sort_key=3))
 
 
 def parse(
     *texts: str,
-    files: Files = (),
-    trees: Treebanks = (),
-    tags_file: Path | None = None,
-    unconstrained: Flag = False,
-    read_ahead: int = 512,
+    files: Annotated[Files, INPUT] = (),
+    trees: Annotated[Treebanks, INPUT] = (),
+    tags_file: Annotated[Path | None, INPUT] = None,
+    read_ahead: Annotated[int, INPUT] = 512,
     models: Annotated[Parsers, MODEL_OPTIONS] = ANY_PARSER,
-    config: Annotated[ParseConfig, HOW] = USUAL,
+    config: Annotated[ParseConfig, Parameter(name="*", group=SEARCH)] = USUAL,
+    unconstrained: Annotated[Flag, Parameter(group=SEARCH)] = False,
     output: Annotated[Format, FORMAT] = PLAIN,
 ) -> None:
-    """Parse sentences: arguments, files, or standard input, a tree for each line.
+    """Parse sentences, files or standard input, a tree for each line.
 
     A line is a sentence of words as treebanks have them, with spaces between them:
     `It does n't sleep .` A bracket that is a word may stand as `(` or as `-LRB-`. Every tree is
@@ -90,12 +91,12 @@ def parse(
         trees: Treebanks instead: their sentences are parsed anew, and keep their tags, so that
             `transept evaluate --parse` can compare.
         tags_file: The tags of the words, line for line, to write into the trees.
-        unconstrained: Let the model write what it likes: say how often that is no tree, and
-            repair it.
         read_ahead: Lines read before they are parsed together; more is quicker, 1 answers each
             line at once, as is done at a terminal.
         models: Which model to use.
         config: How to search.
+        unconstrained: Let the model write what it likes: say how often that is no tree, and
+            repair it.
         output: What to print.
     """
     _check(texts, files, trees, tags_file, read_ahead)

@@ -25,7 +25,7 @@ def split(
     compression: Compression = "auto",
     name: str | None = None,
 ) -> None:
-    """Write a directory as pieces of a given size, with a list of their sha256.
+    """Write a directory as pieces of a given size, with their sha256.
 
     Prepared corpora, models and checkpoints alike; the directory stays as it is.
 
@@ -61,7 +61,7 @@ def join(
     *places: Annotated[Path, Parameter(required=True)],
     output: Annotated[Path, Parameter(name=["--output", "-o"])],
 ) -> None:
-    """Put pieces together again, every one of them and every file verified.
+    """Put pieces together again, every one and every file verified.
 
     Args:
         places: The directories that hold the pieces, and their list, between them.

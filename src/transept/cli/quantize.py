@@ -20,7 +20,7 @@ def quantize(
     output: Annotated[Path, Parameter(name=["--output", "-o"])],
     test: Annotated[tuple[Path, Path] | None, Parameter(negative="")] = None,
 ) -> None:
-    """Store a model's weights in less room, and measure what that costs.
+    """Store a model in less room, and measure what that costs.
 
     The new model is a model like any other, and every command takes it. Computing is done in
     single precision again, as fast as before; but where CTranslate2 is installed, `transept

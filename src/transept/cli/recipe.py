@@ -63,7 +63,7 @@ def list_() -> None:
 
 
 def show(name: str, /, *overrides: str) -> None:
-    """Print a recipe with everything it extends, overrides and defaults filled in.
+    """Print a recipe, with what it extends, overrides and defaults.
 
     Args:
         name: One that `transept recipe list` names, or the path of a TOML file.
@@ -156,7 +156,9 @@ def compare(
     *,
     output: Annotated[Path, Parameter(name=["--output", "-o"])],
 ) -> None:
-    """Compare two recipes that were worked out, by paired bootstrap, on the tests they share.
+    """Compare two recipes that were worked out, by paired bootstrap.
+
+    On each test set that they share.
 
     Args:
         first: The work directory of one; or its record, with what it translated beside it as
@@ -187,7 +189,7 @@ def report(
     *,
     output: Annotated[Path, Parameter(name=["--output", "-o"])],
 ) -> None:
-    """Write the page of results, with training curves, from records alone.
+    """Write the page of results, with training curves, from records.
 
     Args:
         records: A directory of record.json files of recipes, each under a name of its own, and of
@@ -214,10 +216,10 @@ def ship(
     work: Path | None = None,
     to: Literal["int8", "bf16"] = "int8",
 ) -> None:
-    """Write the averaged model of a recipe in little room, with a card that tells its scores.
+    """Write a recipe's model in little room, with a card of its scores.
 
-    The card names the texts with their terms and attributions, and the scores of the weights as
-    they are stored; so the test sets are translated once more.
+    The model is the averaged one. The card names the texts with their terms and attributions, and
+    the scores of the weights as they are stored; so the test sets are translated once more.
 
     Args:
         name: The recipe that was worked out.

@@ -30,11 +30,11 @@ def score(
     as_json: Annotated[bool, Parameter(name="--json", negative="", show_default=False)] = False,
     models: Annotated[Models, MODEL_OPTIONS] = ANY_MODEL,
 ) -> None:
-    """Print how probable a model holds given translations to be (forced decoding).
+    """Print how probable a model holds given translations to be.
 
-    A line for each pair: log P(target | source), natural and not divided by a length penalty, a
-    tab, and the number of tokens, the end symbol included. For the perplexity of a whole corpus
-    see `transept evaluate --perplexity`.
+    By forced decoding. A line for each pair: log P(target | source), natural and not divided by a
+    length penalty, a tab, and the number of tokens, the end symbol included. For the perplexity of
+    a whole corpus see `transept evaluate --perplexity`.
 
     Args:
         source: UTF-8 text, one sentence a line; .gz, .xz and .zst are read too; - is standard

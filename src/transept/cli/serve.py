@@ -9,14 +9,17 @@ from cyclopts import Group, Parameter
 from transept.errors import ConfigError, ServingError
 from transept.runtime.interrupt import import_torch
 from transept.serving.hangups import Hangups
-from transept.serving.settings import ServerSettings
+from transept.serving.settings import Limits, Listening, Pace, Searching, ServerSettings
 
 if TYPE_CHECKING:
     from transept.serving.models import AnyServed
 
-USUAL = ServerSettings()
-SETTINGS = Parameter(name="*", negative="", group=Group("Server", sort_key=2))
+HERE, PAPERS, USUAL, PATIENT = Listening(), Searching(), Limits(), Pace()
 MODEL = Group("Model", sort_key=1)
+LISTENING = Parameter(name="*", negative="", group=Group("Address and access", sort_key=2))
+SEARCH = Parameter(name="*", group=Group("Search", sort_key=3))
+LIMITS = Parameter(name="*", group=Group("Limits", sort_key=4))
+PACE = Parameter(name="*", group=Group("Pace", sort_key=5))
 
 
 def serve(
@@ -25,9 +28,12 @@ def serve(
     source_language: Annotated[str | None, Parameter(group=MODEL)] = None,
     target_language: Annotated[str | None, Parameter(group=MODEL)] = None,
     device: Annotated[str, Parameter(group=MODEL)] = "auto",
-    settings: Annotated[ServerSettings, SETTINGS] = USUAL,
+    listening: Annotated[Listening, LISTENING] = HERE,
+    searching: Annotated[Searching, SEARCH] = PAPERS,
+    limits: Annotated[Limits, LIMITS] = USUAL,
+    pace: Annotated[Pace, PACE] = PATIENT,
 ) -> None:
-    """Serve translations over HTTP, to clients of LibreTranslate and to a page of its own.
+    """Serve translations over HTTP: a page, and LibreTranslate's API.
 
     The page, at the server's address, has a box to try and describes the API. The server listens
     on this machine alone unless it is given keys. Nothing that is translated is logged. SIGTERM or
@@ -41,8 +47,12 @@ def serve(
         source_language: What the model reads, such as en, where neither its name nor --model says.
         target_language: What the model writes.
         device: Where to compute: cpu, cuda, cuda:1; auto is a GPU where there is one.
-        settings: Where to listen, whom to answer, and how much to take on.
+        listening: Where to listen, and whom to answer.
+        searching: How to search.
+        limits: How much to take on.
+        pace: How much to do at once, and for how long to wait.
     """
+    settings = ServerSettings.of(listening, searching, limits, pace)
     if len(model) > 1 and (source_language or target_language):
         raise ConfigError(
             "--source-language and --target-language are for one model; with several, name the "
@@ -65,10 +75,10 @@ def serve(
     )
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
     names: list[str | None] = [*model] or [*shipped_models()] or [None]
-    with listen(settings.host, settings.port) as listening:
+    with listen(settings.host, settings.port) as socket:
         served = [open_model(name, source_language, target_language, device) for name in names]
         app = create_app(settings, served)
-        run(app, listening, settings, lambda address: _greet(address, served, settings), hangups)
+        run(app, socket, settings, lambda address: _greet(address, served, settings), hangups)
 
 
 def _greet(address: str, served: "list[AnyServed]", settings: ServerSettings) -> None:

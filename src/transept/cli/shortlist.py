@@ -18,7 +18,7 @@ def shortlist(
     likely: int = 32,
     always: int = 256,
 ) -> None:
-    """Learn from a corpus which target tokens each source token can lead to.
+    """Learn which target tokens each source token can lead to.
 
     The largest matrix of a translation's step is the one that gives each token of the vocabulary
     its probability. With `transept translate --shortlist FILE` it has the rows alone that a batch's

@@ -52,7 +52,7 @@ def train(
     tensorboard: Annotated[bool, Parameter(negative="")] = False,
     deterministic: Annotated[bool, Parameter(negative="")] = False,
 ) -> int:
-    """Train a model, or go on where an earlier run of the same config stopped.
+    """Train a model, or go on where an earlier run stopped.
 
     Ends with exit code 0 when the last step is done or validation no longer improves, and with 75
     when it was stopped by Ctrl-C, SIGTERM, SIGUSR1 or --minutes: the same command then goes on.

@@ -90,23 +90,24 @@ class Format:
 
 
 USUAL, NO_SAMPLING, PLAIN = TranslationConfig(), Sampling(), Format()
-HOW = Parameter(name="*", group=Group("Translation", sort_key=2))
+INPUT = Parameter(group=Group("Input", sort_key=0))
+TRANSLATION = Group("Translation", sort_key=2)
 SAMPLING = Parameter(name="*", group=Group("Sampling", sort_key=3))
-FORMAT = Parameter(name="*", group=Group("Output", sort_key=4))
+OUTPUT = Group("Output", sort_key=4)
 
 
 def translate(
     *texts: str,
-    files: Files = (),
-    prefix: str | None = None,
-    read_ahead: int = 512,
-    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    files: Annotated[Files, INPUT] = (),
+    read_ahead: Annotated[int, INPUT] = 512,
     models: Annotated[Translators, MODEL_OPTIONS] = ANY_TRANSLATOR,
-    config: Annotated[TranslationConfig, HOW] = USUAL,
+    config: Annotated[TranslationConfig, Parameter(name="*", group=TRANSLATION)] = USUAL,
+    prefix: Annotated[str | None, Parameter(group=TRANSLATION)] = None,
     sampling: Annotated[Sampling, SAMPLING] = NO_SAMPLING,
-    form: Annotated[Format, FORMAT] = PLAIN,
+    output: Annotated[Path | None, Parameter(name=["--output", "-o"], group=OUTPUT)] = None,
+    form: Annotated[Format, Parameter(name="*", group=OUTPUT)] = PLAIN,
 ) -> None:
-    """Translate text: arguments, files, or standard input, line for line.
+    """Translate text, files or standard input, line for line.
 
     An empty line stays an empty line. A line of several sentences is translated sentence by
     sentence, and keeps its white space. With --n-best above 1, lines are in the form of Moses:
@@ -121,13 +122,13 @@ def translate(
         texts: What to translate; without any, files or standard input are read. `--` before them
             lets them begin with a dash.
         files: UTF-8 text; .gz, .xz and .zst are read too. Several are read one after another.
-        prefix: What every translation shall begin with. Lines are not split then.
         read_ahead: Lines read before they are translated together; more is quicker, 1 answers
             each line at once, as is done at a terminal.
-        output: Write here, instead of to standard output.
         models: Which model to use.
         config: How to translate.
+        prefix: What every translation shall begin with. Lines are not split then.
         sampling: How to draw.
+        output: Write here, instead of to standard output.
         form: What to print.
     """
     _check(texts, files, output, read_ahead)

@@ -14,7 +14,7 @@ Treebanks = Annotated[tuple[Path, ...], Parameter(negative="")]
 
 
 def clean(trees: Treebanks, /) -> None:
-    """Print the trees of a treebank as a parser learns them, one a line.
+    """Print a treebank's trees as a parser learns them, one a line.
 
     Without traces, functions and indices, and without a root that has no label. So do `transept
     data prepare` and `transept parse --trees` read them; `transept evaluate --parse`, to which a
@@ -37,7 +37,7 @@ def recombine(
     chance: float = CHANCE,
     seed: int = 0,
 ) -> None:
-    """Print further trees of a treebank, with constituents exchanged.
+    """Print more trees of a treebank, with constituents exchanged.
 
     In each, some constituents are those of other trees, of the same label, under the same label,
     and about as long. A parser that often sees the same few trees learns them by heart. Prepare

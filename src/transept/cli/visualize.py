@@ -63,7 +63,7 @@ def visualize(
     models: Annotated[Models, MODEL_OPTIONS] = ANY_MODEL,
     view: Annotated[View, VIEW] = USUAL,
 ) -> None:
-    """Draw where the attention heads look, as in the paper's Figures 3 to 5.
+    """Draw where the heads look, as in the paper's Figures 3 to 5.
 
     The words above look at the words below; a line's width is the weight, its colour the head.
     Layers and heads count from 1. `.html` is a page to explore all of it, and needs no network;

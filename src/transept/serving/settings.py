@@ -1,15 +1,15 @@
 """What can be set about a server. No torch and no web framework here."""
 
 import ipaddress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from transept.config import Checks
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ServerSettings:
-    """Where a server listens, whom it answers, and how much it takes on."""
+@dataclass(frozen=True, kw_only=True)
+class Listening:
+    """Where a server listens, and whom it answers."""
 
     host: str = "127.0.0.1"
     """The address to listen on. The default is reached from this machine alone."""
@@ -23,12 +23,22 @@ class ServerSettings:
     origin: tuple[str, ...] = ()
     """A web page's origin that browsers may call this server from: `https://example.org`."""
 
+
+@dataclass(frozen=True, kw_only=True)
+class Searching:
+    """How it searches."""
+
     beam_size: int = 4
     """Hypotheses kept alive where a request does not say; 1 is greedy search."""
     length_penalty: float = 0.6
     """The α of Wu et al. where a request does not say."""
     beam_limit: int = 21
     """The largest beam that a request may ask for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """How much it takes on."""
 
     body_limit: int = 1_000_000
     """Bytes of a request's body, at most."""
@@ -42,6 +52,12 @@ class ServerSettings:
     """Translations that are streamed at a time, at most."""
     weight_limit: int = 300_000
     """Attention weights in an answer, at most."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pace:
+    """How much it does at once, and for how long it waits."""
+
     batch_sentences: int = 1024
     """Sentences of all requests that are decoded together, at most; fewer with a wider beam."""
     batch_seconds: float = 1.0
@@ -55,6 +71,16 @@ class ServerSettings:
     """Seconds within which a request's header, and then its body, must have come."""
     grace: float = 30.0
     """Seconds for finishing what was begun when the server is told to stop."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerSettings(Listening, Searching, Limits, Pace):
+    """All that can be set about a server, checked."""
+
+    @classmethod
+    def of(cls, *parts: Listening | Searching | Limits | Pace) -> "ServerSettings":
+        """The settings of all parts, which may depend on each other."""
+        return cls(**{name: value for part in parts for name, value in asdict(part).items()})
 
     def __post_init__(self) -> None:
         checks = Checks(self)
