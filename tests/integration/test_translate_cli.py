@@ -188,6 +188,12 @@ def test_samples_are_drawn_from_a_seed(trained: Path, tmp_path: Path, capsys: Ca
     assert (tmp_path / "drawn").read_bytes().decode() == outputs[0]
 
 
+def test_any_number_of_draws_needs_no_beam(trained: Path, capsys: Capture) -> None:
+    words = ["translate", "one two three", "--model", trained, "--sample", "--json"]
+    assert run(*words, "--n-best", 6) == 0
+    assert len(json.loads(capsys.readouterr().out)["outputs"]) == 6
+
+
 def test_a_prefix_begins_the_translation(trained: Path, capsys: Capture) -> None:
     assert run("translate", "one two", "--model", trained, "--prefix", "zehn") == 0
     assert capsys.readouterr().out.startswith("zehn")
@@ -235,6 +241,17 @@ def test_a_sentence_too_long_is_refused_by_its_line_or_cut(
         (["x", "--model", "{trained}", "--input", "a"], 2, "not both"),
         (["x", "--model", "{trained}", "--temperature", "2"], 2, "need --sample"),
         (["x", "--model", "{trained}", "--sample", "--top-p", "2"], 2, "--top-p: 2.0"),
+        (
+            ["x", "--model", "{trained}", "--sample", "--beam-size", "9", "--n-best", "3"],
+            2,
+            "--sample and --beam-size do not go together; leave one out",
+        ),
+        (
+            ["x", "--model", "{trained}", "--sample", "--length-penalty", "1"],
+            2,
+            "--sample and --length-penalty do not go together; leave one out",
+        ),
+        (["x", "--model", "{trained}", "--sample", "--n-best", "0"], 2, "--n-best: 0 must be at"),
         (["x", "--model", "{trained}", "--read-ahead", "0"], 2, "--read-ahead"),
         (["x", "--model", "{trained}", "--device", "tpu9"], 2, "--device: 'tpu9' cannot be"),
         (["x", "--model", "{trained}", "--source-language", "tlh"], 2, "tlh"),

@@ -1,11 +1,12 @@
 """What can be asked of a translation, or of a parse. No torch here."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from transept.config import Checks, structure
-from transept.decoding.config import SearchConfig
+from transept.decoding.config import BeamConfig, SearchConfig
+from transept.errors import ConfigError, Problem
 from transept.tasks.parsing.bounds import MAX_UNARY
 from transept.text.moses import Language
 
@@ -22,9 +23,9 @@ LEAST_SOURCE_LENGTH = 8
 """A single character may take five tokens, and the end symbol one."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class TranslationConfig(SearchConfig):
-    """How a text is taken apart, and how the output of each sentence is searched for."""
+@dataclass(frozen=True, kw_only=True)
+class ReadingConfig:
+    """How a text is taken apart."""
 
     split: bool = True
     """Translate text sentence by sentence, and keep the white space between them."""
@@ -38,11 +39,18 @@ class TranslationConfig(SearchConfig):
     model was trained on."""
 
     def __post_init__(self) -> None:
-        # super() is not to be had in a dataclass with slots.
-        SearchConfig.__post_init__(self)
         checks = Checks(self)
         _check_longest(checks, self.max_source_length)
         checks.done()
+
+
+@dataclass(frozen=True, kw_only=True)
+class TranslationConfig(ReadingConfig, SearchConfig):
+    """How a text is taken apart, and how the output of each sentence is searched for."""
+
+    def __post_init__(self) -> None:
+        SearchConfig.__post_init__(self)
+        ReadingConfig.__post_init__(self)
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> "TranslationConfig":
@@ -87,6 +95,7 @@ class Request:
         if prefix is not None:
             options["split"] = False
         if sampling is not None:
+            _refuse_beam(options)
             options["beam_size"] = options.get("n_best") or 1  # so many draws, and no beam
         return cls(
             config=TranslationConfig.of(options),
@@ -97,12 +106,20 @@ class Request:
         )
 
 
+def _refuse_beam(options: Options) -> None:
+    """What a draw at random has no use for."""
+    given = _given(options).keys() & {field.name for field in fields(BeamConfig)}
+    if given:
+        why = "is for beam search, and does not go together with sampling; leave one out"
+        raise ConfigError([Problem(name, why) for name in sorted(given)])
+
+
 # --- parsing ---------------------------------------------------------------------------------
 
 TreeSearch = Literal["trees", "none"]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class ParseConfig(SearchConfig):
     """Section 6.3: beam 21, α = 0.3, at most 300 symbols more than the input."""
 

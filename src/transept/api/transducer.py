@@ -111,7 +111,8 @@ class Transducer:
                 max_source_length: The longest, in tokens; that of the training unless given.
                 alignments (False): Say which words belong together: `output.alignment`.
                 sampling: A `SamplingConfig`: draw outputs at random, `n_best` of each text,
-                    instead of searching. The same sentence with the same seed draws the same.
+                    instead of searching, so without `beam_size` and `length_penalty`. The same
+                    sentence with the same seed draws the same.
                 prefix: What each output must begin with, or a list of that, one a text. A text
                     with a prefix is not split.
                 watch: Called with the numbers of sentences done and of all, after each batch.

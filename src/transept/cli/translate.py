@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Group, Parameter
 
-from transept.api.config import Options, TranslationConfig
+from transept.api.config import Options, ReadingConfig, TranslationConfig
 from transept.api.units import TooLongError
 from transept.cli.app import write_line
 from transept.cli.lines import (
@@ -29,6 +29,7 @@ from transept.cli.lines import (
 )
 from transept.cli.models import ANY_TRANSLATOR, MODEL_OPTIONS, Translators
 from transept.cli.progress import ProgressBar
+from transept.decoding.config import BeamConfig, OutputConfig
 from transept.errors import ConfigError, StoppedError
 from transept.runtime.interrupt import import_torch, terminable
 
@@ -42,12 +43,27 @@ Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 
 
 @dataclass(frozen=True, kw_only=True)
+class Input:
+    """What is read besides arguments."""
+
+    files: Files = ()
+    """UTF-8 text; .gz, .xz and .zst are read too. Several are read one after another."""
+    read_ahead: int = 512
+    """Lines read before they are translated together; more is quicker, 1 answers each line at
+    once, as is done at a terminal."""
+
+    def __post_init__(self) -> None:
+        if self.read_ahead < 1:
+            raise ConfigError("--read-ahead must be at least 1")
+
+
+@dataclass(frozen=True, kw_only=True)
 class Sampling:
     """Drawing at random instead of searching."""
 
     sample: Flag = False
-    """Draw each translation at random, instead of searching for the best; with --n-best, so
-    many draws of each. Always by the native engine, and from all tokens."""
+    """Draw each translation at random, instead of searching for the best; with --n-best, any
+    number of draws of each. Always by the native engine, and from all tokens."""
     temperature: float = 1.0
     """Below 1 sharpens the distribution, above 1 flattens it."""
     top_k: int | None = None
@@ -87,25 +103,28 @@ class Format:
     stream: Flag = False
     """Print each translation while it is written: on a terminal with what may still change in dim
     letters, elsewhere only what is certain. Always by the native engine."""
+    prefix: str | None = None
+    """What every translation shall begin with. Lines are not split then."""
 
 
-USUAL, NO_SAMPLING, PLAIN = TranslationConfig(), Sampling(), Format()
-INPUT = Parameter(group=Group("Input", sort_key=0))
-TRANSLATION = Group("Translation", sort_key=2)
+PAPERS, NO_SAMPLING, USUAL, WHOLE = BeamConfig(), Sampling(), OutputConfig(), ReadingConfig()
+STANDARD_INPUT, PLAIN = Input(), Format()
+INPUT = Parameter(name="*", group=Group("Input", sort_key=0))
+SEARCH = Parameter(name="*", group=Group("Search", sort_key=2))
 SAMPLING = Parameter(name="*", group=Group("Sampling", sort_key=3))
 OUTPUT = Group("Output", sort_key=4)
 
 
 def translate(
     *texts: str,
-    files: Annotated[Files, INPUT] = (),
-    read_ahead: Annotated[int, INPUT] = 512,
+    given: Annotated[Input, INPUT] = STANDARD_INPUT,
+    reading: Annotated[ReadingConfig, INPUT] = WHOLE,
     models: Annotated[Translators, MODEL_OPTIONS] = ANY_TRANSLATOR,
-    config: Annotated[TranslationConfig, Parameter(name="*", group=TRANSLATION)] = USUAL,
-    prefix: Annotated[str | None, Parameter(group=TRANSLATION)] = None,
+    beam: Annotated[BeamConfig, SEARCH] = PAPERS,
     sampling: Annotated[Sampling, SAMPLING] = NO_SAMPLING,
     output: Annotated[Path | None, Parameter(name=["--output", "-o"], group=OUTPUT)] = None,
     form: Annotated[Format, Parameter(name="*", group=OUTPUT)] = PLAIN,
+    outputs: Annotated[OutputConfig, Parameter(name="*", group=OUTPUT)] = USUAL,
 ) -> None:
     """Translate text, files or standard input, line for line.
 
@@ -121,26 +140,27 @@ def translate(
     Args:
         texts: What to translate; without any, files or standard input are read. `--` before them
             lets them begin with a dash.
-        files: UTF-8 text; .gz, .xz and .zst are read too. Several are read one after another.
-        read_ahead: Lines read before they are translated together; more is quicker, 1 answers
-            each line at once, as is done at a terminal.
+        given: What to read.
+        reading: How to take text apart.
         models: Which model to use.
-        config: How to translate.
-        prefix: What every translation shall begin with. Lines are not split then.
+        beam: How to search.
         sampling: How to draw.
         output: Write here, instead of to standard output.
         form: What to print.
+        outputs: How many translations, and how long.
     """
-    _check(texts, files, output, read_ahead)
+    files, read_ahead = given.files, given.read_ahead
+    _check(texts, files, output)
     texts = without_dash(texts)
     if form.stream:
-        _refuse_with_stream(config, sampling, form)
+        _refuse_with_stream(outputs, sampling, form)
+    wanted = _wanted(beam, sampling, asdict(outputs) | asdict(reading))
     for option, is_given in {"--stream": form.stream, "--sample": sampling.sample}.items():
         models = models.native(option) if is_given else models
     n_lines = count(texts, files)
     import_torch()
     sampling.config()  # refused before anything is loaded
-    job = Job(models, config, sampling, form, prefix)
+    job = Job(models, wanted, sampling, form)
     if output is not None:
         _translate_in_parts(job, output, (texts, files), read_ahead, n_lines)
         return
@@ -149,20 +169,27 @@ def translate(
         sys.stderr.write("Type text, a line at a time; Ctrl-D ends.\n")
         read_ahead = 1
     if form.stream:
-        _stream(transducer, read(texts, files), config, prefix)
+        _stream(transducer, read(texts, files), wanted, form.prefix)
     else:
         _print(job, transducer, in_turn(read(texts, files), read_ahead), n_lines)
 
 
-def _check(
-    texts: Sequence[str], files: Sequence[Path], output: Path | None, read_ahead: int
-) -> None:
+def _check(texts: Sequence[str], files: Sequence[Path], output: Path | None) -> None:
     if texts and files:
         raise ConfigError("give either texts or --input, not both")
-    if read_ahead < 1:
-        raise ConfigError("--read-ahead must be at least 1")
     if output is None and int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise ConfigError("several ranks cannot share standard output: give --output FILE")
+
+
+def _wanted(beam: BeamConfig, sampling: Sampling, others: dict[str, Any]) -> dict[str, Any]:
+    """What is asked of a search, or else of a draw, which has no beam."""
+    if not sampling.sample:
+        return asdict(TranslationConfig(**asdict(beam), **others))
+    for field in dataclasses.fields(beam):
+        if getattr(beam, field.name) != field.default:
+            option = field.name.replace("_", "-")
+            raise ConfigError(f"--sample and --{option} do not go together; leave one out")
+    return others
 
 
 def _print(
@@ -185,10 +212,9 @@ class Job:
     """What is wanted of every line."""
 
     models: Translators
-    config: TranslationConfig
+    wanted: dict[str, Any]
     sampling: Sampling
     form: Format
-    prefix: str | None
 
     def translate(
         self,
@@ -200,13 +226,13 @@ class Job:
         """The lines of results for some lines, the first of which has this number."""
         options: Options = {
             "alignments": self.form.alignments,
-            "prefix": self.prefix,
+            "prefix": self.form.prefix,
             "sampling": self.sampling.config(),
             "watch": watch,
         }
-        results = _translate(transducer, lines, self.config, options)
+        results = _translate(transducer, lines, self.wanted, options)
         for number, result in enumerate(results, start=first):
-            yield from _result_lines(result, number, self.config.n_best, self.form)
+            yield from _result_lines(result, number, self.wanted["n_best"], self.form)
 
 
 def _translate_in_parts(
@@ -230,7 +256,7 @@ def _translate_in_parts(
     check_uncompressed(output)
     parts = Parts.of(output)
     job = dataclasses.replace(job, models=job.models.found())
-    settings = dataclasses.asdict(job) | {
+    settings = asdict(job) | {
         "lines": size,
         "texts": texts,
         "files": {str(path): path.stat().st_size for path in files},
@@ -270,10 +296,10 @@ def _saying_what_is_kept(directory: Path) -> Iterator[None]:
         ) from None
 
 
-def _refuse_with_stream(config: TranslationConfig, sampling: Sampling, form: Format) -> None:
+def _refuse_with_stream(outputs: OutputConfig, sampling: Sampling, form: Format) -> None:
     """What needs the whole translation, or no search."""
     given = {
-        "--n-best": config.n_best > 1,
+        "--n-best": outputs.n_best > 1,
         "--scores": form.scores,
         "--alignments": form.alignments,
         "--json": form.as_json,
@@ -284,23 +310,22 @@ def _refuse_with_stream(config: TranslationConfig, sampling: Sampling, form: For
 
 
 def _stream(
-    transducer: "Transducer", lines: Iterable[Line], config: TranslationConfig, prefix: str | None
+    transducer: "Transducer", lines: Iterable[Line], wanted: dict[str, Any], prefix: str | None
 ) -> None:
     from transept.cli.streaming import open_page, write_drafts
 
     page = open_page()
     for line in lines:
         with _told_by_line([line]):
-            options = dataclasses.asdict(config)
-            write_drafts(transducer.stream(line.text, prefix=prefix, **options), page)
+            write_drafts(transducer.stream(line.text, prefix=prefix, **wanted), page)
 
 
 def _translate(
-    transducer: "Transducer", lines: Sequence[Line], config: TranslationConfig, options: Options
+    transducer: "Transducer", lines: Sequence[Line], wanted: dict[str, Any], options: Options
 ) -> "Iterator[Translation]":
     def translated(some: Sequence[Line]) -> "list[Translation]":
         texts = [line.text for line in some]
-        return transducer.translate(texts, **options, **dataclasses.asdict(config))
+        return transducer.translate(texts, **options, **wanted)
 
     with _told_by_line(lines):
         try:
@@ -345,11 +370,7 @@ def _described(result: "Translation", alignments: bool) -> dict[str, Any]:
         "translation": result.text,
         "score": result.score,
         "outputs": [
-            {
-                key: value
-                for key, value in dataclasses.asdict(one).items()
-                if key != "alignment" or alignments
-            }
+            {key: value for key, value in asdict(one).items() if key != "alignment" or alignments}
             for one in result.outputs
         ],
         "sentences": [

@@ -150,6 +150,14 @@ def test_draws_follow_from_the_seed(transducer: Transducer) -> None:
     assert [set(each) for each in draw(1, top_k=1)] == [{one.text} for one in greedy]
 
 
+def test_a_draw_has_no_beam(transducer: Transducer) -> None:
+    drawing = SamplingConfig()
+    assert len(transducer.translate("one", sampling=drawing, n_best=6, **SHORT).outputs) == 6
+    with pytest.raises(ConfigError, match="beam_size: is for beam search") as refused:
+        transducer.translate("one", sampling=drawing, beam_size=9, length_penalty=1.0)
+    assert [problem.key for problem in refused.value.problems] == ["beam_size", "length_penalty"]
+
+
 def test_draws_of_a_text_do_not_depend_on_the_others(
     transducer: Transducer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
