@@ -76,6 +76,10 @@ def test_a_grid_shows_the_best(evaluate: Evaluate, capsys: Capture) -> None:
     scores = [trial["score"]["value"] for trial in report["trials"]]
     assert report["best"] == settings[scores.index(max(scores))]
     assert all(trial["score"]["convention"]["signature"] for trial in report["trials"])
+    # What is not tried may be given.
+    assert evaluate("--grid", "beam_size=1", "--length-penalty", "1", "--json") == 0
+    (trial,) = json.loads(capsys.readouterr().out)["trials"]
+    assert trial["score"]["value"] == scores[1]
     assert evaluate("--grid", "beam_size=1,2 length_penalty=0,1") == 0
     rows = capsys.readouterr().out.splitlines()
     assert sum(row.startswith("* ") for row in rows) == 1
@@ -90,6 +94,16 @@ def test_a_grid_shows_the_best(evaluate: Evaluate, capsys: Capture) -> None:
         (["--grid", "beam_size=1,x"], 2, "is no list of numbers like 'beam_size=1,4,8'"),
         (["--grid", "beam_size=0"], 2, "--grid: beam_size: 0 must be at least 1"),
         (["--grid", "beam_size=2", "--output", "x"], 2, "--grid and --output do not go together"),
+        (
+            ["--grid", "beam_size=1,2", "--beam-size", "8"],
+            2,
+            "--grid beam_size and --beam-size do not go together; leave one out",
+        ),
+        (
+            ["--length-penalty", "0", "--grid", "length_penalty=0,1", "beam_size=1"],
+            2,
+            "--grid length_penalty and --length-penalty do not go together; leave one out",
+        ),
         (["--perplexity", "--other", "x"], 2, "--perplexity and --other do not go together"),
         (["--perplexity", "--beam-size", "2"], 2, "--perplexity and --beam-size do not go"),
         (["--perplexity", "--engine", "ctranslate2"], 2, "--perplexity and --engine ctranslate2"),

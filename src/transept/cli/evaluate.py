@@ -27,7 +27,7 @@ from transept.text.moses import Language
 if TYPE_CHECKING:
     from transept.api.results import Translation
     from transept.api.transducer import Transducer
-    from transept.evaluation.grid import Settings, Trial
+    from transept.evaluation.grid import Grid, Settings, Trial
     from transept.evaluation.scores import Perplexity, Report
 
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
@@ -129,11 +129,12 @@ def evaluate(
             "to translate it"
         )
     config = TranslationConfig(split=False, **dataclasses.asdict(search))
+    tried = None if grid is None else _grid(grid, search)
     import_torch()
-    if grid is not None:
+    if tried is not None:
         _refuse("--grid", other=files.other, output=files.output, perplexity=perplexity)
         _refuse("--grid", target_language=target_language)
-        _choose(files.source, files.reference, models, config, grid, as_json)
+        _choose(files.source, files.reference, models, config, tried, as_json)
     elif perplexity:
         _refuse("--perplexity", other=files.other, output=files.output, **_given(search))
         _refuse("--perplexity", target_language=target_language, shortlist=models.shortlist)
@@ -299,19 +300,28 @@ def _perplexities(
 # --- a grid of settings ----------------------------------------------------------------------
 
 
+def _grid(words: Sequence[str], search: Search) -> "Grid":
+    """The settings to try; one that is tried cannot be given as well."""
+    from transept.evaluation.grid import Grid
+
+    grid, given = Grid.parse(words), _given(search)
+    for name in given.keys() & grid.values.keys():
+        _refuse(f"--grid {name}", **{name: given[name]})
+    return grid
+
+
 def _choose(
     source: Path,
     reference: Path,
     models: Translators,
     config: TranslationConfig,
-    words: Sequence[str],
+    grid: "Grid",
     as_json: bool,
 ) -> None:
     from transept.cli.evaluation_views import show_trials
-    from transept.evaluation.grid import Grid, best
+    from transept.evaluation.grid import best
     from transept.evaluation.reading import read_aligned
 
-    grid = Grid.parse(words)
     usual = dataclasses.asdict(config)
     given = {name: value for name, value in usual.items() if value is not None}
     configs = [
