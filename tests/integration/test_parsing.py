@@ -5,6 +5,7 @@ import json
 import random
 import sys
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from transept.errors import ConfigError, DataError
 from transept.tasks.parsing.consensus import consensus
 from transept.tasks.parsing.linearisation import Fault
 from transept.text.symbols import Symbols
+from transept.text.tokenizer import Tokenizer
 from transept.text.trees import parse_tree, read_trees
 
 CONFIG = """
@@ -322,6 +324,22 @@ def test_a_sentence_too_long_costs_no_other_its_tree(
     assert [line.count("(T ") for line in capfd.readouterr().out.splitlines()] == [6, 0, 6, 0, 0, 6]
     assert run(*usual, "--max-source-length", "211", "--max-length-extra", "1000") == 0
     assert capfd.readouterr().out.count("\n(") == 4
+
+
+def test_sentences_too_long_are_found_together(
+    parser: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    encode_batch, sizes = Tokenizer.encode_batch, list[int]()
+
+    def counted(tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:
+        sizes.append(len(texts))
+        return encode_batch(tokenizer, texts)
+
+    monkeypatch.setattr(Tokenizer, "encode_batch", counted)
+    texts = ["the cat sleeps .", *["the cat that " * 70] * 9]
+    assert run("parse", "--model", parser, "--beam-size", "2", *texts) == 3
+    assert capfd.readouterr().err.count("the sentence has 211 tokens") == 9
+    assert sizes == [10, 10]  # once to find all of them, and once without them
 
 
 def test_tags_are_written_as_given(

@@ -173,24 +173,31 @@ class Parser:
         encoded = self.source_tokenizer.encode_batch(texts)
         tags = [None] * len(words) if given is None else [tuple(each) for each in given]
         units = [_Unit(*parts) for parts in zip(words, tags, map(_ended, encoded), strict=True)]
+        self._check_lengths(units, request)
         for number, unit in enumerate(units, start=1):
-            self._check(number, unit, request)
+            if unit.tags is not None and len(unit.tags) != len(unit.words):
+                raise DataError(
+                    f"sentence {number} has {len(unit.words)} words and {len(unit.tags)} tags: "
+                    "each word needs one"
+                )
         return units
 
-    def _check(self, number: int, unit: _Unit, request: ParseRequest) -> None:
-        n_tokens, what = len(unit.ids), f"the sentence has {len(unit.ids):,} tokens, and"
-        if (possible := self.networks.within(n_tokens)) < n_tokens:
-            what = f"{what} the model knows {possible:,} positions"
-            raise TooLongError(number, what, None, "leave it out")
+    def _check_lengths(self, units: Sequence[_Unit], request: ParseRequest) -> None:
+        """Refuse sentences that are too long, all at once: finding one takes tokens of all."""
         longest = request.config.max_source_length or self.max_source_length
-        if n_tokens > longest:
-            cure = f"max_source_length={n_tokens} parses it all the same"
-            raise TooLongError(number, f"{what} the longest may have {longest:,}", n_tokens, cure)
-        if unit.tags is not None and len(unit.tags) != len(unit.words):
-            raise DataError(
-                f"sentence {number} has {len(unit.words)} words and {len(unit.tags)} tags: "
-                "each word needs one"
-            )
+        refused: list[TooLongError] = []
+        for number, unit in enumerate(units, start=1):
+            n_tokens, what = len(unit.ids), f"the sentence has {len(unit.ids):,} tokens, and"
+            if (possible := self.networks.within(n_tokens)) < n_tokens:
+                what = f"{what} the model knows {possible:,} positions"
+                refused.append(TooLongError(number, what, None, "leave it out"))
+            elif n_tokens > longest:
+                what = f"{what} the longest may have {longest:,}"
+                cure = f"max_source_length={n_tokens} parses it all the same"
+                refused.append(TooLongError(number, what, n_tokens, cure))
+        if refused:
+            refused[0].all = refused
+            raise refused[0]
 
     @torch.inference_mode()
     def _search(self, units: Sequence[_Unit], request: ParseRequest) -> list[list[Hypothesis]]:

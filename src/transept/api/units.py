@@ -41,6 +41,8 @@ class TooLongError(DataError):
         """
         super().__init__(f"text {number}: {what}; {cure}")
         self.number, self.what, self.enough = number, what, enough
+        self.all: Sequence[TooLongError] = (self,)
+        """Where every text was looked at, those of the others too; this is the first."""
 
 
 def as_texts(given: object, what: str = "text") -> list[str]:

@@ -199,22 +199,26 @@ def _parse(
     parser: "Parser", sentences: Sequence[_Sentence], config: ParseConfig, options: ParseOptions
 ) -> "list[Parse]":
     """What becomes of each sentence: of one that is too long, no tree."""
-    taken = list(sentences)
-    while True:
-        if taken[0].tags is not None:
-            options["tags"] = [sentence.tags or () for sentence in taken]
-        words = [sentence.words for sentence in taken]
-        try:
-            parses = parser.parse(words, **options, **dataclasses.asdict(config))
-            break
-        except TooLongError as error:
-            long = taken[error.number - 1]
+
+    def parsed(some: Sequence[_Sentence]) -> "list[Parse]":
+        if some[0].tags is not None:
+            options["tags"] = [sentence.tags or () for sentence in some]
+        words = [sentence.words for sentence in some]
+        return parser.parse(words, **options, **dataclasses.asdict(config))
+
+    try:
+        parses = parsed(sentences)
+    except TooLongError as error:
+        taken = list(sentences)
+        for each in error.all:
+            long = taken[each.number - 1]
             cure = "leave it out"
-            if error.enough is not None:
-                cure = f"--max-source-length {error.enough} parses it all the same"
-            complain(f"{long.place}: {error.what}; {cure}")
+            if each.enough is not None:
+                cure = f"--max-source-length {each.enough} parses it all the same"
+            complain(f"{long.place}: {each.what}; {cure}")
             none = None if long.tags is None else ()
-            taken[error.number - 1] = long._replace(words="", tags=none)
+            taken[each.number - 1] = long._replace(words="", tags=none)
+        parses = parsed(taken)
     return [
         dataclasses.replace(parse, words=tuple(WORD.findall(sentence.words)))
         for sentence, parse in zip(sentences, parses, strict=True)
