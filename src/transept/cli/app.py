@@ -4,6 +4,7 @@ Commands are registered by name and imported when they run: `--help` never waits
 line of help beside each is given here, for the same reason.
 """
 
+import difflib
 import io
 import os
 import re
@@ -13,7 +14,7 @@ from collections.abc import Sequence
 from itertools import count
 from typing import Any, NoReturn, get_args
 
-from cyclopts import App, CycloptsError, Group, Parameter, UnknownOptionError
+from cyclopts import App, CycloptsError, Group, Parameter, UnknownCommandError, UnknownOptionError
 
 from transept.errors import ConfigError, TranseptError
 from transept.version import __version__
@@ -216,13 +217,34 @@ def _counts(hint: Any) -> bool:
 
 
 def _explained(error: CycloptsError) -> str:
+    if isinstance(error, UnknownCommandError) and error.unused_tokens:
+        return _unknown_command(error, error.unused_tokens[0])
     if not isinstance(error, UnknownOptionError):
         return str(error)
     hint = "Text that begins with a dash goes after the options and `--`."
     if _is_dashed_text(text := error.token.keyword or error.token.value):
         return f"`{text}` is read as an option. {hint}"
-    takes_text = any(one.name in ("TEXTS", "SENTENCE") for one in error.argument_collection)
-    return f"{error} {hint}" if takes_text and not text.startswith("--") else str(error)
+    if not text.startswith("--"):
+        takes_text = any(one.name in ("TEXTS", "SENTENCE") for one in error.argument_collection)
+        return f"{error} {hint}" if takes_text else str(error)
+    return _unknown_option(text, [name for one in error.argument_collection for name in one.names])
+
+
+def _unknown_command(error: UnknownCommandError, word: str) -> str:
+    if word.startswith("-"):
+        return f"{_unknown_option(word, [*app])} Those of a command come after its name."
+    if " " in word:
+        return f'Unknown command "{word}". Text comes after one: transept translate "{word}"'
+    return str(error)
+
+
+def _unknown_option(option: str, known: list[str]) -> str:
+    """What is near by its letters: the dashes, which all have, would bring others near."""
+    names = [name[2:] for name in known if name.startswith("--")]
+    option, _, _ = option.partition("=")
+    near = difflib.get_close_matches(option.lstrip("-"), names, n=1)
+    cure = f" Did you mean --{near[0]}?" if near else ""
+    return f"Unknown option: {option}.{cure}"
 
 
 def _by_option(error: TranseptError, words: list[str]) -> str:

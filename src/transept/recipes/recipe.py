@@ -169,7 +169,7 @@ def find(name: str) -> Path:
         return path
     if name not in names():
         cure = did_you_mean(name, names())
-        raise ConfigError(f"{name}: there is no such recipe; {cure}, or give the path of a .toml")
+        raise ConfigError(f"{name}: is no recipe, nor the path of a .toml file; {cure}")
     return SHELF / f"{name}.toml"
 
 
