@@ -5,12 +5,13 @@ line of help beside each is given here, for the same reason.
 """
 
 import difflib
+import inspect
 import io
 import os
 import re
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Any, NoReturn, get_args
 
@@ -288,18 +289,19 @@ def _use_own_help(words: list[str]) -> None:
     if chosen.default_command is not None:
         chosen.help, chosen.help_epilogue = None, ""
         if {"--help", "-h"} & {*words}:
-            chosen.usage = _usage(words, chosen)
+            chosen.usage = _usage(words, chosen.default_command)
 
 
-def _usage(words: list[str], chosen: App) -> str:
+def _usage(words: list[str], command: Callable[..., Any]) -> str:
     """The line of usage: what may follow is called there as it is below, and not ARGS."""
     from cyclopts.help import format_usage
 
     commands, execution_path, _ = app.parse_commands([one for one in words if one[:1] != "-"])
     line = str(format_usage(app, commands, execution_path=execution_path)).rstrip()
-    arguments = chosen.assemble_argument_collection()
-    names = [one.name for one in arguments if not (one.name.startswith("-") or one.required)]
-    return line.replace("[ARGS", f"[{names[0]}") if names else line
+    # By the signature: cyclopts would take all options apart once more, which takes a while.
+    parameters = inspect.signature(command).parameters.values()
+    names = [one.name.upper() for one in parameters if one.kind is not one.KEYWORD_ONLY]
+    return line.replace("[ARGS", f"[{names[-1]}") if names else line
 
 
 def _chosen(words: list[str]) -> App:
