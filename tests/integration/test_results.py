@@ -16,7 +16,7 @@ from tests.integration.workshop import run
 from transept import config
 from transept.recipes import recipe
 from transept.recipes.figure import Axis, draw
-from transept.recipes.pages import Collection, page, pictures
+from transept.recipes.pages import SPLIT, Collection, page, pictures
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
@@ -66,9 +66,11 @@ def test_every_score_on_the_page_is_in_a_record_and_the_other_way_round(docs: Pa
         for trained_on in record["recipe"]["texts"]:
             assert corpora[trained_on["name"]]["hash"][:12] in text
     compared = json.loads((docs / "results" / "one-against-two.json").read_bytes())
-    for found in compared["tests"].values():
-        for one in found["comparisons"]:
-            assert f"| {one['difference']:+.2f} |" in text
+    for test, found in compared["tests"].items():
+        by_name = {one["convention"]["name"]: one for one in found["comparisons"]}
+        plain, split = (by_name[which] for which in ("sacreBLEU", SPLIT))
+        assert f"| {test} | {plain['difference']:+.2f} | " in text
+        assert f"{plain['p_value']:.3f} | {split['difference']:+.2f} | " in text
 
 
 def test_a_comparison_can_be_traced_to_the_runs_it_compares(docs: Path) -> None:
@@ -77,6 +79,12 @@ def test_a_comparison_can_be_traced_to_the_runs_it_compares(docs: Path) -> None:
     for test, found in compared["tests"].items():
         scored = [one["stages"]["score"]["inputs"]["hypotheses"][test] for one in runs]
         assert found["hypotheses"] == scored
+    text = (docs / "results.md").read_text()
+    sides = []
+    for name, one in zip(("one", "two"), runs, strict=True):
+        minutes = one["stages"]["train"]["results"]["seconds"] / 60
+        sides.append(f"[{name}](results/{name}.json), {minutes:.1f} min")
+    assert text.index(sides[0]) < text.index(f", against transept ({sides[1]}")
 
 
 def test_a_record_with_its_translations_is_compared_like_the_directory(

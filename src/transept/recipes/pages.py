@@ -200,20 +200,40 @@ def _dev(tests: Mapping[str, Any]) -> tuple[str, str]:
 
 def _comparisons(records: Collection) -> Iterator[str]:
     yield "## Against the peer\n"
-    yield "Paired bootstrap; a difference is the first system's score less the second's.\n"
+    yield (
+        "Paired bootstrap; a difference is the first system's score less the second's. The records "
+        "have it in the other conventions too.\n"
+    )
     for name, record in records.comparisons.items():
-        first, second = (f"{one['system']}, {one['name']}" for one in record["systems"])
-        yield f"### {name}: {first} against {second}\n"
-        yield "| test set | convention | difference | 95 % | p | wins |"
-        yield "|---|---|---|---|---|---|"
+        first, second = (_contender(records, record, place) for place in (0, 1))
+        yield f"### {name}\n"
+        yield f"{first}, against {second}.\n"
+        yield "| test set | sacreBLEU | 95 % | p | compounds split | 95 % | p |"
+        yield "|---|---|---|---|---|---|---|"
         for test, found in record["tests"].items():
-            for one in found["comparisons"]:
-                low, high = one["interval"]["low"], one["interval"]["high"]
-                yield (
-                    f"| {test} | {one['convention']['name']} | {one['difference']:+.2f} "
-                    f"| {low:+.2f} to {high:+.2f} | {one['p_value']:.3f} | {one['wins']:.1%} |"
-                )
+            by_name = {one["convention"]["name"]: one for one in found["comparisons"]}
+            cells = [_difference(by_name[which]) for which in ("sacreBLEU", SPLIT)]
+            yield f"| {test} | {' | '.join(cells)} |"
         yield ""
+
+
+def _contender(records: Collection, comparison: Record, place: int) -> str:
+    """One side of a comparison; where the run that translated so is here, with its training."""
+    scored = {test: one["hypotheses"][place] for test, one in comparison["tests"].items()}
+    title = comparison["systems"][place]["system"]
+    for name, run in records.runs.items():
+        if scored.items() <= run["stages"]["score"]["inputs"]["hypotheses"].items():
+            trained = run["stages"]["train"]["results"]
+            return (
+                f"{title} ([{name}]({records.directory.name}/{name}.json), "
+                f"{_duration(trained['seconds'])}, {trained['target_tokens']:,} target tokens)"
+            )
+    return f"{title} ({comparison['systems'][place]['name']})"
+
+
+def _difference(compared: Mapping[str, Any]) -> str:
+    low, high = compared["interval"]["low"], compared["interval"]["high"]
+    return f"{compared['difference']:+.2f} | {low:+.2f} to {high:+.2f} | {compared['p_value']:.3f}"
 
 
 def _costs(records: Collection) -> Iterator[str]:
