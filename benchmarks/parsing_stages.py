@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import transept
-from transept.api.config import TreeSearch
+from transept.api.parse_config import TreeSearch
 from transept.assembly import average_run
 from transept.checkpoint import CHECKPOINTS, MANIFEST, Checkpoints
 from transept.data.preparation.cleaning import Cleaning

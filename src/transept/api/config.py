@@ -1,4 +1,4 @@
-"""What can be asked of a translation, or of a parse. No torch here."""
+"""What can be asked of a translation. No torch here."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 from transept.config import Checks, structure
 from transept.decoding.config import BeamConfig, SearchConfig
 from transept.errors import ConfigError, Problem
-from transept.tasks.parsing.bounds import MAX_UNARY
 from transept.text.moses import Language
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ class ReadingConfig:
 
     def __post_init__(self) -> None:
         checks = Checks(self)
-        _check_longest(checks, self.max_source_length)
+        check_longest(checks, self.max_source_length)
         checks.done()
 
 
@@ -55,7 +54,7 @@ class TranslationConfig(ReadingConfig, SearchConfig):
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> "TranslationConfig":
         """A config of options by name; an unknown one is named, with the nearest right one."""
-        return structure(cls, _given(options))
+        return structure(cls, given(options))
 
 
 class Options(TypedDict, total=False):
@@ -108,79 +107,14 @@ class Request:
 
 def _refuse_beam(options: Options) -> None:
     """What a draw at random has no use for."""
-    given = _given(options).keys() & {field.name for field in fields(BeamConfig)}
-    if given:
+    useless = given(options).keys() & {field.name for field in fields(BeamConfig)}
+    if useless:
         why = "is for beam search, and does not go together with sampling; leave one out"
-        raise ConfigError([Problem(name, why) for name in sorted(given)])
+        raise ConfigError([Problem(name, why) for name in sorted(useless)])
 
 
-# --- parsing ---------------------------------------------------------------------------------
-
-TreeSearch = Literal["trees", "none"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class ParseConfig(SearchConfig):
-    """Section 6.3: beam 21, α = 0.3, at most 300 symbols more than the input."""
-
-    beam_size: int = 21
-    """Hypotheses kept alive; 1 is greedy search."""
-    length_penalty: float = 0.3
-    """The α of Wu et al.: score = log P(Y|X) / ((5 + |Y|) / 6)^α."""
-    max_length_extra: int = 300
-    """… plus so many symbols. Both count the end symbol."""
-    max_unary: int = MAX_UNARY
-    """How many brackets there may be over the same words."""
-    max_source_length: int | None = None
-    """The longest sentence, in tokens with the end symbol; unless given, the longest that the
-    model was trained on."""
-
-    def __post_init__(self) -> None:
-        SearchConfig.__post_init__(self)
-        checks = Checks(self)
-        checks.at_least(1, "max_unary")
-        _check_longest(checks, self.max_source_length)
-        checks.done()
-
-
-class ParseOptions(TypedDict, total=False):
-    """The keywords of `Parser.parse`: the fields of `ParseConfig`, and more."""
-
-    beam_size: int
-    length_penalty: float
-    n_best: int
-    max_length_factor: float
-    max_length_extra: int
-    max_unary: int
-    max_source_length: int | None
-    constraint: TreeSearch
-    tags: Sequence[Sequence[str]] | None
-    watch: Watch | None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ParseRequest:
-    """What `Parser.parse` was asked for, checked."""
-
-    config: ParseConfig
-    constraint: TreeSearch = "trees"
-    tags: Sequence[Sequence[str]] | None = None
-    watch: Watch | None = None
-
-    @classmethod
-    def of(cls, options: ParseOptions) -> "ParseRequest":
-        """Check what is to be a config, and pass the rest on."""
-        options = options.copy()
-        constraint, tags = options.pop("constraint", "trees"), options.pop("tags", None)
-        watch = options.pop("watch", None)
-        config = structure(ParseConfig, _given(options))
-        return cls(config=config, constraint=constraint, tags=tags, watch=watch)
-
-
-# --- what both have in common ----------------------------------------------------------------
-
-
-def _check_longest(checks: Checks, max_source_length: int | None) -> None:
+def check_longest(checks: Checks, max_source_length: int | None) -> None:
+    """It must leave room for a character."""
     checks.that(
         max_source_length is None or max_source_length >= LEAST_SOURCE_LENGTH,
         "max_source_length",
@@ -188,6 +122,6 @@ def _check_longest(checks: Checks, max_source_length: int | None) -> None:
     )
 
 
-def _given(options: Mapping[str, Any]) -> dict[str, Any]:
+def given(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options that say something: None is as good as left out."""
     return {name: option for name, option in options.items() if option is not None}

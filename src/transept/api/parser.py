@@ -5,9 +5,9 @@ from typing import NamedTuple, NoReturn, Unpack, overload
 
 import torch
 
-from transept.api.config import ParseOptions, ParseRequest
 from transept.api.engines.engine import Told, out_of
 from transept.api.networks import Networks
+from transept.api.parse_config import ParseOptions, ParseRequest
 from transept.api.parses import Parse, ParseOutput
 from transept.api.units import TooLongError, described
 from transept.decoding.beam import search

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from cyclopts import Group, Parameter
 
-from transept.api.config import ParseConfig, ParseOptions
+from transept.api.parse_config import ParseConfig, ParseOptions
 from transept.api.units import TooLongError
 from transept.cli.app import complain, write_line
 from transept.cli.lines import Files, count, in_turn, read, without_dash

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from starlette.requests import Request
 from starlette.responses import Response
 
-from transept.api.config import ParseConfig
+from transept.api.parse_config import ParseConfig
 from transept.serving import messages as m
 from transept.serving.answers import answer
 from transept.serving.asks import Attend, ParseTrees, Score
