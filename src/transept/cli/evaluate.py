@@ -111,16 +111,14 @@ def evaluate(
             the reference's name ends in (`test.de`).
         as_json: Print one JSON object instead of tables.
     """
-    translating = _given(models) | _given(search) | {"grid": grid, "perplexity": perplexity}
+    _refuse_useless(files, models, search, parses, grid, perplexity, target_language)
     if parses.parse is not None:
-        _refuse("--parse", **_given(files), **translating, target_language=target_language)
         score_parses(parses, as_json)
         return
     if files is None:
         raise ConfigError("nothing to score: give --reference, or --parse for trees")
     language = target_language or _language_of(files.reference)
     if files.hypothesis is not None:
-        _refuse("--hypothesis", source=files.source, output=files.output, **translating)
         _score_file(files, files.hypothesis, language, as_json)
         return
     if files.source is None:
@@ -132,16 +130,36 @@ def evaluate(
     tried = None if grid is None else _grid(grid, search)
     import_torch()
     if tried is not None:
-        _refuse("--grid", other=files.other, output=files.output, perplexity=perplexity)
-        _refuse("--grid", target_language=target_language)
         _choose(files.source, files.reference, models, config, tried, as_json)
     elif perplexity:
-        _refuse("--perplexity", other=files.other, output=files.output, **_given(search))
-        _refuse("--perplexity", target_language=target_language, shortlist=models.shortlist)
         models = models.native("--perplexity")
         _measure_perplexity(files.source, files.reference, models, as_json)
     else:
         _score_model(files, files.source, models, config, language, as_json)
+
+
+def _refuse_useless(
+    files: Files | None,
+    models: Translators,
+    search: Search,
+    parses: Parses,
+    grid: Sequence[str] | None,
+    perplexity: bool,
+    target_language: Language | None,
+) -> None:
+    """Refuse options that would say nothing, before torch is waited for."""
+    translating = _given(models) | _given(search) | {"grid": grid, "perplexity": perplexity}
+    if parses.parse is not None:
+        _refuse("--parse", **_given(files), **translating, target_language=target_language)
+    if files is None:
+        return
+    if files.hypothesis is not None:
+        _refuse("--hypothesis", source=files.source, output=files.output, **translating)
+    written = {"other": files.other, "output": files.output, "target_language": target_language}
+    if grid is not None:
+        _refuse("--grid", **written, perplexity=perplexity)
+    if perplexity:
+        _refuse("--perplexity", **written, **_given(search), shortlist=models.shortlist)
 
 
 def _given(group: Files | Models | Search | None) -> dict[str, object]:
