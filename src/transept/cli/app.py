@@ -228,7 +228,8 @@ def _explained(error: CycloptsError) -> str:
     if not text.startswith("--"):
         takes_text = any(one.name in ("TEXTS", "SENTENCE") for one in error.argument_collection)
         return f"{error} {hint}" if takes_text else str(error)
-    return _unknown_option(text, [name for one in error.argument_collection for name in one.names])
+    known = (one for one in error.argument_collection if one.parse)
+    return _unknown_option(text, [name for one in known for name in one.names])
 
 
 def _unknown_command(error: UnknownCommandError, word: str) -> str:
