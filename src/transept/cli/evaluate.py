@@ -277,18 +277,22 @@ def _about(
     return {"source": str(source), "model": models.names, "engine": engine, "search": search}
 
 
+def _about_pair(source: Path, reference: Path, sentences: int, models: Models) -> dict[str, Any]:
+    return {
+        "reference": str(reference),
+        "sentences": sentences,
+        "source": str(source),
+        "model": models.names,
+    }
+
+
 def _measure_perplexity(source: Path, reference: Path, models: Translators, as_json: bool) -> None:
     from transept.cli.evaluation_views import show_perplexities
     from transept.evaluation.reading import read_aligned
 
     sources, references = read_aligned([source, reference])
     found = _perplexities(models.load(), sources, references)
-    about = {
-        "reference": str(reference),
-        "sentences": len(references),
-        "source": str(source),
-        "model": models.names,
-    }
+    about = _about_pair(source, reference, len(references), models)
     if as_json:
         _write_json({**about, "perplexities": [dataclasses.asdict(one) for one in found]})
     else:
@@ -348,12 +352,7 @@ def _choose(
             hypotheses = [one.text for one in translations]
             trials.append(_trial(settings, hypotheses, references, time.monotonic() - begin))
             bar.advance(len(sources))
-    about = {
-        "reference": str(reference),
-        "sentences": len(references),
-        "source": str(source),
-        "model": models.names,
-    }
+    about = _about_pair(source, reference, len(references), models)
     if as_json:
         listed = [dataclasses.asdict(trial) for trial in trials]
         _write_json({**about, "trials": listed, "best": dict(best(trials).settings)})
