@@ -139,6 +139,24 @@ def test_other_weights_are_scored_again(
     assert lines_of(capsys.readouterr().out)["score"].endswith("done before")
 
 
+def test_a_damaged_checkpoint_is_not_averaged_and_its_removal_is_the_cure(
+    kitchen: Kitchen, cooked: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    work = tmp_path / "copy"
+    shutil.copytree(cooked, work)
+    (work / "run" / "average-3" / "manifest.json").unlink()
+    checkpoint = work / "run" / CHECKPOINTS / "step-00000055"
+    (checkpoint / WEIGHTS).write_bytes(b"cut short")
+    assert kitchen.cook(work) == 4
+    told = capsys.readouterr()
+    assert f"{checkpoint / WEIGHTS}: is damaged" in told.err
+    assert f"remove {checkpoint}" in told.err
+    assert "Stopped" not in told.out
+    shutil.rmtree(checkpoint)
+    assert kitchen.cook(work) == 0
+    assert record_of(work)["stages"]["average"]["inputs"]["steps"] == [45, 50, 60]
+
+
 def test_a_test_set_that_is_gone_is_named(
     kitchen: Kitchen, cooked: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
