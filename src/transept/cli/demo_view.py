@@ -66,11 +66,11 @@ class DemoView:
             done = work()
         self._stage(name, done.what, None if done.already else time.monotonic() - begin)
 
-    def training(self, experiment: "Experiment") -> Any:
-        """A view of the training."""
+    def training(self, experiment: "Experiment", minutes: float) -> Any:
+        """A view of the training, which ends after so many minutes."""
         from transept.cli.training_view import view_for
 
-        return view_for(self._console, experiment.training.max_steps)
+        return view_for(self._console, experiment.training.max_steps, minutes)
 
     def trained(self, demo: "Demo", *, already: bool) -> None:
         """The training is over."""
