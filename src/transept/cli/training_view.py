@@ -38,6 +38,14 @@ def describe_step(line: Line, width: int | None = None) -> str:
     return numbers
 
 
+def describe_left(seconds: float) -> str:
+    """The time until the end; infinite where nobody knows yet."""
+    if seconds == math.inf:
+        return "-:--:-- left"
+    minutes, seconds = divmod(round(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02}:{seconds:02} left"
+
+
 def describe_event(line: Line) -> str | None:
     """What else happens in one line, or None where it needs no words."""
     match line["kind"]:
@@ -59,10 +67,12 @@ def describe_event(line: Line) -> str | None:
 class PlainView:
     """For logs: the first step, then a line now and then."""
 
-    def __init__(self, console: Console, max_steps: int) -> None:
+    def __init__(self, console: Console, max_steps: int, minutes: float | None) -> None:
         self._console = console
         self._max_steps = max_steps
-        self._last = float("-inf")
+        self._seconds = math.inf if minutes is None else 60 * minutes
+        self._first, self._begun = 0, time.monotonic()
+        self._last = -math.inf
 
     def observe(self, line: Line) -> None:
         """Write a line if it is time for one."""
@@ -70,11 +80,18 @@ class PlainView:
             now = time.monotonic()
             if now - self._last >= PLAIN_SECONDS or line["step"] == self._max_steps:
                 self._last = now
-                self._console.print(
-                    f"step {line['step']:,}/{self._max_steps:,}  " + describe_step(line)
-                )
+                step = f"step {line['step']:,}/{self._max_steps:,}"
+                left = describe_left(self._left(line["step"], now - self._begun))
+                self._console.print(f"{step}  {describe_step(line)}  {left}", soft_wrap=True)
         elif (text := describe_event(line)) is not None:
             self._console.print(text, soft_wrap=True, markup=False)
+        if line["kind"] == "start":
+            self._first, self._begun = line["step"], time.monotonic()
+
+    def _left(self, step: int, elapsed: float) -> float:
+        """Until the last step at the pace so far, or until the minutes that were given are over."""
+        by_steps = elapsed / (step - self._first) * (self._max_steps - step)
+        return min(by_steps, max(0.0, self._seconds - elapsed))
 
     def close(self) -> None:
         """Nothing is held back."""
@@ -95,10 +112,7 @@ class TimeLeft(ProgressColumn):
             left = elapsed / done * (task.remaining or 0)
         if self._minutes is not None:
             left = min(left, max(0.0, 60 * self._minutes - elapsed))
-        if left == math.inf:
-            return Text("-:--:-- left")
-        minutes, seconds = divmod(round(left), 60)
-        return Text(f"{minutes // 60}:{minutes % 60:02}:{seconds:02} left")
+        return Text(describe_left(left))
 
 
 class LiveView:
@@ -146,6 +160,4 @@ View = PlainView | LiveView
 
 def view_for(console: Console, max_steps: int, minutes: float | None = None) -> View:
     """The view that suits where the output goes, of a run that ends after so many minutes."""
-    if console.is_terminal:
-        return LiveView(console, max_steps, minutes)
-    return PlainView(console, max_steps)
+    return (LiveView if console.is_terminal else PlainView)(console, max_steps, minutes)

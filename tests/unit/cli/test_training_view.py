@@ -5,7 +5,7 @@ import re
 
 from rich.console import Console
 
-from transept.cli.training_view import LiveView, describe_step
+from transept.cli.training_view import LiveView, PlainView, describe_step
 
 STEP = {
     "kind": "step",
@@ -52,6 +52,16 @@ def test_the_time_left_is_no_more_than_the_minutes_given() -> None:
 def test_the_first_step_tells_how_long_it_will_take() -> None:
     assert "-:--:-- left" in watch(80, START)[-1]
     assert "-:--:-- left" not in watch(80, START, STEP | {"step": 1})[-1]
+
+
+def test_a_log_tells_the_time_left_too() -> None:
+    log = io.StringIO()
+    view = PlainView(Console(file=log, width=80), 20_000, minutes=0.1)
+    view.observe(START | {"step": 12_000})
+    view.observe(STEP | {"step": 12_001})
+    last = log.getvalue().splitlines()[-1]
+    assert last.startswith(f"step 12,001/20,000  {describe_step(STEP)}  0:00:0")
+    assert last.endswith(" left")
 
 
 def test_what_is_refused_before_the_start_leaves_no_bar() -> None:
