@@ -63,6 +63,18 @@ function say(message, fault = false) {
 function show(written, tail) {
   at("written").textContent = written;
   at("tail").textContent = tail;
+  at("copy").hidden = true;
+}
+
+async function copy() {
+  try {
+    await navigator.clipboard.writeText(at("written").textContent);
+  } catch {
+    // Without TLS, and not on this machine, browsers have no clipboard but this one.
+    getSelection().selectAllChildren(at("written"));
+    document.execCommand("copy");
+  }
+  say("Copied.");
 }
 
 function offerSwap() {
@@ -115,6 +127,7 @@ async function translate(event) {
       if (name === "error") throw new Error(data.error);
       if (name === "done") {
         show(data.text, "");
+        at("copy").hidden = !data.text;
         say(`${((performance.now() - begun) / 1000).toFixed(2)} s`);
       }
     }
@@ -217,11 +230,14 @@ function offerTranslation(settings) {
   const key = settings.keyRequired ? "  -H 'Authorization: Bearer KEY' \\\n" : "";
   at("example").textContent =
     `curl ${location.origin}/translate \\\n${key}  -H 'Content-Type: application/json' \\\n  -d '${sent}'`;
+  // A phone would show its keyboard, and hide the page behind it.
+  if (!settings.keyRequired && matchMedia("(pointer: fine)").matches) at("text").focus();
 }
 
 at("source").addEventListener("change", offerTargets);
 at("target").addEventListener("change", offerSwap);
 at("swap").addEventListener("click", swap);
+at("copy").addEventListener("click", copy);
 at("form").addEventListener("submit", translate);
 at("tree-form").addEventListener("submit", parse);
 at("text").addEventListener("keydown", (event) => {
