@@ -184,7 +184,7 @@ def test_a_score_is_that_of_python(client: httpx.Client, transducer: Transducer)
     assert "the model reads 40" in long.json()["error"]
 
 
-def events(answer: httpx.Response) -> list[tuple[str, dict[str, str]]]:
+def events(answer: httpx.Response) -> list[tuple[str, dict[str, Any]]]:
     """The names and contents of what a stream sent."""
     lines = [line for line in answer.iter_lines() if line]
     names = [line.removeprefix("event: ") for line in lines[::2]]
