@@ -62,8 +62,8 @@ def _to_int8(weight: Float[Tensor, "O I"]) -> tuple[Tensor, Tensor]:
 
 
 @dataclass(frozen=True, slots=True)
-class Loss:
-    """What storing has cost."""
+class Rounding:
+    """How far rounding has moved the weights."""
 
     weight: float
     """The largest |w − ŵ|, in terms of the largest |w| of its row."""
@@ -73,7 +73,7 @@ class Loss:
     """… and whose it is."""
 
     @classmethod
-    def between(cls, before: Tensors, after: Tensors) -> "Loss":
+    def between(cls, before: Tensors, after: Tensors) -> "Rounding":
         """Of weights, and what became of them."""
         worst, weight = (0.0, ""), 0.0
         for name, original in before.items():

@@ -41,8 +41,8 @@ def quantize(
     report = quantize(model, to, output)
     _tell("stored as", to)
     _tell("weights", f"{_size(report.bytes_before)} before, {_size(report.bytes_after)} after")
-    _tell("error of a weight", f"at most {report.loss.weight:.2%} of the largest in its row")
-    _tell("error of a matrix", f"at most {report.loss.matrix:.2%} ({report.loss.name})")
+    _tell("error of a weight", f"at most {report.rounding.weight:.2%} of the largest in its row")
+    _tell("error of a matrix", f"at most {report.rounding.matrix:.2%} ({report.rounding.name})")
     if lines is not None:
         _compare(report, *lines)
 

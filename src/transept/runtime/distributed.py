@@ -18,11 +18,11 @@ from torch.distributed.rendezvous import rendezvous
 
 from transept.errors import RankError, TranseptError
 from transept.runtime.meeting import meet
-from transept.runtime.watch import Board, Pulse, Watch
+from transept.runtime.watch import Board, Pulse, Watchdog
 
 FOREVER = timedelta(days=7)
 """Collectives wait for each other without an end of their own: who stands still too long is found
-and named by the watch."""
+and named by the watchdog."""
 
 Value = TypeVar("Value")
 
@@ -151,7 +151,7 @@ def join_world(
         return
     world, board = _take_place(wire)
     end = _last_words(world, board, tell)
-    with Watch(world.pulse, board, patience, end, setting), _failing_together(board):
+    with Watchdog(world.pulse, board, patience, end, setting), _failing_together(board):
         yield world
         # Rank 0 may still be writing: should that fail, all have failed.
         world.pulse.at("agreeing")

@@ -32,7 +32,7 @@ AGREEING = 10.0
 
 @dataclass(slots=True)
 class Pulse:
-    """What this rank is doing. Written by the main thread, read by the watch."""
+    """What this rank is doing. Written by the main thread, read by the watchdog."""
 
     step: int = 0
     phase: str = PHASES[0]
@@ -80,7 +80,7 @@ class Board:
         self.spoke = False
         """Whether this rank was the first to say why all must end."""
         self._beats = 0
-        # The thread of the watch and the main thread both talk over this one connection.
+        # The watchdog's thread and the main thread both talk over this one connection.
         self._lock = threading.Lock()
 
     @property
@@ -148,7 +148,7 @@ def _as_error(cause: bytes) -> RankError:
     return RankError(said["text"], said["code"])
 
 
-class Watch:
+class Watchdog:
     """The thread that looks after the main thread and the other ranks, within a `with` block."""
 
     def __init__(
@@ -169,7 +169,7 @@ class Watch:
         self._signals = _Signals()
         self._asked: float | None = None
 
-    def __enter__(self) -> "Watch":
+    def __enter__(self) -> "Watchdog":
         self._pulse.at(PHASES[0])
         self._signals.open()
         self._thread.start()

@@ -7,7 +7,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from transept.data.batching.chance import permutation
+from transept.data.batching.shuffling import permutation
 from transept.errors import DataError
 
 Numbers = NDArray[np.int64]

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 
 from transept.config import as_table
 from transept.data.batching.by_length import by_length
-from transept.data.batching.chance import digest, permutation
 from transept.data.batching.mixture import Mixture, Numbers
 from transept.data.batching.packed import packed
+from transept.data.batching.shuffling import digest, permutation
 from transept.data.batching.window import BatchPlan, Layout, Pairs
 from transept.data.config import BatchConfig
 from transept.errors import DataError

@@ -46,7 +46,7 @@ class EncodedChunk:
     dropped: list[Dropped]
 
 
-class Encoder:
+class ChunkEncoder:
     """Turns chunks into ids. It is sent to worker processes as a whole."""
 
     def __init__(

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from transept.data.preparation.changes import changes
 from transept.data.preparation.cleaning import Cleaning
-from transept.data.preparation.encode import Encoder
+from transept.data.preparation.encode import ChunkEncoder
 from transept.data.preparation.formats import Checksums, Chunk, Input, chunks
 from transept.data.preparation.journal import Journal, State, locked, partial_directory
 from transept.data.preparation.ranks import Leader, Order, assist, give_order, take_order
@@ -142,7 +142,7 @@ class _Plan:
     """When the files were last written: known before they are read, so that a change meanwhile
     shows."""
     tokenizers: dict[str, Vocabulary]
-    encoder: Encoder
+    encoder: ChunkEncoder
 
     @classmethod
     def of(cls, job: Preparation, world: "World | None") -> "_Plan":
@@ -158,7 +158,7 @@ class _Plan:
             settings=settings,
             modified=_modified(job),
             tokenizers={"source": source, "target": target},
-            encoder=Encoder(job.inputs, source, target, job.cleaning),
+            encoder=ChunkEncoder(job.inputs, source, target, job.cleaning),
         )
 
 
