@@ -139,7 +139,7 @@ class DemoView:
         rows = {
             demo.text: "train, dev and test, a sentence a line",
             demo.work.vocabulary: "the vocabulary",
-            demo.work.run: "config.toml, metrics.jsonl, the last checkpoints",
+            demo.work.training: "config.toml, metrics.jsonl, the last checkpoints",
             demo.model: "the model: their average",
             demo.translation: "the test set, translated",
             demo.scores: "the scores",
@@ -154,10 +154,10 @@ class DemoView:
         reference = demo.files("test")[1]
         deeper = demo.directory.with_name(f"{demo.directory.name}-deeper")
         for words in (
-            ["translate", "--model", demo.work.run, sentence],
+            ["translate", "--model", demo.work.training, sentence],
             ["evaluate", "--hypothesis", demo.translation, "--reference", reference],
-            ["info", demo.work.run],
-            ["train", demo.work.run / "config.toml", "model.n_layers=3", "--output", deeper],
+            ["info", demo.work.training],
+            ["train", demo.work.training / "config.toml", "model.n_layers=3", "--output", deeper],
         ):
             line = " ".join([own_command(), *(_quoted(str(word)) for word in words)])
             self._print(f"  {line}", markup=False, soft_wrap=True)

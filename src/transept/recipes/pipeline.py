@@ -39,7 +39,7 @@ def do(stage: Stage, watch: Watchers) -> Done | None:
     already = stage.is_recorded(inputs) and stage.is_whole()
     if not already:
         stage.fetch(watch)
-        _work(stage, inputs, watch)
+        _carry_out(stage, inputs, watch)
         if not stage.is_whole():
             return None
     record = stage.run.records.read(stage.name)
@@ -48,8 +48,8 @@ def do(stage: Stage, watch: Watchers) -> Done | None:
     return Done(stage.summary(record), already, seconds)
 
 
-def _work(stage: Stage, inputs: Table, watch: Watchers) -> None:
+def _carry_out(stage: Stage, inputs: Table, watch: Watchers) -> None:
     begin = time.monotonic()
-    results = stage.work(watch)
+    results = stage.carry_out(watch)
     seconds = None if "seconds" in results else time.monotonic() - begin
     stage.run.records.write(stage.name, inputs, results, seconds)

@@ -107,7 +107,7 @@ class Work:
         """Train from where an earlier call stopped, for so many minutes more."""
         return assembly.train(
             experiment,
-            self.run,
+            self.training,
             minutes=minutes,
             # What an experiment is stands in a file beside the run, which refuses another one. Here
             # it may have other paths, on another machine, and more steps, where there is more time.
@@ -159,17 +159,17 @@ class Work:
         return self.directory / "data" / name
 
     @property
-    def run(self) -> Path:
-        """The training."""
+    def training(self) -> Path:
+        """The run: what `transept train` calls --output."""
         return self.directory / "run"
 
     def model(self, last: int) -> Path:
         """The averaged model."""
-        return self.run / f"average-{last}"
+        return self.training / f"average-{last}"
 
     @property
     def _checkpoints(self) -> Checkpoints:
-        return Checkpoints(self.run / CHECKPOINTS)
+        return Checkpoints(self.training / CHECKPOINTS)
 
 
 @lru_cache(maxsize=1)

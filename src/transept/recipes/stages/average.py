@@ -21,7 +21,7 @@ class Average(Stage):
             )
         return {"steps": steps}
 
-    def work(self, watch: Watchers) -> Table:
+    def carry_out(self, watch: Watchers) -> Table:
         """The model, unless it is there."""
         self.run.work.average(self._last, self._since)
         return {"weights": self.run.weights}

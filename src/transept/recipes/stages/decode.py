@@ -30,7 +30,7 @@ class Decode(Stage):
             "search": config.as_table(run.recipe.search),
         }
 
-    def work(self, watch: Watchers) -> Table:
+    def carry_out(self, watch: Watchers) -> Table:
         """Search, and write the translations in the order of the test sets."""
         run = self.run
         sources = {test: lines(run.sources(test)) for test in run.tests}

@@ -43,7 +43,7 @@ class Prepare(Stage):
             listed = "\n  ".join(dict.fromkeys(missing))
             raise DataError(f"{data}: lacks files of this recipe:\n  {listed}")
 
-    def work(self, watch: Watchers) -> Table:
+    def carry_out(self, watch: Watchers) -> Table:
         """Everything that is read stands in the record, with its hash."""
         files = {str(name): _stored(self._data / name) for name in self._names()}
         tests = {test.name: self._keep(test) for test in self.run.tests}

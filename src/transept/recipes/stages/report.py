@@ -26,7 +26,7 @@ def report(run: RecipeRun) -> Done:
         "recipe": config.as_table(run.recipe),
         "minutes": records["train"]["inputs"]["minutes"],
         "stages": records,
-        "curve": curve(run.work.run),
+        "curve": curve(run.work.training),
     }
     write_json(run.record, record)
     return Done(f"{run.record}", already=False, seconds=time.monotonic() - begin)

@@ -29,7 +29,7 @@ class Score(Stage):
             "weights": run.weights,
         }
 
-    def work(self, watch: Watchers) -> Table:
+    def carry_out(self, watch: Watchers) -> Table:
         """A report for each test set."""
         return {"tests": {test.name: self._score(test) for test in self.run.tests}}
 

@@ -22,7 +22,7 @@ class Stage(ABC):
         """What decides about the results; an error where the stage before is not done."""
 
     @abstractmethod
-    def work(self, watch: Watchers) -> Table:
+    def carry_out(self, watch: Watchers) -> Table:
         """Do what is left to do; the results, for the record.
 
         A stage with a clock of its own has `seconds` among them.

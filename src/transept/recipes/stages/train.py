@@ -36,7 +36,7 @@ class Train(Stage):
             "seed": experiment.training.seed,
         }
 
-    def work(self, watch: Watchers) -> Table:
+    def carry_out(self, watch: Watchers) -> Table:
         """One more sitting. What it goes on from is not counted twice."""
         earlier = self.run.results("train")
         outcome, sitting = self._lost() if self.is_whole() else self._sit(watch)
