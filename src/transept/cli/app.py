@@ -13,7 +13,7 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 from itertools import count
-from typing import Any, NoReturn, get_args
+from typing import Annotated, Any, NoReturn, get_args
 
 from cyclopts import App, CycloptsError, Group, Parameter, UnknownCommandError, UnknownOptionError
 
@@ -44,6 +44,9 @@ app = App(
     default_parameter=Parameter(show_default=_shown),
     suppress_keyboard_interrupt=False,
 )
+
+Flag = Annotated[bool, Parameter(negative="")]
+"""An option that is off unless it is given; there is no `--no-` of it."""
 
 USE = Group("Use a model", sort_key=1)
 TRAIN = Group("Train one", sort_key=2)

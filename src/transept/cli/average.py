@@ -6,6 +6,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from transept.cli.app import Flag
 from transept.runtime.interrupt import import_torch
 
 
@@ -15,7 +16,7 @@ def average(
     *,
     last: int = 5,
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
-    force: Annotated[bool, Parameter(negative="")] = False,
+    force: Flag = False,
 ) -> None:
     """Average a run's last checkpoints into one model (section 6.1).
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
 
-from transept.cli.app import complain
+from transept.cli.app import Flag, complain
 from transept.data.fetching.datasets import DATASETS, DatasetName
 from transept.data.preparation.cleaning import Cleaning
 from transept.errors import RESUMABLE, ConfigError, DataError, StoppedError
@@ -33,7 +33,6 @@ Files = Annotated[
     tuple[Path, ...],
     Parameter(consume_multiple=1, json_list=False, negative="", show_default=False),
 ]
-Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 
 PATIENCE = 600.0
 """Seconds after which a rank that stands still is named, and all are ended."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Group, Parameter
 
 from transept.api.config import TranslationConfig, Watch
-from transept.cli.app import complain
+from transept.cli.app import Flag, complain
 from transept.cli.lines import check_uncompressed, told_too_long
 from transept.cli.models import ANY_TRANSLATOR, MODEL_OPTIONS, Models, Translators
 from transept.cli.parse_scores import NO_PARSES, PARSES, Parses, score_parses
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from transept.evaluation.grid import Grid, Settings, Trial
     from transept.evaluation.scores import Perplexity, Report
 
-Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 Words = Annotated[
     tuple[str, ...],
     Parameter(consume_multiple=True, json_list=False, negative="", show_default=False),

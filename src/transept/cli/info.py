@@ -13,6 +13,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from transept.cli.app import Flag
 from transept.errors import ConfigError
 from transept.model.config import PRESETS, ModelConfig
 from transept.runtime.interrupt import import_torch
@@ -36,7 +37,7 @@ def info(
     /,
     *,
     model: str | None = None,
-    presets: Annotated[bool, Parameter(negative="")] = False,
+    presets: Flag = False,
     vocab_size: int = 37_000,
     as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
 ) -> None:

@@ -15,7 +15,7 @@ from cyclopts import Group, Parameter
 
 from transept.api.parse_config import ParseConfig, ParseOptions
 from transept.api.units import TooLongError
-from transept.cli.app import complain, write_line
+from transept.cli.app import Flag, complain, write_line
 from transept.cli.lines import Files, count, in_turn, read, without_dash
 from transept.cli.models import ANY_PARSER, MODEL_OPTIONS, Parsers
 from transept.cli.progress import ProgressBar
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from transept.tasks.parsing.linearisation import Fault
     from transept.text.trees import Tree
 
-Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 Treebanks = Annotated[
     tuple[Path, ...],
     Parameter(consume_multiple=True, json_list=False, negative="", show_default=False),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Group, Parameter
 
-from transept.cli.app import complain
+from transept.cli.app import Flag, complain
 from transept.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class Parses:
     `transept data clean` writes a treebank so."""
     params: Path | None = None
     """A parameter file of evalb; unless given, COLLINS.prm's parameters."""
-    baseline: Annotated[bool, Parameter(negative="", show_default=False)] = False
+    baseline: Flag = False
     """Beside the score, that of trees which branch to the right everywhere."""
 
     def __post_init__(self) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Group, Parameter
 
-from transept.cli.app import complain
+from transept.cli.app import Flag, complain
 from transept.errors import RESUMABLE, ConfigError
 from transept.recipes.recipe import STAGES, StageName
 from transept.wording import counted
@@ -17,8 +17,6 @@ from transept.wording import counted
 if TYPE_CHECKING:
     from transept.cli.recipe_view import RecipeView
     from transept.recipes.run import RecipeRun
-
-Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from transept.cli.app import write_line
+from transept.cli.app import Flag, write_line
 from transept.cli.models import ANY_MODEL, MODEL_OPTIONS, Models
 from transept.cli.progress import ProgressBar
 from transept.errors import DataError
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from transept.api.results import PairScore
 
 PAIRS_AT_A_TIME = 1024
-Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 
 
 def score(

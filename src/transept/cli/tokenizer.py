@@ -10,6 +10,7 @@ from typing import Annotated
 from cyclopts import Parameter
 from rich.console import Console
 
+from transept.cli.app import Flag
 from transept.errors import ConfigError, VocabularyError
 from transept.text.files import (
     STANDARD_INPUT,
@@ -23,7 +24,6 @@ from transept.text.files import (
 from transept.text.tokenizer import MANIFEST_FILE, MODEL_FILE, Kind, Tokenizer
 from transept.text.training import CHARACTER_COVERAGE, train_tokenizer
 
-Flag = Annotated[bool, Parameter(negative="")]
 TextFile = Annotated[Path, Parameter(show_default=False)]
 TextFiles = Annotated[
     tuple[Path, ...],

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from transept.cli.app import Flag, complain
 from transept.cli.config import load_experiment
 from transept.errors import RESUMABLE, ConfigError, RankError, StoppedError
 from transept.runtime.interrupt import import_torch, terminable
@@ -48,9 +49,9 @@ def train(
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
     init: Path | None = None,
     minutes: float | None = None,
-    allow_change: Annotated[bool, Parameter(negative="")] = False,
-    tensorboard: Annotated[bool, Parameter(negative="")] = False,
-    deterministic: Annotated[bool, Parameter(negative="")] = False,
+    allow_change: Flag = False,
+    tensorboard: Flag = False,
+    deterministic: Flag = False,
 ) -> int:
     """Train a model, or go on where an earlier run stopped.
 
@@ -105,7 +106,6 @@ def _joined(experiment: "Experiment") -> AbstractContextManager["World"]:
     """The ranks that train together, this one among them."""
     import torch
 
-    from transept.cli.app import complain
     from transept.runtime.distributed import join_world
 
     together = experiment.distributed

@@ -16,7 +16,7 @@ from cyclopts import Group, Parameter
 
 from transept.api.config import Options, ReadingConfig, TranslationConfig
 from transept.api.units import TooLongError
-from transept.cli.app import write_line
+from transept.cli.app import Flag, write_line
 from transept.cli.lines import (
     Files,
     Line,
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from transept.api.transducer import Transducer
     from transept.decoding.sampling import SamplingConfig
     from transept.runtime.parts import Parts
-
-Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 
 
 @dataclass(frozen=True, kw_only=True)
