@@ -57,7 +57,7 @@ class Objective(nn.Module):
         """May be replaced by a compiled version of itself."""
 
     def forward(self, batch: MicroBatch | None) -> LossSums:
-        """Of a batch; of none, zero: the other ranks wait for gradients all the same."""
+        """The sums of a batch. Without one, zero with zero gradients: other ranks wait for them."""
         if batch is None:
             zero = 0.0 * torch.stack([p.sum() for p in self.model.parameters()]).sum()
             return LossSums(zero, zero.detach())

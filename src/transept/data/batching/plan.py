@@ -40,7 +40,11 @@ class Position:
         object.__setattr__(self, "earlier", tuple((n, each) for n, each in self.earlier))
 
     def planned_anew(self, micro_batches: int) -> "Position":
-        """The same place before batches that are cut otherwise; those so far were cut so."""
+        """The same place, where the rest of the window is cut into another number of micro-batches.
+
+        Args:
+            micro_batches: How many the batches so far were cut into.
+        """
         if self.batch == 0:
             return self
         return replace(self, batch=0, earlier=(*self.earlier, (self.batch, micro_batches)))
