@@ -180,7 +180,7 @@ def test_freed_memory_is_kept_unless_somebody_chose_otherwise(
 def test_info_of_a_file_says_what_a_model_is() -> None:
     result = transept("info", str(BASE))
     assert result.returncode == 4
-    assert result.stderr == f"transept: {BASE}: is a file; a model is a directory: give that\n"
+    assert result.stderr == f"transept: {BASE}: is a file; a model is a directory: give its path\n"
 
 
 @pytest.mark.parametrize(

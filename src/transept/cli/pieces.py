@@ -1,4 +1,4 @@
-"""`transept pieces`: directories in pieces, for ways that only small files can go."""
+"""`transept pieces`: directories in pieces, for when only small files can be moved."""
 
 import re
 import sys
