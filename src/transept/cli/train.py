@@ -26,7 +26,7 @@ UNFINISHED = ("stopped", "out of time")
 
 @contextmanager
 def _stoppable() -> Iterator[None]:
-    """A stop without a checkpoint, before the first step or by a second signal, ends with 75."""
+    """End with exit code 75 where a stop, early or by a second signal, leaves no checkpoint."""
     if "WORLD_SIZE" in os.environ:
         # torchrun's workers wait for each other in C++, where no handler runs: a signal ends them.
         yield
@@ -64,15 +64,15 @@ def train(
 
     Args:
         config: A TOML file of an experiment.
-        overrides: Changes laid over it: `training.max_steps=2000 model.n_heads=16`.
+        overrides: Changes to it: `training.max_steps=2000 model.n_heads=16`.
         output: The run's directory. By default runs/ and the config's name.
         init: Start from this model's weights instead of random ones (fine-tuning): a directory, or
             the name of a shipped model.
         minutes: Stop after so many minutes, with a checkpoint.
         allow_change: Go on although the config, or a corpus, is not the one the run began with.
         tensorboard: Write TensorBoard's files too (needs the extra `tb`).
-        deterministic: On a GPU, add in one order: the same run gives the same bits, a little
-            later. The same as training.sums=ordered.
+        deterministic: On a GPU, compute sums in a fixed order: the same run gives the same bits,
+            and takes a little longer. The same as training.sums=ordered.
     """
     if minutes is not None and not minutes > 0:
         raise ConfigError("--minutes must be more than 0")
@@ -141,5 +141,6 @@ def _exit_code(outcome: "Outcome", world: "World") -> int:
     if outcome == "stopped":
         record_cause(RankError("stopped by a signal, with a checkpoint: start it again to go on"))
         return RESUMABLE
-    # To torchrun every other code is a failure, after which it would start the ranks again.
+    # Also when time ran out: torchrun takes any other code for a failure, and would start the ranks
+    # again.
     return 0

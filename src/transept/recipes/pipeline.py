@@ -1,8 +1,8 @@
 """A recipe from text to a report: its stages in their order, and the rule by which each is done.
 
-A stage is done when a record of the same inputs is there, and all that it makes. Otherwise it is
-worked on, and written down when all went well. So each can be stopped, and is done once; and what
-was killed between its work and its record is written down by the next call.
+A stage is done when it has a record with the same inputs, and all that it makes is there. Otherwise
+it is carried out, and recorded at its end. So each stage can be stopped, and is done only once. If
+it is killed between its end and its record, the next call writes the record.
 """
 
 import time

@@ -89,7 +89,7 @@ class Board:
         return f"rank {self.rank} on {self._host}"
 
     def publish(self, text: str, code: int) -> RankError:
-        """Say why all must end. Who says it first is right; give what was said."""
+        """Say why all ranks must end. Only the first cause counts; return that one."""
         cause = json.dumps({"text": text, "code": code})
         with self._lock:
             try:
@@ -185,7 +185,8 @@ class Watchdog:
             while not self._over.wait(self._period):
                 self._board.beat(self._pulse)
                 if (error := self._board.published()) is not None:
-                    # NCCL does not notice that a peer has gone; gloo does, and we are too early.
+                    # Gloo notices that a peer has gone, and this rank then ends by itself: wait
+                    # for that. NCCL does not notice.
                     if not self._over.wait(LEAVING):
                         self._end(error)
                     return
@@ -196,7 +197,7 @@ class Watchdog:
                 self._end(self._board.first_cause())
 
     def _look_at_signals(self) -> None:
-        """Leave, where the ranks do not agree to stop in time."""
+        """End this process if it was asked to stop, and the ranks do not agree on that in time."""
         if self._asked is None and self._signals.heard():
             self._asked = time.monotonic()
         late = self._asked is not None and time.monotonic() - self._asked > AGREEING
@@ -210,7 +211,7 @@ class Watchdog:
             )
 
     def _look_at_ranks(self) -> None:
-        """Name whom all are waiting for, once the patience is at its end."""
+        """Once this rank has stood still for too long, name the rank that all are waiting for."""
         stood = time.monotonic() - self._pulse.since
         if stood < self._patience / 2:
             self._beats.clear()

@@ -30,7 +30,7 @@ class LoadedMicroBatch:
     n_source_tokens: int
     n_target_tokens: int
     row_tiles: int
-    """Attention must take so many rows for one: then no pair crosses from a row to the next."""
+    """How many rows attention must take as one, so that no pair crosses from a row to the next."""
     max_length: int
     """The longest sentence of either side."""
 

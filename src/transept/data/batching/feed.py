@@ -72,8 +72,8 @@ def serve(connection: Connection, feed: Feed, worker: int, workers: int) -> None
 
     Sending waits until the loader receives, so a worker is never more than a batch ahead of it.
     """
-    # They ask the trainer to save and stop, which may take another batch, and reach its whole
-    # group: a worker does not hear them.
+    # These signals ask the trainer to save and stop, but reach all processes of its group. The
+    # trainer may need one more batch before it stops, so a worker does not hear them.
     signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     # A loader that was closed or killed no longer receives. That is how a worker ends.
     with suppress(BrokenPipeError, ConnectionResetError):

@@ -55,7 +55,7 @@ class Loader(Iterator[LoadedBatch]):
         return next(self._batches)
 
     def close(self) -> None:
-        """End the workers and the reading; asking for more is then the end of the data."""
+        """End the workers and the reading. After that, there are no more batches."""
         if self._team:
             self._team.stop()
         self._batches = iter(())
@@ -73,7 +73,7 @@ def _read_here(feed: Feed) -> Iterator[LoadedBatch]:
 
 
 def _batch(header: Header, block: NDArray[np.int32]) -> LoadedBatch:
-    # numpy widens the numbers, not torch, which would wake a pool of threads for each of ours.
+    # numpy widens the numbers: torch would start a pool of threads for each thread that calls it.
     tensor = torch.empty(len(block), dtype=torch.int64, pin_memory=_pinned())
     tensor.numpy()[:] = block
     return LoadedBatch.of(header, tensor)
@@ -99,8 +99,8 @@ class _Team:
             self._workers = [_start(feed, worker, n) for worker in range(n)]
         self._thread = threading.Thread(target=self._receive_all, name="loader", daemon=True)
         self._thread.start()
-        # At exit, multiprocessing asks its children to stop by a signal that ours do not hear,
-        # and waits for them: end them before.
+        # At exit, multiprocessing asks its children to stop by a signal, and waits for them. Our
+        # workers do not hear that signal, so they are ended before.
         atexit.register(self.stop)
 
     def batches(self) -> Iterator[LoadedBatch]:
@@ -111,7 +111,7 @@ class _Team:
             yield item
 
     def stop(self) -> None:
-        """End thread and processes; workers have nothing to lose."""
+        """End the thread, and kill the workers: they hold nothing that must be kept."""
         if self._stop.is_set():
             return
         atexit.unregister(self.stop)

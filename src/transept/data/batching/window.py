@@ -59,7 +59,7 @@ class MicroPlan:
     target_width: int
     """Places in a target row."""
     row_tiles: int
-    """Attention must take so many rows for one: then no pair crosses from a row to the next."""
+    """How many rows attention must take as one, so that no pair crosses from a row to the next."""
 
     @property
     def source_places(self) -> int:

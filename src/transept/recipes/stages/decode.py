@@ -62,7 +62,7 @@ class Decode(Stage):
 def translate(
     transducer: Transducer, sources: Sequence[str], recipe: Recipe, watch: Watchers
 ) -> list[str]:
-    """Translate as a recipe says: a line each, whatever a line is."""
+    """Translate as a recipe says: each line into one line, without splitting it into sentences."""
     search: dict[str, Any] = asdict(recipe.search)
     found = transducer.translate(
         sources, split=False, too_long="split", watch=watch.translating, **search

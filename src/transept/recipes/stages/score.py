@@ -19,7 +19,7 @@ class Score(Stage):
     name = "score"
 
     def inputs(self) -> Table:
-        """Translations and references; and the model, for perplexities are its own."""
+        """Translations and references; and the model, on which perplexities depend."""
         run = self.run
         if not all(run.hypotheses(test).exists() for test in run.tests):
             raise ConfigError(f"{run.directory}: nothing is translated yet; begin with `decode`")
