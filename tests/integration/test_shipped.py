@@ -175,6 +175,15 @@ def test_right_after_installation_it_translates(capsys: pytest.CaptureFixture[st
     assert transept.load("en-de").translate(sentence).text == expected
 
 
+@pytest.mark.parametrize("engine", ["native", "auto"])
+def test_right_after_installation_it_translates_back(
+    engine: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sentence = "Meine Schwester wohnt seit drei Jahren in Berlin."
+    assert run("translate", "--model", "de-en", sentence, "--engine", engine) == 0
+    assert capsys.readouterr().out == "My sister has lived in Berlin for three years.\n"
+
+
 def test_its_attention_tells_which_words_belong_together() -> None:
     translator = transept.load("en-de")
     assert isinstance(translator, Transducer)
@@ -189,9 +198,11 @@ def test_its_attention_tells_which_words_belong_together() -> None:
         assert all(each in found for each in expected), found
 
 
-def test_its_card_promises_what_a_small_model_must_hold() -> None:
-    card = Card.load(SHELF / DEFAULT)
+@pytest.mark.parametrize("name", ["en-de", "de-en"])
+def test_its_card_promises_what_a_small_model_must_hold(name: str) -> None:
+    card = Card.load(SHELF / name)
     assert card is not None
+    assert f"{card.source_language}-{card.target_language}" == name
     bleu = {one.test: one.value for one in card.results if one.name == "sacreBLEU"}
     assert bleu["tatoeba"] >= 30
 
@@ -211,7 +222,7 @@ def test_a_directory_of_its_name_hides_a_model_only_if_it_is_one(
     assert find_model("en-de") == SHELF / "en-de"
     shutil.copytree(shelf / "en-de", tmp_path / "en-de", dirs_exist_ok=True)
     assert find_model("en-de") == Path("en-de")
-    with pytest.raises(CheckpointError, match="nor a shipped model; shipped are: en-de"):
+    with pytest.raises(CheckpointError, match="nor a shipped model; shipped are: de-en, en-de"):
         find_model("en-fr")
 
 
