@@ -210,7 +210,7 @@ def test_many_who_leave_take_nothing_with_them(held: Held) -> None:
                 connected(client, path, content).close()
         wait_until(lambda: waiting(client) == streaming(client) == 0)
         assert client.post("/translate", json=body("one")).status_code == 200
-        wait_until(lambda: threading.active_count() == n_threads)
+        assert threading.active_count() == n_threads
         wait_until(lambda: open_files() <= n_files + 2)
         wait_until(lambda: open_tasks() <= n_tasks + 1)
 

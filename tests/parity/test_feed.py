@@ -1,4 +1,7 @@
-"""A search that lets sentences in while others are under way, against the search of all at once."""
+"""A search for sentences that come by and by, against the search of all at once.
+
+That on a GPU, which lets them in while others are under way, is in `test_fused_search`.
+"""
 
 import random
 from collections import deque
@@ -12,7 +15,7 @@ from hypothesis import strategies as st
 
 from transept import ModelConfig, Transformer
 from transept.api.engines.ctranslate2 import CTranslate2Engine
-from transept.api.engines.engine import Engine, Input, nobody, search_in_turn
+from transept.api.engines.engine import Engine, Input, nobody
 from transept.api.engines.native import NativeEngine
 from transept.api.networks import Networks
 from transept.decoding.config import SearchConfig
@@ -98,19 +101,6 @@ def test_whenever_a_sentence_comes_its_outputs_are_the_same() -> None:
     check()
 
 
-@pytest.mark.parametrize("plan", [[100], [1, 0], [3, 2, 0, 1]])
-def test_all_who_wait_together_and_then_who_came_is_the_same(plan: list[int]) -> None:
-    """The slow obvious way."""
-
-    class InTurn(NativeEngine):
-        def search_feed(self, feed, config):  # type: ignore[no-untyped-def]
-            return search_in_turn(self, feed, config)
-
-    networks, inputs, config = Networks([model_with(2)]), inputs_of(2, 12), SearchConfig()
-    slow = fed(InTurn(networks), inputs, config, plan)
-    assert_same(fed(NativeEngine(networks), inputs, config, plan), slow)
-
-
 @pytest.mark.skipif(not export.is_installed(), reason="CTranslate2 is not installed")
 def test_so_it_is_in_ctranslate2() -> None:
     model = model_with(3)
@@ -122,19 +112,6 @@ def test_so_it_is_in_ctranslate2() -> None:
     assert_same(fed(engine, inputs, config, [2, 0, 3]), engine.search(inputs, config, nobody))
 
 
-@pytest.mark.parametrize("threads", [2], indirect=True)
-def test_a_short_sentence_does_not_wait_for_a_long_one(threads: int) -> None:
-    model = model_with(1, end=-100.0)  # each is as long as it may be
-    engine = NativeEngine(Networks([model]))
-    waiting = [[Input([5, EOS_ID], 600), Input([5, 6, EOS_ID], 4)], [Input([7, EOS_ID], 3)]]
-
-    def feed(n: int) -> list[Input]:
-        return waiting.pop(0) if n and waiting else []
-
-    told = [number for found in engine.search_feed(feed, SearchConfig()) for number, _ in found]
-    assert told == [1, 2, 0]
-
-
 def test_a_feed_that_raises_ends_it() -> None:
     engine, asked = NativeEngine(Networks([model_with(1, end=-100.0)])), list[int]()
 
@@ -142,8 +119,8 @@ def test_a_feed_that_raises_ends_it() -> None:
         asked.append(n)
         if len(asked) == 4:
             raise InterruptedError
-        return [Input([5, EOS_ID], 400)] if len(asked) == 1 else []
+        return [Input([5, EOS_ID], 400)] if n else []
 
     with pytest.raises(InterruptedError):
         list(engine.search_feed(feed, SearchConfig()))
-    assert len(asked) == 4
+    assert asked[1:] == [0, 0, 0], "it is asked at every token"

@@ -162,8 +162,9 @@ class Transducer:
     def translate_feed(
         self, feed: Callable[[int], Sequence[str]], **options: Unpack[Options]
     ) -> Iterator[list[tuple[int, Translation]]]:
-        """Translate sentences that come while others are under way; each as soon as it is done.
+        """Translate sentences that come while others are under way.
 
+        The engine `fused` lets them in where another is done; others ask who has come when all are.
         Those that are done are told with their numbers, in the order in which they came. It ends
         when all are done and none waits. What comes out for a sentence is what `translate` gives
         with `split=False`, whenever it came.

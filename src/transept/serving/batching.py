@@ -4,8 +4,9 @@ A request is a job of several items. The thread takes items of the jobs in turn,
 round again, so that a long text does not keep short ones waiting; only items that ask for the same
 are decoded together. What comes out for an item does not depend on the others in its batch, and is
 delivered as soon as it is there. Whoever comes while a batch is under way and asks for the same is
-let in, wherever there is room: no more is under way than can be done in about a second, by what was
-done before. As soon as someone waits who asks for something else, nobody is let in any more.
+let in, if the search can do that and has room; no more is under way than can be done in about a
+second, by what was done before. As soon as someone waits who asks for something else, nobody is let
+in any more.
 
 Streams are decoded by themselves, a step at a time. Between batches they take steps in turn, for at
 most half as long as the last batch took: neither keeps the other waiting for its end. While there
@@ -300,6 +301,8 @@ class Batcher:
             if not n or not self._jobs or self._stopping:
                 return []
             if batch.n_taken and (self._streams or self._jobs[0].ask != batch.ask):
+                return []
+            if batch.n_taken and not batch.under_way:  # it is over: the next one is gathered first
                 return []
             taken = self._choose(batch, n)
         batch.take(taken)

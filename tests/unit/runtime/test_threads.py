@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from transept.runtime.threads import as_it_comes, cores, side_by_side
+from transept.runtime.threads import cores, side_by_side
 
 
 @pytest.fixture(autouse=True)
@@ -58,46 +58,6 @@ def test_what_fails_leaves_the_rest_undone() -> None:
     with pytest.raises(InterruptedError):
         side_by_side(work, range(40), 2, 2)
     assert len(begun) < 10
-    assert torch.get_num_threads() == 2
-
-
-def test_who_comes_later_is_worked_on_beside_the_first() -> None:
-    coming, has_ended = [[0], [], [1]], threading.Event()
-
-    def take(n: int) -> list[int]:
-        return coming.pop(0) if n and coming else []
-
-    def work(item: int) -> Iterator[tuple[int, int]]:
-        yield item, torch.get_num_threads()
-        while item == 0 and not has_ended.is_set():
-            time.sleep(0.001)
-            yield item, torch.get_num_threads()
-        has_ended.set()
-
-    found = list(as_it_comes(work, take, n_threads=2, inside=2))
-    assert set(found) == {(0, 2), (1, 1)}, "the first was alone when it began"
-    assert torch.get_num_threads() == 2
-
-
-@pytest.mark.parametrize("who", ["work", "take"])
-def test_what_fails_ends_all_of_it(who: str) -> None:
-    n_threads, asked = threading.active_count(), list[int]()
-
-    def take(n: int) -> list[int]:
-        asked.append(n)
-        if who == "take" and len(asked) == 5:
-            raise InterruptedError
-        return [*range(n)]
-
-    def work(item: int) -> Iterator[int]:
-        for number in range(100_000):
-            if who == "work" and number == 5:
-                raise InterruptedError
-            yield number
-
-    with pytest.raises(InterruptedError):
-        list(as_it_comes(work, take, n_threads=2, inside=2))
-    assert threading.active_count() == n_threads
     assert torch.get_num_threads() == 2
 
 

@@ -104,7 +104,7 @@ class CTranslate2Engine:
         return found
 
     def search_feed(self, feed: Feed, config: SearchConfig) -> Iterator[Found]:
-        """`search` for sentences that come while others are under way."""
+        """`search` for sentences that come while others are under way: they wait for their end."""
         return search_in_turn(self, feed, config)
 
     def _results(

@@ -61,7 +61,7 @@ class Engine(Protocol):
         """
 
     def search_feed(self, feed: Feed, config: SearchConfig) -> Iterator[Found]:
-        """`search` for sentences that come while others are under way; each as soon as it is done.
+        """`search` for sentences that come while others are under way.
 
         It ends when all are done and nobody waits.
         """

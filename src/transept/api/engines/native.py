@@ -1,13 +1,11 @@
 """Our own engine: the networks, and the paper's search over them."""
 
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import NamedTuple
 
 import torch
 
-from transept.api.engines.engine import ALL, Done, Feed, Found, Input, Told
+from transept.api.engines.engine import Done, Feed, Found, Input, Told, search_in_turn
 from transept.api.networks import Networks
 from transept.decoding.beam import search_states
 from transept.decoding.config import SearchConfig
@@ -16,13 +14,8 @@ from transept.decoding.sampling import SamplingConfig, sample, seed_of_draw
 from transept.decoding.shortlist import Shortlist
 from transept.decoding.step import Step
 from transept.decoding.stream import stream
-from transept.runtime.threads import as_it_comes, cores, side_by_side, threads_inside
+from transept.runtime.threads import cores, side_by_side, threads_inside
 from transept.text.tokenizer import EOS_ID
-
-
-class _Batch(NamedTuple):
-    numbers: list[int]
-    inputs: list[Input]
 
 
 class NativeEngine:
@@ -62,32 +55,8 @@ class NativeEngine:
         return found
 
     def search_feed(self, feed: Feed, config: SearchConfig) -> Iterator[Found]:
-        """`search` for sentences that come while others are under way.
-
-        Who comes is put together with others who came meanwhile, when a thread is done.
-        """
-        batches: deque[_Batch] = deque()
-        n_before = 0
-
-        def take(n_free: int) -> list[_Batch]:
-            nonlocal n_before
-            come = feed(ALL if n_free and not batches else 0)
-            lengths = [len(one.source) for one in come]
-            for batch in self.networks.batches(lengths, config.beam_size, at_least=max(1, n_free)):
-                numbers = [n_before + index for index in batch]
-                batches.append(_Batch(numbers, [come[index] for index in batch]))
-            n_before += len(come)
-            return [batches.popleft() for _ in range(min(n_free, len(batches)))]
-
-        @torch.inference_mode()
-        def decode(batch: _Batch) -> Iterator[Found]:
-            step = self._step(batch.inputs, self._shortlist)
-            for state in search_states(step, _max_lengths(batch.inputs), config, EOS_ID):
-                rows = [row for row, is_done in enumerate(state.done) if is_done]
-                yield [(batch.numbers[state.sentence[row]], state.result(row)) for row in rows]
-
-        n_threads = cores(self.networks.device)
-        yield from filter(None, as_it_comes(decode, take, n_threads, self.networks.threads))
+        """`search` for sentences that come while others are under way: they wait for their end."""
+        return search_in_turn(self, feed, config)
 
     @torch.inference_mode()
     def stream(self, one: Input, config: SearchConfig) -> Iterator[Partial]:
