@@ -194,7 +194,8 @@ class Transducer:
 
         def take(n: int) -> list[Input]:
             nonlocal n_before
-            texts = feed(n)
+            if not (texts := feed(n)):  # which is so nearly every time
+                return []
             taken = take_apart(texts, config, self.source_tokenizer, limit)
             under_way.update(enumerate(zip(texts, taken, strict=True), n_before))
             n_before += len(texts)
