@@ -12,6 +12,7 @@ help:  ## say what can be made
 install: $(VENV)/installed  ## install transept and its tools into .venv
 
 $(VENV)/installed: pyproject.toml constraints.txt
+	@echo "into $(VENV), from constraints.txt; torch is large: this may take minutes"
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	touch $@

@@ -231,6 +231,14 @@ class Checkpoints:
         names = (_STEP.fullmatch(path.name) for path in self.directory.glob("step-*"))
         return sorted(int(name[1]) for name in names if name)
 
+    def open(self, step: int) -> Bundle:
+        """The checkpoint of a step, verified."""
+        bundle = Bundle.open(self.path(step))
+        made_at = bundle.about.get("step", step)
+        if made_at != step:
+            raise CheckpointError(f"{bundle.directory}: is of step {made_at}, under a wrong name")
+        return bundle
+
     def regular_steps(self, since: float = 0.0) -> list[int]:
         """Those that an average is made of; where there is none yet, the newest.
 
@@ -276,8 +284,7 @@ class Checkpoints:
         """Those of these steps that are whole, newest first."""
         for step in reversed(steps):
             try:
-                bundle = Bundle.open(self.path(step))
-                _check_step(bundle, step)
+                bundle = self.open(step)
             except CheckpointError as error:
                 log.warning("%s; passing over it to the one before", error)
             else:
@@ -291,12 +298,6 @@ def _is_regular(checkpoint: Path, since: float) -> bool:
         return bool(state.get("regular", True)) and state.get("seconds", since) >= since
     except (OSError, ValueError, AttributeError):
         return True
-
-
-def _check_step(bundle: Bundle, step: int) -> None:
-    made_at = bundle.about.get("step", step)
-    if made_at != step:
-        raise CheckpointError(f"{bundle.directory}: is of step {made_at}, under a wrong name")
 
 
 # --- files -----------------------------------------------------------------------------------

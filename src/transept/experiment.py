@@ -29,7 +29,7 @@ MEANS: Final = (
 values of these goes on as the same experiment; with any other key changed it would be another one.
 
 The bits may differ, as they do on another machine. `batch.micro_batches` packs the pairs of a
-window otherwise: in the one where it is changed, some come twice and others not.
+window otherwise: where it is changed in the midst of one, those that are left are packed anew.
 """
 
 

@@ -108,7 +108,7 @@ def test_commands_stand_in_groups_and_in_the_order_of_work() -> None:
         "Use a model": ["translate", "serve", "parse", "score", "evaluate", "visualize", "info"],
         "Train one": ["demo", "recipe", "data", "tokenizer", "config", "train", "average"],
         "Make it smaller, move it": ["quantize", "shortlist", "export", "pieces"],
-        "Options": ["--help", "--version"],
+        "Help": ["completion", "--help", "--version"],
     }
     assert [line.split()[0] for line in boxes("data")["Commands"]][:2] == ["fetch", "prepare"]
 

@@ -77,6 +77,19 @@ def test_the_guide_on_training_runs(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_the_guide_on_varying_runs(tmp_path: Path) -> None:
+    reader = Reader(tmp_path)
+    blocks = [block for block in blocks_of(GUIDES / "vary.md") if block.runs]
+    last = max(n for n, block in enumerate(blocks) if block.language == "sh")
+    rows = [reader.run(block) for block in blocks[: last + 1]][-1]
+    assert rows.count("sacreBLEU") == rows.count("perplexity per token") == 5
+    printed = reader.run(blocks[-1], "\n".join(block.text for block in blocks[last + 1 :]))
+    right = re.search(r"(\d+) of 100 are copied", printed)
+    assert right is not None
+    assert int(right[1]) > 90
+
+
+@pytest.mark.slow
 def test_the_guide_on_renting_runs(tmp_path: Path) -> None:
     printed = "".join(Reader(tmp_path).follow(GUIDES / "rent.md"))
     assert "all verified" in printed

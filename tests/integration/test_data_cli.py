@@ -145,6 +145,8 @@ def test_prepare_reads_standard_input(place: Path, tmp_path: Path) -> None:
         ([], 2, "no input: give --source and --target"),
         (["--source", "a", "b", "--target", "c"], 2, "--source names 2 files and --target 1"),
         (["--source", "a"], 2, "--source names 1 file and --target 0"),
+        (["--source", "x.tsv", "--target", "y.de"], 2, "give such a file to --tsv"),
+        (["--source", "x.en", "--target", "y.jsonl.gz"], 2, "give such a file to --jsonl"),
         (["--tmx", "x.tmx"], 2, "--tmx needs --languages"),
         (["--tsv", "x.tsv", "--columns", "0", "1"], 2, "--columns count from 1"),
         (["--tsv", "x.tsv", "--max-ratio", "0.5"], 2, "--max-ratio: 0.5 must be 0 (no limit)"),

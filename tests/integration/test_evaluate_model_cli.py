@@ -87,10 +87,20 @@ def test_a_grid_shows_the_best(evaluate: Evaluate, capsys: Capture) -> None:
     assert any(row.startswith("Best: --beam-size") for row in rows)
 
 
+@pytest.mark.parametrize("again", [[], ["--grid"]])
+def test_a_setting_that_a_grid_names_again_is_tried_with_all_its_values(
+    evaluate: Evaluate, capsys: Capture, again: list[str]
+) -> None:
+    assert evaluate("--grid", "beam_size=1", *again, "beam-size=2,3", "--json") == 0
+    trials = json.loads(capsys.readouterr().out)["trials"]
+    assert [trial["settings"] for trial in trials] == [{"beam_size": n} for n in (1, 2, 3)]
+
+
 @pytest.mark.parametrize(
     ("words", "code", "complaint"),
     [
         (["--grid", "beam=1,2"], 2, "'beam' is unknown; did you mean 'beam_size'?"),
+        (["--n-best", "2"], 2, "Unknown option: --n-best.\nSee"),
         (["--grid", "beam_size=1,x"], 2, "is no list of numbers like 'beam_size=1,4,8'"),
         (["--grid", "beam_size=0"], 2, "--grid: beam_size: 0 must be at least 1"),
         (["--grid", "beam_size=2", "--output", "x"], 2, "--grid and --output do not go together"),

@@ -184,7 +184,7 @@ def test_a_score_is_that_of_python(client: httpx.Client, transducer: Transducer)
     assert "the model reads 40" in long.json()["error"]
 
 
-def events(answer: httpx.Response) -> list[tuple[str, dict[str, str]]]:
+def events(answer: httpx.Response) -> list[tuple[str, dict[str, Any]]]:
     """The names and contents of what a stream sent."""
     lines = [line for line in answer.iter_lines() if line]
     names = [line.removeprefix("event: ") for line in lines[::2]]
@@ -218,7 +218,14 @@ def test_an_empty_stream_is_done_at_once(client: httpx.Client) -> None:
     for text in ("", " \n"):
         with client.stream("POST", "/api/stream", json={"q": text}) as answer:
             *_, (name, done) = events(answer)
-        assert (name, done["text"]) == ("done", text)
+        assert (name, done) == ("done", {"text": text, "sentences": 0})
+
+
+def test_a_stream_says_how_many_sentences_it_had(client: httpx.Client) -> None:
+    for text, n_sentences in (("one two", 1), ("One two. Three.", 2), ("one\n\ntwo", 2)):
+        with client.stream("POST", "/api/stream", json={"q": text}) as answer:
+            *_, (_, done) = events(answer)
+        assert done["sentences"] == n_sentences
 
 
 @pytest.mark.parametrize("tokens", ["words", "pieces"])

@@ -229,6 +229,21 @@ def test_other_means_are_no_other_config(
     assert "config:\n  model.dropout: 0.1 -> 0.3\nChoose" in capsys.readouterr().err
 
 
+def test_micro_batches_may_change_in_the_midst_of_a_window(
+    workshop: Workshop, tmp_path: Path
+) -> None:
+    words = ["train", workshop.config, "--output", tmp_path / "run", "training.max_steps=4"]
+    sittings = [("4", 75), ("4", 75), ("2", 75), ("1", 0)]
+    for micro_batches, code in sittings:
+        again = ["--minutes", "1e-9"] if code else []
+        assert run(*words, f"batch.micro_batches={micro_batches}", *again) == code
+    newest = Checkpoints(tmp_path / "run" / "checkpoints").newest()
+    assert newest is not None
+    assert newest.state()["position"] == {
+        "epoch": 0, "window": 0, "batch": 1, "earlier": [[2, 4], [1, 2]],
+    }  # fmt: skip
+
+
 def test_a_run_that_never_began_may_begin_with_another_config(
     workshop: Workshop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

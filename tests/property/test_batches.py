@@ -1,6 +1,7 @@
 """What must hold for the batches of every corpus and every config."""
 
 import typing
+from dataclasses import replace
 from itertools import islice
 from typing import Any, Literal
 
@@ -69,6 +70,10 @@ def epoch(plan: Plan, number: int = 0) -> list[BatchPlan]:
     ]  # fmt: skip
 
 
+def numbers(batches: list[BatchPlan]) -> list[int]:
+    return [n for batch in batches for micro in batch.micro for n in micro.pairs.numbers.tolist()]
+
+
 def hashes(batches: list[BatchPlan]) -> list[str]:
     return [batch.hash for batch in batches]
 
@@ -99,6 +104,32 @@ def test_an_epoch_takes_each_pair_as_often_as_its_weight_says(
     assert taken[first].sum() == np.floor(weight) * (fits & first).sum() + round(
         weight % 1 * (fits & first).sum()
     )
+
+
+changes = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 2)), max_size=4)
+"""After how many batches the number of micro-batches is changed, and to what."""
+
+
+@settings(deadline=None, max_examples=60)
+@given(corpora, configs(), st.sampled_from([1, 1.5, 2]), changes)
+def test_a_change_of_micro_batches_takes_each_pair_as_often_as_without(
+    lengths: list[list[tuple[int, int]]],
+    config: BatchConfig,
+    weight: float,
+    changes: list[tuple[int, int]],
+) -> None:
+    data = mixture([[(3, 3)], *lengths], (weight, *[1.0] * len(lengths)))
+    expected = numbers(epoch(Plan(data, config, seed=1)))
+    found, at, now = [], Position(), config
+    for steps, other in changes:
+        taken = list(islice(Plan(data, now, seed=1).batches(at, epochs=1), steps))
+        found += numbers([batch for _, batch in taken])
+        at = (taken[-1][0] if taken else at).planned_anew(now.micro_batches)
+        now = replace(config, micro_batches=1 + other % config.micro_batches)
+    rest = list(Plan(data, now, seed=1).batches(at, epochs=1))
+    found += numbers([batch for _, batch in rest])
+    assert sorted(found) == sorted(expected)
+    assert all(len(batch.micro) == now.micro_batches for _, batch in rest)
 
 
 def check_packed(micro: MicroPlan, config: BatchConfig) -> None:

@@ -5,9 +5,9 @@ In reading order: `corpora` (what is learnt from), `update` (network, optimizer,
 `averaging` and `description` work on what a run has left.
 """
 
-from transept.assembly.averaging import average_run
+from transept.assembly.averaging import average_run, write_average
 from transept.assembly.description import describe
 from transept.assembly.training import train
 from transept.assembly.update import build_update, slow_because
 
-__all__ = ["average_run", "build_update", "describe", "slow_because", "train"]
+__all__ = ["average_run", "build_update", "describe", "slow_because", "train", "write_average"]

@@ -1,5 +1,6 @@
 """The mean of a run's last checkpoints, section 6.1."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from transept.checkpoint import (
@@ -8,6 +9,7 @@ from transept.checkpoint import (
     MANIFEST,
     STATE,
     WEIGHTS,
+    Bundle,
     Checkpoints,
     average,
     write_directory,
@@ -33,6 +35,11 @@ def average_run(
         _check_replaceable(directory, run)
         if not force:
             raise CheckpointError(f"{directory}: is there already; --force replaces it")
+    return directory, write_average(bundles, directory, replace=force)
+
+
+def write_average(bundles: Sequence[Bundle], directory: Path, *, replace: bool) -> list[int]:
+    """The mean of checkpoints, oldest first, as a bundle; of which steps it is."""
     newest = bundles[-1]
     steps = [int(bundle.about["step"]) for bundle in bundles]
     names = [
@@ -44,9 +51,9 @@ def average_run(
         texts={CONFIG: (newest.directory / CONFIG).read_text(encoding="utf-8")},
         folders={name: newest.directory / name for name in names},
         about={**newest.about, "averaged_steps": steps},
-        replace=force,
+        replace=replace,
     )
-    return directory, steps
+    return steps
 
 
 def _check_asked(run: Path, last: int) -> None:

@@ -4,7 +4,7 @@ import hashlib
 import json
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from transept.checkpoint import (
     weights_of,
     write_directory,
 )
+from transept.data.config import BatchConfig
 from transept.errors import CheckpointError, ConfigError, VocabularyError
 from transept.experiment import MEANS, Experiment
 from transept.runtime.device import Runtime
@@ -117,6 +118,8 @@ class Run:
         restore_training_tensors(update, training)
         _check_restored(update, Path(found["origin"]), found["sha256"])
         progress = Progress.from_json(found["state"])
+        if found["micro_batches"] != self.experiment.batch.micro_batches:
+            progress.position = progress.position.planned_anew(found["micro_batches"])
         update.suppressed.fill_(progress.suppressed)
         for name in ("threads", "ranks", "device", "torch"):
             before, now = getattr(progress, name), getattr(here, name)
@@ -242,8 +245,16 @@ class _Beginning:
             "origin": str(newest.directory),
             "init": newest.about.get("init"),
             "state": state,
+            "micro_batches": _micro_batches(newest, run.experiment.batch),
             "sha256": dict(newest.sha256),
         }
+
+
+def _micro_batches(checkpoint: Bundle, batch: BatchConfig) -> int:
+    """Those of its batches; where these are others for a further reason, nothing is known of it."""
+    before = config.load(Experiment, checkpoint.directory / CONFIG).batch
+    only = before == replace(batch, micro_batches=before.micro_batches)
+    return before.micro_batches if only else batch.micro_batches
 
 
 def _check_init(run: Run, before: str | None, init: Path | None) -> None:

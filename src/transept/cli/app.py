@@ -48,7 +48,7 @@ app = App(
 USE = Group("Use a model", sort_key=1)
 TRAIN = Group("Train one", sort_key=2)
 MOVE = Group("Make it smaller, move it", sort_key=3)
-OPTIONS = Group("Options", sort_key=4)
+HELP = Group("Help", sort_key=4)
 PLACES = count()
 """Commands are listed in the order in which they are added below: that of work, not of letters."""
 
@@ -110,7 +110,8 @@ pieces = _add_family(
 _add("pieces:split", "Write a directory as pieces of a given size, with their sha256.", to=pieces)
 _add("pieces:join", "Put pieces together again, every one and every file verified.", to=pieces)
 
-app["--help"].group = app["--version"].group = OPTIONS
+_add("completion:completion", "Print what lets a shell complete commands, options and files.", HELP)
+app["--help"].group = app["--version"].group = HELP
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -228,7 +229,8 @@ def _explained(error: CycloptsError) -> str:
     if not text.startswith("--"):
         takes_text = any(one.name in ("TEXTS", "SENTENCE") for one in error.argument_collection)
         return f"{error} {hint}" if takes_text else str(error)
-    return _unknown_option(text, [name for one in error.argument_collection for name in one.names])
+    known = (one for one in error.argument_collection if one.parse)
+    return _unknown_option(text, [name for one in known for name in one.names])
 
 
 def _unknown_command(error: UnknownCommandError, word: str) -> str:

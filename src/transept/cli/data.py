@@ -39,6 +39,16 @@ PATIENCE = 600.0
 """Seconds after which a rank that stands still is named, and all are ended."""
 
 
+def _check_plain(path: Path) -> None:
+    """Refuse what has a format: tabs and braces would be learnt as if somebody had said them."""
+    bare = path.with_suffix("") if path.suffix in (".gz", ".xz", ".zst") else path
+    if bare.suffix in (".tsv", ".jsonl", ".tmx"):
+        raise ConfigError(
+            f"{path}: --source and --target are read a sentence a line; "
+            f"give such a file to --{bare.suffix[1:]}"
+        )
+
+
 @dataclass(frozen=True, kw_only=True)
 class Inputs:
     """Where the text comes from."""
@@ -73,6 +83,8 @@ class Inputs:
         """All inputs, in the order of the options above."""
         from transept.data.preparation.formats import Jsonl, LinePair, Tmx, Tsv
 
+        for path in (*self.source, *self.target):
+            _check_plain(path)
         if len(self.source) != len(self.target):
             files = "file" if len(self.source) == 1 else "files"
             raise ConfigError(

@@ -110,7 +110,7 @@ def _train(demo: "Demo", view: "DemoView") -> bool:
     """Train until the end; False if someone stopped it before."""
     already = demo.is_trained()
     if not already:
-        watch = view.training(demo.experiment())
+        watch = view.training(demo.experiment(), demo.minutes_left)
         try:
             outcome = demo.train([watch])
         finally:

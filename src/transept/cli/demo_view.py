@@ -66,11 +66,11 @@ class DemoView:
             done = work()
         self._stage(name, done.what, None if done.already else time.monotonic() - begin)
 
-    def training(self, experiment: "Experiment") -> Any:
-        """A view of the training."""
+    def training(self, experiment: "Experiment", minutes: float) -> Any:
+        """A view of the training, which ends after so many minutes."""
         from transept.cli.training_view import view_for
 
-        return view_for(self._console, experiment.training.max_steps)
+        return view_for(self._console, experiment.training.max_steps, minutes)
 
     def trained(self, demo: "Demo", *, already: bool) -> None:
         """The training is over."""
@@ -159,7 +159,7 @@ class DemoView:
             ["info", demo.work.run],
             ["train", demo.work.run / "config.toml", "model.n_layers=3", "--output", deeper],
         ):
-            line = " ".join([own_command(), *(shlex.quote(str(word)) for word in words)])
+            line = " ".join([own_command(), *(_quoted(str(word)) for word in words)])
             self._print(f"  {line}", markup=False, soft_wrap=True)
         if demo.plan.data is None:
             self._print(
@@ -188,6 +188,11 @@ def _presentable(text: str) -> str:
     """What a model babbles before it has learnt anything may be long, and no text at all."""
     printable = "".join(letter if letter.isprintable() else "\ufffd" for letter in text)
     return textwrap.shorten(printable, LONGEST, placeholder=" …")
+
+
+def _quoted(word: str) -> str:
+    """For a shell; with an apostrophe, as a person would write it."""
+    return f'"{word}"' if "'" in word and not {*word} & {*'"$`\\!'} else shlex.quote(word)
 
 
 def own_command() -> str:

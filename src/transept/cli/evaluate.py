@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Group, Parameter
 
-from transept.api.config import TooLong, TranslationConfig, Watch
+from transept.api.config import TranslationConfig, Watch
 from transept.cli.app import complain
 from transept.cli.lines import check_uncompressed, told_too_long
 from transept.cli.models import ANY_TRANSLATOR, MODEL_OPTIONS, Models, Translators
@@ -35,25 +35,16 @@ Words = Annotated[
     tuple[str, ...],
     Parameter(consume_multiple=True, json_list=False, negative="", show_default=False),
 ]
+FIXED = Parameter(parse=False)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Search:
-    """How the test set is decoded. Each line is one sentence and is not split."""
+class Search(TranslationConfig):
+    """How the test set is decoded. Each line is one sentence and has one translation."""
 
-    beam_size: int = 4
-    """Hypotheses kept alive; 1 is greedy search."""
-    length_penalty: float = 0.6
-    """The α of Wu et al.: score = log P(Y|X) / ((5 + |Y|) / 6)^α."""
-    max_length_factor: float = 1.0
-    """An output is at most so many times as long as its input …"""
-    max_length_extra: int = 50
-    """… plus so many tokens. Both count the end symbol."""
-    too_long: TooLong = "refuse"
-    """What to do with a sentence that is longer than the longest: refuse it, or cut it."""
-    max_source_length: int | None = None
-    """The longest sentence, in tokens with the end symbol; unless given, the longest that the
-    model was trained on."""
+    n_best: Annotated[int, FIXED] = 1
+    split: Annotated[bool, FIXED] = False
+    source_language: Annotated[Language, FIXED] = "other"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,16 +117,15 @@ def evaluate(
             "nothing to score: give --hypothesis, a file of translations, or --source and a model "
             "to translate it"
         )
-    config = TranslationConfig(split=False, **dataclasses.asdict(search))
     tried = None if grid is None else _grid(grid, search)
     import_torch()
     if tried is not None:
-        _choose(files.source, files.reference, models, config, tried, as_json)
+        _choose(files.source, files.reference, models, search, tried, as_json)
     elif perplexity:
         models = models.native("--perplexity")
         _measure_perplexity(files.source, files.reference, models, as_json)
     else:
-        _score_model(files, files.source, models, config, language, as_json)
+        _score_model(files, files.source, models, search, language, as_json)
 
 
 def _refuse_useless(
@@ -287,18 +277,22 @@ def _about(
     return {"source": str(source), "model": models.names, "engine": engine, "search": search}
 
 
+def _about_pair(source: Path, reference: Path, sentences: int, models: Models) -> dict[str, Any]:
+    return {
+        "reference": str(reference),
+        "sentences": sentences,
+        "source": str(source),
+        "model": models.names,
+    }
+
+
 def _measure_perplexity(source: Path, reference: Path, models: Translators, as_json: bool) -> None:
     from transept.cli.evaluation_views import show_perplexities
     from transept.evaluation.reading import read_aligned
 
     sources, references = read_aligned([source, reference])
     found = _perplexities(models.load(), sources, references)
-    about = {
-        "reference": str(reference),
-        "sentences": len(references),
-        "source": str(source),
-        "model": models.names,
-    }
+    about = _about_pair(source, reference, len(references), models)
     if as_json:
         _write_json({**about, "perplexities": [dataclasses.asdict(one) for one in found]})
     else:
@@ -358,12 +352,7 @@ def _choose(
             hypotheses = [one.text for one in translations]
             trials.append(_trial(settings, hypotheses, references, time.monotonic() - begin))
             bar.advance(len(sources))
-    about = {
-        "reference": str(reference),
-        "sentences": len(references),
-        "source": str(source),
-        "model": models.names,
-    }
+    about = _about_pair(source, reference, len(references), models)
     if as_json:
         listed = [dataclasses.asdict(trial) for trial in trials]
         _write_json({**about, "trials": listed, "best": dict(best(trials).settings)})

@@ -80,7 +80,8 @@ class RecipeView:
         from transept.cli.training_view import view_for
         from transept.recipes.deadline import Deadline
 
-        view = view_for(self._progress, experiment.training.max_steps)
+        minutes = None if end is None else (end - time.monotonic()) / 60
+        view = view_for(self._progress, experiment.training.max_steps, minutes)
         return [view] if end is None else [view, Deadline(end)]
 
     def _line(self, name: str, what: Any) -> None:

@@ -83,7 +83,7 @@ def train(
 
     directory = output or Path("runs") / config.stem
     with _joined(experiment) as world:
-        with _views(experiment, world) as views:
+        with _views(experiment, minutes, world) as views:
             outcome = run(
                 experiment,
                 directory,
@@ -114,7 +114,9 @@ def _joined(experiment: "Experiment") -> AbstractContextManager["World"]:
 
 
 @contextmanager
-def _views(experiment: "Experiment", world: "World") -> Iterator[list["View"]]:
+def _views(
+    experiment: "Experiment", minutes: float | None, world: "World"
+) -> Iterator[list["View"]]:
     """What is seen of the training, on the rank that leads."""
     from rich.console import Console
 
@@ -123,7 +125,8 @@ def _views(experiment: "Experiment", world: "World") -> Iterator[list["View"]]:
     if not world.leads:
         yield []
         return
-    view = view_for(Console(stderr=True, highlight=False), experiment.training.max_steps)
+    console = Console(stderr=True, highlight=False)
+    view = view_for(console, experiment.training.max_steps, minutes)
     try:
         yield [view]
     finally:

@@ -1,9 +1,19 @@
 """What a person sees of a run: a live line on a terminal, sparse plain lines elsewhere."""
 
+import math
 import time
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TextColumn,
+)
+from rich.table import Column
+from rich.text import Text
 
 from transept.training.observers import Line
 
@@ -11,12 +21,29 @@ PLAIN_SECONDS = 30.0
 """At most one line of progress in so many seconds where nobody watches live."""
 
 
-def describe_step(line: Line) -> str:
-    """The numbers of a step in one line."""
-    return (
-        f"loss {line['loss']:.3f}  nll {line['nll']:.3f}  lr {line['lr']:.2e}  "
-        f"{line['tokens_per_second']:,.0f} tok/s  MFU {line['mfu']:.1%}"
-    )
+def describe_step(line: Line, width: int | None = None) -> str:
+    """The numbers of a step in one line; the last ones are left out where they do not fit."""
+    numbers = ""
+    for number in (
+        f"loss {line['loss']:.3f}",
+        f"nll {line['nll']:.3f}",
+        f"lr {line['lr']:.2e}",
+        f"{line['tokens_per_second']:,.0f} tok/s",
+        f"MFU {line['mfu']:.1%}",
+    ):
+        longer = f"{numbers}  {number}" if numbers else number
+        if width is not None and len(longer) > width:
+            break
+        numbers = longer
+    return numbers
+
+
+def describe_left(seconds: float) -> str:
+    """The time until the end; infinite where nobody knows yet."""
+    if seconds == math.inf:
+        return "-:--:-- left"
+    minutes, seconds = divmod(round(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02}:{seconds:02} left"
 
 
 def describe_event(line: Line) -> str | None:
@@ -40,10 +67,12 @@ def describe_event(line: Line) -> str | None:
 class PlainView:
     """For logs: the first step, then a line now and then."""
 
-    def __init__(self, console: Console, max_steps: int) -> None:
+    def __init__(self, console: Console, max_steps: int, minutes: float | None) -> None:
         self._console = console
         self._max_steps = max_steps
-        self._last = float("-inf")
+        self._seconds = math.inf if minutes is None else 60 * minutes
+        self._first, self._begun = 0, time.monotonic()
+        self._last = -math.inf
 
     def observe(self, line: Line) -> None:
         """Write a line if it is time for one."""
@@ -51,38 +80,75 @@ class PlainView:
             now = time.monotonic()
             if now - self._last >= PLAIN_SECONDS or line["step"] == self._max_steps:
                 self._last = now
-                self._console.print(
-                    f"step {line['step']:,}/{self._max_steps:,}  " + describe_step(line)
-                )
+                step = f"step {line['step']:,}/{self._max_steps:,}"
+                left = describe_left(self._left(line["step"], now - self._begun))
+                self._console.print(f"{step}  {describe_step(line)}  {left}", soft_wrap=True)
         elif (text := describe_event(line)) is not None:
             self._console.print(text, soft_wrap=True, markup=False)
+        if line["kind"] == "start":
+            self._first, self._begun = line["step"], time.monotonic()
+
+    def _left(self, step: int, elapsed: float) -> float:
+        """Until the last step at the pace so far, or until the minutes that were given are over."""
+        by_steps = elapsed / (step - self._first) * (self._max_steps - step)
+        return min(by_steps, max(0.0, self._seconds - elapsed))
 
     def close(self) -> None:
         """Nothing is held back."""
 
 
+class TimeLeft(ProgressColumn):
+    """Until the last step at the pace of late, or until the minutes that were given are over."""
+
+    def __init__(self, minutes: float | None) -> None:
+        super().__init__(Column(no_wrap=True))
+        self._minutes = minutes
+
+    def render(self, task: Task) -> Text:
+        """The time, as soon as there is a step to tell it from."""
+        elapsed = task.elapsed or 0.0
+        left = math.inf if task.time_remaining is None else task.time_remaining
+        if left == math.inf and (done := task.completed - task.fields["first"]):
+            left = elapsed / done * (task.remaining or 0)
+        if self._minutes is not None:
+            left = min(left, max(0.0, 60 * self._minutes - elapsed))
+        return Text(describe_left(left))
+
+
 class LiveView:
     """For terminals: a bar that moves, with the newest numbers; events scroll above it."""
 
-    def __init__(self, console: Console, max_steps: int) -> None:
+    def __init__(self, console: Console, max_steps: int, minutes: float | None) -> None:
         self._progress = Progress(
             TextColumn("step"),
             MofNCompleteColumn(),
             BarColumn(bar_width=None),
             TextColumn("{task.fields[numbers]}"),
-            TimeRemainingColumn(),
+            TimeLeft(minutes),
             console=console,
             speed_estimate_period=120.0,
         )
-        self._task = self._progress.add_task("", total=max_steps, numbers="")
-        self._progress.start()
+        self._max_steps = max_steps
+        self._task = self._progress.add_task("", start=False, total=max_steps, numbers="", first=0)
 
     def observe(self, line: Line) -> None:
         """Move the bar, or say what happened."""
         if line["kind"] == "step":
-            self._progress.update(self._task, completed=line["step"], numbers=describe_step(line))
+            numbers = describe_step(line, self._room)
+            self._progress.update(self._task, completed=line["step"], numbers=numbers)
         elif (text := describe_event(line)) is not None:
             self._progress.console.print(text, soft_wrap=True, markup=False)
+        if line["kind"] == "start":
+            # Not before: what is refused is refused without a bar.
+            self._progress.update(self._task, completed=line["step"], first=line["step"])
+            self._progress.start_task(self._task)
+            self._progress.start()
+
+    @property
+    def _room(self) -> int:
+        """For numbers, besides the steps, a bar that can be seen and the time left."""
+        around = f"step {self._max_steps}/{self._max_steps} ━━━━━━━━  00:00:00 left"
+        return self._progress.console.width - len(around)
 
     def close(self) -> None:
         """Leave the last state of the bar on the screen."""
@@ -92,6 +158,6 @@ class LiveView:
 View = PlainView | LiveView
 
 
-def view_for(console: Console, max_steps: int) -> View:
-    """The view that suits where the output goes."""
-    return (LiveView if console.is_terminal else PlainView)(console, max_steps)
+def view_for(console: Console, max_steps: int, minutes: float | None = None) -> View:
+    """The view that suits where the output goes, of a run that ends after so many minutes."""
+    return (LiveView if console.is_terminal else PlainView)(console, max_steps, minutes)

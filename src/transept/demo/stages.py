@@ -98,8 +98,12 @@ class Demo:
 
     def train(self, observers: Sequence[Observer]) -> Outcome:
         """Train from where an earlier call stopped, for what is left of the minutes."""
-        left = self.minutes - self.trained.seconds / 60
-        return self.work.train(self.experiment(), left, observers)
+        return self.work.train(self.experiment(), self.minutes_left, observers)
+
+    @property
+    def minutes_left(self) -> float:
+        """What earlier calls have left of the minutes."""
+        return self.minutes - self.trained.seconds / 60
 
     @property
     def trained(self) -> Trained:

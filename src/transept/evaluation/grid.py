@@ -36,7 +36,10 @@ class Grid:
 
     @classmethod
     def parse(cls, words: Sequence[str]) -> "Grid":
-        """Read `beam_size=1,4,8 length_penalty=0,0.6,1`, in one word or several."""
+        """Read `beam_size=1,4,8 length_penalty=0,0.6,1`, in one word or several.
+
+        What is named again has more values to try, as in `beam_size=1 beam_size=4`.
+        """
         values: dict[str, Sequence[int | float]] = {}
         problems = []
         for part in " ".join(words).split():
@@ -48,7 +51,8 @@ class Grid:
                 )
                 continue
             try:
-                values[key] = [NUMBERS[key](value) for value in listed.split(",")]
+                numbers = [NUMBERS[key](value) for value in listed.split(",")]
+                values[key] = [*values.get(key, ()), *numbers]
             except ValueError:
                 example = f"{key}=1,4,8" if NUMBERS[key] is int else f"{key}=0,0.6,1"
                 problems.append(Problem("grid", f"{part!r} is no list of numbers like {example!r}"))

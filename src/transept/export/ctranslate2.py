@@ -14,9 +14,9 @@ import torch
 from torch import nn
 
 from transept.errors import ConfigError, Problem
-from transept.model.attention import MultiHeadAttention
+from transept.model.attention import MultiHeadAttention, require_equation_1
 from transept.model.config import ModelConfig
-from transept.model.positions import LearnedPositions, Positions, sinusoids
+from transept.model.positions import Positions, SinusoidalPositions, sinusoids
 from transept.model.transformer import DecoderLayer, EncoderLayer, Transformer
 from transept.shapes import Float, Tensor
 from transept.text.symbols import Vocabulary
@@ -101,6 +101,7 @@ def save(
     require()
     if problems := obstacles(model.config):
         raise ConfigError(problems)
+    require_equation_1(model, "CTranslate2")
     assert quantization in get_args(Quantization)
     spec = _specification(model, n_positions)
     spec.register_source_vocabulary(list(names.source))
@@ -155,9 +156,9 @@ def _fill_ends(encoder: Any, decoder: Any, model: Transformer) -> None:
 
 
 def _table(positions: Positions, d_model: int, n_positions: int) -> Float[Tensor, "L D"]:
-    if isinstance(positions, LearnedPositions):
-        return _own(positions.weight)
-    return sinusoids(torch.arange(n_positions), d_model).float()
+    if isinstance(positions, SinusoidalPositions):
+        return sinusoids(torch.arange(n_positions), d_model).float()
+    return _own(positions.weight)
 
 
 def _fill_stack(theirs: Any, ours: Sequence[EncoderLayer | DecoderLayer], norm: nn.Module) -> None:

@@ -9,6 +9,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from transept.errors import ConfigError, Problem
 from transept.model.packing import Layout
 from transept.shapes import Bool, Float, Tensor
 
@@ -136,6 +137,17 @@ class MultiHeadAttention(nn.Module):
 
     def _heads(self, x: Float[Tensor, "B L HDh"]) -> Float[Tensor, "B H L Dh"]:
         return x.view(*x.shape[:2], self.n_heads, -1).transpose(1, 2)
+
+
+def require_equation_1(model: nn.Module, who: str) -> None:
+    """Refuse a network that attends in a way of its own: `who` would compute equation (1)."""
+    for name, module in model.named_modules():
+        if not isinstance(module, MultiHeadAttention):
+            continue
+        if module.attend not in (reference_attention, fused_attention):
+            own = getattr(module.attend, "__name__", type(module.attend).__name__)
+            what = f"attends by {own}, and {who} computes equation (1) by itself"
+            raise ConfigError([Problem(name, f"{what}; docs/guides/vary.md has a search without")])
 
 
 @contextmanager

@@ -114,6 +114,19 @@ class ModelConfig:
             source_vocab_size=source if self.source_vocab_size == 0 else self.source_vocab_size,
         )
 
+    def unlike(self, **wanted: Any) -> list[str]:
+        """The fields that have not the values wanted, each as a config file would set it.
+
+        Example:
+            >>> ModelConfig.preset("base").unlike(norm="pre", activation="relu")
+            ["model.norm = 'post'"]
+        """
+        return [
+            f"model.{name} = {getattr(self, name)!r}"
+            for name, value in wanted.items()
+            if getattr(self, name) != value
+        ]
+
     def _check_vocabulary(self, checks: Checks) -> None:
         checks.that(
             self.source_vocab_size is None or self.source_vocab_size >= 0,

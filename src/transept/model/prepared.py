@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import nn
 
-from transept.model.attention import MultiHeadAttention
+from transept.model.attention import MultiHeadAttention, require_equation_1
 from transept.model.layers import PreNorm, Residual
 from transept.model.matrices import AsItLies, MakeMatrix, PreparedMatrix, for_several_rows
 from transept.model.transformer import DecoderLayer, EncoderLayer, Transformer
@@ -134,6 +134,7 @@ class Prepared:
     """All that decoding needs of a model."""
 
     def __init__(self, model: Transformer, stamp: object) -> None:
+        require_equation_1(model, "decoding with kept keys and values")
         self.stamp = stamp
         self.embedding = model.target_embedding
         layers = model.decoder.stack

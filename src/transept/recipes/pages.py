@@ -225,8 +225,8 @@ def _contender(records: Collection, comparison: Record, place: int) -> str:
         if scored.items() <= run["stages"]["score"]["inputs"]["hypotheses"].items():
             trained = run["stages"]["train"]["results"]
             return (
-                f"{title} ([{name}]({records.directory.name}/{name}.json), "
-                f"{_duration(trained['seconds'])}, {trained['target_tokens']:,} target tokens)"
+                f"{title} ([{name}]({records.directory.name}/{name}.json), {_time(trained)}, "
+                f"{trained['target_tokens']:,} target tokens)"
             )
     return f"{title} ({comparison['systems'][place]['name']})"
 
@@ -330,6 +330,12 @@ def _paper(run: Record) -> Published | None:
 
 def _duration(seconds: float) -> str:
     return f"{seconds / 60:.1f} min" if seconds < 7200 else f"{seconds / 3600:.2f} h"
+
+
+def _time(trained: Mapping[str, Any]) -> str:
+    """Of training; before its clock starts, a peer may run each of its shapes once."""
+    warm = trained.get("warm_seconds")
+    return _duration(trained["seconds"]) + (f" after {_duration(warm)} to warm up" if warm else "")
 
 
 def _energy(trained: Mapping[str, Any]) -> str:

@@ -93,8 +93,7 @@ class Work:
     @property
     def state(self) -> dict[str, Any] | None:
         """How far the newest checkpoint is; None where there is none."""
-        checkpoints = Checkpoints(self.run / CHECKPOINTS)
-        return _newest_state(checkpoints, tuple(checkpoints.steps()))
+        return _newest_state(self._checkpoints, tuple(self._checkpoints.steps()))
 
     def is_trained(self, experiment: Experiment, minutes: float | None) -> bool:
         """Whether the last step is done, or the time is over."""
@@ -120,7 +119,8 @@ class Work:
         """Average the last checkpoints, section 6.1; as many as there are."""
         steps, already = self.last_steps(last, since), self.is_averaged(last, since)
         if not already:
-            assembly.average_run(self.run, last=len(steps), output=self.model(last), force=True)
+            bundles = [self._checkpoint(step) for step in steps]
+            assembly.write_average(bundles, self.model(last), replace=True)
         return Done(mean_of(steps), already)
 
     def is_averaged(self, last: int, since: float = 0.0) -> bool:
@@ -129,7 +129,17 @@ class Work:
 
     def last_steps(self, last: int, since: float = 0.0) -> list[int]:
         """The steps of the last checkpoints at regular intervals, from some second of training."""
-        return Checkpoints(self.run / CHECKPOINTS).regular_steps(since)[-last:]
+        return self._checkpoints.regular_steps(since)[-last:]
+
+    def _checkpoint(self, step: int) -> Bundle:
+        """One of the mean's. Training passes over a damaged one; a mean would be another then."""
+        try:
+            return self._checkpoints.open(step)
+        except CheckpointError as error:
+            raise CheckpointError(
+                f"{error}. Bring it back from a copy; or remove {self._checkpoints.path(step)}, "
+                "and the mean is that of the others"
+            ) from error
 
     def transducer(self, last: int) -> Transducer:
         """The averaged model."""
@@ -156,6 +166,10 @@ class Work:
     def model(self, last: int) -> Path:
         """The averaged model."""
         return self.run / f"average-{last}"
+
+    @property
+    def _checkpoints(self) -> Checkpoints:
+        return Checkpoints(self.run / CHECKPOINTS)
 
 
 @lru_cache(maxsize=1)

@@ -4,7 +4,6 @@ import shutil
 import subprocess
 import threading
 import time
-from types import TracebackType
 from typing import Self
 
 import torch
@@ -47,12 +46,7 @@ class PowerMeter:
             threading.Thread(target=self._read, args=(self._process,), daemon=True).start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._end = time.monotonic()
         if self._process is not None:
             self._process.terminate()

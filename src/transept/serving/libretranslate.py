@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -25,7 +26,7 @@ class LibreTranslate:
         """Translate a text, or a list of texts."""
         queries = [asked.q] if isinstance(asked.q, str) else asked.q
         self.work.check_length(queries)
-        source, guessed = self._source(queries, asked)
+        source, guessed = await self._source(queries, asked)
         if source == asked.target:
             best: list[str] = queries
             others: list[list[str]] = [[] for _ in queries]
@@ -50,7 +51,7 @@ class LibreTranslate:
         """Guess the language of a text, among those served."""
         queries = [asked.q] if isinstance(asked.q, str) else asked.q
         self.work.check_length(queries)
-        guesses = guess("\n".join(queries), self.work.models.codes)
+        guesses = await run_in_threadpool(guess, "\n".join(queries), self.work.models.codes)
         return answer([m.Detection(one.language, one.confidence) for one in guesses])
 
     async def languages(self, request: Request) -> Response:
@@ -78,7 +79,7 @@ class LibreTranslate:
             )
         )
 
-    def _source(
+    async def _source(
         self, queries: Sequence[str], asked: m.TranslateRequest
     ) -> tuple[str, Guess | None]:
         """The language of the texts, and how it was guessed if it was."""
@@ -91,7 +92,7 @@ class LibreTranslate:
         possible = [
             code for code in models.codes if code == asked.target or models.get(code, asked.target)
         ]
-        best = guess("\n".join(queries), possible)[0]
+        (best, *_) = await run_in_threadpool(guess, "\n".join(queries), possible)
         if not best.confidence:
             # Nothing was learnt from the text: then it is what can be translated.
             model = next((one for one in models if one.target == asked.target), None)

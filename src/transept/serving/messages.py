@@ -163,6 +163,8 @@ class Whole(Struct):
     """The translation, when it is done."""
 
     text: str
+    sentences: int
+    """So many were translated, each by itself."""
 
 
 class ScoreRequest(Struct, kw_only=True, forbid_unknown_fields=True):

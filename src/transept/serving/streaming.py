@@ -40,9 +40,10 @@ class Streaming:
         ask = self.work.translate(model, [text], asked.beam_size)
         self.work.check_beam(1, ask.beam_size)
         drafts = self.work.stream(ask.drafts(text))
-        return Watched(drafts, self._events(drafts), self.work.settings.deadline)
+        events = self._events(drafts, len(text.sentences))
+        return Watched(drafts, events, self.work.settings.deadline)
 
-    async def _events(self, drafts: Stream[Draft]) -> AsyncIterator[bytes]:
+    async def _events(self, drafts: Stream[Draft], n_sentences: int) -> AsyncIterator[bytes]:
         sent, tail, whole = 0, "", ""
         try:
             async for draft in drafts:
@@ -52,7 +53,7 @@ class Streaming:
                 tail = whole[sent:]
                 if (sent, tail) != before:
                     yield _event("part", m.Part(fresh, tail))
-            yield _event("done", m.Whole(whole))
+            yield _event("done", m.Whole(whole, n_sentences))
         except TimeoutError:
             yield _event("error", m.Fault(self.work.too_slow))
         except TranseptError as error:

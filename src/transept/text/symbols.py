@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from transept.errors import VocabularyError
-from transept.runtime.storage import make_directory, sealed, unsealed, write_file
+from transept.runtime.storage import make_directory, sealed, write_file
 from transept.text.tokenizer import (
     BOS,
     BOS_ID,
@@ -26,6 +26,7 @@ from transept.text.tokenizer import (
     UNK,
     UNK_ID,
     Tokenizer,
+    read_manifest,
     spoken,
 )
 
@@ -70,7 +71,7 @@ class Symbols:
     def load(cls, directory: Path | str) -> "Symbols":
         """Read a directory that `save` wrote, and check that it is as it was written."""
         path = Path(directory) / MANIFEST_FILE
-        manifest = _read_manifest(path)
+        manifest = read_manifest(path)
         symbols: Any = manifest.get("symbols")
         if manifest.get("kind") != KIND or not _are_strings(symbols):
             raise VocabularyError(
@@ -138,25 +139,8 @@ Vocabulary = Tokenizer | Symbols
 
 def load_vocabulary(directory: Path | str) -> Vocabulary:
     """The vocabulary of a directory, of whichever kind."""
-    manifest = _read_manifest(Path(directory) / MANIFEST_FILE)
+    manifest = read_manifest(Path(directory) / MANIFEST_FILE)
     return (Symbols if manifest.get("kind") == KIND else Tokenizer).load(directory)
-
-
-def _read_manifest(path: Path) -> dict[str, Any]:
-    try:
-        manifest = unsealed(path.read_bytes())
-    except OSError as error:
-        raise VocabularyError(
-            f"{path}: cannot be read ({error.strerror}); give the directory of a vocabulary"
-        ) from error
-    except ValueError as error:
-        raise VocabularyError(f"{path}: is damaged ({error}); copy it again") from error
-    if manifest.get("format") != FORMAT:
-        raise VocabularyError(
-            f"{path}: is not a vocabulary of format {FORMAT}, the one that this transept reads; "
-            "use the transept that made it"
-        )
-    return manifest
 
 
 def _are_strings(symbols: Any) -> bool:

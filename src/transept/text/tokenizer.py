@@ -62,7 +62,7 @@ class Tokenizer:
     def load(cls, directory: Path | str) -> "Tokenizer":
         """Read a directory that `save` wrote, and check that it is as it was written."""
         directory = Path(directory)
-        manifest = _read_manifest(directory / MANIFEST_FILE)
+        manifest = read_manifest(directory / MANIFEST_FILE)
         path = directory / MODEL_FILE
         model = _read(path)
         if hashlib.sha256(model).hexdigest() != manifest.get("sha256"):
@@ -210,8 +210,8 @@ def _refuse_surrogates(texts: Sequence[str]) -> None:
             ) from error
 
 
-def _read_manifest(path: Path) -> dict[str, Any]:
-    """What `tokenizer.json` says."""
+def read_manifest(path: Path) -> dict[str, Any]:
+    """What a `tokenizer.json` says, of whichever kind."""
     try:
         manifest = unsealed(_read(path))
     except ValueError as error:

@@ -71,7 +71,8 @@ class TrainingConfig:
     max_suppressed: int = 5
     """A step whose gradient is not a number is left out; after so many in a row training stops."""
     log_every: int = 10
-    """Steps between two lines of the log, and between two looks at the device."""
+    """Steps between two lines of the log, and between two looks at the device. The first step has a
+    line, too: ten may take a minute."""
     device: str = "auto"
     """Where to compute: auto, cpu, cuda, cuda:1."""
     precision: Literal["auto", "fp32", "bf16"] = "auto"

@@ -52,7 +52,7 @@ class Trainer:
             self.world.pulse.at("computing")
             values = self._step(progress, batch, clock)
             pace.count(batch)
-            if self._is_due(progress.step, self.training.log_every):
+            if progress.step == 1 or self._is_due(progress.step, self.training.log_every):
                 self._log(progress, batch, values, pace)
             with pace.paused():
                 self._validate_if_due(progress)

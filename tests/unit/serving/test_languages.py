@@ -25,13 +25,28 @@ def test_a_plain_sentence_is_recognised(code: str) -> None:
 
 
 def test_without_evidence_it_says_so() -> None:
-    for text in ("", "123 !?", "xyzzy"):
+    for text in ("", "123 !?"):
         assert guess(text, ["en", "de"]) == [("en", 0.0), ("de", 0.0)]
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [("Guten Morgen", "de"), ("Danke!", "de"), ("Good morning", "en"), ("Thanks!", "en")],
+)
+def test_two_words_are_enough(text: str, code: str) -> None:
+    assert guess(text, ["en", "de"])[0].language == guess(text, ["de", "en"])[0].language == code
 
 
 def test_a_language_that_is_not_served_is_not_claimed() -> None:
     (best,) = guess("Мы пошли на рынок.", ["en"])
-    assert best.confidence == 0
+    assert best.confidence < 1
+
+
+def test_languages_may_be_unknown_or_called_otherwise() -> None:
+    norwegian, other = guess("Jeg vil gjerne ha en kopp kaffe på torget.", ["gsw", "nb"])
+    assert norwegian.language == "nb"
+    assert norwegian.confidence > 50
+    assert other == ("gsw", 0.0)
 
 
 def test_codes_and_names() -> None:

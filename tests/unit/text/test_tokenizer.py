@@ -11,6 +11,7 @@ import sentencepiece
 
 from transept.errors import DataError, VocabularyError
 from transept.runtime.storage import unsealed
+from transept.text.symbols import load_vocabulary
 from transept.text.tokenizer import BOS_ID, EOS_ID, PAD_ID, UNK_ID, Kind, Tokenizer
 from transept.text.training import train_tokenizer
 
@@ -134,10 +135,11 @@ def test_a_damaged_directory_is_named(
     path.unlink()
     if content is not None:
         path.write_bytes(content)
-    with pytest.raises(VocabularyError, match=complaint) as caught:
-        Tokenizer.load(tmp_path)
-    assert str(tmp_path) in str(caught.value)
-    assert "transept tokenizer train" in str(caught.value)
+    for load in (Tokenizer.load, load_vocabulary):
+        with pytest.raises(VocabularyError, match=complaint) as caught:
+            load(tmp_path)
+        assert str(tmp_path) in str(caught.value)
+        assert "transept tokenizer train" in str(caught.value)
 
 
 def test_a_manifest_of_another_tokenizer_is_refused(tokenizer: Tokenizer, tmp_path: Path) -> None:

@@ -17,7 +17,6 @@ from contextlib import suppress
 from functools import cache
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
-from types import TracebackType
 
 import numpy as np
 import torch
@@ -64,12 +63,7 @@ class Loader(Iterator[Batch]):
     def __enter__(self) -> "Loader":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 

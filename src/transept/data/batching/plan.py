@@ -6,7 +6,7 @@ number of them. An epoch is one shuffle of all its pairs, cut into windows; a wi
 itself, so that to continue in the middle costs planning one window.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from transept.config import as_table
@@ -31,6 +31,19 @@ class Position:
     epoch: int = 0
     window: int = 0
     batch: int = 0
+    earlier: tuple[tuple[int, int], ...] = ()
+    """Batches of the window that were taken before it was planned anew: how many, and of how many
+    micro-batches they were."""
+
+    def __post_init__(self) -> None:
+        # JSON makes lists of them.
+        object.__setattr__(self, "earlier", tuple((n, each) for n, each in self.earlier))
+
+    def planned_anew(self, micro_batches: int) -> "Position":
+        """The same place before batches that are cut otherwise; those so far were cut so."""
+        if self.batch == 0:
+            return self
+        return replace(self, batch=0, earlier=(*self.earlier, (self.batch, micro_batches)))
 
 
 START = Position()
@@ -71,17 +84,25 @@ class Plan:
         """Windows of an epoch, all of one size: a small one at the end would be filled badly."""
         return max(1, round(self.n_pairs / self.config.window))
 
-    def window(self, epoch: int, window: int) -> list[BatchPlan]:
-        """The global batches of one window."""
+    def window(
+        self, epoch: int, window: int, earlier: Sequence[tuple[int, int]] = ()
+    ) -> list[BatchPlan]:
+        """The global batches of one window; or of what `earlier` ones left of it."""
         order = self._pairs_of(epoch)
         start, stop = (self.n_pairs * bound // self.n_windows for bound in (window, window + 1))
         numbers = order[start:stop]
         lengths = self.mixture.source_lengths[numbers], self.mixture.target_lengths[numbers]
-        return LAYOUTS[self.config.layout](
-            Pairs(numbers, *lengths),
-            self.config,
-            lambda n, purpose: permutation(n, self._key, epoch, window, purpose),
-        )
+        pairs = Pairs(numbers, *lengths)
+        layout = LAYOUTS[self.config.layout]
+
+        def shuffle(n: int, purpose: str) -> Numbers:
+            return permutation(n, self._key, epoch, window, purpose)
+
+        for taken, micro_batches in earlier:
+            config = replace(self.config, micro_batches=micro_batches)
+            left = layout(pairs, config, shuffle)[taken:]
+            pairs = Pairs.joined([pairs[:0], *(m.pairs for batch in left for m in batch.micro)])
+        return layout(pairs, self.config, shuffle)
 
     def batches(
         self, start: Position = START, epochs: int | None = None
@@ -103,7 +124,7 @@ class Plan:
 
     def _window_at(self, at: Position) -> list[BatchPlan]:
         known = at.epoch >= 0 and 0 <= at.window < self.n_windows
-        batches = self.window(at.epoch, at.window) if known else []
+        batches = self.window(at.epoch, at.window, at.earlier) if known else []
         if not 0 <= at.batch < len(batches):
             raise DataError(
                 f"{at} is not in this plan of {self.n_windows} windows an epoch: it was saved "

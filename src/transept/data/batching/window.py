@@ -1,7 +1,7 @@
 """A window of the shuffled epoch, and the batches that it is planned into."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,6 +27,15 @@ class Pairs:
 
     def __getitem__(self, which: slice | NDArray[np.generic]) -> "Pairs":
         return Pairs(self.numbers[which], self.sources[which], self.targets[which])
+
+    @classmethod
+    def joined(cls, parts: "Sequence[Pairs]") -> "Pairs":
+        """All of these, one after another."""
+        return cls(
+            np.concatenate([part.numbers for part in parts]),
+            np.concatenate([part.sources for part in parts]),
+            np.concatenate([part.targets for part in parts]),
+        )
 
     @property
     def longest(self) -> NDArray[np.int32]:

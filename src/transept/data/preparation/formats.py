@@ -100,17 +100,10 @@ class LinePair:
 
 
 @dataclass(frozen=True, slots=True)
-class Tsv:
-    """Lines of columns with a tab between them; `columns` (from 1) hold source and target."""
+class _OneFile:
+    """What the formats have in common whose pairs stand in one file."""
 
     path: Path
-    columns: tuple[int, int] = (1, 2)
-    format: ClassVar[str] = "tsv"
-
-    @property
-    def options(self) -> tuple[str, ...]:
-        """The columns."""
-        return tuple(map(str, self.columns))
 
     @property
     def paths(self) -> tuple[Path, ...]:
@@ -119,7 +112,21 @@ class Tsv:
 
     def rows(self, on_bytes: BytesRead | None = None) -> Iterator[Row]:
         """The lines."""
-        return _single(self.path, on_bytes)
+        lines = _lines(self.path, on_bytes)
+        return ((number, (line,)) for number, line in enumerate(lines, start=1))
+
+
+@dataclass(frozen=True, slots=True)
+class Tsv(_OneFile):
+    """Lines of columns with a tab between them; `columns` (from 1) hold source and target."""
+
+    columns: tuple[int, int] = (1, 2)
+    format: ClassVar[str] = "tsv"
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The columns."""
+        return tuple(map(str, self.columns))
 
     def sentences(self, columns: Sequence[list[str]]) -> Sentences:
         """Two of the columns of each line."""
@@ -137,10 +144,9 @@ class Tsv:
 
 
 @dataclass(frozen=True, slots=True)
-class Jsonl:
+class Jsonl(_OneFile):
     """A JSON object a line; `keys` name the sides, with dots into objects: `translation.en`."""
 
-    path: Path
     keys: tuple[str, str] = ("source", "target")
     format: ClassVar[str] = "jsonl"
 
@@ -148,15 +154,6 @@ class Jsonl:
     def options(self) -> tuple[str, ...]:
         """The keys."""
         return self.keys
-
-    @property
-    def paths(self) -> tuple[Path, ...]:
-        """The file."""
-        return (self.path,)
-
-    def rows(self, on_bytes: BytesRead | None = None) -> Iterator[Row]:
-        """The lines."""
-        return _single(self.path, on_bytes)
 
     def sentences(self, columns: Sequence[list[str]]) -> Sentences:
         """Two of the values of each object."""
@@ -174,10 +171,9 @@ class Jsonl:
 
 
 @dataclass(frozen=True, slots=True)
-class Tmx:
+class Tmx(_OneFile):
     """A translation memory, of which two languages are taken."""
 
-    path: Path
     languages: tuple[str, str]
     format: ClassVar[str] = "tmx"
 
@@ -185,11 +181,6 @@ class Tmx:
     def options(self) -> tuple[str, ...]:
         """The languages."""
         return self.languages
-
-    @property
-    def paths(self) -> tuple[Path, ...]:
-        """The file."""
-        return (self.path,)
 
     def rows(self, on_bytes: BytesRead | None = None) -> Iterator[Row]:
         """The units, each under the line on which it begins."""
@@ -261,10 +252,6 @@ def _chunk(index: int, rows: list[Row]) -> Chunk:
     numbers, records = zip(*rows, strict=True)
     columns = tuple(b"\n".join(column) for column in zip(*records, strict=True))
     return Chunk(index, np.array(numbers, dtype=np.int64), columns)
-
-
-def _single(path: Path, on_bytes: BytesRead | None) -> Iterator[Row]:
-    return ((number, (line,)) for number, line in enumerate(_lines(path, on_bytes), start=1))
 
 
 def _lines(path: Path, on_bytes: BytesRead | None) -> Iterator[bytes]:

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
-from types import TracebackType
 
 from transept.data.preparation.encode import EncodedChunk, Encoder
 from transept.data.preparation.formats import Chunk
@@ -52,12 +51,7 @@ class Workers:
     def __enter__(self) -> "Workers":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
         if error is not None:
             self._kill()
         self._threads.shutdown(cancel_futures=True)

@@ -63,6 +63,18 @@ function say(message, fault = false) {
 function show(written, tail) {
   at("written").textContent = written;
   at("tail").textContent = tail;
+  at("copy").hidden = at("looks").hidden = true;
+}
+
+async function copy() {
+  try {
+    await navigator.clipboard.writeText(at("written").textContent);
+  } catch {
+    // Without TLS, and not on this machine, browsers have no clipboard but this one.
+    getSelection().selectAllChildren(at("written"));
+    document.execCommand("copy");
+  }
+  say("Copied.");
 }
 
 function offerSwap() {
@@ -115,6 +127,9 @@ async function translate(event) {
       if (name === "error") throw new Error(data.error);
       if (name === "done") {
         show(data.text, "");
+        at("copy").hidden = !data.text;
+        // Of several sentences, each was translated by itself.
+        if (data.text && data.sentences === 1) offerLooks({ ...body, translation: data.text });
         say(`${((performance.now() - begun) / 1000).toFixed(2)} s`);
       }
     }
@@ -122,6 +137,64 @@ async function translate(event) {
     if (error.name !== "AbortError") say(written ? `Not finished. ${explained(error)}` : explained(error), true);
   }
   if (!signal.aborted) at("result").ariaBusy = "false";
+}
+
+// --- where it looked -------------------------------------------------------------------------
+
+const MEAN = "mean";
+let pair = null; // whose attention can be seen
+let seen = null; // what the server says of it, once it was asked
+
+function offerLooks(translated) {
+  [pair, seen] = [translated, null];
+  at("looks").hidden = false;
+  look();
+}
+
+// Asked for when somebody wants to see it: it is one more run of the network.
+async function look() {
+  if (!at("looks").open || seen) return;
+  const asked = pair;
+  at("weights").replaceChildren();
+  at("looks-state").textContent = "Looking …";
+  try {
+    const answer = await (await post("/api/attention", asked)).json();
+    if (asked !== pair) return;
+    seen = answer;
+    at("looks-state").textContent = "The stronger the colour, the more a row's word took from a column's.";
+    offerHeads(seen);
+    drawWeights();
+  } catch (error) {
+    at("looks-state").textContent = explained(error);
+  }
+}
+
+// The last layer and the mean of its heads, unless another was chosen before.
+function offerHeads({ layers, heads }) {
+  const chosen = [at("layer").value || layers.at(-1), at("head").value || MEAN];
+  fill(at("layer"), layers.map((layer) => [layer, layer]));
+  fill(at("head"), [[MEAN, "mean of all"], ...heads.map((head) => [head, head])]);
+  [at("layer").value, at("head").value] = chosen;
+}
+
+function drawWeights() {
+  const { queries, keys, weights } = seen.attention.source;
+  const ofLayer = weights[seen.layers.indexOf(Number(at("layer").value))];
+  const head = at("head").value;
+  const ofHeads = head === MEAN ? ofLayer : [ofLayer[seen.heads.indexOf(Number(head))]];
+  const weight = (q, k) => ofHeads.reduce((sum, rows) => sum + rows[q][k], 0) / ofHeads.length;
+  const columns = keys.words.map((word) => element("th", element("span", word)));
+  const rows = queries.words.map((word, q) =>
+    element("tr", [element("th", word), ...keys.words.map((key, k) => cell(word, key, weight(q, k)))]),
+  );
+  at("weights").replaceChildren(element("table", [element("tr", [element("td"), ...columns]), ...rows]));
+}
+
+function cell(query, key, weight) {
+  const made = element("td");
+  made.title = made.ariaLabel = `${query} from ${key}: ${Math.round(100 * weight)} %`;
+  made.style.setProperty("--weight", `${100 * weight}%`);
+  return made;
 }
 
 // --- the box for trees -----------------------------------------------------------------------
@@ -217,11 +290,17 @@ function offerTranslation(settings) {
   const key = settings.keyRequired ? "  -H 'Authorization: Bearer KEY' \\\n" : "";
   at("example").textContent =
     `curl ${location.origin}/translate \\\n${key}  -H 'Content-Type: application/json' \\\n  -d '${sent}'`;
+  // A phone would show its keyboard, and hide the page behind it.
+  if (!settings.keyRequired && matchMedia("(pointer: fine)").matches) at("text").focus();
 }
 
 at("source").addEventListener("change", offerTargets);
 at("target").addEventListener("change", offerSwap);
 at("swap").addEventListener("click", swap);
+at("copy").addEventListener("click", copy);
+at("looks").addEventListener("toggle", look);
+at("layer").addEventListener("change", drawWeights);
+at("head").addEventListener("change", drawWeights);
 at("form").addEventListener("submit", translate);
 at("tree-form").addEventListener("submit", parse);
 at("text").addEventListener("keydown", (event) => {

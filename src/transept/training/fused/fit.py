@@ -10,19 +10,14 @@ SIZES = (16, 32, 64, 128)
 
 def obstacles(config: ModelConfig, batch: BatchConfig) -> list[str]:
     """Why a network cannot be trained in this form; empty where it can."""
-    wanted = {
-        "norm": "post",
-        "activation": "relu",
-        "positions": "sinusoidal",
-        "activation_dropout": 0.0,
-        "attention_bias": False,
-        "output_bias": False,
-    }
-    found = [
-        f"model.{name} = {getattr(config, name)!r}"
-        for name, value in wanted.items()
-        if getattr(config, name) != value
-    ]
+    found = config.unlike(
+        norm="post",
+        activation="relu",
+        positions="sinusoidal",
+        activation_dropout=0.0,
+        attention_bias=False,
+        output_bias=False,
+    )
     for name in ("d_k", "d_v"):
         size = getattr(config, name)
         if size not in SIZES:

@@ -66,7 +66,7 @@ def test_the_plan_never_changes() -> None:
 
 
 def test_a_position_goes_through_json() -> None:
-    position = Position(3, 1, 4)
+    position = Position(3, 1, 4).planned_anew(8)
     assert Position(**json.loads(json.dumps(asdict(position)))) == position
 
 
@@ -81,7 +81,14 @@ def test_positions_count_batches_then_windows_then_epochs() -> None:
 
 
 @pytest.mark.parametrize(
-    "position", [Position(0, 2, 0), Position(0, 0, 999), Position(-1, 0, 0), Position(0, 0, -1)]
+    "position",
+    [
+        Position(0, 2, 0),
+        Position(0, 0, 999),
+        Position(0, 0, 0, ((999, 1),)),
+        Position(-1, 0, 0),
+        Position(0, 0, -1),
+    ],
 )
 def test_a_position_of_another_plan_is_refused(position: Position) -> None:
     plan = Plan(Mixture([corpus()]), SMALL, seed=1)
