@@ -288,7 +288,7 @@ def conclude(run: RecipeRun, peer: Peer, progress: Progress, budget: Budget) -> 
         "seed": peer.experiment.training.seed,
     }  # fmt: skip
     run.records.write("train", inputs, results, seconds=None)
-    log(run.work.run / METRICS, progress)
+    log(run.work.training / METRICS, progress)
 
 
 def log(path: Path, progress: Progress) -> None:
@@ -335,7 +335,7 @@ def main() -> None:
             save(run.directory / STATE, peer, progress)
             print("Paused. The same command goes on.")
             sys.exit(RESUMABLE)
-        run.work.run.mkdir(exist_ok=True)
+        run.work.training.mkdir(exist_ok=True)
         conclude(run, peer, progress, budget)
         del peer
     for stage in ("decode", "score", "report"):

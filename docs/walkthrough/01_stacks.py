@@ -4,15 +4,15 @@
 # *Sections 3 and 3.1*
 #
 # A Transformer reads a sentence in one language and writes it in another. It has two halves. The
-# **encoder** turns the source, a row of tokens, into a row of vectors, as many as there are
-# tokens. The **decoder** writes the target from left to right: at each place it looks at what it
-# has written so far and at the encoder's vectors, and says how likely each entry of the vocabulary
-# is to come next. Nothing recurs: all places of a sentence are computed at once, and the only way
-# in which one place learns of another is *attention*, the subject of the next chapter.
+# **encoder** turns the source, a row of tokens, into a row of vectors, as many as there are tokens.
+# The **decoder** writes the target from left to right: at each place it looks at what it has
+# written so far and at the encoder's vectors, and says how likely each entry of the vocabulary is
+# to come next. There is no recurrence: all places of a sentence are computed at once. A place can
+# learn of another only through *attention*, the subject of the next chapter.
 #
 # This walk-through does not write the network a second time. It shows the package's own source,
-# runs it, draws what comes out, and asserts what should hold; whoever changes the package so that
-# a page is no longer true breaks a test. Each chapter is a plain Python script, and a notebook.
+# runs it, plots the result, and asserts what should hold. If a change to the package makes a page
+# untrue, a test fails. Each chapter is a plain Python script, and a notebook.
 
 # %%
 from inspect import getsource
@@ -26,9 +26,9 @@ from transept.model.transformer import DecoderLayer, Encoder, EncoderLayer
 # %% [markdown]
 # ## A small network, and what it computes
 #
-# The paper's base model has 6 layers and vectors of 512 numbers. For reading, two layers of 64 will
-# do; the code is the same. Tokens are numbers: 1 ends a sentence, 0 fills up the shorter rows of a
-# batch, the rest are words or parts of words.
+# The paper's base model has 6 layers and vectors of 512 numbers. Two layers of 64 are enough here;
+# the code is the same. Tokens are numbers: 1 ends a sentence, 0 pads the shorter rows of a
+# batch, and the others are words or parts of words.
 
 # %%
 torch.manual_seed(0)
@@ -43,22 +43,21 @@ print("logits:", tuple(logits.shape), " two sentences, five places, a hundred wo
 assert logits.shape == (2, 5, 100)
 
 # %% [markdown]
-# `logits[:, i]` are about `target_ids[:, i]`: a softmax makes probabilities of them. So that place
-# *i* cannot simply read the answer, the decoder's input is the target **shifted right** by one,
-# with a zero vector in front. You hand over the target as it should come out; the network does the
-# shifting.
+# `logits[:, i]` predict `target_ids[:, i]`; a softmax turns them into probabilities. Place *i* must
+# not simply read the answer. So the decoder's input is the target **shifted right** by one, with a
+# zero vector in front. You pass the target as it should come out, and the network shifts it.
 #
 # ## What an encoder layer does
 #
-# Two sub-layers, one after the other: self-attention mixes between places, then a small network
-# works on each place by itself.
+# An encoder layer has two sub-layers. First, self-attention mixes information between places. Then
+# a small network works on each place by itself.
 
 # %%
 print(getsource(EncoderLayer.forward))
 
 # %% [markdown]
-# Each of them sits in a **residual connection**: what a sub-layer computes is added to what it was
-# given. Here is the paper's form, with the layer norm *after* the sum:
+# Each sub-layer has a **residual connection** around it: its output is added to its input. Here is
+# the paper's form, with the layer norm *after* the sum:
 
 # %%
 print(getsource(PostNorm.forward))
@@ -77,11 +76,11 @@ assert mean.abs().max() < 1e-5
 assert torch.allclose(deviation, torch.ones(8), atol=1e-3)
 
 # %% [markdown]
-# Today many prefer to normalise a sub-layer's *input* instead, `x + Sublayer(LayerNorm(x))`: deep
-# stacks then train more easily, but nothing normalises the end of the stack, so it needs one more
-# norm there. That is `norm="pre"`. It is a choice, not the paper.
+# Today many people normalise a sub-layer's *input* instead: `x + Sublayer(LayerNorm(x))`. Deep
+# stacks then train more easily. But nothing normalises the output of the stack, so it needs one
+# more norm at the end. That is `norm="pre"`. It is an option here, not the paper's form.
 #
-# The encoder is then no more than a loop:
+# The encoder is no more than a loop over its layers:
 
 # %%
 print(getsource(Encoder.forward))
@@ -89,15 +88,16 @@ print(getsource(Encoder.forward))
 # %% [markdown]
 # ## What a decoder layer does
 #
-# Three sub-layers. Its self-attention must not look ahead; between it and the feed-forward network
-# stands attention to the encoder's output, through which all of the source comes in.
+# A decoder layer has three sub-layers. Its self-attention must not look ahead. The feed-forward
+# network comes last. Between the two is attention to the encoder's output: this is how the decoder
+# reads the source.
 
 # %%
 print(getsource(DecoderLayer.forward))
 
 # %% [markdown]
 # Does it really not look ahead? Change the last word of the first target, before its end symbol:
-# only the logits after the word may change. Those up to it, its own among them, do not.
+# only the logits after the word may change. The logits up to the word, its own included, may not.
 
 # %%
 other = target_ids.clone()

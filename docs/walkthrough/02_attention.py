@@ -5,8 +5,9 @@
 #
 # Each place of a sentence asks a question, and every place offers an answer together with a label
 # that says what the answer is about. The question is a vector, the **query**; the labels are
-# **keys**; the answers are **values**. How well a key fits a query is their dot product. A softmax
-# makes weights of these, and what a place takes away is the weighted mean of the values.
+# **keys**; the answers are **values**. The dot product of a key and a query says how well they fit.
+# A softmax turns these products into weights. The result for a place is the weighted mean of the
+# values.
 
 # %%
 import math
@@ -36,15 +37,15 @@ torch.manual_seed(0)
 print(getsource(attention_weights))
 
 # %% [markdown]
-# and one for what is done with them:
+# and one that applies them:
 
 # %%
 print(getsource(reference_attention))
 
 # %% [markdown]
-# The letters in the signatures are shapes, checked while the tests run: B sentences, H heads, T
-# queries, S keys. An example small enough for the head: one query, two keys. The first key points
-# where the query points, the second is at a right angle to it.
+# The letters in the signatures are shapes: B sentences, H heads, T queries, S keys. The tests check
+# them. Here is an example that you can compute without a machine: one query, two keys. The first
+# key points in the direction of the query, the second is at a right angle to it.
 
 # %%
 q = torch.tensor([2.0, 0.0]).view(1, 1, 1, 2)
@@ -98,15 +99,15 @@ assert plain[-1] > 25
 #
 # A mask says which keys a query may see. Illegal scores become −∞ before the softmax, so their
 # weight is exactly zero. There are three kinds of attention in the network and a fourth in section
-# 4 of the paper, and all of them are one rule: *the same sentence, and not further away than a
-# band allows*.
+# 4 of the paper. All of them follow one rule: *a query sees only keys of the same sentence, and
+# none that are further away than a band allows*.
 
 # %%
 print(getsource(visible))
 
 # %% [markdown]
-# Here are the four, for a batch row that holds two sentences (of five and three words, and two
-# places of padding), each square a query (row) that may see a key (column):
+# Here are four such masks, for a batch row with two sentences (of five and three words, and two
+# places of padding). A marked square means that a query (row) may see a key (column):
 
 # %%
 segments = torch.tensor([[1, 1, 1, 1, 1, 2, 2, 2, 0, 0]])
@@ -133,13 +134,13 @@ assert masks["restricted, r = 3"][:5].sum(-1).tolist() == [2, 3, 3, 3, 2]
 
 # %% [markdown]
 # (The block at the lower right is padding. It may look at itself, because a softmax over nothing is
-# not a number; nobody ever reads what it finds.)
+# not a number. Nothing ever reads the result.)
 #
 # ## Several heads
 #
-# One weighted mean can look at one thing at a time. So the paper uses h of them side by side: each
-# **head** projects queries, keys and values with matrices of its own to fewer dimensions, attends,
-# and the results are put together and projected once more.
+# One weighted mean can look at only one thing at a time. So the paper uses h of them side by side.
+# Each **head** projects queries, keys and values to fewer dimensions, with its own matrices, and
+# attends. The results are concatenated and projected once more.
 #
 # > MultiHead(Q, K, V) = Concat(head_1, …, head_h) W_O
 
@@ -147,8 +148,8 @@ assert masks["restricted, r = 3"][:5].sum(-1).tolist() == [2, 3, 3, 3, 2]
 print(getsource(MultiHeadAttention.forward))
 
 # %% [markdown]
-# With d_k = d_v = d_model / h, eight heads cost as much as one wide one. But d_k and d_v are free:
-# rows A and B of Table 3 need that.
+# With d_k = d_v = d_model / h, eight heads cost as much as one wide head. But you can set d_k and
+# d_v freely: rows A and B of Table 3 need that.
 
 # %%
 for n_heads, d_k in ((8, 64), (1, 512), (8, 16)):
@@ -161,8 +162,8 @@ assert sum(p.numel() for p in MultiHeadAttention(512, 8, 64, 64).parameters()) =
 # ## The slow way is the truth, the fast way is used
 #
 # `reference_attention` holds the whole matrix of weights in memory. PyTorch has kernels that never
-# do, and those are what runs. Each fast path in this package stands beside its plain one, and a
-# test holds them together:
+# do, and the network uses those. Each fast path in this package has a plain one beside it, and a
+# test checks that they agree:
 
 # %%
 q, k, v = (torch.randn(2, 4, 10, 16) for _ in range(3))

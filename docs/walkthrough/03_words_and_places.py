@@ -3,9 +3,9 @@
 #
 # *Sections 3.3, 3.4 and 3.5*
 #
-# Attention carries things from place to place. What is left is what happens *at* a place: a small
-# network, a table of word vectors on the way in and out, and something that tells the network in
-# which order the words came.
+# Attention carries information from place to place. This chapter is about what happens *at* a
+# place: a small network, a table of word vectors for input and output, and a signal that tells the
+# network the order of the words.
 
 # %%
 import math
@@ -47,9 +47,9 @@ print(f"the ReLU sets {zero:.0%} of the inner numbers to zero")
 # %% [markdown]
 # ## One table of words
 #
-# Source and target share a vocabulary, so they can share their vectors; and the matrix that turns
-# the decoder's last vector into a score for each word is the same table once more. A word's score
-# is then the dot product of where the decoder ended up and of the word's own vector.
+# Source and target share a vocabulary, so they can share their vectors. The matrix that turns the
+# decoder's last vector into a score for each word is the same table once more. So a word's score is
+# the dot product of the decoder's last vector and the word's own vector.
 
 # %%
 model = Transformer(ModelConfig(vocab_size=50, n_layers=1, d_model=16, d_ff=32, n_heads=2))
@@ -65,10 +65,10 @@ assert shared is model.target_embedding.weight is model.projection.weight
 print(getsource(Embedding.forward))
 
 # %% [markdown]
-# Why? As rows of a projection they should be short, or the first logits would be large and the
-# first softmax sure of itself for no reason: here they start with deviation d_model^-0.5. As inputs
-# they should be about as large as the position signal that is added to them, which is of size one.
-# The factor gives both.
+# Why? As rows of the output projection, the vectors should be short. Otherwise the first logits
+# would be large, and the first softmax would be sure of itself for no reason. So they start with
+# standard deviation d_model^-0.5. As inputs, they should be about as large as the position signal
+# that is added to them, which is of size one. The factor makes both possible.
 
 # %%
 table = Embedding(1000, 512, pad_id=0)
@@ -85,9 +85,9 @@ assert table(torch.tensor([0])).abs().sum() == 0, "padding is the zero vector"
 # %% [markdown]
 # ## Where a word stands
 #
-# Without anything else a Transformer would see a bag of words: attention does not know about order.
-# So each place gets a signal of its own, added to the word's vector. The paper's is made of waves,
-# a sine and a cosine for each wavelength:
+# Attention does not know about order: without anything else, a Transformer would see a bag of
+# words. So each place has its own signal, which is added to the word's vector. The paper's signal
+# is made of waves, a sine and a cosine for each wavelength:
 #
 # > PE(pos, 2i) = sin(pos / 10000^(2i / d_model))
 # >
@@ -110,13 +110,13 @@ assert torch.equal(encoding[0, ::2], torch.zeros(32).double())
 assert torch.equal(encoding[0, 1::2], torch.ones(32).double())
 
 # %% [markdown]
-# The first dimensions turn quickly and tell neighbours apart, the last hardly move over a whole
-# page: like the hands of a clock, with wavelengths from 2π to 10000 · 2π.
+# The dimensions are like the hands of a clock, with wavelengths from 2π to 10000 · 2π. The first
+# ones turn quickly and tell neighbours apart. The last ones hardly move over a whole page.
 #
-# Why waves? Because a step of k places is then the same rotation wherever one stands: for each pair
+# Why waves? Because a step of k places is then the same rotation everywhere: for each pair
 # of dimensions, (sin, cos) at pos + k is a fixed 2 × 2 matrix times (sin, cos) at pos. A head can
-# learn "three words back" as one linear map. It shows in the dot product of two places, which
-# depends on their distance alone:
+# learn "three words back" as one linear map. You can see this in the dot product of two places,
+# which depends only on their distance:
 
 # %%
 products = encoding @ encoding.T
@@ -142,7 +142,6 @@ print(f"PE(pos − {step}) = rotation · PE(pos), exact to", end=" ")
 print(f"{(moved_sin[step:] - sin[:-step]).abs().max():.0e}")
 
 # %% [markdown]
-# Row E of Table 3 learns a table of positions instead (`positions="learned"`) and scores nearly
-# the same.
-# The waves need no training and know no longest sentence; what a network makes of places that it
-# never saw in training is another matter.
+# Row E of Table 3 learns a table of positions instead (`positions="learned"`) and scores nearly the
+# same. The waves need no training and have no maximum length. But that does not mean that a network
+# handles places well that it never saw in training.

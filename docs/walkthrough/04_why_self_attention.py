@@ -5,17 +5,17 @@
 #
 # The paper compares layers by three things: how much they compute, how much of that must happen
 # one after the other, and how many steps a signal takes between the two ends of a sentence. The
-# last one matters for learning: a dependency is easier to learn the shorter its way.
+# last one matters for learning: the shorter the path, the easier it is to learn a dependency.
 #
-# | layer | computes | one after the other | longest way |
+# | layer | computes | one after the other | longest path |
 # |---|---|---|---|
 # | self-attention | n² · d | 1 | 1 |
 # | recurrent | n · d² | n | n |
 # | convolution of width k | k · n · d² | 1 | log_k n |
 # | self-attention, r neighbours | r · n · d | 1 | n / r |
 #
-# None of this need be believed: arithmetic can be counted while it is done, and so can the masks
-# that the network computes with.
+# You need not believe this table. This chapter counts the arithmetic while it runs, and the entries
+# of the masks that the network uses.
 
 # %%
 from inspect import getsource
@@ -32,8 +32,8 @@ from transept.model.packing import Band, Tokens, visible
 # %% [markdown]
 # ## How much they compute
 #
-# PyTorch counts the multiplications and additions of whatever runs. Twice the words, or vectors
-# twice as wide:
+# PyTorch can count the multiplications and additions of any code. How many more are there with
+# twice the words, or with vectors twice as wide?
 
 
 # %%
@@ -114,13 +114,13 @@ right.set(xlabel="words", title="layers from end to end")
 # Sentences have some 30 words and the base model d = 512: n is far smaller than d, so n² · d is
 # less than n · d². That is why the paper can afford to let every word see every other.
 #
-# (Restricted attention is a mask here: what is seen is the paper's, but the arithmetic is still
-# that of all pairs. None of the paper's models uses it.)
+# (Restricted attention is a mask here: a word sees the same words as in the paper, but all pairs
+# are still computed. None of the paper's models uses it.)
 #
 # ## The same in the network
 #
-# Restricted attention is a field of the config. With r = 3 and two layers, a word can hear of
-# another two places away, and of none farther. The gradient says so:
+# Restricted attention is a field of the config. With r = 3 and two layers, information can travel
+# two places and no farther. The gradient shows it:
 
 # %%
 torch.manual_seed(0)

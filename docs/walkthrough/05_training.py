@@ -3,8 +3,8 @@
 #
 # *Section 5*
 #
-# What is learnt is decided by four things: which sentences come together in a step, how far a step
-# goes, what the network is told to predict, and what is kept from it on purpose.
+# Four things decide what the network learns: which sentences come together in a step, how large a
+# step is, what the network is told to predict, and what is hidden from it on purpose.
 
 # %%
 from inspect import getsource
@@ -26,7 +26,7 @@ torch.manual_seed(0)
 #
 # A batch has about 25,000 source tokens and 25,000 target tokens, however many sentences that is.
 # Batches that are much smaller are the commonest reason why reproductions fail: the schedule below
-# was made for this size. The gradient is that of the mean over *target tokens*, not over sentences.
+# was made for this size. The loss is the mean over *target tokens*, not over sentences.
 
 # %%
 batch = BatchConfig()
@@ -34,8 +34,8 @@ print(f"{batch.source_tokens:,} source and {batch.target_tokens:,} target tokens
 assert batch.source_tokens == batch.target_tokens == 25_000
 
 # %% [markdown]
-# One step, all of it. The loss of each part of a batch is a sum; it is divided by the tokens of the
-# whole batch, so that parts weigh what they should:
+# Here is one whole step. The loss of each part of a batch is a sum. It is divided by the number of
+# tokens in the whole batch, so that every token has the same weight:
 
 # %%
 print(getsource(Update.accumulate))
@@ -43,8 +43,8 @@ print(getsource(Update.accumulate))
 # %% [markdown]
 # ## 5.2 What it costs
 #
-# The paper gives its cost as time × number of GPUs × what one sustains in single precision, 9.5
-# TFLOP/s for a P100. Base took 12 hours on eight of them, big 3.5 days:
+# The paper gives its cost as time × number of GPUs × what one GPU sustains in single precision, 9.5
+# TFLOP/s for a P100. Base took 12 hours on eight P100s, big took 3.5 days:
 
 # %%
 hour = 3600
@@ -54,10 +54,10 @@ assert f"{base:.1e}" == "3.3e+18"
 assert f"{big:.1e}" == "2.3e+19"
 
 # %% [markdown]
-# ## 5.3 How far a step goes
+# ## 5.3 How large a step is
 #
-# Adam, with β2 = 0.98 where most have 0.999 (a shorter memory of how large gradients are), and a
-# learning rate that changes at every step:
+# The optimizer is Adam, with β2 = 0.98 instead of the usual 0.999: it has a shorter memory of how
+# large gradients are. The learning rate changes at every step:
 #
 # > lrate = d_model^-0.5 · min(step^-0.5, step · warmup_steps^-1.5)
 
@@ -82,9 +82,9 @@ assert abs(rate(16_000) - rate(4000) / 2) < 1e-12, "the inverse square root on t
 assert (AdamConfig().beta1, AdamConfig().beta2, AdamConfig().epsilon) == (0.9, 0.98, 1e-9)
 
 # %% [markdown]
-# Up, because Adam's first steps are taken when it hardly knows how large gradients are, and
-# post-norm stacks do not forgive that. Down, because later steps should be finer. Wider networks
-# take smaller steps.
+# The rate rises at first, because in its first steps Adam hardly knows how large gradients are, and
+# post-norm stacks do not forgive large steps then. It falls later, because later steps should be
+# finer. Wider networks take smaller steps.
 #
 # ## 5.4 Dropout
 #
@@ -102,9 +102,9 @@ assert torch.equal(dropout.eval()(torch.ones(5, 5)), torch.ones(5, 5)), "not whe
 # %% [markdown]
 # ## 5.4 Label smoothing
 #
-# Told that the right word has probability 1, a network would push its logits apart for ever. So it
-# is told 0.9, and the rest is spread over the vocabulary. It becomes less sure of itself: the paper
-# found its perplexity worse, and its translations better.
+# If a network is told that the right word has probability 1, it pushes its logits apart for ever.
+# So it is told 0.9, and the rest is spread over the vocabulary. This makes it less sure of itself.
+# The paper found that perplexity becomes worse, and translations become better.
 
 # %%
 print(getsource(smoothed_targets))
@@ -127,8 +127,9 @@ for targets in shown.values():
     assert targets[:3, 0].sum() == 0, "padding is never right"
 
 # %% [markdown]
-# What does that do to a network that is right and grows surer and surer? Without smoothing the loss
-# falls for ever. With it there is a best distance, and being surer than that costs:
+# What happens when a network is right and becomes more and more sure? Without smoothing, the loss
+# falls for ever. With smoothing, there is a best distance between the logits, and being surer than
+# that raises the loss:
 
 # %%
 sureness = torch.linspace(0, 14, 80)

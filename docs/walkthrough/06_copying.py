@@ -1,10 +1,9 @@
 # %% [markdown]
 # # 6. A first example: copying
 #
-# The smallest thing to ask of a network that turns sequences into sequences is to give back what
-# it was given. It takes seconds to learn, and shows every part at work: the encoder must keep the
-# symbols apart by their places, the decoder must find where it is, and the end must come at the
-# end.
+# The simplest task for a network that turns sequences into sequences is to copy its input. It takes
+# seconds to learn, and shows every part at work: the encoder must keep the symbols apart by their
+# places, the decoder must know how far it has come, and the end symbol must come at the end.
 
 # %%
 import math
@@ -55,7 +54,7 @@ def rows(ids):
 # %% [markdown]
 # ## Training
 #
-# The objects of the last chapter, put together: Adam, the schedule, the smoothed loss.
+# This puts the objects of the last chapter together: Adam, the schedule and the smoothed loss.
 
 # %%
 update = Update(
@@ -93,8 +92,8 @@ print(getsource(greedy_search))
 print(getsource(one_by_one))
 
 # %% [markdown]
-# The step here is the decoder with its keys and values kept, so that each token is computed once.
-# Sequences that training never saw:
+# The step here is the decoder. It keeps its keys and values, so each token is computed only once.
+# The network now copies sequences that it never saw in training:
 
 # %%
 model.eval()
@@ -112,8 +111,8 @@ print(f"{right} of {len(held_out)} are right")
 assert right >= 190
 
 # %% [markdown]
-# Always right, and yet never quite sure: that is label smoothing at work. It was told 0.9 and a
-# share of the rest for every right token, and that is what it says.
+# It is always right, and yet never quite sure. That is the effect of label smoothing: for every
+# right token it was told 0.9 plus a share of the rest, and that is the probability that it gives.
 
 # %%
 n_tokens = sum(len(output.ids) + 1 for output in outputs)  # the end symbol counts

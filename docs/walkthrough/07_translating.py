@@ -3,9 +3,9 @@
 #
 # *Section 6, and all that came before*
 #
-# Now the real thing in small: English to German, from raw sentences to a translator. So that
-# nothing has to be downloaded, the sentences come from a table of words in the first cell; with
-# files of your own only that cell changes. What takes a GPU and an hour for the paper takes half a
+# Now the real task at a small scale: English to German, from raw sentences to a translator. The
+# sentences come from a table of words in the first cell, so you need not download anything. With
+# your own files only that cell changes. What takes a GPU and an hour for the paper takes half a
 # minute here, because the sentences are short and the network is tiny.
 
 # %%
@@ -43,10 +43,10 @@ torch.manual_seed(1)
 # %% [markdown]
 # ## Text
 #
-# Some forty words are enough for something worth learning. German marks who does what by the
-# endings of articles and adjectives (*der alte Mann*, but *den alten Mann*), lets an adverb at the
-# front push the subject behind the verb, and sends the participle to the end: *The old man has
-# seen the dog* is *Der alte Mann hat den Hund gesehen*.
+# Some forty words are enough for something worth learning. German shows who does what by the
+# endings of articles and adjectives (*der alte Mann*, but *den alten Mann*). An adverb at the front
+# moves the subject behind the verb. The participle goes to the end: *The old man has seen the dog*
+# is *Der alte Mann hat den Hund gesehen*.
 
 # %%
 NOUNS = {
@@ -102,7 +102,8 @@ assert not {source for source, _ in train} & {source for source, _ in test}
 #
 # Byte-pair encoding begins with single characters and keeps joining the pair that occurs most
 # often. Frequent words end up whole, rare ones in pieces, and nothing is unknown. Both languages
-# share the vocabulary, as in section 5.1, and what goes in can always be put together again:
+# share the vocabulary, as in section 5.1, and the pieces can always be joined to the same text
+# again:
 
 # %%
 tokenizer = train_tokenizer((text for pair in train for text in pair), vocab_size=500)
@@ -183,8 +184,8 @@ assert len(checkpoints) == 5
 #
 # Greedy search commits itself at every word. **Beam search** keeps the W likeliest beginnings
 # alive, and takes the best of those that come to an end. There is one catch: each further word
-# makes a sentence less likely, so the best by probability alone are too short. The paper takes the
-# penalty of Wu et al. and ranks by log P(Y|X) / lp(Y):
+# makes a sentence less probable, so the most probable outputs are too short. The paper uses the
+# length penalty of Wu et al. and ranks outputs by log P(Y|X) / lp(Y):
 
 # %%
 print(getsource(length_penalty))
@@ -199,9 +200,9 @@ axis.legend(frameon=False)
 assert length_penalty(1, 0.6) == 1.0
 
 # %% [markdown]
-# When may a search stop? When what is still alive can no longer win. The best that a living
-# hypothesis could reach is its log P now, divided by the penalty of the longest length allowed: no
-# further word can raise log P. So ending early loses nothing.
+# When may a search stop? When no unfinished hypothesis can still win. No further word can raise log
+# P. So the best score that a hypothesis could reach is its present log P, divided by the penalty of
+# the longest length allowed. With this bound, stopping early loses nothing.
 
 # %%
 print(getsource(Beams._done))
@@ -222,8 +223,8 @@ for name, results in (("greedy", greedy), ("beam 4", beam)):
 assert exact > 150
 
 # %% [markdown]
-# On a task as easy as this the two find the same. What else the model thought of stands in the
-# list of the n best, with the scores that they are ranked by:
+# On a task as easy as this one, the two searches find the same. The n-best list shows what else the
+# model considered, with the scores by which the outputs are ranked:
 
 # %%
 for output in translator.translate(texts[0], n_best=4).outputs:
@@ -231,7 +232,7 @@ for output in translator.translate(texts[0], n_best=4).outputs:
 
 # %% [markdown]
 # The same network after its first thirty steps is less sure of itself. There a wider beam finds
-# outputs that the model itself holds to be better. That is all it promises:
+# outputs to which the model itself gives a higher score. A wider beam promises no more than that:
 
 # %%
 novice = Transducer([unsure.eval()], tokenizer, tokenizer)
@@ -246,8 +247,8 @@ assert better > worse
 # %% [markdown]
 # ## Where the heads look
 #
-# The decoder's attention to the source, last layer, head by head. Rows are the words as they are
-# written, columns what they read:
+# This is the decoder's attention to the source in the last layer, head by head. Rows are the words
+# that are written, columns are the words that they read:
 
 # %%
 right = [r for r, (_, target) in zip(beam, test, strict=True) if r.text == target]
@@ -270,17 +271,17 @@ weights = attention.cross.weights
 assert torch.allclose(weights.sum(-1), torch.ones(weights.shape[:-1]), atol=1e-4)
 
 # %% [markdown]
-# The articles are worth a look. English *the* knows no gender, so the step that writes *der*,
-# *die*, *das* or *den* must find the noun that it belongs to, and whether that is the subject.
+# The articles are worth a look. English *the* has no gender. So the step that writes *der*, *die*,
+# *das* or *den* must find the noun that the article belongs to, and whether it is the subject.
 #
-# The encoder's self-attention in its first layer is less plain. Some heads gather at one word that
-# matters to all the others, some look at neighbours, for which the waves of chapter 3 are made:
+# The encoder's self-attention in its first layer is harder to read. Some heads look at one word
+# that matters to all the others. Some look at neighbours, which the waves of chapter 3 make easy:
 
 # %%
 draw(attention.encoder, layer=0)
 
 # %% [markdown]
-# And the decoder's: each word sees what was written before it, and nothing later.
+# In the decoder's self-attention each word sees what was written before it, and nothing later.
 
 # %%
 draw(attention.decoder, layer=0)
@@ -291,9 +292,9 @@ assert ahead.sum() == 0
 # %% [markdown]
 # ## As the paper drew it
 #
-# Figures 3 to 5 have lines between words, thicker where the weight is larger, a colour for each
-# head. `transept visualize` draws them of any model, also as SVG and as a page to explore. Figure
-# 5's form, of the encoder's first two heads:
+# Figures 3 to 5 have lines between words, thicker where the weight is larger, with a colour for
+# each head. `transept visualize` draws them for any model, also as SVG and as an interactive page.
+# Here are the encoder's first two heads in the form of Figure 5:
 
 # %%
 picture = draw_figure("5", attention, Choice(kind="encoder", layer=1, heads=(1, 2)))
@@ -312,5 +313,6 @@ assert abs(sum(line.weight for line in drawn) - 2 * n_words) < 0.1
 #
 # ## What is left for a real translator
 #
-# More text, a larger network, and time: the [guide](../guides/train.md) does the same with your own
-# files by four commands, and the [other one](../guides/reproduce.md) with the paper's.
+# A real translator needs more text, a larger network, and time. The [guide to
+# training](../guides/train.md) does the same with your own files, by four commands. The [guide to
+# reproducing the paper](../guides/reproduce.md) does it with the paper's text.

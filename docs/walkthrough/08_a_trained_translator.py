@@ -47,8 +47,9 @@ assert results[5].text == "Ich habe den alten Mann heute nicht gesehen."
 # %% [markdown]
 # ## One meaning, several orders
 #
-# German lets *heute* stand almost anywhere. Nobody told the network: it has seen all of these, and
-# its n best outputs are the orders of the same words, with scores (log P / lp) close together.
+# In German, *heute* can stand almost anywhere. Nobody told the network, but it has seen all of
+# these orders. So its n best outputs are the same words in different orders, with scores (log P /
+# lp) that are close together.
 
 # %%
 outputs = model.translate(TEXTS[5], n_best=4).outputs
@@ -59,9 +60,9 @@ assert {*outputs[0].text.lower().split()} == {*outputs[1].text.lower().split()}
 # %% [markdown]
 # ## How sure it is
 #
-# `score` asks the other way round: how probable is a given translation, piece by piece? Once
+# `score` asks the opposite question: how probable is a given translation, piece by piece? Once
 # *le·hn·te* has begun, its end is certain, and so is the *ab* that belongs to it, further on.
-# What the network hesitates at are choices: which verb, and *das Darlehen* or *den Kredit*.
+# The network hesitates only where it must choose: which verb, and *das Darlehen* or *den Kredit*.
 
 # %%
 known = model.score("The bank refused the loan.", "Die Bank lehnte das Darlehen ab.")
@@ -74,9 +75,9 @@ chance = dict(zip(known.tokens, p.tolist(), strict=True))
 assert chance["▁das"] < chance["▁le"] < chance["▁ab"]
 
 # %% [markdown]
-# Nothing reaches 1: label smoothing taught it to leave a tenth to all the other pieces. Searching
-# does not mind. Drawing at random does: at a temperature of 1 each step has some chance to pick
-# nonsense, and above that nonsense is all there is.
+# No probability reaches 1: label smoothing taught the network to leave a tenth to all the other
+# pieces. This does not harm a search, but it harms random sampling. At a temperature of 1 each step
+# has some chance to pick nonsense. At a higher temperature there is nothing but nonsense.
 
 # %%
 for temperature in (0.3, 1.0, 1.5):
@@ -88,8 +89,8 @@ for temperature in (0.3, 1.0, 1.5):
 # %% [markdown]
 # ## What the table of words knows
 #
-# Equation by equation, a word is nothing but a row of one table. Training has moved rows together
-# whose words are used alike: countries, institutions, inflections, conjunctions.
+# To the network, a word is nothing but a row of one table. Training has moved the rows of words
+# together that are used alike: countries, institutions, inflections, conjunctions.
 
 # %%
 table = F.normalize(model.model.source_embedding.weight.detach(), dim=-1)
@@ -104,7 +105,7 @@ assert "▁obwohl" in nearest["▁weil"]
 
 # %% [markdown]
 # Both languages share the table, and yet *Germany* and *Deutschland* are not neighbours: nothing in
-# training asks for it. Translation happens between the stacks, not in the table.
+# training asks for that. Translation happens between the stacks, not in the table.
 #
 # ## What the encoder's heads do
 #
@@ -137,13 +138,14 @@ assert before > 0.8
 assert after > 0.8
 
 # %% [markdown]
-# The first layer has made itself a head that looks back by one and another that looks ahead by one:
-# the relative offsets for which section 3.5 chose sinusoids, found without being told. Higher up,
-# habits dissolve into meaning, and where a head has nothing to say it rests on the end symbol.
+# In the first layer, one head has learnt to look back by one word, and another to look ahead by
+# one. These are the relative offsets for which section 3.5 chose sinusoids, and nobody told the
+# network to use them. In higher layers, where a head looks depends more on the meaning. A head that
+# has nothing to say looks at the end symbol.
 #
 # ## How the decoder keeps its place
 #
-# Two heads of the decoder's attention to the source, in the first layer and in the last:
+# Here are two heads of the decoder's attention to the source, in the first layer and in the last:
 
 # %%
 seen = attentions[5].cross
@@ -167,15 +169,15 @@ assert [reads(0, 0, word) for word in ("Mann", "gesehen")] == ["old", "not"]
 assert [reads(3, 3, word) for word in ("Mann", "gesehen")] == ["man", "seen"]
 
 # %% [markdown]
-# What goes into the decoder is the word written *last*, so the first layer finds what that one
-# translates: when *Mann* is to come, it reads *old*, which *alten* has just dealt with. From there
-# the layers work out what comes next, and the last one reads it: *man*. This is the alignment that
-# the [parser](../parsing.md) has so much trouble to find.
+# The decoder's input is the word that was written *last*. So the first layer looks at the source of
+# that word: before it writes *Mann*, it reads *old*, because *alten* has just been written. From
+# there the layers work out what comes next, and the last layer reads it: *man*. This is the
+# alignment that the [parser](../parsing.md) has so much trouble finding.
 #
 # ## How far to search
 #
-# A wider beam finds outputs that the model holds to be better. With a model that is sure of itself,
-# two beginnings are almost always enough; the paper's four are on the safe side.
+# A wider beam finds outputs to which the model gives a higher score. With a model that is sure of
+# itself, a beam of two is almost always enough. The paper's four are on the safe side.
 
 # %%
 scores = {}
@@ -188,9 +190,9 @@ assert scores[4] > scores[1]
 # %% [markdown]
 # ## Where it fails
 #
-# It is a small network that sees one sentence at a time. Doctors are men to it, as in most of what
-# it has read; the bank of a river is where one has an account; the cat gets lost altogether; and
-# what transduction might be, no parliament ever said.
+# It is a small network that sees one sentence at a time. It takes a doctor for a man, as in most of
+# what it has read. It takes the bank of a river for a bank with accounts. It loses the cat
+# altogether. And it leaves out *sequence transduction*, which is no subject for a parliament.
 
 # %%
 for text in (
@@ -202,5 +204,5 @@ for text in (
 
 # %% [markdown]
 # What helps is what helped the paper: more text, more width, more time. The
-# [results](../results.md) tell what this recipe brings at other sizes, and the
-# [guide](../guides/train.md) how to teach this very model something of your own.
+# [results](../results.md) show what this recipe reaches at other sizes, and the
+# [guide](../guides/train.md) shows how to train this very model further on your own text.

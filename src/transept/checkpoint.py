@@ -73,7 +73,7 @@ class Bundle:
     about: Mapping[str, Any]
     """What its maker said of it: versions, step, data."""
     precision: Precision = "fp32"
-    """In what its weights are stored."""
+    """The precision in which its weights are stored."""
     sha256: Mapping[str, str] = field(default_factory=dict)
     """Of every file but the manifest."""
 
@@ -125,8 +125,8 @@ def write_directory(
         texts: The text files by name.
         folders: Directories to copy in, such as the tokenizer's.
         about: What the manifest shall say of it.
-        precision: In what the weights are stored, as `quantization.pack` gave them.
-        replace: Whether it takes the place of what is there; else nothing may be.
+        precision: The precision of the weights, as `quantization.pack` gave them.
+        replace: Whether to replace a directory that is there; otherwise there must be none.
     """
     with at_once(directory, replace=replace) as part:
         for name, contents in tensors.items():
@@ -136,13 +136,13 @@ def write_directory(
         for name, folder in (folders or {}).items():
             copy_files(folder, part / name)
         _write_manifest(part, about, precision)
-        for name in tensors:  # safetensors lets nobody but their owner read them
+        for name in tensors:  # safetensors writes them such that only their owner can read them
             (part / name).chmod((part / MANIFEST).stat().st_mode)
 
 
 @contextmanager
 def at_once(directory: Path, *, replace: bool = False) -> Iterator[Path]:
-    """Another place to fill, which becomes this directory when all is well and on the disk."""
+    """A temporary directory to fill, which is renamed to this one when all of it is on the disk."""
     try:
         with new_directory(directory, replace=replace) as part:
             yield part
@@ -173,14 +173,14 @@ def load_weights(model: nn.Module, weights: Tensors, origin: Path) -> None:
     missing, unknown = parameters.keys() - weights.keys(), weights.keys() - parameters.keys()
     if missing or unknown:
         listed = ", ".join(sorted(missing or unknown)[:3])
-        which = "lacks" if missing else "has, and the model has not,"
+        which = "lacks" if missing else "has, unlike the model,"
         raise CheckpointError(f"{origin}: {which} {listed}: it was made by another kind of model")
     for name, parameter in parameters.items():
         if parameter.shape != weights[name].shape:
             there, here = list(weights[name].shape), list(parameter.shape)
             cure = "another vocabulary" if "embedding" in name else "another size of model"
             raise CheckpointError(
-                f"{origin}: {name} is {there}, and the model's is {here}: it is from {cure}"
+                f"{origin}: {name} is {there}, and the model's is {here}: it was made with {cure}"
             )
     with torch.no_grad():
         for name, parameter in parameters.items():
@@ -193,7 +193,7 @@ def weights_of(model: nn.Module) -> dict[str, Tensor]:
 
 
 def tensors_sha256(tensors: Tensors) -> str:
-    """The sha256 of a file of these tensors: what a manifest says of it, if they are the same."""
+    """The sha256 that a file of these tensors would have, to compare with one in a manifest."""
     return hashlib.sha256(save({k: value.contiguous() for k, value in tensors.items()})).hexdigest()
 
 
@@ -215,8 +215,9 @@ def average(bundles: Sequence[Bundle]) -> dict[str, Tensor]:
 class Checkpoints:
     """The checkpoints of one run, by step.
 
-    Regular ones were written at regular intervals or at the run's end; the last `keep` of them are
-    kept. What the best validation or a signal left is not: the best and the newest are kept of it.
+    A checkpoint is regular if it was written at a regular interval or at the run's end, and not
+    because of a best validation or a signal. The last `keep` regular ones are kept, and besides
+    them the best checkpoint and the newest.
     """
 
     directory: Path
@@ -240,23 +241,23 @@ class Checkpoints:
         return bundle
 
     def regular_steps(self, since: float = 0.0) -> list[int]:
-        """Those that an average is made of; where there is none yet, the newest.
+        """The steps of regular checkpoints, of which an average is made; or else the newest step.
 
         Args:
-            since: Leave out those of fewer seconds of training.
+            since: Leave out checkpoints from before so many seconds of training.
         """
         steps = self.steps()
         return [step for step in steps if _is_regular(self.path(step), since)] or steps[-1:]
 
     def newest(self) -> Bundle | None:
-        """The newest checkpoint that is whole. One that is not is named and passed over."""
+        """The newest checkpoint that is whole. A damaged one is named and passed over."""
         for bundle in self._whole(self.steps()):
             if bundle.resumable:
                 return bundle
         return None
 
     def last(self, n: int) -> list[Bundle]:
-        """The last `n` whole ones of `regular_steps`, oldest first."""
+        """The last `n` checkpoints of `regular_steps` that are whole, oldest first."""
         return [*islice(self._whole(self.regular_steps()), n)][::-1]
 
     def discard_after(self, step: int) -> None:
@@ -281,7 +282,7 @@ class Checkpoints:
             shutil.rmtree(stray, ignore_errors=True)
 
     def _whole(self, steps: Sequence[int]) -> Iterator[Bundle]:
-        """Those of these steps that are whole, newest first."""
+        """The checkpoints of these steps that are whole, newest first."""
         for step in reversed(steps):
             try:
                 bundle = self.open(step)
@@ -292,7 +293,7 @@ class Checkpoints:
 
 
 def _is_regular(checkpoint: Path, since: float) -> bool:
-    """As its state says. Older ones say nothing of it, and damaged ones are for others to name."""
+    """Whether its state says so, or does not say: it is older, or damaged, as `open` will tell."""
     try:
         state = json.loads((checkpoint / STATE).read_bytes())
         return bool(state.get("regular", True)) and state.get("seconds", since) >= since
@@ -329,7 +330,7 @@ def _read_manifest(directory: Path) -> dict[str, Any]:
 
 
 def _check_shape(manifest: Mapping[str, Any]) -> bool:
-    """Whether its format is known; raises if it is, and is not kept to."""
+    """Whether the manifest's format is known. One that breaks its own format's rules raises."""
     kind = {FORMAT: {"format"}, QUANTIZED: {"format", "precision"}}.get(manifest["format"])
     if kind is None:
         return False
@@ -349,7 +350,7 @@ def _write_manifest(directory: Path, about: Mapping[str, Any], precision: Precis
         for path in sorted(directory.rglob("*"))
         if path.is_file()
     }
-    # Only what an older transept would misread is of the newer format.
+    # The newer format only where it must be: an older transept can read all else.
     kind = (
         {"format": FORMAT} if precision == "fp32" else {"format": QUANTIZED, "precision": precision}
     )

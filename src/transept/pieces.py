@@ -1,4 +1,4 @@
-"""A directory in pieces of a given size, and together again: for machines that move little.
+"""A directory in pieces of a given size, and together again: for when only small files can move.
 
     NAME.pieces.json              the size and sha256 of every piece, and of every file in them
     NAME.0001-of-0004.piece  …    a tar archive, compressed where that helps, cut into pieces
@@ -29,7 +29,7 @@ BLOCK: Final = 1 << 20
 SAMPLE: Final = 8 << 20
 """Bytes that are compressed to see whether it helps."""
 WORTH_IT: Final = 0.97
-"""What they must shrink to, at least."""
+"""Compression helps if these bytes shrink to less than this share."""
 ZSTD_LEVEL: Final = 12
 
 Compression = Literal["auto", "none", "zstd", "xz"]
@@ -85,10 +85,10 @@ def split(
     Args:
         directory: What to split. It stays as it is.
         output: Where the pieces go; what an earlier split left there under the name is replaced.
-        size: Of the largest piece.
+        size: Bytes of the largest piece.
         compression: `auto` is zstd where a sample shrinks by it, else none; xz is slow and small.
-        name: What the pieces are called; unless given, as the directory.
-        watch: Told how far it is.
+        name: What the pieces are called; unless given, the name of the directory.
+        watch: Told how many bytes are done.
     """
     if not directory.is_dir():
         raise DataError(f"{directory}: is no directory; there is nothing to split")
@@ -113,7 +113,7 @@ def split(
         listing.save(output)
     except OSError as error:
         raise DataError(
-            f"{output}: cannot be written ({error}); make room, or elsewhere"
+            f"{output}: cannot be written ({error}); make room, or choose another --output"
         ) from error
     return listing
 
@@ -125,7 +125,7 @@ def _clear(output: Path, name: str) -> None:
 
 
 def _choose(paths: Sequence[Path]) -> str:
-    """Whether compression helps, by a stretch out of the largest file."""
+    """`zstd` if it shrinks a sample of the largest file enough, else `none`."""
     largest = max(paths, key=lambda path: path.stat().st_size)
     with largest.open("rb") as file:
         file.seek(max(0, largest.stat().st_size - SAMPLE) // 2)
@@ -135,7 +135,7 @@ def _choose(paths: Sequence[Path]) -> str:
 
 
 def _compressing(kind: str, raw: io.RawIOBase) -> Any:
-    """A stream that compresses into another, which it closes."""
+    """A stream that compresses what is written to it into another, and leaves that open."""
     if kind == "zstd":
         packer = zstandard.ZstdCompressor(level=ZSTD_LEVEL, threads=-1)
         return packer.stream_writer(cast(BinaryIO, raw), closefd=False)
@@ -160,7 +160,7 @@ def _pack(
 
 
 class _Told(io.BufferedReader):
-    """A file that tells how far it was read, what came before it counted in."""
+    """A file that tells how many bytes were read, those of the files before it included."""
 
     def __init__(self, path: Path, before: int, tell: Callable[[int], object]) -> None:
         super().__init__(io.FileIO(path), BLOCK)
@@ -231,9 +231,9 @@ def join(places: Sequence[Path], output: Path, *, watch: Watch | None = None) ->
     """Put pieces together again.
 
     Args:
-        places: Directories that hold the pieces and their list between them; or the files.
+        places: The directories in which the pieces and their list lie; or these files themselves.
         output: The directory to make.
-        watch: Told how far it is.
+        watch: Told how many bytes are done.
     """
     if output.exists() and any(output.iterdir()):
         raise DataError(f"{output}: is there already; choose another --output")
@@ -247,7 +247,7 @@ def join(places: Sequence[Path], output: Path, *, watch: Watch | None = None) ->
             _verify(listing, part)
     except OSError as error:
         raise DataError(
-            f"{output}: cannot be written ({error}); make room, or elsewhere"
+            f"{output}: cannot be written ({error}); make room, or choose another --output"
         ) from error
     return listing
 
@@ -300,7 +300,7 @@ def _chain(pieces: Sequence[Path], total: int, watch: Watch | None) -> Iterator[
 
 
 def _unpack(listing: Listing, blocks: Iterator[bytes], part: Path) -> None:
-    """Files that are listed, and no other: no name leads out of the directory."""
+    """Unpack the files. One that is not listed is refused, so none can leave the directory."""
     raw = io.BufferedReader(_Blocks(blocks), BLOCK)
     stream: Any = raw
     if listing.compression == "zstd":
@@ -321,7 +321,7 @@ def _verify(listing: Listing, part: Path) -> None:
     for name, stored in listing.files.items():
         path = part / name
         if not path.exists() or Stored.of(path) != stored:
-            raise DataError(f"{name}: did not come out as it was; split again")
+            raise DataError(f"{name}: is not what it was before it was split; split again")
 
 
 class _Blocks(io.RawIOBase):

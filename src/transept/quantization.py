@@ -16,12 +16,12 @@ from transept.errors import CheckpointError
 from transept.shapes import Float, Tensor
 
 Precision = Literal["fp32", "bf16", "int8"]
-"""In what weights are stored."""
+"""The precision in which weights are stored."""
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 
 LARGEST = 127
 SCALE = ".scale"
-"""Behind the name of a matrix: that of its rows' scales."""
+"""A matrix's name with this behind it is the name of its rows' scales."""
 
 Tensors = Mapping[str, Tensor]
 
@@ -49,7 +49,7 @@ def unpack(packed: Tensors, precision: Precision, origin: Path) -> dict[str, Ten
     for name in scales:
         matrix = name.removesuffix(SCALE)
         if matrix not in weights or len(packed[name]) != len(weights[matrix]):
-            raise CheckpointError(f"{origin}: {name} is no scale of a matrix beside it")
+            raise CheckpointError(f"{origin}: {name} fits no matrix in this file")
         weights[matrix].mul_(packed[name][:, None])
     return weights
 
@@ -62,8 +62,8 @@ def _to_int8(weight: Float[Tensor, "O I"]) -> tuple[Tensor, Tensor]:
 
 
 @dataclass(frozen=True, slots=True)
-class Loss:
-    """What storing has cost."""
+class Rounding:
+    """How far rounding has moved the weights."""
 
     weight: float
     """The largest |w − ŵ|, in terms of the largest |w| of its row."""
@@ -73,8 +73,8 @@ class Loss:
     """… and whose it is."""
 
     @classmethod
-    def between(cls, before: Tensors, after: Tensors) -> "Loss":
-        """Of weights, and what became of them."""
+    def between(cls, before: Tensors, after: Tensors) -> "Rounding":
+        """Compare weights with what is left of them after rounding."""
         worst, weight = (0.0, ""), 0.0
         for name, original in before.items():
             rows = original.view(len(original), -1).double()

@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 
 def find_model(name: Path | str | None = None) -> Path:
-    """The directory of a model: what it is called on the command line, or the default one."""
+    """The directory of the model that a name or path on the command line means, or the default."""
     shipped = shipped_models()
     if name is None:
         return _default(shipped)
@@ -34,19 +34,19 @@ def find_model(name: Path | str | None = None) -> Path:
     if str(name) in shipped:
         return shipped[str(name)]
     if path.exists():
-        raise CheckpointError(f"{path}: is a file; a model is a directory: give that")
-    # No nearest name: en-de is not what was meant by en-fr.
-    known = f"those are: {', '.join(shipped)}" if shipped else "check the path"
+        raise CheckpointError(f"{path}: is a file; a model is a directory: give its path")
+    # No similar name is suggested: whoever wrote en-fr did not mean en-de.
+    known = f"shipped are: {', '.join(shipped)}" if shipped else "check the path"
     raise CheckpointError(f"{path}: there is no such directory, nor a shipped model; {known}")
 
 
 def _holds_a_model(path: Path) -> bool:
-    """Whether it is worth more than its name: text of a language pair is often called so."""
+    """Whether a directory with the name of a shipped model holds one: `en-de` may also be text."""
     return any((path / part).exists() for part in (MANIFEST, CHECKPOINTS, RUN))
 
 
 def shipped_models() -> dict[str, Path]:
-    """The models that answer to a name: those that came with transept, and one's own."""
+    """The models that have a name: those in the user's own `SHELVES`, and the shipped ones."""
     own = [Path(place) for place in os.environ.get(SHELVES, "").split(os.pathsep) if place]
     found: dict[str, Path] = {}
     for shelf in (*own, SHELF):
@@ -70,7 +70,7 @@ def _default(shipped: dict[str, Path]) -> Path:
 
 
 def model_of(path: Path) -> Path:
-    """Of a run, its newest average, else the best checkpoint, else the newest; a model itself."""
+    """A run's newest average, else its best checkpoint, else its newest; a model's own path."""
     if not (path / CHECKPOINTS).is_dir():
         return path
     averages = sorted(path.glob("average-*"), key=_age)
@@ -97,12 +97,12 @@ def _note_if_older(found: Path, run: Path) -> None:
 
 @cache
 def _note(message: str) -> None:
-    """Once: a command may look for its model several times."""
+    """Warn once only: a command may look for its model several times."""
     log.warning("%s", message)
 
 
 def _age(average: Path) -> tuple[int, float]:
-    """Up to which step it goes, as far as that is known; a clock may have been wrong."""
+    """The last step of an average, 0 if unknown; only then the time, as a clock may be wrong."""
     try:
         step = int(read_about(average).get("step", 0))
     except CheckpointError:

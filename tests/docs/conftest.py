@@ -30,7 +30,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Reader:
     tokenizer = train_tokenizer((text for pair in pairs for text in pair[:2]), vocab_size=400)
     runs = reader.directory / "runs"
     demo = Work(runs / "demo")
-    (demo.run / CHECKPOINTS).mkdir(parents=True)
+    (demo.training / CHECKPOINTS).mkdir(parents=True)
     for place in (demo.model(AVERAGED), runs / "base"):
         save(place, NETWORK, {"tokenizer": tokenizer})
     symbols = vocabulary_of(["S", "NP", "VP"])

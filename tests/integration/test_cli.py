@@ -53,18 +53,21 @@ def test_info_counts_parameters() -> None:
         (["config", "show", str(BASE), "model.n_heads=0"], "model.n_heads: 0 must be at least 1"),
         (["config", "show", str(BASE), "model.d_model=511"], "must be even"),
         (["config", "show"], "requires an argument"),
-        (["config", "show", RECIPE], f"is a recipe; `transept recipe run {RECIPE}` works it out"),
-        (["train", RECIPE, "--minutes", "1"], f"`transept recipe run {RECIPE}` works it out"),
-        (["train", "wmt14-en-de-base"], "`transept recipe run wmt14-en-de-base` works it out"),
+        (["config", "show", RECIPE], f"is a recipe; `transept recipe run {RECIPE}` runs it"),
+        (["train", RECIPE, "--minutes", "1"], f"`transept recipe run {RECIPE}` runs it"),
+        (["train", "wmt14-en-de-base"], "`transept recipe run wmt14-en-de-base` runs it"),
         (["recipe", "run", str(BASE)], f"and no recipe; `transept train {BASE}` trains it"),
         (["recipe", "show", str(BASE)], f"`transept config show {BASE}` prints it"),
         (["recipe", "show", RECIPE, "model.d_k=8"], "experiment; write experiment.model.d_k=8"),
         (["confg"], 'Did you mean "config"?'),
         (["nonsense"], "Available commands: translate, serve,"),
         (["--hlep"], "Unknown option: --hlep. Did you mean --help?"),
-        (["Good morning."], 'Text comes after one: transept translate "Good morning."'),
-        (["--beam-size", "3", "translate"], "Unknown option: --beam-size. Those of a command come"),
-        (["data", "--output", "x"], "Unknown option: --output. Those of a command come"),
+        (["Good morning."], 'Text comes after a command: transept translate "Good morning."'),
+        (
+            ["--beam-size", "3", "translate"],
+            "Unknown option: --beam-size. A command's own options come",
+        ),
+        (["data", "--output", "x"], "Unknown option: --output. A command's own options come"),
         (
             ["translate", "--beam-sise=3"],
             "Unknown option: --beam-sise. Did you mean --beam-size?",
@@ -177,7 +180,7 @@ def test_freed_memory_is_kept_unless_somebody_chose_otherwise(
 def test_info_of_a_file_says_what_a_model_is() -> None:
     result = transept("info", str(BASE))
     assert result.returncode == 4
-    assert result.stderr == f"transept: {BASE}: is a file; a model is a directory: give that\n"
+    assert result.stderr == f"transept: {BASE}: is a file; a model is a directory: give its path\n"
 
 
 @pytest.mark.parametrize(

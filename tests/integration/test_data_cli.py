@@ -151,8 +151,8 @@ def test_prepare_reads_standard_input(place: Path, tmp_path: Path) -> None:
         (["--tsv", "x.tsv", "--columns", "0", "1"], 2, "--columns count from 1"),
         (["--tsv", "x.tsv", "--max-ratio", "0.5"], 2, "--max-ratio: 0.5 must be 0 (no limit)"),
         (["--tsv", "x.tsv", "--workers", "-1"], 2, "--workers must be at least 0"),
-        (["--tsv", "x.tsv", "--tags", "named"], 2, "--tags and --common say how --trees"),
-        (["--tsv", "x.tsv", "--common", "3"], 2, "--tags and --common say how --trees"),
+        (["--tsv", "x.tsv", "--tags", "named"], 2, "--tags and --common are for --trees"),
+        (["--tsv", "x.tsv", "--common", "3"], 2, "--tags and --common are for --trees"),
         (["--trees", "x", "--tags", "named", "--common", "0"], 2, "--common must be at least 1"),
         (["--trees", "x", "--common", "3"], 2, "--common does nothing without --tags named"),
         (

@@ -176,7 +176,7 @@ def test_mistakes(docs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert run(*words[:-1], docs / "page.md") == 2
     assert "must lie beside" in capsys.readouterr().err
     assert run("recipe", "compare", docs / "one", tmp_path, "--output", tmp_path / "c.json") == 2
-    assert "work the recipe out first" in capsys.readouterr().err
+    assert "run the recipe first" in capsys.readouterr().err
 
 
 def test_the_committed_page_agrees_with_the_committed_records() -> None:

@@ -112,11 +112,11 @@ def test_train_replaces_only_if_forced(
 @pytest.mark.parametrize(
     ("option", "value", "code", "complaint"),
     [
-        ("--vocab-size", "99999", 2, "--vocab-size: 99999 is more than this text can fill"),
+        ("--vocab-size", "99999", 2, "--vocab-size: 99999 is more than this text fills"),
         ("--vocab-size", "many", 2, "--vocab-size"),
         ("--kind", "words", 2, "--kind"),
         ("--input", "no/such/file.gz", 3, "no/such/file.gz: cannot be read"),
-        ("--output", "/dev/null/x", 2, "/dev/null/x: no such directory can be made"),
+        ("--output", "/dev/null/x", 2, "/dev/null/x: the directory cannot be made"),
     ],
 )
 def test_train_complains(

@@ -108,7 +108,7 @@ def test_a_shipped_model_goes_by_its_name(
         shutil.copytree(trained / "average-3", tmp_path / name)
     assert find_model() == tmp_path / shelf.DEFAULT
     assert transept.load().translate("one").text == transept.load("small").translate("one").text
-    with pytest.raises(CheckpointError, match=r"smal: .* those are: en-de, small"):
+    with pytest.raises(CheckpointError, match=r"smal: .* shipped are: en-de, small"):
         transept.load("smal")
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from transept.data.batching.batches import MicroBatch, Side
+from transept.data.batching.batches import LoadedMicroBatch, Side
 from transept.data.batching.feed import Feed
 from transept.data.batching.loader import Loader
 from transept.data.batching.memory import MemoryCorpus
@@ -232,7 +232,7 @@ def sentences(side: Side) -> list[list[int]]:
     return [[found[n][place] for place in range(len(found[n]))] for n in sorted(found)]
 
 
-def check_collated(micro: MicroBatch, plan: MicroPlan, data: Mixture) -> None:
+def check_collated(micro: LoadedMicroBatch, plan: MicroPlan, data: Mixture) -> None:
     for side, name in ((micro.source, "source"), (micro.target, "target")):
         expected = []
         for number in plan.pairs.numbers.tolist():
@@ -262,7 +262,7 @@ def test_collation_gives_back_the_sentences(
     plans = [batch for _, batch in Plan(data, config, seed=1).batches(epochs=1)]
     with Loader(Feed(mixture=data, config=config, seed=1, epochs=1)) as loader:
         for plan, batch in zip(plans, loader, strict=True):
-            assert batch.label.hash == plan.hash
-            assert batch.label.n_target_tokens == plan.n_target_tokens
+            assert batch.header.hash == plan.hash
+            assert batch.header.n_target_tokens == plan.n_target_tokens
             for micro, micro_plan in zip(batch.micro_batches, plan.micro, strict=True):
                 check_collated(micro, micro_plan, data)

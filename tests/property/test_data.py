@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from transept.data.preparation.cleaning import Cleaning, Reason
 from transept.data.preparation.duplicates import SeenPairs
-from transept.data.preparation.encode import Encoder
+from transept.data.preparation.encode import ChunkEncoder
 from transept.data.preparation.formats import Chunk, Input, Jsonl, LinePair, Tsv
 from transept.data.preparation.prepare import Preparation, prepare
 from transept.data.preparation.tmx import read_units
@@ -56,7 +56,7 @@ def test_every_row_is_kept_as_it_was_or_dropped_with_its_line(
     columns = tuple(b"\n".join(column) for column in zip(*rows, strict=True))
     chunk = Chunk(0, np.arange(len(rows)) + 100, columns)
     pair = LinePair(Path("x.en"), Path("x.de"))
-    encoded = Encoder([pair], tokenizer, tokenizer, Cleaning(max_tokens=40)).encode(chunk)
+    encoded = ChunkEncoder([pair], tokenizer, tokenizer, Cleaning(max_tokens=40)).encode(chunk)
 
     dropped = {drop.line for drop in encoded.dropped}
     kept = encoded.lines.tolist()

@@ -184,7 +184,7 @@ def test_weights_that_do_not_fit_are_refused_and_change_nothing() -> None:
     good = weights_of(nn.Linear(3, 2))
     for bad, complaint in [
         ({"weight": good["weight"]}, "lacks bias"),
-        (good | {"extra": torch.ones(1)}, "has, and the model has not, extra"),
+        (good | {"extra": torch.ones(1)}, "has, unlike the model, extra"),
         (good | {"weight": torch.ones(5, 3)}, r"weight is \[5, 3\], and the model's is \[2, 3\]"),
     ]:
         with pytest.raises(CheckpointError, match=complaint):

@@ -11,7 +11,7 @@ from safetensors.torch import load_file, save_file
 
 from transept.checkpoint import Bundle, write_directory
 from transept.errors import CheckpointError
-from transept.quantization import Loss, Precision, pack, unpack
+from transept.quantization import Precision, Rounding, pack, unpack
 from transept.runtime.storage import sealed, unsealed
 
 HERE = Path("here")
@@ -46,14 +46,14 @@ def test_what_was_quantized_once_stays_the_same() -> None:
     assert torch.allclose(once["matrix"], twice["matrix"], rtol=1e-6, atol=0)
 
 
-def test_the_loss_is_told() -> None:
+def test_the_error_of_rounding_is_told() -> None:
     before = {"even": torch.full((2, 2), 1.0), "odd": torch.tensor([[1.0, 0.5], [2.0, 2.0]])}
     after = {"even": torch.full((2, 2), 1.0), "odd": torch.tensor([[1.0, 0.4], [2.0, 2.0]])}
-    loss = Loss.between(before, after)
-    assert loss.name == "odd"
-    assert loss.weight == pytest.approx(0.1)
-    assert loss.matrix == pytest.approx(0.1 / (1 + 0.25 + 8) ** 0.5)
-    int8 = Loss.between(weights(), unpack(pack(weights(), "int8"), "int8", HERE))
+    rounding = Rounding.between(before, after)
+    assert rounding.name == "odd"
+    assert rounding.weight == pytest.approx(0.1)
+    assert rounding.matrix == pytest.approx(0.1 / (1 + 0.25 + 8) ** 0.5)
+    int8 = Rounding.between(weights(), unpack(pack(weights(), "int8"), "int8", HERE))
     assert 0.003 < int8.weight <= 0.5 / 127 * 1.001
 
 

@@ -17,9 +17,9 @@ def write_model(directory: Path, step: int = 0) -> None:
 
 def test_the_directory_of_a_demo_or_a_recipe_means_its_run(tmp_path: Path) -> None:
     work = Work(tmp_path / "demo")
-    (work.run / CHECKPOINTS).mkdir(parents=True)
+    (work.training / CHECKPOINTS).mkdir(parents=True)
     write_model(work.model(20))
-    assert find_model(work.directory) == find_model(work.run) == work.model(20)
+    assert find_model(work.directory) == find_model(work.training) == work.model(20)
 
 
 def test_a_model_means_itself_whatever_was_trained_inside_it(tmp_path: Path) -> None:

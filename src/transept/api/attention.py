@@ -59,9 +59,10 @@ class AttentionMap:
     """How much each query takes of each key; over the keys they sum to 1."""
 
     def joined(self) -> "AttentionMap":
-        """Between words: given what its pieces are together, one gives what they do on average.
+        """Between words instead of pieces.
 
-        So the weights of a word still sum to 1.
+        A word is given the sum of what its pieces are given, and gives the mean of what they give:
+        its weights still sum to 1.
         """
         given = self.weights @ _membership(self.keys)
         members = _membership(self.queries)

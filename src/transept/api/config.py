@@ -31,11 +31,11 @@ class ReadingConfig:
     source_language: Language = "other"
     """Whose abbreviations and ordinals to expect when splitting; `other` expects any."""
     too_long: TooLong = "refuse"
-    """What to do with a sentence that is longer than the longest: refuse it, or cut it at a
-    clause, at white space, or wherever it must be."""
+    """What to do with a sentence that has too many tokens: refuse it, or cut it at a clause, at
+    white space, or wherever it must be."""
     max_source_length: int | None = None
-    """The longest sentence, in tokens with the end symbol; unless given, the longest that the
-    model was trained on."""
+    """How many tokens a sentence may have, with the end symbol; unless given, as many as the
+    longest that the model was trained on."""
 
     def __post_init__(self) -> None:
         checks = Checks(self)

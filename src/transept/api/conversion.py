@@ -10,7 +10,7 @@ from transept.checkpoint import CONFIG, WEIGHTS, Bundle, at_once, write_director
 from transept.errors import CheckpointError, ConfigError
 from transept.export import ctranslate2
 from transept.export.ctranslate2 import Names, Quantization
-from transept.quantization import Loss, Precision, pack, unpack
+from transept.quantization import Precision, Rounding, pack, unpack
 from transept.shelf import find_model
 
 TOKENIZERS = ("tokenizer", "target_tokenizer")
@@ -48,7 +48,7 @@ class Quantized:
     bytes_before: int
     """Of the file of weights."""
     bytes_after: int
-    loss: Loss
+    rounding: Rounding
 
 
 def quantize(name: Path | str | None, precision: Precision, output: Path) -> Quantized:
@@ -77,8 +77,8 @@ def quantize(name: Path | str | None, precision: Precision, output: Path) -> Qua
         precision=precision,
     )
     before, after = ((path / WEIGHTS).stat().st_size for path in (bundle.directory, output))
-    loss = Loss.between(weights, unpack(packed, precision, output))
-    return Quantized(bundle.directory, output, before, after, loss)
+    rounding = Rounding.between(weights, unpack(packed, precision, output))
+    return Quantized(bundle.directory, output, before, after, rounding)
 
 
 def _tokenizers(directory: Path) -> dict[str, Path]:

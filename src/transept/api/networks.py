@@ -74,9 +74,9 @@ class Networks:
         """Indices of similar lengths together, as many as go through at once, longest first.
 
         Args:
-            lengths: Of what they are the indices of, in tokens.
-            rows: That each of them takes.
-            at_least: So many batches, if there are as many of them.
+            lengths: Of each item, in tokens.
+            rows: How many rows of the network each item takes.
+            at_least: Make so many batches or more, where there are as many items.
         """
         places = PLACES[self.device.type] // rows
         most = max(1, math.ceil(len(lengths) / at_least))

@@ -86,7 +86,7 @@ class Run:
             )
 
     def write_config(self) -> None:
-        """Say what is trained here; of a run that goes on, once it is certain that it can."""
+        """Write the config into the directory; where a run goes on, after every check."""
         path = self.directory / CONFIG
         try:
             make_directory(self.directory)
@@ -226,7 +226,10 @@ class _Beginning:
     def read(
         self, run: Run, init: Path | None, corpora: Corpora, allow_change: bool
     ) -> dict[str, Any]:
-        """Fill in the tensors; give what there is to know besides."""
+        """Look for it, on rank 0: keep the tensors here, and return the rest.
+
+        The two go separate ways to the other ranks: the rest as JSON, the tensors by `spread`.
+        """
         with collected_warnings() as notes:
             newest = run.checkpoints.newest()
         if newest is None:
@@ -251,7 +254,10 @@ class _Beginning:
 
 
 def _micro_batches(checkpoint: Bundle, batch: BatchConfig) -> int:
-    """Those of its batches; where these are others for a further reason, nothing is known of it."""
+    """How many its batches were cut into, if nothing else in the batch config has changed.
+
+    If more has changed, the number of today: its place in the data is then taken as it is.
+    """
     before = config.load(Experiment, checkpoint.directory / CONFIG).batch
     only = before == replace(batch, micro_batches=before.micro_batches)
     return before.micro_batches if only else batch.micro_batches

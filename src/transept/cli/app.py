@@ -13,7 +13,7 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 from itertools import count
-from typing import Any, NoReturn, get_args
+from typing import Annotated, Any, NoReturn, get_args
 
 from cyclopts import App, CycloptsError, Group, Parameter, UnknownCommandError, UnknownOptionError
 
@@ -27,7 +27,7 @@ FRACTION = re.compile(r"[-+]?\d*\.0*[1-9]\d*")
 
 
 def _shown(default: Any) -> str | None:
-    """A default as one would type it; what is off or empty unless given is not news."""
+    """A default as one would type it; None, which shows nothing, where it is off or empty."""
     if default is None or default is False or default == ():
         return None
     if default is True:
@@ -45,12 +45,15 @@ app = App(
     suppress_keyboard_interrupt=False,
 )
 
+Flag = Annotated[bool, Parameter(negative="")]
+"""An option that is off unless it is given; there is no `--no-` of it."""
+
 USE = Group("Use a model", sort_key=1)
 TRAIN = Group("Train one", sort_key=2)
 MOVE = Group("Make it smaller, move it", sort_key=3)
 HELP = Group("Help", sort_key=4)
 PLACES = count()
-"""Commands are listed in the order in which they are added below: that of work, not of letters."""
+"""Commands are listed in the order in which they are added below, which is the order of work."""
 
 
 def _add(path: str, line: str, group: Group | None = None, to: App = app) -> None:
@@ -67,7 +70,7 @@ def _add_family(name: str, line: str, group: Group) -> App:
 _add("translate:translate", "Translate text, files or standard input, line for line.", USE)
 _add("serve:serve", "Serve translations over HTTP: a page, and LibreTranslate's API.", USE)
 _add("parse:parse", "Parse sentences, files or standard input, a tree for each line.", USE)
-_add("score:score", "Print how probable a model holds given translations to be.", USE)
+_add("score:score", "Print how probable a model finds given translations.", USE)
 _add("evaluate:evaluate", "Score translations, or a model, by every convention at once.", USE)
 _add("visualize:visualize", "Draw where the heads look, as in the paper's Figures 3 to 5.", USE)
 _add("info:info", "Tell all about a model or a run, or about this installation.", USE)
@@ -77,8 +80,8 @@ _add("demo:demo", "Train a small translator within minutes, and see what it lear
 recipe = _add_family("recipe", "Whole experiments, from text to a report, one command each.", TRAIN)
 _add("recipe:list_", "List the recipes that come with transept.", to=recipe)
 _add("recipe:show", "Print a recipe, with what it extends, overrides and defaults.", to=recipe)
-_add("recipe:run", "Work a recipe out: prepare, train, average, decode, score, report.", to=recipe)
-_add("recipe:compare", "Compare two recipes that were worked out, by paired bootstrap.", to=recipe)
+_add("recipe:run", "Run a recipe: prepare, train, average, decode, score, report.", to=recipe)
+_add("recipe:compare", "Compare two recipes that have been run, by paired bootstrap.", to=recipe)
 _add("recipe:report", "Write the page of results, with training curves, from records.", to=recipe)
 _add("recipe:ship", "Write a recipe's model in little room, with a card of its scores.", to=recipe)
 
@@ -110,7 +113,7 @@ pieces = _add_family(
 _add("pieces:split", "Write a directory as pieces of a given size, with their sha256.", to=pieces)
 _add("pieces:join", "Put pieces together again, every one and every file verified.", to=pieces)
 
-_add("completion:completion", "Print what lets a shell complete commands, options and files.", HELP)
+_add("completion:completion", "Print a script that completes commands and options at TAB.", HELP)
 app["--help"].group = app["--version"].group = HELP
 
 
@@ -122,16 +125,17 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         words.remove("--debug")
     keep_freed_memory()
     if isinstance(sys.stdout, io.TextIOWrapper):
-        # An α in a table or in a help text is no reason to fail where the locale has none.
+        # Where the locale cannot print the α of a table or a help text, `?` stands for it.
         sys.stdout.reconfigure(errors="replace")
     sys.exit(_run(words, debug))
 
 
 def keep_freed_memory() -> None:
-    """Let torch's allocator hold what was freed for longer than a step takes.
+    """Let torch's allocator keep freed memory for longer than a step takes.
 
-    On ARM that is mimalloc, which gives memory back after 10 ms: then each step of a beam search
-    over many sentences gets its own anew, page by page. It reads this once, when torch is imported.
+    On ARM that is mimalloc, which gives memory back to the system after 10 ms: each step of a beam
+    search over many sentences would ask for its memory anew, page by page. mimalloc reads the
+    variable once, when torch is imported.
     """
     os.environ.setdefault("MIMALLOC_PURGE_DELAY", "2000")
 
@@ -151,14 +155,14 @@ def _run(words: list[str], debug: bool) -> int:
     except TranseptError as error:
         return _failed(error, words, debug)
     except (BrokenPipeError, SystemExit) as error:
-        # rich leaves with 1 where it finds a broken pipe.
+        # rich exits with code 1 when it finds a broken pipe.
         if isinstance(error, SystemExit) and not isinstance(error.__context__, BrokenPipeError):
             raise
         # The reader has gone (`transept … | head`): not our failure, and nobody to tell.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
-        # A full disk, or a path that leads nowhere, wherever it shows: no defect of ours.
+        # A full disk or a wrong path is no defect of this program, wherever it shows.
         return _failed(TranseptError(_refusal(error)), words, debug)
 
 
@@ -190,7 +194,7 @@ def _before_text(words: list[str]) -> list[str]:
 
 
 def _is_dashed_text(word: str) -> bool:
-    """Whether it is text, such as `- Hello.`, and no option: those have no space in their names."""
+    """Whether it is text, such as `- Hello.`: the name of an option has no space in it."""
     return word.startswith("-") and " " in word.partition("=")[0]
 
 
@@ -235,14 +239,14 @@ def _explained(error: CycloptsError) -> str:
 
 def _unknown_command(error: UnknownCommandError, word: str) -> str:
     if word.startswith("-"):
-        return f"{_unknown_option(word, [*app])} Those of a command come after its name."
+        return f"{_unknown_option(word, [*app])} A command's own options come after its name."
     if " " in word:
-        return f'Unknown command "{word}". Text comes after one: transept translate "{word}"'
+        return f'Unknown command "{word}". Text comes after a command: transept translate "{word}"'
     return str(error)
 
 
 def _unknown_option(option: str, known: list[str]) -> str:
-    """What is near by its letters: the dashes, which all have, would bring others near."""
+    """Name the known option that is most similar, apart from the dashes, which all options have."""
     names = [name[2:] for name in known if name.startswith("--")]
     option, _, _ = option.partition("=")
     near = difflib.get_close_matches(option.lstrip("-"), names, n=1)
@@ -251,7 +255,7 @@ def _unknown_option(option: str, known: list[str]) -> str:
 
 
 def _by_option(error: TranseptError, words: list[str]) -> str:
-    """What went wrong, with the fields of configs that are options here called as those are."""
+    """The error's message, in which a field of a config is called by its option: `--beam-size`."""
     if not isinstance(error, ConfigError):
         return str(error)
     _, chain, _ = app.parse_commands(words)
@@ -261,7 +265,8 @@ def _by_option(error: TranseptError, words: list[str]) -> str:
     for problem in error.problems:
         line = str(problem)
         if problem.origin is None and problem.key in options:
-            # `model` may be just a word there, and what is quoted was given so.
+            # Only names with an underscore: `model` may be a plain word of the message. And not
+            # what stands in quotes: the user gave that.
             names_in_text = r"(?<!['\w])\w+_\w+"
             what = re.sub(
                 names_in_text, lambda found: options.get(found[0], found[0]), problem.what
@@ -272,7 +277,7 @@ def _by_option(error: TranseptError, words: list[str]) -> str:
 
 
 def complain_once(message: str) -> None:
-    """Say what went wrong; of torchrun's workers on a machine, the first speaks for all."""
+    """Say what went wrong; of torchrun's workers on a machine, only the first does."""
     if os.environ.get("LOCAL_RANK", "0") == "0":
         complain(message)
 
@@ -286,7 +291,7 @@ def _leave_cause(error: TranseptError) -> None:
 
 
 def _use_own_help(words: list[str]) -> None:
-    """Let a command's `--help` show its whole docstring, and no word about commands below it."""
+    """Let a command's `--help` show its whole docstring, and not the epilogue about commands."""
     chosen = _chosen(words)
     if chosen.default_command is not None:
         chosen.help, chosen.help_epilogue = None, ""
@@ -295,19 +300,19 @@ def _use_own_help(words: list[str]) -> None:
 
 
 def _usage(words: list[str], command: Callable[..., Any]) -> str:
-    """The line of usage: what may follow is called there as it is below, and not ARGS."""
+    """The line of usage, in which an argument has the name that the help gives it, not ARGS."""
     from cyclopts.help import format_usage
 
     commands, execution_path, _ = app.parse_commands([one for one in words if one[:1] != "-"])
     line = str(format_usage(app, commands, execution_path=execution_path)).rstrip()
-    # By the signature: cyclopts would take all options apart once more, which takes a while.
+    # From the signature, because cyclopts would need a while to go through all options once more.
     parameters = inspect.signature(command).parameters.values()
     names = [one.name.upper() for one in parameters if one.kind is not one.KEYWORD_ONLY]
     return line.replace("[ARGS", f"[{names[-1]}") if names else line
 
 
 def _chosen(words: list[str]) -> App:
-    """The command that is named; `--help` is none."""
+    """The command that the words name; options among them, such as `--help`, do not matter."""
     _, chain, _ = app.parse_commands([word for word in words if not word.startswith("-")])
     return chain[-1]
 

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from transept.cli.app import Flag
 from transept.runtime.interrupt import import_torch
 
 
@@ -15,16 +16,17 @@ def average(
     *,
     last: int = 5,
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
-    force: Annotated[bool, Parameter(negative="")] = False,
+    force: Flag = False,
 ) -> None:
     """Average a run's last checkpoints into one model (section 6.1).
 
     Args:
         run: The directory of a run.
-        last: How many checkpoints: 5 for base and 20 for big in the paper. Those at regular
-            intervals and at the end count, and not what the best validation or a signal left.
+        last: How many checkpoints: 5 for base and 20 for big in the paper. Only those count that
+            were saved at regular intervals or at the end of the run, not those that were saved
+            for the best validation or at a signal.
         output: The new model's directory. By default RUN/average-N.
-        force: Replace what is there.
+        force: Replace what the output directory holds.
     """
     import_torch()
     from transept.assembly import average_run

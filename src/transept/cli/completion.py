@@ -7,14 +7,15 @@ from transept.cli.app import app
 
 
 def completion(shell: Literal["bash", "zsh", "fish"], /) -> None:
-    """Print what lets a shell complete commands, options and files.
+    """Print a script that completes commands and options at TAB.
 
-    `eval "$(transept completion bash)"` does so in the bash that you are in. For later ones, write
-    it to `~/.local/share/bash-completion/completions/transept`; for zsh, to `_cyclopts_transept`
-    in a directory of its `$fpath`; for fish, to `~/.config/fish/completions/transept.fish`. It
-    holds every command, so that TAB does not wait for Python; after an update, write it anew.
+    `eval "$(transept completion bash)"` runs it in the bash that you are in. To have it in every
+    new shell, write it to a file: for bash `~/.local/share/bash-completion/completions/transept`,
+    for zsh `_cyclopts_transept` in a directory of its `$fpath`, for fish
+    `~/.config/fish/completions/transept.fish`. The script itself lists all commands, so that TAB
+    does not wait for Python; after an update of transept, write it again.
 
     Args:
-        shell: Which.
+        shell: The shell to write it for.
     """
     sys.stdout.write(app.generate_completion(shell=shell))

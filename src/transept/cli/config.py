@@ -14,18 +14,18 @@ def show(file: Path, /, *overrides: str) -> None:
 
     Args:
         file: A TOML file of an experiment, such as configs/base.toml.
-        overrides: Changes laid over it, each of the form key=value: `model.n_heads=16`.
+        overrides: Changes to it, each of the form key=value: `model.n_heads=16`.
     """
     sys.stdout.write(config.dump(load_experiment(file, overrides)))
 
 
 def load_experiment(file: Path, overrides: Sequence[str]) -> Experiment:
-    """The experiment of a file. A recipe has one within it, and commands of its own."""
+    """The experiment of a file. A recipe is refused: it has commands of its own."""
     from transept.recipes import recipe
 
     if str(file) in recipe.names() or "experiment" in config.keys(file):
         raise ConfigError(
-            f"{file}: is a recipe; `transept recipe run {file}` works it out, "
+            f"{file}: is a recipe; `transept recipe run {file}` runs it, "
             f"`transept recipe show {file}` prints it"
         )
     return config.load(Experiment, file, overrides)

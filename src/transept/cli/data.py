@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
 
-from transept.cli.app import complain
+from transept.cli.app import Flag, complain
 from transept.data.fetching.datasets import DATASETS, DatasetName
 from transept.data.preparation.cleaning import Cleaning
 from transept.errors import RESUMABLE, ConfigError, DataError, StoppedError
@@ -33,14 +33,13 @@ Files = Annotated[
     tuple[Path, ...],
     Parameter(consume_multiple=1, json_list=False, negative="", show_default=False),
 ]
-Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 
 PATIENCE = 600.0
 """Seconds after which a rank that stands still is named, and all are ended."""
 
 
 def _check_plain(path: Path) -> None:
-    """Refuse what has a format: tabs and braces would be learnt as if somebody had said them."""
+    """Refuse files of another format: a model would learn their tabs and braces as words."""
     bare = path.with_suffix("") if path.suffix in (".gz", ".xz", ".zst") else path
     if bare.suffix in (".tsv", ".jsonl", ".tmx"):
         raise ConfigError(
@@ -56,7 +55,7 @@ class Inputs:
     source: Files = ()
     """Text files, one sentence a line; .gz, .xz and .zst are read too."""
     target: Files = ()
-    """Their translations: as many files, line by line."""
+    """Their translations: as many files, with as many lines each."""
     tsv: Files = ()
     """Files of tab-separated columns; - is standard input."""
     jsonl: Files = ()
@@ -73,11 +72,12 @@ class Inputs:
     languages: Annotated[tuple[str, str] | None, Parameter(negative="")] = None
     """The languages of a TMX that are source and target: `en de`."""
     tags: Annotated[Literal["XX", "kept", "named"] | None, Parameter(negative="")] = None
-    """What stands for a word in the symbols of its tree: XX, its tag, or its tag with the word
-    itself where that is common. Unless given, what --target-tokenizer knows, else XX."""
+    """What stands for a word among the symbols of its tree. XX: the symbol XX. kept: its tag.
+    named: its tag, with the word itself if that is common. Unless given, what the
+    --target-tokenizer has, or else XX."""
     common: int | None = None
-    """How often a word must occur in the trees to be a common one for `--tags named`: 20 times,
-    unless given."""
+    """How often a word must occur in the trees to be common for `--tags named`; unless given,
+    20 times."""
 
     def collected(self) -> "tuple[Input, ...]":
         """All inputs, in the order of the options above."""
@@ -96,7 +96,7 @@ class Inputs:
         if min(self.columns) < 1:
             raise ConfigError("--columns count from 1")
         if self.tags is not None or self.common is not None:
-            raise ConfigError("--tags and --common say how --trees are written, and there are none")
+            raise ConfigError("--tags and --common are for --trees: give trees, or leave them out")
         pairs = zip(self.source, self.target, strict=True)
         inputs: tuple[Input, ...] = (
             *(LinePair(source, target) for source, target in pairs),
@@ -126,7 +126,7 @@ class Inputs:
         return tuple(Treebank(path, known) for path in self.trees)
 
     def symbols(self, directory: Path | None) -> "Symbols":
-        """The vocabulary of trees: the one that is there, or one made from these."""
+        """The vocabulary of the trees: that of the directory, or else one made from these trees."""
         from transept.tasks.parsing.leaves import COMMON
         from transept.tasks.parsing.vocabulary import treebank_vocabulary
         from transept.text.symbols import Symbols
@@ -172,17 +172,18 @@ def prepare(
 ) -> int:
     """Turn parallel text, or treebanks, into a corpus to train on.
 
-    Can be stopped at any time: the same command goes on from there. Several machines share the
-    work, with the same result: `torchrun --nnodes 4 … -m transept data prepare …`.
+    It can be stopped at any time: the same command goes on from there. Several machines can share
+    the work, with the same result: `torchrun --nnodes 4 … -m transept data prepare …`.
 
     Args:
         output: The directory to make.
         tokenizer: The directory of the tokenizer.
-        target_tokenizer: Another one for the target side. Development sets, and further corpora,
-            of trees need that of the first corpus: its directory `target_tokenizer`.
+        target_tokenizer: Another tokenizer for the target side. If a corpus of trees exists
+            already, a development set or a further corpus of trees needs the one of that corpus:
+            its directory `target_tokenizer`.
         inputs: Where the text comes from.
         cleaning: What to drop.
-        workers: Processes to tokenize in: one a core, unless given.
+        workers: How many processes tokenize; unless given, one for each core.
         restart: Throw away what an earlier run left in the output.
     """
     from transept.cli.data_views import PrepareView, show_prepared
@@ -213,7 +214,7 @@ def prepare(
 def _job(
     inputs: Inputs, tokenizer: Path, target_tokenizer: Path | None, output: Path, cleaning: Cleaning
 ) -> "Preparation":
-    """What is to be prepared; symbols of trees have another length than their words."""
+    """What is to be prepared. Trees are not held to --max-ratio: they are longer than sentences."""
     from transept.data.preparation.prepare import Preparation
 
     target: Path | Vocabulary | None = target_tokenizer
@@ -234,7 +235,7 @@ def _job(
 
 @contextmanager
 def _ranks() -> "Iterator[World | None]":
-    """The ranks to share the work with, where torchrun has started several: they need torch."""
+    """The ranks to share the work with; None, without importing torch, if this is the only one."""
     if int(os.environ.get("WORLD_SIZE", "1")) == 1:
         yield None
         return
@@ -280,9 +281,9 @@ def inspect(
     Args:
         directory: A directory that `transept data prepare` made.
         samples: How many pairs to show as text.
-        seed: Decides which.
-        tokenizer: The tokenizer to read them with, if not the one kept in the corpus.
-        target_tokenizer: The one for the target side.
+        seed: Decides which pairs are shown.
+        tokenizer: The tokenizer that makes text of them, if not the one kept in the corpus.
+        target_tokenizer: The same for the target side.
         verify: Read every file and compare its sha256 first.
         as_json: Print one JSON object instead of tables.
     """
@@ -363,14 +364,15 @@ def fetch(
 ) -> int:
     """Download a public corpus and cut it into train, dev and test.
 
-    A download that breaks off, or is stopped, goes on where it was. Checksums are compared with
-    published ones, or else with those of the first download.
+    If a download breaks off or is stopped, the same command goes on with it. Checksums are
+    compared with published ones, or else with those of the first download.
 
     Args:
         name: The corpus.
         output: The directory to fill.
         archives: A directory that holds the archives already; nothing is downloaded.
-        mirror: An address under which the archives lie by their names.
+        mirror: The address of a directory that holds the archives under their usual names, to
+            download them from there.
     """
     from transept.cli.data_views import FetchView, show_fetched
     from transept.data.fetching import fetch as fetching
@@ -391,5 +393,5 @@ def fetch(
 
 
 def _standard(path: Path) -> Path:
-    """Standard input has no size and cannot be read again: the reader must know it as such."""
+    """`-` for standard input: by that name, readers know that it has no size and is read once."""
     return Path("-") if path == Path("/dev/stdin") else path

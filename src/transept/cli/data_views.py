@@ -34,7 +34,7 @@ MOST_BAD_LINES = 10
 MUCH_LOST = 0.5
 """Share of dropped pairs above which a warning is due."""
 MUCH_FAULTY = 0.1
-"""The same for lines that are faults of the file: there should be next to none."""
+"""The same for lines that cannot be read: there should be next to none."""
 _QUESTIONS = {
     Reason.ENCODING: "Are the files in another encoding? `iconv -f cp1252 -t utf-8` converts one",
     Reason.MALFORMED: "Do the options of the input, such as --columns or --keys, fit these files?",
@@ -185,7 +185,7 @@ def _warn_of_loss(manifest: Manifest) -> None:
 
 
 def _show_bad_lines(console: Console, dropped: Mapping[str, int], report: Path) -> None:
-    """The first lines that are faults of the file, not of the sentence."""
+    """Show the first lines that could not be read."""
     total = sum(dropped.get(reason, 0) for reason in BAD)
     if not total or not report.exists():
         return

@@ -34,14 +34,17 @@ def demo(
 
     Args:
         output: Where everything goes.
-        data: A folder with files of your own: train.en and train.de, say, one sentence a line,
-            also .gz, .xz or .zst; and dev and test likewise, or they are held out from train.
+        data: A folder with files of your own, one sentence a line: train.en and train.de, for
+            example; .gz, .xz and .zst are read too. If it has no files dev and test of the same
+            kind, sentences of train are held out for them.
         source_language: The suffix of the files to translate from. By default that of the files
-            found, and en where there is a choice.
+            found; if one of the two is en, that.
         target_language: The suffix of the files to translate into.
-        pairs: Train on so many sentence pairs, at most: 80,000 of the grammar, a million of yours.
-        minutes: Train so long, at most. More of them make more steps.
-        seed: Of the sentences and of the network: another one gives another demo.
+        pairs: Train on at most so many sentence pairs; unless given, 80,000 of the grammar or a
+            million of your own.
+        minutes: Train for at most so many minutes. More minutes make more steps.
+        seed: Decides the sentences and the network's first weights: another seed gives another
+            demo.
     """
     from rich.console import Console
 

@@ -31,14 +31,14 @@ DOING = {
     "translation": "translating the test set",
 }
 WIDTH = 80
-"""Of the attention map, whatever the terminal's."""
+"""Width of the attention map, whatever that of the terminal."""
 TALLEST = 40
 LONGEST = 160
 """Characters of a sentence that are shown."""
 
 
 class DemoView:
-    """A line a stage, and then what came of it."""
+    """Prints a line for each stage, and then the results."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -60,7 +60,7 @@ class DemoView:
             yield
 
     def stage(self, name: str, work: "Callable[[], Done]") -> None:
-        """Do it, and say what was done."""
+        """Do the work of a stage, and print a line about it."""
         begin = time.monotonic()
         with self.waiting(DOING[name]):
             done = work()
@@ -73,7 +73,7 @@ class DemoView:
         return view_for(self._console, experiment.training.max_steps, minutes)
 
     def trained(self, demo: "Demo", *, already: bool) -> None:
-        """The training is over."""
+        """Print the line of the training, which is over."""
         step, seconds = demo.trained
         wanted = demo.experiment().training.max_steps
         what = f"{step:,} steps"
@@ -92,7 +92,7 @@ class DemoView:
         self._print(line)
 
     def stopped(self) -> None:
-        """The user has gone."""
+        """Tell the user, who has stopped the demo, how to go on."""
         self._print("\nStopped. Everything so far is kept; the same command goes on from there.")
 
     # --- what came of it -------------------------------------------------------------------------
@@ -139,7 +139,7 @@ class DemoView:
         rows = {
             demo.text: "train, dev and test, a sentence a line",
             demo.work.vocabulary: "the vocabulary",
-            demo.work.run: "config.toml, metrics.jsonl, the last checkpoints",
+            demo.work.training: "config.toml, metrics.jsonl, the last checkpoints",
             demo.model: "the model: their average",
             demo.translation: "the test set, translated",
             demo.scores: "the scores",
@@ -154,10 +154,10 @@ class DemoView:
         reference = demo.files("test")[1]
         deeper = demo.directory.with_name(f"{demo.directory.name}-deeper")
         for words in (
-            ["translate", "--model", demo.work.run, sentence],
+            ["translate", "--model", demo.work.training, sentence],
             ["evaluate", "--hypothesis", demo.translation, "--reference", reference],
-            ["info", demo.work.run],
-            ["train", demo.work.run / "config.toml", "model.n_layers=3", "--output", deeper],
+            ["info", demo.work.training],
+            ["train", demo.work.training / "config.toml", "model.n_layers=3", "--output", deeper],
         ):
             line = " ".join([own_command(), *(_quoted(str(word)) for word in words)])
             self._print(f"  {line}", markup=False, soft_wrap=True)
@@ -185,13 +185,13 @@ class DemoView:
 
 
 def _presentable(text: str) -> str:
-    """What a model babbles before it has learnt anything may be long, and no text at all."""
+    """Cut long text, and replace what cannot be printed: an untrained model may write anything."""
     printable = "".join(letter if letter.isprintable() else "\ufffd" for letter in text)
     return textwrap.shorten(printable, LONGEST, placeholder=" …")
 
 
 def _quoted(word: str) -> str:
-    """For a shell; with an apostrophe, as a person would write it."""
+    """Quote a word for a shell; one with an apostrophe in double quotes, as a person would."""
     return f'"{word}"' if "'" in word and not {*word} & {*'"$`\\!'} else shlex.quote(word)
 
 

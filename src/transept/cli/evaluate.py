@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Group, Parameter
 
 from transept.api.config import TranslationConfig, Watch
-from transept.cli.app import complain
+from transept.cli.app import Flag, complain
 from transept.cli.lines import check_uncompressed, told_too_long
 from transept.cli.models import ANY_TRANSLATOR, MODEL_OPTIONS, Models, Translators
 from transept.cli.parse_scores import NO_PARSES, PARSES, Parses, score_parses
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from transept.evaluation.grid import Grid, Settings, Trial
     from transept.evaluation.scores import Perplexity, Report
 
-Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 Words = Annotated[
     tuple[str, ...],
     Parameter(consume_multiple=True, json_list=False, negative="", show_default=False),
@@ -54,7 +53,7 @@ class Files:
     reference: Path
     """What the translations should be, one sentence a line."""
     hypothesis: Path | None = None
-    """The translations to score; - is standard input. Instead, --source can be translated."""
+    """The translations to score; - is standard input. Without them, a model translates --source."""
     source: Path | None = None
     """What the model shall translate, line by line."""
     other: Path | None = None
@@ -82,13 +81,14 @@ def evaluate(
 ) -> None:
     """Score translations, or a model, by every convention at once.
 
-    Either of a file (--hypothesis) or of a model that translates --source first; with --other, two
-    systems are compared. Files are plain text as people write it (cased, not tokenised), one
-    sentence a line, UTF-8; .gz, .xz and .zst are read too. The paper's convention is tokenised
-    BLEU with compounds split; compare scores only with scores that have the same signature.
+    The translations are those of a file (--hypothesis), or a model first makes them from --source.
+    With --other, two systems are compared. Files are plain text as people write it (cased, not
+    tokenised), one sentence a line, UTF-8; .gz, .xz and .zst are read too. The paper's convention
+    is tokenised BLEU with compounds split; compare scores only with scores that have the same
+    signature.
 
-    With --parse, trees are scored: labelled bracketing by evalb's rules, which leave out what does
-    not fit, and beside it with nothing left out.
+    With --parse, trees are scored instead: by labelled bracketing as evalb counts it, which leaves
+    out sentences whose trees do not fit, and beside that with no sentence left out.
 
     Args:
         files: What is compared.
@@ -97,9 +97,9 @@ def evaluate(
         parses: Trees to score instead.
         grid: Try every combination of these settings on a development set and show the best:
             `--grid beam_size=1,4,8 length_penalty=0,0.6,1`.
-        perplexity: Do not translate: only tell how probable the model holds the references to be.
-        target_language: What the translations are in, for the Moses tokenizer. Unless given, what
-            the reference's name ends in (`test.de`).
+        perplexity: Do not translate: only tell how probable the model finds the references.
+        target_language: The language of the translations, for the Moses tokenizer. Unless given,
+            the ending of the reference's name (`test.de`).
         as_json: Print one JSON object instead of tables.
     """
     _refuse_useless(files, models, search, parses, grid, perplexity, target_language)
@@ -137,7 +137,7 @@ def _refuse_useless(
     perplexity: bool,
     target_language: Language | None,
 ) -> None:
-    """Refuse options that would say nothing, before torch is waited for."""
+    """Refuse options that would have no effect, before torch is imported."""
     translating = _given(models) | _given(search) | {"grid": grid, "perplexity": perplexity}
     if parses.parse is not None:
         _refuse("--parse", **_given(files), **translating, target_language=target_language)
@@ -153,14 +153,14 @@ def _refuse_useless(
 
 
 def _given(group: Files | Models | Search | None) -> dict[str, object]:
-    """The options of a group that are not as they usually are."""
+    """The options of a group that differ from their defaults."""
     fields = dataclasses.fields(group) if group is not None else ()
     values = ((field, getattr(group, field.name)) for field in fields)
     return {field.name: value for field, value in values if value != field.default}
 
 
 def _refuse(option: str, **others: object) -> None:
-    """Options that say something else than this one, or nothing beside it."""
+    """Refuse the other options that are given: beside this one they make no sense."""
     for name, value in others.items():
         if value is not None and value is not False:
             other = name.replace("_", "-")
@@ -313,7 +313,7 @@ def _perplexities(
 
 
 def _grid(words: Sequence[str], search: Search) -> "Grid":
-    """The settings to try; one that is tried cannot be given as well."""
+    """The settings to try. A setting in the grid cannot be given as an option as well."""
     from transept.evaluation.grid import Grid
 
     grid, given = Grid.parse(words), _given(search)

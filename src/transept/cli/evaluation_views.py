@@ -130,7 +130,7 @@ def _span(interval: Interval, sign: str = "") -> str:
 
 
 def _explain(console: Console, report: Report, label: str) -> None:
-    """How the intervals came about, without which they mean little."""
+    """Say how the intervals were computed."""
     (interval, *_) = (score.interval for score in report.systems[0].scores if score.interval)
     drawn = f"{interval.resamples:,} resamples, seed {interval.seed}"
     if report.comparisons:

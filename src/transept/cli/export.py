@@ -39,16 +39,17 @@ def export(
 ) -> None:
     """Write a model for another engine: CTranslate2.
 
-    The network stays exactly what it is; what the engine cannot express is refused, by its key in
-    the model's config. The vocabularies go with it, in sentencepiece's form.
+    The network is exported exactly as it is. If the engine cannot express it, it is refused, with
+    the key in the model's config that is to blame. The vocabularies are written too, as models of
+    sentencepiece.
 
     Args:
         model: The directory of a model, a run, a demo or a recipe, or the name of a shipped model;
             unless given, en-de.
-        to: Which engine.
+        to: The engine to write for.
         output: The new directory.
-        quantization: How the weights are stored. All but float32 change results; what has float16
-            in its name is for a GPU.
+        quantization: How the weights are stored. All but float32 change results; those with
+            float16 in their names are for a GPU.
     """
     import_torch()
     from transept.api.conversion import export_ctranslate2

@@ -13,6 +13,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from transept.cli.app import Flag
 from transept.errors import ConfigError
 from transept.model.config import PRESETS, ModelConfig
 from transept.runtime.interrupt import import_torch
@@ -36,20 +37,21 @@ def info(
     /,
     *,
     model: str | None = None,
-    presets: Annotated[bool, Parameter(negative="")] = False,
+    presets: Flag = False,
     vocab_size: int = 37_000,
     as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
 ) -> None:
     """Tell all about a model or a run, or about this installation.
 
-    Without one, what is told are versions, devices, and the models that are shipped or the paper's.
+    Without a model or a run, it tells the versions, the devices, the shipped models, and the
+    paper's models, which are called presets.
 
     Args:
         path: The directory of a run, a checkpoint or a model, or the name of a shipped one. Every
             file of it is verified.
-        model: The same, but of a run the model that other commands would take from it.
-        presets: List each model with its dimensions and parameter count.
-        vocab_size: The vocabulary at which parameters are counted.
+        model: Like PATH. But of a run, describe the model that other commands would take from it.
+        presets: List the paper's models with their dimensions and parameter counts.
+        vocab_size: The size of the vocabulary for which these parameters are counted.
         as_json: Print one JSON object instead of tables.
     """
     if path is not None and model is not None:
@@ -110,7 +112,7 @@ def _describe_directory(path: Path, as_json: bool) -> None:
 
 
 def _rows(report: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Names and values; what belongs together stands below its name, a little to the right."""
+    """Names and values; the entries of a table are indented below its name."""
     for name, value in report.items():
         if isinstance(value, dict) and value:
             yield name, ""
@@ -121,7 +123,7 @@ def _rows(report: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _shown(value: Any) -> str:
-    """A value for people; those of a config as TOML has them, but for what structure they have."""
+    """A value for people: `true` as in TOML, but tables and lists without brackets."""
     match value:
         case None | []:
             return "none"

@@ -27,7 +27,7 @@ Files = Annotated[
 ]
 
 FIRST_LINES = 32
-"""Read before anything is done, so that results come soon; later on, more at a time."""
+"""How many lines are read at first, so that results come soon; later, more at a time."""
 
 
 class Line(NamedTuple):
@@ -38,7 +38,7 @@ class Line(NamedTuple):
 
 
 def without_dash(texts: tuple[str, ...]) -> tuple[str, ...]:
-    """The texts that were given: none where it is a lone `-`, so that standard input is read."""
+    """The texts; none where the only one is `-`, which stands for standard input."""
     if DASH in texts and len(texts) > 1:
         raise ConfigError("`-` among the texts is standard input: give it alone")
     return () if DASH in texts else texts
@@ -70,7 +70,7 @@ def count(texts: Sequence[str], files: Sequence[Path]) -> int | None:
 
 
 def check_uncompressed(output: Path) -> None:
-    """Refuse a name by which plain text would be taken for an archive when it is read again."""
+    """Refuse a name such as `x.gz`: plain text in it would be taken for compressed text later."""
     if output.suffix in COMPRESSED:
         raise ConfigError(
             f"--output {output}: what is written is not compressed; leave {output.suffix} out"
@@ -78,7 +78,7 @@ def check_uncompressed(output: Path) -> None:
 
 
 def in_turn(lines: Iterator[T], read_ahead: int) -> Iterator[list[T]]:
-    """A few at first, so that results come soon; then more and more at a time."""
+    """Group the lines: a few at first, so that results come soon; then more and more at a time."""
     n_lines = min(FIRST_LINES, read_ahead)
     while some := list(islice(lines, n_lines)):
         yield some
@@ -86,7 +86,7 @@ def in_turn(lines: Iterator[T], read_ahead: int) -> Iterator[list[T]]:
 
 
 def told_too_long(place: str, error: "TooLongError") -> DataError:
-    """That a sentence to be translated is too long, with the options that help."""
+    """The error that a sentence is too long to be translated, with the options that help."""
     cure = "--too-long split cuts it"
     if error.enough is not None:
         cure += f", --max-source-length {error.enough} translates it whole"

@@ -22,7 +22,7 @@ class Models:
 
     model: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = ()
     """The directory of a model, a run, a demo or a recipe, or the name of a shipped model; unless
-    given, en-de. Given several times, the models decide together."""
+    given, en-de. Given several times, the models work together, as an ensemble."""
     device: str = "auto"
     """Where to compute: cpu, cuda, cuda:1; auto is a GPU where there is one."""
 
@@ -43,7 +43,7 @@ class Models:
         return model
 
     def found(self) -> Self:
-        """The same ones, by their own directories: a run may have another best one soon."""
+        """The same models by their own directories: a run may soon have another best model."""
         from transept.shelf import find_model
 
         directories = tuple(str(find_model(name)) for name in self.model or [None])
@@ -60,25 +60,26 @@ class Translators(Models):
     """Which model to use, where, and what searches."""
 
     engine: EngineName = "auto"
-    """What searches for translations. native: transept's networks, in single precision. fused: all
-    of it on a GPU, in half precision, many times as fast. ctranslate2, ctranslate2-int8:
+    """What searches for translations. native: transept's networks, in single precision. fused: the
+    whole search on a GPU, in half precision, many times as fast. ctranslate2, ctranslate2-int8:
     CTranslate2 with the same weights, on a CPU, in single precision or with 8-bit integers, which
-    is quicker and changes results; it ends its beam search by other rules than the paper's, but
-    outputs are ranked by the paper's score. auto: fused on a GPU; on a CPU native, but for a model
-    that was quantized to int8 where CTranslate2 is installed."""
+    is quicker and changes results; CTranslate2 ends its beam search by other rules than the
+    paper's, but outputs are ranked by the paper's score. auto: on a GPU fused; on a CPU native, or
+    ctranslate2-int8 if the model was quantized to int8 and CTranslate2 is installed."""
     shortlist: Path | None = None
-    """A file of `transept shortlist`: only tokens that went with the source's in a corpus can come.
-    Quicker on a CPU; a few translations change, and may depend on what is translated with them."""
+    """A file that `transept shortlist` wrote. A translation then has only tokens that went with
+    its source's tokens in a corpus. Quicker on a CPU; a few translations change, and may depend on
+    the sentences that are translated in the same batch."""
 
     def load(self) -> "Transducer":
-        """A model that translates, ready to use; where another engine searches, that is told."""
+        """A model that translates, ready to use. What its engine has to note is printed."""
         model = self._load(self.engine, self.shortlist)
         if model.engine.note:
             complain(f"engine: {model.engine.name}. {model.engine.note}.")
         return model
 
     def native(self, option: str) -> Self:
-        """The same ones, for what only the native engine can do."""
+        """The same models with the native engine: no other one can do what the option asks for."""
         if self.engine not in ("auto", "native"):
             raise ConfigError(
                 f"{option} and --engine {self.engine} do not go together; leave one out"
@@ -92,7 +93,7 @@ class Parsers(Models):
 
     model: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = ()
     """The directory of a parsing model, or of a run; none is shipped. Given several times, the
-    models decide together."""
+    models work together, as an ensemble."""
 
     def load_parser(self) -> "Parser":
         """A model that parses, ready to use."""

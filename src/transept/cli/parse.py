@@ -15,7 +15,7 @@ from cyclopts import Group, Parameter
 
 from transept.api.parse_config import ParseConfig, ParseOptions
 from transept.api.units import TooLongError
-from transept.cli.app import complain, write_line
+from transept.cli.app import Flag, complain, write_line
 from transept.cli.lines import Files, count, in_turn, read, without_dash
 from transept.cli.models import ANY_PARSER, MODEL_OPTIONS, Parsers
 from transept.cli.progress import ProgressBar
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from transept.tasks.parsing.linearisation import Fault
     from transept.text.trees import Tree
 
-Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 Treebanks = Annotated[
     tuple[Path, ...],
     Parameter(consume_multiple=True, json_list=False, negative="", show_default=False),
@@ -43,19 +42,19 @@ class Format:
     """What is printed, and kept."""
 
     consensus: Flag = False
-    """Print, for each sentence, the constituents that more than half of the beam's probability is
-    for: they are right more often than those of the likeliest tree."""
+    """Print, for each sentence, the tree of those constituents that have more than half of the
+    beam's probability. They are right more often than those of the likeliest tree."""
     scores: Flag = False
     """Put each tree's score and confidence, with tabs, in front of it."""
     indented: Flag = False
-    """Print trees over several lines, with an empty one between them."""
+    """Print each tree over several lines, with an empty line after it."""
     as_json: Annotated[bool, Parameter(name="--json", negative="", show_default=False)] = False
     """Print one JSON object a line, with everything that is known."""
     svg: Path | None = None
     """Draw the trees as well, into this file, whose name ends in .svg."""
     min_confidence: float | None = None
-    """Leave out sentences whose likeliest tree has a log-probability of less than this for a
-    symbol on average, such as -0.05: what is left is a treebank to learn from
+    """Leave out a sentence if the symbols of its likeliest tree have a mean log-probability below
+    this, such as -0.05. What is left can be learnt from, as a treebank
     (`transept data prepare --trees`)."""
 
 
@@ -80,23 +79,24 @@ def parse(
 
     A line is a sentence of words as treebanks have them, with spaces between them:
     `It does n't sleep .` A bracket that is a word may stand as `(` or as `-LRB-`. Every tree is
-    well-formed and over exactly these words; an empty line stays an empty line. One that is too
-    long becomes an empty line: it is named, the others are parsed, and the exit code is 3. Where
-    the model writes no tags, they are those given, or those of punctuation, and XX for words.
+    well-formed and over exactly these words; an empty line stays an empty line. A sentence that is
+    too long also gives an empty line: it is named on standard error, the others are parsed, and
+    the exit code is 3. Where the model writes no tags, the trees have those of --tags-file or
+    --trees; without these, a punctuation mark has its own tag and every other word has XX.
 
     Args:
-        texts: What to parse; without any, files or standard input are read. `--` before them lets
-            them begin with a dash.
+        texts: What to parse; without any, files or standard input are read. Write `--` before
+            texts that begin with a dash.
         files: UTF-8 text; .gz, .xz and .zst are read too. Several are read one after another.
-        trees: Treebanks instead: their sentences are parsed anew, and keep their tags, so that
-            `transept evaluate --parse` can compare.
+        trees: Treebanks to read instead of text: their sentences are parsed anew and keep their
+            tags, so that `transept evaluate --parse` can compare.
         tags_file: The tags of the words, line for line, to write into the trees.
-        read_ahead: Lines read before they are parsed together; more is quicker, 1 answers each
-            line at once, as is done at a terminal.
+        read_ahead: How many lines to read before they are parsed together. More is quicker; 1
+            answers each line at once, and is what a terminal gets.
         models: Which model to use.
         config: How to search.
-        unconstrained: Let the model write what it likes: say how often that is no tree, and
-            repair it.
+        unconstrained: Do not hold the model to well-formed trees. Outputs that are no trees are
+            counted and repaired.
         output: What to print.
     """
     _check(texts, files, trees, tags_file, read_ahead)
@@ -176,7 +176,8 @@ def _from_lines(
         if line is None or tags is None:
             which = "more" if line is None else "fewer"
             raise DataError(
-                f"{describe(tags_file)}: has {which} lines than there are sentences; each needs one"
+                f"{describe(tags_file)}: has {which} lines than there are sentences; "
+                "each sentence needs a line of tags"
             )
         words, given = WORD.findall(line.text), WORD.findall(tags)
         if len(words) != len(given):
@@ -198,7 +199,7 @@ def _from_trees(files: Sequence[Path]) -> Iterator[_Sentence]:
 def _parse(
     parser: "Parser", sentences: Sequence[_Sentence], config: ParseConfig, options: ParseOptions
 ) -> "list[Parse]":
-    """What becomes of each sentence: of one that is too long, no tree."""
+    """The parse of each sentence; one that is too long has no tree."""
 
     def parsed(some: Sequence[_Sentence]) -> "list[Parse]":
         if some[0].tags is not None:
@@ -230,7 +231,7 @@ def _parse(
 
 @dataclass
 class _Writer:
-    """Trees to standard output, and what is to be said of all of them."""
+    """Writes trees to standard output, and sums up at the end."""
 
     output: Format
     n_best: int
@@ -241,7 +242,7 @@ class _Writer:
     drawn: "list[Tree]" = field(default_factory=list)
 
     def write(self, result: "Parse") -> None:
-        """One sentence's trees, unless the best is not good enough."""
+        """Write one sentence's trees, unless the confidence in the best is too small."""
         least = self.output.min_confidence
         self.faults.update(one.fault for one in result.outputs[:1])
         if least is None or (result.outputs and result.confidence >= least):
@@ -276,7 +277,7 @@ class _Writer:
         return self._framed(self._text(one.tree), one.log_probability, one.score, one.confidence)
 
     def _framed(self, text: str, log_p: float, score: float, confidence: float) -> str:
-        """A tree, or no tree of no word, with the numbers that were asked for."""
+        """The text of a tree, empty for an empty line, with the numbers that were asked for."""
         if self.n_best > 1:
             return f"{self.n_lines} ||| {text} ||| LogP= {log_p:.6f} ||| {score:.6f}"
         return f"{score:.6f}\t{confidence:.6f}\t{text}" if self.output.scores else text

@@ -41,7 +41,7 @@ def show_report(console: "Console", report: "ParseReport", gold: str, predicted:
         numbers = (f"{getattr(scope.evalb, name):9,}{'':11}" for scope in scopes)
         console.print(f"{name:20}{''.join(numbers)}".rstrip())
     console.print(
-        "\nevalb leaves errors and skipped sentences out; whole counts them as found nothing."
+        "\nevalb leaves errors and skipped sentences out; whole counts nothing in them as right."
     )
     console.print(report.convention.signature, style="dim")
 
@@ -70,6 +70,6 @@ def warnings(report: "ParseReport", gold: str) -> list[str]:
 
 
 def _cells(scope: "Scope", key: str) -> str:
-    """Crossing brackets have one column: nothing crosses where nothing could be compared."""
+    """A row's cells of a scope; `whole` has no crossing brackets, and leaves its cell empty."""
     whole = f"{getattr(scope.whole, key):9.2f}" if hasattr(scope.whole, key) else f"{'':9}"
     return f"{getattr(scope.evalb, key):9.2f}{whole}  "

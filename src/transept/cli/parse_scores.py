@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Group, Parameter
 
-from transept.cli.app import complain
+from transept.cli.app import Flag, complain
 from transept.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
@@ -22,12 +22,12 @@ class Parses:
     """Trees instead of translations."""
 
     parse: Annotated[tuple[Path, Path] | None, Parameter(negative="")] = None
-    """Score trees: the gold ones and the predicted ones, a sentence a line in brackets;
-    `transept data clean` writes a treebank so."""
+    """Score trees: a file of gold trees and one of predicted trees, in brackets, one sentence a
+    line. `transept data clean` writes a treebank in this form."""
     params: Path | None = None
     """A parameter file of evalb; unless given, COLLINS.prm's parameters."""
-    baseline: Annotated[bool, Parameter(negative="", show_default=False)] = False
-    """Beside the score, that of trees which branch to the right everywhere."""
+    baseline: Flag = False
+    """Also show the score of trees that branch to the right everywhere."""
 
     def __post_init__(self) -> None:
         if self.parse is None and (self.params or self.baseline):

@@ -1,4 +1,4 @@
-"""`transept pieces`: directories for machines that move little."""
+"""`transept pieces`: directories in pieces, for when only small files can be moved."""
 
 import re
 import sys
@@ -27,14 +27,14 @@ def split(
 ) -> None:
     """Write a directory as pieces of a given size, with their sha256.
 
-    Prepared corpora, models and checkpoints alike; the directory stays as it is.
+    It may be a prepared corpus, a model, a checkpoint or anything else, and stays as it is.
 
     Args:
         directory: What to split.
         output: Where the pieces go.
-        size: Of the largest piece: 60MiB, 16MB.
+        size: The size of the largest piece, such as 60MiB or 16MB.
         compression: auto is zstd where a sample shrinks by it, else none; xz is slow and small.
-        name: What the pieces are called; unless given, as the directory.
+        name: What the pieces are called; unless given, the name of the directory.
     """
     from transept import pieces
 
@@ -64,7 +64,7 @@ def join(
     """Put pieces together again, every one and every file verified.
 
     Args:
-        places: The directories that hold the pieces, and their list, between them.
+        places: The directories in which the pieces and their list lie.
         output: The directory to make.
     """
     from transept import pieces

@@ -40,11 +40,11 @@ class ProgressBar:
             self._bar.stop()
 
     def share(self, of: int, done: int, total: int) -> None:
-        """So much of the next `of` is done."""
+        """Show that the share `done / total` of the next `of` is done."""
         self._show(self._begun + of * done / max(1, total))
 
     def advance(self, n: int) -> None:
-        """All of the next `n` are done."""
+        """Show that all of the next `n` are done."""
         self._begun += n
         self._show(self._begun)
 
@@ -71,5 +71,5 @@ def _bar() -> "Progress":
         TimeRemainingColumn(),
         console=Console(stderr=True, highlight=False),
         transient=True,
-        redirect_stdout=False,  # what is written there is the result, not for this terminal
+        redirect_stdout=False,  # results go there: the bar must not print them on this terminal
     )

@@ -22,16 +22,18 @@ def quantize(
 ) -> None:
     """Store a model in less room, and measure what that costs.
 
-    The new model is a model like any other, and every command takes it. Computing is done in
-    single precision again, as fast as before; but where CTranslate2 is installed, `transept
-    translate` multiplies an int8 model's matrices as 8-bit integers (see its --engine).
+    The new model is a model like any other, and every command takes it. It still computes in
+    single precision, as fast as before; only `transept translate`, where CTranslate2 is installed,
+    multiplies an int8 model's matrices as 8-bit integers (see its --engine).
 
     Args:
-        model: The directory of a model, a run, a demo or a recipe. (What is shipped is in int8.)
+        model: The directory of a model, a run, a demo or a recipe. (The shipped models are in int8
+            already.)
         to: int8 stores a matrix as 8-bit integers with a scale for each row; bf16 keeps the upper
             half of every number.
         output: The new directory.
-        test: A test set, source and reference: it is translated before and after.
+        test: A test set, source and reference: the old and the new model translate it, and are
+            compared.
     """
     import_torch()
     from transept.api.conversion import quantize
@@ -41,8 +43,8 @@ def quantize(
     report = quantize(model, to, output)
     _tell("stored as", to)
     _tell("weights", f"{_size(report.bytes_before)} before, {_size(report.bytes_after)} after")
-    _tell("error of a weight", f"at most {report.loss.weight:.2%} of the largest in its row")
-    _tell("error of a matrix", f"at most {report.loss.matrix:.2%} ({report.loss.name})")
+    _tell("error of a weight", f"at most {report.rounding.weight:.2%} of the largest in its row")
+    _tell("error of a matrix", f"at most {report.rounding.matrix:.2%} ({report.rounding.name})")
     if lines is not None:
         _compare(report, *lines)
 

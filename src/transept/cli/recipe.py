@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Group, Parameter
 
-from transept.cli.app import complain
+from transept.cli.app import Flag, complain
 from transept.errors import RESUMABLE, ConfigError
 from transept.recipes.recipe import STAGES, StageName
 from transept.wording import counted
@@ -18,23 +18,21 @@ if TYPE_CHECKING:
     from transept.cli.recipe_view import RecipeView
     from transept.recipes.run import RecipeRun
 
-Flag = Annotated[bool, Parameter(negative="", show_default=False)]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Share:
-    """How much of it to do now."""
+    """How much of a recipe to do now."""
 
     minutes: float | None = None
-    """Train so long in all, over all commands; unless given, as long as an earlier command said, or
-    to the recipe's last step, which is `inf`. The checkpoints that are averaged are as far apart as
-    the paper's, in proportion."""
+    """How many minutes to train in all, over all commands. Unless given, as many as an earlier
+    command was given, or else (and with `inf`) to the recipe's last step. The checkpoints that are
+    averaged are as far apart as the paper's, in proportion to the training."""
     pause_after: float | None = None
     """End this command after so many minutes, with a checkpoint."""
     until: StageName | None = None
     """The last stage to do."""
     only: StageName | None = None
-    """The one stage to do."""
+    """Do this stage alone."""
 
     def __post_init__(self) -> None:
         for option, value in (("--minutes", self.minutes), ("--pause-after", self.pause_after)):
@@ -66,8 +64,8 @@ def show(name: str, /, *overrides: str) -> None:
     """Print a recipe, with what it extends, overrides and defaults.
 
     Args:
-        name: One that `transept recipe list` names, or the path of a TOML file.
-        overrides: Changes laid over it: `experiment.model.dropout=0.2`.
+        name: A recipe that `transept recipe list` names, or the path of a TOML file.
+        overrides: Changes to it: `experiment.model.dropout=0.2`.
     """
     from transept import config
     from transept.recipes import recipe
@@ -86,23 +84,24 @@ def run(
     deterministic: Flag = False,
     dry_run: Flag = False,
 ) -> int:
-    """Work a recipe out: prepare, train, average, decode, score, report.
+    """Run a recipe: prepare, train, average, decode, score, report.
 
     Stopped at any time (Ctrl-C, SIGTERM, --pause-after) it ends with exit code 75, and the same
     command goes on; what is done is not done again. After the first stage the work directory holds
-    all that the others need: it can go to another machine, in pieces (`transept pieces`), without
-    the text.
+    all that the later stages need: it can be moved to another machine without the text, and in
+    pieces (`transept pieces`).
 
     Args:
-        name: One that `transept recipe list` names, or the path of a TOML file.
-        overrides: Changes laid over it: `experiment.model.dropout=0.2`.
+        name: A recipe that `transept recipe list` names, or the path of a TOML file.
+        overrides: Changes to it: `experiment.model.dropout=0.2`.
         data: The directory with the recipe's text, or where a public corpus shall be fetched to.
         work: Where everything goes. By default runs/ and the recipe's name.
         prepared: The work directory of another recipe with the same text, vocabulary and test
-            sets, or of the one for the other direction: its corpora are copied.
+            sets, or of the recipe for the opposite direction: its corpora are copied, instead of
+            prepared anew.
         share: How much of it to do now.
-        deterministic: On a GPU, add in one order: the same run gives the same bits, a little
-            later, also when it is taken up on another machine of the kind.
+        deterministic: On a GPU, compute sums in a fixed order: the same run gives the same bits,
+            also if it goes on on another machine of the same kind, and takes a little longer.
         dry_run: Say what each stage would do, with sizes, and do nothing.
     """
     if deterministic:
@@ -136,7 +135,8 @@ def _work(run: "RecipeRun", stages: list[StageName], end: float | None, view: "R
     from transept.recipes.pipeline import work_out
 
     for stage in stages:
-        # Training always makes some steps: so whoever calls again and again comes to an end.
+        # Training makes some steps even where no time is left, so that calling the command again
+        # and again comes to an end.
         can_wait = stage not in (stages[0], "train")
         late = can_wait and end is not None and time.monotonic() >= end
         done = None if late else work_out(run, stage, view.watchers(end))
@@ -156,16 +156,17 @@ def compare(
     *,
     output: Annotated[Path, Parameter(name=["--output", "-o"])],
 ) -> None:
-    """Compare two recipes that were worked out, by paired bootstrap.
+    """Compare two recipes that have been run, by paired bootstrap.
 
-    On each test set that they share.
+    They are compared on each test set that both have.
 
     Args:
-        first: The work directory of one; or its record, with what it translated beside it as
-            `recipe report` links it.
-        second: The same of the other: ours, or a peer's that `benchmarks/peer_experiment.py` made.
-            One of the two must be a directory: the references are there.
-        output: The record to write, for `transept recipe report`.
+        first: The work directory of the first; or its record, with its translations beside it,
+            where `recipe report` links them.
+        second: The same for the second; it may also be another toolkit's work directory, made by
+            `benchmarks/peer_experiment.py`. At least one of the two must be a directory, because
+            the references lie there.
+        output: The record of the comparison to write, for `transept recipe report`.
     """
     from transept.recipes.comparing import Contender, compare
     from transept.runtime.storage import write_json
@@ -192,9 +193,9 @@ def report(
     """Write the page of results, with training curves, from records.
 
     Args:
-        records: A directory of record.json files of recipes, each under a name of its own, and of
-            what `transept recipe compare` wrote.
-        output: The page, beside that directory; its pictures go among the records.
+        records: A directory with the record.json files of recipes, each under a name of its own,
+            and with what `transept recipe compare` wrote.
+        output: The page to write, beside that directory; its pictures go into the directory.
     """
     from transept.recipes.pages import Collection, page, pictures
 
@@ -219,13 +220,14 @@ def ship(
     """Write a recipe's model in little room, with a card of its scores.
 
     The model is the averaged one. The card names the texts with their terms and attributions, and
-    the scores of the weights as they are stored; so the test sets are translated once more.
+    the scores of the weights as they are stored now: for these, the test sets are translated once
+    more.
 
     Args:
-        name: The recipe that was worked out.
-        overrides: The changes that it was worked out with.
-        output: The new directory; its name is what the model will answer to.
-        work: Where it was worked out. By default runs/ and the recipe's name.
+        name: The recipe, which has been run.
+        overrides: The changes that it was run with.
+        output: The new directory; its name will be the name of the model.
+        work: The work directory of that run. By default runs/ and the recipe's name.
         to: int8 stores a matrix as 8-bit integers with a scale for each row; bf16 keeps the upper
             half of every number.
     """

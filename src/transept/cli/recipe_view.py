@@ -42,7 +42,7 @@ class RecipeView:
             before = stage
 
     def watchers(self, end: float | None = None) -> "Watchers":
-        """For stages that take long; training ends at `end` of the monotonic clock."""
+        """What shows the progress of long stages, and ends training at `end` (monotonic clock)."""
         from transept.recipes.watchers import Watchers
 
         return Watchers(
@@ -59,7 +59,7 @@ class RecipeView:
         self._line(stage, Text.assemble(done.what, (f"  {took}", "dim")))
 
     def stopped(self) -> None:
-        """There is more to do."""
+        """Say how the run, which has been stopped, can go on."""
         self._console.print("Stopped. Everything so far is kept; the same command goes on.")
 
     def scores(self, run: "RecipeRun") -> None:

@@ -1,4 +1,4 @@
-"""`transept score`: how probable a model holds given translations to be."""
+"""`transept score`: how probable a model finds given translations."""
 
 import json
 import sys
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from transept.cli.app import write_line
+from transept.cli.app import Flag, write_line
 from transept.cli.models import ANY_MODEL, MODEL_OPTIONS, Models
 from transept.cli.progress import ProgressBar
 from transept.errors import DataError
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from transept.api.results import PairScore
 
 PAIRS_AT_A_TIME = 1024
-Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 
 
 def score(
@@ -30,11 +29,12 @@ def score(
     as_json: Annotated[bool, Parameter(name="--json", negative="", show_default=False)] = False,
     models: Annotated[Models, MODEL_OPTIONS] = ANY_MODEL,
 ) -> None:
-    """Print how probable a model holds given translations to be.
+    """Print how probable a model finds given translations.
 
-    By forced decoding. A line for each pair: log P(target | source), natural and not divided by a
-    length penalty, a tab, and the number of tokens, the end symbol included. For the perplexity of
-    a whole corpus see `transept evaluate --perplexity`.
+    The translations are given to the decoder, which searches for none (forced decoding). Each pair
+    gets a line: log P(target | source), the natural logarithm, not divided by a length penalty;
+    a tab; and the number of target tokens, with the end symbol. For the perplexity of a whole
+    corpus see `transept evaluate --perplexity`.
 
     Args:
         source: UTF-8 text, one sentence a line; .gz, .xz and .zst are read too; - is standard

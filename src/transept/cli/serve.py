@@ -35,17 +35,18 @@ def serve(
 ) -> None:
     """Serve translations over HTTP: a page, and LibreTranslate's API.
 
-    The page, at the server's address, has a box to try and describes the API. The server listens
-    on this machine alone unless it is given keys. Nothing that is translated is logged. SIGTERM or
-    Ctrl-C stops it when it has finished what it took on; SIGHUP loads the models anew, and keeps
-    an old one where the new one is not whole.
+    The page, at the server's address, has a box for text to try, and describes the API. The server
+    listens on this machine alone unless it is given keys. Nothing that is translated is logged.
+    SIGTERM or Ctrl-C stops it once it has answered the requests that it has accepted; SIGHUP loads
+    the models anew, and keeps an old one if the new one is damaged or incomplete.
 
     Args:
         model: The directory of a model, a run, a demo or a recipe, or the name of a shipped model;
             unless given, all that are shipped. Given several times, each serves its own languages:
             --model en-de=runs/base --model de-en=runs/back. One of them may be a parser.
-        source_language: What the model reads, such as en, where neither its name nor --model says.
-        target_language: What the model writes.
+        source_language: The language that the model reads, such as en, if neither the model's name
+            nor --model tells.
+        target_language: The language that the model writes.
         device: Where to compute: cpu, cuda, cuda:1; auto is a GPU where there is one.
         listening: Where to listen, and whom to answer.
         searching: How to search.

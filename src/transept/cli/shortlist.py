@@ -20,15 +20,17 @@ def shortlist(
 ) -> None:
     """Learn which target tokens each source token can lead to.
 
-    The largest matrix of a translation's step is the one that gives each token of the vocabulary
-    its probability. With `transept translate --shortlist FILE` it has the rows alone that a batch's
-    source tokens can lead to, and those of the most frequent tokens.
+    The largest matrix in a step of a translation gives each token of the vocabulary its
+    probability. With `transept translate --shortlist FILE`, only some of its rows are computed:
+    those of tokens that a batch's source tokens can lead to, and those of the most frequent
+    tokens.
 
     Args:
-        data: A prepared corpus (`transept data prepare`), such as the model was trained on.
+        data: A prepared corpus (`transept data prepare`), such as the one the model was trained on.
         output: The file to write.
-        likely: Target tokens kept for each source token: those that most often go with it.
-        always: The most frequent target tokens, kept for any source.
+        likely: How many target tokens to keep for each source token: those that most often go with
+            it.
+        always: How many of the most frequent target tokens to keep for any source.
     """
     import_torch()
     from transept.data.shards import Corpus

@@ -66,7 +66,7 @@ class Terminal:
 
 
 def open_page() -> Page:
-    """Where standard output goes."""
+    """A page for standard output, be it a terminal or not."""
     if not sys.stdout.isatty():
         return Pipe()
     from shutil import get_terminal_size

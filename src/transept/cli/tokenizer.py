@@ -10,6 +10,7 @@ from typing import Annotated
 from cyclopts import Parameter
 from rich.console import Console
 
+from transept.cli.app import Flag
 from transept.errors import ConfigError, VocabularyError
 from transept.text.files import (
     STANDARD_INPUT,
@@ -23,7 +24,6 @@ from transept.text.files import (
 from transept.text.tokenizer import MANIFEST_FILE, MODEL_FILE, Kind, Tokenizer
 from transept.text.training import CHARACTER_COVERAGE, train_tokenizer
 
-Flag = Annotated[bool, Parameter(negative="")]
 TextFile = Annotated[Path, Parameter(show_default=False)]
 TextFiles = Annotated[
     tuple[Path, ...],
@@ -61,14 +61,15 @@ def train(
         inputs: UTF-8 files, one sentence a line, plain or .gz, .xz, .zst. All of them share the
             vocabulary: name both languages for a joint one, as in the paper, or run this once
             per language for separate ones.
-        trees: Treebanks in brackets: the words of their trees are learnt from.
+        trees: Treebanks in brackets, to learn from the words of their trees.
         output: Directory to write tokenizer.model and tokenizer.json to.
-        vocab_size: Number of pieces, with 4 special ones and 256 for single bytes.
-        kind: Byte-pair encoding, or a unigram language model (the likes of word pieces).
+        vocab_size: Number of pieces, among them 4 special ones and 256 for single bytes.
+        kind: bpe is byte-pair encoding; unigram is a unigram language model, which is similar to
+            word pieces.
         character_coverage: Share of the text's characters that get pieces of their own, 0.98 to 1;
             the rarer ones are spelt in bytes, so nothing is lost.
-        max_lines: Where there are more lines, draw this many evenly; unless given, 10 million for
-            bpe and 1 million for unigram.
+        max_lines: If there are more lines than this, learn from so many of them, drawn evenly;
+            unless given, 10 million for bpe and 1 million for unigram.
         force: Replace the tokenizer that the output directory holds.
     """
     if not (inputs or trees):
@@ -113,7 +114,7 @@ def _claimed(output: Path, force: bool) -> Iterator[None]:
         output.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ConfigError(
-            f"{output}: no such directory can be made ({error.strerror}); choose another --output"
+            f"{output}: the directory cannot be made ({error.strerror}); choose another --output"
         ) from error
     try:
         yield
@@ -129,12 +130,12 @@ def encode(
 ) -> None:
     """Cut each line into pieces, or into their ids.
 
-    Line for line, separated by single spaces.
+    A line of text becomes a line of pieces, with single spaces between them.
 
     Args:
         file: UTF-8 text, plain or .gz, .xz, .zst; standard input unless given.
         tokenizer: Directory that `transept tokenizer train` wrote.
-        ids: Print the pieces' numbers instead.
+        ids: Print the ids of the pieces, which are numbers, instead.
     """
     vocabulary = Tokenizer.load(tokenizer)
 
@@ -153,8 +154,8 @@ def decode(
 
     Args:
         file: What `transept tokenizer encode` printed; standard input unless given.
-        tokenizer: The directory it was encoded with.
-        ids: The lines hold numbers.
+        tokenizer: The directory of the tokenizer that encoded it.
+        ids: The lines hold ids instead of pieces.
     """
     vocabulary = Tokenizer.load(tokenizer)
 
@@ -236,7 +237,7 @@ class _Progress:
 
 
 def _amount(inputs: Sequence[Path]) -> tuple[str, int | None]:
-    """What there is to read, in words and in bytes; these are unknown if one of them is a pipe."""
+    """What there is to read, in words and in bytes: None if an input is a pipe."""
     from rich.filesize import decimal
 
     sizes = [stored_size(path) for path in inputs]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from transept.cli.app import Flag, complain
 from transept.cli.config import load_experiment
 from transept.errors import RESUMABLE, ConfigError, RankError, StoppedError
 from transept.runtime.interrupt import import_torch, terminable
@@ -25,7 +26,7 @@ UNFINISHED = ("stopped", "out of time")
 
 @contextmanager
 def _stoppable() -> Iterator[None]:
-    """A stop without a checkpoint, before the first step or by a second signal, ends with 75."""
+    """End with exit code 75 where a stop, early or by a second signal, leaves no checkpoint."""
     if "WORLD_SIZE" in os.environ:
         # torchrun's workers wait for each other in C++, where no handler runs: a signal ends them.
         yield
@@ -48,9 +49,9 @@ def train(
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
     init: Path | None = None,
     minutes: float | None = None,
-    allow_change: Annotated[bool, Parameter(negative="")] = False,
-    tensorboard: Annotated[bool, Parameter(negative="")] = False,
-    deterministic: Annotated[bool, Parameter(negative="")] = False,
+    allow_change: Flag = False,
+    tensorboard: Flag = False,
+    deterministic: Flag = False,
 ) -> int:
     """Train a model, or go on where an earlier run stopped.
 
@@ -63,15 +64,15 @@ def train(
 
     Args:
         config: A TOML file of an experiment.
-        overrides: Changes laid over it: `training.max_steps=2000 model.n_heads=16`.
+        overrides: Changes to it: `training.max_steps=2000 model.n_heads=16`.
         output: The run's directory. By default runs/ and the config's name.
         init: Start from this model's weights instead of random ones (fine-tuning): a directory, or
             the name of a shipped model.
         minutes: Stop after so many minutes, with a checkpoint.
         allow_change: Go on although the config, or a corpus, is not the one the run began with.
         tensorboard: Write TensorBoard's files too (needs the extra `tb`).
-        deterministic: On a GPU, add in one order: the same run gives the same bits, a little
-            later. The same as training.sums=ordered.
+        deterministic: On a GPU, compute sums in a fixed order: the same run gives the same bits,
+            and takes a little longer. The same as training.sums=ordered.
     """
     if minutes is not None and not minutes > 0:
         raise ConfigError("--minutes must be more than 0")
@@ -105,7 +106,6 @@ def _joined(experiment: "Experiment") -> AbstractContextManager["World"]:
     """The ranks that train together, this one among them."""
     import torch
 
-    from transept.cli.app import complain
     from transept.runtime.distributed import join_world
 
     together = experiment.distributed
@@ -141,5 +141,6 @@ def _exit_code(outcome: "Outcome", world: "World") -> int:
     if outcome == "stopped":
         record_cause(RankError("stopped by a signal, with a checkpoint: start it again to go on"))
         return RESUMABLE
-    # To torchrun every other code is a failure, after which it would start the ranks again.
+    # Also when time ran out: torchrun takes any other code for a failure, and would start the ranks
+    # again.
     return 0

@@ -47,7 +47,7 @@ def describe_left(seconds: float) -> str:
 
 
 def describe_event(line: Line) -> str | None:
-    """What else happens in one line, or None where it needs no words."""
+    """Any line but that of a step in words, or None where there is nothing to say."""
     match line["kind"]:
         case "start":
             return str(line["text"])
@@ -94,7 +94,7 @@ class PlainView:
         return min(by_steps, max(0.0, self._seconds - elapsed))
 
     def close(self) -> None:
-        """Nothing is held back."""
+        """Do nothing: every line has been written."""
 
 
 class TimeLeft(ProgressColumn):
@@ -139,14 +139,14 @@ class LiveView:
         elif (text := describe_event(line)) is not None:
             self._progress.console.print(text, soft_wrap=True, markup=False)
         if line["kind"] == "start":
-            # Not before: what is refused is refused without a bar.
+            # Not before this: an error that comes earlier is shown without a bar.
             self._progress.update(self._task, completed=line["step"], first=line["step"])
             self._progress.start_task(self._task)
             self._progress.start()
 
     @property
     def _room(self) -> int:
-        """For numbers, besides the steps, a bar that can be seen and the time left."""
+        """Characters that are left for numbers, beside the steps, a short bar and the time left."""
         around = f"step {self._max_steps}/{self._max_steps} ━━━━━━━━  00:00:00 left"
         return self._progress.console.width - len(around)
 

@@ -16,7 +16,7 @@ from cyclopts import Group, Parameter
 
 from transept.api.config import Options, ReadingConfig, TranslationConfig
 from transept.api.units import TooLongError
-from transept.cli.app import write_line
+from transept.cli.app import Flag, write_line
 from transept.cli.lines import (
     Files,
     Line,
@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from transept.decoding.sampling import SamplingConfig
     from transept.runtime.parts import Parts
 
-Flag = Annotated[bool, Parameter(negative="", show_default=False)]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Input:
@@ -49,8 +47,8 @@ class Input:
     files: Files = ()
     """UTF-8 text; .gz, .xz and .zst are read too. Several are read one after another."""
     read_ahead: int = 512
-    """Lines read before they are translated together; more is quicker, 1 answers each line at
-    once, as is done at a terminal."""
+    """How many lines to read before they are translated together. More is quicker; 1 answers each
+    line at once, and is what a terminal gets."""
 
     def __post_init__(self) -> None:
         if self.read_ahead < 1:
@@ -62,12 +60,12 @@ class Sampling:
     """Drawing at random instead of searching."""
 
     sample: Flag = False
-    """Draw each translation at random, instead of searching for the best; with --n-best, any
-    number of draws of each. Always by the native engine, and from all tokens."""
+    """Draw each translation at random, instead of searching for the best; with --n-best, so many
+    draws of each, as many as you like. The native engine always does this, from all tokens."""
     temperature: float = 1.0
     """Below 1 sharpens the distribution, above 1 flattens it."""
     top_k: int | None = None
-    """Draw among the so many likeliest tokens only."""
+    """Draw only among so many of the likeliest tokens."""
     top_p: float | None = None
     """Draw among the likeliest tokens that together have at least this probability."""
     seed: int = 0
@@ -96,15 +94,15 @@ class Format:
     scores: Flag = False
     """Put each translation's score, and a tab, in front of it."""
     alignments: Flag = False
-    """Put ` ||| ` and the pairs of words that belong together behind it: `0-0 1-2`, source and
-    translation, words between spaces, counted from 0."""
+    """Put ` ||| ` behind each translation, and which source word belongs to which translated word:
+    `0-0 1-2`. Words are what stands between spaces, counted from 0."""
     as_json: Annotated[bool, Parameter(name="--json", negative="", show_default=False)] = False
     """Print one JSON object a line, with everything that is known."""
     stream: Flag = False
-    """Print each translation while it is written: on a terminal with what may still change in dim
-    letters, elsewhere only what is certain. Always by the native engine."""
+    """Print each translation while it grows. A terminal shows what may still change in dim
+    letters; a pipe gets only what is certain. The native engine always does this."""
     prefix: str | None = None
-    """What every translation shall begin with. Lines are not split then."""
+    """Text that every translation shall begin with. Lines are then not split into sentences."""
 
 
 PAPERS, NO_SAMPLING, USUAL, WHOLE = BeamConfig(), Sampling(), OutputConfig(), ReadingConfig()
@@ -131,15 +129,16 @@ def translate(
     An empty line stays an empty line. A line of several sentences is translated sentence by
     sentence, and keeps its white space. With --n-best above 1, lines are in the form of Moses:
     `number ||| translation ||| LogP= log-probability ||| score`, numbers counting from 0. The
-    score is log P / lp, with the length penalty lp of Wu et al.; of several sentences, the sum.
+    score is log P / lp, with the length penalty lp of Wu et al.; a line of several sentences has
+    the sum of their scores.
 
-    With --output, results go to a file, part by part: the same command goes on where it was
-    interrupted. torchrun shares the parts out among GPUs and machines that see that file:
+    With --output, results go to a file, part by part: after an interruption, the same command goes
+    on where it was. torchrun shares the parts out among GPUs and machines that see that file:
     `torchrun --nproc-per-node 8 -m transept translate --input FILE --output FILE`.
 
     Args:
-        texts: What to translate; without any, files or standard input are read. `--` before them
-            lets them begin with a dash.
+        texts: What to translate; without any, files or standard input are read. Write `--` before
+            texts that begin with a dash.
         given: What to read.
         reading: How to take text apart.
         models: Which model to use.
@@ -182,7 +181,7 @@ def _check(texts: Sequence[str], files: Sequence[Path], output: Path | None) -> 
 
 
 def _wanted(beam: BeamConfig, sampling: Sampling, others: dict[str, Any]) -> dict[str, Any]:
-    """What is asked of a search, or else of a draw, which has no beam."""
+    """The options of a search, or those of a draw, which has no beam."""
     if not sampling.sample:
         return asdict(TranslationConfig(**asdict(beam), **others))
     for field in dataclasses.fields(beam):
@@ -242,7 +241,7 @@ def _translate_in_parts(
     size: int,
     n_lines: int | None,
 ) -> None:
-    """Translate stretches of `size` lines, those that fall to this rank, and join all of them."""
+    """Translate this rank's parts of `size` lines each; when all ranks are done, join the parts."""
     from transept.checkpoint import weights_sha256
     from transept.runtime.device import take_own_gpu
     from transept.runtime.parts import Parts
@@ -297,7 +296,7 @@ def _saying_what_is_kept(directory: Path) -> Iterator[None]:
 
 
 def _refuse_with_stream(outputs: OutputConfig, sampling: Sampling, form: Format) -> None:
-    """What needs the whole translation, or no search."""
+    """Refuse options that need the whole translation, and --sample, which does not search."""
     given = {
         "--n-best": outputs.n_best > 1,
         "--scores": form.scores,

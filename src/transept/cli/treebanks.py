@@ -16,9 +16,10 @@ Treebanks = Annotated[tuple[Path, ...], Parameter(negative="")]
 def clean(trees: Treebanks, /) -> None:
     """Print a treebank's trees as a parser learns them, one a line.
 
-    Without traces, functions and indices, and without a root that has no label. So do `transept
-    data prepare` and `transept parse --trees` read them; `transept evaluate --parse`, to which a
-    line is a sentence, needs them so: `transept data clean test.mrg > test.clean`.
+    Traces, function labels, indices, and a root without a label are left out. `transept data
+    prepare` and `transept parse --trees` do that themselves when they read trees. `transept
+    evaluate --parse` does not, and wants one sentence a line, so it needs the trees that are
+    printed here: `transept data clean test.mrg > test.clean`.
 
     Args:
         trees: Treebanks in brackets, a tree on a line or over several.
@@ -39,17 +40,17 @@ def recombine(
 ) -> None:
     """Print more trees of a treebank, with constituents exchanged.
 
-    In each, some constituents are those of other trees, of the same label, under the same label,
-    and about as long. A parser that often sees the same few trees learns them by heart. Prepare
-    these as a corpus of its own, which `data.train` mixes in with a weight:
-    `transept data recombine train.mrg > more.mrg`.
+    In each new tree, some constituents are replaced by constituents of other trees that have the
+    same label, stand under the same label, and are about as long. They help because a parser that
+    often sees the same few trees learns them by heart. Prepare the new trees as a corpus of its
+    own, which `data.train` mixes in with a weight: `transept data recombine train.mrg > more.mrg`.
 
     Args:
-        trees: The treebanks to learn from, in brackets.
-        copies: How often to try each tree; where nothing came to be exchanged, none is printed.
-        chance: Of a constituent to be exchanged, if none around it is. More makes more trees, and
-            less sense.
-        seed: Decides which; the same seed gives the same trees.
+        trees: The treebanks to recombine, in brackets.
+        copies: How often to try each tree; a try in which nothing was exchanged prints none.
+        chance: The probability that a constituent is exchanged, if none around it is. More makes
+            more trees, and less sense.
+        seed: Decides what is exchanged; the same seed gives the same trees.
     """
     from transept.tasks.parsing.pairs import clean_trees
     from transept.tasks.parsing.recombination import recombined

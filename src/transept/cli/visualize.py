@@ -26,22 +26,23 @@ FORMATS = (".svg", ".png", ".html", ".json")
 
 @dataclass(frozen=True, kw_only=True)
 class View:
-    """What is drawn of it."""
+    """What is drawn."""
 
     figure: FigureName = "5"
     """3: heads of one layer from one word. 4: one head in full, and two from one word below. 5:
     heads in full, one below the other. heat: a heat map for each head."""
     kind: Kind = "encoder"
-    """Self-attention of the encoder or of the decoder, or the decoder's to the source."""
+    """Self-attention of the encoder or of the decoder, or the decoder's attention to the source."""
     layer: int | None = None
-    """Which; unless given, the last but one, as in the paper (5 of 6)."""
+    """The layer to draw; unless given, the last but one, as in the paper (5 of 6)."""
     heads: str | None = None
-    """Such as 1,2 or 1-4; unless given, all in figures 3 and heat, else the first two."""
+    """The heads to draw, such as 1,2 or 1-4; unless given, all in figures 3 and heat, else the
+    first two."""
     word: str | None = None
-    """What figures 3 and 4 look from: a word, or its number in the row."""
+    """The word whose attention figures 3 and 4 draw: the word itself, or its number in the row."""
     tokens: Tokens = "words"
-    """Join the vocabulary's pieces to words, or show them as they are. A word is given what its
-    pieces are together, and gives what they do on average."""
+    """Join the vocabulary's pieces to words, or show them as they are. A word is given the sum of
+    what its pieces are given, and gives the mean of what they give."""
 
     def choice(self) -> "Choice":
         """The same for the drawing."""
@@ -72,7 +73,7 @@ def visualize(
     Args:
         sentence: What the model reads.
         output: What to write; its ending chooses the format: .svg, .png, .html or .json.
-        target: What the model writes; unless given, its own translation.
+        target: The translation to look at; unless given, the model's own.
         models: Which model to use.
         view: What to draw.
     """
@@ -93,7 +94,7 @@ def visualize(
 
 
 def _check(figure: FigureName, choice: "Choice") -> None:
-    """A figure leaves nothing out that was asked for."""
+    """Refuse a word, or heads, that the figure would not show."""
     if choice.word is not None and figure in ("5", "heat"):
         raise ConfigError(
             f"figure {figure} shows all words: leave --word out, or choose --figure 3 or 4"

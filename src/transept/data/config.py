@@ -35,12 +35,12 @@ class BatchConfig:
     """Pairs of mixed lengths packed into tiles; or, as in the paper, pairs of similar length in
     padded rows."""
     tile: int = 128
-    """Places on either side of a tile. No pair crosses a tile; one longer takes whole tiles."""
+    """Places on either side of a tile. A pair lies in one tile; a longer one takes whole tiles."""
     micro_batches: int = 1
     """Equal parts of a global batch, accumulated on a small device or divided among ranks."""
     window: int = 2**17
-    """About so many pairs of the shuffled epoch are planned together. The larger, the better the
-    fill; to resume costs planning one."""
+    """About so many pairs of the shuffled epoch are planned together. A larger window fills batches
+    better; a run that resumes has to plan one window again."""
     max_length: int = 250
     """The longest side of a pair, in tokens with EOS. Longer pairs are left out, and counted."""
 
@@ -63,7 +63,7 @@ class BatchConfig:
 
     @property
     def row_tiles(self) -> int:
-        """Tiles that the longest pair takes: seen as rows of so many, no pair crosses a row."""
+        """Tiles that the longest pair takes: in rows of so many, no pair crosses a row's end."""
         return -(-self.max_length // self.tile)
 
     @property

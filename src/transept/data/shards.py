@@ -65,13 +65,13 @@ class Settings:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TextRecord:
-    """By what the text of the inputs is known again."""
+    """What the text of the inputs is recognised by."""
 
     checksums: tuple[int, ...]
     """Of each column of each input that is not empty."""
     modified: tuple[int, ...]
-    """When each file was last written, in nanoseconds (-1: a pipe). Files may be copied, so other
-    times prove nothing by themselves: they are the sign to read and compare."""
+    """When each file was last written, in nanoseconds (-1: a pipe). If a time differs, the file may
+    just have been copied, so its text is read and the checksums are compared."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -98,7 +98,7 @@ class Manifest:
     settings: Settings
     files: dict[str, Stored]
     text: TextRecord | None = None
-    """What was read. The first corpora have none."""
+    """What was read; None in corpora of the first versions."""
 
     def side(self, name: str) -> SideSummary:
         """The figures of `source` or `target`."""

@@ -33,7 +33,7 @@ def search(
 def search_states(
     step: Step, max_lengths: Sequence[int], config: SearchConfig, eos_id: int
 ) -> Iterator[State]:
-    """`search` step by step: where it stands after each."""
+    """`search` step by step: its state after each."""
     if config.beam_size == 1:
         return greedy_states(step, max_lengths, config.length_penalty, eos_id)
     return beam_states(step, max_lengths, config, eos_id)
@@ -52,7 +52,7 @@ def beam_states(
     w, best = config.beam_size, ranking(step)
     log_p, token = best(None, 2 * w)
     beams = Beams.start(log_p, max_lengths, config, eos_id)
-    # All rows of a sentence are alike at first, so that the step has one for all of them.
+    # At first all W rows of a sentence are alike, so the step has one row for them.
     parents = beams.extend(log_p.repeat_interleave(w, 0), token.repeat_interleave(w, 0)) // w
     yield beams
     while not all(beams.done):
@@ -64,7 +64,7 @@ def beam_states(
 
 
 class Grown(NamedTuple):
-    """A step: the token that each row ends in after it, and the row before it that it grew from."""
+    """One step: each row's new token, and the number of the earlier row that it extends."""
 
     token: list[int]
     parent: list[int]
@@ -72,9 +72,9 @@ class Grown(NamedTuple):
 
 @dataclass(slots=True)
 class Beams:
-    """W live and W finished hypotheses for each sentence that was not done before.
+    """W live and W finished hypotheses for each sentence that was not done before the last step.
 
-    The live ones are rows, those of a sentence together and best first.
+    Each live hypothesis is a row. The rows of a sentence stand together, best first.
     """
 
     config: SearchConfig
@@ -92,7 +92,7 @@ class Beams:
     largest_penalty: Float[Tensor, " B"]
     """lp of the longest output, which bounds what a live hypothesis can still score."""
     steps: list[Grown] = field(default_factory=list)
-    """How the live ones came about: cheaper to keep than the tokens of each."""
+    """How the live hypotheses grew: this is cheaper to keep than the tokens of each."""
     done: list[bool] = field(default_factory=list)
 
     @classmethod
@@ -103,11 +103,11 @@ class Beams:
         config: SearchConfig,
         eos_id: int,
     ) -> "Beams":
-        """No tokens yet."""
+        """The beams before the first token."""
         n, w = len(max_lengths), config.beam_size
         nothing = log_p.new_full((n, w), -torch.inf)
         live = nothing.clone()
-        live[:, 0] = 0.0  # the others would find the same outputs again
+        live[:, 0] = 0.0  # only one: the others would find the same outputs again
         return cls(
             config=config,
             eos_id=eos_id,
@@ -125,11 +125,11 @@ class Beams:
         )
 
     def extend(self, log_p: Float[Tensor, "N K"], token: Int[Tensor, "N K"]) -> Int[Tensor, " N"]:
-        """Grow every live hypothesis by a token; give the rows that the new ones grew from.
+        """Grow every live hypothesis by a token; return the rows that the new ones extend.
 
         Args:
             log_p: Of the likeliest tokens of each row, at least 2·W where there are so many.
-            token: Which they are.
+            token: The ids of these tokens.
         """
         n, w = self.log_p.shape
         k = log_p.shape[1]
@@ -171,7 +171,7 @@ class Beams:
         return [length >= longest or has_won for longest, has_won in parts]
 
     def drop(self, parents: Int[Tensor, " N"]) -> Int[Tensor, " M"]:
-        """Go on without the sentences that are done; what is left of the parents."""
+        """Drop the sentences that are done; return the parents of the others."""
         left = [row for row, done in enumerate(self.done) if not done]
         self.sentence = [self.sentence[row] for row in left]
         self.max_length = [self.max_length[row] for row in left]
@@ -207,13 +207,13 @@ class Beams:
     def partial(self, row: int) -> Partial:
         """The best hypothesis now, and what all those have in common that can still be the best.
 
-        Of the finished ones that is the best alone; of the live ones, those whose bound is not
-        below its score.
+        These are the best finished hypothesis, and the live ones whose bound is not below its
+        score.
         """
         penalty = length_penalty(len(self.steps), self.config.length_penalty)
         best = float(self.finished_score[row, 0])
         bounds = (self.log_p[row] / self.largest_penalty[row]).tolist()
-        # Not strict: the live ones end where log p is −∞, and the bounds do not.
+        # Not strict: `_live` leaves out hypotheses whose log p is −∞, which come last.
         rivals = [
             (log_p / penalty, ids)
             for (ids, log_p), bound in zip(self._live(row), bounds, strict=False)

@@ -7,7 +7,7 @@ from transept.config import Checks
 
 @dataclass(frozen=True, kw_only=True)
 class BeamConfig:
-    """Section 6.1: beam 4, α = 0.6. What sampling has no use for."""
+    """Section 6.1: beam 4, α = 0.6. Sampling does not use these settings."""
 
     beam_size: int = 4
     """Hypotheses kept alive; 1 is greedy search."""
@@ -23,7 +23,7 @@ class BeamConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class OutputConfig:
-    """Section 6.1: at most 50 tokens more than the input. However outputs are found."""
+    """Section 6.1: at most 50 tokens more than the input. Search and sampling both use these."""
 
     n_best: int = 1
     """How many outputs to return for each input; at most as many as the beam is wide."""

@@ -13,9 +13,9 @@ from transept.shapes import Float, Int, Tensor
 Choose = Callable[
     [Int[Tensor, " N"] | None, list[int]], tuple[Float[Tensor, " N"], Int[Tensor, " N"]]
 ]
-"""Appends a token to each row; the next one's log p, and which it is.
+"""Appends a token to each row, and chooses the next one: its log p, and its id.
 
-It is told the numbers of the rows' sentences.
+It is also given the number of each row's sentence.
 """
 
 
@@ -57,7 +57,7 @@ def one_by_one(
 
 @dataclass(slots=True)
 class Rows:
-    """One output of each sentence that was not done before."""
+    """One output of each sentence that was not done before the last step."""
 
     alpha: float
     eos_id: int
@@ -87,7 +87,7 @@ class Rows:
         self.done = [ids[-1] == self.eos_id or len(ids) >= most for ids, most in parts]
 
     def drop(self) -> Int[Tensor, " B"]:
-        """Go on without the sentences that are done; the rows that are left."""
+        """Drop the sentences that are done; return the rows of the others."""
         left = [row for row, done in enumerate(self.done) if not done]
         self.sentence = [self.sentence[row] for row in left]
         self.max_length = [self.max_length[row] for row in left]
@@ -104,6 +104,6 @@ class Rows:
         return [Hypothesis(tuple(ids[:-1] if finished else ids), log_p, score, finished)]
 
     def partial(self, row: int) -> Partial:
-        """What was once chosen stays."""
+        """The output so far, all of it stable: a token that was chosen stays."""
         (best,) = self.result(row)
         return Partial(best.ids, stable=len(best.ids))

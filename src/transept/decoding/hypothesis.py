@@ -48,7 +48,7 @@ class State(Protocol):
 
 
 def results(states: Iterable[State], n_sentences: int) -> list[list[Hypothesis]]:
-    """Run a search to its end; the outputs of each sentence."""
+    """Run a search to its end; return the outputs of each sentence."""
     found: list[list[Hypothesis]] = [[] for _ in range(n_sentences)]
     for state in states:
         for row, is_done in enumerate(state.done):

@@ -27,7 +27,7 @@ class SamplingConfig:
     temperature: float = 1.0
     """Below 1 sharpens the distribution, above 1 flattens it."""
     top_k: int | None = None
-    """Draw among the so many likeliest tokens only."""
+    """Draw only among so many of the likeliest tokens."""
     top_p: float | None = None
     """Draw among the likeliest tokens that together have at least this probability."""
     seed: int = 0
@@ -43,7 +43,7 @@ class SamplingConfig:
 
 
 def seed_of_draw(seed: int, source: Sequence[int], number: int) -> int:
-    """What a draw of a sentence follows from: nothing of what else is drawn, or where."""
+    """The seed of one draw of a sentence. It does not depend on what else is drawn with it."""
     return derive_seed(seed, number, *source)
 
 
@@ -59,7 +59,7 @@ def sample(
     Args:
         step: The model.
         max_lengths: The longest output of each row, end symbol counted.
-        seeds: What each row draws by, in place of the one seed for all: see `seed_of_draw`.
+        seeds: A seed for each row, used instead of the config's: see `seed_of_draw`.
         config: From which part of the distribution to draw.
         eos_id: The end symbol.
     """

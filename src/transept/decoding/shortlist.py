@@ -56,7 +56,9 @@ class Shortlist:
             tensors = load_file(file)
             shortlist = cls(tensors["likely"].long(), tensors["always"].long())
         except (OSError, SafetensorError, KeyError) as error:
-            raise DataError(f"{file} is not a shortlist ({error}): make one anew") from error
+            raise DataError(
+                f"{file} is not a shortlist ({error}): `transept shortlist` makes one"
+            ) from error
         highest = int(torch.cat([shortlist.likely.flatten(), shortlist.always]).max())
         if len(shortlist.likely) != n_source or highest >= n_target:
             raise DataError(
@@ -77,8 +79,8 @@ def learn(
 ) -> Shortlist:
     """A shortlist from sentence pairs, by how often tokens stand in the same pair.
 
-    Tokens go together in the measure of Dice: 2 n(s, t) / (n(s) + n(t)), with n the number of
-    pairs. So a frequent word is not taken for everybody's translation.
+    How well two tokens go together is Dice's coefficient: 2 n(s, t) / (n(s) + n(t)), with n the
+    number of pairs. So a frequent word is not taken for the translation of every other.
 
     Args:
         pairs: Ids of source and target.
@@ -124,8 +126,8 @@ def _count(pairs: Iterable[tuple[Ids, Ids]]) -> tuple[Counts, Counts, Counts]:
 
 
 def _added(counts: Counts, new: list[NDArray[np.int64]]) -> Counts:
-    """With these numbers counted too."""
-    nothing = counts[0][:0]  # numpy does not put together what is not there
+    """The counts with these numbers added."""
+    nothing = counts[0][:0]  # numpy refuses to concatenate an empty list
     numbers, n = np.unique(np.concatenate([nothing, *new]), return_counts=True)
     numbers, n = np.concatenate([counts[0], numbers]), np.concatenate([counts[1], n])
     each, place = np.unique(numbers, return_inverse=True)
@@ -133,6 +135,6 @@ def _added(counts: Counts, new: list[NDArray[np.int64]]) -> Counts:
 
 
 def _of(counts: Counts, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-    """How often these came."""
+    """How often each of these numbers came."""
     found: NDArray[np.int64] = counts[1][np.searchsorted(counts[0], numbers)]
     return found

@@ -19,7 +19,7 @@ class Step(Protocol):
     """A model that extends rows by one token at a time. It begins with one row a sentence."""
 
     def __call__(self, tokens: Int[Tensor, " N"] | None) -> Float[Tensor, "N V"]:
-        """Append a token to each row (None: nothing yet); log p of each token to come."""
+        """Append a token to each row (None: nothing yet); return log p of every next token."""
 
     def select(self, rows: Int[Tensor, " M"]) -> None:
         """Go on with these rows, in this order; a row may be taken several times or not at all."""
@@ -27,14 +27,14 @@ class Step(Protocol):
 
 @runtime_checkable
 class RankingStep(Step, Protocol):
-    """A step that finds its likeliest tokens sooner than it could spell out log p of them all."""
+    """A step that finds the likeliest tokens faster than it can compute log p of all tokens."""
 
     def best(
         self, tokens: Int[Tensor, " N"] | None, k: int
     ) -> tuple[Float[Tensor, "N K"], Int[Tensor, "N K"]]:
-        """Append a token to each row; log p of the k likeliest to come, best first, and which.
+        """Append a token to each row; return log p and ids of the k likeliest next ones.
 
-        Where the vocabulary has fewer, all of them.
+        They come best first. If the vocabulary has fewer than k tokens, all of them come.
         """
 
 
@@ -56,10 +56,10 @@ def ranking(step: Step) -> Rank:
 
 @runtime_checkable
 class Constraint(Protocol):
-    """Which tokens may come next; row by row it follows what was appended."""
+    """Which tokens may come next in each row, after those that were appended to it."""
 
     def __call__(self, tokens: Int[Tensor, " N"] | None) -> Bool[Tensor, "N V"]:
-        """Append a token to each row (None: nothing yet); True for each token that may come."""
+        """Append a token to each row (None: nothing yet); return which tokens may come next."""
 
     def select(self, rows: Int[Tensor, " M"]) -> None:
         """Go on with these rows, as the step does."""

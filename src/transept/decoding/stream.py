@@ -11,8 +11,8 @@ from transept.decoding.step import Step
 def stream(step: Step, max_length: int, config: SearchConfig, eos_id: int) -> Iterator[Partial]:
     """`search` for one sentence, telling after each step what is known.
 
-    The last one yielded has the outputs, the same that `search` returns. What was stable before
-    begins the best of them: with beam size 1 everything is stable at once.
+    The last one yielded has the outputs, the same that `search` returns. The best of these begins
+    with every token that was stable before. With beam size 1, all tokens are stable at once.
 
     Args:
         step: The model, with one row.

@@ -24,8 +24,8 @@ Counts = NDArray[np.int64]
 reference for n = 1 to 4, and n-grams in all for n = 1 to 4."""
 
 Smoothing = Literal["none", "exp"]
-"""What becomes of an order without any match: the score is zero, as in multi-bleu.perl; or its
-count is taken for ½, the next such order's for ¼ …, as in mteval-v13a and sacreBLEU."""
+"""If no n-gram of some n matches: `none` makes the score zero, as multi-bleu.perl does; `exp` takes
+the count for ½, that of the next such n for ¼ …, as mteval-v13a and sacreBLEU do."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,7 @@ NUMBERS: Mapping[str, type[int] | type[float]] = {
     "max_length_factor": float,
     "max_length_extra": int,
 }
-"""What may be varied, and whether it is whole."""
+"""The settings that may be varied, each with the type of its numbers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +38,7 @@ class Grid:
     def parse(cls, words: Sequence[str]) -> "Grid":
         """Read `beam_size=1,4,8 length_penalty=0,0.6,1`, in one word or several.
 
-        What is named again has more values to try, as in `beam_size=1 beam_size=4`.
+        A setting may be named twice, as in `beam_size=1 beam_size=4`: all its values are tried.
         """
         values: dict[str, Sequence[int | float]] = {}
         problems = []

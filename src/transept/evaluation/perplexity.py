@@ -1,9 +1,9 @@
 """Perplexity of given translations under a model: exp of the mean −log p, never smoothed.
 
-Each sentence ends in a symbol that the model must predict too. It counts as a token and, per word,
-as a word; so a corpus has as many of both more than its text as it has sentences. Words stand
-between white space. Values per token can be compared only between models with one vocabulary;
-values per word can always be, on one text.
+Each sentence ends in a symbol that the model must predict too. This counts as a token and, in the
+perplexity per word, as a word: each sentence adds one to both. Words are what stands between white
+space. Values per token can be compared only between models with the same vocabulary; values per
+word can be compared between any models, on the same text.
 """
 
 import math
@@ -18,11 +18,11 @@ def perplexities(
     """Per token, and per word.
 
     Args:
-        log_probability: Natural, of all sentences together.
+        log_probability: The natural logarithm, of all sentences together.
         tokens: Of all sentences, end symbols included.
         words: Of all sentences, end symbols not included.
         sentences: How many end symbols there are.
-        vocabulary: What the tokens are of, for the signature.
+        vocabulary: The vocabulary of the tokens, for the signature.
     """
     return (
         _perplexity("token", f"tok:{vocabulary}", log_probability, tokens),

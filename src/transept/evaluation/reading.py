@@ -12,11 +12,11 @@ _STANDARD_INPUTS = (STANDARD_INPUT, Path("/dev/stdin"))
 
 
 def read_aligned(paths: Sequence[Path], cure: str = "") -> list[list[str]]:
-    """The lines of each file, plain or .gz, .xz, .zst: as many of all of them, and at least one.
+    """The lines of each file, plain or .gz, .xz, .zst. All must have equally many, at least one.
 
     Args:
         paths: The files.
-        cure: What may help where they have not.
+        cure: Advice to add to the error if the numbers of lines differ.
     """
     if sum(path in _STANDARD_INPUTS for path in paths) > 1:
         raise ConfigError("standard input can be read once only; name a file for the others")

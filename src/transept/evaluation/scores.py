@@ -104,6 +104,6 @@ class Report:
     comparisons: tuple[Comparison, ...] = ()
     """Of the first system with the second, where there are two."""
     warnings: tuple[str, ...] = ()
-    """What is wrong whichever system is looked at."""
+    """What is wrong with the test set, whatever the system."""
     perplexities: tuple[Perplexity, ...] = ()
-    """Of the references under the model that is the first system, where it is one."""
+    """Of the references, by the first system, if that is a model."""

@@ -1,4 +1,4 @@
-"""How much of a score, or of a difference, is the chance of which sentences were tested.
+"""How much of a score, or of a difference, is due to which sentences happened to be tested.
 
 The test set is drawn anew, with replacement, many times over (Koehn 2004); a resample's score
 follows from sums of the sentences' counts. Draws, interval and p-value are sacreBLEU's

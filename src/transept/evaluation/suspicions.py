@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 
 MANY, FEW = 0.5, 0.1
-"""Shares of lines: more than many is a habit of the text, less than few is none."""
+"""Shares of lines: what more than MANY lines have is usual in a text; less than FEW, unusual."""
 FEW_SENTENCES = 100
 
 # Only full stop and comma: French sets a space before ! ? : ; in plain text too.
@@ -78,7 +78,7 @@ def _lower_cased(hypotheses: Sequence[str], references: Sequence[str]) -> str | 
 
 
 def _share(lines: Sequence[str], judge: Callable[[str], bool | None]) -> float:
-    """The share of lines of which it is true, among those that it can be said of; 0 for none."""
+    """Of the lines that can be judged, the share that is judged true; 0 if there are none."""
     verdicts = [verdict for line in lines if (verdict := judge(line)) is not None]
     return sum(verdicts) / len(verdicts) if verdicts else 0.0
 

@@ -1,8 +1,8 @@
 """A network as a CTranslate2 model: the same numbers in another engine's layout.
 
 CTranslate2 knows the paper's network and most of its variants. What it cannot express is refused,
-never approximated. Its tokens are strings: each id goes by its piece, so that whoever cuts text
-with the same sentencepiece model can talk to it.
+never approximated. Its tokens are strings: each id is named by its piece, so that any program can
+use it that cuts text with the same sentencepiece model.
 """
 
 from collections.abc import Mapping, Sequence
@@ -88,7 +88,7 @@ def save(
     n_positions: int = N_POSITIONS,
     eos_id: int = EOS_ID,
 ) -> None:
-    """Write a network into a directory that is there, for `ctranslate2.Translator` to open.
+    """Write a network into an existing directory, for `ctranslate2.Translator` to open.
 
     Args:
         model: The network.
@@ -140,7 +140,7 @@ def _specification(model: Transformer, n_positions: int) -> Any:
 
 
 def _fill_ends(encoder: Any, decoder: Any, model: Transformer) -> None:
-    """Embeddings and the projection; padding is zero at one end and impossible at the other."""
+    """Fill in embeddings and projection: padding is embedded as zero, and is never written."""
     config = model.config
     for theirs, ours in (
         (encoder.embeddings[0], model.source_embedding),
@@ -149,7 +149,7 @@ def _fill_ends(encoder: Any, decoder: Any, model: Transformer) -> None:
         theirs.weight = _own(ours.weight)
         theirs.weight[config.pad_id] = 0
     projection = _own(model.projection.weight)
-    projection[config.pad_id] = 0  # so that it is still the embedding, where they are one
+    projection[config.pad_id] = 0  # as in the embedding: the two may be one matrix
     decoder.projection.weight = projection
     decoder.projection.bias = _bias(model.projection)
     decoder.projection.bias[config.pad_id] = -torch.inf
@@ -182,7 +182,7 @@ def _fill_layer(theirs: Any, ours: EncoderLayer | DecoderLayer) -> None:
 
 
 def _fill_attention(theirs: Any, ours: MultiHeadAttention, norm: nn.LayerNorm) -> None:
-    """Q, K and V are one matrix there too; in attention to the source, K and V are."""
+    """Fill in attention. CTranslate2 too joins Q, K and V in a matrix; to the source, K and V."""
     cut = [] if len(theirs.linear) == 2 else [ours.h_dk]
     parts = [*_cut(ours.w_qkv, cut), (_own(ours.w_o.weight), _bias(ours.w_o))]
     for linear, (weight, bias) in zip(theirs.linear, parts, strict=True):
@@ -196,7 +196,7 @@ def _cut(linear: nn.Linear, at: list[int]) -> list[tuple[Tensor, Tensor]]:
 
 
 def _bias(linear: nn.Linear) -> Float[Tensor, " D"]:
-    # mypy holds that every Linear has one.
+    # mypy believes that every Linear has one.
     bias: Tensor | None = linear.bias
     return torch.zeros(linear.out_features) if bias is None else _own(bias)
 

@@ -147,7 +147,7 @@ def require_equation_1(model: nn.Module, who: str) -> None:
         if module.attend not in (reference_attention, fused_attention):
             own = getattr(module.attend, "__name__", type(module.attend).__name__)
             what = f"attends by {own}, and {who} computes equation (1) by itself"
-            raise ConfigError([Problem(name, f"{what}; docs/guides/vary.md has a search without")])
+            raise ConfigError([Problem(name, f"{what}; see docs/guides/vary.md")])
 
 
 @contextmanager
@@ -166,6 +166,7 @@ def record_attention(model: nn.Module) -> Iterator[dict[str, Float[Tensor, "B H 
         >>> weights["decoder.layers.1.source_attention"].shape  # sentences, heads, queries, keys
         torch.Size([1, 4, 4, 3])
     """
+    require_equation_1(model, "record_attention")
     weights: dict[str, Tensor] = {}
     attentions = {n: m for n, m in model.named_modules() if isinstance(m, MultiHeadAttention)}
     for name, attention in attentions.items():

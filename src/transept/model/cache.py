@@ -37,7 +37,7 @@ class Projected(NamedTuple):
 
 
 class LayerCache(NamedTuple):
-    """For one layer in one step."""
+    """What one layer writes and reads in one step."""
 
     projected: Projected
     new: Float[Tensor, "2 B H W Dh"]
@@ -47,12 +47,12 @@ class LayerCache(NamedTuple):
 
 
 class OutputCache:
-    """What each layer sees of the outputs so far.
+    """The keys and values of the outputs so far, for each layer.
 
-    Each token that is appended to a row gets a place among its sentence's, and a mask says in which
-    places each row has its past; a single row has it in all of them, and needs no mask. Where a
-    beam branches, two rows have the same past: no key is ever copied. When the room is used up,
-    places in which no row has its past any more are cleared out.
+    The rows of a sentence share its places. Each new token takes a place of its own, and a mask
+    tells each row which places hold its own past. So where a beam branches, two rows see the same
+    places and no key is copied. A single row needs no mask: all places are its past. When the room
+    is used up, places that no row sees any more are cleared out.
     """
 
     def __init__(self, config: ModelConfig, memory: Memory) -> None:

@@ -23,7 +23,7 @@ class LayerSource(Protocol):
 
 
 class Shared:
-    """Keys and values are there once a sentence, however many its rows."""
+    """Attention as it is written: all rows of a sentence query the same keys and values."""
 
     def __init__(self, seen: Seen) -> None:
         self._seen = seen

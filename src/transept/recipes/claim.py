@@ -28,7 +28,7 @@ def claim(
         if changes:
             listed = "\n  ".join(changes)
             raise ConfigError(
-                f"{directory}: holds a {kind} that began otherwise:\n  {listed}\n"
+                f"{directory}: holds a {kind} that began with other settings:\n  {listed}\n"
                 f"Choose another {option}"
             )
     elif directory.exists() and any(each != part_of(path) for each in directory.iterdir()):

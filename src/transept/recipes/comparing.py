@@ -18,7 +18,7 @@ from transept.recipes.run import FILE, RECORD, RecipeRun, lines
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """A recipe that was worked out to its end, and how it did its test sets, by their names."""
+    """A recipe that has been run to its end, with its translations by the test sets' names."""
 
     place: Path
     name: str
@@ -26,19 +26,19 @@ class Contender:
     hypotheses: Mapping[str, Path]
     hypotheses_sha256: Mapping[str, str]
     references: Mapping[str, Path]
-    """Empty where they are not at hand."""
+    """Empty if only the record is there."""
     references_sha256: Mapping[str, str]
 
     @classmethod
     def at(cls, place: Path) -> "Contender":
-        """In its work directory; or by its record, with the translations in a folder beside it."""
+        """Read it from a work directory; or from a record with its translations beside it."""
         path = place / RECORD if place.is_dir() else place
         try:
             record: Mapping[str, Any] = json.loads(path.read_bytes())
             scored = record["stages"]["score"]["inputs"]
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise ConfigError(
-                f"{path}: is no record that can be read; work the recipe out first"
+                f"{path}: is no record that can be read; run the recipe first"
             ) from error
         return _worked_out(place, record) if place.is_dir() else _kept(place, record, scored)
 
@@ -65,8 +65,8 @@ def _kept(path: Path, record: Mapping[str, Any], scored: Mapping[str, Any]) -> C
     translations = Collection(path.parent, {path.stem: record}, {}).translations(path.stem)
     if not translations:
         raise ConfigError(
-            f"{path}: no translations lie beside it, in {path.with_suffix('')}; give the directory "
-            "where the recipe was worked out"
+            f"{path}: no translations lie beside it, in {path.with_suffix('')}; give the recipe's "
+            "work directory"
         )
     return Contender(
         path,
@@ -92,12 +92,14 @@ def compare(first: Contender, second: Contender) -> dict[str, Any]:
 
 def _compared(test: str, first: Contender, second: Contender) -> dict[str, Any]:
     if first.references_sha256[test] != second.references_sha256[test]:
-        raise ConfigError(f"{test}: {first.place} and {second.place} differ in it")
+        raise ConfigError(
+            f"{test}: {first.place} and {second.place} have different references; compare recipes "
+            "with the same test sets"
+        )
     references = first.references.get(test) or second.references.get(test)
     if references is None:
         raise ConfigError(
-            f"{test}: a record has no references; give the directory where one of the two was "
-            "worked out"
+            f"{test}: a record has no references; give one of the two by its work directory"
         )
     ours, theirs = (System(one.system, lines(one.hypotheses[test])) for one in (first, second))
     language = language_of(references)

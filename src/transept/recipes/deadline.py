@@ -7,9 +7,9 @@ from transept.training.observers import Line
 
 
 class Deadline:
-    """Watches a run, and asks it to stop at the first step that is told after a moment.
+    """Watches a run, and asks it to stop at the first step that is reported after a given time.
 
-    Loading and compiling count too, which the trainer's own clock does not see.
+    Here loading and compiling count too; the trainer's own clock does not see them.
     """
 
     def __init__(self, end: float) -> None:
@@ -24,4 +24,4 @@ class Deadline:
             signal.raise_signal(signal.SIGTERM)
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing."""

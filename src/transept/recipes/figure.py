@@ -11,7 +11,7 @@ LEFT, RIGHT, TOP, BOTTOM = 56, 16, 24, 44
 COLOURS: Final = ("#1f6fb4", "#d9541e", "#2c8c4b", "#8d4fa8", "#b8860b", "#555555")
 TICKS: Final = 6
 TALLEST: Final = 1.2
-"""Shown above the lowest value; training's first steep fall would flatten the rest."""
+"""How far above the lowest value is shown: the steep fall at first would flatten the rest."""
 
 Points = Sequence[tuple[float, float]]
 
@@ -32,7 +32,7 @@ class Axis:
         return cls(low, high if high > low else low + 1, start, end)
 
     def at_most(self, length: float) -> "Axis":
-        """The same axis, its upper end left out if it is longer than that."""
+        """The same axis, with its upper end cut off if it is longer than this."""
         return replace(self, high=min(self.high, self.low + length))
 
     def place(self, value: float) -> float:

@@ -1,8 +1,8 @@
 """A recipe from text to a report: its stages in their order, and the rule by which each is done.
 
-A stage is done when a record of the same inputs is there, and all that it makes. Otherwise it is
-worked on, and written down when all went well. So each can be stopped, and is done once; and what
-was killed between its work and its record is written down by the next call.
+A stage is done when it has a record with the same inputs, and all that it makes is there. Otherwise
+it is carried out, and recorded at its end. So each stage can be stopped, and is done only once. If
+it is killed between its end and its record, the next call writes the record.
 """
 
 import time
@@ -39,7 +39,7 @@ def do(stage: Stage, watch: Watchers) -> Done | None:
     already = stage.is_recorded(inputs) and stage.is_whole()
     if not already:
         stage.fetch(watch)
-        _work(stage, inputs, watch)
+        _carry_out(stage, inputs, watch)
         if not stage.is_whole():
             return None
     record = stage.run.records.read(stage.name)
@@ -48,8 +48,8 @@ def do(stage: Stage, watch: Watchers) -> Done | None:
     return Done(stage.summary(record), already, seconds)
 
 
-def _work(stage: Stage, inputs: Table, watch: Watchers) -> None:
+def _carry_out(stage: Stage, inputs: Table, watch: Watchers) -> None:
     begin = time.monotonic()
-    results = stage.work(watch)
+    results = stage.carry_out(watch)
     seconds = None if "seconds" in results else time.monotonic() - begin
     stage.run.records.write(stage.name, inputs, results, seconds)

@@ -64,7 +64,7 @@ def _archives(run: RecipeRun) -> Iterator[str]:
 
 
 def _size(run: RecipeRun, pair: Pair) -> str:
-    """Of both files; what is not there is named."""
+    """The size of both files together, or which of them are missing."""
     if run.data is None:
         return f"{pair.source} and {pair.target}"
     paths = [run.data / pair.source, run.data / pair.target]

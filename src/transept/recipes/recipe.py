@@ -64,9 +64,9 @@ class Vocabulary:
     """How the joint vocabulary is learnt; its size is the model's `vocab_size`."""
 
     kind: Kind = "bpe"
-    """Byte-pair encoding, or a unigram language model (the likes of word pieces)."""
+    """Byte-pair encoding, or a unigram language model, which is similar to word pieces."""
     max_lines: int | None = None
-    """Where there are more lines, draw this many evenly; unless given, the kind's own limit."""
+    """If there are more lines, learn from so many, drawn evenly; unless given, the kind's limit."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -93,9 +93,9 @@ class Recipe:
     title: str
     """A line for people."""
     source_language: str
-    """What is translated: `en`."""
+    """The language that is translated: `en`."""
     target_language: str
-    """What it is translated into."""
+    """The language that it is translated into."""
     experiment: Experiment
     """The network and its training; its corpora are those of `texts` and `dev`."""
     texts: tuple[Text, ...]
@@ -105,7 +105,7 @@ class Recipe:
     tests: tuple[TestSet, ...]
     """What is translated and scored at the end."""
     dataset: DatasetName | None = None
-    """A public corpus that `transept data fetch` knows, where the text is one."""
+    """The public corpus of `transept data fetch` that the text comes from, if it does."""
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
     """How words are cut, section 5.1."""
     cleaning: Cleaning = field(default_factory=Cleaning)
@@ -123,10 +123,14 @@ class Recipe:
             names = [each.name for each in getattr(self, key)]
             checks.that(len(set(names)) == len(names), key, "two of them have the same name")
         taken = any(text.name == DEV for text in self.texts)
-        checks.that(not taken, "texts", f"one of them is called {DEV}, as the set of that name is")
+        checks.that(not taken, "texts", f"one of them is called {DEV}, as the development set is")
         for key in ("texts", "dev"):
             checks.that(bool(getattr(self, key)), key, "names no files")
-        checks.that(not self.experiment.data.train, "experiment", "names corpora: `texts` does")
+        checks.that(
+            not self.experiment.data.train,
+            "experiment",
+            "names corpora; leave them out: `texts` names them",
+        )
         checks.done()
 
     @property
@@ -141,10 +145,10 @@ class Recipe:
         return dataclasses.replace(self.experiment, data=data)
 
     def within(self, minutes: float) -> "Recipe":
-        """The same within so many minutes of training: checkpoints as far apart as that asks for.
+        """The same recipe in so many minutes of training, with checkpoints at the right distance.
 
-        Only those that are averaged are written, the last ones: writing one takes seconds, and a
-        run of minutes has none to spare.
+        Only the last ones are written, which will be averaged: writing one takes seconds, and a run
+        of minutes has none to spare.
         """
         every = minutes * self.average.interval
         checkpoint = dataclasses.replace(
@@ -174,7 +178,7 @@ def find(name: str) -> Path:
 
 
 def load(name: str, overrides: tuple[str, ...] = ()) -> Recipe:
-    """A recipe by name or path, with changes laid over it."""
+    """A recipe by name or path, with changes made to it."""
     path = find(name)
     keys = config.keys(path)
     if "model" in keys and "experiment" not in keys:

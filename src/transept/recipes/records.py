@@ -43,7 +43,7 @@ def provenance() -> Table:
 
 
 def command() -> str:
-    """How this was called, without the places where things lie on this machine."""
+    """How this program was called, without the directories of this machine."""
     words = [Path(word).name if Path(word).is_absolute() else word for word in sys.argv]
     program = ["transept"] if words[0] in ("transept", "__main__.py") else ["python", words[0]]
     return shlex.join([*program, *words[1:]])
@@ -73,7 +73,7 @@ def commit() -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """The records of a work directory: of each stage, and of the minutes, a JSON file."""
+    """The records of a work directory: a JSON file for each stage, and one for the minutes."""
 
     directory: Path
 
@@ -89,7 +89,7 @@ class Records:
         return table
 
     def is_done(self, stage: str, inputs: Mapping[str, Any]) -> bool:
-        """Whether a stage was done, of these very inputs."""
+        """Whether a stage was done with exactly these inputs."""
         record = self.read(stage)
         return record is not None and record["inputs"] == json.loads(json.dumps(inputs))
 
@@ -98,9 +98,9 @@ class Records:
 
         Args:
             stage: Its name.
-            inputs: What decided about it.
+            inputs: What the results depend on.
             results: What it found.
-            seconds: What it took; None where that stands in the results.
+            seconds: How long it took; None where that stands in the results.
         """
         finished = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         timing = {} if seconds is None else {"seconds": seconds, "finished": finished}

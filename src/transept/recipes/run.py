@@ -30,7 +30,7 @@ from transept.text.files import read_text
 FILE: Final = "recipe.toml"
 RECORD: Final = "record.json"
 MINUTES: Final = "minutes"
-"""The record of how long to train, as the last command said that did."""
+"""The record of how long to train, as the last --minutes said."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,20 +43,20 @@ class RecipeRun:
     data: Path | None = None
     """Where the text lies; not needed once it is prepared."""
     minutes: float | None = None
-    """Of training, in all."""
+    """How long to train in all; None: to the last step."""
     system: str = "transept"
-    """Whose model it is."""
+    """The toolkit whose model it is."""
 
     def begin(self) -> None:
-        """Claim the directory. The same recipe may be worked out by other means."""
+        """Claim the directory for this recipe, of which only the `MEANS` may change later."""
         means = [f"experiment.{key}" for key in MEANS]
         claim(self.directory, FILE, self.recipe, kind="recipe", option="--work", besides=means)
 
     def given(self, minutes: float | None) -> "RecipeRun":
-        """The same with so much training in all: as is asked for now, or else was before.
+        """The same run with its minutes of training in all: these, or else those given before.
 
         Args:
-            minutes: Infinitely many are as many as the recipe's steps take.
+            minutes: Infinity means as many as the recipe's steps take.
         """
         said = self.records.read(MINUTES)
         before = None if said is None else said["minutes"]
@@ -66,13 +66,13 @@ class RecipeRun:
         if minutes != before and minutes < trained:
             raise ConfigError(
                 f"{self.directory}: was trained for {trained:.3g} minutes already, and --minutes "
-                f"{minutes:g} is less; leave it out to stay with that, give more to train on, or "
-                "choose another --work"
+                f"{minutes:g} is less; leave it out to keep those of before, give more to train "
+                "on, or choose another --work"
             )
         return replace(self, minutes=None if math.isinf(minutes) else minutes)
 
     def remember_minutes(self) -> None:
-        """Write them down before there is a training: its first sitting may leave no record."""
+        """Write the minutes down before training begins: if it is killed, it leaves no record."""
         said = {"minutes": self.minutes}
         if self.records.read(MINUTES) != said:
             self.records.keep(MINUTES, said)
@@ -111,15 +111,15 @@ class RecipeRun:
         return self.work.model(self.recipe.average.last)
 
     def sources(self, test: TestSet) -> Path:
-        """What a test set asks to translate."""
+        """The source sentences of a test set."""
         return self.directory / "tests" / f"{test.name}.{self.recipe.source_language}"
 
     def references(self, test: TestSet) -> Path:
-        """How people translated it."""
+        """How people translated a test set."""
         return self.directory / "tests" / f"{test.name}.{self.recipe.target_language}"
 
     def hypotheses(self, test: TestSet) -> Path:
-        """How the model did."""
+        """How the model translated a test set."""
         return self.directory / "hypotheses" / f"{test.name}.{self.recipe.target_language}"
 
     # --- what stands in it -----------------------------------------------------------------------
@@ -148,5 +148,5 @@ class RecipeRun:
 
 
 def lines(path: Path) -> list[str]:
-    """Of a test set, or of its translation."""
+    """The lines of a test set, or of its translation."""
     return list(read_text(path))

@@ -1,4 +1,4 @@
-"""Text that was prepared for one recipe, for another: of the same text, or the other way round."""
+"""Corpora of one recipe for another with the same text, in the same or the opposite direction."""
 
 import dataclasses
 import shutil
@@ -27,13 +27,13 @@ def take_prepared(run: RecipeRun, other: Path) -> None:
         return
     record = dataclasses.replace(run, directory=other).records.read("prepare")
     if record is None:
-        raise ConfigError(f"{other}: nothing is prepared there")
+        raise ConfigError(f"{other}: nothing is prepared there; leave --prepared out")
     wanted = Prepare(run).inputs()
     mirrored = Prepare(dataclasses.replace(run, recipe=mirror(run.recipe))).inputs()
     if record["inputs"] not in (wanted, mirrored):
         raise ConfigError(
             f"{other}: was prepared from other text, with another vocabulary or other test sets "
-            f"than {run.name} asks for"
+            f"than {run.name} asks for; leave --prepared out"
         )
     for name in PREPARED:
         shutil.copytree(other / name, run.directory / name, dirs_exist_ok=True)
@@ -43,7 +43,7 @@ def take_prepared(run: RecipeRun, other: Path) -> None:
 
 
 def mirror(recipe: Recipe) -> Recipe:
-    """The recipe that translates the other way."""
+    """The recipe that translates in the opposite direction."""
 
     def turned(pair: Any) -> Any:
         return dataclasses.replace(pair, source=pair.target, target=pair.source)
@@ -59,7 +59,7 @@ def mirror(recipe: Recipe) -> Recipe:
 
 
 def _turned_round(run: RecipeRun, results: Table) -> Table:
-    """Turn the copied corpora round; the results of that. Test sets go by their languages."""
+    """Swap the sides of the copied corpora, and in the results. Test sets are named by language."""
     manifests = {name: turn_round(run.work.corpus(name)) for name in results["corpora"]}
     tests = {
         name: {
@@ -73,7 +73,7 @@ def _turned_round(run: RecipeRun, results: Table) -> Table:
 
 
 def turn_round(corpus: Path) -> Manifest:
-    """Make a corpus's source its target: its ids are those of the text prepared that way."""
+    """Swap the sides of a corpus: its ids are then as if the text had been prepared that way."""
     manifest = Manifest.load(corpus)
     files = dict(manifest.files)
     for names in (IDS, OFFSETS):

@@ -24,7 +24,7 @@ from transept.recipes.watchers import Watchers
 from transept.training.config import CheckpointConfig
 
 LARGEST: Final = 12_000_000
-"""Bytes of a model that lies in the package, all its files together."""
+"""The most bytes of a model in the package, all its files together."""
 LICENCE: Final = "Apache-2.0"
 
 
@@ -32,9 +32,9 @@ def ship(run: RecipeRun, output: Path, precision: Precision, watch: Watchers) ->
     """Write the averaged model of a run in less room, with a card that tells its scores.
 
     Args:
-        run: A recipe that was worked out as far as `average`.
-        output: The new directory; its name is what the model will answer to.
-        precision: In what the weights are stored.
+        run: A recipe that has been run as far as `average`.
+        output: The new directory; its name will be the name of the model.
+        precision: The precision in which the weights are stored.
         watch: Told how far the translation of the test sets is.
     """
     if output.exists():
@@ -57,7 +57,7 @@ def size_of(directory: Path) -> int:
 
 
 def _parts(run: RecipeRun, average: Bundle, precision: Precision) -> dict[str, Any]:
-    """What a bundle is written from; no path of this machine is among it."""
+    """What a bundle is written from, without any path of this machine."""
     experiment = config.load(Experiment, average.directory / CONFIG)
     # Whoever trains it further has text of their own, and no time budget of a recipe's.
     experiment = dataclasses.replace(experiment, data=DataConfig(), checkpoint=CheckpointConfig())

@@ -12,17 +12,17 @@ from transept.training.observers import Observer
 
 
 def nobody(experiment: Experiment) -> Sequence[Observer]:
-    """Watches a training."""
+    """No observer of a training."""
     return ()
 
 
 @dataclass(frozen=True, slots=True)
 class Watchers:
-    """One for each thing that takes long."""
+    """One for each kind of work that takes long."""
 
     downloading: Downloading | None = None
     learning: LineCount | None = None
     preparing: Preparing | None = None
     training: Callable[[Experiment], Sequence[Observer]] = nobody
-    """Called when a training begins; whom it names is closed when that ends."""
+    """Called when a training begins; the observers that it returns are closed at the end."""
     translating: Watch | None = None

@@ -26,7 +26,7 @@ from transept.training.observers import Observer
 from transept.training.trainer import Outcome
 
 ROUNDING = 0.01
-"""Seconds by which two clocks may differ that were stopped and started."""
+"""Seconds that the sum of several commands' times may be wrong by."""
 
 
 class Done(NamedTuple):
@@ -73,7 +73,7 @@ class Work:
         cleaning: Cleaning | None = None,
         watch: Watcher | None = None,
     ) -> Manifest:
-        """Turn files into ids; what was begun is finished."""
+        """Turn files into ids, or finish what an earlier call has begun."""
         job = Preparation(
             inputs=tuple(LinePair(*pair) for pair in pairs),
             tokenizer=self.vocabulary,
@@ -107,10 +107,10 @@ class Work:
         """Train from where an earlier call stopped, for so many minutes more."""
         return assembly.train(
             experiment,
-            self.run,
+            self.training,
             minutes=minutes,
-            # What an experiment is stands in a file beside the run, which refuses another one. Here
-            # it may have other paths, on another machine, and more steps, where there is more time.
+            # The plan's file in the work directory refuses another experiment (`claim`). What may
+            # still differ here is allowed: paths, on another machine, and steps, with more time.
             allow_change=True,
             observers=observers,
         )
@@ -132,13 +132,13 @@ class Work:
         return self._checkpoints.regular_steps(since)[-last:]
 
     def _checkpoint(self, step: int) -> Bundle:
-        """One of the mean's. Training passes over a damaged one; a mean would be another then."""
+        """A checkpoint to average. A damaged one is not passed over: the mean would be another."""
         try:
             return self._checkpoints.open(step)
         except CheckpointError as error:
             raise CheckpointError(
-                f"{error}. Bring it back from a copy; or remove {self._checkpoints.path(step)}, "
-                "and the mean is that of the others"
+                f"{error}. Bring it back from a copy; or remove {self._checkpoints.path(step)} "
+                "to average the others"
             ) from error
 
     def transducer(self, last: int) -> Transducer:
@@ -159,22 +159,22 @@ class Work:
         return self.directory / "data" / name
 
     @property
-    def run(self) -> Path:
-        """The training."""
+    def training(self) -> Path:
+        """The run: what `transept train` calls --output."""
         return self.directory / "run"
 
     def model(self, last: int) -> Path:
         """The averaged model."""
-        return self.run / f"average-{last}"
+        return self.training / f"average-{last}"
 
     @property
     def _checkpoints(self) -> Checkpoints:
-        return Checkpoints(self.run / CHECKPOINTS)
+        return Checkpoints(self.training / CHECKPOINTS)
 
 
 @lru_cache(maxsize=1)
 def _newest_state(checkpoints: Checkpoints, steps: tuple[int, ...]) -> dict[str, Any] | None:
-    """Verified once for as long as no checkpoint comes or goes: that reads gigabytes."""
+    """The newest checkpoint's state, cached until `steps` change: verifying reads gigabytes."""
     newest = checkpoints.newest()
     return None if newest is None else newest.state()
 
@@ -187,7 +187,7 @@ def mean_of(steps: Sequence[int]) -> str:
 
 
 def averaged_steps(model: Path) -> list[int] | None:
-    """Of which steps a model is the average; None if it is none."""
+    """The steps that a model is the average of; None if it is no average."""
     try:
         steps: list[int] | None = Bundle.open(model).about.get("averaged_steps")
     except CheckpointError:

@@ -15,7 +15,7 @@ Sums = Literal["fast", "ordered"]
 
 @contextmanager
 def order_of(sums: Sums) -> Iterator[None]:
-    """Within it, sums are made in one order, where that is asked for.
+    """Within it, a GPU adds in one order if `sums` is `ordered`.
 
     cuBLAS reads its variable when it is first used, so this must come before that.
     """
@@ -27,7 +27,7 @@ def order_of(sums: Sums) -> Iterator[None]:
     settings: Any = torch.utils.deterministic
     fill = settings.fill_uninitialized_memory
     torch.use_deterministic_algorithms(True)
-    # Nothing here reads what it has not written.
+    # No code here reads memory that it has not written, so torch need not fill it.
     settings.fill_uninitialized_memory = False
     try:
         yield

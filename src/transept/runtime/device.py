@@ -54,7 +54,7 @@ class Runtime:
             torch.cuda.synchronize(self.device)
 
     def matrix_peak(self) -> float:
-        """FLOP/s of a large matrix multiplication, measured: what a step is held against."""
+        """FLOP/s of a large matrix multiplication, measured: what a step is compared with."""
         on_gpu = self.device.type == "cuda"
         n, tries = (8192, 6) if on_gpu else (768, 20)
         a = torch.randn(n, n, device=self.device, dtype=self.dtype)
@@ -65,7 +65,7 @@ class Runtime:
             a @ a
             self.synchronize()
             rates.append(2 * n**3 / (time.perf_counter() - start))
-        # A CPU is shared with others: what it can do is what it did when they let it.
+        # A CPU may be shared with other work: what it can do shows in its best try.
         return statistics.median(rates[1:]) if on_gpu else max(rates)
 
 

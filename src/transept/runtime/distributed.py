@@ -18,11 +18,11 @@ from torch.distributed.rendezvous import rendezvous
 
 from transept.errors import RankError, TranseptError
 from transept.runtime.meeting import meet
-from transept.runtime.watch import Board, Pulse, Watch
+from transept.runtime.watch import Board, Pulse, Watchdog
 
 FOREVER = timedelta(days=7)
-"""Collectives wait for each other without an end of their own: who stands still too long is found
-and named by the watch."""
+"""Collectives have no time limit of their own: the watchdog finds and names a rank that stands
+still too long."""
 
 Value = TypeVar("Value")
 
@@ -39,7 +39,7 @@ class World:
     joined: bool = False
     """Whether there is a process group. torchrun makes one even for a single rank."""
     wire: torch.dtype | None = None
-    """In what gradients travel between ranks; None: in what they are."""
+    """The type in which gradients travel between ranks; None: their own."""
     pulse: Pulse = field(default_factory=Pulse)
     """What this rank is doing, for the others to see."""
 
@@ -55,7 +55,7 @@ class World:
         return tensor
 
     def agree(self, wishes: Sequence[int]) -> list[int]:
-        """The largest wish of any rank, each by itself: the same on all of them."""
+        """For each wish, the largest of all ranks: every rank gets the same list."""
         if not self.joined:
             return list(wishes)
         votes = torch.tensor(wishes, dtype=torch.int64)
@@ -63,9 +63,9 @@ class World:
         return [int(vote) for vote in votes]
 
     def from_leader(self, work: Callable[[], Value]) -> Value:
-        """What rank 0 makes of this, for all; where that fails, it fails for all.
+        """Let rank 0 do this work, and give its value to all ranks; if it fails, all fail.
 
-        The value must be one that JSON can say.
+        JSON must be able to express the value.
         """
         if not self.joined:
             return work()
@@ -83,7 +83,7 @@ class World:
         return value
 
     def spread(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Rank 0's tensors, for all; the others' are not looked at."""
+        """Rank 0's tensors, for all ranks; those of the others are ignored."""
         if not self.joined:
             return dict(tensors)
         shapes = self.from_leader(
@@ -142,8 +142,8 @@ def join_world(
 
     Args:
         patience: Seconds after which a rank that stands still is named, and all are ended.
-        wire: In what gradients travel between ranks; None: in what they are.
-        tell: How a last word reaches the console when the process must be ended from within.
+        wire: The type in which gradients travel between ranks; None: their own.
+        tell: Prints a message on the console before the watchdog has to end the process.
         setting: Where the user may set the patience, if anywhere.
     """
     if not under_torchrun():
@@ -151,7 +151,7 @@ def join_world(
         return
     world, board = _take_place(wire)
     end = _last_words(world, board, tell)
-    with Watch(world.pulse, board, patience, end, setting), _failing_together(board):
+    with Watchdog(world.pulse, board, patience, end, setting), _failing_together(board):
         yield world
         # Rank 0 may still be writing: should that fail, all have failed.
         world.pulse.at("agreeing")

@@ -39,7 +39,7 @@ def terminable() -> Iterator[None]:
 def import_torch() -> None:
     """Import torch with signals held until it is there.
 
-    An exception in the midst of it is swallowed, so that the work goes on with half of numpy, or
+    An exception during the import is swallowed, so that the work goes on with half of numpy; or it
     ends the process in C++.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
@@ -53,8 +53,8 @@ def import_torch() -> None:
 def stop_requests(second: Literal["obey", "ignore"] = "obey") -> Iterator[StopRequest]:
     """Note the first signal instead of dying of it; the second one is obeyed at once.
 
-    Under torchrun a second one is no sign of impatience: it passes on what its workers may have
-    heard already.
+    Under torchrun the second one should be ignored: it need not be another request, as torchrun
+    passes on a signal that its workers may have received themselves.
     """
     request = StopRequest()
     previous = {}
@@ -76,7 +76,7 @@ def stop_requests(second: Literal["obey", "ignore"] = "obey") -> Iterator[StopRe
 
 @contextmanager
 def signals_held() -> Iterator[None]:
-    """A process that is started meanwhile does not hear them either, from its first moment on."""
+    """Within it, stop signals are held. A process that is started meanwhile never hears them."""
     resource_tracker.ensure_running()  # else the first start does it, and unblocks the signals
     before = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     try:

@@ -18,7 +18,7 @@ LOCK = "lock"
 """The file that is locked. It stays, and says who locked it last: only the kernel's lock counts."""
 
 RESTART = 30.0
-"""Seconds within which a leader that torchrun is ending has left its place to the next one."""
+"""Seconds within which an old rank 0, which torchrun is ending, has released the lock."""
 PAUSE = 0.2
 
 
@@ -26,9 +26,9 @@ PAUSE = 0.2
 def held(
     directory: Path, world: World, patience: float, tell: Callable[[str], None]
 ) -> Iterator[list[str]]:
-    """Within it, no other training works in the directory; gives what is worth saying about that.
+    """Within it, no other training works in the directory; yields notes about that for the user.
 
-    The first rank holds it. All ask at each attempt, so that none of them seems to stand still.
+    Rank 0 holds the lock. All ranks share in each attempt, so that none seems to stand still.
 
     Args:
         directory: It is made where it is missing.
@@ -58,7 +58,7 @@ class _Claim:
     _deadline: float | None = None
 
     def attempt(self) -> bool:
-        """Whether training may go on: the directory is ours now, or none that can be locked."""
+        """Whether training may go on: the directory is locked now, or cannot be locked at all."""
         try:
             make_directory(self.directory)
             self._descriptor = _lock(self.directory)

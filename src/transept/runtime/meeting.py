@@ -1,8 +1,8 @@
 """Ranks meet in torchrun's store, and take no notice of what earlier ranks left there.
 
-torchrun keeps one store through all of its restarts, and nothing that it tells its workers names a
-restart alike on every machine. Gloo and NCCL would read the addresses of processes that are long
-dead (pytorch/pytorch#135712). So the ranks of a start first agree on a name that was never used.
+torchrun keeps one store through all of its restarts, and gives its workers no name for a restart
+that would be the same on every machine. Gloo and NCCL would read the addresses of processes that
+are long dead (pytorch/pytorch#135712). So the ranks first agree on a name that was never used.
 """
 
 import json
@@ -39,7 +39,7 @@ def meet(store: Any, rank: int, size: int) -> Any:
 
 
 def _call(store: Any, size: int, name: str | None) -> str | None:
-    """Rank 0 calls everyone it sees by the word they came with; whom it saw too late, anew."""
+    """Rank 0 proposes a name to all ranks, each by its word; when a word changes, a new name."""
     keys = [f"{HELLO}/{rank}" for rank in range(size)]
     if not store.check(keys):
         return None
@@ -52,7 +52,7 @@ def _call(store: Any, size: int, name: str | None) -> str | None:
 
 
 def _answer(store: Any, rank: int, own: str, name: str | None) -> str | None:
-    """The others answer a call that has their word in it."""
+    """Each other rank answers a call if its own word is in it."""
     if not store.check([CALL]):
         return None
     call = json.loads(store.get(CALL))

@@ -19,7 +19,7 @@ from transept.runtime.storage import make_directory, replacing, write_file
 SETTINGS = "settings.json"
 PAUSE = 0.2
 PLACE = {"RANK": "0", "WORLD_SIZE": "1"}
-"""Where torchrun says who this process is."""
+"""The variables in which torchrun says which rank this is, and their values without torchrun."""
 
 
 @dataclass(slots=True)
@@ -33,13 +33,13 @@ class Parts:
 
     @classmethod
     def of(cls, output: Path) -> "Parts":
-        """As torchrun has it; without torchrun, all of them."""
+        """The parts of this process, by torchrun's variables; without torchrun, all parts."""
         rank, size = (int(os.environ.get(name, there)) for name, there in PLACE.items())
         return cls(output, rank, size)
 
     @property
     def directory(self) -> Path:
-        """Where they lie until they are joined."""
+        """Where the parts lie until they are joined."""
         return self.output.with_name(f"{self.output.name}.parts")
 
     def begin(self, settings: Mapping[str, Any]) -> bool:
@@ -52,13 +52,13 @@ class Parts:
         make_directory(self.directory)
         self._agree_on(json.dumps(settings, indent=2, sort_keys=True, default=str))
         self._done = frozenset(self.directory.glob("part-*"))
-        if self._is_joined():  # meanwhile, and so perhaps not all of them were seen
+        if self._is_joined():  # meanwhile, so that some parts may have been removed already
             shutil.rmtree(self.directory, ignore_errors=True)
             return False
         return True
 
     def _is_joined(self) -> bool:
-        """Whether the output is there, as it is for a rank that begins late, or once more."""
+        """Whether the output is there already, for a rank that begins late or was restarted."""
         if not self.output.exists():
             return False
         again = int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0
@@ -75,8 +75,8 @@ class Parts:
             others = False
         if others:
             raise ConfigError(
-                f"{self.directory}: holds parts that were made otherwise; go on with the options "
-                f"in {path}, or remove the directory"
+                f"{self.directory}: holds parts that were made with other options; go on with "
+                f"those in {path}, or remove the directory"
             )
         if self.rank == 0:
             write_file(path, settings.encode())
@@ -86,7 +86,7 @@ class Parts:
         return number % self.size == self.rank and self._path(number) not in self._done
 
     def put(self, number: int, content: bytes) -> None:
-        """A part is done."""
+        """Store a part that is done."""
         write_file(self._path(number), content)
 
     def join(self, n: int) -> None:

@@ -11,11 +11,11 @@ import torch
 PROGRAM = "nvidia-smi"
 QUERY = ("--query-gpu=power.draw", "--format=csv,noheader,nounits")
 SECONDS = "2"
-"""Between two looks."""
+"""Between two measurements."""
 
 
 class PowerMeter:
-    """Within it, a GPU's power is looked at every two seconds; a CPU does not tell its own."""
+    """Within it, a GPU's power is measured every two seconds. Of a CPU nothing is measured."""
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
@@ -25,18 +25,18 @@ class PowerMeter:
 
     @property
     def watts(self) -> float | None:
-        """Mean power; None where none was told."""
+        """Mean power; None where none was measured."""
         return sum(self._watts) / len(self._watts) if self._watts else None
 
     @property
     def joules(self) -> float | None:
-        """Mean power times the time; None where no power was told."""
+        """Mean power times the time; None where no power was measured."""
         return None if self.watts is None else self.watts * (self._end - self._begin)
 
     def __enter__(self) -> Self:
         self._begin = time.monotonic()
         if self._device.type == "cuda" and shutil.which(PROGRAM) is not None:
-            # By its own name: nvidia-smi counts all GPUs, and torch those that it may use.
+            # By its UUID: nvidia-smi numbers all GPUs, and torch only those that it may use.
             uuid = torch.cuda.get_device_properties(self._device).uuid
             words = [PROGRAM, f"--id=GPU-{uuid}", *QUERY, "-l", SECONDS]
             silent = subprocess.DEVNULL

@@ -56,8 +56,8 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
 def new_directory(path: Path, *, replace: bool = False) -> Iterator[Path]:
     """A directory to fill, which becomes `path` when all is well and on the disk.
 
-    With `replace`, what is at `path` makes way for it then, and not before. No system renames over
-    a directory: between the two renames there is none, and the old one lies beside it.
+    With `replace`, the directory at `path` is replaced then, and not before. No system renames over
+    a directory, so the old one is first renamed too: for a moment there is none at `path`.
     """
     part, old = part_of(path), path.with_name(f".{path.name}.old")
     try:
@@ -77,7 +77,7 @@ def new_directory(path: Path, *, replace: bool = False) -> Iterator[Path]:
 
 
 def remove_directory(path: Path) -> None:
-    """Remove a directory: whoever still sees it sees all of it. What cannot be removed stays."""
+    """Remove a directory: by its name, nobody sees a part of it. What cannot be removed stays."""
     part = part_of(path)
     shutil.rmtree(part, ignore_errors=True)
     try:
@@ -88,7 +88,7 @@ def remove_directory(path: Path) -> None:
 
 
 def copy_files(folder: Path, place: Path) -> None:
-    """Copy what is in a folder, but not who may write to it: a copy can be removed again."""
+    """Copy the files of a folder without their permissions, so that the copy can be removed."""
     place.mkdir()
     for path in sorted(folder.iterdir()):
         if path.is_dir():
@@ -98,7 +98,7 @@ def copy_files(folder: Path, place: Path) -> None:
 
 
 def make_directory(path: Path) -> None:
-    """Make a directory, and those above it that are missing, so that they last."""
+    """Make a directory, and those above it that are missing, and flush them to the disk."""
     if not path.is_dir():
         make_directory(path.parent)
         path.mkdir(exist_ok=True)

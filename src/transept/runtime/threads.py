@@ -1,4 +1,4 @@
-"""Threads across pieces of work, where those inside of one are of little use."""
+"""Threads that do pieces of work side by side, where several threads help one piece little."""
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -33,11 +33,11 @@ def threads_inside(number: int) -> Iterator[None]:
 def side_by_side(
     work: Callable[[Item], Result], items: Sequence[Item], n_threads: int, inside: int
 ) -> list[Result]:
-    """The results of some items, so many of which are done at once, each by a single thread.
+    """Do the work of each item, `n_threads` items at once, each by a single thread.
 
     Matrices of a few rows are too small to be shared by threads: waiting for one another takes them
-    longer than the product, and on a machine with other work many times as long. What cannot be
-    done beside anything else has as many threads as `inside` says.
+    longer than the product, and on a machine with other work many times as long. If only one item
+    is done at a time, `inside` threads do it together.
     """
     if min(n_threads, len(items)) < 2:
         with threads_inside(inside):
@@ -48,5 +48,5 @@ def side_by_side(
         return list(pool.map(work, items))
     finally:
         pool.shutdown(cancel_futures=True)
-        # What the threads have set is what threads that come later would begin with.
+        # Later threads would begin with the number that these have set.
         torch.set_num_threads(before)

@@ -32,7 +32,7 @@ AGREEING = 10.0
 
 @dataclass(slots=True)
 class Pulse:
-    """What this rank is doing. Written by the main thread, read by the watch."""
+    """What this rank is doing. Written by the main thread, read by the watchdog."""
 
     step: int = 0
     phase: str = PHASES[0]
@@ -80,7 +80,7 @@ class Board:
         self.spoke = False
         """Whether this rank was the first to say why all must end."""
         self._beats = 0
-        # The thread of the watch and the main thread both talk over this one connection.
+        # The watchdog's thread and the main thread both talk over this one connection.
         self._lock = threading.Lock()
 
     @property
@@ -89,7 +89,7 @@ class Board:
         return f"rank {self.rank} on {self._host}"
 
     def publish(self, text: str, code: int) -> RankError:
-        """Say why all must end. Who says it first is right; give what was said."""
+        """Say why all ranks must end. Only the first cause counts; return that one."""
         cause = json.dumps({"text": text, "code": code})
         with self._lock:
             try:
@@ -148,7 +148,7 @@ def _as_error(cause: bytes) -> RankError:
     return RankError(said["text"], said["code"])
 
 
-class Watch:
+class Watchdog:
     """The thread that looks after the main thread and the other ranks, within a `with` block."""
 
     def __init__(
@@ -169,7 +169,7 @@ class Watch:
         self._signals = _Signals()
         self._asked: float | None = None
 
-    def __enter__(self) -> "Watch":
+    def __enter__(self) -> "Watchdog":
         self._pulse.at(PHASES[0])
         self._signals.open()
         self._thread.start()
@@ -185,7 +185,8 @@ class Watch:
             while not self._over.wait(self._period):
                 self._board.beat(self._pulse)
                 if (error := self._board.published()) is not None:
-                    # NCCL does not notice that a peer has gone; gloo does, and we are too early.
+                    # Gloo notices that a peer has gone, and this rank then ends by itself: wait
+                    # for that. NCCL does not notice.
                     if not self._over.wait(LEAVING):
                         self._end(error)
                     return
@@ -196,7 +197,7 @@ class Watch:
                 self._end(self._board.first_cause())
 
     def _look_at_signals(self) -> None:
-        """Leave, where the ranks do not agree to stop in time."""
+        """End this process if it was asked to stop, and the ranks do not agree on that in time."""
         if self._asked is None and self._signals.heard():
             self._asked = time.monotonic()
         late = self._asked is not None and time.monotonic() - self._asked > AGREEING
@@ -210,7 +211,7 @@ class Watch:
             )
 
     def _look_at_ranks(self) -> None:
-        """Name whom all are waiting for, once the patience is at its end."""
+        """Once this rank has stood still for too long, name the rank that all are waiting for."""
         stood = time.monotonic() - self._pulse.since
         if stood < self._patience / 2:
             self._beats.clear()

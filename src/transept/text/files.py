@@ -32,7 +32,7 @@ BytesRead = Callable[[int], None]
 
 _BUFFER = 1 << 20
 _CHUNK = 1 << 16
-_WIDE = {  # in this order: one of UTF-16's marks begins one of UTF-32's
+_WIDE = {  # UTF-32 first: its little-endian mark begins with that of UTF-16
     codecs.BOM_UTF32_LE: "UTF-32",
     codecs.BOM_UTF32_BE: "UTF-32",
     codecs.BOM_UTF16_LE: "UTF-16",
@@ -204,7 +204,7 @@ class _Counted(io.FileIO):
 
 
 class _ZstandardFile(io.RawIOBase):
-    """Decompresses frame after frame; unlike zstandard's own reader, it minds a missing end."""
+    """Decompresses frame after frame; unlike zstandard's own reader, it reports a missing end."""
 
     def __init__(self, stored: "io.BufferedReader[Any]") -> None:
         self._stored = stored
@@ -244,4 +244,4 @@ _DECOMPRESSORS: "dict[str, Callable[[io.BufferedReader[Any]], Any]]" = {
     ".zst": _ZstandardFile,
 }
 COMPRESSED = frozenset(_DECOMPRESSORS)
-"""How the names of files end that are decompressed when they are read."""
+"""Endings of the names of files that are decompressed when they are read."""

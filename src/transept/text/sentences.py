@@ -40,7 +40,7 @@ class _Habits:
     """What a language does with full stops, and how its sentences begin."""
 
     inside: frozenset[str]
-    """Abbreviations that something always follows."""
+    """Abbreviations that never end a sentence."""
     before_number: frozenset[str]
     """Words that are abbreviations only where a number follows."""
     either: frozenset[str]

@@ -134,7 +134,7 @@ class Symbols:
 
 
 Vocabulary = Tokenizer | Symbols
-"""What turns a side of a corpus into ids: they number their special entries alike."""
+"""What turns a side of a corpus into ids. Both kinds number their special entries alike."""
 
 
 def load_vocabulary(directory: Path | str) -> Vocabulary:

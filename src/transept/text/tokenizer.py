@@ -76,7 +76,7 @@ class Tokenizer:
             raise VocabularyError(f"{path}: {error}") from error
         if manifest != tokenizer._manifest():
             raise VocabularyError(
-                f"{directory / MANIFEST_FILE}: does not tell of the {MODEL_FILE} beside it; "
+                f"{directory / MANIFEST_FILE}: does not describe the {MODEL_FILE} beside it; "
                 f"copy both again, or {_TRAIN}"
             )
         return tokenizer
@@ -175,7 +175,7 @@ class Tokenizer:
         return index
 
     def _check_specials(self) -> None:
-        """Models that others trained number their special pieces otherwise, and lose text."""
+        """Refuse models of other programs: they number special pieces otherwise, and lose text."""
         processor = self._processor
         specials = processor.pad_id(), processor.eos_id(), processor.unk_id(), processor.bos_id()
         byte = processor.piece_to_id("<0x00>")
@@ -187,7 +187,7 @@ class Tokenizer:
 
 
 def spoken(ids: Iterable[int], vocab_size: int) -> list[int]:
-    """The ids that are written out: all but PAD, EOS and BOS. One of no entry is refused."""
+    """The ids that are written out: all but PAD, EOS and BOS. An id of no entry is refused."""
     heard = [index for index in map(operator.index, ids) if index not in _SILENT]
     if heard and not (min(heard) >= 0 and max(heard) < vocab_size):
         wrong = next(index for index in heard if not 0 <= index < vocab_size)

@@ -36,7 +36,7 @@ unigram model lays a suffix array over the text, some 25 bytes a character."""
 
 CHARACTER_COVERAGE = 0.9999
 """The share of all characters in the text that get pieces of their own. Web text holds thousands of
-characters that occur once or twice; bytes spell them as well, and leave their places to words."""
+characters that occur once or twice. Bytes can spell these, which leaves more pieces for words."""
 
 LineCount = Callable[[int, int], None]
 """Told how many lines a vocabulary is learnt from, out of how many."""
@@ -46,8 +46,8 @@ _LEAST_PIECES = FIRST_LEARNT + 1
 _SEED = 2017
 # sentencepiece aborts the process on a word of 2¹⁶ characters, so lines are cut long before that.
 _MAX_LINE_BYTES = 8192
-# sentencepiece's own stand-in for rare characters: it skips every line that holds one. A tab cannot
-# be part of a piece either, and is allowed.
+# sentencepiece's own stand-in for rare characters: it skips every line that holds one. We put a tab
+# in its place, which cannot be part of a piece either, and which sentencepiece does not skip.
 _RESERVED, _BOUNDARY = "\u2585", "\t"
 
 _TOO_MANY = re.compile(r"set it to a value <= (\d+)")
@@ -139,7 +139,7 @@ def _prepare(line: str, number: int) -> bytes:
 
 
 def _drain(sample: list[bytes]) -> Iterator[bytes]:
-    """The lines, each let go as sentencepiece takes its copy, so that memory holds one of each."""
+    """The lines. Each is freed when sentencepiece has copied it: memory never holds it twice."""
     while sample:
         line = sample.pop()
         if len(line) <= _MAX_LINE_BYTES:
@@ -183,7 +183,8 @@ def _train(lines: Iterator[bytes], vocab_size: int, kind: Kind, coverage: float)
             normalization_rule_name="identity",
             remove_extra_whitespaces=False,
             character_coverage=coverage,
-            # In text without spaces it is rare, and spelt in bytes it would not decode to a space.
+            # The space always has a piece, even where it is rare: spelt in bytes, it would not be
+            # decoded to a space.
             required_chars=SPACE_SYMBOL,
             max_sentence_length=_MAX_LINE_BYTES,
             num_threads=16,
@@ -198,11 +199,11 @@ def _train(lines: Iterator[bytes], vocab_size: int, kind: Kind, coverage: float)
 def _explain(message: str, vocab_size: int) -> TranseptError:
     """What sentencepiece's message means to the user."""
     if found := _TOO_MANY.search(message):
-        what = f"{vocab_size} is more than this text can fill: at most {found[1]}, or more text"
+        what = f"{vocab_size} is more than this text fills; give at most {found[1]}, or more text"
         return ConfigError([Problem("vocab_size", what)])
     if found := _TOO_FEW.search(message):
         what = (
-            f"{vocab_size} does not hold the characters of this text: at least {found[1]}, "
+            f"{vocab_size} does not hold the characters of this text; give at least {found[1]}, "
             "or a lower character_coverage"
         )
         return ConfigError([Problem("vocab_size", what)])

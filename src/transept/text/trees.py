@@ -18,7 +18,7 @@ from transept.errors import DataError
 from transept.text.files import BytesRead, describe, read_text
 
 TRACE: Final = "-NONE-"
-"""The tag of what is not there: a trace, a zero, an ellipsis."""
+"""The tag of what is annotated but not written: a trace, a zero, an ellipsis."""
 
 PLACEHOLDER: Final = "TOP"
 """The label of a root that has none of its own."""
@@ -125,7 +125,7 @@ class BracketStack:
         self.depth += 1
 
     def close(self) -> str:
-        """The innermost bracket ends; its label."""
+        """End the innermost bracket, and return its label."""
         bracket = self._unfinished.pop()
         self._ends[bracket] = self.place
         self.depth -= 1
@@ -244,11 +244,11 @@ class Cleaning:
     """What of a treebank's annotation is left for a parser to learn."""
 
     labels: Literal["plain", "kept"] = "plain"
-    """NP for NP-SBJ-1 and NP=2, without functions and indices; or as they are."""
+    """Whether NP-SBJ-1 and NP=2 become NP, without functions and indices, or stay as they are."""
     traces: Literal["removed", "kept"] = "removed"
-    """Without words tagged -NONE- and the constituents that hold nothing else; or with them."""
+    """Whether words tagged -NONE-, and constituents that hold nothing else, are removed."""
     root: Literal["own", "kept"] = "own"
-    """Without TOP, ROOT or nothing around the root, unless there is no other; or as it is."""
+    """Whether a bracket around the root, with a label such as TOP or with none, is removed."""
 
 
 PARSING: Final = Cleaning()
@@ -287,7 +287,7 @@ def plain(label: str) -> str:
 
 
 def _own_root(brackets: tuple[Bracket, ...], n_words: int) -> tuple[Bracket, ...]:
-    """Begin with the root proper; where words have none in common, with a placeholder."""
+    """Begin with the root proper; if no labelled bracket spans all words, with a placeholder."""
     first = 0
     while (
         first + 1 < len(brackets)

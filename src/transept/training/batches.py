@@ -5,9 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from transept.data.batching.batches import Batch as LoadedBatch
-from transept.data.batching.batches import MicroBatch as LoadedMicroBatch
-from transept.data.batching.batches import Side
+from transept.data.batching.batches import LoadedBatch, LoadedMicroBatch, Side
 from transept.data.batching.plan import Position
 from transept.model.config import ModelConfig
 from transept.model.packing import Tokens
@@ -53,15 +51,15 @@ def to_global_batch(loaded: LoadedBatch, config: ModelConfig, runtime: Runtime) 
             for index, micro in enumerate(moved.micro_batches)
             if micro.n_pairs > 0
         ],
-        source_tokens=loaded.label.n_source_tokens,
-        target_tokens=loaded.label.n_target_tokens,
-        places=loaded.label.n_places,
+        source_tokens=loaded.header.n_source_tokens,
+        target_tokens=loaded.header.n_target_tokens,
+        places=loaded.header.n_places,
         flops=sum(
             training_flops(config, _lengths(micro.source), _lengths(micro.target))
             for micro in loaded.micro_batches
         ),
-        after=loaded.label.next,
-        hash=loaded.label.hash,
+        after=loaded.header.next,
+        hash=loaded.header.hash,
     )
 
 

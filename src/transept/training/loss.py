@@ -99,7 +99,7 @@ class Loss:
         return LossSums(smoothed, nll)
 
     def uniform_smoothing(self, vocab_size: int) -> float:
-        """The ε that, spread over all tokens but padding, smooths as ours does."""
+        """The ε with which `uniform` smoothing would give the same targets."""
         if self.smoothing == "uniform":
             return self.label_smoothing
         return self.label_smoothing * (vocab_size - 1) / (vocab_size - 2)

@@ -34,7 +34,7 @@ class Progress:
     """Whether it is saved at a regular interval or at the run's end. Those are averaged; what the
     best validation or a signal left is not."""
     regular_seconds: float = 0.0
-    """`seconds` when that was last so."""
+    """`seconds` at the last checkpoint that was regular."""
     threads: int = 0
     """Threads of the CPU: another number of them adds in another order, and gives other bits."""
     ranks: int = 1

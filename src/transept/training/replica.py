@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, cast
 
 import torch
@@ -22,7 +23,7 @@ LINE = 64
 def replicate(module: nn.Module, world: World) -> nn.Module:
     """A module whose backward pass leaves the sum of all ranks' gradients, on every rank.
 
-    Outside of `apart`, each rank must call it equally often.
+    Outside of `no_sync`, each rank must call it equally often.
     """
     if not world.joined:
         return module
@@ -36,9 +37,11 @@ def replicate(module: nn.Module, world: World) -> nn.Module:
     return replica
 
 
-def apart(module: nn.Module) -> Any:
-    """Within it, gradients stay on their rank."""
-    return cast(Any, module).no_sync()
+def no_sync(module: nn.Module) -> AbstractContextManager[Any]:
+    """Within it, the gradients of what `replicate` gave stay on their rank."""
+    if isinstance(module, nn.parallel.DistributedDataParallel):
+        return module.no_sync()
+    return nullcontext()
 
 
 def _sum_over_ranks(state: object, bucket: GradBucket) -> Future[torch.Tensor]:

@@ -101,6 +101,7 @@ class Trainer:
         since = clock.seconds - progress.regular_seconds
         if self.checkpoint.every_minutes is not None:
             return since >= 60 * self.checkpoint.every_minutes
+        # As `CheckpointConfig.every_minutes` says.
         whole_run = clock.seconds * self.training.max_steps / progress.step
         return since >= min(max(whole_run / 72, 15.0), 600.0)
 
@@ -176,7 +177,7 @@ class Trainer:
 
 
 class _Wishes(NamedTuple):
-    """What not every rank can know by itself: each is the wish of some rank, or of none."""
+    """What some rank wants, and so all of them do."""
 
     stop: bool = False
     out_of_time: bool = False
@@ -186,10 +187,11 @@ class _Wishes(NamedTuple):
 
 
 class _Council:
-    """All ranks do the same after the same step: signals come to some, and one has the clock.
+    """Lets all ranks stop and save after the same step.
 
-    To agree, ranks wait for each other, so that is done about once a second. A process by itself
-    need not wait, and asks itself after every step.
+    A signal may reach only some of them, and only rank 0 reads the clock, so they have to ask each
+    other. That makes them wait, and is done about once a second; a process by itself asks itself
+    after every step.
     """
 
     def __init__(self, world: World, stop: StopRequest, clock: "_Clock", saves_from: float) -> None:
@@ -199,7 +201,7 @@ class _Council:
         self._since = time.monotonic()
 
     def ask(self, step: int, save: bool) -> _Wishes:
-        """What all do after this step."""
+        """What all ranks do after this step; `save`: whether this one's clock says so."""
         if step < self._next:
             return _Wishes(early=self._early)
         world = self._world

@@ -1,7 +1,7 @@
 """One update of the weights: gradients of a global batch, then Adam (section 5.3)."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import torch
@@ -18,7 +18,7 @@ from transept.training.batches import MicroBatch
 from transept.training.config import AdamConfig
 from transept.training.loss import Loss, LossSums
 from transept.training.moving_average import MovingAverage
-from transept.training.replica import apart, replicate
+from transept.training.replica import no_sync, replicate
 from transept.training.schedule import Schedule
 from transept.training.sharding import own_part, shard
 
@@ -57,7 +57,7 @@ class Objective(nn.Module):
         """May be replaced by a compiled version of itself."""
 
     def forward(self, batch: MicroBatch | None) -> LossSums:
-        """Of a batch; of none, zero: the other ranks wait for gradients all the same."""
+        """The sums of a batch. Without one, zero with zero gradients: other ranks wait for them."""
         if batch is None:
             zero = 0.0 * torch.stack([p.sum() for p in self.model.parameters()]).sum()
             return LossSums(zero, zero.detach())
@@ -147,7 +147,7 @@ class Update:
     ) -> Float[Tensor, "2"]:
         """Add up the gradients of micro-batches on this rank; give the sums of their losses."""
         sums = torch.zeros(2, device=self.runtime.device)
-        with self._apart():
+        with no_sync(self.replica):
             for batch in micro_batches:
                 sums += self._backward(step, batch, n_target_tokens)
         return sums
@@ -164,10 +164,6 @@ class Update:
     def _replicate(self) -> nn.Module:
         """The objective; with other ranks, in a form that sums gradients over them."""
         return replicate(self.objective, self.runtime.world)
-
-    def _apart(self) -> AbstractContextManager[Any]:
-        """Within it, gradients stay on this rank."""
-        return nullcontext() if self.replica is self.objective else apart(self.replica)
 
     def _move_weights(self) -> Tensor:
         """Clip, and let Adam move the weights unless a gradient is not a number."""

@@ -11,12 +11,12 @@ class Colours(NamedTuple):
     faint: str
     """For words that are not the point."""
     heat: str
-    """The largest weight of a heat map; none is paper."""
+    """For the largest weight of a heat map; a weight of 0 is left as paper."""
     heads: tuple[str, ...]
 
 
-# Those of Okabe and Ito, which the colour-blind can tell apart, the yellow darkened, and violet and
-# grey for the black; on a dark screen the same, lighter.
+# The colours of Okabe and Ito, which the colour-blind can tell apart, but with a darker yellow, and
+# with violet and grey instead of black. On a dark screen they are lighter.
 LIGHT = Colours(
     paper="#ffffff",
     ink="#1b1f24",
@@ -35,10 +35,10 @@ N_COLOURS = len(LIGHT.heads)
 
 
 def colour_of(head: int) -> int:
-    """Which of the heads' colours one has, counted from 0: the same in every picture."""
+    """The number of a head's colour, counted from 0: the same in every picture."""
     return head % N_COLOURS
 
 
 def is_dashed(head: int) -> bool:
-    """Whether a head's lines are dashed, as those of heads that share a colour with one before."""
+    """Whether a head's lines are dashed, because an earlier head has the same colour."""
     return head >= N_COLOURS

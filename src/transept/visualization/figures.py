@@ -39,7 +39,7 @@ def draw_figure(name: FigureName, attention: Attention, choice: Choice) -> Pictu
     5: two heads in full, one below the other. heat: a heat map for each head.
 
     Args:
-        name: Which.
+        name: Which figure.
         attention: Between pieces, or `joined()` between words.
         choice: Kind, layer, heads and word.
     """
@@ -53,7 +53,7 @@ def draw_figure(name: FigureName, attention: Attention, choice: Choice) -> Pictu
 def resolve(attention: AttentionMap, choice: Choice) -> tuple[int, list[int], int | None]:
     """The layer, the heads and the word that are meant, counted from 0.
 
-    Unless heads are given, all of them from one word, and the first alone for all words.
+    Unless heads are given, these are all heads if a word is chosen, and else the first alone.
     """
     n_heads = attention.weights.shape[1]
     word = None if choice.word is None else find_word(attention.queries.pieces, choice.word)

@@ -43,7 +43,7 @@ def to_html(attention: Attention, choice: Choice, tokens: Tokens = "words") -> s
         "script": script,
         "data": _harmless(json.dumps(_data(attention, choice, tokens), ensure_ascii=False)),
     }
-    # At once, so that nothing in a text is taken for a place to fill.
+    # In one pass, so that `{{…}}` in a text is not taken for a place to fill.
     return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], _part("page.html"))
 
 

@@ -26,7 +26,7 @@ from transept.visualization.pictures import (
 FAINTEST = 5e-4
 """Weights below it are left out: no eye could see them."""
 WIDEST_ROW = 860.0
-"""Words lie flat while they fit into so much, and stand upright where they are more."""
+"""Words lie flat if both rows of them are at most so wide; otherwise they stand upright."""
 HEADING, SPACE, GUTTER = 26.0, 14.0, 8.0
 UPRIGHT_SLOTS = 1.55 * FONT_SIZE, 2.4 * FONT_SIZE
 """The least and the most room that an upright word has beside others."""
@@ -148,7 +148,7 @@ class Heading(NamedTuple):
         return sum(self.widths)
 
     def centred(self, width: float) -> list[Shape]:
-        """Its labels in the middle of so much."""
+        """Its labels, in the middle of this width."""
         x, labels = (width - self.width) / 2, []
         for text, own, head in zip(*self, strict=True):
             labels.append(Label(x + own / 2, HEADING / 4, text, "note", head=head))

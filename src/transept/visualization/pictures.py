@@ -14,7 +14,7 @@ TITLE_HEIGHT = 34.0
 TITLE_SCALE = 1.25
 """How much larger than words a title is."""
 LINE_WIDTH = 5.0
-"""Of a weight of 1."""
+"""The width of a line whose weight is 1."""
 
 Style = Literal["title", "note", "word", "faint", "strong"]
 Anchor = Literal["start", "middle", "end"]
@@ -31,7 +31,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A weight as a line, whose width it is."""
+    """A weight as a line: the larger, the wider."""
 
     x1: float
     y1: float
@@ -42,13 +42,13 @@ class Line:
 
     @property
     def opacity(self) -> float:
-        """The width says the weight, and this lets the strong ones stand out."""
+        """The width shows the weight; the opacity besides lets strong lines stand out."""
         return 0.4 + 0.6 * self.weight
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A weight as a box, whose opacity it is, in parts of `full`."""
+    """A weight as a box: the larger, the more opaque. One of `full` is opaque."""
 
     x: float
     y: float
@@ -62,7 +62,7 @@ class Cell:
 
     @property
     def head(self) -> int | None:
-        """Whose colour it has; None: that of heat."""
+        """The head whose colour it has; None: the colour of heat."""
         return self.place.head if self.place is not None and self.paint == "head" else None
 
 
@@ -89,7 +89,7 @@ class Label:
     upright: bool = False
     """Turned by a quarter, so that it reads upwards."""
     head: int | None = None
-    """Whose colour it has, where it has one."""
+    """The head whose colour it has, if it has one."""
 
 
 Shape = Line | Cell | Frame | Label
@@ -107,7 +107,7 @@ class Panel:
     y: float = 0.0
 
     def at(self, x: float, y: float) -> "Panel":
-        """The same elsewhere."""
+        """The same panel at another place."""
         return replace(self, x=x, y=y)
 
 
@@ -124,7 +124,7 @@ class Picture:
 
 
 def visible(pieces: Sequence[str]) -> list[str]:
-    """Pieces as they are shown: a small dot for the space, which as `▁` is all that one sees."""
+    """Pieces as they are shown: with a small dot for the space, as `▁` would catch the eye."""
     return [piece.replace("▁", "·") for piece in pieces]
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 POINTS = 72 / 96
-"""In a CSS pixel."""
+"""Points in a CSS pixel."""
 DASHES = (0, (7 * POINTS, 4 * POINTS))
 SHARPNESS = 2.0
 """Pixels of the image in a CSS pixel."""
@@ -131,7 +131,7 @@ def _write(axes: "Axes", panel: Panel, label: Label) -> None:
 
 @cache
 def _fonts() -> Sequence[str]:
-    """DejaVu Sans, which comes with matplotlib, and what is here for the scripts it lacks."""
+    """DejaVu Sans, which comes with matplotlib, and installed fonts for scripts that it lacks."""
     from matplotlib.font_manager import fontManager
 
     there = {font.name for font in fontManager.ttflist}

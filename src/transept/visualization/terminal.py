@@ -24,8 +24,8 @@ class WordAttention(NamedTuple):
 def attend(transducer: Transducer, source: str, target: str) -> WordAttention:
     """The last layer's encoder-decoder attention, the mean of its heads, word by word.
 
-    A word of several pieces is looked at as much as all of them, and looks where they do on
-    average.
+    A word of several pieces is given the sum of what they are given, and gives the mean of what
+    they give.
     """
     cross = transducer.attend(source, target).joined().cross
     weights = cross.weights[-1].mean(dim=0).double().numpy()

@@ -165,7 +165,9 @@ def test_a_directory_holds_one_demo(tmp_path: Path) -> None:
     place = tmp_path / "demo"
     Plan(pairs=400).keep_in(place)
     Plan(pairs=400).keep_in(place)
-    with pytest.raises(ConfigError, match=r"began otherwise:\n  pairs: 400 -> 500\n  seed: 1 -> 2"):
+    with pytest.raises(
+        ConfigError, match=r"began with other settings:\n  pairs: 400 -> 500\n  seed: 1 -> 2"
+    ):
         Plan(pairs=500, seed=2).keep_in(place)
     with pytest.raises(ConfigError, match="is not empty and no demo"):
         Plan().keep_in(tmp_path)

@@ -8,7 +8,11 @@ import torch
 
 from transept import ModelConfig, Transformer
 from transept.errors import ConfigError
-from transept.model.attention import fused_attention, reference_attention
+from transept.model.attention import (
+    fused_attention,
+    record_attention,
+    reference_attention,
+)
 from transept.model.prepared import prepare
 from transept.shapes import Tensor
 
@@ -42,5 +46,8 @@ def test_a_network_that_attends_otherwise_is_refused_and_not_decoded_by_equation
     network = Transformer(config, attend=hard_attention)
     ids = torch.tensor([[5, 6, 1]])
     assert network(ids, ids).isfinite().all()
-    with pytest.raises(ConfigError, match=r"layers\.0\.self_attention: attends by hard_attention"):
+    refused = r"layers\.0\.self_attention: attends by hard_attention"
+    with pytest.raises(ConfigError, match=refused):
         prepare(network)
+    with pytest.raises(ConfigError, match=refused), record_attention(network):
+        pass

@@ -26,5 +26,5 @@ def test_what_belongs_to_another_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="is not empty and no plan; choose another --work"):
         claim(tmp_path, "plan.toml", Averaging(), kind="plan", option="--work")
     claim(tmp_path / "mine", "plan.toml", Averaging(), kind="plan", option="--work")
-    with pytest.raises(ConfigError, match="began otherwise:\\n  last: 5 -> 3"):
+    with pytest.raises(ConfigError, match="began with other settings:\\n  last: 5 -> 3"):
         claim(tmp_path / "mine", "plan.toml", Averaging(last=3), kind="plan", option="--work")

@@ -30,7 +30,7 @@ class Count(Stage):
     def fetch(self, watch: Watchers) -> None:
         self.calls.append("fetch")
 
-    def work(self, watch: Watchers) -> Table:
+    def carry_out(self, watch: Watchers) -> Table:
         self.calls.append("work")
         if self.given == "bad":
             raise DataError("bad: is no good")

@@ -8,7 +8,7 @@ from typing import Any
 from torch._C._distributed_c10d import TCPStore
 
 from transept.errors import RankError
-from transept.runtime.watch import Board, Pulse, Watch
+from transept.runtime.watch import Board, Pulse, Watchdog
 
 PATIENCE = 0.8
 
@@ -27,7 +27,7 @@ def watch_three(*phases: str, silent: int | None = None) -> list[RankError]:
         told.append(error)
         heard.set()
 
-    with Watch(pulses[0], ranks[0], PATIENCE, end):
+    with Watchdog(pulses[0], ranks[0], PATIENCE, end):
         pulses[0].phase = phases[0]
         deadline = time.monotonic() + 10
         while not heard.wait(0.05) and time.monotonic() < deadline:
@@ -73,7 +73,7 @@ def test_who_moves_is_left_alone() -> None:
     store: Any = TCPStore("127.0.0.1", 0, is_master=True, timeout=timedelta(seconds=20))
     pulse = Pulse()
     told: list[RankError] = []
-    with Watch(pulse, Board(store.clone(), 0, 1), PATIENCE, told.append):
+    with Watchdog(pulse, Board(store.clone(), 0, 1), PATIENCE, told.append):
         for _ in range(12):
             pulse.at("computing")
             time.sleep(PATIENCE / 8)

@@ -148,7 +148,7 @@ def test_a_manifest_of_another_tokenizer_is_refused(tokenizer: Tokenizer, tmp_pa
     manifest = unsealed(path.read_bytes())
     for change in ({"vocab_size": 401}, {"kind": "other"}, {"sael": "?"}):
         path.write_text(json.dumps(manifest | change))
-        with pytest.raises(VocabularyError, match=r"tokenizer\.json: does not tell of"):
+        with pytest.raises(VocabularyError, match=r"tokenizer\.json: does not describe"):
             Tokenizer.load(tmp_path)
     path.write_text(json.dumps(manifest))  # as an older transept wrote it
     assert Tokenizer.load(tmp_path).sha256 == tokenizer.sha256

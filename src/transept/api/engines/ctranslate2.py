@@ -29,10 +29,8 @@ Precision = Literal["float32", "int8"]
 PLACES = 4096
 """Source tokens, padding too and each as often as the beam is wide, of a batch."""
 
-NOTE = (
-    "CTranslate2 ends its beam search by other rules than the paper's; outputs are ranked by the "
-    "paper's score, and may differ now and then"
-)
+NOTE = "Its beam search is not quite the paper's"
+"""It ends by other rules; outputs are ranked by the paper's score."""
 
 
 class _Batch(NamedTuple):

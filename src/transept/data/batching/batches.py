@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import torch
 
-from transept.data.batching.collation import FIELDS, Label, Shape
+from transept.data.batching.collation import FIELDS, Header, Shape
 from transept.shapes import Int, Tensor
 
 
@@ -21,7 +21,7 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MicroBatch:
+class LoadedMicroBatch:
     """What goes through the network at once. It may hold no pair, where data are few."""
 
     source: Side
@@ -30,42 +30,42 @@ class MicroBatch:
     n_source_tokens: int
     n_target_tokens: int
     row_tiles: int
-    """So many rows must be seen as one for each pair to stand in one row."""
+    """How many rows attention must take as one, so that no pair crosses from a row to the next."""
     max_length: int
     """The longest sentence of either side."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Batch:
+class LoadedBatch:
     """One rank's share of a global batch: what one update of the weights sees."""
 
-    label: Label
+    header: Header
     """The global batch in figures, and where to continue after it."""
     block: Int[Tensor, " _"]
     """All micro-batches in one piece, so that one copy moves the batch to a device."""
-    micro_batches: tuple[MicroBatch, ...]
+    micro_batches: tuple[LoadedMicroBatch, ...]
     """Views of the block."""
 
     @classmethod
-    def of(cls, label: Label, block: Int[Tensor, " _"]) -> "Batch":
+    def of(cls, header: Header, block: Int[Tensor, " _"]) -> "LoadedBatch":
         """Cut the block into micro-batches."""
-        pieces = block.split([shape.size for shape in label.shapes])
-        micro_batches = tuple(map(_micro_batch, label.shapes, pieces))
-        return cls(label, block, micro_batches)
+        pieces = block.split([shape.size for shape in header.shapes])
+        micro_batches = tuple(map(_micro_batch, header.shapes, pieces))
+        return cls(header, block, micro_batches)
 
-    def to(self, device: torch.device | str) -> "Batch":
+    def to(self, device: torch.device | str) -> "LoadedBatch":
         """The same batch on a device; the host does not wait for the copy of a pinned one."""
-        return Batch.of(self.label, self.block.to(device, non_blocking=True))
+        return LoadedBatch.of(self.header, self.block.to(device, non_blocking=True))
 
 
-def _micro_batch(shape: Shape, piece: Tensor) -> MicroBatch:
+def _micro_batch(shape: Shape, piece: Tensor) -> LoadedMicroBatch:
     widths = (shape.source_width, shape.target_width)
     sides = piece.split([len(FIELDS) * shape.n_rows * width for width in widths])
     source, target = (
         Side(*side.view(len(FIELDS), shape.n_rows, width))
         for side, width in zip(sides, widths, strict=True)
     )
-    return MicroBatch(
+    return LoadedMicroBatch(
         source=source,
         target=target,
         n_pairs=shape.n_pairs,

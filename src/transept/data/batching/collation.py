@@ -38,7 +38,7 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Label:
+class Header:
     """What goes with a block: the global batch in figures, the share of one rank in shapes."""
 
     next: Position
@@ -57,13 +57,13 @@ class Label:
 
 def collate(
     following: Position, batch: BatchPlan, share: Sequence[MicroPlan], mixture: Mixture
-) -> tuple[Label, NDArray[np.int32]]:
+) -> tuple[Header, NDArray[np.int32]]:
     """Read a share of a batch; `following` is the position after it.
 
     The block holds, micro-batch after micro-batch, the fields of its source side and then those
     of its target side. Places without a token hold 0 in each: the pad id, and segment 0.
     """
-    label = Label(
+    header = Header(
         next=following,
         hash=batch.hash,
         n_pairs=batch.n_pairs,
@@ -72,7 +72,7 @@ def collate(
         n_places=batch.n_places,
         shapes=tuple(map(_shape, share)),
     )
-    block = np.zeros(label.size, dtype=np.int32)
+    block = np.zeros(header.size, dtype=np.int32)
     start = 0
     for micro in share:
         numbers, sources, targets = micro.pairs.numbers, micro.pairs.sources, micro.pairs.targets
@@ -83,7 +83,7 @@ def collate(
             stop = start + len(FIELDS) * places
             _lay_out(ids, at, lengths, block[start:stop].reshape(len(FIELDS), places))
             start = stop
-    return label, block
+    return header, block
 
 
 def _lay_out(

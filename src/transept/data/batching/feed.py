@@ -11,7 +11,7 @@ from multiprocessing.connection import Connection
 import numpy as np
 from numpy.typing import NDArray
 
-from transept.data.batching.collation import Label, collate
+from transept.data.batching.collation import Header, collate
 from transept.data.batching.mixture import Mixture
 from transept.data.batching.plan import START, Plan, Position
 from transept.data.config import BatchConfig
@@ -39,7 +39,7 @@ class Feed:
 
     def blocks(
         self, worker: int = 0, workers: int = 1
-    ) -> Iterator[tuple[Label, NDArray[np.int32]]]:
+    ) -> Iterator[tuple[Header, NDArray[np.int32]]]:
         """Read the batches; of several workers, each takes every n-th."""
         plan = Plan(self.mixture, self.config, self.seed)
         batches = plan.batches(self.start, self.epochs)
@@ -68,18 +68,18 @@ class Failure:
 
 
 def serve(connection: Connection, feed: Feed, worker: int, workers: int) -> None:
-    """Be a worker: send a label and a block for each batch, and None after the last.
+    """Be a worker: send a header and a block for each batch, and None after the last.
 
     Sending waits until the loader receives, so a worker is never more than a batch ahead of it.
     """
-    # They ask the trainer to save and stop, which may take another batch, and reach its whole
-    # group: a worker does not hear them.
+    # These signals ask the trainer to save and stop, but reach all processes of its group. The
+    # trainer may need one more batch before it stops, so a worker does not hear them.
     signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     # A loader that was closed or killed no longer receives. That is how a worker ends.
     with suppress(BrokenPipeError, ConnectionResetError):
         try:
-            for label, block in feed.blocks(worker, workers):
-                connection.send(label)
+            for header, block in feed.blocks(worker, workers):
+                connection.send(header)
                 connection.send_bytes(block.data)
             connection.send(None)
         except (BrokenPipeError, ConnectionResetError):

@@ -22,8 +22,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from transept.data.batching.batches import Batch
-from transept.data.batching.collation import Label
+from transept.data.batching.batches import LoadedBatch
+from transept.data.batching.collation import Header
 from transept.data.batching.feed import Failure, Feed, serve
 from transept.errors import ConfigError, DataError
 from transept.runtime.interrupt import signals_held
@@ -32,7 +32,7 @@ PATIENCE = 0.1
 """Seconds after which a waiting thread looks whether it should stop."""
 
 
-class Loader(Iterator[Batch]):
+class Loader(Iterator[LoadedBatch]):
     """The batches of a feed. Use it in a `with` block, or close it: it may own processes."""
 
     def __init__(self, feed: Feed, workers: int = 0, prefetch: int = 16) -> None:
@@ -51,11 +51,11 @@ class Loader(Iterator[Batch]):
         if self._team:
             weakref.finalize(self, self._team.stop).atexit = False
 
-    def __next__(self) -> Batch:
+    def __next__(self) -> LoadedBatch:
         return next(self._batches)
 
     def close(self) -> None:
-        """End the workers and the reading; asking for more is then the end of the data."""
+        """End the workers and the reading. After that, there are no more batches."""
         if self._team:
             self._team.stop()
         self._batches = iter(())
@@ -67,16 +67,16 @@ class Loader(Iterator[Batch]):
         self.close()
 
 
-def _read_here(feed: Feed) -> Iterator[Batch]:
-    for label, block in feed.blocks():
-        yield _batch(label, block)
+def _read_here(feed: Feed) -> Iterator[LoadedBatch]:
+    for header, block in feed.blocks():
+        yield _batch(header, block)
 
 
-def _batch(label: Label, block: NDArray[np.int32]) -> Batch:
-    # numpy widens the numbers, not torch, which would wake a pool of threads for each of ours.
+def _batch(header: Header, block: NDArray[np.int32]) -> LoadedBatch:
+    # numpy widens the numbers: torch would start a pool of threads for each thread that calls it.
     tensor = torch.empty(len(block), dtype=torch.int64, pin_memory=_pinned())
     tensor.numpy()[:] = block
-    return Batch.of(label, tensor)
+    return LoadedBatch.of(header, tensor)
 
 
 @cache
@@ -93,17 +93,17 @@ class _Team:
     """Worker processes, and the thread that receives their batches in turn."""
 
     def __init__(self, feed: Feed, n: int, prefetch: int) -> None:
-        self._ready: queue.Queue[Batch | Exception | None] = queue.Queue(prefetch)
+        self._ready: queue.Queue[LoadedBatch | Exception | None] = queue.Queue(prefetch)
         self._stop = threading.Event()
         with signals_held():
             self._workers = [_start(feed, worker, n) for worker in range(n)]
         self._thread = threading.Thread(target=self._receive_all, name="loader", daemon=True)
         self._thread.start()
-        # At exit, multiprocessing asks its children to stop by a signal that ours do not hear,
-        # and waits for them: end them before.
+        # At exit, multiprocessing asks its children to stop by a signal, and waits for them. Our
+        # workers do not hear that signal, so they are ended before.
         atexit.register(self.stop)
 
-    def batches(self) -> Iterator[Batch]:
+    def batches(self) -> Iterator[LoadedBatch]:
         """What the workers sent, until the data end or something goes wrong."""
         while (item := self._ready.get()) is not None:
             if isinstance(item, Exception):
@@ -111,7 +111,7 @@ class _Team:
             yield item
 
     def stop(self) -> None:
-        """End thread and processes; workers have nothing to lose."""
+        """End the thread, and kill the workers: they hold nothing that must be kept."""
         if self._stop.is_set():
             return
         atexit.unregister(self.stop)
@@ -136,16 +136,16 @@ class _Team:
             except Exception as error:
                 self._put(error)
 
-    def _receive(self, process: BaseProcess, receiver: Connection) -> Batch | None:
+    def _receive(self, process: BaseProcess, receiver: Connection) -> LoadedBatch | None:
         try:
             while not receiver.poll(PATIENCE):
                 if self._stop.is_set():
                     raise _Stopped
             match receiver.recv():
-                case Label() as label:
-                    block = np.empty(label.size, dtype=np.int32)
+                case Header() as header:
+                    block = np.empty(header.size, dtype=np.int32)
                     receiver.recv_bytes_into(block)
-                    return _batch(label, block)
+                    return _batch(header, block)
                 case Failure(what, trace):
                     error = DataError(f"{process.name} failed: {what}")
                     error.add_note(trace)
@@ -155,7 +155,7 @@ class _Team:
         except (EOFError, OSError) as error:
             raise DataError(_obituary(process)) from error
 
-    def _put(self, item: Batch | Exception | None) -> None:
+    def _put(self, item: LoadedBatch | Exception | None) -> None:
         while not self._stop.is_set():
             try:
                 return self._ready.put(item, timeout=PATIENCE)

@@ -10,7 +10,7 @@ from transept.errors import DataError
 
 
 class MemoryCorpus:
-    """Pairs of sentences given as ids; EOS is theirs to bring."""
+    """Pairs of sentences given as ids, each with its EOS."""
 
     def __init__(self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> None:
         if len(sources) != len(targets):

@@ -7,7 +7,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from transept.data.batching.chance import permutation
+from transept.data.batching.shuffling import permutation
 from transept.errors import DataError
 
 Numbers = NDArray[np.int64]
@@ -59,9 +59,9 @@ class Mixture:
         return Mixture, (self.corpora, self.weights)
 
     def epoch(self, fitting: NDArray[np.bool_], *key: Any) -> Numbers:
-        """The pairs of an epoch: of those that are fitting, each `weight` times.
+        """The pairs of an epoch: each pair that is fitting, `weight` times.
 
-        What a weight has beyond its whole part is a share of the pairs, drawn by the key.
+        With a weight of 2.3 each pair comes twice, and 30 % of them, drawn by the key, once more.
         """
         parts = [np.zeros(0, dtype=np.int64)]
         for which, (start, stop) in enumerate(pairwise(self._starts)):

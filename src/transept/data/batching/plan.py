@@ -11,15 +11,15 @@ from dataclasses import dataclass, replace
 
 from transept.config import as_table
 from transept.data.batching.by_length import by_length
-from transept.data.batching.chance import digest, permutation
 from transept.data.batching.mixture import Mixture, Numbers
 from transept.data.batching.packed import packed
+from transept.data.batching.shuffling import digest, permutation
 from transept.data.batching.window import BatchPlan, Layout, Pairs
 from transept.data.config import BatchConfig
 from transept.errors import DataError
 
 PLANNER_VERSION = 1
-"""Counts the changes that make another plan of the same config."""
+"""Goes up by 1 when a change of the code makes another plan of the same config."""
 
 LAYOUTS: dict[str, Layout] = {"packed": packed, "by_length": by_length}
 
@@ -36,11 +36,15 @@ class Position:
     micro-batches they were."""
 
     def __post_init__(self) -> None:
-        # JSON makes lists of them.
+        # JSON turns tuples into lists.
         object.__setattr__(self, "earlier", tuple((n, each) for n, each in self.earlier))
 
     def planned_anew(self, micro_batches: int) -> "Position":
-        """The same place before batches that are cut otherwise; those so far were cut so."""
+        """The same place, where the rest of the window is cut into another number of micro-batches.
+
+        Args:
+            micro_batches: How many the batches so far were cut into.
+        """
         if self.batch == 0:
             return self
         return replace(self, batch=0, earlier=(*self.earlier, (self.batch, micro_batches)))
@@ -87,7 +91,7 @@ class Plan:
     def window(
         self, epoch: int, window: int, earlier: Sequence[tuple[int, int]] = ()
     ) -> list[BatchPlan]:
-        """The global batches of one window; or of what `earlier` ones left of it."""
+        """The global batches of one window, or of what is left of it after the `earlier` ones."""
         order = self._pairs_of(epoch)
         start, stop = (self.n_pairs * bound // self.n_windows for bound in (window, window + 1))
         numbers = order[start:stop]

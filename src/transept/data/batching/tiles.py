@@ -36,7 +36,7 @@ def pack(sources: NDArray[np.int32], targets: NDArray[np.int32], tile: int) -> N
 def first_fit_decreasing(
     sources: NDArray[np.int32], targets: NDArray[np.int32], tile: int
 ) -> Numbers:
-    """What `pack` is measured by, slow and obvious: the longest first, each where it first fits."""
+    """A slow, obvious packing to compare with: the longest first, each where it first fits."""
     gaps: list[list[int]] = []
     tile_of = np.empty(len(sources), dtype=np.int64)
     longest = np.maximum(sources, targets)

@@ -59,7 +59,7 @@ class MicroPlan:
     target_width: int
     """Places in a target row."""
     row_tiles: int
-    """So many rows must be seen as one for each pair to stand in one row."""
+    """How many rows attention must take as one, so that no pair crosses from a row to the next."""
 
     @property
     def source_places(self) -> int:

@@ -21,7 +21,7 @@ from transept.errors import DataError
 BLOCK = 1 << 18
 TIMEOUT_SECONDS = 30.0
 PAUSES = (1.0, 2.0, 4.0)
-"""Seconds to wait before each further attempt; what arrives in between begins them anew."""
+"""Seconds to wait before each further attempt; once more bytes have come, from the first again."""
 
 Watcher = Callable[[str, int, int | None], None]
 """Told the file's name, the bytes at hand and, where known, the bytes in all."""

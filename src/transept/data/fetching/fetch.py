@@ -37,7 +37,7 @@ Trust = Literal["published", "recorded earlier", "first use"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Fetched:
-    """What now lies in the output directory; no trust is told of what was there before."""
+    """What now lies in the output directory; `trust` is empty if it was all there before."""
 
     directory: Path
     pairs: dict[str, int]
@@ -59,7 +59,8 @@ def fetch(
         dataset: One of `transept.data.fetching.datasets.DATASETS`.
         output: The directory to fill.
         source: A directory that holds the archives already; nothing is downloaded.
-        mirror: An address under which the archives lie by their names, instead of their own.
+        mirror: The address of a directory that holds the archives under their usual names, to
+            download them from there.
         watch: Told of the progress of downloads.
         pauses: Seconds before each further attempt of a download that breaks.
     """
@@ -174,7 +175,7 @@ def _write_checksums(path: Path, checksums: dict[str, str]) -> None:
 
 
 def _cut(dataset: Dataset, files: dict[Archive, Path], output: Path) -> dict[str, int]:
-    """Write the files of every split into `output`; the number of pairs in each."""
+    """Write the files of every split into `output`; return the number of pairs in each."""
     work = output / ".work"
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir()

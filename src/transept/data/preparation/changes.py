@@ -13,11 +13,11 @@ OPTIONS: Final[Mapping[str, str]] = {
     "tmx": "--languages",
     "trees": "--tags",
 }
-"""What says how files of a format are read."""
+"""The option that says how files of a format are read."""
 
 
 def changes(before: Settings, now: Settings) -> list[str]:
-    """A line for each option that was given otherwise."""
+    """A line for each option that is not what it was before."""
     old, new = dict(_words(before)), dict(_words(now))
     return [
         f"{key}: {_short(old.get(key, 'none'))} -> {_short(new.get(key, 'none'))}"
@@ -37,7 +37,7 @@ def _words(settings: Settings) -> Iterator[tuple[str, Any]]:
 
 
 def _short(value: Any) -> str:
-    """A sha256 need not be read whole."""
+    """A value as text; of a sha256, the beginning."""
     return re.sub(r"^([0-9a-f]{12})[0-9a-f]{52}$", r"\1…", str(value))
 
 

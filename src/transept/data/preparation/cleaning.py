@@ -43,8 +43,8 @@ class Cleaning:
     max_tokens: int = 250
     """Drop pairs with more tokens than this on a side; 0 for no limit."""
     max_ratio: float = 3.0
-    """Drop pairs of which one side is more than this many times longer; 0 for no limit. A tree is
-    no translation: it may be as long as it likes."""
+    """Drop pairs of which one side is more than this many times as long as the other; 0 for no
+    limit. This is not asked of trees."""
     drop_empty: bool = True
     """Drop pairs with an empty side."""
     drop_duplicates: bool = True
@@ -53,8 +53,8 @@ class Cleaning:
     """Text that is not UTF-8, or holds zero characters: drop the pair, stop, or replace what cannot
     be read."""
     malformed: Literal["drop", "stop"] = "drop"
-    """A line that is not in the input's format: drop it, or stop. Trees that a vocabulary is made
-    from, for want of --target-tokenizer, must all be whole: a bad one always stops."""
+    """A line that is not in the input's format: drop it, or stop. Without --target-tokenizer, a
+    vocabulary is made from the trees, and a malformed tree always stops."""
 
     def __post_init__(self) -> None:
         checks = Checks(self)

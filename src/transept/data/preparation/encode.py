@@ -1,4 +1,4 @@
-"""One chunk of raw rows to ids: decode, parse, clean, tokenize. Pure, so that any process may.
+"""One chunk of raw rows to ids: decode, parse, clean, tokenize. Pure: any process can do it.
 
 What depends on other chunks, the search for duplicates, is left to the caller, who is given a
 hash of each pair.
@@ -46,7 +46,7 @@ class EncodedChunk:
     dropped: list[Dropped]
 
 
-class Encoder:
+class ChunkEncoder:
     """Turns chunks into ids. It is sent to worker processes as a whole."""
 
     def __init__(
@@ -172,7 +172,7 @@ class _Work:
             bad = self.dropped[row]
             raise DataError(
                 f"{bad.path}, line {bad.line}: {reason.meaning} ({detail}); mend the file, or drop "
-                "such lines with the option that made this fatal"
+                "such lines with --bad-encoding drop or --malformed drop"
             )
 
     def _drop(self, row: int, column: int, reason: Reason, detail: str) -> None:
@@ -182,7 +182,7 @@ class _Work:
 
 
 def _lengths(sentences: Sequence[list[int]]) -> NDArray[np.int64]:
-    """With the EOS that is still to come."""
+    """Lengths with the EOS that will be added."""
     return np.fromiter(map(len, sentences), dtype=np.int64, count=len(sentences)) + 1
 
 

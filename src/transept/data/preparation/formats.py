@@ -101,7 +101,7 @@ class LinePair:
 
 @dataclass(frozen=True, slots=True)
 class _OneFile:
-    """What the formats have in common whose pairs stand in one file."""
+    """What is common to formats that have both sides in one file."""
 
     path: Path
 
@@ -222,7 +222,7 @@ class Checksums:
         self._found: dict[tuple[int, int], int] = {}
 
     def add(self, chunk: Chunk) -> None:
-        """The next chunk of the text."""
+        """Count in the next chunk of the text."""
         for number, column in enumerate(chunk.columns):
             key = (chunk.input, number)
             self._found[key] = zlib.crc32(b"\n", zlib.crc32(column, self._found.get(key, 0)))

@@ -79,7 +79,7 @@ class Journal:
         return entry.state
 
     def commit(self, state: State) -> None:
-        """Everything counted in `state` is safely on disk."""
+        """Write down that everything counted in `state` is on the disk."""
         entry = _Entry(settings=self._settings, state=state)
         write_file(self._path, sealed(config.as_table(entry)))
 

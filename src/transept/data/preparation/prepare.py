@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from transept.data.preparation.changes import changes
 from transept.data.preparation.cleaning import Cleaning
-from transept.data.preparation.encode import Encoder
+from transept.data.preparation.encode import ChunkEncoder
 from transept.data.preparation.formats import Checksums, Chunk, Input, chunks
 from transept.data.preparation.journal import Journal, State, locked, partial_directory
 from transept.data.preparation.ranks import Leader, Order, assist, give_order, take_order
@@ -42,7 +42,7 @@ class Preparation:
     inputs: tuple[Input, ...]
     tokenizer: Path
     target_tokenizer: Path | Vocabulary | None = None
-    """Another one for the target side: where it lies, or itself."""
+    """Another vocabulary for the target side, or its directory."""
     output: Path
     cleaning: Cleaning = field(default_factory=Cleaning)
 
@@ -78,8 +78,8 @@ def prepare(
 
     Args:
         job: The inputs, the tokenizer, the output directory and what to drop.
-        workers: Processes to tokenize in: as many as there are cores (for the ranks of one machine
-            together), unless given; 0 for none.
+        workers: How many processes tokenize; unless given, one for each core, and the ranks of one
+            machine share its cores. With 0, this process does it.
         restart: Throw away what an earlier run left, finished or not.
         watch: Told now and then how far things are.
         commit_seconds: How much work an interruption may cost.
@@ -111,7 +111,7 @@ def prepare(
                 encoding = pool if world is None else Leader(pool, world, start)
                 _run(reading, encoding, writer, journal, commit_seconds)
             if writer.state.pairs == 0:
-                journal.discard()  # nothing to go on from: the next one may read it otherwise
+                journal.discard()  # nothing to go on from: the next run may have other settings
             checksums = reading.checksums.found
             text = TextRecord(checksums=checksums, modified=plan.modified)
             return writer.finish(job.output, text)
@@ -142,7 +142,7 @@ class _Plan:
     """When the files were last written: known before they are read, so that a change meanwhile
     shows."""
     tokenizers: dict[str, Vocabulary]
-    encoder: Encoder
+    encoder: ChunkEncoder
 
     @classmethod
     def of(cls, job: Preparation, world: "World | None") -> "_Plan":
@@ -158,7 +158,7 @@ class _Plan:
             settings=settings,
             modified=_modified(job),
             tokenizers={"source": source, "target": target},
-            encoder=Encoder(job.inputs, source, target, job.cleaning),
+            encoder=ChunkEncoder(job.inputs, source, target, job.cleaning),
         )
 
 
@@ -170,7 +170,7 @@ def _n_workers(asked: int | None, world: "World | None") -> int:
 
 
 def _with_pulse(world: "World", watch: Watcher | None) -> Watcher:
-    """Let the other ranks know, too, that this one moves."""
+    """A watcher that also tells the other ranks that this one moves."""
 
     def told(progress: Progress) -> None:
         world.pulse.at("reading data")
@@ -220,7 +220,7 @@ class _Reading:
         self.checksums = Checksums()
 
     def rest(self) -> Iterator[Chunk]:
-        """What no earlier run has done; what one has done is read again, and compared."""
+        """The chunks that no earlier run has done. Those before are read again, and compared."""
         stream = self._summed(chunks(self._inputs, self._count))
         checksum = 0
         for chunk in itertools.islice(stream, self._state.chunks):
@@ -274,7 +274,7 @@ def _finished(output: Path, settings: Settings, restart: bool) -> Manifest | Non
 
 
 def _check_text(job: Preparation, plan: _Plan, finished: Manifest, watch: Watcher | None) -> None:
-    """Refuse a corpus whose inputs hold other text by now, though it be of the same length."""
+    """Refuse a corpus whose inputs hold other text by now, even if that is equally long."""
     before = finished.text
     if before is None or before.modified == plan.modified:
         return
@@ -293,9 +293,9 @@ def _check_text(job: Preparation, plan: _Plan, finished: Manifest, watch: Watche
 
 
 def _set_aside(output: Path, partial: Path) -> None:
-    """Make room for a new corpus; the old one goes for good when that is finished.
+    """Move the old corpus out of the way; it is removed when the new one is finished.
 
-    At once, and not at the end: a restart that is interrupted is then resumed like any run.
+    It is moved now and not at the end, so that an interrupted restart resumes like any other run.
     """
     if (output / MANIFEST).exists():
         shutil.rmtree(partial / REPLACED, ignore_errors=True)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Order:
-    """What rank 0 wants of the others: with which settings, and after how much text."""
+    """What rank 0 tells the others: the settings, and after how much text to begin."""
 
     settings: Settings
     chunks: int
@@ -46,7 +46,7 @@ def give_order(world: "World", order: Order | None) -> None:
 
 
 def take_order(world: "World", settings: Settings) -> Order | None:
-    """What rank 0 has told, if this rank would make the same corpus."""
+    """The order of rank 0, which is refused if this rank would make another corpus."""
     table: dict[str, Any] | None = world.from_leader(lambda: None)
     if table is None:
         return None

@@ -13,7 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
 
-from transept.data.preparation.encode import EncodedChunk, Encoder
+from transept.data.preparation.encode import ChunkEncoder, EncodedChunk
 from transept.data.preparation.formats import Chunk
 from transept.errors import DataError, TranseptError
 from transept.runtime.interrupt import STOP_SIGNALS, signals_held
@@ -32,7 +32,7 @@ def available_cores() -> int:
 class Workers:
     """`count` processes with an encoder each; with none, the work is done here."""
 
-    def __init__(self, encoder: Encoder, count: int) -> None:
+    def __init__(self, encoder: ChunkEncoder, count: int) -> None:
         self._encoder = encoder
         self._threads = ThreadPoolExecutor(max(count, 1), thread_name_prefix="encode")
         self.ahead = max(count, 1) * AHEAD
@@ -95,7 +95,7 @@ class Workers:
 class _Worker:
     """A process, seen from here."""
 
-    def __init__(self, encoder: Encoder) -> None:
+    def __init__(self, encoder: ChunkEncoder) -> None:
         # Not fork: this process has threads, and a fork would inherit their locks.
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
@@ -132,7 +132,7 @@ class _Worker:
         self._process.join()
 
 
-def _serve(pipe: Connection, encoder: Encoder) -> None:
+def _serve(pipe: Connection, encoder: ChunkEncoder) -> None:
     """The life of a worker: until the other end of the pipe is gone."""
     for number in STOP_SIGNALS:  # Ctrl-C reaches the whole group; only the parent decides to stop
         signal.signal(number, signal.SIG_IGN)

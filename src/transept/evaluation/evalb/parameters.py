@@ -28,11 +28,11 @@ class Parameters:
     quotes: frozenset[str] = frozenset()
     """Tags by which the same quotation mark may be deleted on one side and not on the other."""
     equal_labels: Pairs = frozenset()
-    """Labels, or tags, of which either will do for the other."""
+    """Pairs of labels, or of tags, that count as equal."""
     equal_words: Pairs = frozenset()
-    """Words of which either will do for the other."""
+    """Pairs of words that count as equal."""
     cutoff: int = 40
-    """Sentences up to this length are scored apart, too."""
+    """Sentences up to this length are also scored by themselves."""
     max_errors: int = 10
     """evalb gives up, without a result, at the second error beyond these."""
 
@@ -79,7 +79,7 @@ COLLINS: Final = Parameters(
 
 
 def read_parameters(path: Path) -> Parameters:
-    """A parameter file. What evalb would pass over with a shrug is an error here."""
+    """Read a parameter file. What evalb would silently ignore is an error here."""
     found: dict[str, Any] = {"name": path.name.removesuffix(".prm")}
     for number, line in enumerate(read_text(path), start=1):
         if line.startswith("#") or len(line.rstrip()) < 3:  # evalb skips such short lines, too

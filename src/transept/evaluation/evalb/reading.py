@@ -52,7 +52,7 @@ class Side:
 
 
 def read_side(line: str, parameters: Parameters) -> Side:
-    """Take a line apart. Several trees, or none, are as good as one."""
+    """Take a line apart. It may hold one tree, several or none."""
     side = Side()
     unfinished: list[Span] = []
     closed_too_often = stray_text = False

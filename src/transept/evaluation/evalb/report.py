@@ -23,7 +23,7 @@ class Summary:
     recall: float
     precision: float
     f1: float
-    """0 where precision and recall are; evalb prints `nan`."""
+    """0 if precision and recall are 0; evalb prints `nan` then."""
     complete_match: float
     average_crossing: float
     """Brackets a sentence, not in per cent."""
@@ -34,9 +34,10 @@ class Summary:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WholeSummary:
-    """Of all sentences: an error or skipped one found nothing.
+    """A summary of all sentences, also of those that are errors or skipped.
 
-    None of its gold brackets is found, and none of its own is right. Rates are in per cent.
+    In such a sentence, no gold bracket counts as found and no predicted one as right. Rates are in
+    per cent.
     """
 
     recall: float

@@ -24,15 +24,15 @@ class SentenceScore:
     problems: tuple[Problem, ...] = ()
     """What makes it an error, or would if it were not skipped."""
     gold_problems: tuple[Problem, ...] = ()
-    """Those of them that are the gold tree's own."""
+    """Those of these problems that are in the gold tree itself."""
     gold: int
     """Brackets of the gold tree."""
     predicted: int
     """Brackets of the predicted tree."""
     matched: int = 0
-    """Brackets of both; each counts once, so that NP over NP needs both."""
+    """Brackets of both. Each matches one other only: two NPs over the same words need two."""
     crossing: int = 0
-    """Predicted brackets that overlap a gold one of which neither holds the other."""
+    """Predicted brackets that overlap a gold one, while neither contains the other."""
     words: int
     """Words of the gold tree."""
     right_tags: int = 0
@@ -68,7 +68,7 @@ def score_sentence(gold: str, predicted: str, parameters: Parameters) -> Sentenc
 
 
 def _status(predicted: Side, problems: tuple[Problem, ...]) -> Status:
-    """No word is worse than a wrong bracket: evalb skips a line that it had complained about."""
+    """A line without a predicted word is skipped, even if evalb has complained about brackets."""
     if not predicted.words and "stray text" not in problems:
         return "skipped"
     return "error" if problems else "valid"
@@ -87,7 +87,7 @@ def _counted(spans: Iterable[Span], parameters: Parameters) -> list[Span]:
     """The brackets that are neither empty nor deleted, their labels without functions."""
     counted = []
     for span in spans:
-        # Tags keep theirs. A label that begins with a hyphen is empty then.
+        # Tags keep their functions. A label that begins with a hyphen becomes empty.
         label = _FUNCTION.sub("", span.label)
         if span.start < span.end and not parameters.deletes_bracket(label):
             counted.append(Span(label, span.start, span.end))
@@ -95,7 +95,7 @@ def _counted(spans: Iterable[Span], parameters: Parameters) -> list[Span]:
 
 
 def _matched(gold: Iterable[Span], predicted: Iterable[Span], parameters: Parameters) -> int:
-    """Each gold bracket takes the first predicted one that will do and is not taken."""
+    """Each gold bracket takes the first predicted one that matches and is not taken yet."""
     free: dict[tuple[int, int], list[str]] = {}
     for span in predicted:
         free.setdefault((span.start, span.end), []).append(span.label)

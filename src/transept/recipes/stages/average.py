@@ -8,7 +8,7 @@ from transept.recipes.work import mean_of
 
 
 class Average(Stage):
-    """As many checkpoints as the recipe says, or as there are."""
+    """Average as many checkpoints as the recipe says, or as there are."""
 
     name = "average"
 
@@ -21,8 +21,8 @@ class Average(Stage):
             )
         return {"steps": steps}
 
-    def work(self, watch: Watchers) -> Table:
-        """The model, unless it is there."""
+    def carry_out(self, watch: Watchers) -> Table:
+        """Write the model, unless it is there."""
         self.run.work.average(self._last, self._since)
         return {"weights": self.run.weights}
 
@@ -42,8 +42,8 @@ class Average(Stage):
 
     @property
     def _since(self) -> float:
-        """Seconds of training: a run that was given more time has checkpoints of its earlier end.
+        """The seconds of training before which checkpoints are left out.
 
-        They lie before the first that this one writes.
+        A run that was given more time may still have those of its earlier end.
         """
         return 60 * self.run.experiment().checkpoint.after_minutes

@@ -30,7 +30,7 @@ class Decode(Stage):
             "search": config.as_table(run.recipe.search),
         }
 
-    def work(self, watch: Watchers) -> Table:
+    def carry_out(self, watch: Watchers) -> Table:
         """Search, and write the translations in the order of the test sets."""
         run = self.run
         sources = {test: lines(run.sources(test)) for test in run.tests}
@@ -62,7 +62,7 @@ class Decode(Stage):
 def translate(
     transducer: Transducer, sources: Sequence[str], recipe: Recipe, watch: Watchers
 ) -> list[str]:
-    """Translate as a recipe says: a line each, whatever a line is."""
+    """Translate as a recipe says: each line into one line, without splitting it into sentences."""
     search: dict[str, Any] = asdict(recipe.search)
     found = transducer.translate(
         sources, split=False, too_long="split", watch=watch.translating, **search

@@ -25,7 +25,7 @@ class Prepare(Stage):
     name = "prepare"
 
     def inputs(self) -> Table:
-        """What decides about the ids. Weights do not: they are the training's."""
+        """What the ids depend on. The texts' weights do not change them, only the training."""
         recipe = self.run.recipe
         texts = [(text.name, str(text.source), str(text.target)) for text in recipe.texts]
         others = [config.as_table(each) for each in (*recipe.dev, *recipe.tests)]
@@ -34,7 +34,7 @@ class Prepare(Stage):
         return {"recipe": words}
 
     def fetch(self, watch: Watchers) -> None:
-        """Have all files of the recipe there."""
+        """Download a public corpus, and check that all files of the recipe are there."""
         data, recipe = self._data, self.run.recipe
         if recipe.dataset is not None:
             fetch(DATASETS[recipe.dataset], data, watch=watch.downloading)
@@ -43,8 +43,8 @@ class Prepare(Stage):
             listed = "\n  ".join(dict.fromkeys(missing))
             raise DataError(f"{data}: lacks files of this recipe:\n  {listed}")
 
-    def work(self, watch: Watchers) -> Table:
-        """Everything that is read stands in the record, with its hash."""
+    def carry_out(self, watch: Watchers) -> Table:
+        """Prepare everything; the results name each file that was read, with its hash."""
         files = {str(name): _stored(self._data / name) for name in self._names()}
         tests = {test.name: self._keep(test) for test in self.run.tests}
         self.run.work.learn_vocabulary(lambda: self._learn(watch))
@@ -58,7 +58,7 @@ class Prepare(Stage):
         return f"{pairs:,} pairs, {tokens:,} target tokens to learn from"
 
     def is_whole(self) -> bool:
-        """What lies there must be what the record tells of."""
+        """Refuse corpora that are not those of the record."""
         results = self.run.results("prepare")
         assert results is not None
         for name, recorded in results["corpora"].items():
@@ -71,7 +71,7 @@ class Prepare(Stage):
         return True
 
     def _keep(self, test: TestSet) -> Table:
-        """Put a test set where it stays."""
+        """Copy a test set into the work directory."""
         kept: Table = {}
         places = (self.run.sources(test), self.run.references(test))
         for side, original, path in zip(
@@ -94,7 +94,7 @@ class Prepare(Stage):
         )
 
     def _lines(self) -> Iterator[str]:
-        """All text, in an order that does not depend on which way it is translated."""
+        """All text, in an order that does not depend on the direction of translation."""
         for text in self.run.recipe.texts:
             for path in sorted(self._paths(text), reverse=True):
                 yield from read_text(path)
@@ -104,7 +104,7 @@ class Prepare(Stage):
         return self.run.work.prepare(name, pairs, self.run.recipe.cleaning, watch.preparing)
 
     def _corpora(self) -> dict[str, tuple[Pair, ...]]:
-        """What each is made of."""
+        """The pairs of files that each corpus is made of."""
         recipe = self.run.recipe
         return {**{text.name: (text,) for text in recipe.texts}, DEV: recipe.dev}
 

@@ -12,7 +12,7 @@ from transept.runtime.storage import write_json
 
 
 def report(run: RecipeRun) -> Done:
-    """Gather the records of the other stages; that has none of its own, and is always done."""
+    """Gather the records of the other stages. This stage has none itself, and is always done."""
     begin = time.monotonic()
     found = {name: run.records.read(name) for name in STAGES[:-1]}
     records = {name: record for name, record in found.items() if record is not None}
@@ -26,7 +26,7 @@ def report(run: RecipeRun) -> Done:
         "recipe": config.as_table(run.recipe),
         "minutes": records["train"]["inputs"]["minutes"],
         "stages": records,
-        "curve": curve(run.work.run),
+        "curve": curve(run.work.training),
     }
     write_json(run.record, record)
     return Done(f"{run.record}", already=False, seconds=time.monotonic() - begin)

@@ -19,7 +19,7 @@ class Score(Stage):
     name = "score"
 
     def inputs(self) -> Table:
-        """Translations and references; and the model, for perplexities are its own."""
+        """Translations and references; and the model, on which perplexities depend."""
         run = self.run
         if not all(run.hypotheses(test).exists() for test in run.tests):
             raise ConfigError(f"{run.directory}: nothing is translated yet; begin with `decode`")
@@ -29,7 +29,7 @@ class Score(Stage):
             "weights": run.weights,
         }
 
-    def work(self, watch: Watchers) -> Table:
+    def carry_out(self, watch: Watchers) -> Table:
         """A report for each test set."""
         return {"tests": {test.name: self._score(test) for test in self.run.tests}}
 

@@ -12,18 +12,18 @@ from transept.recipes.watchers import Watchers
 
 @dataclass(frozen=True)
 class Stage(ABC):
-    """A stage of one recipe. It only knows its own matter: `pipeline.do` keeps its record."""
+    """A stage of one recipe. It only knows its own work: `pipeline.do` writes its record."""
 
     run: RecipeRun
     name: ClassVar[StageName]
 
     @abstractmethod
     def inputs(self) -> Table:
-        """What decides about the results; an error where the stage before is not done."""
+        """What the results depend on; an error if the stage before is not done."""
 
     @abstractmethod
-    def work(self, watch: Watchers) -> Table:
-        """Do what is left to do; the results, for the record.
+    def carry_out(self, watch: Watchers) -> Table:
+        """Do what is left to do; return the results, for the record.
 
         A stage with a clock of its own has `seconds` among them.
         """
@@ -33,12 +33,12 @@ class Stage(ABC):
         """What was done, in words."""
 
     def fetch(self, watch: Watchers) -> None:  # noqa: B027 - most have all they need
-        """See to it that what the work reads is there; not part of its time."""
+        """Get what the work reads. This does not count as the stage's time."""
 
     def is_recorded(self, inputs: Table) -> bool:
-        """Whether the record tells of these very inputs."""
+        """Whether there is a record with exactly these inputs."""
         return self.run.records.is_done(self.name, inputs)
 
     def is_whole(self) -> bool:
-        """Whether everything that it makes is there; if not, it was stopped, or lost some."""
+        """Whether everything that it makes is there; if not, it was stopped, or files were lost."""
         return True

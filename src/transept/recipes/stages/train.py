@@ -1,4 +1,4 @@
-"""The second stage: training, in as many sittings as it takes."""
+"""The second stage: training. Each command may do a part of it, which is called a sitting."""
 
 import time
 
@@ -26,7 +26,7 @@ class Train(Stage):
         prepared = self.run.results("prepare")
         if prepared is None:
             raise ConfigError(
-                f"{self.run.directory}: nothing is prepared yet; begin with that stage"
+                f"{self.run.directory}: nothing is prepared yet; begin with `prepare`"
             )
         experiment = self.run.recipe.experiment
         return {
@@ -36,8 +36,8 @@ class Train(Stage):
             "seed": experiment.training.seed,
         }
 
-    def work(self, watch: Watchers) -> Table:
-        """One more sitting. What it goes on from is not counted twice."""
+    def carry_out(self, watch: Watchers) -> Table:
+        """Train in one more sitting, and add it to those of the record."""
         earlier = self.run.results("train")
         outcome, sitting = self._lost() if self.is_whole() else self._sit(watch)
         experiment, state = self.run.experiment(), self.run.work.state
@@ -51,7 +51,7 @@ class Train(Stage):
         }
 
     def summary(self, record: Table) -> str:
-        """How far it went; and how it goes further, where only its time was over."""
+        """How far it went; and how to train on, if only its time was over."""
         results = record["results"]
         done = f"{counted(results['step'], 'step')} in {results['seconds']:,.0f} s"
         if results["outcome"] != "out of time":
@@ -60,7 +60,7 @@ class Train(Stage):
         return f"{done}, as --minutes {given:g} says; a longer time, or inf, trains on"
 
     def is_recorded(self, inputs: Table) -> bool:
-        """Whether the record tells of all steps. More time may be given to the same training."""
+        """Whether the record has all steps. Inputs may differ: training may be given more time."""
         results = self.run.results("train")
         return results is not None and results["step"] >= self.run.work.trained.step
 
@@ -99,7 +99,7 @@ class Train(Stage):
                 observer.close()
 
     def _lost(self) -> tuple[Outcome, Table]:
-        """A sitting that was killed between its last step and its record: its end is known."""
+        """What is known of a sitting that was killed after its last step, before its record."""
         results = self.run.results("train")
         step = self.run.work.trained.step
         last = self.run.recipe.experiment.training.max_steps

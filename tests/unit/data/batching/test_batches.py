@@ -1,7 +1,7 @@
 import numpy as np
 import torch
 
-from transept.data.batching.batches import Batch, MicroBatch, Side
+from transept.data.batching.batches import LoadedBatch, LoadedMicroBatch, Side
 from transept.data.batching.feed import Feed
 from transept.data.batching.loader import Loader
 from transept.data.batching.memory import MemoryCorpus
@@ -14,7 +14,7 @@ SOURCES = [[5, 6, 1], [7, 1], [8, 9, 10, 11, 12, 13, 1], [14, 15, 1]]
 TARGETS = [[21, 1], [22, 23, 1], [24, 25, 26, 27, 28, 1], [29, 30, 31, 1]]
 
 
-def batch(**changes: object) -> Batch:
+def batch(**changes: object) -> LoadedBatch:
     settings = {"source_tokens": 24, "target_tokens": 24, "tile": 6, "max_length": 12} | changes
     config = BatchConfig(**settings)  # type: ignore[arg-type]
     feed = Feed(mixture=Mixture([MemoryCorpus(SOURCES, TARGETS)]), config=config, seed=1)
@@ -33,7 +33,7 @@ def sentences(side: Side) -> list[list[int]]:
     return found
 
 
-def pairs(micro: MicroBatch) -> list[tuple[list[int], list[int]]]:
+def pairs(micro: LoadedMicroBatch) -> list[tuple[list[int], list[int]]]:
     return list(zip(sentences(micro.source), sentences(micro.target), strict=True))
 
 
@@ -53,7 +53,7 @@ def test_the_figures_are_those_of_the_sentences() -> None:
     assert (micro.n_pairs, micro.n_source_tokens, micro.n_target_tokens) == (4, 15, 15)
     assert micro.max_length == 7
     assert micro.row_tiles == 2
-    assert (whole.label.n_pairs, whole.label.n_target_tokens) == (4, 15)
+    assert (whole.header.n_pairs, whole.header.n_target_tokens) == (4, 15)
 
 
 def test_seen_as_wider_rows_each_pair_stands_in_one() -> None:
@@ -108,7 +108,7 @@ def test_micro_batches_without_pairs_are_empty_and_not_missing() -> None:
 def test_moving_keeps_everything() -> None:
     whole = batch()
     moved = whole.to("cpu")
-    assert moved.label == whole.label
+    assert moved.header == whole.header
     assert torch.equal(moved.micro_batches[0].source.ids, whole.micro_batches[0].source.ids)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from transept.data.preparation.cleaning import Cleaning, Dropped, Reason
-from transept.data.preparation.encode import EncodedChunk, Encoder
+from transept.data.preparation.encode import ChunkEncoder, EncodedChunk
 from transept.data.preparation.formats import Chunk, Jsonl, LinePair, Tsv
 from transept.errors import ConfigError, DataError
 from transept.text.tokenizer import EOS_ID, Tokenizer
@@ -21,7 +21,7 @@ def encode(
 ) -> EncodedChunk:
     lines = np.arange(source.count(b"\n") + 1) + first_line
     chunk = Chunk(0, lines, (source, target))
-    return Encoder([PAIR], tokenizer, tokenizer, cleaning or Cleaning()).encode(chunk)
+    return ChunkEncoder([PAIR], tokenizer, tokenizer, cleaning or Cleaning()).encode(chunk)
 
 
 def reasons(encoded: EncodedChunk) -> list[tuple[int, Reason]]:
@@ -73,7 +73,7 @@ def test_zero_characters_behind_an_escape(tokenizer: Tokenizer) -> None:
     """A file of one column has no second path to name."""
     line = rb'{"source": "a", "target": "b\u0000"}'
     chunk = Chunk(0, np.array([5]), (line,))
-    encoded = Encoder([Jsonl(Path("x"))], tokenizer, tokenizer, Cleaning()).encode(chunk)
+    encoded = ChunkEncoder([Jsonl(Path("x"))], tokenizer, tokenizer, Cleaning()).encode(chunk)
     assert encoded.dropped == [
         Dropped("x", 5, Reason.ENCODING, "character 2 of the target is zero")
     ]
@@ -88,16 +88,16 @@ def test_wrong_encoding_can_be_replaced(tokenizer: Tokenizer) -> None:
 def test_malformed_lines(tokenizer: Tokenizer) -> None:
     source = Tsv(Path("x.tsv"))
     chunk = Chunk(0, np.arange(2) + 1, (b"a\tb\nc",))
-    encoded = Encoder([source], tokenizer, tokenizer, Cleaning()).encode(chunk)
+    encoded = ChunkEncoder([source], tokenizer, tokenizer, Cleaning()).encode(chunk)
     assert encoded.dropped == [Dropped("x.tsv", 2, Reason.MALFORMED, "1 of 2 columns")]
     with pytest.raises(DataError, match=r"x\.tsv, line 2: not in the input's format"):
-        Encoder([source], tokenizer, tokenizer, Cleaning(malformed="stop")).encode(chunk)
+        ChunkEncoder([source], tokenizer, tokenizer, Cleaning(malformed="stop")).encode(chunk)
 
 
 def test_what_cannot_be_decoded_is_not_called_malformed(tokenizer: Tokenizer) -> None:
     chunk = Chunk(0, np.array([1]), (b"\xff",))
     strict = Cleaning(malformed="stop")
-    encoded = Encoder([Tsv(Path("x.tsv"))], tokenizer, tokenizer, strict).encode(chunk)
+    encoded = ChunkEncoder([Tsv(Path("x.tsv"))], tokenizer, tokenizer, strict).encode(chunk)
     assert reasons(encoded) == [(1, Reason.ENCODING)]
 
 

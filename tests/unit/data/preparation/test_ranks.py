@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from transept.data.preparation.cleaning import Cleaning
-from transept.data.preparation.encode import EncodedChunk, Encoder
+from transept.data.preparation.encode import ChunkEncoder, EncodedChunk
 from transept.data.preparation.formats import Chunk, Tsv
 from transept.data.preparation.ranks import packed, unpacked
 from transept.text.tokenizer import Tokenizer
@@ -26,7 +26,7 @@ def test_nothing_is_lost_on_the_way(tokenizer: Tokenizer) -> None:
     chunk = Chunk(0, np.arange(3, 8), (text,))
     for name in ("x.tsv", "x-\udcff.tsv"):  # a file's name need not be UTF-8
         for cleaning in (Cleaning(), Cleaning(drop_duplicates=False), Cleaning(max_tokens=2)):
-            encoder = Encoder([Tsv(Path(name))], tokenizer, tokenizer, cleaning)
+            encoder = ChunkEncoder([Tsv(Path(name))], tokenizer, tokenizer, cleaning)
             encoded = encoder.encode(chunk)
             checksum, arrived = unpacked(packed(7, encoded))
             assert checksum == 7

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from transept.data.preparation.cleaning import Cleaning
-from transept.data.preparation.encode import Encoder
+from transept.data.preparation.encode import ChunkEncoder
 from transept.data.preparation.formats import Chunk, Tsv
 from transept.data.preparation.workers import AHEAD, Workers
 from transept.errors import DataError
@@ -17,15 +17,15 @@ from transept.text.tokenizer import Tokenizer
 
 
 @pytest.fixture
-def encoder(tokenizer: Tokenizer) -> Encoder:
-    return Encoder([Tsv(Path("x.tsv"))], tokenizer, tokenizer, Cleaning())
+def encoder(tokenizer: Tokenizer) -> ChunkEncoder:
+    return ChunkEncoder([Tsv(Path("x.tsv"))], tokenizer, tokenizer, Cleaning())
 
 
 def chunk(number: int) -> Chunk:
     return Chunk(0, np.array([number]), (b"house %d\tHaus %d" % (number, number),))
 
 
-def test_results_come_in_order_and_only_a_few_chunks_are_read_ahead(encoder: Encoder) -> None:
+def test_results_come_in_order_and_only_a_few_chunks_are_read_ahead(encoder: ChunkEncoder) -> None:
     read: list[int] = []
 
     def stream() -> Iterator[Chunk]:
@@ -39,7 +39,7 @@ def test_results_come_in_order_and_only_a_few_chunks_are_read_ahead(encoder: Enc
             assert len(read) <= number + 2 * AHEAD + 1
 
 
-def test_a_worker_that_dies_is_reported(encoder: Encoder) -> None:
+def test_a_worker_that_dies_is_reported(encoder: ChunkEncoder) -> None:
     with Workers(encoder, 1) as workers:
         results = workers.encode(chunk(number) for number in range(100))
         next(results)
@@ -49,7 +49,7 @@ def test_a_worker_that_dies_is_reported(encoder: Encoder) -> None:
             list(results)
 
 
-def test_workers_mind_no_signal_but_their_parent(encoder: Encoder) -> None:
+def test_workers_mind_no_signal_but_their_parent(encoder: ChunkEncoder) -> None:
     with Workers(encoder, 1) as workers:
         results = workers.encode(chunk(number) for number in range(20))
         next(results)
