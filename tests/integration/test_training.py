@@ -5,7 +5,6 @@ import json
 import os
 import random
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -181,104 +180,6 @@ def test_pairs_that_are_too_long_to_learn_from_are_counted(
     assert run(*words, "batch.max_length=10") == 0
     errors = " ".join(capsys.readouterr().err.split())
     assert re.search(r"\d+ of \d+ pairs are left out: .* batch.max_length = 10", errors)
-
-
-def test_a_changed_config_is_refused_with_the_difference_or_taken(
-    workshop: Workshop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    words = ["train", workshop.config, "--output", tmp_path / "run", "training.max_steps=5"]
-    assert run(*words) == 0
-    words[-1] = "training.max_steps=8"
-    assert run(*words, "schedule.factor=0.5") == 2
-    errors = capsys.readouterr().err
-    assert "training.max_steps: 5 -> 8" in errors
-    assert "schedule.factor: 1.0 -> 0.5" in errors
-    assert run(*words, "schedule.factor=0.5", "--allow-change") == 0
-    assert metrics(tmp_path / "run")[-1]["step"] == 8
-
-
-def test_a_corpus_that_was_prepared_anew_in_its_place_is_noticed(
-    workshop: Workshop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    ids, named = tmp_path / "ids", str(workshop.directory / "train-ids")
-    mine = tmp_path / "mine.toml"
-    mine.write_text(workshop.config.read_text().replace(named, str(ids)))
-    words = ["train", mine, "--output", tmp_path / "run", "training.max_steps=2"]
-    shutil.copytree(named, ids)
-    assert run(*words) == 0
-    shutil.rmtree(ids)
-    shutil.copytree(workshop.directory / "dev-ids", ids)
-    assert run(*words) == 2
-    assert f"{ids}: is not the corpus that {tmp_path / 'run'} began with" in told(capsys)
-    assert run(*words, "--allow-change") == 0
-
-
-def told(capsys: pytest.CaptureFixture[str]) -> str:
-    """Without the breaks of lines."""
-    return " ".join(capsys.readouterr().err.split())
-
-
-def test_other_means_are_no_other_config(
-    workshop: Workshop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    words = ["train", workshop.config, "--output", tmp_path / "run", "training.max_steps=3"]
-    assert run(*words) == 0
-    means = ["batch.micro_batches=2", "data.workers=1", "training.log_every=1"]
-    assert run(*words, *means) == 0, capsys.readouterr().err
-    assert run(*words, *means, "model.dropout=0.3") == 2
-    assert "config:\n  model.dropout: 0.1 -> 0.3\nChoose" in capsys.readouterr().err
-
-
-def test_micro_batches_may_change_in_the_midst_of_a_window(
-    workshop: Workshop, tmp_path: Path
-) -> None:
-    words = ["train", workshop.config, "--output", tmp_path / "run", "training.max_steps=4"]
-    sittings = [("4", 75), ("4", 75), ("2", 75), ("1", 0)]
-    for micro_batches, code in sittings:
-        again = ["--minutes", "1e-9"] if code else []
-        assert run(*words, f"batch.micro_batches={micro_batches}", *again) == code
-    newest = Checkpoints(tmp_path / "run" / "checkpoints").newest()
-    assert newest is not None
-    assert newest.state()["position"] == {
-        "epoch": 0, "window": 0, "batch": 1, "earlier": [[2, 4], [1, 2]],
-    }  # fmt: skip
-
-
-def test_a_run_that_never_began_may_begin_with_another_config(
-    workshop: Workshop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    words = ["train", workshop.config, "--output", tmp_path / "run", "training.max_steps=2"]
-    assert run(*words, "--init", tmp_path / "nowhere", "model.dropout=0.3") == 4
-    assert run(*words) == 0, capsys.readouterr().err
-
-
-def test_a_change_that_cannot_go_on_leaves_the_run_its_config(
-    workshop: Workshop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    words = ["train", workshop.config, "--output", tmp_path / "run", "training.max_steps=2"]
-    assert run(*words) == 0
-    assert run(*words, "model.n_layers=2", "--allow-change") == 4
-    assert run(*words) == 0, capsys.readouterr().err
-
-
-def test_init_is_for_the_beginning_and_another_one_is_refused(
-    workshop: Workshop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    words = ["train", workshop.config, "training.max_steps=2"]
-    first, tuned = tmp_path / "first", tmp_path / "tuned"
-    assert run(*words, "--output", first) == 0
-    assert run(*words, "--output", first, "--init", "en-de") == 2
-    errors = capsys.readouterr().err
-    assert "began from random weights" in errors
-    assert "choose another --output" in errors
-
-    assert run(*words, "--output", tuned, "--init", first) == 0
-    longer = [*words[:2], "training.max_steps=4", "--allow-change", "--output", tuned]
-    assert run(*longer) == 0
-    assert run(*longer, "--init", first) == 0
-    assert run(*longer, "--init", tmp_path / "other") == 2
-    assert f"began from {first}, and --init {tmp_path / 'other'}" in capsys.readouterr().err
-    assert Checkpoints(tuned / "checkpoints").newest().about["init"] == str(first)  # type: ignore[union-attr]
 
 
 def test_damaged_checkpoints_are_passed_over_by_name(
