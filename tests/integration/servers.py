@@ -80,6 +80,15 @@ class Held(Transducer):
         assert self.let.wait(30)
         return super().translate(texts, **options)
 
+    def translate_feed(self, feed: Any, **options: Any) -> Any:
+        def held(n: int) -> Any:
+            if texts := feed(n):
+                self.begun.append(len(texts))
+                assert self.let.wait(30)
+            return texts
+
+        return super().translate_feed(held, **options)
+
     def stream(self, text: Any, **options: Any) -> Any:
         for draft in super().stream(text, **options):
             self.steps += 1

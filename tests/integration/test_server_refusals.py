@@ -182,6 +182,8 @@ def test_a_failure_is_a_500_that_tells_nothing(
         def translate(self, texts: object, **options: object) -> object:  # type: ignore[override]
             raise RuntimeError("secret-words")
 
+        translate_feed = translate  # type: ignore[assignment]
+
     with (
         serving([Served("en", "de", small_transducer(kind=Broken))], ServerSettings()) as client,
         caplog.at_level(logging.INFO),

@@ -4,6 +4,9 @@ On a machine without a GPU the kernels run in Triton's interpreter: slowly, but 
 """
 
 import random
+from collections import deque
+from collections.abc import Sequence
+from itertools import cycle
 from typing import Any
 
 import pytest
@@ -13,9 +16,13 @@ pytest.importorskip("triton")
 
 from transept.api.engines.choice import choose
 from transept.api.engines.engine import Input, nobody
+from transept.api.engines.fused import engine as fused_engine
 from transept.api.engines.fused import search as fused
+from transept.api.engines.fused.engine import FusedEngine
 from transept.api.engines.fused.search import FusedSearch
 from transept.api.engines.fused.workspace import Traces
+from transept.api.engines.native import NativeEngine
+from transept.api.networks import Networks
 from transept.decoding.beam import search
 from transept.decoding.config import SearchConfig
 from transept.decoding.hypothesis import Hypothesis
@@ -130,6 +137,81 @@ def test_outputs_are_those_of_the_reference(
     assert told == sorted(told)
     assert told[-1] == len(inputs)
     assert {one.finished for (one, *_) in expected} == {True, False}
+
+
+class Waiting:
+    """A feed that gives so many each time that it is asked."""
+
+    def __init__(self, inputs: Sequence[Input], plan: Sequence[int]) -> None:
+        self.left, self._plan = deque(inputs), cycle(plan)
+
+    def __call__(self, n: int) -> list[Input]:
+        return [self.left.popleft() for _ in range(min(n, next(self._plan), len(self.left)))]
+
+
+def fed(
+    engine: FusedEngine, inputs: Sequence[Input], config: SearchConfig, plan: Sequence[int]
+) -> list[list[Hypothesis]]:
+    """What an engine finds for sentences that come so many at a time."""
+    feed, found = Waiting(inputs, plan), dict[int, list[Hypothesis]]()
+    while feed.left:
+        n_before = len(found)
+        for told in engine.search_feed(feed, config):
+            found |= {n_before + number: outputs for number, outputs in told}
+    return [found[number] for number in range(len(inputs))]
+
+
+def engine_in_single_precision(model: Transformer, monkeypatch: pytest.MonkeyPatch) -> FusedEngine:
+    monkeypatch.setattr(fused_engine, "DTYPE", torch.float32)
+    return FusedEngine(model, NativeEngine(Networks([model])))
+
+
+@pytest.mark.parametrize("plan", [[9], [1, 0, 2]])
+def test_who_comes_later_finds_the_same(plan: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    # Steps of one slot and of four; the third is too long for the first workspace, the fifth is
+    # for the other engine.
+    for name, value in {"SLOTS": 4, "LOOK": 2, "LEAST_PLACES": 8}.items():
+        monkeypatch.setattr(fused, name, value)
+    model = model_with(3, end=3.0)
+    inputs = [Input(source, len(source) + 2) for source in sentences(3, 7)]
+    inputs[2], inputs[4] = Input([9, 8, EOS], 9), Input([7, 8, EOS], 4, prefix=[5])
+    config = SearchConfig(beam_size=3, n_best=2)
+    engine = engine_in_single_precision(model, monkeypatch)
+    found = fed(engine, inputs, config, plan)
+    expected = reference(model, inputs, config)
+    (expected[4],) = NativeEngine(Networks([model])).search([inputs[4]], config, nobody)
+    assert_same(found, expected)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("width", [1, 4, 12])
+def test_whenever_many_come_they_find_the_same(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = model_with(7, vocab_size=5000)
+    inputs = [
+        Input(source, random.Random(i).choice([3, 20, 20, 20, 140]))
+        for i, source in enumerate(sentences(3, 400, 5000))
+    ]
+    config, engine = SearchConfig(beam_size=width), engine_in_single_precision(model, monkeypatch)
+    expected = engine.search(inputs, config, nobody)
+    # From one at a time to more than there are slots, and back.
+    for plan in ([1000], [1, 0, 0], [3, 40, 0, 200, 0, 1, 0, 7], [0, 1, 5, 300]):
+        for _ in range(2):  # the second time every graph is there
+            found = fed(engine, inputs, config, plan)
+            same = sum(a[0].ids == b[0].ids for a, b in zip(found, expected, strict=True))
+            assert same >= 0.99 * len(inputs)  # sums in another order: a near tie
+
+
+@pytest.mark.gpu
+def test_a_short_one_that_comes_later_is_done_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = model_with(7, end=-100.0)  # each is as long as it may be
+    engine = engine_in_single_precision(model, monkeypatch)
+    waiting = [[Input([5, EOS], 100)], [], [Input([6, EOS], 5)]]
+
+    def feed(n: int) -> list[Input]:
+        return waiting.pop(0) if n and waiting else []
+
+    told = engine.search_feed(feed, SearchConfig())
+    assert [number for found in told for number, _ in found] == [1, 0]
 
 
 def test_one_workspace_searches_with_any_length_penalty() -> None:

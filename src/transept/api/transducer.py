@@ -1,6 +1,6 @@
 """A network with its vocabularies: texts in, texts out."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NoReturn, Unpack, overload
 
 from transept.api.alignment import align, words_of_tokens
@@ -158,6 +158,65 @@ class Transducer:
             before.append(Sentence(unit.text, unit.space, outputs))
         whole = Translation.best(text, before, 1).text
         yield Draft(whole, len(whole))
+
+    def translate_feed(
+        self, feed: Callable[[int], Sequence[str]], **options: Unpack[Options]
+    ) -> Iterator[list[tuple[int, Translation]]]:
+        """Translate sentences that come while others are under way.
+
+        The engine `fused` lets them in where another is done; others ask who has come when all are.
+        Those that are done are told with their numbers, in the order in which they came. It ends
+        when all are done and none waits. What comes out for a sentence is what `translate` gives
+        with `split=False`, whenever it came.
+
+        Args:
+            feed: Gives at most so many sentences that wait; none where none does now. It is asked
+                again and again, if only for 0, and may raise to end it.
+            **options: Those of `translate`, but for some that are refused.
+
+        Example:
+            >>> waiting = ["Good morning.", "It rains.", "Good night."]
+            >>> def feed(n):
+            ...     return [waiting.pop() for _ in range(min(n, len(waiting)))]
+            >>> found = {}
+            >>> for done in transept.load("runs/base").translate_feed(feed):
+            ...     found.update(done)
+            >>> sorted(found)
+            [0, 1, 2]
+        """
+        for key in ("too_long", "sampling", "prefix", "watch"):
+            if key in options:
+                raise ConfigError([Problem(key, "is not for a feed: use `translate`")])
+        request = Request.of({**options, "split": False})
+        config, limit = request.config, self._limit(request)
+        under_way: dict[int, tuple[str, list[Unit]]] = {}
+        n_before = 0
+
+        def take(n: int) -> list[Input]:
+            nonlocal n_before
+            if not (texts := feed(n)):  # which is so nearly every time
+                return []
+            taken = take_apart(texts, config, self.source_tokenizer, limit)
+            under_way.update(enumerate(zip(texts, taken, strict=True), n_before))
+            n_before += len(texts)
+            # One without a token goes along, so that the numbers stay; nobody looks at its output.
+            return [
+                self._input(unit, [], request) if unit.ids else Input([EOS_ID], max_length=1)
+                for unit in map(_sentence, taken)
+            ]
+
+        for found in self.engine.search_feed(take, config):
+            numbers = [number for number, _ in found]
+            texts, taken = zip(*map(under_way.pop, numbers), strict=True)
+            some = [*map(_sentence, taken)]
+            hypotheses = [
+                each if unit.ids else [] for unit, (_, each) in zip(some, found, strict=True)
+            ]
+            outputs = self._outputs(some, hypotheses, request)
+            yield [
+                (number, Translation.best(text, _parts(units, each), config.n_best))
+                for number, text, units, each in zip(numbers, texts, taken, outputs, strict=True)
+            ]
 
     def _stream(self, unit: Unit, prefix: Ids, request: Request) -> Iterator[Partial]:
         return self.native.stream(self._input(unit, prefix, request), request.config)
@@ -399,3 +458,13 @@ class Transducer:
 
     def _sentences(self, tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:
         return [[*ids, EOS_ID] for ids in tokenizer.encode_batch([text.strip() for text in texts])]
+
+
+def _sentence(units: Sequence[Unit]) -> Unit:
+    """The only unit with tokens; where there is none, nothing."""
+    return next((unit for unit in units if unit.ids), Unit("", "", []))
+
+
+def _parts(units: Sequence[Unit], outputs: Outputs) -> list[Sentence]:
+    """Units, of which the one with tokens has these outputs."""
+    return [Sentence(one.text, one.space, outputs if one.ids else (NOTHING,)) for one in units]

@@ -1,6 +1,6 @@
 """What a model can be asked for; equal ones are answered in one batch."""
 
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -40,6 +40,26 @@ class Translate:
         """Outputs of units."""
         texts = [unit.text for unit in items]
         return self._outputs(self.model.transducer, texts, self.alignments, watch)
+
+    def run_feed(
+        self, feed: Callable[[int], Sequence[Unit]]
+    ) -> Iterator[list[tuple[int, Outputs]]]:
+        """Outputs of units, of which some come while others are under way."""
+        transducer = self.model.transducer
+
+        def texts(n: int) -> list[str]:
+            # Who comes after another one was loaded is for that one.
+            is_old = self.model.transducer is not transducer
+            return [unit.text for unit in feed(0 if is_old else n)]
+
+        for found in transducer.translate_feed(
+            texts,
+            beam_size=self.beam_size,
+            length_penalty=self.length_penalty,
+            n_best=self.beam_size,
+            alignments=self.alignments,
+        ):
+            yield [(number, translation.outputs) for number, translation in found]
 
     def joined(
         self, sentences: Sequence[str], units: Sequence[Sequence[Unit]], outputs: Iterable[Outputs]

@@ -2,12 +2,15 @@
 
 A request is a job of several items. The thread takes items of the jobs in turn, one of each and
 round again, so that a long text does not keep short ones waiting; only items that ask for the same
-are decoded together. What comes out for an item does not depend on the others in its batch. Whoever
-comes while a batch is under way waits for its end; so a batch takes no more than it can do in about
-a second, by what batches before it took.
+are decoded together. What comes out for an item does not depend on the others in its batch, and is
+delivered as soon as it is there. Whoever comes while a batch is under way and asks for the same is
+let in, if the search can do that and has room; no more is under way than can be done in about a
+second, by what was done before. As soon as someone waits who asks for something else, nobody is let
+in any more.
 
 Streams are decoded by themselves, a step at a time. Between batches they take steps in turn, for at
-most half as long as the last batch took: neither keeps the other waiting for its end.
+most half as long as the last batch took: neither keeps the other waiting for its end. While there
+are any, nobody is let into a batch.
 """
 
 import asyncio
@@ -15,19 +18,23 @@ import math
 import threading
 import time
 from collections import deque
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 from transept.errors import TranseptError
-from transept.serving.jobs import AnyAsk, AnyJob, AnyStream, Ask, Item, Job, Result, Stream
+from transept.serving.jobs import AnyAsk, AnyJob, AnyStream, Ask, Item, Job, OpenAsk, Result, Stream
 
 STREAMS_SHARE = 0.5
 """Time for streams, for each second that a batch took."""
 UNMEASURED = 0.0005
 """Seconds for a token of a hypothesis, until it is known: rather slow, so that it is known soon."""
+ALL = 1 << 30
+"""More items than ever wait."""
 
-_Batch = list[tuple[AnyJob, int]]
+_Item = tuple[AnyJob, int]
+_Feed = Callable[[int], list[Any]]
 
 
 class OverloadedError(TranseptError):
@@ -82,6 +89,47 @@ class _Pace:
         usual, now = self.seconds(ask), seconds / (size * ask.beam_size)
         # A machine that was asleep once is not slow for ever.
         self._seconds[type(ask)] = usual + 0.5 * (min(now, 4 * usual) - usual)
+
+
+class _Batch:
+    """What is decoded together: items that were there, and items that were let in."""
+
+    def __init__(self, ask: AnyAsk) -> None:
+        self.ask = ask
+        self.under_way: dict[int, _Item] = {}
+        """By their numbers, the first ones first."""
+        self.n_taken = 0
+        self._mark = 0
+        self.begin()
+
+    def take(self, items: Sequence[_Item]) -> None:
+        """Let items in."""
+        self.under_way.update(enumerate(items, self.n_taken))
+        self.n_taken += len(items)
+        self._mark = self._mark or self.n_taken
+
+    def done(self, number: int) -> _Item:
+        """An item is done."""
+        job, index = self.under_way.pop(number)
+        self.sizes_done.append(job.sizes[index])
+        return job, index
+
+    @property
+    def size(self) -> int:
+        """Of all that are under way."""
+        return sum(job.sizes[index] for job, index in self.under_way.values())
+
+    def begin(self) -> None:
+        """Measure from here on how long it takes."""
+        self.begun = time.perf_counter()
+        self.sizes_done: list[int] = []
+        self._mark = self.n_taken if self.under_way else 0
+
+    @property
+    def has_turned_over(self) -> bool:
+        """Whether all are done that were under way at the beginning: as good as a whole batch."""
+        is_over = next(iter(self.under_way), self.n_taken) >= self._mark
+        return is_over and bool(self.sizes_done)
 
 
 class Watcher(Protocol):
@@ -195,26 +243,12 @@ class Batcher:
 
     def _work(self) -> None:
         while not self._stopping:
-            batch = self._take()
-            seconds = self._decode(batch) if batch else 0.0
+            ask = self._wait()
+            seconds = self._decode(_Batch(ask)) if ask is not None else 0.0
             self._advance(STREAMS_SHARE * seconds)
 
-    def _decode(self, batch: _Batch) -> float:
-        """Answer a batch; how long that took."""
-        start = time.perf_counter()
-        results = _run(batch)
-        seconds = time.perf_counter() - start
-        # A moving mean: what a client is told to wait follows what the machine can do now.
-        self._seconds_per_item += 0.2 * (seconds / len(batch) - self._seconds_per_item)
-        if not isinstance(results[0], Exception):  # else it may have ended early
-            size = sum(job.sizes[index] for job, index in batch)
-            self._pace.measured(batch[0][0].ask, size, seconds)
-        self._watcher.batch_done(len(batch), seconds)
-        self._tell(_deliver, batch, results)
-        return seconds
-
-    def _take(self) -> _Batch:
-        """The next batch; empty where there are only streams, or when it is time to stop."""
+    def _wait(self) -> AnyAsk | None:
+        """What is asked for next; None where there are only streams, or when it is time to stop."""
         with self._changed:
             self._changed.wait_for(lambda: self._jobs or self._streams or self._stopping)
             # While streams take their steps, there is time enough to gather.
@@ -223,29 +257,78 @@ class Batcher:
                     lambda: self._waiting >= self._capacity.batch or self._stopping,
                     timeout=self._capacity.gather_seconds,
                 )
-            return self._choose() if self._jobs and not self._stopping else []
+            return self._jobs[0].ask if self._jobs and not self._stopping else None
 
-    def _choose(self) -> _Batch:
-        """One item of each job that asks for what the first asks for, and round again."""
-        ask = self._jobs[0].ask
+    def _decode(self, batch: _Batch) -> float:
+        """Answer a batch, and whoever is let in; how long it took, or the last turnover of it."""
+        seconds = 0.0
+        feed = partial(self._let_in, batch)
+        try:
+            for found in _results(batch.ask, feed):
+                self._deliver(batch, found)
+                if batch.has_turned_over:
+                    size = sum(batch.sizes_done)
+                    seconds = self._measured(batch)
+                    self._pace.measured(batch.ask, size, seconds)
+        except Exception as error:
+            if not batch.n_taken:  # it failed before it began, but somebody must hear of it
+                feed(ALL)
+            for number, result in _one_by_one(batch, error):
+                self._deliver(batch, [(number, result)])
+            seconds = self._measured(batch)
+        return seconds
+
+    def _measured(self, batch: _Batch) -> float:
+        """Take note of how long it took, and begin anew."""
+        n_done, seconds = len(batch.sizes_done), time.perf_counter() - batch.begun
+        if not n_done:
+            return seconds
+        # A moving mean: what a client is told to wait follows what the machine can do now.
+        self._seconds_per_item += 0.2 * (seconds / n_done - self._seconds_per_item)
+        self._watcher.batch_done(n_done, seconds)
+        batch.begin()
+        return seconds
+
+    def _deliver(self, batch: _Batch, found: Iterable[tuple[int, Any]]) -> None:
+        self._tell(_deliver, [(*batch.done(number), result) for number, result in found])
+
+    def _let_in(self, batch: _Batch, n: int) -> list[Any]:
+        """Items for a batch, at most so many; no more once anyone waits for something else."""
+        items = batch.under_way.values()
+        if items and all(job.given_up for job, _ in items):
+            raise _AbandonedError
+        with self._changed:
+            if not n or not self._jobs or self._stopping:
+                return []
+            if batch.n_taken and (self._streams or self._jobs[0].ask != batch.ask):
+                return []
+            if batch.n_taken and not batch.under_way:  # it is over: the next one is gathered first
+                return []
+            taken = self._choose(batch, n)
+        batch.take(taken)
+        return [job.items[index] for job, index in taken]
+
+    def _choose(self, batch: _Batch, n: int) -> list[_Item]:
+        """One item of each job that asks for what the batch is for, and round again."""
+        ask, taken = batch.ask, list[_Item]()
         turns = deque(job for job in self._jobs if job.ask == ask)
-        batch: _Batch = []
-        room, seconds = self._capacity.room(ask.beam_size), self._capacity.batch_seconds
+        # Whoever asks for something else comes first next time, then whose turn it would be.
+        others = [job for job in self._jobs if job.ask != ask]
+        n = min(n, self._capacity.room(ask.beam_size) - len(batch.under_way))
         pace = self._pace.seconds(ask) * ask.beam_size
-        while turns and len(batch) < room:
+        seconds = self._capacity.batch_seconds - pace * batch.size
+        while turns and len(taken) < n:
             job = turns[0]
             seconds -= pace * job.sizes[job.untaken[0]]
-            if batch and seconds < 0:
+            if seconds < 0 and (taken or batch.under_way):
                 break
-            batch.append((job, job.untaken.popleft()))
+            taken.append((job, job.untaken.popleft()))
             turns.popleft()
             if job.untaken:
                 turns.append(job)
-        self._waiting -= len(batch)
-        # Whoever asks for something else comes first next time, then whose turn it would be.
-        others = [job for job in self._jobs if job.ask != ask]
+        self._waiting -= len(taken)
         self._jobs = deque([*others, *turns])
-        return batch
+        return taken
 
     def _advance(self, seconds: float) -> None:
         """Let the streams take steps in turn for so long, or one where that is no time."""
@@ -283,22 +366,38 @@ class Batcher:
         self._loop.call_soon_threadsafe(what, *news)
 
 
-def _run(batch: _Batch) -> list[Any]:
-    """The results of a batch; where it fails, of each item by itself, so that one spoils none."""
-    jobs = [job for job, _ in batch]
+def _results(ask: AnyAsk, feed: _Feed) -> Iterable[Iterable[tuple[int, Any]]]:
+    """What comes of items that are fed; where the ask lets nobody in, of one batch."""
+    if isinstance(ask, OpenAsk):
+        return ask.run_feed(feed)
+    items = feed(ALL)
+    return [enumerate(ask.run(items, lambda: _asked(feed)))] if items else []
 
+
+def _asked(feed: _Feed) -> None:
+    """Let it raise, if nobody waits any more."""
+    feed(0)
+
+
+def _one_by_one(batch: _Batch, error: Exception) -> Iterator[tuple[int, Any]]:
+    """Where a batch failed, what comes of each item by itself, so that one spoils none."""
+    is_final = isinstance(error, _AbandonedError) or len(batch.under_way) == 1
+    for number, (job, index) in [*batch.under_way.items()]:
+        yield number, error if is_final else _alone(job, index)
+
+
+def _alone(job: AnyJob, index: int) -> Any:
     def watch() -> None:
-        if all(job.given_up for job in jobs):
+        if job.given_up:
             raise _AbandonedError
 
     try:
-        return list(jobs[0].ask.run([job.items[index] for job, index in batch], watch))
+        (result,) = job.ask.run([job.items[index]], watch)
     except Exception as error:
-        if isinstance(error, _AbandonedError) or len(batch) == 1:
-            return [error] * len(batch)
-    return [result for one in batch for result in _run([one])]
+        return error
+    return result
 
 
-def _deliver(batch: _Batch, results: list[Any]) -> None:
-    for (job, index), result in zip(batch, results, strict=True):
+def _deliver(found: Sequence[tuple[AnyJob, int, Any]]) -> None:
+    for job, index, result in found:
         job.deliver(index, result)

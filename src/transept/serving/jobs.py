@@ -6,8 +6,8 @@ Both live on the event loop, and hear there of what the decoding thread has done
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Generator, Sequence
-from typing import Any, Generic, Protocol, TypeVar
+from collections.abc import AsyncIterator, Callable, Generator, Iterator, Sequence
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -29,6 +29,19 @@ class Ask(Protocol[In, Out]):
 
     def run(self, items: Sequence[In], watch: Callable[[], None]) -> list[Out]:
         """A result for each item. `watch`, called now and then, raises to end it early."""
+
+
+@runtime_checkable
+class OpenAsk(Ask[In, Out], Protocol[In, Out]):
+    """An ask that lets items in while others are under way."""
+
+    def run_feed(self, feed: Callable[[int], Sequence[Any]]) -> Iterator[Sequence[tuple[int, Out]]]:
+        """Results as soon as they are there, with the items' numbers in the order they came in.
+
+        Args:
+            feed: Gives at most so many items; none where none waits now. It is asked now and then,
+                if only for 0, and raises to end it early.
+        """
 
 
 AnyAsk = Ask[Any, Any]

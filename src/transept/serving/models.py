@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Literal, TypeVar
 
@@ -17,7 +17,7 @@ from transept.shelf import find_model
 
 log = logging.getLogger("transept.serving")
 
-WARM_UP = (1, 2, 64)
+WARM_UP = (1, 4, 16, 64, 256)
 """Sentences that are translated before anyone asks, where a GPU compiles what it runs for the first
 time: on an H200 the first client waited 13 seconds."""
 
@@ -169,8 +169,14 @@ def _opened(path: str, device: str, kind: type[Model] | tuple[type[Model], ...])
         raise ConfigError([Problem("model", what)])
     if isinstance(model, Transducer) and model.model.projection.weight.is_cuda:
         for n_sentences in WARM_UP:
-            model.translate(["Hello."] * n_sentences)
+            _warm_up(model, n_sentences)
     return model
+
+
+def _warm_up(model: Transducer, n_sentences: int) -> None:
+    waiting = iter(["Hello."] * n_sentences)
+    for _ in model.translate_feed(lambda n: [*islice(waiting, n)]):
+        pass
 
 
 def _is_pair(text: str) -> bool:

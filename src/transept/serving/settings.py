@@ -61,8 +61,8 @@ class Pace:
     batch_sentences: int = 1024
     """Sentences of all requests that are decoded together, at most; fewer with a wider beam."""
     batch_seconds: float = 1.0
-    """Seconds for what is decoded together, about: whoever comes meanwhile waits for its end. Less
-    answers short texts sooner beside long ones, more translates long ones faster."""
+    """Seconds for what is decoded together, about: who asks for something else waits for its end.
+    Less answers short texts sooner beside long ones, more translates long ones faster."""
     gather_ms: float = 4.0
     """How long the first sentence waits for others to join it."""
     deadline: float = 60.0

@@ -2,7 +2,7 @@
 
 import itertools
 import typing
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TypedDict
 
 import pytest
@@ -337,3 +337,37 @@ def test_a_wide_network_shares_its_products_among_threads() -> None:
         base = Transformer(ModelConfig.preset("base", vocab_size=100))
     assert Networks([base]).threads == 2
     assert Networks([network(1)]).threads == 1
+
+
+# --- sentences that come by and by -----------------------------------------------------------
+
+
+def by_and_by(texts: list[str], plan: list[int]) -> Callable[[int], list[str]]:
+    """A feed that gives so many each time that it is asked."""
+    waiting, numbers = iter(texts), itertools.cycle(plan)
+    return lambda n: [*itertools.islice(waiting, min(n, next(numbers)))]
+
+
+@pytest.mark.parametrize("plan", [[100], [1], [2, 1, 3]])
+def test_whenever_a_sentence_comes_its_translation_is_the_same(
+    transducer: Transducer, plan: list[int]
+) -> None:
+    texts = ["one two three", "", " \n", "  four five ", "six. Seven!", "eight", "one"] * 2
+    expected = transducer.translate(texts, split=False, n_best=2, alignments=True, **SHORT)
+    feed = by_and_by(texts, plan)
+    told = [*itertools.chain(*transducer.translate_feed(feed, n_best=2, alignments=True, **SHORT))]
+    found = dict(told)
+    assert len(found) == len(told) == len(texts)
+    for number, one in enumerate(expected):
+        assert [o.text for o in found[number].outputs] == [o.text for o in one.outputs]
+        assert [o.alignment for o in found[number].outputs] == [o.alignment for o in one.outputs]
+        assert found[number].score == pytest.approx(one.score, abs=1e-4)
+        assert found[number].source == one.source
+
+
+def test_what_a_feed_cannot_have_is_named(transducer: Transducer) -> None:
+    with pytest.raises(ConfigError, match="prefix: is not for a feed: use `translate`"):
+        next(transducer.translate_feed(by_and_by(["one"], [1]), prefix="two"))
+    too_long = by_and_by(["one two three four five six " * 9], [1])
+    with pytest.raises(TooLongError, match="text 1: the sentence"):
+        next(transducer.translate_feed(too_long))

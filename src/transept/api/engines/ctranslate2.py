@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 
 import torch
 
-from transept.api.engines.engine import Done, Engine, Input
+from transept.api.engines.engine import Done, Engine, Feed, Found, Input, search_in_turn
 from transept.decoding.config import SearchConfig
 from transept.decoding.hypothesis import Hypothesis
 from transept.decoding.length import length_penalty
@@ -100,6 +100,10 @@ class CTranslate2Engine:
             for index, each in zip(left, outputs, strict=True):
                 found[index] = each
         return found
+
+    def search_feed(self, feed: Feed, config: SearchConfig) -> Iterator[Found]:
+        """`search` for sentences that come while others are under way: they wait for their end."""
+        return search_in_turn(self, feed, config)
 
     def _results(
         self, indices: Sequence[int], inputs: Sequence[Input], config: SearchConfig

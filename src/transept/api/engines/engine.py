@@ -1,6 +1,6 @@
 """What an engine is, and how whoever watches one is told."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from threading import Lock
 from typing import NamedTuple, Protocol
 
@@ -11,6 +11,8 @@ from transept.decoding.hypothesis import Hypothesis
 Ids = Sequence[int]
 Done = Callable[[int], None]
 """Told, again and again, how many sentences are done; may raise to stop the work."""
+ALL = 1 << 30
+"""More than ever wait."""
 
 
 class Input(NamedTuple):
@@ -29,8 +31,15 @@ class Input(NamedTuple):
         return max(len(self.source), self.max_length)
 
 
+Feed = Callable[[int], Sequence[Input]]
+"""Gives at most so many sentences that wait; none where none does now. It is asked again and again,
+if only for 0, and may raise to stop the work."""
+Found = list[tuple[int, list[Hypothesis]]]
+"""Sentences that are done: their numbers, in the order in which they came, and their outputs."""
+
+
 class Engine(Protocol):
-    """Searches for outputs. All sentences of a request come at once: it forms its own batches."""
+    """Searches for outputs. It forms its own batches."""
 
     @property
     def name(self) -> str:
@@ -50,6 +59,26 @@ class Engine(Protocol):
             config: Beam size, length penalty, number of outputs.
             watch: Told how many sentences are done.
         """
+
+    def search_feed(self, feed: Feed, config: SearchConfig) -> Iterator[Found]:
+        """`search` for sentences that come while others are under way.
+
+        It ends when all are done and nobody waits.
+        """
+
+
+def search_in_turn(engine: Engine, feed: Feed, config: SearchConfig) -> Iterator[Found]:
+    """`search_feed`, slow and obvious: all that wait together, then all that came meanwhile."""
+    n_before = 0
+    while inputs := feed(ALL):
+        found = engine.search(inputs, config, lambda n_done: _asked(feed))
+        yield [*enumerate(found, n_before)]
+        n_before += len(inputs)
+
+
+def _asked(feed: Feed) -> None:
+    """Let it raise."""
+    feed(0)
 
 
 def nobody(n_done: int) -> None:

@@ -5,7 +5,7 @@ from itertools import islice
 
 import torch
 
-from transept.api.engines.engine import Done, Input, Told
+from transept.api.engines.engine import Done, Feed, Found, Input, Told, search_in_turn
 from transept.api.networks import Networks
 from transept.decoding.beam import search_states
 from transept.decoding.config import SearchConfig
@@ -53,6 +53,10 @@ class NativeEngine:
             for index, each in zip(batch, outputs, strict=True):
                 found[index] = each
         return found
+
+    def search_feed(self, feed: Feed, config: SearchConfig) -> Iterator[Found]:
+        """`search` for sentences that come while others are under way: they wait for their end."""
+        return search_in_turn(self, feed, config)
 
     @torch.inference_mode()
     def stream(self, one: Input, config: SearchConfig) -> Iterator[Partial]:

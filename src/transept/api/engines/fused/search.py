@@ -1,18 +1,20 @@
 """Beam search with all of it on the device, and a new sentence wherever one is done."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate, repeat
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import accumulate, count, islice, repeat
 
 import torch
 
-from transept.api.engines.engine import Done, Input, nobody
+from transept.api.engines.engine import Done, Found, Input, nobody
 from transept.api.engines.fused.decoder import DeviceDecoder
+from transept.api.engines.fused.door import Door
 from transept.api.engines.fused.encoder import DeviceEncoder
 from transept.api.engines.fused.sizes import Sizes, room
 from transept.api.engines.fused.weights import Weights
 from transept.api.engines.fused.workspace import Arena, Entrant, Traces, Workspace
 from transept.decoding.config import SearchConfig
 from transept.decoding.hypothesis import Hypothesis
+from transept.kernels import LONGEST
 from transept.model.transformer import Transformer
 
 SLOTS = 256
@@ -25,6 +27,14 @@ LOOK = 8
 """The host looks who is done every so many tokens; a sentence alone is looked at more often."""
 LEAST_PLACES, LEAST_SOURCE = 128, 64
 """Tokens of an output and of a source for which there is always room."""
+
+Enter = Callable[[int], Sequence[Entrant]]
+"""Gives the next sentences, at most so many; none where none waits now."""
+
+
+def is_beyond(one: Input) -> bool:
+    """Whether a sentence is for another search."""
+    return bool(one.prefix) or one.n_positions >= LONGEST
 
 
 class FusedSearch:
@@ -55,12 +65,32 @@ class FusedSearch:
             group.sort(key=lambda index: -len(inputs[index].source))
             some = [inputs[index] for index in group]
             workspace = self._workspace(len(some), places, len(some[0].source), config)
-            for ended in _run(workspace, self._queue(some), config.n_best):
+            for ended in _run(workspace, _in_order(self._queue(some)), config.n_best):
                 for number, outputs in ended:
                     found[group[number]] = outputs
                 n_done += len(ended)
                 watch(n_done)
         return found
+
+    @torch.inference_mode()
+    def follow(self, door: Door, config: SearchConfig) -> Iterator[Found]:
+        """Search for who waits at a door, and for who comes to it meanwhile.
+
+        There is room for outputs, and for sources, as long as the first one's may be, and for
+        shorter ones. When a longer one comes, it ends with those who are under way.
+        """
+        first = door.first()
+        assert first is not None
+        places = room(first.n_positions, LEAST_PLACES)
+        workspace = self._workspace(SLOTS, places, places, config)
+
+        def fits(one: Input) -> bool:
+            return not is_beyond(one) and one.n_positions <= places
+
+        def enter(n: int) -> list[Entrant]:
+            return list(self._queue(door.enter(n, fits)))
+
+        yield from filter(None, _run(workspace, enter, config.n_best))
 
     def _workspace(
         self, n_sentences: int, places: int, longest: int, config: SearchConfig
@@ -99,18 +129,20 @@ class FusedSearch:
             start = end
 
 
-def _run(
-    workspace: Workspace, queue: Iterator[Entrant], n_best: int
-) -> Iterator[list[tuple[int, list[Hypothesis]]]]:
-    """Decode a queue; after each look, who has ended before it: their numbers and outputs."""
-    seats = Seats(workspace.sizes.slots)
-    waiting = enumerate(queue)
+def _in_order(queue: Iterator[Entrant]) -> Enter:
+    return lambda n: list(islice(queue, n))
+
+
+def _run(workspace: Workspace, enter: Enter, n_best: int) -> Iterator[Found]:
+    """Decode who enters, until nobody does; after each look, who has ended before it."""
+    seats, numbers = Seats(workspace.sizes.slots), count()
     ended: tuple[list[int], Traces] | None = None
     while True:
-        entering = list(zip(seats.free(), waiting, strict=False))
-        if entering:
-            workspace.admit([slot for slot, _ in entering], [one for _, (_, one) in entering])
-            seats.take((slot, number, one.max_length) for slot, (number, one) in entering)
+        free = seats.free()
+        if entrants := enter(len(free)):
+            slots = free[: len(entrants)]
+            workspace.admit(slots, entrants)
+            seats.take(zip(slots, numbers, (one.max_length for one in entrants), strict=False))
         elif moved := seats.close_ranks():
             workspace.move(*zip(*moved, strict=True))
         n_steps = seats.advance()
@@ -120,8 +152,8 @@ def _run(
         if ended is None:
             yield []
         else:
-            numbers, traces = ended
-            yield list(zip(numbers, traces.outputs(workspace.alpha, n_best), strict=True))
+            who, traces = ended
+            yield list(zip(who, traces.outputs(workspace.alpha, n_best), strict=True))
         if not n_steps:
             return
         done = [slot for slot in workspace.done(seats.n_slots) if slot in seats]
@@ -132,7 +164,11 @@ class Seats:
     """Who sits in which slot."""
 
     def __init__(self, n_slots: int) -> None:
-        self.n_slots = n_slots
+        self._sizes = [n_slots]
+        """Of which a step may be, the least first: a CUDA graph each."""
+        while self._sizes[0] >= 4:
+            self._sizes.insert(0, self._sizes[0] // 4)
+        self.n_slots = self._sizes[0]
         self._number: dict[int, int] = {}
         self._left: dict[int, int] = {}
         """How many tokens each may still write."""
@@ -141,13 +177,14 @@ class Seats:
         return slot in self._number
 
     def free(self) -> list[int]:
-        """Slots with nobody in them."""
-        return [slot for slot in range(self.n_slots) if slot not in self._number]
+        """Slots with nobody in them, the first ones first."""
+        return [slot for slot in range(self._sizes[-1]) if slot not in self._number]
 
     def take(self, sentences: Iterable[tuple[int, int, int]]) -> None:
         """Sentences begin: their slots, numbers, and longest outputs."""
         for slot, number, max_length in sentences:
             self._number[slot], self._left[slot] = number, max_length
+        self.n_slots = max(self.n_slots, self._least(1 + max(self._number)))
 
     def leave(self, slots: Sequence[int]) -> list[int]:
         """The numbers of those who were in these slots."""
@@ -157,7 +194,7 @@ class Seats:
 
     def advance(self) -> int:
         """How many steps to go before looking who is done: never beyond the last one's end."""
-        look = LOOK if self.n_slots > 1 else LOOK // 2
+        look = LOOK if len(self._left) > 1 else LOOK // 2
         n_steps = min(look, max(self._left.values(), default=0))
         for slot in self._left:
             self._left[slot] -= n_steps
@@ -165,13 +202,16 @@ class Seats:
 
     def close_ranks(self) -> list[tuple[int, int]]:
         """Few are left, and nobody waits: they go on in the first slots. Who moves, and where."""
-        while self.n_slots > 1 and len(self._number) <= self.n_slots // 4:
-            self.n_slots = max(1, self.n_slots // 4)
+        self.n_slots = self._least(len(self._number))
         behind = sorted(slot for slot in self._number if slot >= self.n_slots)
         moves = list(zip(behind, self.free(), strict=False))
         for old, new in moves:
             self._number[new], self._left[new] = self._number.pop(old), self._left.pop(old)
         return moves
+
+    def _least(self, n: int) -> int:
+        """The least size with so many slots."""
+        return next(size for size in self._sizes if size >= n)
 
 
 def _groups(inputs: Sequence[Input]) -> Iterator[tuple[list[int], int]]:

@@ -1,0 +1,126 @@
+"""A search for sentences that come by and by, against the search of all at once.
+
+That on a GPU, which lets them in while others are under way, is in `test_fused_search`.
+"""
+
+import random
+from collections import deque
+from collections.abc import Sequence
+from itertools import cycle
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from transept import ModelConfig, Transformer
+from transept.api.engines.ctranslate2 import CTranslate2Engine
+from transept.api.engines.engine import Engine, Input, nobody
+from transept.api.engines.native import NativeEngine
+from transept.api.networks import Networks
+from transept.decoding.config import SearchConfig
+from transept.decoding.hypothesis import Hypothesis
+from transept.export import ctranslate2 as export
+from transept.export.ctranslate2 import Names
+from transept.text.tokenizer import EOS_ID
+
+VOCABULARY = 40
+PLANS = st.lists(st.integers(0, 5), min_size=1, max_size=6).filter(any)
+
+
+def model_with(seed: int, end: float = 4.0) -> Transformer:
+    """A small network; the bias of its end symbol is so chosen that outputs end now and then."""
+    torch.manual_seed(seed)
+    config = ModelConfig(
+        vocab_size=VOCABULARY, n_layers=1, d_model=32, d_ff=64, n_heads=2, output_bias=True
+    )
+    model = Transformer(config).eval()
+    with torch.no_grad():
+        model.projection.weight.mul_(3)
+        model.projection.bias[EOS_ID] = end
+    return model
+
+
+def inputs_of(seed: int, n: int) -> list[Input]:
+    rng = random.Random(seed)
+    sources = [[*rng.choices(range(4, VOCABULARY), k=rng.randint(0, 9)), EOS_ID] for _ in range(n)]
+    return [Input(source, rng.randint(1, 12)) for source in sources]
+
+
+def fed(
+    engine: Engine, inputs: Sequence[Input], config: SearchConfig, plan: Sequence[int]
+) -> list[list[Hypothesis]]:
+    """The outputs where so many come each time that the engine asks."""
+    waiting, numbers = deque(inputs), cycle(plan)
+    found: dict[int, list[Hypothesis]] = {}
+
+    def feed(n: int) -> list[Input]:
+        return [waiting.popleft() for _ in range(min(n, next(numbers), len(waiting)))]
+
+    while waiting:
+        n_before = len(found)
+        for told in engine.search_feed(feed, config):
+            assert told, "nothing is not worth telling"
+            for number, outputs in told:
+                assert n_before + number not in found, "each is told once"
+                found[n_before + number] = outputs
+        assert sorted(found) == list(range(len(inputs) - len(waiting))), "it ends with all done"
+    return [found[number] for number in range(len(inputs))]
+
+
+def assert_same(
+    ours: Sequence[Sequence[Hypothesis]], theirs: Sequence[Sequence[Hypothesis]]
+) -> None:
+    for mine, other in zip(ours, theirs, strict=True):
+        assert [one.ids for one in mine] == [one.ids for one in other]
+        assert [one.finished for one in mine] == [one.finished for one in other]
+        scores = [one.score for one in other]
+        assert [one.score for one in mine] == pytest.approx(scores, abs=1e-4)
+
+
+@pytest.fixture(params=[2, 1, 3])
+def threads(request: pytest.FixtureRequest) -> object:
+    before = torch.get_num_threads()
+    torch.set_num_threads(request.param)
+    yield request.param
+    torch.set_num_threads(before)
+
+
+@pytest.mark.usefixtures("threads")
+def test_whenever_a_sentence_comes_its_outputs_are_the_same() -> None:
+    engine, inputs = NativeEngine(Networks([model_with(1)])), inputs_of(1, 14)
+
+    @settings(max_examples=15, deadline=None)
+    @given(order=st.permutations(range(len(inputs))), plan=PLANS, width=st.sampled_from([1, 3]))
+    def check(order: list[int], plan: list[int], width: int) -> None:
+        config = SearchConfig(beam_size=width, n_best=width)
+        expected = engine.search(inputs, config, nobody)
+        found = fed(engine, [inputs[index] for index in order], config, plan)
+        assert_same(found, [expected[index] for index in order])
+
+    check()
+
+
+@pytest.mark.skipif(not export.is_installed(), reason="CTranslate2 is not installed")
+def test_so_it_is_in_ctranslate2() -> None:
+    model = model_with(3)
+    names = [f"t{index}" for index in range(VOCABULARY)]
+    engine = CTranslate2Engine(model, Names(names, names), NativeEngine(Networks([model])))
+    inputs = [one for one in inputs_of(3, 12) if len(one.source) > 1]
+    inputs[4] = inputs[4]._replace(prefix=[7])
+    config = SearchConfig()
+    assert_same(fed(engine, inputs, config, [2, 0, 3]), engine.search(inputs, config, nobody))
+
+
+def test_a_feed_that_raises_ends_it() -> None:
+    engine, asked = NativeEngine(Networks([model_with(1, end=-100.0)])), list[int]()
+
+    def feed(n: int) -> list[Input]:
+        asked.append(n)
+        if len(asked) == 4:
+            raise InterruptedError
+        return [Input([5, EOS_ID], 400)] if n else []
+
+    with pytest.raises(InterruptedError):
+        list(engine.search_feed(feed, SearchConfig()))
+    assert asked[1:] == [0, 0, 0], "it is asked at every token"
