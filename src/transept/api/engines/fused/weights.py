@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from transept.kernels import LONGEST
-from transept.kernels.chance import Drop
+from transept.kernels.dropout import Drop
 from transept.kernels.embedding import embed
 from transept.kernels.residual import add_norm
 from transept.model.layers import Embedding, FeedForward, PostNorm
