@@ -15,7 +15,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from transept.serving import openapi
-from transept.serving.answers import Heard, fault
+from transept.serving.answers import DrainingResponse, fault
+from transept.serving.backend import Backend
 from transept.serving.batching import Batcher, Capacity
 from transept.serving.bodies import Refusal, TooLarge
 from transept.serving.messages import ParseAnswer
@@ -24,7 +25,6 @@ from transept.serving.models import AnyServed, Models
 from transept.serving.protection import Envelope, Keys
 from transept.serving.routes import endpoint, entries
 from transept.serving.settings import ServerSettings
-from transept.serving.work import Work
 
 PAGES = {
     "/": ("index.html", "text/html"),
@@ -36,18 +36,18 @@ PAGES = {
 
 
 def create_app(settings: ServerSettings, served: Sequence[AnyServed]) -> Starlette:
-    """A server of these models.
+    """The application that serves these models.
 
-    `app.state.models` can be told to reload them, `app.state.batcher` to give up what it has begun.
+    The process uses `app.state.models` to reload them, and `app.state.batcher` to end all requests.
 
     Args:
-        settings: Whom it answers, and how much it takes on.
-        served: What it serves; where a request does not say, the first that translates.
+        settings: Who may use the server, and its limits.
+        served: The models. A request that names no languages gets the first one that translates.
     """
     keys, metrics, models = Keys.read(settings.key_file), Metrics(), Models(served)
     batcher = Batcher(_capacity(settings), metrics)
     metrics.watch(lambda: batcher.waiting, lambda: batcher.streaming)
-    table = entries(Work(settings, models, batcher), metrics, keys)
+    table = entries(Backend(settings, models, batcher), metrics, keys)
     routes = [
         *(
             Route(entry.path, endpoint(entry, settings, keys), methods=[entry.method])
@@ -115,7 +115,7 @@ def _middleware(settings: ServerSettings, metrics: Metrics, paths: list[str]) ->
 
 
 def _fixed(path: str, content: bytes, kind: str) -> Route:
-    """A path that always answers the same."""
+    """A path that always gives the same answer."""
 
     async def respond(request: Request) -> Response:
         return Response(content, media_type=kind)
@@ -123,13 +123,13 @@ def _fixed(path: str, content: bytes, kind: str) -> Route:
     return Route(path, respond)
 
 
-# Plain functions would each be given a thread.
+# These are coroutines because Starlette runs a plain function in a thread of its own.
 async def _refuse(request: Request, refusal: Refusal) -> Response:
     return fault(refusal.status, refusal.error, refusal.headers)
 
 
 async def _refuse_unread(request: Request, refusal: TooLarge) -> Response:
-    return Heard(await _refuse(request, refusal), refusal.seconds)
+    return DrainingResponse(await _refuse(request, refusal), refusal.seconds)
 
 
 async def _refuse_http(request: Request, error: HTTPException) -> Response:
