@@ -11,6 +11,9 @@ from starlette.types import Receive, Scope, Send
 
 from transept.serving.messages import Fault
 
+FAILED = "the server failed; its log says where"
+"""What a client is told about an unexpected exception, whose own message may quote a text."""
+
 
 def answer(message: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """The answer with a message as JSON."""

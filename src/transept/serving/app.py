@@ -23,7 +23,7 @@ from transept.serving.messages import ParseAnswer
 from transept.serving.metrics import Metrics
 from transept.serving.models import AnyServed, Models
 from transept.serving.protection import Envelope, Keys
-from transept.serving.routes import endpoint, entries
+from transept.serving.routes import Entry, endpoint, entries
 from transept.serving.settings import ServerSettings
 
 PAGES = {
@@ -53,18 +53,7 @@ def create_app(settings: ServerSettings, served: Sequence[AnyServed]) -> Starlet
             Route(entry.path, endpoint(entry, settings, keys), methods=[entry.method])
             for entry in table
         ),
-        _fixed(
-            "/openapi.json",
-            msgspec.json.encode(
-                openapi.document(
-                    [entry for entry in table if models.parser or entry.gives is not ParseAnswer],
-                    models.languages,
-                    settings.beam_limit,
-                    key_required=keys.required,
-                )
-            ),
-            "application/json",
-        ),
+        _fixed("/openapi.json", _description(table, models, settings, keys), "application/json"),
         *(
             _fixed(path, files(__package__).joinpath("pages", name).read_bytes(), kind)
             for path, (name, kind) in PAGES.items()
@@ -86,6 +75,17 @@ def create_app(settings: ServerSettings, served: Sequence[AnyServed]) -> Starlet
     app.router.redirect_slashes = False
     app.state.models, app.state.batcher = models, batcher
     return app
+
+
+def _description(
+    table: Sequence[Entry], models: Models, settings: ServerSettings, keys: Keys
+) -> bytes:
+    """The OpenAPI document. Without a parser, the path that parses is left out of it."""
+    there = [entry for entry in table if models.parser or entry.gives is not ParseAnswer]
+    described = openapi.document(
+        there, models.languages, settings.beam_limit, key_required=keys.required
+    )
+    return msgspec.json.encode(described)
 
 
 def _capacity(settings: ServerSettings) -> Capacity:

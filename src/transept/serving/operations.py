@@ -43,7 +43,7 @@ class Translate:
     def run(self, items: Sequence[Unit], watch: Callable[[], None]) -> list[Outputs]:
         """The outputs of each unit."""
         texts = [unit.text for unit in items]
-        return self._outputs(self.model.transducer, texts, self.alignments, watch)
+        return self._outputs(self.model.transducer, texts, watch)
 
     def run_feed(
         self, feed: Callable[[int], Sequence[Unit]]
@@ -76,18 +76,14 @@ class Translate:
         ]
 
     def _outputs(
-        self,
-        transducer: Transducer,
-        items: Sequence[str],
-        alignments: bool,
-        watch: Callable[[], None],
+        self, transducer: Transducer, items: Sequence[str], watch: Callable[[], None]
     ) -> list[Outputs]:
         translations = transducer.translate(
             items,
             beam_size=self.beam_size,
             length_penalty=self.length_penalty,
             n_best=self.beam_size,
-            alignments=alignments,
+            alignments=self.alignments,
             split=False,
             too_long="split",
             watch=lambda done, total: watch(),
@@ -96,6 +92,7 @@ class Translate:
 
     def drafts(self, text: Text) -> Generator[Draft, None, None]:
         """Drafts of the translation of a text, one after each token."""
+        assert self.alignments or not text.is_marked
         transducer = self.model.transducer  # the same to the end, even if the model is reloaded
         done: list[Outputs] = []
         for part in text.with_words:
@@ -106,7 +103,7 @@ class Translate:
                 (units,) = _units(transducer, [part.text])
                 outputs = []
                 for unit in units:
-                    outputs += self._outputs(transducer, [unit.text], True, lambda: None)
+                    outputs += self._outputs(transducer, [unit.text], lambda: None)
                     yield Draft(before, len(before))
                 done.append(_together(part.text, units, outputs, 1))
                 continue

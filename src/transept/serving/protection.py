@@ -14,7 +14,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from transept.errors import ConfigError, Problem
-from transept.serving.answers import fault
+from transept.serving.answers import FAILED, fault
 from transept.serving.batching import StoppingError
 from transept.serving.metrics import Metrics
 
@@ -139,7 +139,7 @@ class Envelope:
         except Exception as error:
             log.error("%s %s failed: %s", number, route, _where(error))
             if not status:
-                await fault(500, "the server failed; its log says where")(scope, receive, send_on)
+                await fault(500, FAILED)(scope, receive, send_on)
         finally:
             seconds = time.perf_counter() - start
             self._metrics.answered(route, status, seconds)

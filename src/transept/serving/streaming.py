@@ -21,10 +21,9 @@ from starlette.types import Receive, Scope, Send
 from transept.api.results import Draft
 from transept.errors import TranseptError
 from transept.serving import messages as m
+from transept.serving.answers import FAILED
 from transept.serving.backend import Backend
 from transept.serving.jobs import Stream
-
-FAILED = "the server failed; its log says where"
 
 
 @dataclass(frozen=True)
