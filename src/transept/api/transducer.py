@@ -368,7 +368,7 @@ class Transducer:
         targets: str | Sequence[str],
         watch: Watch | None = None,
     ) -> PairScore | list[PairScore]:
-        """How probable given translations are by the model: forced decoding.
+        """How probable the model finds given translations: forced decoding.
 
         Each text is taken as one sentence. White space at its ends is ignored. The probability that
         an empty text translates to an empty one is 1.

@@ -42,7 +42,7 @@ class Analysis:
         )
 
     async def score(self, request: Request, message: m.ScoreRequest) -> Response:
-        """Say how probable given translations are by the model."""
+        """Say how probable the model finds given translations."""
         model = self.backend.model_meant(message.source, message.target)
         sources = [message.q] if isinstance(message.q, str) else message.q
         given = message.translation

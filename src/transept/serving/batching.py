@@ -317,7 +317,7 @@ class Batcher:
         return seconds
 
     def _deliver(self, batch: _Batch, found: Iterable[tuple[int, Any]]) -> None:
-        self._on_loop(_deliver, [(*batch.finish(number), result) for number, result in found])
+        self._on_loop(_set_results, [(*batch.finish(number), result) for number, result in found])
 
     def _admit(self, batch: _Batch, n: int) -> list[Any]:
         """Admit at most n items to a batch, and return them; none while another operation waits.
@@ -434,6 +434,6 @@ def _alone(job: AnyJob, index: int) -> Any:
     return result
 
 
-def _deliver(found: Sequence[tuple[AnyJob, int, Any]]) -> None:
+def _set_results(found: Sequence[tuple[AnyJob, int, Any]]) -> None:
     for job, index, result in found:
         job.deliver(index, result)

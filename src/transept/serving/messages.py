@@ -18,10 +18,7 @@ Numbers = list[Annotated[int, Meta(ge=1)]] | None
 
 
 class TranslateRequest(Struct, kw_only=True):
-    """A text, or a list of texts, to translate.
-
-    Unknown fields are ignored, as in LibreTranslate. `/api/nbest` lets you choose a beam.
-    """
+    """A text, or texts, to translate. Unknown fields are ignored; `/api/nbest` takes a beam."""
 
     q: Annotated[Texts, Meta(description="What to translate.")]
     source: Annotated[
@@ -152,7 +149,7 @@ class StreamRequest(Struct, kw_only=True, forbid_unknown_fields=True):
     source: Code | None = None
     target: Code | None = None
     format: Format = "text"
-    beam_size: Annotated[Beam, Meta(description="With 1 there is never a tail.")] = None
+    beam_size: Annotated[Beam, Meta(description="With 1 there is no tail.")] = None
     api_key: Key = None
 
 
@@ -222,10 +219,7 @@ class AttentionRequest(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class Side(Struct):
-    """The tokens that attend, or that are attended to, and the word that each belongs to.
-
-    Words are counted from 0.
-    """
+    """The tokens that attend, or that are attended to, and the word of each, counted from 0."""
 
     pieces: list[str]
     words: list[str]

@@ -24,7 +24,7 @@ CONNECTIONS = 2_000
 """The most open connections. With more, a request is answered by 503."""
 HEADER_BYTES = 16_384
 """The most bytes of a request's header."""
-FAREWELL = 1.0
+READING_SECONDS = 1.0
 """Seconds that clients have to read their last answer, before the server ends their connections."""
 _CURES = {
     errno.EADDRINUSE: "try another --port",
@@ -111,10 +111,10 @@ class _Server(uvicorn.Server):
 
     async def _end(self) -> None:
         """End the requests whose clients still send, then those whose clients do not read."""
-        await asyncio.sleep(FAREWELL)
+        await asyncio.sleep(READING_SECONDS)
         for task in [*self.server_state.tasks]:
             task.cancel()
-        await asyncio.sleep(FAREWELL)
+        await asyncio.sleep(READING_SECONDS)
         for connection in [*self.server_state.connections]:
             connection.transport.abort()
 
