@@ -118,8 +118,8 @@ def ctranslate2_decoder(model: Transformer, compute_type: str, scores: bool = Fa
 
 def engine_decoder(model: Transformer) -> Decode:
     """As `transept translate` uses CTranslate2; padding, which never comes, is the end symbol."""
-    others = NativeEngine(Networks([model]))
-    engine = CTranslate2Engine(model, numbers(model), others, "int8", eos_id=PAD_ID)
+    native = NativeEngine(Networks([model]))
+    engine = CTranslate2Engine(model, numbers(model), native, "int8", eos_id=PAD_ID)
 
     def decode(sources: Ids, beam: int) -> Ids:
         inputs = [Input(source, LENGTH) for source in sources]

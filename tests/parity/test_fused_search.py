@@ -124,9 +124,9 @@ def reference(
 def test_outputs_are_those_of_the_reference(
     width: int, n_best: int, end: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Fewer slots than sentences: some begin where others are done; at the end ranks are closed.
+    # Fewer slots than sentences: some begin where others are done; at the end slots are compacted.
     monkeypatch.setattr(fused, "SLOTS", 4)
-    monkeypatch.setattr(fused, "LOOK", 2)
+    monkeypatch.setattr(fused, "CHECK_EVERY", 2)
     model = model_with(width, end=end)
     inputs = [Input(source, len(source) + 2) for source in sentences(width, 6)]
     config = SearchConfig(beam_size=width, n_best=n_best)
@@ -170,7 +170,7 @@ def engine_in_single_precision(model: Transformer, monkeypatch: pytest.MonkeyPat
 def test_who_comes_later_finds_the_same(plan: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     # Steps of one slot and of four; the third is too long for the first workspace, the fifth is
     # for the other engine.
-    for name, value in {"SLOTS": 4, "LOOK": 2, "LEAST_PLACES": 8}.items():
+    for name, value in {"SLOTS": 4, "CHECK_EVERY": 2, "LEAST_PLACES": 8}.items():
         monkeypatch.setattr(fused, name, value)
     model = model_with(3, end=3.0)
     inputs = [Input(source, len(source) + 2) for source in sentences(3, 7)]

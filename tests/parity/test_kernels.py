@@ -12,8 +12,8 @@ from torch.nn import functional as F
 
 from transept.kernels import LONGEST
 from transept.kernels.attention import Side, Sight, attend, attend_backward, spans
-from transept.kernels.chance import Drop
 from transept.kernels.cross_entropy import cross_entropy
+from transept.kernels.dropout import Drop
 from transept.kernels.embedding import embed, embed_backward
 from transept.kernels.relu import relu_backward
 from transept.kernels.residual import add_norm, add_norm_backward

@@ -5,7 +5,7 @@ from typing import NamedTuple, NoReturn, Unpack, overload
 
 import torch
 
-from transept.api.engines.engine import Told, out_of
+from transept.api.engines.engine import DoneCounter, out_of
 from transept.api.networks import Networks
 from transept.api.parse_config import ParseOptions, ParseRequest
 from transept.api.parses import Parse, ParseOutput
@@ -140,7 +140,7 @@ class Parser:
         units = self._units(sentences, request)
         todo = [index for index, unit in enumerate(units) if unit.words]
         parses = [Parse(unit.words, ()) for unit in units]
-        told = Told(out_of(len(todo), request.watch))
+        counter = DoneCounter(out_of(len(todo), request.watch))
 
         def parse(batch: list[int]) -> None:
             chosen = [todo[number] for number in batch]
@@ -148,7 +148,7 @@ class Parser:
             for index, each in zip(chosen, found, strict=True):
                 outputs = tuple(self._output(units[index], one) for one in each)
                 parses[index] = Parse(units[index].words, outputs)
-            told.done(len(batch))
+            counter.add(len(batch))
 
         n_threads = cores(self.networks.device)
         lengths = [len(units[index].ids) for index in todo]

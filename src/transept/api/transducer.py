@@ -1,4 +1,4 @@
-"""A network with its vocabularies: texts in, texts out."""
+"""A network with its vocabularies: it translates texts, scores translations and shows attention."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import NoReturn, Unpack, overload
@@ -26,13 +26,13 @@ from transept.text.tokenizer import EOS_ID, Tokenizer
 
 Outputs = tuple[Output, ...]
 HALF = "\N{REPLACEMENT CHARACTER}"
-"""What the first bytes of a character look like while the others are not there."""
+"""What a decoded text ends in if the last tokens are only the first bytes of a character."""
 
 
 class Transducer:
     """One network, or several that decide together, with their vocabularies.
 
-    `transept.load` makes one from a model's directory. It computes where its weights are.
+    `transept.load` makes one from a model's directory. It computes on the device of its weights.
 
     Example:
         >>> model = transept.load("runs/base")
@@ -50,15 +50,15 @@ class Transducer:
         max_source_length: int = 250,
         engine: Engine | None = None,
     ) -> None:
-        """Take networks that read and write these vocabularies.
+        """Make a translator of networks that read and write these vocabularies.
 
         Args:
-            models: The networks; of several, the mean of their probabilities counts.
-            source_tokenizer: What they read.
-            target_tokenizer: What they write.
+            models: The networks. Several choose each token by the mean of their probabilities.
+            source_tokenizer: The vocabulary that they read.
+            target_tokenizer: The vocabulary that they write.
             max_source_length: The longest sentence that they were trained on, in tokens with EOS.
-            engine: What `translate` searches with; unless given, the networks themselves. Whatever
-                else is asked is always theirs to answer.
+            engine: What `translate` searches with; unless given, a `NativeEngine` of the networks.
+                Scores, attention, drafts and samples always come from a `NativeEngine`.
         """
         self.networks = Networks(models)
         own = engine if isinstance(engine, NativeEngine) else None
@@ -76,7 +76,7 @@ class Transducer:
 
     @property
     def model(self) -> Transformer:
-        """The network; of several, the first."""
+        """The network, or the first of several."""
         return self.networks.models[0]
 
     # --- translating -------------------------------------------------------------------------
@@ -91,30 +91,34 @@ class Transducer:
     def translate(
         self, texts: str | Sequence[str], **options: Unpack[Options]
     ) -> Translation | list[Translation]:
-        """Translate texts: a list of them, or one by itself. An empty one stays empty.
+        """Translate texts: a list of them, or one by itself. An empty text stays empty.
 
-        A text is translated sentence by sentence and put together again with its white space; line
-        breaks end sentences. What comes out for a text does not depend on the others.
+        A text is translated sentence by sentence and put together again with its white space. Line
+        breaks end sentences. The translation of a text does not depend on the other texts.
 
         Args:
             texts: What to translate.
             **options: All may be left out.
                 beam_size (4): Hypotheses kept alive; 1 is greedy search.
                 length_penalty (0.6): The α of Wu et al.; higher prefers longer translations.
-                n_best (1): How many outputs to give of each text, at most `beam_size`. Those of
-                    several sentences are their combinations with the highest sums of scores.
+                n_best (1): How many outputs to give for each text, at most `beam_size`. For a text
+                    of several sentences these are the combinations of the sentences' outputs with
+                    the highest sums of scores.
                 max_length_factor (1.0), max_length_extra (50): An output ends after so many times
                     the length of its input, plus so many tokens.
                 split (True): Translate sentence by sentence.
-                source_language ("other"): Makes the splitting sharper: "en", "de", "fr".
-                too_long ("refuse"): What to do with sentences that are; "split" cuts them.
-                max_source_length: The longest, in tokens; that of the training unless given.
+                source_language ("other"): The language whose rules find the ends of sentences:
+                    "en", "de" or "fr".
+                too_long ("refuse"): What to do with a sentence that has too many tokens: "refuse"
+                    it, or "split" it.
+                max_source_length: The most tokens of a sentence; unless given, as many as the
+                    longest that the model was trained on.
                 alignments (False): Say which words belong together: `output.alignment`.
-                sampling: A `SamplingConfig`: draw outputs at random, `n_best` of each text,
-                    instead of searching, so without `beam_size` and `length_penalty`. The same
-                    sentence with the same seed draws the same.
-                prefix: What each output must begin with, or a list of that, one a text. A text
-                    with a prefix is not split.
+                sampling: A `SamplingConfig`. With it, `n_best` outputs of each text are drawn at
+                    random instead of searched for, so `beam_size` and `length_penalty` must be
+                    left out. The same sentence with the same seed draws the same outputs.
+                prefix: A text that each output must begin with, or a list with one for each text.
+                    A text with a prefix is not split.
                 watch: Called with the numbers of sentences done and of all, after each batch.
 
         Example:
@@ -129,12 +133,12 @@ class Transducer:
         return self._translate(as_texts(texts), request)
 
     def stream(self, text: str, **options: Unpack[Options]) -> Iterator[Draft]:
-        """Translate one text and tell after each token what stands so far.
+        """Translate one text, and yield a draft of the translation after each token.
 
-        The networks themselves search. So where `engine` is native the last draft is what
-        `translate` gives for this text alone; half precision (`fused`), integers and CTranslate2's
-        search may end elsewhere. With `beam_size=1` all of a draft is stable; a wider beam may
-        still change its mind about the rest.
+        The native engine searches. So if `engine` is native, the last draft is what `translate`
+        gives for this text alone. Half precision (`fused`), 8-bit integers and CTranslate2's search
+        may lead to another translation. With `beam_size=1` all of a draft is stable. A wider beam
+        may still change what comes after the stable part.
 
         Example:
             >>> model = transept.load("runs/base")
@@ -162,17 +166,19 @@ class Transducer:
     def translate_feed(
         self, feed: Callable[[int], Sequence[str]], **options: Unpack[Options]
     ) -> Iterator[list[tuple[int, Translation]]]:
-        """Translate sentences that come while others are under way.
+        """Translate sentences that come while others are being translated.
 
-        The engine `fused` lets them in where another is done; others ask who has come when all are.
-        Those that are done are told with their numbers, in the order in which they came. It ends
-        when all are done and none waits. What comes out for a sentence is what `translate` gives
-        with `split=False`, whenever it came.
+        The engine `fused` begins with a new sentence as soon as another is done. The other engines
+        begin with new sentences when all earlier ones are done. Sentences that are done are yielded
+        with their numbers, counted from 0 in the order in which the feed gave them. The iterator
+        ends when all sentences are done and the feed gives no more. The translation of a sentence
+        is the one that `translate` gives with `split=False`, whenever the sentence came.
 
         Args:
-            feed: Gives at most so many sentences that wait; none where none does now. It is asked
-                again and again, if only for 0, and may raise to end it.
-            **options: Those of `translate`, but for some that are refused.
+            feed: Called with a number, it gives at most so many sentences, and none if none waits
+                now. It is called again and again, also with 0, and may raise an exception to stop.
+            **options: Those of `translate`, except `too_long`, `sampling`, `prefix` and `watch`;
+                `split` is always False.
 
         Example:
             >>> waiting = ["Good morning.", "It rains.", "Good night."]
@@ -194,12 +200,13 @@ class Transducer:
 
         def take(n: int) -> list[Input]:
             nonlocal n_before
-            if not (texts := feed(n)):  # which is so nearly every time
+            if not (texts := feed(n)):  # a quick return: it is called at every token
                 return []
             taken = take_apart(texts, config, self.source_tokenizer, limit)
             under_way.update(enumerate(zip(texts, taken, strict=True), n_before))
             n_before += len(texts)
-            # One without a token goes along, so that the numbers stay; nobody looks at its output.
+            # A text without a token is searched for too, so that the numbers of the engine and of
+            # the texts agree. Its output is ignored.
             return [
                 self._input(unit, [], request) if unit.ids else Input([EOS_ID], max_length=1)
                 for unit in map(_sentence, taken)
@@ -223,7 +230,7 @@ class Transducer:
 
     def _draft(self, written: str, partial: Partial) -> Draft:
         now = self.target_tokenizer.decode(partial.ids)
-        # A character may be several tokens, of which not all are there yet.
+        # A character may be several tokens. While some of these are missing, it is not stable.
         sure = self.target_tokenizer.decode(partial.ids[: partial.stable]).rstrip(HALF)
         while not now.startswith(sure):
             sure = sure[:-1]
@@ -246,7 +253,7 @@ class Transducer:
         ]
 
     def _limit(self, request: Request) -> Limit:
-        """The longest sentence, by what was asked for or by what the model knows."""
+        """The longest sentence: what the request says, or else what the model was trained on."""
         asked, possible = request.config.max_source_length, self.networks.max_positions
         self.networks.check_limit(asked)
         if asked is not None:
@@ -256,14 +263,15 @@ class Transducer:
         return Limit(trained, why, possible)
 
     def _prefixes(self, request: Request, taken: Sequence[Sequence[Unit]]) -> list[Ids]:
-        """What each unit's output begins with: a text's first unit with a token has its prefix."""
+        """The prefix of each unit's output: that of its text for the first unit with a token."""
         given = request.prefix
         if given is None:
             return [[] for each in taken for _ in each]
         texts = [given] * len(taken) if isinstance(given, str) else as_texts(given, "prefix")
         if len(texts) != len(taken):
             raise DataError(f"{len(texts)} prefixes and {len(taken)} texts: each text needs one")
-        # Where the prefix ends in white space, the word after it would never be found.
+        # The space before a word is part of that word's token. So after a prefix that ends in white
+        # space, no word could be found.
         encoded = self.target_tokenizer.encode_batch([text.strip() for text in texts])
         prefixes: list[Ids] = []
         for ids, each in zip(encoded, taken, strict=True):
@@ -274,7 +282,7 @@ class Transducer:
     def _decode(
         self, units: Sequence[Unit], prefixes: Sequence[Ids], request: Request
     ) -> list[Outputs]:
-        """The outputs of each unit; of one without a token, nothing."""
+        """The outputs of each unit; for a unit without a token, empty ones."""
         todo = [index for index, unit in enumerate(units) if unit.ids]
         inputs = [self._input(units[index], prefixes[index], request) for index in todo]
         copies = 1 if request.sampling is None else request.config.n_best
@@ -285,13 +293,13 @@ class Transducer:
         return outputs
 
     def _input(self, unit: Unit, prefix: Ids, request: Request) -> Input:
-        """A unit for an engine: behind its prefix there is room for at least the end symbol."""
+        """The unit for an engine. An output has room for the prefix and the end symbol at least."""
         source = [*unit.ids, EOS_ID]
         longest = max(request.config.max_length(len(source)), len(prefix) + 1)
         return Input(source, self.networks.within(longest), prefix)
 
     def _search(self, inputs: Sequence[Input], request: Request) -> list[list[Hypothesis]]:
-        """The best hypotheses of each input, or some drawn at random."""
+        """The hypotheses of each input: the best ones, or with sampling some drawn at random."""
         config, watch = request.config, out_of(len(inputs), request.watch)
         if request.sampling is None:
             return self.engine.search(inputs, config, watch)
@@ -319,12 +327,13 @@ class Transducer:
         ]
 
     def _align(self, pairs: Sequence[tuple[Ids, Ids]]) -> list[Alignment]:
-        """Which words belong together, of pairs of ids without end symbols."""
+        """Which words of source and target belong together. The ids have no end symbols."""
         lengths = [max(map(len, pair)) + 1 for pair in pairs]
         alignments: list[Alignment] = [()] * len(pairs)
         for batch in self.networks.batches(lengths):
             sources, targets = zip(*(pairs[index] for index in batch), strict=True)
-            # The step that gives the end symbol says nothing of words; but a row has a token.
+            # A target needs no end symbol here, since no word is aligned with it. But an empty
+            # target gets one, because a row must have a token.
             weights = self.networks.source_attention(
                 [[*ids, EOS_ID] for ids in sources], [ids or [EOS_ID] for ids in targets]
             )
@@ -359,14 +368,14 @@ class Transducer:
         targets: str | Sequence[str],
         watch: Watch | None = None,
     ) -> PairScore | list[PairScore]:
-        """How probable the model holds given translations to be: forced decoding.
+        """How probable the model finds given translations: forced decoding.
 
-        Each text is one sentence, without the white space at its ends. An empty text translates to
-        an empty one for certain.
+        Each text is taken as one sentence. White space at its ends is ignored. The probability that
+        an empty text translates to an empty one is 1.
 
         Args:
-            sources: What was translated.
-            targets: What it was translated to.
+            sources: The texts that were translated.
+            targets: The translation of each.
             watch: Called with the numbers of pairs done and of all, after each batch.
 
         Example:
@@ -419,15 +428,15 @@ class Transducer:
             for source, target, ids, values in zip(sources, targets, target_ids, log_p, strict=True)
         ]
 
-    # --- looking -----------------------------------------------------------------------------
+    # --- attention ---------------------------------------------------------------------------
 
     def attend(self, source: str, target: str | None = None) -> Attention:
         """What the model attends to in a sentence and its translation, head by head.
 
         Args:
             source: One sentence; it is not split.
-            target: Its translation; unless given, the model's own by beam search. Of several
-                networks, which decide on that together, the attention is the first one's.
+            target: Its translation; unless given, the model's own by beam search. If the model is
+                several networks, these translate together, and the attention is that of the first.
 
         Example:
             >>> model = transept.load("runs/base")
@@ -461,10 +470,10 @@ class Transducer:
 
 
 def _sentence(units: Sequence[Unit]) -> Unit:
-    """The only unit with tokens; where there is none, nothing."""
+    """The only unit with tokens of a text that was not split; an empty unit if there is none."""
     return next((unit for unit in units if unit.ids), Unit("", "", []))
 
 
 def _parts(units: Sequence[Unit], outputs: Outputs) -> list[Sentence]:
-    """Units, of which the one with tokens has these outputs."""
+    """The parts of a text that was not split: these are the outputs of its unit with tokens."""
     return [Sentence(one.text, one.space, outputs if one.ids else (NOTHING,)) for one in units]

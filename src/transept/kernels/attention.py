@@ -12,7 +12,7 @@ import triton
 import triton.language as tl
 
 from transept.kernels import LONGEST
-from transept.kernels.chance import Drop, kept
+from transept.kernels.dropout import Drop, kept
 from transept.kernels.powers import LOG2_E
 from transept.shapes import Float, Int, Tensor
 

@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from transept.kernels.chance import Drop, kept
+from transept.kernels.dropout import Drop, kept
 from transept.shapes import Float, Int, Tensor
 
 

@@ -7,7 +7,7 @@ import torch
 import triton
 import triton.language as tl
 
-from transept.kernels.chance import Drop, kept
+from transept.kernels.dropout import Drop, kept
 from transept.kernels.sums import add_sums
 from transept.shapes import Float, Tensor
 

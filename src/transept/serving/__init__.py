@@ -1,11 +1,16 @@
-"""A private translation server, which clients of LibreTranslate can use as it is.
+"""A private translation server. Clients of LibreTranslate can use it unchanged.
 
-In reading order: `settings` (what can be set), `models` (what is served, and reloading),
-`messages` (what is sent and answered), `bodies` and `answers` (reading and writing that, within
-limits), `languages` (guessing one), `inline`, `markup` and `texts` (sentences of a text, of HTML,
-and where its tags go), `asks` (what a model can be asked for), `jobs` and `batching` (all requests
-together, through one thread), `work` (what the paths share), the paths: `libretranslate`,
-`streaming`, `analysis` with `trees`, `care`; `metrics` (figures), `protection` (keys, headers,
-hosts), `routes` (the table of paths), `openapi` (the same, described), `app` (put together),
-`hangups` and `running` (the process: socket, signals).
+In reading order:
+
+- What is served: `settings`, `models` (loading and reloading).
+- Messages: `messages` (requests and answers), `bodies` (reading a request within limits),
+  `answers`.
+- Texts: `languages` (guessing one), `inline`, `markup` and `texts` (taking a text or HTML apart
+  into sentences, and putting the translation together with its tags).
+- Decoding: `operations` (what a model can do), `jobs` and `batching` (all requests together,
+  through one thread).
+- Paths: `backend` (what they share), `libretranslate`, `streaming`, `analysis` with `trees`,
+  `monitoring` with `metrics`, `routes` (the table of all paths), `openapi` (their description).
+- The process: `protection` (keys, headers, host names), `app` (all of it put together), `hangups`
+  and `running` (socket and signals).
 """

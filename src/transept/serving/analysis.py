@@ -8,28 +8,28 @@ from starlette.responses import Response
 from transept.api.parse_config import ParseConfig
 from transept.serving import messages as m
 from transept.serving.answers import answer
-from transept.serving.asks import Attend, ParseTrees, Score
+from transept.serving.backend import Backend
 from transept.serving.bodies import Refusal
+from transept.serving.operations import Attend, ParseTrees, Score
 from transept.serving.trees import nested
-from transept.serving.work import Work
 
 
 @dataclass(frozen=True)
 class Analysis:
-    """Answers of transept's own."""
+    """Handlers of paths that only transept has."""
 
-    work: Work
+    backend: Backend
 
-    async def n_best(self, request: Request, asked: m.NBestRequest) -> Response:
+    async def n_best(self, request: Request, message: m.NBestRequest) -> Response:
         """Search for the best translations of a text, with their scores."""
-        model = self.work.model_meant(asked.source, asked.target)
-        usual = self.work.settings.beam_size
-        beam_size = asked.beam_size or max(usual, asked.n_best)
-        self.work.check_beam(asked.n_best, beam_size)
-        (text,) = self.work.texts([asked.q], asked.format, model.source)
-        ask = self.work.translate(model, [text], beam_size, asked.length_penalty)
-        outputs = await self.work.translations(request, ask, text.sentences)
-        found = text.put_together(outputs, asked.n_best)
+        model = self.backend.model_meant(message.source, message.target)
+        usual = self.backend.settings.beam_size
+        beam_size = message.beam_size or max(usual, message.n_best)
+        self.backend.check_beam(message.n_best, beam_size)
+        (text,) = self.backend.texts([message.q], message.format, model.source)
+        operation = self.backend.translate(model, [text], beam_size, message.length_penalty)
+        outputs = await self.backend.translations(request, operation, text.sentences)
+        found = text.put_together(outputs, message.n_best)
         return answer(
             m.NBestAnswer(
                 model.source,
@@ -41,18 +41,18 @@ class Analysis:
             )
         )
 
-    async def score(self, request: Request, asked: m.ScoreRequest) -> Response:
-        """Say how probable the model holds given translations to be."""
-        model = self.work.model_meant(asked.source, asked.target)
-        sources = [asked.q] if isinstance(asked.q, str) else asked.q
-        given = asked.translation
+    async def score(self, request: Request, message: m.ScoreRequest) -> Response:
+        """Say how probable the model finds given translations."""
+        model = self.backend.model_meant(message.source, message.target)
+        sources = [message.q] if isinstance(message.q, str) else message.q
+        given = message.translation
         targets = [given] if isinstance(given, str) else given
         if len(sources) != len(targets):
             raise Refusal(400, "Invalid request: each q needs one translation")
-        self.work.check_length([*sources, *targets])
-        self.work.check_count(len(sources))
+        self.backend.check_length([*sources, *targets])
+        self.backend.check_count(len(sources))
         pairs = list(zip(sources, targets, strict=True))
-        scores = await self.work.results(request, Score(model), pairs)
+        scores = await self.backend.results(request, Score(model), pairs)
         return answer(
             m.ScoreAnswer(
                 [
@@ -64,32 +64,32 @@ class Analysis:
             )
         )
 
-    async def attention(self, request: Request, asked: m.AttentionRequest) -> Response:
-        """Show where the heads look in a sentence and its translation."""
-        model = self.work.model_meant(asked.source, asked.target)
-        self.work.check_length([asked.q, asked.translation or ""])
-        ask = Attend(
+    async def attention(self, request: Request, message: m.AttentionRequest) -> Response:
+        """Show the attention weights for a sentence and its translation."""
+        model = self.backend.model_meant(message.source, message.target)
+        self.backend.check_length([message.q, message.translation or ""])
+        operation = Attend(
             model,
-            kinds=asked.kinds,
-            layers=tuple(asked.layers or ()),
-            heads=tuple(asked.heads or ()),
-            tokens=asked.tokens,
-            limit=self.work.settings.weight_limit,
+            kinds=message.kinds,
+            layers=tuple(message.layers or ()),
+            heads=tuple(message.heads or ()),
+            tokens=message.tokens,
+            limit=self.backend.settings.weight_limit,
         )
-        (seen,) = await self.work.results(request, ask, [(asked.q, asked.translation)])
+        (seen,) = await self.backend.results(request, operation, [(message.q, message.translation)])
         return answer(seen)
 
-    async def parse(self, request: Request, asked: m.ParseRequest) -> Response:
+    async def parse(self, request: Request, message: m.ParseRequest) -> Response:
         """Parse a sentence, or a list of sentences, into constituency trees."""
-        model = self.work.parser()
-        usual = min(ParseConfig().beam_size, self.work.settings.beam_limit)
-        beam_size = asked.beam_size or max(usual, asked.n_best)
-        self.work.check_beam(asked.n_best, beam_size)
-        sentences = [asked.q] if isinstance(asked.q, str) else asked.q
-        self.work.check_length(sentences)
-        self.work.check_count(len(sentences))
-        ask = ParseTrees(model, beam_size, asked.n_best)
-        parses = await self.work.results(request, ask, sentences)
+        model = self.backend.parser()
+        usual = min(ParseConfig().beam_size, self.backend.settings.beam_limit)
+        beam_size = message.beam_size or max(usual, message.n_best)
+        self.backend.check_beam(message.n_best, beam_size)
+        sentences = [message.q] if isinstance(message.q, str) else message.q
+        self.backend.check_length(sentences)
+        self.backend.check_count(len(sentences))
+        operation = ParseTrees(model, beam_size, message.n_best)
+        parses = await self.backend.results(request, operation, sentences)
         return answer(
             m.ParseAnswer(
                 [

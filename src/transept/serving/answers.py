@@ -1,4 +1,4 @@
-"""Answers in JSON, and errors in the shape that clients know."""
+"""Answers in JSON, and errors in the form of LibreTranslate."""
 
 import asyncio
 import contextlib
@@ -11,25 +11,29 @@ from starlette.types import Receive, Scope, Send
 
 from transept.serving.messages import Fault
 
+FAILED = "the server failed; its log says where"
+"""What a client is told about an unexpected exception, whose own message may quote a text."""
+
 
 def answer(message: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """A message as JSON."""
+    """The answer with a message as JSON."""
     return Response(msgspec.json.encode(message), status, headers, "application/json")
 
 
-class Heard(Response):
-    """An answer to whoever may still be sending.
+class DrainingResponse(Response):
+    """An answer to a client that may still be sending its request.
 
-    What they send is thrown away: if the connection were closed before, they would be told that it
-    broke, and never read the answer.
+    The rest of the request is read and thrown away. If the connection were closed before, the
+    client would only see that it broke, and never read the answer.
     """
 
-    def __init__(self, said: Response, seconds: float) -> None:
-        super().__init__(said.body, said.status_code)
-        self.raw_headers, self._seconds = said.raw_headers, seconds
+    def __init__(self, response: Response, seconds: float) -> None:
+        """Send this response, and read what still comes for so many seconds at most."""
+        super().__init__(response.body, response.status_code)
+        self.raw_headers, self._seconds = response.raw_headers, seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send it at once, and close the connection when nothing comes any more."""
+        """Send the answer at once, and end it when the client sends no more."""
         head = {"status": self.status_code, "headers": self.raw_headers}
         await send({"type": "http.response.start", **head})
         await send({"type": "http.response.body", "body": self.body, "more_body": True})
@@ -41,5 +45,5 @@ class Heard(Response):
 
 
 def fault(status: int, error: str, headers: Mapping[str, str] | None = None) -> Response:
-    """What went wrong, as `{"error": …}`."""
+    """The answer `{"error": …}`."""
     return answer(Fault(error), status, headers)

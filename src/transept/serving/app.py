@@ -15,16 +15,16 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from transept.serving import openapi
-from transept.serving.answers import Heard, fault
+from transept.serving.answers import DrainingResponse, fault
+from transept.serving.backend import Backend
 from transept.serving.batching import Batcher, Capacity
 from transept.serving.bodies import Refusal, TooLarge
 from transept.serving.messages import ParseAnswer
 from transept.serving.metrics import Metrics
 from transept.serving.models import AnyServed, Models
 from transept.serving.protection import Envelope, Keys
-from transept.serving.routes import endpoint, entries
+from transept.serving.routes import Entry, endpoint, entries
 from transept.serving.settings import ServerSettings
-from transept.serving.work import Work
 
 PAGES = {
     "/": ("index.html", "text/html"),
@@ -36,35 +36,24 @@ PAGES = {
 
 
 def create_app(settings: ServerSettings, served: Sequence[AnyServed]) -> Starlette:
-    """A server of these models.
+    """The application that serves these models.
 
-    `app.state.models` can be told to reload them, `app.state.batcher` to give up what it has begun.
+    The process uses `app.state.models` to reload them, and `app.state.batcher` to end all requests.
 
     Args:
-        settings: Whom it answers, and how much it takes on.
-        served: What it serves; where a request does not say, the first that translates.
+        settings: Who may use the server, and its limits.
+        served: The models. A request that names no languages gets the first one that translates.
     """
     keys, metrics, models = Keys.read(settings.key_file), Metrics(), Models(served)
     batcher = Batcher(_capacity(settings), metrics)
     metrics.watch(lambda: batcher.waiting, lambda: batcher.streaming)
-    table = entries(Work(settings, models, batcher), metrics, keys)
+    table = entries(Backend(settings, models, batcher), metrics, keys)
     routes = [
         *(
             Route(entry.path, endpoint(entry, settings, keys), methods=[entry.method])
             for entry in table
         ),
-        _fixed(
-            "/openapi.json",
-            msgspec.json.encode(
-                openapi.document(
-                    [entry for entry in table if models.parser or entry.gives is not ParseAnswer],
-                    models.languages,
-                    settings.beam_limit,
-                    key_required=keys.required,
-                )
-            ),
-            "application/json",
-        ),
+        _fixed("/openapi.json", _description(table, models, settings, keys), "application/json"),
         *(
             _fixed(path, files(__package__).joinpath("pages", name).read_bytes(), kind)
             for path, (name, kind) in PAGES.items()
@@ -86,6 +75,17 @@ def create_app(settings: ServerSettings, served: Sequence[AnyServed]) -> Starlet
     app.router.redirect_slashes = False
     app.state.models, app.state.batcher = models, batcher
     return app
+
+
+def _description(
+    table: Sequence[Entry], models: Models, settings: ServerSettings, keys: Keys
+) -> bytes:
+    """The OpenAPI document. Without a parser, the path that parses is left out of it."""
+    there = [entry for entry in table if models.parser or entry.gives is not ParseAnswer]
+    described = openapi.document(
+        there, models.languages, settings.beam_limit, key_required=keys.required
+    )
+    return msgspec.json.encode(described)
 
 
 def _capacity(settings: ServerSettings) -> Capacity:
@@ -115,7 +115,7 @@ def _middleware(settings: ServerSettings, metrics: Metrics, paths: list[str]) ->
 
 
 def _fixed(path: str, content: bytes, kind: str) -> Route:
-    """A path that always answers the same."""
+    """A path that always gives the same answer."""
 
     async def respond(request: Request) -> Response:
         return Response(content, media_type=kind)
@@ -123,13 +123,13 @@ def _fixed(path: str, content: bytes, kind: str) -> Route:
     return Route(path, respond)
 
 
-# Plain functions would each be given a thread.
+# These are coroutines because Starlette runs a plain function in a thread of its own.
 async def _refuse(request: Request, refusal: Refusal) -> Response:
     return fault(refusal.status, refusal.error, refusal.headers)
 
 
 async def _refuse_unread(request: Request, refusal: TooLarge) -> Response:
-    return Heard(await _refuse(request, refusal), refusal.seconds)
+    return DrainingResponse(await _refuse(request, refusal), refusal.seconds)
 
 
 async def _refuse_http(request: Request, error: HTTPException) -> Response:

@@ -1,16 +1,19 @@
-"""Sentences of all requests together, through models that one thread owns.
+"""All requests together: one thread decodes their sentences in batches, and their streams.
 
-A request is a job of several items. The thread takes items of the jobs in turn, one of each and
-round again, so that a long text does not keep short ones waiting; only items that ask for the same
-are decoded together. What comes out for an item does not depend on the others in its batch, and is
-delivered as soon as it is there. Whoever comes while a batch is under way and asks for the same is
-let in, if the search can do that and has room; no more is under way than can be done in about a
-second, by what was done before. As soon as someone waits who asks for something else, nobody is let
-in any more.
+A request is a job of several items, such as sentences. The thread takes one item of each job in
+turn and then begins again with the first job, so that a long text does not keep short ones waiting.
+Only items of equal operations are decoded together: the same model and the same options. The result
+of an item does not depend on the other items of its batch. It is delivered as soon as it is known.
 
-Streams are decoded by themselves, a step at a time. Between batches they take steps in turn, for at
-most half as long as the last batch took: neither keeps the other waiting for its end. While there
-are any, nobody is let into a batch.
+Items that come while a batch is running are admitted to it if they have the same operation, if the
+search can admit items while it runs, and if there is room. The batch has room for as many items as
+can be done in about a second, judged by the speed of earlier batches. As soon as a job with another
+operation waits, no item is admitted any more, so that this job has its turn.
+
+A stream is decoded by itself, one step at a time. Between two batches the streams take steps in
+turn, for at most half as long as the last batch took. So no batch waits for the end of a stream,
+and no stream for the end of all batches. While there are streams, no item is admitted to a running
+batch.
 """
 
 import asyncio
@@ -21,24 +24,37 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from transept.errors import TranseptError
-from transept.serving.jobs import AnyAsk, AnyJob, AnyStream, Ask, Item, Job, OpenAsk, Result, Stream
+from transept.serving.jobs import (
+    AnyJob,
+    AnyOperation,
+    AnyStream,
+    ContinuousOperation,
+    Item,
+    Job,
+    Operation,
+    Result,
+    Stream,
+)
+from transept.serving.metrics import Metrics
 
 STREAMS_SHARE = 0.5
-"""Time for streams, for each second that a batch took."""
+"""Seconds for all streams together, for each second that the batch before them took."""
 UNMEASURED = 0.0005
-"""Seconds for a token of a hypothesis, until it is known: rather slow, so that it is known soon."""
+"""Seconds for a token of a hypothesis, until a batch was measured. It is a slow guess, so that the
+first batch is small and soon measured."""
 ALL = 1 << 30
-"""More items than ever wait."""
+"""More items than ever wait: asked for so many, a feed gives all."""
 
 _Item = tuple[AnyJob, int]
+"""A job, and the index of one of its items."""
 _Feed = Callable[[int], list[Any]]
 
 
 class OverloadedError(TranseptError):
-    """More waits than may wait."""
+    """The queue, or the list of streams, is full."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = max(1, math.ceil(seconds))
@@ -46,138 +62,143 @@ class OverloadedError(TranseptError):
 
 
 class StoppingError(TranseptError):
-    """The server stops, and this is not done yet."""
+    """The server stops before this request is done."""
 
     def __init__(self) -> None:
         super().__init__("the server was stopped before this was done; try again in a while")
 
 
 class _AbandonedError(Exception):
-    """Nobody waits for this batch any more."""
+    """Every client that waited for this batch has gone."""
 
 
 @dataclass(frozen=True)
 class Capacity:
-    """How much is taken on, and how much at once."""
+    """How many items may wait, and how many are decoded together."""
 
     batch: int
-    """Items, if they are searched with this beam; with a wider one fewer, for they take longer."""
+    """The most items of a batch with the usual beam; with a wider, slower beam it has fewer."""
     beam_size: int
+    """The usual beam."""
     queue: int
+    """The most items that may wait."""
     streams: int
+    """The most streams at a time."""
     gather_seconds: float
+    """How long the first item waits for others to form a batch with it."""
     batch_seconds: float
-    """How long a batch is to take, about, unless it is a single item."""
+    """How long a batch should take, roughly. A single item may take longer."""
 
     def room(self, beam_size: int) -> int:
-        """How many items are decoded together."""
+        """The most items of a batch with this beam."""
         return max(1, min(self.batch, self.batch * self.beam_size // beam_size))
 
 
-class _Pace:
-    """How fast items of each kind of ask are done, by their sizes: as the last batches were."""
+class _Speed:
+    """How fast each kind of operation is, measured with the last batches."""
 
     def __init__(self) -> None:
         self._seconds: dict[type, float] = {}
 
-    def seconds(self, ask: AnyAsk) -> float:
-        """For each token of each hypothesis."""
-        return self._seconds.get(type(ask), UNMEASURED)
+    def seconds(self, operation: AnyOperation) -> float:
+        """Seconds for each token of each hypothesis."""
+        return self._seconds.get(type(operation), UNMEASURED)
 
-    def measured(self, ask: AnyAsk, size: int, seconds: float) -> None:
-        """Items of this size together took so long."""
-        usual, now = self.seconds(ask), seconds / (size * ask.beam_size)
-        # A machine that was asleep once is not slow for ever.
-        self._seconds[type(ask)] = usual + 0.5 * (min(now, 4 * usual) - usual)
+    def update(self, operation: AnyOperation, size: int, seconds: float) -> None:
+        """Take in a measurement: items with so many tokens together took so many seconds."""
+        usual, now = self.seconds(operation), seconds / (size * operation.beam_size)
+        # One measurement counts at most four times the usual: a machine that was suspended during a
+        # batch is not slow afterwards.
+        self._seconds[type(operation)] = usual + 0.5 * (min(now, 4 * usual) - usual)
 
 
 class _Batch:
-    """What is decoded together: items that were there, and items that were let in."""
+    """Items that are decoded together: those of the beginning, and those admitted later."""
 
-    def __init__(self, ask: AnyAsk) -> None:
-        self.ask = ask
-        self.under_way: dict[int, _Item] = {}
-        """By their numbers, the first ones first."""
-        self.n_taken = 0
-        self._mark = 0
-        self.begin()
+    def __init__(self, operation: AnyOperation) -> None:
+        self.operation = operation
+        self.running: dict[int, _Item] = {}
+        """The items that are not done, by number. They are numbered in the order of admission."""
+        self.n_admitted = 0
+        self._end = 0
+        """The measurement ends when all items with lower numbers are done."""
+        self.measure()
 
-    def take(self, items: Sequence[_Item]) -> None:
-        """Let items in."""
-        self.under_way.update(enumerate(items, self.n_taken))
-        self.n_taken += len(items)
-        self._mark = self._mark or self.n_taken
+    def add(self, items: Sequence[_Item]) -> None:
+        """Admit items."""
+        self.running.update(enumerate(items, self.n_admitted))
+        self.n_admitted += len(items)
+        self._end = self._end or self.n_admitted
 
-    def done(self, number: int) -> _Item:
-        """An item is done."""
-        job, index = self.under_way.pop(number)
+    def finish(self, number: int) -> _Item:
+        """Note that the item with this number is done, and return it."""
+        job, index = self.running.pop(number)
         self.sizes_done.append(job.sizes[index])
         return job, index
 
     @property
     def size(self) -> int:
-        """Of all that are under way."""
-        return sum(job.sizes[index] for job, index in self.under_way.values())
+        """The tokens of all items that are not done."""
+        return sum(job.sizes[index] for job, index in self.running.values())
 
-    def begin(self) -> None:
-        """Measure from here on how long it takes."""
+    def measure(self) -> None:
+        """Begin a new measurement of how long items take."""
         self.begun = time.perf_counter()
         self.sizes_done: list[int] = []
-        self._mark = self.n_taken if self.under_way else 0
+        """The tokens of each item that was done since then."""
+        self._end = self.n_admitted if self.running else 0
 
     @property
-    def has_turned_over(self) -> bool:
-        """Whether all are done that were under way at the beginning: as good as a whole batch."""
-        is_over = next(iter(self.under_way), self.n_taken) >= self._mark
+    def is_measured(self) -> bool:
+        """Whether all items are done that were in the batch when the measurement began.
+
+        A batch that is always refilled has no end, so this takes the place of one.
+        """
+        is_over = next(iter(self.running), self.n_admitted) >= self._end
         return is_over and bool(self.sizes_done)
 
 
-class Watcher(Protocol):
-    """Told what happens: the metrics."""
-
-    def batch_done(self, n_items: int, seconds: float) -> None:
-        """A batch was decoded."""
-
-    def streams_advanced(self, seconds: float) -> None:
-        """Streams took steps."""
-
-
 class Batcher:
-    """The queue, the streams, and the thread that works for both."""
+    """The queue of jobs, the streams, and the thread that decodes both."""
 
-    def __init__(self, capacity: Capacity, watcher: Watcher) -> None:
-        self._capacity, self._watcher = capacity, watcher
+    def __init__(self, capacity: Capacity, metrics: Metrics) -> None:
+        self._capacity, self._metrics = capacity, metrics
         self._jobs: deque[AnyJob] = deque()
         self._streams: deque[AnyStream] = deque()
-        self._open: set[AnyJob] = set()
+        self._unanswered: set[AnyJob] = set()
+        """The jobs whose clients still wait."""
         self._waiting = 0
-        self._gave_up = False
+        """The items of all jobs that no batch has admitted."""
+        self._closed = False
+        """Whether new requests are refused."""
         self._stopping = False
+        """Whether the thread is to end."""
         self._changed = threading.Condition()
+        """Guards the jobs, the streams and what is waiting; notified when there is more to do."""
         self._seconds_per_item = 0.05
         self._seconds_per_stream = 1.0
-        self._pace = _Pace()
+        self._speed = _Speed()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = threading.Thread(target=self._work, name="decoding", daemon=True)
 
     # --- on the event loop -------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begin to work, for requests of the running event loop."""
+        """Start the thread. Results are delivered on the event loop that runs now."""
         self._loop = asyncio.get_running_loop()
         self._thread.start()
 
     async def stop(self) -> None:
-        """Finish the batch that is under way, and no other."""
+        """Let the thread finish the batch that is running, and end it."""
         with self._changed:
             self._stopping = True
             self._changed.notify()
         await asyncio.to_thread(self._thread.join)
 
-    def give_up(self) -> None:
-        """Let everyone go who waits, with an error: there is no more time."""
-        self._gave_up = True
-        for job in self._open:
+    def fail_all(self) -> None:
+        """Refuse new requests, and answer all that wait with an error: the time to stop is over."""
+        self._closed = True
+        for job in self._unanswered:
             job.fail(StoppingError())
         with self._changed:
             streams = [*self._streams]
@@ -186,28 +207,30 @@ class Batcher:
 
     @property
     def alive(self) -> bool:
-        """Whether anybody works."""
+        """Whether the thread works."""
         return self._thread.is_alive() and not self._stopping
 
     @property
     def waiting(self) -> int:
-        """Items that nobody has begun with."""
+        """The items that wait for a batch."""
         return self._waiting
 
     @property
     def streaming(self) -> int:
-        """Streams that somebody reads."""
+        """The streams that a client reads."""
         with self._changed:
-            return sum(not stream.given_up for stream in self._streams)
+            return sum(not stream.cancelled for stream in self._streams)
 
-    def submit(self, ask: Ask[Item, Result], items: Sequence[Item]) -> Job[Item, Result]:
-        """Queue a job, or say when to come back."""
+    def submit(
+        self, operation: Operation[Item, Result], items: Sequence[Item]
+    ) -> Job[Item, Result]:
+        """Put a job into the queue; raise `OverloadedError` if that is full."""
         self._check_open()
         with self._changed:
             if self._waiting + len(items) > self._capacity.queue:
                 raise OverloadedError(self._waiting * self._seconds_per_item)
-            job = Job(ask, items, self._forget)
-            self._open.add(job)
+            job = Job(operation, items, self._remove)
+            self._unanswered.add(job)
             if items:
                 self._jobs.append(job)
                 self._waiting += len(items)
@@ -215,11 +238,11 @@ class Batcher:
         return job
 
     def open(self, steps: Generator[Result, None, None]) -> Stream[Result]:
-        """Begin a stream, or say when to come back."""
+        """Begin a stream; raise `OverloadedError` if there are too many."""
         self._check_open()
         stream = Stream(steps)
         with self._changed:
-            read = [other for other in self._streams if not other.given_up]
+            read = [other for other in self._streams if not other.cancelled]
             if len(read) >= self._capacity.streams:
                 age = stream.begun - min(other.begun for other in read)
                 raise OverloadedError(self._seconds_per_stream - age)
@@ -228,14 +251,15 @@ class Batcher:
         return stream
 
     def _check_open(self) -> None:
-        if self._gave_up:
+        if self._closed:
             raise StoppingError
 
-    def _forget(self, job: AnyJob) -> None:
-        self._open.discard(job)
+    def _remove(self, job: AnyJob) -> None:
+        """Take a job out of the queue: it was answered, or its client has gone."""
+        self._unanswered.discard(job)
         with self._changed:
-            self._waiting -= len(job.untaken)
-            job.untaken.clear()
+            self._waiting -= len(job.queued)
+            job.queued.clear()
             if job in self._jobs:
                 self._jobs.remove(job)
 
@@ -243,35 +267,38 @@ class Batcher:
 
     def _work(self) -> None:
         while not self._stopping:
-            ask = self._wait()
-            seconds = self._decode(_Batch(ask)) if ask is not None else 0.0
-            self._advance(STREAMS_SHARE * seconds)
+            operation = self._wait()
+            seconds = self._decode(_Batch(operation)) if operation is not None else 0.0
+            self._advance_streams(STREAMS_SHARE * seconds)
 
-    def _wait(self) -> AnyAsk | None:
-        """What is asked for next; None where there are only streams, or when it is time to stop."""
+    def _wait(self) -> AnyOperation | None:
+        """Wait for work, and return the next operation.
+
+        It is None if there are only streams, or if the thread is to end.
+        """
         with self._changed:
             self._changed.wait_for(lambda: self._jobs or self._streams or self._stopping)
-            # While streams take their steps, there is time enough to gather.
+            # With streams there is no need to wait: items gather while the streams take steps.
             if not self._streams:
                 self._changed.wait_for(
                     lambda: self._waiting >= self._capacity.batch or self._stopping,
                     timeout=self._capacity.gather_seconds,
                 )
-            return self._jobs[0].ask if self._jobs and not self._stopping else None
+            return self._jobs[0].operation if self._jobs and not self._stopping else None
 
     def _decode(self, batch: _Batch) -> float:
-        """Answer a batch, and whoever is let in; how long it took, or the last turnover of it."""
+        """Decode a batch, with the items that are admitted to it; return its last measured time."""
         seconds = 0.0
-        feed = partial(self._let_in, batch)
+        feed = partial(self._admit, batch)
         try:
-            for found in _results(batch.ask, feed):
+            for found in _results(batch.operation, feed):
                 self._deliver(batch, found)
-                if batch.has_turned_over:
+                if batch.is_measured:
                     size = sum(batch.sizes_done)
                     seconds = self._measured(batch)
-                    self._pace.measured(batch.ask, size, seconds)
+                    self._speed.update(batch.operation, size, seconds)
         except Exception as error:
-            if not batch.n_taken:  # it failed before it began, but somebody must hear of it
+            if not batch.n_admitted:  # it failed before it took any item: those that wait must fail
                 feed(ALL)
             for number, result in _one_by_one(batch, error):
                 self._deliver(batch, [(number, result)])
@@ -279,59 +306,63 @@ class Batcher:
         return seconds
 
     def _measured(self, batch: _Batch) -> float:
-        """Take note of how long it took, and begin anew."""
+        """End a measurement and begin the next; return how long the items took."""
         n_done, seconds = len(batch.sizes_done), time.perf_counter() - batch.begun
         if not n_done:
             return seconds
-        # A moving mean: what a client is told to wait follows what the machine can do now.
+        # A moving mean: the time that a refused client is told to wait follows the present speed.
         self._seconds_per_item += 0.2 * (seconds / n_done - self._seconds_per_item)
-        self._watcher.batch_done(n_done, seconds)
-        batch.begin()
+        self._metrics.batch_done(n_done, seconds)
+        batch.measure()
         return seconds
 
     def _deliver(self, batch: _Batch, found: Iterable[tuple[int, Any]]) -> None:
-        self._tell(_deliver, [(*batch.done(number), result) for number, result in found])
+        self._on_loop(_set_results, [(*batch.finish(number), result) for number, result in found])
 
-    def _let_in(self, batch: _Batch, n: int) -> list[Any]:
-        """Items for a batch, at most so many; no more once anyone waits for something else."""
-        items = batch.under_way.values()
-        if items and all(job.given_up for job, _ in items):
+    def _admit(self, batch: _Batch, n: int) -> list[Any]:
+        """Admit at most n items to a batch, and return them; none while another operation waits.
+
+        This is the feed of the search. It raises an exception if all clients of the batch are gone.
+        """
+        items = batch.running.values()
+        if items and all(job.cancelled for job, _ in items):
             raise _AbandonedError
         with self._changed:
             if not n or not self._jobs or self._stopping:
                 return []
-            if batch.n_taken and (self._streams or self._jobs[0].ask != batch.ask):
+            if batch.n_admitted and (self._streams or self._jobs[0].operation != batch.operation):
                 return []
-            if batch.n_taken and not batch.under_way:  # it is over: the next one is gathered first
+            # It is over: a new batch may first wait for items to gather.
+            if batch.n_admitted and not batch.running:
                 return []
             taken = self._choose(batch, n)
-        batch.take(taken)
+        batch.add(taken)
         return [job.items[index] for job, index in taken]
 
     def _choose(self, batch: _Batch, n: int) -> list[_Item]:
-        """One item of each job that asks for what the batch is for, and round again."""
-        ask, taken = batch.ask, list[_Item]()
-        turns = deque(job for job in self._jobs if job.ask == ask)
-        # Whoever asks for something else comes first next time, then whose turn it would be.
-        others = [job for job in self._jobs if job.ask != ask]
-        n = min(n, self._capacity.room(ask.beam_size) - len(batch.under_way))
-        pace = self._pace.seconds(ask) * ask.beam_size
-        seconds = self._capacity.batch_seconds - pace * batch.size
+        """Take items off the queue, one of each job with the batch's operation in turn."""
+        operation, taken = batch.operation, list[_Item]()
+        turns = deque(job for job in self._jobs if job.operation == operation)
+        # Jobs with another operation come first next time, then those whose turn it would be.
+        others = [job for job in self._jobs if job.operation != operation]
+        n = min(n, self._capacity.room(operation.beam_size) - len(batch.running))
+        per_token = self._speed.seconds(operation) * operation.beam_size
+        seconds = self._capacity.batch_seconds - per_token * batch.size
         while turns and len(taken) < n:
             job = turns[0]
-            seconds -= pace * job.sizes[job.untaken[0]]
-            if seconds < 0 and (taken or batch.under_way):
+            seconds -= per_token * job.sizes[job.queued[0]]
+            if seconds < 0 and (taken or batch.running):
                 break
-            taken.append((job, job.untaken.popleft()))
+            taken.append((job, job.queued.popleft()))
             turns.popleft()
-            if job.untaken:
+            if job.queued:
                 turns.append(job)
         self._waiting -= len(taken)
         self._jobs = deque([*others, *turns])
         return taken
 
-    def _advance(self, seconds: float) -> None:
-        """Let the streams take steps in turn for so long, or one where that is no time."""
+    def _advance_streams(self, seconds: float) -> None:
+        """Let the streams take steps in turn for so many seconds, but at least one step."""
         start = time.perf_counter()
         taken = 0.0
         while self._streams and (not taken or taken < seconds):
@@ -346,58 +377,63 @@ class Batcher:
             if not goes_on:
                 self._seconds_per_stream += 0.2 * (now - stream.begun - self._seconds_per_stream)
         if taken:
-            self._watcher.streams_advanced(taken)
+            self._metrics.streams_advanced(taken)
 
     def _step(self, stream: AnyStream) -> bool:
-        """Let a stream grow; whether it may grow further."""
-        if stream.given_up:
+        """Let a stream take a step; return whether it can take another."""
+        if stream.cancelled:
             stream.steps.close()
             return False
         try:
-            self._tell(stream.deliver, next(stream.steps))
+            self._on_loop(stream.deliver, next(stream.steps))
         except Exception as error:
-            self._tell(stream.end, error)
+            self._on_loop(stream.end, error)
             return False
         return True
 
-    def _tell(self, what: Any, *news: Any) -> None:
-        """Call something on the event loop."""
+    def _on_loop(self, function: Any, *arguments: Any) -> None:
+        """Call a function on the event loop."""
         assert self._loop is not None
-        self._loop.call_soon_threadsafe(what, *news)
+        self._loop.call_soon_threadsafe(function, *arguments)
 
 
-def _results(ask: AnyAsk, feed: _Feed) -> Iterable[Iterable[tuple[int, Any]]]:
-    """What comes of items that are fed; where the ask lets nobody in, of one batch."""
-    if isinstance(ask, OpenAsk):
-        return ask.run_feed(feed)
+def _results(operation: AnyOperation, feed: _Feed) -> Iterable[Iterable[tuple[int, Any]]]:
+    """The results of the items that a feed gives, as they are found.
+
+    An operation that cannot admit items while it runs asks the feed for one batch.
+    """
+    if isinstance(operation, ContinuousOperation):
+        return operation.run_feed(feed)
     items = feed(ALL)
-    return [enumerate(ask.run(items, lambda: _asked(feed)))] if items else []
+    return [enumerate(operation.run(items, lambda: _poll(feed)))] if items else []
 
 
-def _asked(feed: _Feed) -> None:
-    """Let it raise, if nobody waits any more."""
+def _poll(feed: _Feed) -> None:
+    """Ask the feed for no item, so that it can raise an exception."""
     feed(0)
 
 
 def _one_by_one(batch: _Batch, error: Exception) -> Iterator[tuple[int, Any]]:
-    """Where a batch failed, what comes of each item by itself, so that one spoils none."""
-    is_final = isinstance(error, _AbandonedError) or len(batch.under_way) == 1
-    for number, (job, index) in [*batch.under_way.items()]:
+    """After a batch failed, the result of each item by itself: one bad item fails no other."""
+    is_final = isinstance(error, _AbandonedError) or len(batch.running) == 1
+    for number, (job, index) in [*batch.running.items()]:
         yield number, error if is_final else _alone(job, index)
 
 
 def _alone(job: AnyJob, index: int) -> Any:
+    """The result of one item, or the exception that it led to."""
+
     def watch() -> None:
-        if job.given_up:
+        if job.cancelled:
             raise _AbandonedError
 
     try:
-        (result,) = job.ask.run([job.items[index]], watch)
+        (result,) = job.operation.run([job.items[index]], watch)
     except Exception as error:
         return error
     return result
 
 
-def _deliver(found: Sequence[tuple[AnyJob, int, Any]]) -> None:
+def _set_results(found: Sequence[tuple[AnyJob, int, Any]]) -> None:
     for job, index, result in found:
         job.deliver(index, result)

@@ -1,4 +1,4 @@
-"""Reading what is sent, never more than may be sent, and never for longer than is fair."""
+"""Reading the body of a request, within a limit of bytes and a limit of time."""
 
 import asyncio
 import re
@@ -12,12 +12,12 @@ from starlette.requests import ClientDisconnect, Request
 T = TypeVar("T", bound=msgspec.Struct)
 
 FORM = "application/x-www-form-urlencoded"
-# Whoever still sends would block the connection for the next request.
+# A client that is still sending would block the connection for the next request.
 CLOSING = {"Connection": "close"}
 
 
-class Refusal(Exception):  # noqa: N818  (it is an answer)
-    """A request that gets an error for an answer."""
+class Refusal(Exception):  # noqa: N818  (it is an answer, not a fault of the server)
+    """Ends the handling of a request: the answer is an error with this status."""
 
     def __init__(self, status: int, error: str, headers: dict[str, str] | None = None) -> None:
         super().__init__(error)
@@ -25,7 +25,10 @@ class Refusal(Exception):  # noqa: N818  (it is an answer)
 
 
 class TooLarge(Refusal):
-    """A body that is not read to its end; for so many seconds it may still come."""
+    """A body that is too large, and so was not read to its end.
+
+    `seconds` is for how long the client may go on sending it.
+    """
 
     def __init__(self, limit: int, seconds: float) -> None:
         what = f"Invalid request: the body has more than {limit:,} bytes; send less at a time"
@@ -34,7 +37,7 @@ class TooLarge(Refusal):
 
 
 async def read_body(request: Request, limit: int, seconds: float) -> bytes:
-    """The body; nothing of it is kept once it is more than `limit` bytes."""
+    """The body. If it has more than `limit` bytes, it is dropped and the request is refused."""
     too_large = TooLarge(limit, seconds)
     length = request.headers.get("content-length", "0")
     if not length.isdecimal() or int(length[:20]) > limit:
@@ -54,7 +57,7 @@ async def read_body(request: Request, limit: int, seconds: float) -> bytes:
 
 
 def parse(body: bytes, content_type: str, schema: type[T]) -> T:
-    """A message from JSON, or from either kind of form."""
+    """A message from a body in JSON, or in one of the two encodings of a form."""
     kind, _, rest = content_type.partition(";")
     kind = kind.strip().lower()
     try:
@@ -75,7 +78,7 @@ def parse(body: bytes, content_type: str, schema: type[T]) -> T:
 
 
 def _from_fields(fields: list[tuple[str, str]], schema: type[T]) -> T:
-    """A form's fields by name; several `q` are a list."""
+    """A message from the fields of a form; a `q` or `translation` that comes twice is a list."""
     values: dict[str, Any] = {}
     for name, value in fields:
         if name in values and name in ("q", "translation"):
@@ -87,7 +90,7 @@ def _from_fields(fields: list[tuple[str, str]], schema: type[T]) -> T:
 
 
 def _multipart_fields(body: bytes, parameters: str) -> Iterator[tuple[str, str]]:
-    """The fields of a form that a browser sends by `FormData`; files are passed over."""
+    """The fields of a form that a browser sends by `FormData`; files in it are ignored."""
     boundary = re.search(r'boundary="?([^";,\s]{1,70})"?', parameters)
     if boundary is None:
         raise ValueError("the form has no boundary")
@@ -102,7 +105,7 @@ def _multipart_fields(body: bytes, parameters: str) -> Iterator[tuple[str, str]]
 
 
 def _explained(error: Exception, schema: type[msgspec.Struct]) -> str:
-    """What is wrong, in the words that clients know; never the text that was sent."""
+    """What is wrong, in LibreTranslate's words where it has some; never the text that was sent."""
     if isinstance(error, UnicodeError):
         return "the body is not UTF-8"
     if isinstance(error, RecursionError):
@@ -119,7 +122,7 @@ def _explained(error: Exception, schema: type[msgspec.Struct]) -> str:
 
 
 def _choices(hint: Any) -> list[str]:
-    """The words that a field may hold, or each of a list's."""
+    """The values that a field, or each item of a list, may have."""
     if get_origin(hint) is Literal:
         return list(get_args(hint))
     return [choice for inner in get_args(hint) for choice in _choices(inner)]

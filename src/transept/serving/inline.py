@@ -1,9 +1,10 @@
-"""Markup inside of a sentence goes with its words.
+"""Markup inside a sentence moves with its words.
 
     I <b>really</b> like it.        Mir gefällt es <b>wirklich</b>.
 
-The sentence is translated without its markup. Then each element is put around the words of the
-translation that look at the words it was around; all of it comes out once, nested as it was.
+The sentence is translated without its markup. Then each element is put around those words of the
+translation that are aligned with the words that it was around. Each element appears once in the
+translation, nested as before.
 """
 
 from bisect import bisect, bisect_left
@@ -18,34 +19,36 @@ from transept.api.results import Alignment
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """Two tags around a stretch of a sentence; or one, or a comment, between two characters."""
+    """Two tags around a span of a sentence; or a tag or comment by itself, whose span is empty."""
 
     open: str
     close: str
+    """Empty if it stands by itself."""
     start: int
     end: int
     inner: "tuple[Element, ...]" = ()
+    """The elements inside it."""
 
 
 class Span(NamedTuple):
-    """From a character, or a word, up to another one."""
+    """A range of characters or of words; the end is excluded."""
 
     start: int
     end: int
 
 
 def escape(text: str) -> str:
-    """Text as HTML; quotes stay, for text is no attribute."""
+    """Text as HTML. Quotation marks stay: only inside an attribute they must be escaped."""
     return escape_html(text, quote=False)
 
 
 def has_letters(text: str) -> bool:
-    """Whether there is a letter, or a digit, in a text."""
+    """Whether a text has a letter or a digit."""
     return any(map(str.isalnum, text))
 
 
 def transfer(source: str, inside: Sequence[Element], target: str, alignment: Alignment) -> str:
-    """The translation of a sentence as HTML, with the markup that was inside of the sentence.
+    """The translation of a sentence as HTML, with the markup that was inside the sentence.
 
     Example:
         >>> strong = Element("<b>", "</b>", 2, 8)
@@ -53,22 +56,30 @@ def transfer(source: str, inside: Sequence[Element], target: str, alignment: Ali
         >>> transfer("I really like it.", [strong], "Mir gefällt es wirklich.", links)
         'Mir gefällt es <b>wirklich</b>.'
     """
-    looks_at = {j: i for i, j in alignment}
-    pair = _Pair(source, target, _words(source), _words(target), looks_at)
+    source_of = {j: i for i, j in alignment}
+    pair = _Pair(source, target, _words(source), _words(target), source_of)
     return pair.written(inside, Span(0, len(pair.target_words)), Span(0, len(target)))
 
 
 @dataclass(frozen=True)
 class _Pair:
+    """A sentence and its translation, without markup, and how their words are aligned."""
+
     source: str
     target: str
     source_words: list[Span]
     target_words: list[Span]
-    looks_at: dict[int, int]
-    """The source word of each target word."""
+    source_of: dict[int, int]
+    """The source word that each target word is aligned with."""
 
     def written(self, elements: Sequence[Element], words: Span, characters: Span) -> str:
-        """A stretch of the target, with the elements that belong into it."""
+        """A span of the target as HTML, with these elements in it.
+
+        Args:
+            elements: The elements, all on the same level.
+            words: The target words that they may be put around.
+            characters: The span of the target that is written.
+        """
         owners = self._owners(elements)
         places = [
             (*self._place(element, number, owners, words), number)
@@ -77,7 +88,7 @@ class _Pair:
         text, at = "", characters.start
         for around, own_words, number in sorted(places):
             element = elements[number]
-            # What has no word of its own must not come to stand inside of another element.
+            # An element without a word of its own must not end up inside another element.
             start = min(max(at, around.start), characters.end)
             end = min(max(start, around.end), characters.end)
             inner = self.written(element.inner, own_words, Span(start, end))
@@ -88,14 +99,17 @@ class _Pair:
         return text + escape(self.target[at : characters.end])
 
     def _spaces(self, element: Element, at: int) -> tuple[str, str]:
-        """What stood by itself, such as a picture between two words, is to do so again."""
+        """The spaces around a tag that stands by itself, such as a picture between two words.
+
+        If there was a space before it in the source, there must be one in the target.
+        """
         if element.close or self.source[element.start - 1 : element.start].strip():
             return "", ""
         before, after = self.target[:at][-1:], self.target[at : at + 1]
         return " " if before.strip() else "", " " if after.isalnum() else ""
 
     def _owners(self, elements: Sequence[Element]) -> dict[int, int]:
-        """Source words, and which of the elements each is in."""
+        """For each source word inside an element, the number of that element."""
         owners: dict[int, int] = {}
         for number, element in enumerate(elements):
             for i in self._words_in(element):
@@ -103,15 +117,17 @@ class _Pair:
         return owners
 
     def _words_in(self, element: Element) -> list[int]:
-        """The source words of which a letter or a digit is in an element."""
+        """The source words that have a letter or a digit inside an element."""
         return [i for i in range(*self._words_touched(element)) if self._holds_letters(element, i)]
 
     def _words_touched(self, element: Element) -> Span:
+        """The source words that overlap an element; none if its span is empty."""
         first = bisect(self.source_words, element.start, key=_end)
         last = bisect_left(self.source_words, element.end, key=_start)
         return Span(first, first if element.start == element.end else last)
 
     def _holds_letters(self, element: Element, i: int) -> bool:
+        """Whether a letter or digit of word i is inside an element; true for one without any."""
         start, end = self.source_words[i]
         held = self.source[max(start, element.start) : min(end, element.end)]
         return has_letters(held) or not has_letters(self.source[start:end])
@@ -119,12 +135,14 @@ class _Pair:
     def _place(
         self, element: Element, number: int, owners: dict[int, int], words: Span
     ) -> tuple[Span, Span]:
-        """Around which characters of the target an element goes, and which words it has then."""
+        """The characters of the target that an element is put around, and the words among them."""
         part = self._part_of_word(element, words)
         if part is not None:
             return part
-        # Words count by their length, those of no element against it; another's are taboo. Of two
-        # that are far apart the longer one has it: `hat` and `begrüßt` both look at `welcomed`.
+        # The element is put around the range of words with the largest sum of gains. A word that is
+        # aligned with the element gains its length, a word of no element loses its length, and a
+        # word of another element loses as much as all others could gain. So of two aligned words
+        # that are far apart the longer one wins: `hat` and `begrüßt` both mean `welcomed`.
         gains = [self._gain(j, number, owners) for j in range(*words)]
         best = _largest_sum(gains)
         if best is None:
@@ -137,24 +155,29 @@ class _Pair:
         return self._edges(element, own_words), own_words
 
     def _gain(self, j: int, number: int, owners: dict[int, int]) -> int:
-        owner = owners.get(self.looks_at.get(j, -1))
+        """What target word j adds to the sum of a range for the element with this number."""
+        owner = owners.get(self.source_of.get(j, -1))
         length = self.target_words[j].end - self.target_words[j].start
         return length if owner == number else -length if owner is None else -len(self.target)
 
     def _neighbour(self, element: Element, owners: dict[int, int], words: Span) -> Span | None:
-        """For words that nobody looks at, what looks at the word after them, or before them.
+        """A target word for an element whose words are aligned with none.
 
-        A link needs a word: of `I <a>would like to</a> thank` it may be the first of `thank`.
+        It is one that is aligned with the source word after the element, or before it: a link must
+        have a word. For `I <a>would like to</a> thank` it is the first word aligned with `thank`.
         """
         own = self._words_in(element)
         for i in (own[-1] + 1, own[0] - 1) if own else ():
             for j in range(*words):
-                if self.looks_at.get(j) == i and i not in owners:
+                if self.source_of.get(j) == i and i not in owners:
                     return Span(j, j + 1)
         return None
 
     def _part_of_word(self, element: Element, words: Span) -> tuple[Span, Span] | None:
-        """For H<sub>2</sub>O: the same letters of the same word, if that has them."""
+        """The place of an element inside a word, such as H<sub>2</sub>O.
+
+        It is put around the same letters of the aligned word, if that has them.
+        """
         first, last = self._words_touched(element)
         if last - first != 1:
             return None
@@ -164,7 +187,7 @@ class _Pair:
             return None
         letters, offset = self.source[element.start : element.end], element.start - start
         for j in range(*words):
-            if self.looks_at.get(j) == first:
+            if self.source_of.get(j) == first:
                 word = self.target_words[j]
                 found = self.target.find(letters, word.start + max(0, offset), word.end)
                 if found >= 0:
@@ -172,12 +195,13 @@ class _Pair:
         return None
 
     def _edges(self, element: Element, words: Span) -> Span:
-        """From the first word to the last, without punctuation that was outside of the element."""
+        """The span from the first word to the last, without punctuation outside the element."""
         start, end = self.target_words[words.start].start, self.target_words[words.end - 1].end
         letters = [at for at in range(start, end) if self.target[at].isalnum()]
         before = self.source[: element.start].rpartition(" ")[2]
         after = self.source[element.end :].partition(" ")[0]
-        # A word that is the same begins, or ends, where it did; else where its letters do.
+        # Characters that touch the element in the source stay outside of it, if the target has the
+        # same ones. Otherwise an element that began or ended with a letter does so again.
         if before and self.target.startswith(before, start):
             start += len(before)
         elif letters and self.source[element.start].isalnum():
@@ -189,11 +213,11 @@ class _Pair:
         return Span(start, end)
 
     def _between(self, element: Element, words: Span) -> int:
-        """Where something without words goes: after the word it touched, or before the next."""
+        """The place of an element without words: behind the word it touched, or before the next."""
         after = bisect_left(self.source_words, element.start, key=_end)
         touches = after < len(self.source_words) and self.source_words[after].start < element.start
         nearest = min(
-            ((self.looks_at[j], j) for j in range(*words) if self.looks_at.get(j, -1) >= after),
+            ((self.source_of[j], j) for j in range(*words) if self.source_of.get(j, -1) >= after),
             default=None,
         )
         if nearest is None:
@@ -212,7 +236,7 @@ def _words(text: str) -> list[Span]:
 
 
 def _largest_sum(gains: Sequence[int]) -> Span | None:
-    """The stretch with the largest sum above 0: the longest, of those the first."""
+    """The range with the largest sum above 0; of several the longest, and of these the first."""
     best, largest = None, 0
     total, start = 0, 0
     for at, gain in enumerate(gains):

@@ -1,6 +1,6 @@
-"""What a request waits for: results of its items, or something that grows while it is watched.
+"""What a request waits for: a job, which is results of its items, or a stream of drafts.
 
-Both live on the event loop, and hear there of what the decoding thread has done for them.
+Both belong to the event loop. The decoding thread delivers its results to them there.
 """
 
 import asyncio
@@ -15,71 +15,92 @@ In = TypeVar("In", contravariant=True)
 Out = TypeVar("Out")
 
 
-class Ask(Protocol[In, Out]):
-    """What is asked for; equal ones are answered together."""
+class Operation(Protocol[In, Out]):
+    """What to do with the items of a request: which model does it, and with which options.
+
+    Items of equal operations may be decoded in one batch.
+    """
 
     def __hash__(self) -> int: ...
 
     @property
     def beam_size(self) -> int:
-        """Hypotheses of each item: what it costs."""
+        """The hypotheses of each item, by which the time that it takes is estimated."""
 
     def size(self, item: In) -> int:
-        """Tokens of an item, about: what it costs too."""
+        """Roughly the tokens of an item, by which the time that it takes is estimated too."""
 
     def run(self, items: Sequence[In], watch: Callable[[], None]) -> list[Out]:
-        """A result for each item. `watch`, called now and then, raises to end it early."""
-
-
-@runtime_checkable
-class OpenAsk(Ask[In, Out], Protocol[In, Out]):
-    """An ask that lets items in while others are under way."""
-
-    def run_feed(self, feed: Callable[[int], Sequence[Any]]) -> Iterator[Sequence[tuple[int, Out]]]:
-        """Results as soon as they are there, with the items' numbers in the order they came in.
+        """The result of each item.
 
         Args:
-            feed: Gives at most so many items; none where none waits now. It is asked now and then,
-                if only for 0, and raises to end it early.
+            items: The items of one batch.
+            watch: To be called now and then. It raises an exception to stop the work.
         """
 
 
-AnyAsk = Ask[Any, Any]
+@runtime_checkable
+class ContinuousOperation(Operation[In, Out], Protocol[In, Out]):
+    """An operation that can admit items while it works on others (continuous batching)."""
+
+    def run_feed(self, feed: Callable[[int], Sequence[Any]]) -> Iterator[Sequence[tuple[int, Out]]]:
+        """Results as soon as they are known, each with the number of its item.
+
+        Items are numbered from 0 in the order in which the feed gave them.
+
+        Args:
+            feed: Gives at most so many items, and none if none waits now. It is to be called now
+                and then, even with 0, and raises an exception to stop the work.
+        """
+
+
+AnyOperation = Operation[Any, Any]
 
 
 class Job(Generic[Item, Result]):
-    """Items of one request, and their results as they come."""
+    """The items of one request, and their results as they come."""
 
     def __init__(
-        self, ask: Ask[Item, Result], items: Sequence[Item], drop: "Callable[[AnyJob], None]"
+        self,
+        operation: Operation[Item, Result],
+        items: Sequence[Item],
+        remove: "Callable[[AnyJob], None]",
     ) -> None:
-        self.ask, self.items = ask, items
-        self.sizes = [*map(ask.size, items)]
-        self.untaken = deque(range(len(items)))
-        self.given_up = False
-        self._drop = drop
+        """Make a job.
+
+        Args:
+            operation: What to do with the items.
+            items: The items.
+            remove: Takes this job out of the queue.
+        """
+        self.operation, self.items = operation, items
+        self.sizes = [*map(operation.size, items)]
+        self.queued = deque(range(len(items)))
+        """The indices of the items that no batch has admitted."""
+        self.cancelled = False
+        self._remove = remove
         loop = asyncio.get_running_loop()
         self._results: list[asyncio.Future[Result]] = [loop.create_future() for _ in items]
 
     async def results(self) -> list[Result]:
-        """All results."""
+        """The results of all items, when all are there."""
         return [await result for result in self._results]
 
-    def give_up(self) -> None:
-        """Nobody waits any more: what has not begun never will."""
-        self.given_up = True
-        self._drop(self)
+    def cancel(self) -> None:
+        """The client waits no more: items that are still in the queue are never decoded."""
+        self.cancelled = True
+        self._remove(self)
         for result in self._results:
             if not result.cancel() and not result.cancelled():
-                result.exception()  # it was seen: not asked for, but not forgotten either
+                result.exception()  # asyncio logs an exception that nobody has looked at
 
     def fail(self, reason: Exception) -> None:
-        """What is not there yet will never be, for this reason."""
+        """Fail all items that have no result yet, for this reason."""
         for index in range(len(self.items)):
             self.deliver(index, reason)
 
     def deliver(self, index: int, result: Result | Exception) -> None:
-        """Note the result of an item, if it is still wanted."""
+        """Set the result of an item, unless the item was cancelled or has failed."""
         future = self._results[index]
         if future.done():
             return
@@ -93,19 +114,23 @@ AnyJob = Job[Any, Any]
 
 
 class Stream(Generic[Result]):
-    """Something that grows step by step. Whoever reads slowly gets the newest, and misses some."""
+    """Results that replace each other step by step, such as the drafts of a translation.
+
+    A client that reads slowly misses some of them, but always gets the newest.
+    """
 
     def __init__(self, steps: Generator[Result, None, None]) -> None:
         self.steps = steps
-        """Run, and closed, by the decoding thread alone."""
-        self.given_up = False
+        """Only the decoding thread runs and closes this generator."""
+        self.cancelled = False
+        """Whether it takes no further step."""
         self.begun = time.perf_counter()
         self._newest: Result | None = None
         self._end: Exception | None = None
         self._changed = asyncio.Event()
 
     async def __aiter__(self) -> AsyncIterator[Result]:
-        """What it has grown to, as soon as it has; then its error, if it came to one."""
+        """The newest result whenever there is a new one; at the end its exception, if any."""
         while True:
             await self._changed.wait()
             self._changed.clear()
@@ -119,18 +144,21 @@ class Stream(Generic[Result]):
             if self._end is not None:
                 self._changed.set()
 
-    def give_up(self) -> None:
-        """Nobody reads any more: it takes no further step."""
-        self.given_up = True
+    def cancel(self) -> None:
+        """The client reads no more: take no further step."""
+        self.cancelled = True
 
     def deliver(self, newest: Result) -> None:
-        """Note what it has grown to."""
+        """Replace the newest result."""
         self._newest = newest
         self._changed.set()
 
     def end(self, reason: Exception) -> None:
-        """It grows no more; a `StopIteration` says that it is whole. The first reason counts."""
-        self.given_up = True
+        """End the stream for this reason; `StopIteration` means that it is complete.
+
+        Of several reasons, the first counts.
+        """
+        self.cancelled = True
         self._end = self._end or reason
         self._changed.set()
 

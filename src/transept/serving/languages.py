@@ -1,4 +1,4 @@
-"""The names of languages, and a guess which of a few a text is written in."""
+"""The names of languages, and guessing the language of a text."""
 
 import re
 from collections.abc import Sequence
@@ -17,39 +17,40 @@ NAMES = {
 }  # fmt: skip
 
 _LABELS = {"nb": "no"}
-"""What the identifier calls a language, where that is not its code."""
+"""The identifier's name of a language, if it is not the code that is used here."""
 LOOKED_AT = 2_000
-"""Characters at the beginning of a text: enough to guess by."""
+"""A guess looks at so many characters from the beginning of a text: these are enough."""
 
 
 class Guess(NamedTuple):
-    """A language, and how sure it is, of 100."""
+    """A language, and how sure the guess is, from 0 to 100."""
 
     language: str
     confidence: float
 
 
 def is_code(text: str) -> bool:
-    """Whether it looks like a language code: two or three small letters, as in ISO 639."""
+    """Whether a text looks like a language code: two or three small letters, as in ISO 639."""
     return re.fullmatch("[a-z]{2,3}", text) is not None
 
 
 def name_of(code: str) -> str:
-    """What a language is called in English; an unknown one by its code."""
+    """The English name of a language; its code if the name is unknown."""
     return NAMES.get(code, code)
 
 
 def guess(text: str, languages: Sequence[str]) -> list[Guess]:
-    """How likely a text is in each of these languages, likeliest first.
+    """How likely it is that a text is in each of these languages, likeliest first.
 
-    Where nothing speaks for any of them, all confidences are 0, in the order given.
+    If the text tells nothing, all confidences are 0 and the languages are in the order given.
     """
     text = text[:LOOKED_AT]
     likelihood: dict[str, float] = {}
     if any(letter.isalpha() for letter in text):
         likelihood = dict(_identifier().rank(text))
     served = {code: likelihood.pop(_LABELS.get(code, code), 0.0) for code in languages}
-    # It may be in a language that is not served: the likeliest of those is one of the candidates.
+    # The text may be in another language. So the likeliest of the others takes part too, and if it
+    # is likely, the confidences are low.
     total = sum(served.values()) + max(likelihood.values(), default=1.0)
     guesses = [Guess(code, round(100 * value / total, 1)) for code, value in served.items()]
     return sorted(guesses, key=lambda one: -one.confidence)
@@ -57,7 +58,7 @@ def guess(text: str, languages: Sequence[str]) -> list[Guess]:
 
 @cache
 def _identifier() -> Any:
-    # Here, since it takes most of a second: only who asks for a guess waits for it.
+    # Imported here because it takes most of a second: only the first guess waits for it.
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
     return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)

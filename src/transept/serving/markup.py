@@ -1,9 +1,9 @@
-"""HTML taken apart into text to translate and markup to keep.
+"""Taking HTML apart into text to translate and markup to keep.
 
-Nothing is interpreted: markup is what lies between `<` and `>` and is passed on, character for
-character. Text is unescaped, translated and escaped again, so that nothing a model writes can
-become markup. Tags of paragraphs and the like stand between sentences; those of words, such as
-`<b>`, may stand inside of one (`inline`).
+Markup is not interpreted: what lies between `<` and `>` is kept character for character. Text is
+unescaped, translated and escaped again, so that a model cannot write markup. Tags of paragraphs and
+the like stand between sentences. Tags of words, such as `<b>`, may stand inside a sentence: see
+`inline`.
 """
 
 import html
@@ -17,18 +17,21 @@ from transept.serving.inline import Element, Span, escape
 from transept.text.moses import Language
 from transept.text.sentences import split_sentences
 
-# Nothing here runs across the next `<` but quotes, which end where another could begin, and what is
-# meant to run to its end: so the whole takes time in proportion to the text, whatever the text is.
+# Only two things here match beyond the next `<`: a quoted value, which ends where another could
+# begin, and what is kept up to its end tag. So the time is proportional to the length of the text,
+# whatever the text is.
 _MARKUP = re.compile(
     r"""<!---?> | <!--.*?(?:-->|\Z)
-    # What is kept as a whole: it is no prose, or a footnote's number, or says so.
+    # What is kept as a whole: what is not prose, the number of a footnote, and an element that says
+    # that it is not to be translated.
     | <(script|style|code|pre|textarea|svg|math)(?=[\s>])
       (?:[^"'<>/]|/(?!>)|"[^"]*"|'[^']*')*+>.*?(?:</\1\s*>|\Z)
     | <sup(?=[\s>])[^<>]*>(?:<(?!/sup)[^<>]*>|\d|[^<>\w]){0,40}+</sup\s*>
     | <(?P<kept>[a-z][a-z0-9-]*)(?=\s[^<>]*?
         (?:\btranslate\s*=\s*["']?no\b|\bclass\s*=\s*(?:"[^"<>]*|'[^'<>]*)?\bnotranslate\b))
       [^<>]*>[^<>]*</(?P=kept)\s*>
-    # A tag. In quotes there may be anything; but not every quotation mark has another.
+    # A tag. A quoted value may hold any character. But a quotation mark may also stand alone, so
+    # the second form of a tag takes no notice of quotes.
     | <[/!?]?[a-z](?:[^"'<>]|"[^"]*"|'[^']*')*+>
     | <[/!?]?[a-z][^<>]*>
     """,
@@ -43,16 +46,16 @@ _AROUND_WORDS = frozenset({
 })  # fmt: skip
 _BETWEEN_WORDS = frozenset({"img", "wbr", "script", "style", "code", "svg", "math"})
 _MOST_TAGS = 64
-"""Inside of a sentence: what has more is no prose, and is cut at each of them."""
+"""The most tags inside a sentence. A sentence with more is no prose, and is cut at each of them."""
 
 _SPACES = re.compile(r"[ \t\n\r\f\xa0\u2007\u2009\u202f]+")
 _UNSEEN = dict.fromkeys(map(ord, "\xad\u200b\u2060\ufeff"))
-# In HTML a line break or a tab is a space like another: it ends no sentence.
+# In HTML a line break or a tab is a space like any other: it does not end a sentence.
 _LINE_BREAKS = dict.fromkeys(map(ord, "\t\n\r\f\v\x1c\x1d\x1e\x85\u2028\u2029"), " ")
 
 
 class Part(NamedTuple):
-    """A sentence, what stands between it and the next, and the markup inside of it."""
+    """A sentence, what stands between it and the next one, and the markup inside it."""
 
     text: str
     space: str
@@ -60,12 +63,12 @@ class Part(NamedTuple):
 
 
 def as_read(text: str) -> str:
-    """Text with plain single spaces and without soft hyphens: models have rarely seen others."""
+    """Text with single plain spaces and without invisible characters, as models know it."""
     return _SPACES.sub(" ", text.translate(_UNSEEN))
 
 
 def split_html(text: str, language: Language) -> list[Part]:
-    """Sentences, and after each what stands before the next: white space and markup."""
+    """The sentences of HTML, each with the white space and markup between it and the next."""
     parts: list[Part] = []
     run = _Run()
     for is_markup, piece in _pieces(text):
@@ -82,6 +85,7 @@ def split_html(text: str, language: Language) -> list[Part]:
 
 
 def _pieces(text: str) -> Iterator[tuple[bool, str]]:
+    """The text cut into markup and text, in order, and for each piece whether it is markup."""
     at = 0
     for found in _MARKUP.finditer(text):
         yield False, text[at : found.start()]
@@ -91,6 +95,7 @@ def _pieces(text: str) -> Iterator[tuple[bool, str]]:
 
 
 def _is_inline(markup: str) -> bool:
+    """Whether markup may stand inside a sentence."""
     name = _NAME.match(markup)
     if name is None:
         return markup.startswith("<!--")
@@ -98,7 +103,7 @@ def _is_inline(markup: str) -> bool:
 
 
 def _extend(parts: list[Part], more: Iterable[Part]) -> None:
-    """What has no text goes to the part before; an empty part carries what stands before any."""
+    """Append parts. One without text is joined to the part before it, if there is one."""
     for part in more:
         if part.text or (part.space and not parts):
             parts.append(part)
@@ -106,18 +111,18 @@ def _extend(parts: list[Part], more: Iterable[Part]) -> None:
             parts[-1] = parts[-1]._replace(space=parts[-1].space + part.space)
 
 
-# --- text without a tag that ends a sentence -------------------------------------------------
+# --- text between two tags that end a sentence -----------------------------------------------
 
 
 class _Tag(NamedTuple):
-    """Inline markup, and how many characters of text stand before it."""
+    """Inline markup, and its place: how many characters of the run's text stand before it."""
 
     at: int
     markup: str
 
     @property
     def element(self) -> str | None:
-        """What it opens or closes; nothing, if it stands by itself."""
+        """The name of the element that it opens or closes; None if it stands by itself."""
         name = _NAME.match(self.markup)
         is_whole = self.markup.endswith("/>") or _WHOLE.fullmatch(self.markup)
         if name is None or is_whole or name[2].lower() in _BETWEEN_WORDS:
@@ -130,7 +135,7 @@ class _Tag(NamedTuple):
 
 
 class _Run:
-    """Text, and the inline tags in it."""
+    """Text between two tags that end a sentence, and the inline tags in it."""
 
     def __init__(self) -> None:
         self._texts: list[str] = []
@@ -145,7 +150,7 @@ class _Run:
         self._tags.append(_Tag(self._length, markup))
 
     def parts(self, language: Language) -> Iterator[Part]:
-        """What stands before the first sentence, as a part without text; then its sentences."""
+        """First a part without text, for what stands before any sentence; then the sentences."""
         text = "".join(self._texts)
         plain = text.translate(_LINE_BREAKS)
         partners = _partners(self._tags)
@@ -165,11 +170,15 @@ class _Run:
             yield _part(plain, span, [self._tags[number] for number in inside], space)
 
     def _inside(self, span: Span, partners: Mapping[int, int]) -> list[int] | None:
-        """The tags that go with words of a sentence; None where some are only half in it."""
+        """The tags that move with words of a sentence, by number.
+
+        None means that the sentence must be cut at its tags: there are too many, or it holds only
+        one of the two tags of an element.
+        """
         first = bisect_left(self._tags, span.start, key=_at)
         last = bisect(self._tags, span.end, key=_at)
         inside = []
-        deepest = -1  # up to here reaches an element that is inside
+        deepest = -1  # the last tag of the elements inside that were seen so far
         for number in range(first, last):
             here = self._tags[number].at
             other = partners.get(number, -1)
@@ -185,7 +194,7 @@ class _Run:
         return inside if len(inside) <= _MOST_TAGS else None
 
     def _cut(self, span: Span, plain: str) -> Iterator[Span]:
-        """The pieces of a sentence between any two tags."""
+        """The pieces of a sentence between its tags."""
         first = bisect(self._tags, span.start, key=_at)
         last = bisect_left(self._tags, span.end, key=_at)
         places = [span.start, *(tag.at for tag in self._tags[first:last]), span.end]
@@ -204,7 +213,10 @@ def _at(tag: _Tag) -> int:
 
 
 def _partners(tags: Sequence[_Tag]) -> dict[int, int]:
-    """For each tag the one that ends, or begins, its element; itself, if it stands alone."""
+    """For each tag the other tag of its element; a tag that stands by itself is its own partner.
+
+    A tag whose other half is missing has none.
+    """
     partners: dict[int, int] = {}
     unfinished: list[int] = []
     for number, tag in enumerate(tags):
@@ -229,7 +241,14 @@ def _sentences(plain: str, language: Language) -> Iterator[Span]:
 def _spaces(
     text: str, tags: Iterator[_Tag], ends: Sequence[int], starts: Sequence[int]
 ) -> list[str]:
-    """What stands before, between and after sentences: white space, with the tags in it."""
+    """What stands before, between and after sentences: white space and the tags in it.
+
+    Args:
+        text: The text of the run.
+        tags: The tags that are not inside a sentence.
+        ends: Where each stretch begins: 0, and the ends of the sentences.
+        starts: Where each stretch ends: the starts of the sentences, and the end of the text.
+    """
     spaces = []
     tag = next(tags, None)
     for at, start in zip(ends, starts, strict=True):
@@ -242,7 +261,7 @@ def _spaces(
 
 
 def _part(plain: str, span: Span, tags: Sequence[_Tag], space: str) -> Part:
-    """A sentence with single spaces, and its elements by their places in that."""
+    """A sentence with single spaces, and its elements by their places in that text."""
     text, at = "", span.start
     opened: list[tuple[_Tag, int]] = []
     levels: list[list[Element]] = [[]]

@@ -1,4 +1,4 @@
-"""What is sent and answered. The OpenAPI document is made of these."""
+"""The messages of requests and answers. The OpenAPI document describes them."""
 
 from collections.abc import Sequence
 from typing import Annotated, Literal
@@ -9,7 +9,7 @@ Texts = str | list[str]
 Code = Annotated[str, Meta(description="A language code such as `en`.")]
 Key = Annotated[
     str | None,
-    Meta(description="A key, where the server wants one and no Authorization header has it."),
+    Meta(description="A key, if the server needs one and no Authorization header has it."),
 ]
 Kind = Literal["encoder", "decoder", "source"]
 Format = Literal["text", "html"]
@@ -18,33 +18,35 @@ Numbers = list[Annotated[int, Meta(ge=1)]] | None
 
 
 class TranslateRequest(Struct, kw_only=True):
-    """A text, or a list of texts, to translate.
-
-    Further fields are passed over, as LibreTranslate does; `/api/nbest` takes a beam.
-    """
+    """A text, or texts, to translate. Unknown fields are ignored; `/api/nbest` takes a beam."""
 
     q: Annotated[Texts, Meta(description="What to translate.")]
-    source: Annotated[str, Meta(description="Its language; `auto` guesses among those served.")]
+    source: Annotated[
+        str, Meta(description="Its language; with `auto` the server guesses among its languages.")
+    ]
     target: Annotated[str, Meta(description="The language to translate it to.")]
     format: Annotated[
         Format,
-        Meta(description="`html` keeps tags: between sentences in place, inside with their words."),
+        Meta(
+            description="With `html`, tags between sentences stay in place, and tags inside a "
+            "sentence move with their words."
+        ),
     ] = "text"
     alternatives: Annotated[
-        int, Meta(ge=0, description="Further translations wanted; there may be fewer.")
+        int, Meta(ge=0, description="How many further translations to give; there may be fewer.")
     ] = 0
     api_key: Key = None
 
 
 class Detection(Struct):
-    """A language, and how sure it is."""
+    """A language, and how sure the guess is."""
 
     language: str
     confidence: Annotated[float, Meta(ge=0, le=100)]
 
 
 class TranslateAnswer(Struct, omit_defaults=True, rename="camel"):
-    """Shaped as the request was: for a list, each of these is a list."""
+    """The answer to a text. If the request had a list, each field is a list."""
 
     translated_text: Texts
     alternatives: Sequence[Texts] | UnsetType = UNSET
@@ -52,14 +54,14 @@ class TranslateAnswer(Struct, omit_defaults=True, rename="camel"):
 
 
 class DetectRequest(Struct, kw_only=True):
-    """A text whose language to guess."""
+    """A text whose language is to be guessed."""
 
     q: Texts
     api_key: Key = None
 
 
 class Language(Struct):
-    """A language, and what it can be translated to."""
+    """A language, and the languages to which it can be translated."""
 
     code: str
     name: str
@@ -67,27 +69,27 @@ class Language(Struct):
 
 
 class Health(Struct):
-    """Whether all is well."""
+    """That the server works."""
 
     status: str = "ok"
 
 
 class Named(Struct):
-    """A language by code and name."""
+    """The code and the name of a language."""
 
     code: str
     name: str
 
 
 class Pair(Struct):
-    """The languages that a page may begin with."""
+    """The languages that a web page may show first."""
 
     source: Named
     target: Named
 
 
 class FrontendSettings(Struct, rename="camel"):
-    """What a web page for this server needs to know."""
+    """What a web page needs to know about this server."""
 
     char_limit: int
     frontend_timeout: int
@@ -105,11 +107,11 @@ class Fault(Struct):
     error: str
 
 
-# --- transept's own --------------------------------------------------------------------------
+# --- paths that only transept has ------------------------------------------------------------
 
 
 class NBestRequest(Struct, kw_only=True, forbid_unknown_fields=True):
-    """A text whose best translations to search for."""
+    """A text, and how many of its best translations to give."""
 
     q: Annotated[str, Meta(description="What to translate.")]
     source: Code | None = None
@@ -141,36 +143,36 @@ class NBestAnswer(Struct):
 
 
 class StreamRequest(Struct, kw_only=True, forbid_unknown_fields=True):
-    """A text to translate while the answer is read."""
+    """A text whose translation is sent token by token."""
 
     q: Annotated[str, Meta(description="What to translate.")]
     source: Code | None = None
     target: Code | None = None
     format: Format = "text"
-    beam_size: Annotated[Beam, Meta(description="With 1, what is sent never changes.")] = None
+    beam_size: Annotated[Beam, Meta(description="With 1 there is no tail.")] = None
     api_key: Key = None
 
 
 class Part(Struct):
-    """A stretch of the translation: all of them, one after another, are the whole."""
+    """A part of the translation. The texts of all parts, joined, are the whole."""
 
     text: str
     tail: str
-    """What stands after it for now, and may change."""
+    """What would follow the text at the moment. It may still change."""
 
 
 class Whole(Struct):
-    """The translation, when it is done."""
+    """The whole translation, when it is done."""
 
     text: str
     sentences: int
-    """So many were translated, each by itself."""
+    """How many sentences it was translated in."""
 
 
 class ScoreRequest(Struct, kw_only=True, forbid_unknown_fields=True):
-    """Translations to be judged, one for each text. Each is one sentence."""
+    """Texts, and a translation of each to score. Each text is taken as one sentence."""
 
-    q: Annotated[Texts, Meta(description="What was translated.")]
+    q: Annotated[Texts, Meta(description="The text that was translated, or a list.")]
     translation: Annotated[Texts, Meta(description="Its translation, or one for each text.")]
     source: Code | None = None
     target: Code | None = None
@@ -192,11 +194,11 @@ class ScoreAnswer(Struct):
 
 
 class AttentionRequest(Struct, kw_only=True, forbid_unknown_fields=True):
-    """A sentence, and where to look. Layers and heads count from 1."""
+    """A sentence, and which attention to show. Layers and heads are counted from 1."""
 
     q: Annotated[str, Meta(description="What the model reads: one sentence.")]
     translation: Annotated[
-        str | None, Meta(description="What it writes; unless given, its own translation.")
+        str | None, Meta(description="What it writes; unless given, the model's own translation.")
     ] = None
     source: Code | None = None
     target: Code | None = None
@@ -204,8 +206,8 @@ class AttentionRequest(Struct, kw_only=True, forbid_unknown_fields=True):
         tuple[Kind, ...],
         Meta(
             min_length=1,
-            description="Self-attention of the encoder, of the decoder, or the decoder's to the "
-            "source.",
+            description="Self-attention of the encoder, self-attention of the decoder, or the "
+            "decoder's attention to the source.",
         ),
     ] = ("source",)
     layers: Annotated[Numbers, Meta(description="Unless given, all.")] = None
@@ -217,7 +219,7 @@ class AttentionRequest(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class Side(Struct):
-    """The tokens that attend, or that are attended to; the word of each, counted from 0."""
+    """The tokens that attend, or that are attended to, and the word of each, counted from 0."""
 
     pieces: list[str]
     words: list[str]
@@ -225,7 +227,7 @@ class Side(Struct):
 
 
 class Weights(Struct):
-    """`weights[layer][head][query][key]`; over the keys they sum to 1."""
+    """`weights[layer][head][query][key]`. Over the keys, the weights sum to 1."""
 
     queries: Side
     keys: Side
@@ -233,7 +235,7 @@ class Weights(Struct):
 
 
 class AttentionAnswer(Struct):
-    """What `transept visualize --output x.json` writes, of the layers and heads chosen."""
+    """What `transept visualize --output x.json` writes, for the chosen layers and heads."""
 
     source: str
     target: str
@@ -246,7 +248,7 @@ class ParseRequest(Struct, kw_only=True, forbid_unknown_fields=True):
     """A sentence, or a list of sentences, to parse: words with spaces between them."""
 
     q: Annotated[Texts, Meta(description="Words as treebanks have them: `It does n't sleep .`")]
-    n_best: Annotated[int, Meta(ge=1, description="Trees wanted of each sentence.")] = 1
+    n_best: Annotated[int, Meta(ge=1, description="How many trees to give for each sentence.")] = 1
     beam_size: Annotated[Beam, Meta(description="At least n_best.")] = None
     api_key: Key = None
 
@@ -260,7 +262,7 @@ class Node(Struct, omit_defaults=True):
 
 
 class ParsedTree(Struct):
-    """One tree, as treebanks write it and as nodes; confidence is log P for each symbol."""
+    """One tree, in the brackets of treebanks and as nodes. Confidence is log P per symbol."""
 
     brackets: str
     tree: Node
@@ -270,13 +272,13 @@ class ParsedTree(Struct):
 
 
 class Parsed(Struct):
-    """A sentence's trees, best first; none where there was no word."""
+    """The trees of a sentence, best first; none if it has no word."""
 
     words: list[str]
     outputs: list[ParsedTree]
 
 
 class ParseAnswer(Struct):
-    """What was made of each sentence."""
+    """The trees of each sentence."""
 
     parses: list[Parsed]

@@ -1,4 +1,4 @@
-"""Figures for Prometheus. None is labelled by who asked or what was said."""
+"""Metrics for Prometheus. No label tells who sent a request or what was in it."""
 
 from collections.abc import Callable
 
@@ -8,7 +8,7 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class Metrics:
-    """The figures of one server."""
+    """The metrics of one server."""
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
@@ -37,30 +37,29 @@ class Metrics:
         self._queue = Gauge(
             "transept_queue_sentences", "Sentences that wait.", registry=self._registry
         )
-
         self._streams = Gauge(
             "transept_streams", "Translations that are streamed.", registry=self._registry
         )
 
     def watch(self, waiting: Callable[[], float], streaming: Callable[[], float]) -> None:
-        """Ask how much is under way when the figures are asked for."""
+        """Use these functions to read the length of the queue and the number of streams."""
         self._queue.set_function(waiting)
         self._streams.set_function(streaming)
 
     def answered(self, route: str, status: int, seconds: float) -> None:
-        """A request has its answer; status 0 if the client left before."""
+        """Count a request; its status is 0 if the client disconnected before the answer."""
         self._requests.labels(route, str(status)).inc()
         self._seconds.labels(route).observe(seconds)
 
     def batch_done(self, n_items: int, seconds: float) -> None:
-        """A batch was decoded."""
+        """Count a batch that was decoded."""
         self._batch.observe(n_items)
         self._decoding.inc(seconds)
 
     def streams_advanced(self, seconds: float) -> None:
-        """Streams took steps."""
+        """Count the time that streams took for their steps."""
         self._decoding.inc(seconds)
 
     def text(self) -> bytes:
-        """All figures in Prometheus' text format."""
+        """All metrics in Prometheus' text format."""
         return generate_latest(self._registry)

@@ -1,4 +1,4 @@
-"""The models that are served, by their languages; each can be loaded anew while it serves."""
+"""The models that are served, by their languages. Each can be reloaded while it serves."""
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
@@ -18,28 +18,30 @@ from transept.shelf import find_model
 log = logging.getLogger("transept.serving")
 
 WARM_UP = (1, 4, 16, 64, 256)
-"""Sentences that are translated before anyone asks, where a GPU compiles what it runs for the first
-time: on an H200 the first client waited 13 seconds."""
+"""So many sentences are translated together, one number after another, before a GPU model serves.
+
+The GPU compiles its kernels at their first run. On an H200 the first client waited 13 seconds.
+"""
 
 Model = TypeVar("Model", bound=Transducer | Parser)
 
 
 @dataclass(eq=False, slots=True)
 class Served:
-    """A model, and the languages between which it translates."""
+    """A model that translates, and its languages."""
 
     source: str
     target: str
     transducer: Transducer
     load: Callable[[], Transducer] | None = None
-    """Loads it anew; None where it came from nowhere."""
+    """Loads the model again; None if it was not loaded from files."""
 
     def __str__(self) -> str:
         return f"{self.source}-{self.target}"
 
     def reload(self) -> None:
-        """Take the model that is there now; keep the old one if it is not whole."""
-        self.transducer = _anew(str(self), self.load, self.transducer)
+        """Load the model again; keep the old one if the new one is damaged or incomplete."""
+        self.transducer = _reloaded(str(self), self.load, self.transducer)
 
 
 @dataclass(eq=False, slots=True)
@@ -48,25 +50,25 @@ class ServedParser:
 
     parser: Parser
     load: Callable[[], Parser] | None = None
-    """Loads it anew; None where it came from nowhere."""
+    """Loads the model again; None if it was not loaded from files."""
 
     def __str__(self) -> str:
         return "parser"
 
     def reload(self) -> None:
-        """Take the model that is there now; keep the old one if it is not whole."""
-        self.parser = _anew(str(self), self.load, self.parser)
+        """Load the model again; keep the old one if the new one is damaged or incomplete."""
+        self.parser = _reloaded(str(self), self.load, self.parser)
 
 
 AnyServed = Served | ServedParser
 
 
-def _anew(name: str, load: Callable[[], Model] | None, old: Model) -> Model:
+def _reloaded(name: str, load: Callable[[], Model] | None, old: Model) -> Model:
     if load is None:
         return old
     try:
         model = load()
-    except Exception as error:  # whatever it is, what serves must go on serving
+    except Exception as error:  # whatever goes wrong, the old model must go on serving
         log.error("%s: not reloaded, the old model goes on: %s", name, error)
         return old
     log.info("%s: reloaded", name)
@@ -74,7 +76,7 @@ def _anew(name: str, load: Callable[[], Model] | None, old: Model) -> Model:
 
 
 class Models:
-    """Every model that is served; no two between the same languages, and one parser at most."""
+    """All models that are served: at most one for each pair of languages, and one parser."""
 
     def __init__(self, served: Sequence[AnyServed]) -> None:
         if not served:
@@ -94,32 +96,32 @@ class Models:
 
     @property
     def first(self) -> Served | None:
-        """The model that is meant where a request does not say; None where none translates."""
+        """The model for a request that names no languages; None if no model translates."""
         return next(iter(self), None)
 
     @property
     def codes(self) -> list[str]:
-        """Every language that is read or written."""
+        """Every language that a model reads or writes."""
         return list(dict.fromkeys(code for pair in self._by_pair for code in pair))
 
     @property
     def languages(self) -> dict[Literal["source", "target"], list[str]]:
-        """What is read, and what is written."""
+        """The languages that models read, and those that they write."""
         return {
             "source": list(dict.fromkeys(source for source, _ in self._by_pair)),
             "target": list(dict.fromkeys(target for _, target in self._by_pair)),
         }
 
     def targets(self, source: str) -> list[str]:
-        """What a language can be translated to."""
+        """The languages to which a language can be translated."""
         return [target for one, target in self._by_pair if one == source]
 
     def get(self, source: str, target: str) -> Served | None:
-        """The model between two languages."""
+        """The model that translates from one language to another; None if there is none."""
         return self._by_pair.get((source, target))
 
     def reload(self) -> None:
-        """Load every model anew, one after another."""
+        """Reload every model, one after another."""
         for one in self:
             one.reload()
         if self.parser is not None:
@@ -127,12 +129,12 @@ class Models:
 
 
 def open_model(name: str | None, source: str | None, target: str | None, device: str) -> AnyServed:
-    """Load what `--model` names: `BUNDLE`, or `en-de=BUNDLE` where that says the languages.
+    """Load the model that `--model` names: `MODEL`, or `en-de=MODEL` to name its languages too.
 
     Args:
-        name: As it was given; None is the shipped model.
-        source: The language that it reads, where that was said apart.
-        target: The language that it writes.
+        name: What the user gave; None is the shipped model.
+        source: The language that it reads, if the user named it by an option of its own.
+        target: The language that it writes, likewise.
         device: Where it computes.
     """
     pair, equals, path = (name or "").partition("=")
@@ -161,7 +163,7 @@ def open_model(name: str | None, source: str | None, target: str | None, device:
 
 
 def _opened(path: str, device: str, kind: type[Model] | tuple[type[Model], ...]) -> Model:
-    # A run has another best checkpoint by and by: it is looked for anew each time.
+    # The path is looked up at each reload: a run may have a better checkpoint now.
     directory = find_model(path or None)
     model = load(directory, device=device)
     if not isinstance(model, kind):
@@ -185,7 +187,7 @@ def _is_pair(text: str) -> bool:
 
 
 def describe(served: AnyServed) -> str:
-    """A line about a model for people: its languages by name."""
+    """What a model translates, for the user: the names of its languages."""
     if isinstance(served, ServedParser):
         return "trees"
     return f"{name_of(served.source)} to {name_of(served.target)}"

@@ -1,4 +1,4 @@
-"""The server described for programs: OpenAPI 3.1, made of the table of paths."""
+"""The description of the server for programs: an OpenAPI 3.1 document from the table of paths."""
 
 from collections.abc import Sequence
 from http import HTTPStatus
@@ -13,24 +13,24 @@ from transept.version import __version__
 Languages = dict[Literal["source", "target"], list[str]]
 REFERENCE = "#/components/schemas/{name}"
 OF_A_BODY = (400, 408, 413, 415)
-GIVEN = "What was asked for."
+GIVEN = "The result."
 EVENTS_SAID = (
-    "Events: `part` with `text`, of which all together are the translation, and `tail`, which "
-    "stands after them for now and may change; at the end `done` with the whole `text`, or `error`."
+    "Events: `part` with `text`, of which all joined are the translation, and `tail`, which would "
+    "follow at the moment and may change; at the end `done` with the whole `text`, or `error`."
 )
-"""A stream is many messages, and no schema says that."""
+"""The events are described in words because a schema describes one message, not a stream."""
 
 
 def document(
     entries: Sequence[Entry], languages: Languages, beam_limit: int, *, key_required: bool
 ) -> dict[str, Any]:
-    """The OpenAPI document of those paths that are to be described.
+    """The OpenAPI document of all paths that have a message in their answer.
 
     Args:
         entries: The table of paths.
-        languages: The codes of what is read, and of what is written.
-        beam_limit: The widest beam that it may ask for.
-        key_required: Whether there are keys.
+        languages: The codes of the languages that models read, and of those that they write.
+        beam_limit: The widest beam that a request may have.
+        key_required: Whether clients need a key.
     """
     described = [entry for entry in entries if entry.gives is not None]
     types = [Fault, *(kind for entry in described for kind in (entry.takes, entry.gives) if kind)]
@@ -63,7 +63,7 @@ def document(
 
 
 def _name_languages(fields: dict[str, Any], languages: Languages) -> None:
-    """Say which codes are understood, instead of any text."""
+    """Replace "any text" by the codes of the languages that are served."""
     for name in languages.keys() & fields.keys():
         others: list[str | None] = ["auto"] if name == "source" else []
         if "anyOf" in fields[name]:
@@ -72,7 +72,7 @@ def _name_languages(fields: dict[str, Any], languages: Languages) -> None:
 
 
 def _limit_beams(fields: dict[str, Any], limit: int) -> None:
-    """Say how wide a beam may be: the server's settings know, and no type does."""
+    """Add the maximum of `beam_size` and `n_best`: it is a setting, so the types do not have it."""
     for name in {"beam_size", "n_best"} & fields.keys():
         kinds = fields[name].get("anyOf", [fields[name]])
         for kind in kinds:

@@ -1,4 +1,4 @@
-"""Who is answered, and what every answer carries. What was sent is never written to a log."""
+"""Access by keys and host names, security headers, and the log, which never holds a text."""
 
 import asyncio
 import hashlib
@@ -14,7 +14,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from transept.errors import ConfigError, Problem
-from transept.serving.answers import fault
+from transept.serving.answers import FAILED, fault
 from transept.serving.batching import StoppingError
 from transept.serving.metrics import Metrics
 
@@ -36,14 +36,14 @@ HEADERS = {
 
 
 class Keys:
-    """The keys that are accepted, of which only hashes are kept."""
+    """The API keys that are accepted. Only their hashes are kept."""
 
     def __init__(self, digests: Iterable[bytes]) -> None:
         self._digests = tuple(digests)
 
     @classmethod
     def read(cls, path: Path | None) -> "Keys":
-        """The keys in a file, one a line; none where there is no file."""
+        """The keys in a file, one in each line; none if there is no file."""
         if path is None:
             return cls(())
         try:
@@ -61,11 +61,11 @@ class Keys:
 
     @property
     def required(self) -> bool:
-        """Whether any key is needed at all."""
+        """Whether clients need a key."""
         return bool(self._digests)
 
     def accept(self, key: str | None) -> bool:
-        """Whether a key is among them, in the same time whichever it is."""
+        """Whether a key is accepted. The time that this takes tells nothing about the keys."""
         if not self.required:
             return True
         digest = _digest(key or "")
@@ -94,7 +94,11 @@ def _digest_of_line(line: str, place: str) -> bytes:
 
 
 class Envelope:
-    """Around every request: host names, headers, a number, a line in the log, figures."""
+    """Middleware around every request.
+
+    It checks the host name, gives the request a number, adds headers to its answer, turns an
+    unexpected exception into an answer, writes a line to the log, and counts the request.
+    """
 
     def __init__(
         self, app: ASGIApp, *, metrics: Metrics, paths: Iterable[str], local_names_only: bool
@@ -107,7 +111,7 @@ class Envelope:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        # A path is free text too: only those of the table are named.
+        # A client can write any text into a path, so only known paths are logged.
         route = scope["path"] if scope["path"] in self._paths else "other"
         number, start, status = secrets.token_hex(8), time.perf_counter(), 0
 
@@ -129,13 +133,13 @@ class Envelope:
             else:
                 await self._app(scope, receive, send_on)
         except asyncio.CancelledError:
-            # Nothing else cancels a request but the end of a server that has waited long enough.
+            # Only a server that stops, and has waited long enough, cancels a request.
             if not status:
                 await fault(503, str(StoppingError()))(scope, receive, send_on)
         except Exception as error:
             log.error("%s %s failed: %s", number, route, _where(error))
             if not status:
-                await fault(500, "the server failed; its log says where")(scope, receive, send_on)
+                await fault(500, FAILED)(scope, receive, send_on)
         finally:
             seconds = time.perf_counter() - start
             self._metrics.answered(route, status, seconds)
@@ -148,7 +152,7 @@ def _is_local(host: str) -> bool:
 
 
 def _where(error: Exception) -> str:
-    """An error's kind and place, without its message: that may quote what was sent."""
+    """The type and the place of an error, but not its message: that may quote a text."""
     frames = traceback.extract_tb(error.__traceback__)[-3:]
     places = " < ".join(f"{Path(one.filename).name}:{one.lineno}" for one in reversed(frames))
     return f"{type(error).__name__} at {places}"

@@ -1,4 +1,4 @@
-"""The table of paths: what each does, who may ask, what goes in and what comes out."""
+"""The table of paths: the handler of each, who may use it, its request and its answer."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -10,19 +10,19 @@ from starlette.responses import Response
 
 from transept.serving import messages as m
 from transept.serving.analysis import Analysis
+from transept.serving.backend import Backend
 from transept.serving.bodies import FORM, Refusal, parse, read_body
-from transept.serving.care import Care
 from transept.serving.libretranslate import LibreTranslate
 from transept.serving.metrics import CONTENT_TYPE, Metrics
+from transept.serving.monitoring import Monitoring
 from transept.serving.protection import Keys
 from transept.serving.settings import ServerSettings
 from transept.serving.streaming import Streaming
-from transept.serving.work import Work
 
 Handler = Callable[..., Awaitable[Response]]
 Endpoint = Callable[[Request], Awaitable[Response]]
 Access = Literal["open", "key"]
-"""Whether everyone may ask, or only those with a key where there are keys."""
+"""Who may use a path: everyone, or only clients with a key if the server has keys."""
 JSON, EVENTS, TEXT = "application/json", "text/event-stream", "text/plain"
 
 
@@ -34,23 +34,23 @@ class Entry:
     handler: Handler
     access: Access
     takes: type[msgspec.Struct] | None = None
-    """The message in its body; None is a GET without one."""
+    """The message in the request's body. None means that it is a GET request without a body."""
     gives: Any = None
-    """The message in its answer; None is a path that is not described."""
+    """The message in the answer. None leaves the path out of the OpenAPI document."""
     content_type: str = JSON
     faults: tuple[int, ...] = ()
-    """The errors that it can answer with, besides those of every path like it."""
+    """The status codes of its errors, besides those that every path with a body or a key has."""
 
     @property
     def method(self) -> str:
-        """How it is asked."""
+        """The HTTP method."""
         return "GET" if self.takes is None else "POST"
 
 
-def entries(work: Work, metrics: Metrics, keys: Keys) -> list[Entry]:
-    """Every path but the pages."""
-    libre, care = LibreTranslate(work, keys.required), Care(work.batcher, metrics)
-    own, busy = Analysis(work), (429, 503)
+def entries(backend: Backend, metrics: Metrics, keys: Keys) -> list[Entry]:
+    """Every path except the static pages."""
+    libre, monitoring = LibreTranslate(backend, keys.required), Monitoring(backend.batcher, metrics)
+    own, busy = Analysis(backend), (429, 503)
     return [
         Entry(path="/translate", handler=libre.translate, access="key", takes=m.TranslateRequest,
               gives=m.TranslateAnswer, faults=busy),
@@ -59,8 +59,9 @@ def entries(work: Work, metrics: Metrics, keys: Keys) -> list[Entry]:
         Entry(path="/languages", handler=libre.languages, access="open", gives=list[m.Language]),
         Entry(path="/frontend/settings", handler=libre.frontend_settings, access="open",
               gives=m.FrontendSettings),
-        Entry(path="/health", handler=care.health, access="open", gives=m.Health, faults=(503,)),
-        Entry(path="/api/stream", handler=Streaming(work).stream, access="key",
+        Entry(path="/health", handler=monitoring.health, access="open", gives=m.Health,
+              faults=(503,)),
+        Entry(path="/api/stream", handler=Streaming(backend).stream, access="key",
               takes=m.StreamRequest, gives=m.Part, content_type=EVENTS, faults=(404, *busy)),
         Entry(path="/api/nbest", handler=own.n_best, access="key", takes=m.NBestRequest,
               gives=m.NBestAnswer, faults=(404, *busy)),
@@ -70,26 +71,28 @@ def entries(work: Work, metrics: Metrics, keys: Keys) -> list[Entry]:
               takes=m.AttentionRequest, gives=m.AttentionAnswer, faults=(404, *busy)),
         Entry(path="/api/parse", handler=own.parse, access="key", takes=m.ParseRequest,
               gives=m.ParseAnswer, faults=(404, *busy)),
-        Entry(path="/metrics", handler=care.figures, access="key", gives=str,
+        Entry(path="/metrics", handler=monitoring.figures, access="key", gives=str,
               content_type=CONTENT_TYPE.partition(";")[0]),
-        Entry(path="/livez", handler=care.live, access="open", gives=m.Health),
-        Entry(path="/readyz", handler=care.ready, access="open", gives=m.Health, faults=(503,)),
+        Entry(path="/livez", handler=monitoring.live, access="open", gives=m.Health),
+        Entry(path="/readyz", handler=monitoring.ready, access="open", gives=m.Health,
+              faults=(503,)),
     ]  # fmt: skip
 
 
 def endpoint(entry: Entry, settings: ServerSettings, keys: Keys) -> Endpoint:
-    """What answers a path: reads the body, asks for the key, and only then begins."""
+    """The function that answers a path: it reads the body, checks the key, calls the handler."""
 
     async def respond(request: Request) -> Response:
         message = None
         if entry.takes is not None:
             body = await read_body(request, settings.body_limit, settings.body_seconds)
             kind = request.headers.get("content-type", "")
-            if not body and request.url.query:  # as some clients of LibreTranslate send it
+            # Some clients of LibreTranslate send their fields in the address.
+            if not body and request.url.query:
                 body, kind = request.url.query.encode(), FORM
             message = parse(body, kind, entry.takes)
         if entry.access == "key":
-            _ask_for_key(request, message, keys)
+            _check_key(request, message, keys)
         return await (
             entry.handler(request) if message is None else entry.handler(request, message)
         )
@@ -97,7 +100,7 @@ def endpoint(entry: Entry, settings: ServerSettings, keys: Keys) -> Endpoint:
     return respond
 
 
-def _ask_for_key(request: Request, message: msgspec.Struct | None, keys: Keys) -> None:
+def _check_key(request: Request, message: msgspec.Struct | None, keys: Keys) -> None:
     scheme, _, value = request.headers.get("authorization", "").partition(" ")
     in_header = value.strip() if scheme.lower() == "bearer" else None
     key = in_header or getattr(message, "api_key", None)

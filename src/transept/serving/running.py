@@ -1,4 +1,4 @@
-"""The process of a server: its socket, its signals, its end."""
+"""The process of a server: its socket, its signals, and how it stops."""
 
 import asyncio
 import contextlib
@@ -21,10 +21,11 @@ from transept.serving.settings import ServerSettings
 log = logging.getLogger("transept.serving")
 
 CONNECTIONS = 2_000
-"""Open at a time, at most; beyond that, a request is answered by 503."""
+"""The most open connections. With more, a request is answered by 503."""
 HEADER_BYTES = 16_384
-LISTENING = 1.0
-"""Seconds for reading that a server stops."""
+"""The most bytes of a request's header."""
+READING_SECONDS = 1.0
+"""Seconds that clients have to read their last answer, before the server ends their connections."""
 _CURES = {
     errno.EADDRINUSE: "try another --port",
     errno.EACCES: "try a --port above 1023",
@@ -38,14 +39,14 @@ def run(
     on_start: Callable[[str], None],
     hangups: Hangups,
 ) -> None:
-    """Serve until SIGTERM or SIGINT, then finish what was begun; SIGHUP reloads the models.
+    """Serve until SIGTERM or SIGINT, then finish the accepted requests. SIGHUP reloads the models.
 
     Args:
-        app: What `create_app` made.
-        listening: What `listen` made.
-        settings: How patiently.
-        on_start: Called with the server's address once it answers.
-        hangups: What came while the models were loaded: then they are loaded once more.
+        app: The application, from `create_app`.
+        listening: The socket, from `listen`.
+        settings: How long to wait for clients, and at the end for requests.
+        on_start: Called with the server's address when it is ready for requests.
+        hangups: Whether SIGHUP came while the models were loaded: then they are loaded again.
     """
     host, port = listening.getsockname()[:2]
     address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
@@ -58,7 +59,7 @@ def run(
 
 
 def configured(app: Starlette, settings: ServerSettings) -> uvicorn.Config:
-    """How the web server is to be: no log of its own, limits on headers and connections."""
+    """The configuration of uvicorn: no log of its own, and limits on headers and connections."""
     return uvicorn.Config(
         app,
         http=_protocol(settings.body_seconds),
@@ -74,7 +75,7 @@ def configured(app: Starlette, settings: ServerSettings) -> uvicorn.Config:
 
 
 class _Server(uvicorn.Server):
-    """Stops when told to, and leaves the exit code to its caller."""
+    """A uvicorn server with transept's signals, which leaves the exit code to its caller."""
 
     def __init__(
         self,
@@ -87,9 +88,9 @@ class _Server(uvicorn.Server):
         super().__init__(config)
         self._app, self._on_start, self._hangups, self._grace = app, on_start, hangups, grace
         self._reloading: asyncio.Task[None] | None = None
-        self._insisting: asyncio.Task[None] | None = None
+        self._ending: asyncio.Task[None] | None = None
         self.abandoned, self.reason = 0, ""
-        """Requests that were under way when patience ended, and when that was."""
+        """How many requests were not done when the time to stop was over, and when that was."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -102,24 +103,24 @@ class _Server(uvicorn.Server):
         due.cancel()
 
     def _give_up(self, reason: str) -> None:
-        """Tell all that wait that it is over: they are answered, as far as they listen."""
+        """Answer all requests that are not done with an error, and soon end their connections."""
         if not self.reason:
             self.abandoned, self.reason = len(self.server_state.tasks), reason
-            self._app.state.batcher.give_up()
-            self._insisting = asyncio.create_task(self._insist())
+            self._app.state.batcher.fail_all()
+            self._ending = asyncio.create_task(self._end())
 
-    async def _insist(self) -> None:
-        """End what is left: whoever still sends, and whoever does not read the answer."""
-        await asyncio.sleep(LISTENING)
+    async def _end(self) -> None:
+        """End the requests whose clients still send, then those whose clients do not read."""
+        await asyncio.sleep(READING_SECONDS)
         for task in [*self.server_state.tasks]:
             task.cancel()
-        await asyncio.sleep(LISTENING)
+        await asyncio.sleep(READING_SECONDS)
         for connection in [*self.server_state.connections]:
             connection.transport.abort()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Uvicorn's own would raise the signal once more, and so end in its exit code."""
+        """Handle signals. Uvicorn's own method would raise them again, which sets the exit code."""
         loop = asyncio.get_running_loop()
         handlers = {
             signal.SIGTERM: self._stop, signal.SIGINT: self._stop, signal.SIGHUP: self._hang_up
@@ -142,19 +143,19 @@ class _Server(uvicorn.Server):
             self._reloading = asyncio.create_task(self._reload())
 
     async def _reload(self) -> None:
-        # What was changed while the models were being loaded is loaded after that.
+        # A signal that came during a reload may mean newer files, so reload once more.
         while self._hangups.came:
             self._hangups.came = False
             await asyncio.to_thread(self._app.state.models.reload)
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Take an address of this machine; clients are refused until something serves there."""
+    """A socket on an address of this machine. Clients are refused until a server uses it."""
     try:
         *kind, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         with contextlib.ExitStack() as on_failure:
-            # All of the kind, the protocol too: asyncio sends without delay where a socket says
-            # that it is TCP, and else the second part of an answer waits 40 ms for the client.
+            # `kind` includes the protocol. Only if a socket says that it is TCP does asyncio send
+            # without delay; otherwise the second part of an answer waits 40 ms for the client.
             listening = on_failure.enter_context(socket.socket(*kind))
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listening.bind(address)
@@ -168,13 +169,13 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def _protocol(seconds: float) -> type[H11Protocol]:
-    """HTTP that does not wait for ever: a header must be there within so many seconds."""
+    """The HTTP protocol with a time limit: a header must come within so many seconds."""
 
     class Protocol(H11Protocol):
         _due: asyncio.TimerHandle | None = None
 
         def connection_made(self, transport: Any) -> None:
-            # Whoever has logging set up would see paths, and a path is free text.
+            # The access log would show paths, and a client can write any text into a path.
             self.access_log = False
             super().connection_made(transport)
             self._watch_header()

@@ -1,4 +1,4 @@
-"""What can be set about a server. No torch and no web framework here."""
+"""The settings of a server. This module imports neither torch nor a web framework."""
 
 import ipaddress
 from dataclasses import asdict, dataclass
@@ -9,77 +9,77 @@ from transept.config import Checks
 
 @dataclass(frozen=True, kw_only=True)
 class Listening:
-    """Where a server listens, and whom it answers."""
+    """Where a server listens, and who may use it."""
 
     host: str = "127.0.0.1"
-    """The address to listen on. The default is reached from this machine alone."""
+    """The address to listen on. By default only this machine can reach it."""
     port: int = 5000
     """The port to listen on; 0 takes a free one."""
     key_file: Path | None = None
-    """A file of API keys, one a line, each at least 16 characters long or `sha256:` and the
-    key's hash. Clients send one as `Authorization: Bearer KEY` or as `api_key`."""
+    """A file of API keys, one in each line: a key of at least 16 characters, or `sha256:` and the
+    key's hash. Clients send a key as `Authorization: Bearer KEY` or as `api_key`."""
     no_key: bool = False
-    """Listen beyond this machine without keys, and under any host name."""
+    """Let other machines use the server without keys, and answer under any host name."""
     origin: tuple[str, ...] = ()
-    """A web page's origin that browsers may call this server from: `https://example.org`."""
+    """The origin of a web page that may call this server: `https://example.org`."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Searching:
-    """How it searches."""
+    """How the server searches."""
 
     beam_size: int = 4
-    """Hypotheses kept alive where a request does not say; 1 is greedy search."""
+    """Hypotheses kept alive, unless a request says otherwise; 1 is greedy search."""
     length_penalty: float = 0.6
-    """The α of Wu et al. where a request does not say."""
+    """The α of Wu et al., unless a request says otherwise."""
     beam_limit: int = 21
     """The largest beam that a request may ask for."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """How much it takes on."""
+    """How much a request may contain, and how much may wait."""
 
     body_limit: int = 1_000_000
-    """Bytes of a request's body, at most."""
+    """The most bytes of a request's body."""
     char_limit: int = 20_000
-    """Characters of a request's texts together, at most."""
+    """The most characters of all texts of a request together."""
     sentence_limit: int = 500
-    """Sentences of a request, at most."""
+    """The most sentences of a request."""
     queue_limit: int = 2_000
-    """Sentences that wait, at most; what would be more is told to come back later."""
+    """The most sentences that may wait. A request beyond that is told to come back later."""
     stream_limit: int = 16
-    """Translations that are streamed at a time, at most."""
+    """The most translations that are streamed at a time."""
     weight_limit: int = 300_000
-    """Attention weights in an answer, at most."""
+    """The most attention weights in an answer."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Pace:
-    """How much it does at once, and for how long it waits."""
+    """How much is decoded at once, and how long the server waits."""
 
     batch_sentences: int = 1024
-    """Sentences of all requests that are decoded together, at most; fewer with a wider beam."""
+    """The most sentences, of all requests, that are decoded together; fewer with a wider beam."""
     batch_seconds: float = 1.0
-    """Seconds for what is decoded together, about: who asks for something else waits for its end.
-    Less answers short texts sooner beside long ones, more translates long ones faster."""
+    """Roughly the seconds that a batch takes. Requests for another model or beam wait for its end.
+    Less answers short texts sooner beside long ones; more translates long texts faster."""
     gather_ms: float = 4.0
-    """How long the first sentence waits for others to join it."""
+    """How many milliseconds the first sentence of a batch waits for others."""
     deadline: float = 60.0
-    """Seconds after which a request is given up."""
+    """Seconds after which a request that is not done is ended."""
     body_seconds: float = 10.0
-    """Seconds within which a request's header, and then its body, must have come."""
+    """Seconds within which a request's header must come, and again for its body."""
     grace: float = 30.0
-    """Seconds for finishing what was begun when the server is told to stop."""
+    """Seconds to finish the requests that were accepted, when the server is told to stop."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ServerSettings(Listening, Searching, Limits, Pace):
-    """All that can be set about a server, checked."""
+    """All settings of a server, checked."""
 
     @classmethod
     def of(cls, *parts: Listening | Searching | Limits | Pace) -> "ServerSettings":
-        """The settings of all parts, which may depend on each other."""
+        """Put the parts together. They are checked together, since some depend on each other."""
         return cls(**{name: value for part in parts for name, value in asdict(part).items()})
 
     def __post_init__(self) -> None:
@@ -118,9 +118,9 @@ class ServerSettings(Listening, Searching, Limits, Pace):
 
     @property
     def local_names_only(self) -> bool:
-        """Whether to answer only to this machine's own names.
+        """Whether to answer only requests for one of this machine's own names.
 
-        Without keys, a page on the web could else reach the server by a name of its own that it
-        lets point here.
+        Otherwise a page on the web could use a server without keys: it would let a name of its own
+        point to this machine (DNS rebinding).
         """
         return self.is_loopback and self.key_file is None and not self.no_key

@@ -1,11 +1,11 @@
-"""A translation sent while it is written, as server-sent events.
+"""A translation that is sent while it is being written, as server-sent events.
 
     event: part
     data: {"text": "Guten ", "tail": "Morgen"}
 
-The `text`s of all parts, one after another, are the translation: who prints them as they come has
-it. `tail` stands after them for now, and the next part may say otherwise. `done` holds the whole
-once more; `error` ends a stream that could not be finished.
+The `text` fields of all parts, joined together, are the translation, so a client can print them as
+they come. `tail` is what would follow them at the moment. The next part may change it. The event
+`done` holds the whole translation. The event `error` ends a stream that could not be finished.
 """
 
 import asyncio
@@ -21,41 +21,40 @@ from starlette.types import Receive, Scope, Send
 from transept.api.results import Draft
 from transept.errors import TranseptError
 from transept.serving import messages as m
+from transept.serving.answers import FAILED
+from transept.serving.backend import Backend
 from transept.serving.jobs import Stream
-from transept.serving.work import Work
-
-FAILED = "the server failed; its log says where"
 
 
 @dataclass(frozen=True)
 class Streaming:
-    """The path that streams."""
+    """The handler of the path that streams."""
 
-    work: Work
+    backend: Backend
 
-    async def stream(self, request: Request, asked: m.StreamRequest) -> Response:
+    async def stream(self, request: Request, message: m.StreamRequest) -> Response:
         """Translate a text, and send the translation token by token (server-sent events)."""
-        model = self.work.model_meant(asked.source, asked.target)
-        (text,) = self.work.texts([asked.q], asked.format, model.source)
-        ask = self.work.translate(model, [text], asked.beam_size)
-        self.work.check_beam(1, ask.beam_size)
-        drafts = self.work.stream(ask.drafts(text))
+        model = self.backend.model_meant(message.source, message.target)
+        (text,) = self.backend.texts([message.q], message.format, model.source)
+        operation = self.backend.translate(model, [text], message.beam_size)
+        self.backend.check_beam(1, operation.beam_size)
+        drafts = self.backend.stream(operation.drafts(text))
         events = self._events(drafts, len(text.sentences))
-        return Watched(drafts, events, self.work.settings.deadline)
+        return EventResponse(drafts, events, self.backend.settings.deadline)
 
     async def _events(self, drafts: Stream[Draft], n_sentences: int) -> AsyncIterator[bytes]:
         sent, tail, whole = 0, "", ""
         try:
             async for draft in drafts:
                 whole, before = draft.text, (sent, tail)
-                # What is sent cannot be taken back, whatever a later draft thinks of it.
+                # Text that was sent cannot be taken back, even if a later draft differs in it.
                 fresh, sent = whole[sent : draft.stable], max(sent, draft.stable)
                 tail = whole[sent:]
                 if (sent, tail) != before:
                     yield _event("part", m.Part(fresh, tail))
             yield _event("done", m.Whole(whole, n_sentences))
         except TimeoutError:
-            yield _event("error", m.Fault(self.work.too_slow))
+            yield _event("error", m.Fault(self.backend.too_slow))
         except TranseptError as error:
             yield _event("error", m.Fault(str(error)))
         except Exception:
@@ -63,24 +62,28 @@ class Streaming:
             raise
 
 
-class Watched(StreamingResponse):
-    """An answer of events, whose stream goes on no longer than it is read, nor than it may."""
+class EventResponse(StreamingResponse):
+    """An answer of events. Its stream ends if the client disconnects, or at the deadline."""
 
     def __init__(self, stream: Stream[Any], events: AsyncIterator[bytes], deadline: float) -> None:
         self._stream, self._deadline = stream, deadline
-        # A proxy that gathers answers would take away what streaming is for.
+        # A proxy that buffers answers would send the whole translation at once.
         headers = {"X-Accel-Buffering": "no"}
         super().__init__(events, headers=headers, media_type="text/event-stream")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send what comes; here and not in the events, which never begin if nobody is there."""
+        """Send the events.
+
+        The stream is cancelled here and not in the generator of the events: if the client is gone
+        already, that generator never begins, and so would never clean up.
+        """
         loop = asyncio.get_running_loop()
         due = loop.call_later(self._deadline, self._stream.end, TimeoutError())
         try:
             await super().__call__(scope, receive, send)
         finally:
             due.cancel()
-            self._stream.give_up()
+            self._stream.cancel()
 
 
 def _event(name: str, message: msgspec.Struct) -> bytes:

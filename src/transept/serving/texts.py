@@ -1,4 +1,4 @@
-"""A text, plain or HTML, taken apart into sentences and put together again."""
+"""Taking a text, plain or HTML, apart into sentences, and putting its translation together."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ Outputs = tuple[Output, ...]
 
 @dataclass(frozen=True)
 class Text:
-    """A text taken apart into sentences and what stands between them."""
+    """A text as a list of parts: sentences, and what stands between them."""
 
     source: str
     parts: tuple[Part, ...]
@@ -34,7 +34,7 @@ class Text:
 
     @property
     def sentences(self) -> list[str]:
-        """What is to be translated."""
+        """The sentences to translate."""
         return [part.text for part in self.with_words]
 
     @property
@@ -44,11 +44,11 @@ class Text:
 
     @property
     def is_marked(self) -> bool:
-        """Whether markup goes with words, so that it must be known which belong together."""
+        """Whether there is markup inside a sentence. Then alignments are needed to place it."""
         return any(part.inside for part in self.parts)
 
     def put_together(self, outputs: Sequence[Outputs], n_best: int) -> Translation:
-        """The best combinations of the sentences' outputs, with what stood between them."""
+        """The best combinations of the sentences' outputs, with what stands between them."""
         each = iter(outputs)
         sentences = [
             Sentence(part.text, part.space, self._written(part, next(each)))
@@ -59,14 +59,14 @@ class Text:
         return Translation.best(self.source, sentences, n_best)
 
     def before_next(self, outputs: Sequence[Outputs]) -> str:
-        """What stands before the next sentence, if these are the outputs of those before it."""
+        """The translation up to the next sentence, from the outputs of the sentences before it."""
         at = [index for index, part in enumerate(self.parts) if part.text][len(outputs)]
         parts = (*self.parts[:at], Part(self.parts[at].text, ""))
         begun = Text(self.source, parts, self.is_html)
         return begun.put_together([*outputs, (NOTHING,)], 1).text
 
     def drafted(self, before: str, draft: Draft) -> Draft:
-        """The text up to where a sentence is being written."""
+        """A draft of the whole text, from what stands before a sentence and a draft of that."""
         stable = draft.text[: draft.stable]
         return Draft(before + self._text(draft.text), len(before) + len(self._text(stable)))
 
@@ -83,9 +83,9 @@ class Text:
 
 
 def _without_words(part: Part, written: Callable[[str], str]) -> Part:
-    """The part as it is; or, if there is no letter and no digit in it, nothing to translate.
+    """The part; if it has no letter and no digit, it becomes a part with nothing to translate.
 
-    What a model makes of a row of dots is not what anybody wants.
+    A model would make nonsense of a row of dots.
     """
     if not part.text or has_letters(part.text):
         return part

@@ -1,11 +1,11 @@
-"""Trees as JSON has them."""
+"""Constituency trees in the form of JSON."""
 
 from transept.serving.messages import Node
 from transept.text.trees import PLACEHOLDER, Bracket, Tree
 
 
 def nested(tree: Tree) -> Node:
-    """A tree as nodes within nodes; its words are in the innermost."""
+    """A tree as nodes that contain nodes; the innermost ones hold the words."""
     top = Node(PLACEHOLDER, children=[])
     unfinished: list[tuple[Node, int]] = [(top, len(tree.words))]
     brackets = iter([*tree.brackets, Bracket("", len(tree.words), len(tree.words))])

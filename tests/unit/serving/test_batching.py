@@ -65,7 +65,7 @@ def test_streams_and_batches_take_turns() -> None:
             async for number in stream:
                 grown.append(number)
                 break
-            stream.give_up()
+            stream.cancel()
         assert min(grown) >= 20, "each batch leaves some time to each stream"
         assert max(grown) < 400, "and no stream takes it all"
 
@@ -100,7 +100,7 @@ def test_a_stream_that_nobody_reads_is_closed() -> None:
         with pytest.raises(OverloadedError):
             batcher.open(steps(1))
         await anext(aiter(first))
-        first.give_up()
+        first.cancel()
         assert batcher.streaming == 1
         assert await asyncio.to_thread(closed.wait, 5)
 
@@ -211,7 +211,7 @@ def test_a_result_is_delivered_when_it_is_there_and_who_comes_is_let_in() -> Non
             assert await batcher.submit(STEP, [2]).results() == [2]
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(long.results(), 0.01)
-        long.give_up()  # and so does the batch: nobody waits for any of it
+        long.cancel()  # and so the batch is ended: nobody waits for any of it
         start = time.perf_counter()
         assert await batcher.submit(STEP, [1]).results() == [1]
         assert time.perf_counter() - start < 2
@@ -307,6 +307,6 @@ def test_when_it_is_stopped_nobody_is_let_in() -> None:
         await stopping
         assert await begun.results() == [20]
         assert batcher.waiting == 1
-        late.give_up()
+        late.cancel()
 
     asyncio.run(run())

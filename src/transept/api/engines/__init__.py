@@ -1,6 +1,6 @@
-"""What turns source ids into outputs: our own networks, or another engine with the same weights.
+"""Engines: each computes the network and searches for the best outputs of source sentences.
 
-In reading order: `engine` (what an engine is), `native` (our networks and our search), `fused`
-(the same with all of it on a GPU), `ctranslate2` (the weights in CTranslate2), `choice` (which one
-is used).
+In reading order: `engine` (what an engine must do), `native` (transept's own networks and search),
+`fused` (the same, with the whole search on a GPU), `ctranslate2` (the same weights in CTranslate2),
+`choice` (which engine is used).
 """

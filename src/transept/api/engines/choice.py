@@ -1,4 +1,4 @@
-"""Which engine is used."""
+"""Choosing the engine of a model."""
 
 from collections.abc import Sequence
 from typing import get_args
@@ -28,24 +28,25 @@ def choose(
     stored: Sequence[Precision],
     shortlist: Shortlist | None = None,
 ) -> Engine:
-    """The engine of a name.
+    """The engine with this name.
 
-    `auto` is `fused` on a GPU, where it can be. On a CPU it never changes what a model computes
-    in: it is native, unless the model itself was quantized to int8. Then CTranslate2, where it is
-    installed and can express the network, is two to three times as fast (docs/performance.md). In
-    single precision the two are within a quarter of each other, now one ahead, now the other, and
-    native searches as the paper does.
+    On a GPU, `auto` is `fused` if that supports the network, and else `native`. On a CPU, `auto`
+    never changes the precision that a model computes in. It is `native`, unless the model itself
+    was quantized to int8. Such a model is two to three times as fast in CTranslate2
+    (docs/performance.md), which is chosen if it is installed and supports the network. In single
+    precision neither of the two is always faster, the difference is at most a quarter, and `native`
+    searches as the paper does.
 
     Args:
-        name: As it was asked for.
-        models: The networks, where they compute.
-        tokenizers: What they read and write.
-        stored: In what their weights were stored.
-        shortlist: Only native knows what to do with one.
+        name: The name that the user gave.
+        models: The networks, on the device where they compute.
+        tokenizers: The vocabularies that they read and write.
+        stored: The precision in which the weights of each were stored.
+        shortlist: The target tokens to choose among; only `native` can use it.
     """
     if name not in ENGINES:
         raise ConfigError([Problem("engine", f"{name!r} is none; {did_you_mean(name, ENGINES)}")])
-    native = NativeEngine(Networks(models), shortlist, _slowness(name, models))
+    native = NativeEngine(Networks(models), shortlist, _slow_note(name, models))
     if shortlist is not None and name not in ("auto", "native"):
         raise ConfigError([Problem("shortlist", f"is for the native engine, not for {name}")])
     if name == "auto":
@@ -55,7 +56,7 @@ def choose(
     if name == "fused":
         return _fused(models, native)
     export.require()
-    if problems := _hindrances(models):
+    if problems := _ctranslate2_obstacles(models):
         raise ConfigError(problems)
     names = Names.of(*tokenizers)
     if name == "ctranslate2-int8":
@@ -65,21 +66,21 @@ def choose(
 
 def _automatic(models: Sequence[Transformer], stored: Sequence[Precision]) -> EngineName:
     if models[0].projection.weight.is_cuda:
-        return "native" if _unfused(models) else "fused"
-    quick = set(stored) == {"int8"} and export.is_installed() and not _hindrances(models)
+        return "native" if _fused_obstacles(models) else "fused"
+    quick = set(stored) == {"int8"} and export.is_installed() and not _ctranslate2_obstacles(models)
     return "ctranslate2-int8" if quick else "native"
 
 
-def _slowness(name: EngineName, models: Sequence[Transformer]) -> str:
-    """What whoever expects the fast search on a GPU is told."""
-    reasons = _unfused(models)
+def _slow_note(name: EngineName, models: Sequence[Transformer]) -> str:
+    """What to tell a user who expects the fast search on a GPU and gets `native`."""
+    reasons = _fused_obstacles(models)
     if name != "auto" or not models[0].projection.weight.is_cuda or not reasons:
         return ""
     return f"fused does not know {', '.join(reasons)}; this one is many times slower"
 
 
 def _fused(models: Sequence[Transformer], native: NativeEngine) -> Engine:
-    if reasons := _unfused(models):
+    if reasons := _fused_obstacles(models):
         what = f"fused does not know {', '.join(reasons)}: take native, which does"
         raise ConfigError([Problem("engine", what)])
     from transept.api.engines.fused.engine import FusedEngine
@@ -87,16 +88,16 @@ def _fused(models: Sequence[Transformer], native: NativeEngine) -> Engine:
     return FusedEngine(models[0], native)
 
 
-def _unfused(models: Sequence[Transformer]) -> list[str]:
-    """Why the search cannot be all on a GPU."""
+def _fused_obstacles(models: Sequence[Transformer]) -> list[str]:
+    """Why `fused` cannot search with these networks; empty if it can."""
     if len(models) > 1:
         return ["several models that decide together"]
     device = models[0].projection.weight.device.type
     return [f"the device {device!r}"] if device != "cuda" else obstacles(models[0].config)
 
 
-def _hindrances(models: Sequence[Transformer]) -> list[Problem]:
-    """Why CTranslate2 cannot serve these networks."""
+def _ctranslate2_obstacles(models: Sequence[Transformer]) -> list[Problem]:
+    """Why CTranslate2 cannot search with these networks; empty if it can."""
     if len(models) > 1:
         what = f"CTranslate2 runs one model, not {len(models)} that decide together; use native"
         return [Problem("engine", what)]

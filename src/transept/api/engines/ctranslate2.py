@@ -1,10 +1,11 @@
-"""The weights in CTranslate2: quick on a CPU with 8-bit integers; its search is another one.
+"""A network in CTranslate2: fast on a CPU with 8-bit integers, but with a search of its own.
 
-CTranslate2 divides log P by |Y|^α where the paper, after Wu et al., divides by ((5 + |Y|) / 6)^α.
-So it is asked for plain log P of as many outputs as the beam is wide, and these are ranked here by
-the paper's score. What differs still: an output counts as finished only if its end symbol is among
-the W best candidates of a step (here: among 2·W), and the search ends with the W-th finished output
-(here: when no live hypothesis can overtake).
+CTranslate2 divides log P by |Y|^α. The paper, after Wu et al., divides by ((5 + |Y|) / 6)^α. So
+this engine asks CTranslate2 for plain log P of as many outputs as the beam is wide, and ranks them
+by the paper's score. Two differences remain. CTranslate2 counts an output as finished only if its
+end symbol is among the W best candidates of a step; transept's own search looks at 2·W. And
+CTranslate2 ends with the W-th finished output; transept's own search ends when no live hypothesis
+can overtake the finished ones.
 """
 
 import tempfile
@@ -27,22 +28,25 @@ from transept.text.tokenizer import EOS_ID
 Precision = Literal["float32", "int8"]
 
 PLACES = 4096
-"""Source tokens, padding too and each as often as the beam is wide, of a batch."""
+"""The most source tokens of a batch. Padding counts, and each token counts once for each hypothesis
+of the beam."""
 
 NOTE = "Its beam search is not quite the paper's"
-"""It ends by other rules; outputs are ranked by the paper's score."""
+"""It ends by other rules; the outputs that it finds are ranked by the paper's score."""
 
 
 class _Batch(NamedTuple):
     indices: list[int]
+    """Which of the inputs are in it."""
     results: list[Any]
+    """CTranslate2's results, or the futures of them."""
 
 
 class CTranslate2Engine:
     """One network in CTranslate2, on the CPU.
 
-    Forced prefixes, and sentences longer than the table of positions that it was given, are left
-    to another engine.
+    Sentences with a forced prefix, and sentences that need more positions than were exported, are
+    passed on to another engine.
     """
 
     note = NOTE
@@ -51,22 +55,22 @@ class CTranslate2Engine:
         self,
         model: Transformer,
         names: Names,
-        others: Engine,
+        fallback: Engine,
         precision: Precision = "float32",
         *,
         eos_id: int = EOS_ID,
     ) -> None:
-        """Export a network, and load it there.
+        """Export a network, and load it in CTranslate2.
 
         Args:
             model: The network.
-            names: What its ids are called.
-            others: Searches where CTranslate2 does not.
+            names: The names of its token ids, by which CTranslate2 knows them.
+            fallback: Searches for the sentences that CTranslate2 cannot.
             precision: In which weights and activations are multiplied.
             eos_id: The symbol that ends an output.
         """
         self.name = f"CTranslate2 {precision}"
-        self._others = others
+        self._fallback = fallback
         self._source_names = names.source
         self._target_ids = {name: index for index, name in enumerate(names.target)}
         self._eos = names.target[eos_id]
@@ -90,11 +94,11 @@ class CTranslate2Engine:
         done = 0
         for batch in self._results(mine, inputs, config):
             for index, result in zip(batch.indices, batch.results, strict=True):
-                found[index] = self._within(result, inputs[index], config)
+                found[index] = self._outputs(result, inputs[index], config)
             done += len(batch.indices)
             watch(done)
         if left:
-            outputs = self._others.search(
+            outputs = self._fallback.search(
                 [inputs[index] for index in left], config, lambda n_done: watch(done + n_done)
             )
             for index, each in zip(left, outputs, strict=True):
@@ -102,13 +106,13 @@ class CTranslate2Engine:
         return found
 
     def search_feed(self, feed: Feed, config: SearchConfig) -> Iterator[Found]:
-        """`search` for sentences that come while others are under way: they wait for their end."""
+        """`search` for sentences that come while a batch runs: they wait until it ends."""
         return search_in_turn(self, feed, config)
 
     def _results(
         self, indices: Sequence[int], inputs: Sequence[Input], config: SearchConfig
     ) -> Iterator[_Batch]:
-        """Batches as they get done; while one is looked at, others are worked on."""
+        """Batches with their results. CTranslate2 works on the next ones while one is handled."""
         waiting: deque[_Batch] = deque()
         for batch in self._batches(indices, inputs, config.beam_size):
             submitted = self._submit([inputs[index] for index in batch], config)
@@ -121,7 +125,7 @@ class CTranslate2Engine:
     def _batches(
         self, indices: Sequence[int], inputs: Sequence[Input], beam_size: int
     ) -> Iterator[list[int]]:
-        """Neighbours, longest first: as many as go through at once, and work for each thread."""
+        """Batches of neighbours in `indices`: PLACES tokens at most, and one for each thread."""
         share = -(-len(indices) // self._threads)
         start = 0
         while start < len(indices):
@@ -135,7 +139,7 @@ class CTranslate2Engine:
         submitted: list[Any] = self._translator.translate_batch(
             [[names[index] for index in one.source] for one in inputs],
             beam_size=config.beam_size,
-            # Without a length penalty, the first that is finished and leads is the best.
+            # Without a length penalty CTranslate2 ranks as the paper does: its first are the best.
             num_hypotheses=config.beam_size if config.length_penalty else config.n_best,
             length_penalty=0,
             min_decoding_length=0,
@@ -147,8 +151,12 @@ class CTranslate2Engine:
         )
         return submitted
 
-    def _within(self, result: Any, one: Input, config: SearchConfig) -> list[Hypothesis]:
-        """The outputs of a sentence; where its batch let it be too long, it is searched again."""
+    def _outputs(self, result: Any, one: Input, config: SearchConfig) -> list[Hypothesis]:
+        """The outputs of a sentence, best first, by the paper's score.
+
+        CTranslate2 knows one maximum length for a whole batch. If that let an output of this
+        sentence become too long, the sentence is searched again by itself.
+        """
         if any(len(tokens) > one.max_length for tokens in result.hypotheses):
             (again,) = self._submit([one], config)
             result = again.result()
@@ -164,17 +172,18 @@ class CTranslate2Engine:
 
     def _hypothesis(self, tokens: Sequence[str], log_p: float, alpha: float) -> Hypothesis:
         finished = bool(tokens) and tokens[-1] == self._eos
-        spoken = tokens[:-1] if finished else tokens
-        ids = tuple(map(self._target_ids.__getitem__, spoken))
+        written = tokens[:-1] if finished else tokens
+        ids = tuple(map(self._target_ids.__getitem__, written))
         return Hypothesis(ids, log_p, log_p / length_penalty(len(tokens), alpha), finished)
 
 
 def _collected(batch: _Batch) -> _Batch:
+    """Wait for the results of a batch."""
     return batch._replace(results=[one.result() for one in batch.results])
 
 
 def _load(model: Transformer, names: Names, precision: Precision, threads: int, eos_id: int) -> Any:
-    """The network there. Its directory is gone as soon as it is read."""
+    """The network in CTranslate2, which reads it from a directory that is then removed."""
     export.require()
     import ctranslate2
 

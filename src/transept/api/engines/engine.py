@@ -1,4 +1,4 @@
-"""What an engine is, and how whoever watches one is told."""
+"""What an engine must do, and how it reports its progress."""
 
 from collections.abc import Callable, Iterator, Sequence
 from threading import Lock
@@ -10,44 +10,49 @@ from transept.decoding.hypothesis import Hypothesis
 
 Ids = Sequence[int]
 Done = Callable[[int], None]
-"""Told, again and again, how many sentences are done; may raise to stop the work."""
+"""Called again and again with the number of sentences that are done. It may raise an exception to
+stop the search."""
 ALL = 1 << 30
-"""More than ever wait."""
+"""More sentences than ever wait: a feed that is asked for so many gives all."""
 
 
 class Input(NamedTuple):
-    """A sentence, and what its outputs may be."""
+    """A sentence to search outputs for, and what these may be."""
 
     source: Ids
-    """End symbol included."""
+    """Its tokens, the end symbol included."""
     max_length: int
-    """Of an output, end symbol counted."""
+    """The most tokens that an output may have, the end symbol included."""
     prefix: Ids = ()
-    """What each output begins with."""
+    """The tokens that each output must begin with."""
 
     @property
     def n_positions(self) -> int:
-        """How many it may take: those of its source, or of an output where that may be longer."""
+        """The positions that it needs: for its source or its longest output, whichever is more."""
         return max(len(self.source), self.max_length)
 
 
 Feed = Callable[[int], Sequence[Input]]
-"""Gives at most so many sentences that wait; none where none does now. It is asked again and again,
-if only for 0, and may raise to stop the work."""
+"""Gives sentences to a search that is running: at most so many, and none if none waits now.
+
+The search calls it again and again. It calls it even when it has no room, with 0, because the feed
+may raise an exception to stop the search.
+"""
 Found = list[tuple[int, list[Hypothesis]]]
-"""Sentences that are done: their numbers, in the order in which they came, and their outputs."""
+"""Sentences that are done: the number of each, counted from 0 in the order in which the feed gave
+them, and its outputs."""
 
 
 class Engine(Protocol):
-    """Searches for outputs. It forms its own batches."""
+    """Searches for the outputs of sentences. It forms its own batches."""
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """Its name, for the user."""
 
     @property
     def note(self) -> str:
-        """What a user should know of its outputs; nothing where they are the paper's."""
+        """What the user should know about its outputs or its speed; empty if nothing."""
 
     def search(
         self, inputs: Sequence[Input], config: SearchConfig, watch: Done
@@ -57,47 +62,47 @@ class Engine(Protocol):
         Args:
             inputs: The sentences.
             config: Beam size, length penalty, number of outputs.
-            watch: Told how many sentences are done.
+            watch: Called with the number of sentences that are done.
         """
 
     def search_feed(self, feed: Feed, config: SearchConfig) -> Iterator[Found]:
-        """`search` for sentences that come while others are under way.
+        """`search` for sentences that come while the search of others is running.
 
-        It ends when all are done and nobody waits.
+        It ends when all sentences are done and the feed gives no more.
         """
 
 
 def search_in_turn(engine: Engine, feed: Feed, config: SearchConfig) -> Iterator[Found]:
-    """`search_feed`, slow and obvious: all that wait together, then all that came meanwhile."""
+    """The simple form of `search_feed`: batch after batch, each of all sentences that wait."""
     n_before = 0
     while inputs := feed(ALL):
-        found = engine.search(inputs, config, lambda n_done: _asked(feed))
+        found = engine.search(inputs, config, lambda n_done: _poll(feed))
         yield [*enumerate(found, n_before)]
         n_before += len(inputs)
 
 
-def _asked(feed: Feed) -> None:
-    """Let it raise."""
+def _poll(feed: Feed) -> None:
+    """Ask the feed for no sentence, so that it can raise an exception."""
     feed(0)
 
 
 def nobody(n_done: int) -> None:
-    """Watches nothing."""
+    """The `Done` of a caller who does not want to know."""
 
 
 def out_of(n: int, watch: Watch | None) -> Done:
-    """Tell whoever watches how many of n are done; where there is none, nobody."""
+    """A `Done` that calls `watch` with the numbers of sentences done and of all, n."""
     return nobody if watch is None else lambda n_done: watch(n_done, n)
 
 
-class Told:
-    """Counts for whoever watches, who is told by one thread at a time."""
+class DoneCounter:
+    """Counts the sentences that several threads have done, and calls `watch` from one at a time."""
 
     def __init__(self, watch: Done) -> None:
         self._watch, self._lock, self._n_done = watch, Lock(), 0
 
-    def done(self, n: int) -> None:
-        """So many more sentences are done."""
+    def add(self, n: int) -> None:
+        """Count n more sentences as done."""
         with self._lock:
             self._n_done += n
             self._watch(self._n_done)

@@ -1,11 +1,11 @@
-"""Our own engine: the networks, and the paper's search over them."""
+"""transept's own engine: the networks in PyTorch, and the paper's search over them."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 import torch
 
-from transept.api.engines.engine import Done, Feed, Found, Input, Told, search_in_turn
+from transept.api.engines.engine import Done, DoneCounter, Feed, Found, Input, search_in_turn
 from transept.api.networks import Networks
 from transept.decoding.beam import search_states
 from transept.decoding.config import SearchConfig
@@ -19,29 +19,36 @@ from transept.text.tokenizer import EOS_ID
 
 
 class NativeEngine:
-    """Batches of similar length; on a CPU as many at once as there are cores."""
+    """Searches in batches of sentences of similar length; on a CPU, one batch for each core."""
 
     name = "native"
 
     def __init__(
         self, networks: Networks, shortlist: Shortlist | None = None, note: str = ""
     ) -> None:
-        """Take networks; with a shortlist, each batch writes only what its sources may lead to."""
+        """Search with these networks.
+
+        Args:
+            networks: One network, or several that decide together.
+            shortlist: If given, `search` and `stream` choose only among the target tokens that it
+                lists for the source tokens of a batch.
+            note: What the user should know; see `Engine.note`.
+        """
         self.networks, self._shortlist, self.note = networks, shortlist, note
 
     def search(
         self, inputs: Sequence[Input], config: SearchConfig, watch: Done
     ) -> list[list[Hypothesis]]:
         """The best outputs for each sentence, best first (section 6.1)."""
-        told = Told(watch)
+        counter = DoneCounter(watch)
 
         @torch.inference_mode()
         def decode(batch: list[int]) -> list[list[Hypothesis]]:
             some = [inputs[index] for index in batch]
             step = self._step(some, self._shortlist)
             states = search_states(step, _max_lengths(some), config, EOS_ID)
-            outputs = results(_watched(states, told), len(batch))
-            told.done(len(batch))
+            outputs = results(_watched(states, counter), len(batch))
+            counter.add(len(batch))
             return outputs
 
         n_threads = cores(self.networks.device)
@@ -55,18 +62,18 @@ class NativeEngine:
         return found
 
     def search_feed(self, feed: Feed, config: SearchConfig) -> Iterator[Found]:
-        """`search` for sentences that come while others are under way: they wait for their end."""
+        """`search` for sentences that come while a batch runs: they wait until it ends."""
         return search_in_turn(self, feed, config)
 
     @torch.inference_mode()
     def stream(self, one: Input, config: SearchConfig) -> Iterator[Partial]:
-        """`search` for one sentence, telling after each token what is known."""
+        """`search` for one sentence; yield after each token what is known."""
         n_threads = self.networks.threads
         with threads_inside(n_threads):
             step = self._step([one], self._shortlist)
         partials = stream(step, one.max_length, config, EOS_ID)
         while True:
-            # Not around the yield: who reads may compute with all threads in between.
+            # Not around the yield: the reader may compute in between, and needs all its threads.
             with threads_inside(n_threads):
                 partial = next(partials, None)
             if partial is None:
@@ -77,9 +84,9 @@ class NativeEngine:
     def draw(
         self, inputs: Sequence[Input], sampling: SamplingConfig, n: int, watch: Done
     ) -> list[list[Hypothesis]]:
-        """So many outputs for each sentence, drawn at random from all tokens, listed or not.
+        """Draw n outputs of each sentence at random. A shortlist is not used.
 
-        Like sentences draw alike.
+        The same sentence with the same seed draws the same outputs, whatever else is drawn.
         """
         found: list[list[Hypothesis]] = [[] for _ in inputs]
         done = 0
@@ -103,8 +110,8 @@ def _max_lengths(inputs: Sequence[Input]) -> list[int]:
     return [one.max_length for one in inputs]
 
 
-def _watched(states: Iterable[State], told: Told) -> Iterator[State]:
-    """The states of a search: a watcher that raises ends it."""
+def _watched(states: Iterable[State], counter: DoneCounter) -> Iterator[State]:
+    """The states of a search. At each, the watcher is called, so that it can raise an exception."""
     for state in states:
-        told.done(0)
+        counter.add(0)
         yield state

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import torch
 
 from transept.kernels.attention import Side, Sight, spans
-from transept.kernels.chance import Drop
 from transept.kernels.cross_entropy import cross_entropy
+from transept.kernels.dropout import Drop
 from transept.kernels.embedding import embed, embed_backward
 from transept.model.layers import Embedding
 from transept.model.packing import Band, Tokens

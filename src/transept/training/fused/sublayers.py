@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from transept.kernels.attention import Sight, attend, attend_backward
-from transept.kernels.chance import Drop
+from transept.kernels.dropout import Drop
 from transept.kernels.relu import relu_backward
 from transept.kernels.residual import Saved, add_norm, add_norm_backward
 from transept.model.attention import MultiHeadAttention

@@ -1,7 +1,9 @@
-"""Search with all of it on a GPU: one CUDA graph a step, and no waiting for the host.
+"""Beam search with all of it on a GPU: a step is one CUDA graph, which does not wait for the host.
 
-In reading order: `search` (who sits in which slot), `door` (who waits), `workspace` (a step for all
-slots), `decoder` and `encoder` (the network), `weights`, `sizes`, `engine`, and `fit` (which
-networks it knows). The kernels are `kernels.likeliest`, `kernels.beams` and
-`kernels.attention_step`.
+Sentences are decoded in slots. Where a sentence is done, the next one takes its slot.
+
+In reading order: `search` (which sentence is in which slot), `admission` (sentences that wait for a
+slot), `workspace` (the memory of all slots, and a step for all of them), `decoder` and `encoder`
+(the network), `weights`, `sizes`, `engine`, and `fit` (which networks it supports). The kernels are
+`kernels.likeliest`, `kernels.beams` and `kernels.attention_step`.
 """

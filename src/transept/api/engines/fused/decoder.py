@@ -1,6 +1,7 @@
-"""The decoder's step on the device: a token a row in, logits out, with nothing for the host to do.
+"""A step of the decoder on the device: one token for each row in, logits out, without the host.
 
-`model.incremental` is the same in plain PyTorch, and parity tests hold the two together.
+A row is a hypothesis. `model.incremental` computes the same in plain PyTorch, and parity tests
+compare the two.
 """
 
 import math
@@ -17,38 +18,41 @@ from transept.kernels.slots import Slotted
 from transept.shapes import Float, Int, Tensor
 
 COLUMNS = 64
-"""Logits are computed for a multiple of so many tokens: rows are then read four at a time."""
+"""The vocabulary is padded to a multiple of so many tokens: then a kernel can read four logits of a
+row at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caches(Slotted):
-    """Keys and values of what each sentence has read and written."""
+    """Keys and values of the sentences in all slots, for all layers."""
 
     past: Float[Tensor, "Y R W L 2 D"]
+    """Of the tokens that each hypothesis has written."""
     source: Float[Tensor, "R S Y 2 D"]
+    """Of the source tokens."""
     source_length: Int[Tensor, " R"]
 
 
 class DeviceDecoder:
-    """A model's decoder: a token a row in, logits out."""
+    """A model's decoder: takes one token for each row, and gives the logits of the next."""
 
     def __init__(self, weights: Weights) -> None:
         self._weights, self.config = weights, weights.config
         self.device, self.dtype = weights.device, weights.dtype
         self.start_id = weights.model.start_id
         self._layers = weights.model.decoder.stack
-        # Without biases, as in the paper: `fit` sees to it.
+        # The biases are left out because there are none: `fit` refuses networks that have them.
         self._source_q = [layer.source_attention.w_q[0] for layer in self._layers]
         self._source_kv = torch.cat([layer.source_attention.w_kv[0] for layer in self._layers])
         weight = weights.model.projection.weight
         self._projection = F.pad(weight, (0, 0, 0, -len(weight) % COLUMNS))
 
     def n_cached(self, sizes: Sizes) -> int:
-        """How many numbers the caches hold."""
+        """How many numbers caches of these sizes hold."""
         return sum(math.prod(shape) for shape in self._shapes(sizes))
 
     def caches(self, memory: Float[Tensor, " numbers"], sizes: Sizes) -> Caches:
-        """Caches in this memory, as one search after another can use it."""
+        """Caches in this memory. It is handed in, so that one search after another can use it."""
         past, source = self._shapes(sizes)
         n_past, n_source = math.prod(past), math.prod(source)
         return Caches(
@@ -65,14 +69,21 @@ class DeviceDecoder:
         )
 
     def read(self, states: Float[Tensor, "N D"], rows: Int[Tensor, " N"], caches: Caches) -> None:
-        """Keep the keys and values of encoded tokens, each in its row of all slots' places."""
+        """Store the keys and values of encoded source tokens.
+
+        Args:
+            states: What the encoder gave for each token.
+            rows: Where each token goes: slot · source places of a slot + place in the slot.
+            caches: Where they are stored.
+        """
         flat = caches.source.flatten(0, 1).flatten(1)
         flat.index_copy_(0, rows, F.linear(states, self._source_kv))
 
     def write(self, beams: Beams, caches: Caches) -> Float[Tensor, "N C"]:
-        """Logits of what follows each row's last token."""
+        """The logits of the token that follows each row's last one."""
         weights, n_heads = self._weights, self.config.n_heads
-        # Contiguous, since a kernel will read it: flattened, one sentence's would be a view.
+        # A kernel reads this memory as it lies. For one sentence, `flatten` alone would give a view
+        # with stride 0.
         positions = beams.length[:, None].expand_as(beams.token).contiguous().view(-1)
         y = weights.embed(weights.model.target_embedding, beams.token.flatten(), positions)
         for number, layer in enumerate(self._layers):
@@ -86,7 +97,7 @@ class DeviceDecoder:
         return self._project(y)
 
     def _project(self, y: Float[Tensor, "N D"]) -> Float[Tensor, "N C"]:
-        """Scores are never rounded to less than single precision."""
+        """The logits, in single precision even if the network computes in half precision."""
         if y.dtype == torch.float32:
             logits = y @ self._projection.T
         else:

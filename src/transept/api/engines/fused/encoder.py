@@ -1,7 +1,7 @@
 """The encoder on the device: sentences laid end to end, one CUDA graph for each size of batch.
 
-`Transformer.encode` is the same in plain PyTorch; its hundred small launches take longer than the
-computing does.
+`Transformer.encode` computes the same in plain PyTorch. There, launching a hundred small kernels
+takes longer than their computation.
 """
 
 from collections.abc import Sequence
@@ -17,21 +17,21 @@ from transept.kernels.attention import Side, Sight, attend
 from transept.shapes import Float, Int, Tensor
 
 TILE = 64
-"""Queries whose keys are looked for together."""
+"""The tokens of a tile. The attention kernel finds the keys for all queries of a tile at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """Sentences end to end, filled up to whole tiles."""
+    """Sentences laid end to end, and padding up to a whole number of tiles."""
 
     tokens: Int[Tensor, "3 N"]
-    """Ids, positions, and the number of the sentence, from 1."""
+    """The id of each token, its position, and the number of its sentence, from 1; 0 is padding."""
     spans: Int[Tensor, "tiles 2"]
-    """Which tiles each tile's sentences lie in."""
+    """For each tile, the first tile and the end of the tiles in which its sentences lie."""
 
     @classmethod
     def of(cls, sources: Sequence[Sequence[int]], n_tokens: int, pad_id: int) -> "Packed":
-        """Lay sentences out in so many places."""
+        """Lay sentences out in `n_tokens` places."""
         flat = np.fromiter(chain.from_iterable(sources), np.int64)
         lengths = np.fromiter(map(len, sources), np.int64)
         ends = lengths.cumsum()
@@ -41,7 +41,8 @@ class Packed:
         tokens = np.zeros((3, n_tokens), np.int64)
         tokens[0] = pad_id
         tokens[:, :n] = flat, np.arange(n) - starts[sentence], sentence + 1
-        # A tile sees from where its first sentence begins to where its last one ends.
+        # A tile sees all tiles from the start of its first sentence to the end of its last one. A
+        # tile of padding alone sees only itself: nobody reads its states.
         tiles = np.arange(n_tokens // TILE)
         first = sentence[np.minimum(tiles * TILE, n - 1)]
         last = sentence[np.minimum(tiles * TILE + TILE - 1, n - 1)]
@@ -51,12 +52,12 @@ class Packed:
         return cls(torch.from_numpy(tokens), torch.from_numpy(spans.astype(np.int32)))
 
     def to(self, device: torch.device) -> "Packed":
-        """The same on a device."""
+        """A copy on a device."""
         return Packed(self.tokens.to(device), self.spans.to(device))
 
 
 class DeviceEncoder:
-    """A model's encoder: sentences in, states out."""
+    """A model's encoder: turns sentences into the states that the decoder attends to."""
 
     def __init__(self, weights: Weights) -> None:
         self._weights, self._layers = weights, weights.model.encoder.stack
@@ -74,7 +75,7 @@ class DeviceEncoder:
         n_tokens = packed.tokens.shape[1]
         if n_tokens not in self._graphs:
             ours = packed.to(self._weights.device)
-            self._encode(ours)  # kernels are compiled when they first run
+            self._encode(ours)  # kernels are compiled at their first run, which no graph may record
             graph = torch.cuda.CUDAGraph()
             with torch.cuda.graph(graph, capture_error_mode="thread_local"):
                 states = self._encode(ours)

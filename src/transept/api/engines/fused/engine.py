@@ -1,12 +1,12 @@
-"""The search on the GPU as an engine; what it does not know goes to the networks themselves."""
+"""The search on the GPU as an engine. Sentences that it cannot search for go to `native`."""
 
 from collections.abc import Iterator, Sequence
 
 import torch
 
 from transept.api.engines.engine import Done, Feed, Found, Input
-from transept.api.engines.fused.door import Door
-from transept.api.engines.fused.search import FusedSearch, is_beyond
+from transept.api.engines.fused.admission import AdmissionQueue
+from transept.api.engines.fused.search import FusedSearch, is_unsupported
 from transept.api.engines.native import NativeEngine
 from transept.decoding.config import SearchConfig
 from transept.decoding.hypothesis import Hypothesis
@@ -14,46 +14,47 @@ from transept.model.transformer import Transformer
 from transept.text.tokenizer import EOS_ID
 
 DTYPE = torch.float16
-"""What matrices are multiplied in: it has three bits more than bfloat16, for near ties, and nothing
-in a post-norm network comes near its largest number."""
+"""The type in which matrices are multiplied. It has three bits more than bfloat16, so it decides
+near ties better. No number in a post-norm network comes near its largest one."""
 MAX_WIDTH = 8
-"""The candidates of a wider beam are too many for one warp."""
+"""The widest beam: one warp handles the candidates of a sentence, and more would be too many."""
 
 
 class FusedEngine:
-    """All of a search on the GPU, in half precision with scores in single precision."""
+    """Runs the whole search on the GPU, in half precision with scores in single precision."""
 
     name = "fused"
     note = ""
 
-    def __init__(self, model: Transformer, others: NativeEngine) -> None:
-        """Take a model on a GPU.
+    def __init__(self, model: Transformer, fallback: NativeEngine) -> None:
+        """Search with a model on a GPU.
 
         Args:
-            model: The network; it is copied in the type that is computed in.
-            others: Searches where this engine cannot.
+            model: The network. The engine computes with a copy of it in half precision.
+            fallback: Searches where this engine cannot.
         """
-        self._search, self._others = FusedSearch(model, DTYPE, EOS_ID), others
+        self._search, self._fallback = FusedSearch(model, DTYPE, EOS_ID), fallback
 
     def search(
         self, inputs: Sequence[Input], config: SearchConfig, watch: Done
     ) -> list[list[Hypothesis]]:
         """The best outputs for each sentence, best first (section 6.1)."""
-        if config.beam_size > MAX_WIDTH or any(map(is_beyond, inputs)):
-            return self._others.search(inputs, config, watch)
+        if config.beam_size > MAX_WIDTH or any(map(is_unsupported, inputs)):
+            return self._fallback.search(inputs, config, watch)
         return self._search(inputs, config, watch)
 
     def search_feed(self, feed: Feed, config: SearchConfig) -> Iterator[Found]:
-        """`search` for sentences that come while others are under way."""
+        """`search` for sentences that come while the search of others is running."""
         if config.beam_size > MAX_WIDTH:
-            yield from self._others.search_feed(feed, config)
+            yield from self._fallback.search_feed(feed, config)
             return
-        door = Door(feed)
-        while first := door.first():
-            n_before = door.n_entered
-            if is_beyond(first):
-                (outputs,) = self.search(door.enter(1, is_beyond), config, lambda _: door.ask())
+        queue = AdmissionQueue(feed)
+        while first := queue.first():
+            n_before = queue.n_admitted
+            if is_unsupported(first):
+                alone = queue.admit(1, is_unsupported)
+                (outputs,) = self._fallback.search(alone, config, lambda _: queue.poll())
                 yield [(n_before, outputs)]
                 continue
-            for ended in self._search.follow(door, config):
-                yield [(n_before + number, outputs) for number, outputs in ended]
+            for done in self._search.search_queue(queue, config):
+                yield [(n_before + number, outputs) for number, outputs in done]

@@ -1,15 +1,15 @@
-"""Which networks can be searched on a GPU in this form. No Triton here: it is asked before."""
+"""Which networks the fused engine supports. This is asked before Triton is imported."""
 
 from importlib.util import find_spec
 
 from transept.model.config import ModelConfig
 
 HEADS = (16, 32, 64, 128)
-"""What fits the matrix units."""
+"""The sizes of a head that a GPU's matrix units can multiply."""
 
 
 def obstacles(config: ModelConfig) -> list[str]:
-    """What stands in the way; nothing, for the paper's network."""
+    """What the fused engine does not support in a network; empty for the paper's network."""
     if find_spec("triton") is None:
         return ["Triton is not installed"]
     found = config.unlike(

@@ -1,24 +1,24 @@
-"""How much room there is. A CUDA graph knows one size only: there are few of them."""
+"""The sizes of a workspace. Each needs CUDA graphs of its own, so there are only a few sizes."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """What there is room for."""
+    """What a workspace has room for."""
 
     slots: int
-    """Sentences at once."""
+    """Sentences that are decoded at once."""
     width: int
-    """W, the hypotheses of each that are kept alive."""
+    """W, the live hypotheses of each sentence."""
     places: int
-    """Tokens of an output."""
+    """Tokens of the longest output."""
     source: int
-    """Tokens of a source."""
+    """Tokens of the longest source."""
 
 
 def room(length: int, least: int) -> int:
-    """The least, twice that, and so on until it is enough."""
+    """Room for `length`: `least`, doubled until it is enough."""
     size = least
     while size < length:
         size *= 2

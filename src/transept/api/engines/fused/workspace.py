@@ -1,4 +1,4 @@
-"""Sentences in the midst of a search, and the step that takes all of them on by a token."""
+"""The memory of a running search, and the step that extends all its sentences by a token."""
 
 import dataclasses
 import itertools
@@ -18,33 +18,37 @@ from transept.shapes import Float, Int, Tensor
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Entrant:
-    """A sentence that begins: its states stand among those that were encoded with it."""
+class EncodedInput:
+    """An `Input` after the encoder."""
 
     states: Float[Tensor, "N D"]
+    """The encoder's states of all sentences that were encoded together."""
     start: int
+    """From here …"""
     end: int
+    """… to here they are the states of this sentence."""
     max_length: int
+    """The most tokens that an output may have, the end symbol included."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Arena:
-    """Memory that workspaces use in turn."""
+    """Memory that several workspaces share, since only one of them is used at a time."""
 
     numbers: Float[Tensor, " numbers"]
-    """For caches."""
+    """For the caches."""
     graph_pool: Any
-    """For what a step computes on the way."""
+    """For the intermediate results of a step."""
 
     @classmethod
     def of(cls, size: int, decoder: DeviceDecoder) -> "Arena":
-        """Room for so many numbers of the decoder's type."""
+        """Memory for `size` numbers of the decoder's type."""
         pool = torch.cuda.graph_pool_handle() if decoder.device.type == "cuda" else None
         return cls(torch.empty(size, dtype=decoder.dtype, device=decoder.device), pool)
 
 
 class Workspace:
-    """Slots with a sentence each. A step is one CUDA graph, for as many slots as are needed."""
+    """Slots with a sentence each. A step for the first n slots is one CUDA graph."""
 
     def __init__(self, decoder: DeviceDecoder, arena: Arena, sizes: Sizes, eos_id: int) -> None:
         self.sizes, self.alpha = sizes, 0.0
@@ -56,17 +60,20 @@ class Workspace:
         self._beams = Beams.empty(sizes.slots, sizes.width, no_penalty)
         self._graphs: dict[int, torch.cuda.CUDAGraph] = {}
 
-    def penalise(self, alpha: float) -> None:
-        """Rank by this α from here on. The graphs stay: they read the penalties where they lie."""
+    def set_length_penalty(self, alpha: float) -> None:
+        """Rank by this α from now on.
+
+        The penalties change in place, since the CUDA graphs remember their address.
+        """
         if alpha != self.alpha:
             self.alpha = alpha
             penalties = [length_penalty(length, alpha) for length in range(self.sizes.places + 1)]
             self._beams.penalties.copy_(torch.tensor(penalties))
 
-    # --- going on ----------------------------------------------------------------------------
+    # --- steps -------------------------------------------------------------------------------
 
     def advance(self, n_slots: int, n_steps: int) -> None:
-        """Take the first slots' sentences on by so many tokens, or to their ends."""
+        """Extend the sentences of the first slots by so many tokens, or to their ends."""
         if self._decoder.device.type != "cuda":
             for _ in range(n_steps):
                 self._step(n_slots)
@@ -81,8 +88,8 @@ class Workspace:
         advance(beams, logits, self._symbols)
 
     def _capture(self, n_slots: int) -> torch.cuda.CUDAGraph:
-        # Kernels are compiled when they first run, which must not be within a capture. Those who
-        # are done stand still, so that a step for nobody changes nothing.
+        # Kernels are compiled at their first run, which must not be within a capture. So a step is
+        # run before, with all sentences marked as done: those a step does not change.
         done = self._beams.done.clone()
         self._beams.done.fill_(1)
         self._step(n_slots)
@@ -95,42 +102,45 @@ class Workspace:
         return graph
 
     def done(self, n_slots: int) -> list[int]:
-        """The slots, of the first ones, where nothing goes on. The host waits here."""
+        """Which of the first slots are done or free. The host waits here for the device."""
         return [slot for slot, done in enumerate(self._beams.done[:n_slots].tolist()) if done]
 
-    # --- coming and going --------------------------------------------------------------------
+    # --- sentences ---------------------------------------------------------------------------
 
-    def admit(self, slots: Sequence[int], entrants: Sequence[Entrant]) -> None:
-        """Let sentences begin in these slots."""
+    def admit(self, slots: Sequence[int], sentences: Sequence[EncodedInput]) -> None:
+        """Put sentences into these slots, which must be free."""
         device, room = self._decoder.device, self.sizes.source
-        lengths = [one.end - one.start for one in entrants]
-        longest = [one.max_length for one in entrants]
+        lengths = [one.end - one.start for one in sentences]
+        longest = [one.max_length for one in sentences]
         rows = [
             row
             for slot, length in zip(slots, lengths, strict=True)
             for row in range(slot * room, slot * room + length)
         ]
-        self._decoder.read(_states(entrants), torch.tensor(rows).to(device), self._caches)
+        self._decoder.read(_states(sentences), torch.tensor(rows).to(device), self._caches)
         at, n_source, max_lengths = torch.tensor([slots, lengths, longest]).to(device)
         self._caches.source_length[at] = n_source.int()
         self._beams.begin(at, max_lengths, self._decoder.start_id)
 
     def move(self, old: Sequence[int], new: Sequence[int]) -> None:
-        """Let sentences go on in other slots, where nobody is."""
+        """Move sentences to other slots, which must be free."""
         device = self._decoder.device
         here, there = torch.tensor(old, device=device), torch.tensor(new, device=device)
         for part in (*self._beams.by_slot(), *self._caches.by_slot()):
             part[there] = part[here]
         self._beams.done[here] = 1
 
-    def take_out(self, slots: Sequence[int]) -> "Traces":
-        """What is known of sentences that are done: their slots are free."""
+    def traces(self, slots: Sequence[int]) -> "Traces":
+        """Copy the hypotheses of sentences that are done to the host: then their slots are free."""
         return Traces.of(self._beams, slots)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Traces:
-    """Sentences that are done, on the host: their hypotheses, and the way back through each."""
+    """Sentences that are done, on the host: their hypotheses, and how to trace these back.
+
+    The fields are those of `Beams` with the same names.
+    """
 
     length: Int[Tensor, " B"]
     log_p: Float[Tensor, "B W"]
@@ -143,14 +153,16 @@ class Traces:
 
     @classmethod
     def of(cls, beams: Beams, slots: Sequence[int]) -> "Traces":
-        """Those in these slots."""
+        """The sentences in these slots."""
         at = torch.tensor(slots, device=beams.done.device)
         parts = [getattr(beams, field.name)[at] for field in dataclasses.fields(cls)]
         return cls(*(part.cpu() for part in parts))
 
     def outputs(self, alpha: float, n_best: int) -> list[list[Hypothesis]]:
-        """Of each the best finished ones; where nothing was finished in time, the live ones."""
-        # A sentence is all finished or all live, so that it has one kind of hypotheses.
+        """The best finished hypotheses of each sentence; the live ones if none finished in time.
+
+        So the outputs of a sentence are either all finished or all live.
+        """
         finished = self.finished_score[:, :1] > -torch.inf
         penalties = [length_penalty(length, alpha) for length in self.length.tolist()]
         live_score = self.log_p / torch.tensor(penalties)[:, None]
@@ -159,7 +171,7 @@ class Traces:
         log_p = torch.where(finished, self.finished_log_p, self.log_p)[:, :n_best]
         length = torch.where(finished, self.finished_length, self.length[:, None])[:, :n_best]
         row = torch.where(finished, self.finished_parent, rows)[:, :n_best]
-        ids = self._back(length, row)
+        ids = self._traced(length, row)
         each = zip(
             ids.tolist(), length.tolist(), log_p.tolist(), score.tolist(), finished.tolist(),
             strict=True,
@@ -173,8 +185,8 @@ class Traces:
             for *parts, (is_finished,) in each
         ]
 
-    def _back(self, length: Int[Tensor, "B K"], row: Int[Tensor, "B K"]) -> Int[Tensor, "B K T"]:
-        """The tokens of hypotheses, found from the last to the first."""
+    def _traced(self, length: Int[Tensor, "B K"], row: Int[Tensor, "B K"]) -> Int[Tensor, "B K T"]:
+        """The tokens of hypotheses, traced back from the last to the first."""
         sentence = torch.arange(len(length))[:, None]
         ids = torch.zeros(*length.shape, int(length.max()), dtype=torch.int64)
         for place in range(ids.shape[2] - 1, -1, -1):
@@ -184,7 +196,10 @@ class Traces:
         return ids
 
 
-def _states(entrants: Sequence[Entrant]) -> Float[Tensor, "N D"]:
-    """The states of sentences that stand one after the other, end to end."""
-    runs = [list(run) for _, run in itertools.groupby(entrants, key=lambda one: id(one.states))]
+def _states(sentences: Sequence[EncodedInput]) -> Float[Tensor, "N D"]:
+    """The states of these sentences, end to end.
+
+    Sentences that were encoded together are copied as one stretch.
+    """
+    runs = [list(run) for _, run in itertools.groupby(sentences, key=lambda one: id(one.states))]
     return torch.cat([run[0].states[run[0].start : run[-1].end] for run in runs])

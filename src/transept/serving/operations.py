@@ -1,4 +1,7 @@
-"""What a model can be asked for; equal ones are answered in one batch."""
+"""What a model can do for a request: translate, score, show attention, parse.
+
+Items of equal operations are decoded in one batch.
+"""
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -16,39 +19,40 @@ from transept.serving.texts import Outputs, Text
 from transept.text.tokenizer import Tokenizer
 
 CUT = TranslationConfig(split=False, too_long="split")
+"""A request's text is in sentences already: only sentences that are too long are cut."""
 
 
 @dataclass(frozen=True)
 class Translate:
-    """The best outputs of each sentence, as many as the beam is wide."""
+    """Translate sentences: give as many outputs of each as the beam is wide."""
 
     model: Served
     beam_size: int
     length_penalty: float
     alignments: bool = False
-    """Whether it is to be known which words belong together: markup goes with them."""
+    """Whether to find out which words belong together, so that markup can follow its words."""
 
     def units(self, sentences: Sequence[str]) -> list[list[Unit]]:
-        """Each sentence as what is decoded at once: one that is too long for the model is cut."""
+        """The units of each sentence: only one that is too long for the model has several."""
         return _units(self.model.transducer, sentences)
 
     def size(self, item: Unit) -> int:
-        """Tokens to read, and about as many to write."""
+        """The tokens of the source; an output has about as many."""
         return len(item.ids) + 1
 
     def run(self, items: Sequence[Unit], watch: Callable[[], None]) -> list[Outputs]:
-        """Outputs of units."""
+        """The outputs of each unit."""
         texts = [unit.text for unit in items]
-        return self._outputs(self.model.transducer, texts, self.alignments, watch)
+        return self._outputs(self.model.transducer, texts, watch)
 
     def run_feed(
         self, feed: Callable[[int], Sequence[Unit]]
     ) -> Iterator[list[tuple[int, Outputs]]]:
-        """Outputs of units, of which some come while others are under way."""
+        """The outputs of units that come while others are being translated."""
         transducer = self.model.transducer
 
         def texts(n: int) -> list[str]:
-            # Who comes after another one was loaded is for that one.
+            # Once the model was loaded again, later sentences are for the new one: take no more.
             is_old = self.model.transducer is not transducer
             return [unit.text for unit in feed(0 if is_old else n)]
 
@@ -64,7 +68,7 @@ class Translate:
     def joined(
         self, sentences: Sequence[str], units: Sequence[Sequence[Unit]], outputs: Iterable[Outputs]
     ) -> list[Outputs]:
-        """Outputs of sentences, from those of their units one after another."""
+        """The outputs of sentences, from the outputs of all their units in order."""
         each = iter(outputs)
         return [
             _together(sentence, parts, [next(each) for _ in parts], self.beam_size)
@@ -72,18 +76,14 @@ class Translate:
         ]
 
     def _outputs(
-        self,
-        transducer: Transducer,
-        items: Sequence[str],
-        alignments: bool,
-        watch: Callable[[], None],
+        self, transducer: Transducer, items: Sequence[str], watch: Callable[[], None]
     ) -> list[Outputs]:
         translations = transducer.translate(
             items,
             beam_size=self.beam_size,
             length_penalty=self.length_penalty,
             n_best=self.beam_size,
-            alignments=alignments,
+            alignments=self.alignments,
             split=False,
             too_long="split",
             watch=lambda done, total: watch(),
@@ -91,17 +91,19 @@ class Translate:
         return [translation.outputs for translation in translations]
 
     def drafts(self, text: Text) -> Generator[Draft, None, None]:
-        """The best translation of a text, as it grows token by token."""
-        transducer = self.model.transducer  # the same to the end, even if another is loaded
+        """Drafts of the translation of a text, one after each token."""
+        assert self.alignments or not text.is_marked
+        transducer = self.model.transducer  # the same to the end, even if the model is reloaded
         done: list[Outputs] = []
         for part in text.with_words:
             before = text.before_next(done)
             if part.inside:
-                # Where its markup goes is known when all of it is; but others have their turns.
+                # Where the markup of a sentence goes is known only when all of it is translated. A
+                # draft after each unit lets other streams have their turns.
                 (units,) = _units(transducer, [part.text])
                 outputs = []
                 for unit in units:
-                    outputs += self._outputs(transducer, [unit.text], True, lambda: None)
+                    outputs += self._outputs(transducer, [unit.text], lambda: None)
                     yield Draft(before, len(before))
                 done.append(_together(part.text, units, outputs, 1))
                 continue
@@ -122,17 +124,17 @@ class Translate:
 
 @dataclass(frozen=True)
 class Score:
-    """How probable given translations are."""
+    """Compute how probable given translations are."""
 
     model: Served
     beam_size: ClassVar[int] = 1
 
     def size(self, item: tuple[str, str]) -> int:
-        """Characters to read."""
+        """The characters of source and target."""
         return 1 + sum(map(len, item))
 
     def run(self, items: Sequence[tuple[str, str]], watch: Callable[[], None]) -> list[PairScore]:
-        """The scores of pairs of source and target."""
+        """The score of each pair of source and target."""
         transducer = self.model.transducer
         for source, target in items:
             _check_length(source, transducer.source_tokenizer, transducer)
@@ -141,28 +143,29 @@ class Score:
         return transducer.score(sources, targets)
 
 
-@dataclass(frozen=True, eq=False)  # each by itself: nothing is gained by taking several together
+# No two are equal, so each is a batch by itself: a batch of several would gain nothing.
+@dataclass(frozen=True, eq=False)
 class Attend:
-    """Where chosen heads of chosen layers look."""
+    """Show the attention weights of chosen heads of chosen layers."""
 
     model: Served
     kinds: tuple[Kind, ...]
     layers: tuple[int, ...]
-    """Counted from 1, as heads are; none is all."""
+    """Layers and heads are counted from 1. An empty tuple means all."""
     heads: tuple[int, ...]
     tokens: str
     limit: int
-    """Weights in an answer, at most."""
+    """The most weights that an answer may have."""
     beam_size: ClassVar[int] = 1
 
     def size(self, item: tuple[str, str | None]) -> int:
-        """Each is a batch by itself, whatever its size."""
+        """The same for all: each is a batch by itself, so its size is not used."""
         return 1
 
     def run(
         self, items: Sequence[tuple[str, str | None]], watch: Callable[[], None]
     ) -> list[dict[str, Any]]:
-        """The weights between the tokens of each pair, as JSON has them."""
+        """The weights between the tokens of each pair, in the form of the JSON answer."""
         return [self._seen(*pair) for pair in items]
 
     def _seen(self, source: str, target: str | None) -> dict[str, Any]:
@@ -201,18 +204,18 @@ class Attend:
 
 @dataclass(frozen=True)
 class ParseTrees:
-    """The best trees of each sentence."""
+    """Parse sentences: give the best trees of each."""
 
     model: ServedParser
     beam_size: int
     n_best: int
 
     def size(self, item: str) -> int:
-        """Characters to read."""
+        """The characters of the sentence."""
         return 1 + len(item)
 
     def run(self, items: Sequence[str], watch: Callable[[], None]) -> list[Parse]:
-        """The parses of sentences."""
+        """The parse of each sentence."""
         try:
             return self.model.parser.parse(
                 items,
@@ -221,7 +224,8 @@ class ParseTrees:
                 watch=lambda done, total: watch(),
             )
         except TooLongError as error:
-            # What helps in Python is no field of a request, and its number is that in the batch.
+            # The whole message would name an option of Python, and the number of the sentence in
+            # the batch, which may hold sentences of other clients.
             raise DataError(f"{error.what}; send shorter ones") from error
 
 
@@ -233,6 +237,7 @@ def _units(transducer: Transducer, sentences: Sequence[str]) -> list[list[Unit]]
 def _together(
     sentence: str, units: Sequence[Unit], outputs: Sequence[Outputs], n_best: int
 ) -> Outputs:
+    """The outputs of a sentence, put together from those of its units."""
     each = [Sentence(*unit[:2], found) for unit, found in zip(units, outputs, strict=True)]
     return Translation.best(sentence, each, n_best).outputs
 
@@ -244,7 +249,7 @@ def _check_length(text: str, tokenizer: Tokenizer, transducer: Transducer) -> No
 
 
 def _numbers(what: str, chosen: tuple[int, ...], n: int) -> list[int]:
-    """Those that were chosen, or all, from 1."""
+    """The chosen numbers, or all from 1 to n if none was chosen."""
     if chosen and max(chosen) > n:
         raise DataError(f"{what}: the model has {n}, and {max(chosen)} is none of them")
     return sorted({*chosen}) if chosen else list(range(1, n + 1))

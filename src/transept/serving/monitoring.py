@@ -1,4 +1,4 @@
-"""The paths for those who look after a server."""
+"""The paths by which an operator monitors the server: health and metrics."""
 
 from dataclasses import dataclass
 
@@ -12,24 +12,24 @@ from transept.serving.metrics import CONTENT_TYPE, Metrics
 
 
 @dataclass(frozen=True)
-class Care:
-    """How the server is."""
+class Monitoring:
+    """Handlers that tell how the server is."""
 
     batcher: Batcher
     metrics: Metrics
 
     async def health(self, request: Request) -> Response:
-        """Say that all is well, or that it is not."""
+        """Say whether the server can translate."""
         return await self.ready(request)
 
     async def figures(self, request: Request) -> Response:
-        """Give figures for Prometheus."""
+        """Give the metrics for Prometheus."""
         return Response(self.metrics.text(), headers={"Content-Type": CONTENT_TYPE})
 
     async def live(self, request: Request) -> Response:
-        """Say that the process answers."""
+        """Say that the process is alive."""
         return answer(m.Health())
 
     async def ready(self, request: Request) -> Response:
-        """Say whether translations can be had."""
+        """Say whether the server is ready to translate."""
         return answer(m.Health()) if self.batcher.alive else fault(503, "the model does not work")

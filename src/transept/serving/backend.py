@@ -1,4 +1,4 @@
-"""What the paths share: which model is meant, what is too much, and waiting for results."""
+"""What the handlers of all paths share: choosing a model, checking limits, waiting for results."""
 
 import asyncio
 from collections.abc import Generator, Sequence
@@ -7,28 +7,28 @@ from dataclasses import dataclass
 from starlette.requests import Request
 
 from transept.errors import TranseptError
-from transept.serving.asks import Translate
 from transept.serving.batching import Batcher, OverloadedError, StoppingError
 from transept.serving.bodies import Refusal
-from transept.serving.jobs import Ask, Item, Result, Stream
+from transept.serving.jobs import Item, Operation, Result, Stream
 from transept.serving.languages import name_of
 from transept.serving.models import Models, Served, ServedParser
+from transept.serving.operations import Translate
 from transept.serving.settings import ServerSettings
 from transept.serving.texts import Outputs, Text
 
 
 @dataclass(frozen=True)
-class Work:
-    """A server's models, and the thread that they work in."""
+class Backend:
+    """A server's models, its limits, and the thread that decodes."""
 
     settings: ServerSettings
     models: Models
     batcher: Batcher
 
-    # --- which model -------------------------------------------------------------------------
+    # --- choosing a model --------------------------------------------------------------------
 
     def model(self, source: str, target: str) -> Served:
-        """The model between two languages."""
+        """The model that translates from one language to another."""
         model = self.models.get(source, target)
         if model is None:
             raise Refusal(
@@ -39,7 +39,7 @@ class Work:
         return model
 
     def model_meant(self, source: str | None, target: str | None) -> Served:
-        """The first model that fits what is said of its languages."""
+        """The first model with these languages; None fits any language."""
         for one in self.models:
             if source in (None, one.source) and target in (None, one.target):
                 return one
@@ -64,7 +64,7 @@ class Work:
         beam_size: int | None = None,
         length_penalty: float | None = None,
     ) -> Translate:
-        """What to ask of a model for these; what is not said is as the server has it."""
+        """The operation that translates these texts; None stands for the server's setting."""
         usual = self.settings
         return Translate(
             model,
@@ -73,70 +73,70 @@ class Work:
             alignments=any(text.is_marked for text in texts),
         )
 
-    # --- what is too much --------------------------------------------------------------------
+    # --- checking limits ---------------------------------------------------------------------
 
     def check_length(self, texts: Sequence[str]) -> None:
-        """Refuse more characters than may be sent."""
+        """Refuse a request with too many characters."""
         size, limit = sum(map(len, texts)), self.settings.char_limit
         if size > limit:
             what = f"request ({size}) exceeds text limit ({limit}); send fewer characters at a time"
             raise Refusal(400, f"Invalid request: {what}")
 
     def check_count(self, n_sentences: int) -> None:
-        """Refuse more sentences than may be sent."""
+        """Refuse a request with too many sentences."""
         limit = self.settings.sentence_limit
         if n_sentences > limit:
             what = f"request ({n_sentences}) exceeds sentence limit ({limit}); send fewer at a time"
             raise Refusal(400, f"Invalid request: {what}")
 
     def check_beam(self, n_best: int, beam_size: int) -> None:
-        """Refuse a beam that is too wide, or too narrow for the outputs wanted."""
+        """Refuse a beam that is too wide, or narrower than the number of outputs."""
         limit = self.settings.beam_limit
         if not n_best <= beam_size <= limit:
             what = f"n_best must be at most beam_size, and beam_size at most {limit}"
             raise Refusal(400, f"Invalid request: {what}")
 
     def texts(self, queries: Sequence[str], form: str, language: str) -> list[Text]:
-        """Texts taken apart, if they are not too long."""
+        """The texts, taken apart into sentences; refuse them if they are too long."""
         self.check_length(queries)
         texts = [Text.of(query, form, language) for query in queries]
         self.check_count(sum(len(text.sentences) for text in texts))
         return texts
 
-    # --- waiting -----------------------------------------------------------------------------
+    # --- waiting for results -----------------------------------------------------------------
 
     async def translations(
-        self, request: Request, ask: Translate, sentences: Sequence[str]
+        self, request: Request, operation: Translate, sentences: Sequence[str]
     ) -> list[Outputs]:
-        """The outputs of sentences.
+        """The outputs of each sentence.
 
-        One that is too long for the model waits for its turns in pieces, as other sentences do: as
-        a whole it would keep all of them waiting.
+        A sentence that is too long for the model is cut, and each of its units waits in the queue
+        like a sentence: as one item it would keep all others waiting.
         """
-        units = ask.units(sentences)
+        units = operation.units(sentences)
         self.check_count(sum(map(len, units)))
-        found = await self.results(request, ask, [unit for each in units for unit in each])
-        return ask.joined(sentences, units, found)
+        found = await self.results(request, operation, [unit for each in units for unit in each])
+        return operation.joined(sentences, units, found)
 
     async def results(
-        self, request: Request, ask: Ask[Item, Result], items: Sequence[Item]
+        self, request: Request, operation: Operation[Item, Result], items: Sequence[Item]
     ) -> list[Result]:
-        """What comes of the items, while the client waits and time is left."""
+        """The results of the items. Stop when the client disconnects or the deadline has passed."""
         try:
-            job = self.batcher.submit(ask, items)
+            job = self.batcher.submit(operation, items)
         except (OverloadedError, StoppingError) as error:
             raise _later(error) from None
-        working = asyncio.ensure_future(job.results())
-        leaving = asyncio.ensure_future(_gone(request))
+        results = asyncio.ensure_future(job.results())
+        disconnected = asyncio.ensure_future(_disconnected(request))
         try:
             await asyncio.wait(
-                {working, leaving},
+                {results, disconnected},
                 timeout=self.settings.deadline,
                 return_when=asyncio.FIRST_COMPLETED,
             )
-            if working.done():
-                return working.result()
-            if leaving.done():
+            if results.done():
+                return results.result()
+            if disconnected.done():
                 raise Refusal(499, "the client has gone")
             raise Refusal(503, self.too_slow, {"Retry-After": "10"})
         except StoppingError as error:
@@ -144,12 +144,12 @@ class Work:
         except TranseptError as error:
             raise Refusal(400, f"Invalid request: {error}") from None
         finally:
-            working.cancel()
-            leaving.cancel()
-            job.give_up()
+            results.cancel()
+            disconnected.cancel()
+            job.cancel()
 
     def stream(self, steps: Generator[Result, None, None]) -> Stream[Result]:
-        """Something that grows while the client watches."""
+        """Begin a stream that the client reads while it grows."""
         try:
             return self.batcher.open(steps)
         except (OverloadedError, StoppingError) as error:
@@ -157,17 +157,18 @@ class Work:
 
     @property
     def too_slow(self) -> str:
-        """What is said when time is up."""
+        """What a client is told when the deadline has passed."""
         return f"it took longer than {self.settings.deadline:g} s; send less at a time"
 
 
 def _later(error: OverloadedError | StoppingError) -> Refusal:
+    """The answer that tells a client to come back later."""
     if isinstance(error, StoppingError):
         return Refusal(503, str(error), {"Retry-After": "10"})
     return Refusal(429, f"Slowdown: {error}", {"Retry-After": str(error.seconds)})
 
 
-async def _gone(request: Request) -> None:
-    """Wait until the client has left."""
+async def _disconnected(request: Request) -> None:
+    """Wait until the client disconnects."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
