@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Group, Parameter
 
 from transept.api.config import Options, ReadingConfig, TranslationConfig
-from transept.api.units import TooLongError
 from transept.cli.app import Flag, write_line
 from transept.cli.lines import (
     Files,
@@ -322,6 +321,8 @@ def _stream(
 def _translate(
     transducer: "Transducer", lines: Sequence[Line], wanted: dict[str, Any], options: Options
 ) -> "Iterator[Translation]":
+    from transept.api.units import TooLongError
+
     def translated(some: Sequence[Line]) -> "list[Translation]":
         texts = [line.text for line in some]
         return transducer.translate(texts, **options, **wanted)
@@ -337,6 +338,8 @@ def _translate(
 @contextmanager
 def _told_by_line(lines: Sequence[Line]) -> Iterator[None]:
     """A sentence that is too long is named by where it stands."""
+    from transept.api.units import TooLongError
+
     try:
         yield
     except TooLongError as error:
