@@ -30,13 +30,12 @@ OTHER_NAMES = {
     "vocab-size": "merges n-words num-operations symbols",
     "workers": "cpu-threads jobs num-proc num-workers processes threads",
     # Arguments, which stand by themselves.
-    "CONFIG": "config config-file config-yaml",
+    "CONFIG": "config-file config-yaml",
     "DIRECTORY": "data dir input",
-    "FILE": "config file in input src",
+    "FILE": "config in input src",
     "NAME": "config corpus dataset recipe",
-    "RUN": "checkpoints input inputs model run",
-    "SENTENCE": "input sentence source src text",
-    "TEXTS": "texts",
+    "RUN": "checkpoints input inputs model",
+    "SENTENCE": "input source src text",
 }
 """What fairseq, OpenNMT, Marian, Sockeye, sentencepiece and others call what is ours."""
 
@@ -48,8 +47,9 @@ def likely(option: str, known: Iterable[str]) -> str | None:
     """Which of a command's options and arguments is most likely meant by an unknown option."""
     names = {name.removeprefix("--"): name for name in known if name[:1] != "-" or name[:2] == "--"}
     word = option.partition("=")[0].lstrip("-").lower().replace("_", "-")
-    if word in names:
-        return names[word]
+    for name in (word, word.upper()):
+        if name in names:
+            return names[name]
     for name in names:
         others = OTHER_NAMES.get(name, "")
         if word in others.split() or word in others.replace("-", "").split():

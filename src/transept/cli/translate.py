@@ -60,7 +60,8 @@ class Sampling:
 
     sample: Flag = False
     """Draw each translation at random, instead of searching for the best; with --n-best, so many
-    draws of each, as many as you like. The native engine always does this, from all tokens."""
+    draws of each, as many as you like. Only the native engine does this; it draws from all tokens,
+    whatever --shortlist says."""
     temperature: float = 1.0
     """Below 1 sharpens the distribution, above 1 flattens it."""
     top_k: int | None = None
@@ -99,7 +100,7 @@ class Format:
     """Print one JSON object a line, with everything that is known."""
     stream: Flag = False
     """Print each translation while it grows. A terminal shows what may still change in dim
-    letters; a pipe gets only what is certain. The native engine always does this."""
+    letters; a pipe gets only what is certain. Only the native engine does this."""
     prefix: str | None = None
     """Text that every translation shall begin with. Lines are then not split into sentences."""
 

@@ -46,6 +46,7 @@ def test_other_names_are_of_an_option_that_some_command_has(ours: str) -> None:
         ("--threads", ["--stream", "--input"], None),
         ("-o", ["--output"], None),
         ("--input", ["FILE", "--ids"], "FILE"),
+        ("--trees", ["TREES", "--copies"], "TREES"),
     ],
 )
 def test_what_is_likely_meant(option: str, command: list[str], meant: str | None) -> None:
