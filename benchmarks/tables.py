@@ -4,7 +4,8 @@
     python benchmarks/tables.py --check  say whether they agree
 
 In a page, a table stands between `<!-- NAME -->` and `<!-- /NAME -->`. `<!-- NAME across -->` gives
-each system a column, which suits what was measured once.
+each system a column, which suits what was measured once. `<!-- headlines -->` has one line of each
+benchmark, for the beginning of the page.
 """
 
 import argparse
@@ -24,6 +25,34 @@ PAGES = [DOCS / "performance.md", DOCS / "parsing.md"]
 FIGURES = {DOCS / "figures" / "parsing-length.svg": ("parsing", parsing_length)}
 Rows = list[dict[str, Any]]
 Layout = Callable[[Rows], list[str]]
+TIMES = ("s", "CPU-s")
+"""Units of which less is better."""
+HEADLINES = {
+    "[training](#training-on-a-gpu) base, one H200": (
+        "gpu_training", "base", "target tokens/s", "transept", "MarianMT bf16"
+    ),
+    "training big, one H200": (
+        "gpu_training", "big", "target tokens/s", "transept", "MarianMT bf16"
+    ),
+    "[translating](#decoding-on-a-gpu) newstest2014, beam 4, one H200": (
+        "gpu_decoding", "3,003 sentences, beam 4", "s", "transept fp16", "HF MarianMT fp16"
+    ),
+    "[training](#training-on-a-cpu) base, one core": (
+        "cpu_training", "train base", "target tokens/CPU-s", "transept", "HF MarianMT"
+    ),
+    "[decoding](#decoding-on-a-cpu) 32 sentences with base, beam 4, one core": (
+        "cpu_decoding", "base, beam 4, batch 32", "output tokens/CPU-s", "transept",
+        "CTranslate2 float32",
+    ),
+    "translating Tatoeba's test set with the shipped model, beam 4, one core": (
+        "cpu_test_set", "beam 4", "CPU-s", "transept", "CTranslate2 float32"
+    ),
+    "[preparing](#preparing-a-corpus) 500,000 pairs, by CPU time": (
+        "data_prepare", "500,000 pairs", "pairs/CPU-s", "transept data prepare, 2 cores",
+        "sentencepiece, one thread",
+    ),
+}  # fmt: skip
+"""What a reader wants to know first: the benchmark, its work and unit, our system and another."""
 PLACE = re.compile(r"(<!-- (\w+)( across)? -->\n).*?(<!-- /\2 -->)", re.DOTALL)
 
 
@@ -71,6 +100,21 @@ def across(rows: Rows) -> list[str]:
     return lines
 
 
+def headlines() -> str:
+    """The lines of the page's beginning."""
+    lines = ["| | unit | transept | | times as fast |", "|---|---|---|---|---|"]
+    for what, (name, work, unit, ours, other) in HEADLINES.items():
+        found = {
+            row["system"]: row["value"]
+            for row in read(name)["rows"]
+            if (row["work"], row["unit"]) == (work, unit)
+        }
+        times = found[other] / found[ours] if unit in TIMES else found[ours] / found[other]
+        theirs = f"{other.partition(',')[0]}: {_number(found[other])}"
+        lines.append(f"| {what} | {unit} | {_number(found[ours])} | {theirs} | {times:.1f} |")
+    return "\n".join(lines) + "\n"
+
+
 def _number(value: float) -> str:
     """Four digits that count, and no exponents."""
     if abs(value) >= 1000:
@@ -89,6 +133,8 @@ def renewed() -> Iterator[tuple[Path, str]]:
 
 
 def _filled(place: re.Match[str]) -> str:
+    if place[2] == "headlines":
+        return place[1] + headlines() + place[4]
     return place[1] + table(place[2], across if place[3] else down) + place[4]
 
 

@@ -51,6 +51,8 @@ FORMAT, QUANTIZED = 1, 2
 MANIFEST = "manifest.json"
 WEIGHTS = "weights.safetensors"
 CONFIG = "config.toml"
+TOKENIZER = "tokenizer"
+TARGET_TOKENIZER = "target_tokenizer"
 TRAINING = "training.safetensors"
 STATE = "state.json"
 CHECKPOINTS = "checkpoints"
@@ -151,6 +153,12 @@ def at_once(directory: Path, *, replace: bool = False) -> Iterator[Path]:
             f"{directory}: cannot be written ({error}); what was there before is untouched. "
             "Make room or choose another place, and start again"
         ) from error
+
+
+def tokenizers_in(directory: Path) -> dict[str, Path]:
+    """A model's vocabularies by their names: one, or two where the target has its own."""
+    names = (TOKENIZER, TARGET_TOKENIZER)
+    return {name: directory / name for name in names if (directory / name).exists()}
 
 
 def read_about(directory: Path) -> Mapping[str, Any]:

@@ -2,40 +2,71 @@
 
 import os
 import pty
+import shutil
 import subprocess
 import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
-PROMPT = b"<ready>"
-START = """
-PS1='<ready>'
+WITH_TERMINAL = """
+import fcntl, os, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+os.execvp(sys.argv[1], sys.argv[1:])
+"""
+"""Makes standard input the terminal that controls the shell; fish insists on one."""
+
+PLACES = {
+    "bash": "script",
+    "zsh": "functions/_cyclopts_transept",
+    "fish": "fish/completions/transept.fish",
+}
+"""Where the script lies: for zsh and fish where the help says."""
+STARTS = {
+    "bash": (
+        "start",
+        """
 bind 'set bell-style none'
 transept() { printf '%s\\n' "$*" >> heard; }
 . ./script
-"""
-
-
-def typed_into_bash(directory: Path, lines: list[str]) -> None:
-    """Type one line after another at the prompt of an interactive bash."""
-    master, slave = pty.openpty()
-    words = ["bash", "--noprofile", "--rcfile", "start", "-i"]
-    shell = subprocess.Popen(
-        words, cwd=directory, stdin=slave, stdout=slave, stderr=slave, start_new_session=True
-    )
-    os.close(slave)
-    try:
-        for line in [*lines, "exit"]:
-            shown = b""
-            while PROMPT not in shown:
-                shown += os.read(master, 4096)
-            os.write(master, f"{line}\n".encode())
-        shell.wait(timeout=30)
-    finally:
-        shell.kill()
-        shell.wait()
-        os.close(master)
+""",
+    ),
+    "zsh": (
+        ".zshrc",
+        """
+fpath=($PWD/functions $fpath)
+autoload -Uz compinit && compinit -u -D
+transept() { print -r -- "$*" >> heard; }
+""",
+    ),
+    "fish": (
+        "fish/config.fish",
+        """
+function transept; echo $argv >> heard; end
+set -g fish_autosuggestion_enabled 0
+""",
+    ),
+}
+"""The file that the shell reads first: `transept` writes down the line that it is given."""
+WORDS = {
+    "bash": ["bash", "--noprofile", "--rcfile", "start", "-i"],
+    "zsh": ["zsh", "-i"],
+    "fish": ["fish", "-i"],
+}
+COMPLETED = {
+    "transl\t": "translate",
+    "trai\t": "train",
+    "recipe ru\t--un\ttr\t": "recipe run --until train",
+    "translate --engine nat\t--inp\tger\t": "translate --engine native --input german.txt",
+    "completion f\t": "completion fish",
+    "translate --model ru\t": "translate --model runs",
+    "recipe show ger\t": "recipe show german.txt",
+    "tokenizer train --input x ger\t--vo\t": "tokenizer train --input x german.txt --vocab-size",
+}
 
 
 def script_for(shell: str) -> str:
@@ -43,20 +74,62 @@ def script_for(shell: str) -> str:
     return subprocess.run(words, capture_output=True, text=True, check=True).stdout
 
 
-def test_bash_completes_commands_options_values_and_files(tmp_path: Path) -> None:
-    (tmp_path / "script").write_text(script_for("bash"))
-    (tmp_path / "start").write_text(START)
+@contextmanager
+def interactive(shell: str, directory: Path) -> Iterator[int]:
+    """A shell in a terminal; what it shows is read, and not looked at."""
+    master, slave = pty.openpty()
+    home = {"HOME": str(directory), "ZDOTDIR": str(directory), "XDG_CONFIG_HOME": str(directory)}
+    process = subprocess.Popen(
+        [sys.executable, "-c", WITH_TERMINAL, *WORDS[shell]],
+        cwd=directory,
+        env=os.environ | home | {"TERM": "xterm", "LC_ALL": "C.UTF-8"},
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+        start_new_session=True,
+    )
+    os.close(slave)
+
+    def drain() -> None:
+        with suppress(OSError):  # as a terminal says that all who wrote to it have gone
+            while os.read(master, 4096):
+                pass
+
+    reader = threading.Thread(target=drain)
+    reader.start()
+    try:
+        yield master
+    finally:
+        process.kill()
+        process.wait()
+        reader.join()
+        os.close(master)
+
+
+def heard_by(shell: str, directory: Path, typed: list[str]) -> list[str]:
+    """Type one line after another, and return what `transept` was given each time."""
+    heard = directory / "heard"
+    heard.touch()
+    with interactive(shell, directory) as terminal:
+        for count, keys in enumerate(typed, start=1):
+            os.write(terminal, f"transept {keys}\n".encode())
+            deadline = time.monotonic() + 30
+            while len(heard.read_text().splitlines()) < count and time.monotonic() < deadline:
+                time.sleep(0.02)
+    # zsh takes the slash after a directory back.
+    return [line.rstrip(" /") for line in heard.read_text().splitlines()]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_completes_commands_options_values_and_files(shell: str, tmp_path: Path) -> None:
+    if not shutil.which(shell):
+        pytest.skip(f"{shell} is not installed")
+    for name, text in [(PLACES[shell], script_for(shell)), STARTS[shell]]:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
     (tmp_path / "german.txt").touch()
-    completed = {
-        "tra\tns\t": "translate",
-        "tra\ti\t": "train",
-        "recipe ru\t --un\t tr\t": "recipe run --until train",
-        "translate --engine nat\t --inp\t ger\t": "translate --engine native --input german.txt",
-        "completion f\t": "completion fish",
-    }
-    typed_into_bash(tmp_path, [f"transept {keys}" for keys in completed])
-    heard = (tmp_path / "heard").read_text().splitlines()
-    assert [line.rstrip() for line in heard] == list(completed.values())
+    (tmp_path / "runs").mkdir()
+    assert heard_by(shell, tmp_path, [*COMPLETED]) == [*COMPLETED.values()]
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])

@@ -90,7 +90,8 @@ class Attention:
     """The steps that write the target's tokens attend to what was read so far: a start symbol and
     the tokens before."""
     cross: AttentionMap
-    """The steps that write the target's tokens attend to the source's."""
+    """Encoder-decoder attention, the kind `source`: the steps that write the target's tokens attend
+    to the source's."""
 
     def of(self, kind: Kind) -> AttentionMap:
         """One of the three, by its name on the command line."""

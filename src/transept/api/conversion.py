@@ -6,14 +6,19 @@ from pathlib import Path
 
 from transept.api.models import load
 from transept.api.transducer import Transducer
-from transept.checkpoint import CONFIG, WEIGHTS, Bundle, at_once, write_directory
+from transept.checkpoint import (
+    CONFIG,
+    WEIGHTS,
+    Bundle,
+    at_once,
+    tokenizers_in,
+    write_directory,
+)
 from transept.errors import CheckpointError, ConfigError
 from transept.export import ctranslate2
 from transept.export.ctranslate2 import Names, Quantization
 from transept.quantization import Precision, Rounding, pack, unpack
 from transept.shelf import find_model
-
-TOKENIZERS = ("tokenizer", "target_tokenizer")
 
 
 def export_ctranslate2(name: Path | str | None, output: Path, quantization: Quantization) -> None:
@@ -35,7 +40,7 @@ def export_ctranslate2(name: Path | str | None, output: Path, quantization: Quan
     _refuse_to_replace(output)
     with at_once(output) as part:
         ctranslate2.save(model.model, names, part, quantization=quantization)
-        for folder, path in _tokenizers(directory).items():
+        for folder, path in tokenizers_in(directory).items():
             shutil.copytree(path, part / folder)
 
 
@@ -72,17 +77,13 @@ def quantize(name: Path | str | None, precision: Precision, output: Path) -> Qua
         output,
         tensors={WEIGHTS: packed},
         texts={CONFIG: (bundle.directory / CONFIG).read_text(encoding="utf-8")},
-        folders=_tokenizers(bundle.directory),
+        folders=tokenizers_in(bundle.directory),
         about=bundle.about,
         precision=precision,
     )
     before, after = ((path / WEIGHTS).stat().st_size for path in (bundle.directory, output))
     rounding = Rounding.between(weights, unpack(packed, precision, output))
     return Quantized(bundle.directory, output, before, after, rounding)
-
-
-def _tokenizers(directory: Path) -> dict[str, Path]:
-    return {name: directory / name for name in TOKENIZERS if (directory / name).exists()}
 
 
 def _refuse_to_replace(output: Path) -> None:

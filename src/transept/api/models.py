@@ -8,7 +8,14 @@ from transept.api.config import EngineName
 from transept.api.engines.choice import choose
 from transept.api.parser import Parser
 from transept.api.transducer import Transducer
-from transept.checkpoint import CONFIG, Bundle, load_weights
+from transept.checkpoint import (
+    CONFIG,
+    TARGET_TOKENIZER,
+    TOKENIZER,
+    Bundle,
+    load_weights,
+    tokenizers_in,
+)
 from transept.decoding.shortlist import Shortlist
 from transept.errors import CheckpointError, ConfigError, Problem, VocabularyError
 from transept.experiment import Experiment
@@ -75,9 +82,9 @@ def _network(bundle: Bundle, experiment: Experiment) -> Transformer:
 
 def _tokenizers(bundle: Bundle, experiment: Experiment) -> tuple[Tokenizer, Vocabulary]:
     """The vocabularies that a model reads and writes."""
-    source = Tokenizer.load(bundle.directory / "tokenizer")
-    own = bundle.directory / "target_tokenizer"
-    target = load_vocabulary(own) if own.exists() else source
+    source = Tokenizer.load(bundle.directory / TOKENIZER)
+    own = tokenizers_in(bundle.directory).get(TARGET_TOKENIZER)
+    target = load_vocabulary(own) if own else source
     if target.vocab_size != experiment.model.vocab_size:
         raise CheckpointError(
             f"{bundle.directory}: its tokenizer has {target.vocab_size} entries and its network "

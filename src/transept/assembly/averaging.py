@@ -12,6 +12,7 @@ from transept.checkpoint import (
     Bundle,
     Checkpoints,
     average,
+    tokenizers_in,
     write_directory,
 )
 from transept.errors import CheckpointError, ConfigError, Problem
@@ -42,14 +43,11 @@ def write_average(bundles: Sequence[Bundle], directory: Path, *, replace: bool) 
     """The mean of checkpoints, oldest first, as a bundle; of which steps it is."""
     newest = bundles[-1]
     steps = [int(bundle.about["step"]) for bundle in bundles]
-    names = [
-        name for name in ("tokenizer", "target_tokenizer") if (newest.directory / name).exists()
-    ]
     write_directory(
         directory,
         tensors={WEIGHTS: average(bundles)},
         texts={CONFIG: (newest.directory / CONFIG).read_text(encoding="utf-8")},
-        folders={name: newest.directory / name for name in names},
+        folders=tokenizers_in(newest.directory),
         about={**newest.about, "averaged_steps": steps},
         replace=replace,
     )

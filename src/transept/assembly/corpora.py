@@ -4,6 +4,7 @@ import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
 
+from transept.checkpoint import TARGET_TOKENIZER, TOKENIZER
 from transept.data.batching.mixture import Mixture
 from transept.data.shards import Corpus
 from transept.errors import ConfigError, Problem, VocabularyError
@@ -37,9 +38,9 @@ class Corpora:
         first, every = corpora[0], [*corpora, *([dev] if dev else [])]
         for corpus in every:
             _check_vocabularies(corpus, first)
-        tokenizers = {"tokenizer": first.source_tokenizer}
+        tokenizers = {TOKENIZER: first.source_tokenizer}
         if first.target_tokenizer != first.source_tokenizer:
-            tokenizers["target_tokenizer"] = first.target_tokenizer
+            tokenizers[TARGET_TOKENIZER] = first.target_tokenizer
         mixture = Mixture(corpora, [entry.weight for entry in entries])
         sizes = {side: first.manifest.side(side).vocab_size for side in ("source", "target")}
         hashes = {str(corpus.directory): corpus.hash for corpus in every}

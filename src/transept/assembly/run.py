@@ -6,7 +6,7 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 import torch
 
@@ -107,8 +107,7 @@ class Run:
         """
         world, beginning = update.runtime.world, _Beginning()
         found = world.from_leader(lambda: beginning.read(self, init, corpora, allow_change))
-        notes: list[str] = found["notes"]
-        self.init = found["init"]
+        notes, self.init = found["notes"], found["init"]
         weights, training = world.spread(beginning.weights), world.spread(beginning.training)
         here = _fresh_progress(update.runtime)
         if weights:
@@ -223,9 +222,7 @@ class _Beginning:
     weights: dict[str, torch.Tensor] = field(default_factory=dict)
     training: dict[str, torch.Tensor] = field(default_factory=dict)
 
-    def read(
-        self, run: Run, init: Path | None, corpora: Corpora, allow_change: bool
-    ) -> dict[str, Any]:
+    def read(self, run: Run, init: Path | None, corpora: Corpora, allow_change: bool) -> "_Found":
         """Look for it, on rank 0: keep the tensors here, and return the rest.
 
         The two go separate ways to the other ranks: the rest as JSON, the tensors by `spread`.
@@ -251,6 +248,23 @@ class _Beginning:
             "micro_batches": _micro_batches(newest, run.experiment.batch),
             "sha256": dict(newest.sha256),
         }
+
+
+class _Found(TypedDict):
+    """What there is to know of a beginning, besides its tensors."""
+
+    notes: list[str]
+    """Of checkpoints that could not be used."""
+    origin: str
+    """Where the weights lie, if they are not random."""
+    init: str | None
+    """The model that the run began from, at its very first step."""
+    state: NotRequired[dict[str, Any]]
+    """The checkpoint's `Progress`; this and what follows, where there is a checkpoint."""
+    micro_batches: NotRequired[int]
+    """How many its batches were cut into."""
+    sha256: NotRequired[dict[str, str]]
+    """Of its files: what was restored is held against them."""
 
 
 def _micro_batches(checkpoint: Bundle, batch: BatchConfig) -> int:

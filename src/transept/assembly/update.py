@@ -47,8 +47,7 @@ def build_update(experiment: Experiment, runtime: Runtime) -> Update:
 
 def _kind_of_update(experiment: Experiment, runtime: Runtime) -> Callable[..., Update]:
     """The fast form where the device and the network allow it."""
-    wanted = runtime.device.type == "cuda" and experiment.training.kernels == "auto"
-    if not wanted or slow_because(experiment, runtime):
+    if not _wants_kernels(experiment, runtime) or slow_because(experiment, runtime):
         return Update
     from transept.training.fused.network import Tiles
     from transept.training.fused.update import FusedUpdate
@@ -60,13 +59,17 @@ def _kind_of_update(experiment: Experiment, runtime: Runtime) -> Callable[..., U
 
 def slowness(experiment: Experiment, runtime: Runtime) -> list[str]:
     """A line for whoever expects the fast form and does not get it."""
-    reasons = slow_because(experiment, runtime)
-    if runtime.device.type != "cuda" or experiment.training.kernels != "auto" or not reasons:
+    reasons = slow_because(experiment, runtime) if _wants_kernels(experiment, runtime) else []
+    if not reasons:
         return []
     return [
-        f"our own kernels do not know {', '.join(reasons)}: PyTorch's are used instead, "
+        f"our own kernels cannot be used ({', '.join(reasons)}): PyTorch's are used instead, "
         "which is about half as fast"
     ]
+
+
+def _wants_kernels(experiment: Experiment, runtime: Runtime) -> bool:
+    return runtime.device.type == "cuda" and experiment.training.kernels == "auto"
 
 
 def slow_because(experiment: Experiment, runtime: Runtime) -> list[str]:

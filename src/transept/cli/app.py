@@ -4,7 +4,6 @@ Commands are registered by name and imported when they run: `--help` never waits
 line of help beside each is given here, for the same reason.
 """
 
-import difflib
 import inspect
 import io
 import os
@@ -15,8 +14,18 @@ from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Annotated, Any, NoReturn, get_args
 
-from cyclopts import App, CycloptsError, Group, Parameter, UnknownCommandError, UnknownOptionError
+from cyclopts import (
+    App,
+    Argument,
+    CycloptsError,
+    Group,
+    MissingArgumentError,
+    Parameter,
+    UnknownCommandError,
+    UnknownOptionError,
+)
 
+from transept.cli.options import likely, likely_key
 from transept.errors import ConfigError, TranseptError
 from transept.version import __version__
 
@@ -24,6 +33,8 @@ USAGE_ERROR = 2
 DASH = "/dev/stdin"
 """What commands are given for a lone `-`."""
 FRACTION = re.compile(r"[-+]?\d*\.0*[1-9]\d*")
+SINGLE_DASH = re.compile("-[a-z][a-z-]+")
+DASHED_TEXT = "Text that begins with a dash goes after the options and `--`."
 
 
 def _shown(default: Any) -> str | None:
@@ -146,11 +157,12 @@ def _run(words: list[str], debug: bool) -> int:
     try:
         _use_own_help(words)
         _refuse_fractions(words)
+        _refuse_single_dashes(words)
         result = app(words, exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except CycloptsError as error:
-        complain(f"{_explained(error)}\nSee `transept {_command_of(words)}--help`.")
+        complain(f"{_explained(error, words)}\nSee `transept {_command_of(words)}--help`.")
         return USAGE_ERROR
     except TranseptError as error:
         return _failed(error, words, debug)
@@ -200,13 +212,10 @@ def _is_dashed_text(word: str) -> bool:
 
 def _refuse_fractions(words: list[str]) -> None:
     """Where an option counts, refuse 1.5: cyclopts would round it and say nothing."""
-    words = words[: words.index("--")] if "--" in words else words
+    words = _before_end(words)
     if not any(FRACTION.search(word) for word in words):
         return
-    chosen = _chosen(words)
-    if chosen.default_command is None:
-        return
-    for argument in filter(lambda one: _counts(one.hint), chosen.assemble_argument_collection()):
+    for argument in filter(lambda one: _counts(one.hint), _arguments(words)):
         n_values, _ = argument.token_count()
         for place, word in enumerate(words):
             name, equals, value = word.partition("=")
@@ -216,50 +225,78 @@ def _refuse_fractions(words: list[str]) -> None:
                 raise ConfigError(f"{name}: {wrong} is no whole number; give one")
 
 
+def _refuse_single_dashes(words: list[str]) -> None:
+    """Refuse `-output x`, as some toolkits have it: it would be read as `-o utput` and a text x."""
+    for word in filter(SINGLE_DASH.fullmatch, _before_end(words)):
+        if any(f"-{word}" in one.names for one in _arguments(words)):
+            raise ConfigError(f"Unknown option: {word}. Did you mean -{word}?")
+
+
+def _before_end(words: list[str]) -> list[str]:
+    """The words among which there may be options: those before `--`."""
+    return words[: words.index("--")] if "--" in words else words
+
+
 def _counts(hint: Any) -> bool:
     """Whether an option holds whole numbers."""
     parts = get_args(hint)
     return hint is int or (float not in parts and any(_counts(part) for part in parts))
 
 
-def _explained(error: CycloptsError) -> str:
+def _explained(error: CycloptsError, words: list[str]) -> str:
     if isinstance(error, UnknownCommandError) and error.unused_tokens:
         return _unknown_command(error, error.unused_tokens[0])
+    if isinstance(error, MissingArgumentError) and (stranger := _stranger(words)):
+        # That is why it is missing: `score --src a --tgt b` has no --source.
+        return _unknown_option(stranger, _arguments(words))
     if not isinstance(error, UnknownOptionError):
         return str(error)
-    hint = "Text that begins with a dash goes after the options and `--`."
     if _is_dashed_text(text := error.token.keyword or error.token.value):
-        return f"`{text}` is read as an option. {hint}"
-    if not text.startswith("--"):
-        takes_text = any(one.name in ("TEXTS", "SENTENCE") for one in error.argument_collection)
-        return f"{error} {hint}" if takes_text else str(error)
-    known = (one for one in error.argument_collection if one.parse)
-    return _unknown_option(text, [name for one in known for name in one.names])
+        return f"`{text}` is read as an option. {DASHED_TEXT}"
+    return _unknown_option(text, error.argument_collection)
 
 
 def _unknown_command(error: UnknownCommandError, word: str) -> str:
     if word.startswith("-"):
-        return f"{_unknown_option(word, [*app])} A command's own options come after its name."
+        option, near = word.partition("=")[0], likely(word, app)
+        cure = f" Did you mean {near}?" if near in ("--help", "--version") else ""
+        return f"Unknown option: {option}.{cure} A command's own options come after its name."
     if " " in word:
         return f'Unknown command "{word}". Text comes after a command: transept translate "{word}"'
     return str(error)
 
 
-def _unknown_option(option: str, known: list[str]) -> str:
-    """Name the known option that is most similar, apart from the dashes, which all options have."""
-    names = [name[2:] for name in known if name.startswith("--")]
+def _unknown_option(option: str, arguments: Sequence[Argument]) -> str:
+    """Say so, and what may have been meant."""
     option, _, _ = option.partition("=")
-    near = difflib.get_close_matches(option.lstrip("-"), names, n=1)
-    cure = f" Did you mean --{near[0]}?" if near else ""
-    return f"Unknown option: {option}.{cure}"
+    told = f"Unknown option: {option}."
+    near = likely(option, [name for one in arguments if one.parse for name in one.names])
+    if near and near.startswith("--"):
+        return f"{told} Did you mean {near}?"
+    if near:
+        return f"{told} {near} is given by itself, without an option."
+    names = {one.name for one in arguments}
+    if "OVERRIDES" in names:
+        change = f"{key}=…" if (key := likely_key(option)) else "model.dropout=0.2"
+        of_recipe = "experiment." if "NAME" in names else ""
+        return f"{told} Keys of the config have no dashes: {of_recipe}{change}"
+    if names & {"TEXTS", "SENTENCE"} and not option.startswith("--"):
+        return f"{told} {DASHED_TEXT}"
+    return told
+
+
+def _stranger(words: list[str]) -> str | None:
+    """The first option that the command does not have."""
+    names = {name for one in _arguments(words) for name in one.names}
+    given = (word.partition("=")[0] for word in _before_end(words) if word.startswith("--"))
+    return next((option for option in given if option.replace("_", "-") not in names), None)
 
 
 def _by_option(error: TranseptError, words: list[str]) -> str:
     """The error's message, in which a field of a config is called by its option: `--beam-size`."""
     if not isinstance(error, ConfigError):
         return str(error)
-    _, chain, _ = app.parse_commands(words)
-    names = [name for one in chain[-1].assemble_argument_collection() for name in one.names]
+    names = [name for one in _arguments(words) for name in one.names]
     options = {name[2:].replace("-", "_"): name for name in names if name.startswith("--")}
     lines = []
     for problem in error.problems:
@@ -315,6 +352,12 @@ def _chosen(words: list[str]) -> App:
     """The command that the words name; options among them, such as `--help`, do not matter."""
     _, chain, _ = app.parse_commands([word for word in words if not word.startswith("-")])
     return chain[-1]
+
+
+def _arguments(words: list[str]) -> Sequence[Argument]:
+    """The arguments and options of the command that the words name."""
+    chosen = _chosen(words)
+    return chosen.assemble_argument_collection() if chosen.default_command else []
 
 
 def complain(message: str) -> None:

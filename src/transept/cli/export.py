@@ -53,12 +53,13 @@ def export(
     """
     import_torch()
     from transept.api.conversion import export_ctranslate2
+    from transept.checkpoint import tokenizers_in
+    from transept.text.tokenizer import MODEL_FILE
 
     assert to == "ctranslate2"
     export_ctranslate2(model, output, quantization)
     size = sum(path.stat().st_size for path in output.rglob("*"))
     sys.stdout.write(f"{output}: {size / 1e6:,.1f} MB, {quantization}\n")
-    own = output / "target_tokenizer"
-    tokenizers = output / "tokenizer", own if own.exists() else output / "tokenizer"
-    source, target = (path / "tokenizer.model" for path in tokenizers)
+    tokenizers = [path / MODEL_FILE for path in tokenizers_in(output).values()]
+    source, target = tokenizers[0], tokenizers[-1]
     sys.stdout.write(USE.format(directory=output, source=source, target=target))

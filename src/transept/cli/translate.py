@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Group, Parameter
 
 from transept.api.config import Options, ReadingConfig, TranslationConfig
-from transept.api.units import TooLongError
 from transept.cli.app import Flag, write_line
 from transept.cli.lines import (
     Files,
@@ -61,7 +60,8 @@ class Sampling:
 
     sample: Flag = False
     """Draw each translation at random, instead of searching for the best; with --n-best, so many
-    draws of each, as many as you like. The native engine always does this, from all tokens."""
+    draws of each, as many as you like. Only the native engine does this; it draws from all tokens,
+    whatever --shortlist says."""
     temperature: float = 1.0
     """Below 1 sharpens the distribution, above 1 flattens it."""
     top_k: int | None = None
@@ -100,7 +100,7 @@ class Format:
     """Print one JSON object a line, with everything that is known."""
     stream: Flag = False
     """Print each translation while it grows. A terminal shows what may still change in dim
-    letters; a pipe gets only what is certain. The native engine always does this."""
+    letters; a pipe gets only what is certain. Only the native engine does this."""
     prefix: str | None = None
     """Text that every translation shall begin with. Lines are then not split into sentences."""
 
@@ -322,6 +322,8 @@ def _stream(
 def _translate(
     transducer: "Transducer", lines: Sequence[Line], wanted: dict[str, Any], options: Options
 ) -> "Iterator[Translation]":
+    from transept.api.units import TooLongError
+
     def translated(some: Sequence[Line]) -> "list[Translation]":
         texts = [line.text for line in some]
         return transducer.translate(texts, **options, **wanted)
@@ -337,6 +339,8 @@ def _translate(
 @contextmanager
 def _told_by_line(lines: Sequence[Line]) -> Iterator[None]:
     """A sentence that is too long is named by where it stands."""
+    from transept.api.units import TooLongError
+
     try:
         yield
     except TooLongError as error:

@@ -10,10 +10,10 @@ from transept.cli.progress import ProgressBar
 from transept.errors import ConfigError, DataError
 from transept.tasks.parsing.recombination import CHANCE
 
-Treebanks = Annotated[tuple[Path, ...], Parameter(negative="")]
+Treebank = Annotated[Path, Parameter(required=True)]
 
 
-def clean(trees: Treebanks, /) -> None:
+def clean(*trees: Treebank) -> None:
     """Print a treebank's trees as a parser learns them, one a line.
 
     Traces, function labels, indices, and a root without a label are left out. `transept data
@@ -31,9 +31,7 @@ def clean(trees: Treebanks, /) -> None:
 
 
 def recombine(
-    trees: Treebanks,
-    /,
-    *,
+    *trees: Treebank,
     copies: int = 8,
     chance: float = CHANCE,
     seed: int = 0,

@@ -9,7 +9,7 @@ from transept import config
 from transept.api.card import CARD, README, Card, Result, Source
 from transept.api.models import load
 from transept.api.transducer import Transducer
-from transept.checkpoint import CONFIG, WEIGHTS, Bundle, write_directory
+from transept.checkpoint import CONFIG, WEIGHTS, Bundle, tokenizers_in, write_directory
 from transept.data.config import DataConfig
 from transept.errors import CheckpointError
 from transept.evaluation.conventions import chrf, sacre_bleu
@@ -65,7 +65,7 @@ def _parts(run: RecipeRun, average: Bundle, precision: Precision) -> dict[str, A
     return {
         "tensors": {WEIGHTS: pack(average.weights(), precision)},
         "texts": {CONFIG: config.dump(experiment)},
-        "folders": {"tokenizer": average.directory / "tokenizer"},
+        "folders": tokenizers_in(average.directory),
         "about": about,
         "precision": precision,
     }

@@ -3,7 +3,6 @@
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from multiprocessing import resource_tracker
 from types import FrameType
 from typing import Literal
 
@@ -77,6 +76,8 @@ def stop_requests(second: Literal["obey", "ignore"] = "obey") -> Iterator[StopRe
 @contextmanager
 def signals_held() -> Iterator[None]:
     """Within it, stop signals are held. A process that is started meanwhile never hears them."""
+    from multiprocessing import resource_tracker  # here, because `--help` should not wait for it
+
     resource_tracker.ensure_running()  # else the first start does it, and unblocks the signals
     before = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     try:

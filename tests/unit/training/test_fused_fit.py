@@ -1,5 +1,6 @@
 """Which networks the fast training step is for, and what is said about the others."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -7,13 +8,16 @@ import torch
 
 from transept import ModelConfig, config
 from transept.assembly import build_update, slow_because
+from transept.assembly.update import slowness
 from transept.data.config import BatchConfig
 from transept.experiment import Experiment
 from transept.model.config import PRESETS
 from transept.runtime.device import Runtime
+from transept.training.config import TrainingConfig
 from transept.training.fused.fit import obstacles
 from transept.training.update import Update
 
+GPU = Runtime(torch.device("cuda"), "bf16")
 GPU_LIKE = Runtime(torch.device("cpu"), "bf16")
 
 
@@ -64,6 +68,18 @@ def test_without_triton_it_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     monkeypatch.setattr("transept.assembly.update.find_spec", lambda name: None)
     experiment = Experiment(model=ModelConfig(vocab_size=50))
     assert slow_because(experiment, GPU_LIKE) == ["Triton is not installed"]
+    (said,) = slowness(experiment, GPU)
+    assert said.startswith("our own kernels cannot be used (Triton is not installed): PyTorch's")
+
+
+def test_nothing_is_said_where_nobody_expects_the_fast_form(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("transept.assembly.update.find_spec", lambda name: None)
+    experiment = Experiment(model=ModelConfig(vocab_size=50))
+    assert slowness(experiment, Runtime(torch.device("cpu"), "fp32")) == []
+    plain = replace(experiment, training=TrainingConfig(kernels="plain"))
+    assert slowness(plain, GPU) == []
 
 
 def test_a_cpu_trains_in_the_plain_form() -> None:
