@@ -3,6 +3,7 @@ import io
 import json
 import pickle
 import random
+from itertools import cycle, islice
 from pathlib import Path
 from typing import get_args
 
@@ -12,7 +13,7 @@ import sentencepiece
 from transept.errors import DataError, VocabularyError
 from transept.runtime.storage import unsealed
 from transept.text.symbols import load_vocabulary
-from transept.text.tokenizer import BOS_ID, EOS_ID, PAD_ID, UNK_ID, Kind, Tokenizer
+from transept.text.tokenizer import BOS_ID, EOS_ID, MANY, PAD_ID, UNK_ID, Kind, Tokenizer
 from transept.text.training import train_tokenizer
 
 SYLLABLES = ["ka", "lo", "mi", "ne", "ru", "ta", "vo", "si", "ber", "gen", "ung", "schö", "né"]
@@ -60,9 +61,10 @@ def test_words_of_the_training_text_are_few_pieces(tokenizer: Tokenizer) -> None
     assert len(tokenizer.encode("kalo mine")) < len("kalo mine")
 
 
-def test_a_batch_is_its_texts(tokenizer: Tokenizer) -> None:
-    assert tokenizer.encode_batch(AWKWARD) == [tokenizer.encode(text) for text in AWKWARD]
-    assert tokenizer.encode_batch([]) == []
+@pytest.mark.parametrize("size", [0, 1, MANY - 1, MANY, 3 * MANY])
+def test_a_batch_is_its_texts(tokenizer: Tokenizer, size: int) -> None:
+    texts = [*islice(cycle(AWKWARD), size)]
+    assert tokenizer.encode_batch(texts) == [tokenizer.encode(text) for text in texts]
 
 
 def test_special_ids_are_silent(tokenizer: Tokenizer) -> None:
@@ -88,6 +90,8 @@ def test_lone_surrogates_are_refused(tokenizer: Tokenizer) -> None:
         tokenizer.encode("ab\ud800")
     with pytest.raises(DataError, match=r"text 2 of 2 .*U\+DC80"):
         tokenizer.encode_batch(["fine", "\udc80"])
+    with pytest.raises(DataError, match=rf"text {MANY} of {MANY} .*U\+DC80"):
+        tokenizer.encode_batch([*["fine"] * (MANY - 1), "\udc80"])
 
 
 def test_it_travels_to_other_processes(tokenizer: Tokenizer) -> None:
