@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.integration.workshop import Workshop, run
+from tests.integration.workshop import VOCABULARY, Workshop, run, write_pairs
 
 from transept.checkpoint import Checkpoints
 from transept.training.observers import read_metrics
@@ -106,3 +106,44 @@ def test_init_is_for_the_beginning_and_another_one_is_refused(
     assert run(*longer, "--init", tmp_path / "other") == 2
     assert f"began from {first}, and --init {tmp_path / 'other'}" in capsys.readouterr().err
     assert Checkpoints(tuned / "checkpoints").newest().about["init"] == str(first)  # type: ignore[union-attr]
+
+
+def test_weights_go_into_the_network_that_they_were_learnt_in(
+    workshop: Workshop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of another number of heads, or another activation, every matrix has the same shape."""
+    words = ["train", workshop.config, "training.max_steps=2"]
+    first = tmp_path / "first"
+    assert run(*words, "--output", first) == 0
+    for change in ("model.n_heads=4", "model.activation=swish", "model.decoder_start=token"):
+        assert run(*words, change, "--output", tmp_path / "tuned", "--init", first) == 4
+        assert run(*words, change, "--output", first, "--allow-change") == 4
+    errors = told(capsys)
+    assert "model.n_heads: 2 -> 4" in errors
+    assert "model.activation: relu -> swish" in errors
+    kind = ["model.dropout=0.3", "model.encoder_window=9"]
+    assert run(*words, *kind, "--output", tmp_path / "tuned", "--init", first) == 0
+    assert run(*words, *kind, "--output", first, "--allow-change") == 0
+
+
+def test_no_run_goes_on_with_another_vocabulary_even_of_the_same_size(
+    workshop: Workshop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["train", workshop.config, "--output", tmp_path / "run", "training.max_steps=2"]
+    assert run(*words) == 0
+    ids = prepare_otherwise(tmp_path)
+    other = [f'data.train=[{{path="{ids}"}}]', "data.dev=none", "--allow-change"]
+    assert run(*words, *other) == 3
+    assert "its tokenizer is not the corpus's" in told(capsys)
+    assert run(*words) == 0
+
+
+def prepare_otherwise(directory: Path) -> Path:
+    """A corpus with another vocabulary of the same size."""
+    source, target = write_pairs(directory / "other", 300, 5)
+    words, ids = directory / "words", directory / "ids"
+    learn = ["tokenizer", "train", "--input", source, "--vocab-size", VOCABULARY]
+    assert run(*learn, "--output", words) == 0
+    prepare = ["data", "prepare", "--source", source, "--target", target, "--tokenizer", words]
+    assert run(*prepare, "--output", ids) == 0
+    return ids

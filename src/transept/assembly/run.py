@@ -41,6 +41,20 @@ from transept.version import __version__
 from transept.wording import counted
 
 METRICS = "metrics.jsonl"
+SAME_WEIGHTS = (
+    "activation_dropout",
+    "attention_dropout",
+    "decoder_window",
+    "dropout",
+    "encoder_window",
+    "initial_gain",
+    "max_positions",
+    "source_vocab_size",
+    "vocab_size",
+)
+"""Keys of a model that may change under weights that were learnt: these mean the same afterwards,
+or they do not fit and are refused. With any other key changed, matrices of the same shape would
+mean something else: those of eight heads are no good for four."""
 
 
 @dataclass(slots=True)
@@ -234,12 +248,13 @@ class _Beginning:
             newest = run.checkpoints.newest()
         if newest is None:
             run.refuse_to_lose(notes)
-            self.weights = {} if init is None else _initial_weights(init, corpora)
+            self.weights = {} if init is None else _initial_weights(run, init, corpora)
             named = None if init is None else str(init)
             return {"notes": notes, "origin": str(init), "init": named}
         _check_init(run, newest.about.get("init"), init)
         if not allow_change:
             _check_corpora(run, newest.about["corpora"], corpora)
+        _check_fit(run, newest, newest.directory, corpora)
         self.weights, self.training = newest.weights(), newest.training()
         state = newest.state()
         run.checkpoints.discard_after(state["step"])
@@ -283,17 +298,33 @@ def _check_corpora(run: Run, before: Mapping[str, str], corpora: Corpora) -> Non
             )
 
 
-def _initial_weights(init: Path, corpora: Corpora) -> dict[str, torch.Tensor]:
-    """A bundle's weights to start from: it must read the same vocabulary."""
+def _initial_weights(run: Run, init: Path, corpora: Corpora) -> dict[str, torch.Tensor]:
+    """A bundle's weights to start from."""
     bundle = Bundle.open(find_model(init))
-    for name, ours in corpora.tokenizers.items():
-        theirs = bundle.directory / name
-        if not theirs.exists() or not _same_vocabulary(theirs, ours):
-            raise VocabularyError(
-                f"{init}: its {name} is not the corpus's: prepare the corpus with "
-                f"--tokenizer {theirs}"
-            )
+    _check_fit(run, bundle, init, corpora)
     return bundle.weights()
+
+
+def _check_fit(run: Run, bundle: Bundle, name: Path, corpora: Corpora) -> None:
+    """Weights must read the vocabulary, and be of the network, that they were learnt with."""
+    joint = bundle.directory / "tokenizer"
+    for folder in ("tokenizer", "target_tokenizer"):
+        own = bundle.directory / folder
+        theirs = own if own.exists() else joint
+        ours = corpora.tokenizers.get(folder, corpora.tokenizers["tokenizer"])
+        if not _same_vocabulary(theirs, ours):
+            raise VocabularyError(
+                f"{name}: its {folder} is not the corpus's: prepare the corpus with "
+                f"--{folder.replace('_', '-')} {theirs}"
+            )
+    before = config.load(Experiment, bundle.directory / CONFIG).model
+    changes = config.differences(before, run.experiment.model, SAME_WEIGHTS)
+    if changes:
+        listed = "\n  ".join(f"model.{each}" for each in changes)
+        raise CheckpointError(
+            f"{name}: its weights were learnt in another network:\n  {listed}\n"
+            "Give the config its values, or train from random weights"
+        )
 
 
 def _same_vocabulary(one: Path, other: Path) -> bool:
