@@ -245,6 +245,7 @@ def _translate_in_parts(
     from transept.checkpoint import weights_sha256
     from transept.runtime.device import take_own_gpu
     from transept.runtime.parts import Parts
+    from transept.runtime.storage import digest
 
     texts, files = sources
     if job.form.stream or n_lines is None:
@@ -258,7 +259,7 @@ def _translate_in_parts(
     settings = asdict(job) | {
         "lines": size,
         "texts": texts,
-        "files": {str(path): path.stat().st_size for path in files},
+        "files": {str(path): digest(path) for path in files},
         "weights": [weights_sha256(Path(model)) for model in job.models.model],
     }
     if not parts.begin(settings):
