@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.integration.workshop import VOCABULARY, Workshop, run, write_pairs
+from tests.integration.workshop import Workshop, prepare_otherwise, run
 
 from transept.checkpoint import Checkpoints
 from transept.training.observers import read_metrics
@@ -136,14 +136,3 @@ def test_no_run_goes_on_with_another_vocabulary_even_of_the_same_size(
     assert run(*words, *other) == 3
     assert "its tokenizer is not the corpus's" in told(capsys)
     assert run(*words) == 0
-
-
-def prepare_otherwise(directory: Path) -> Path:
-    """A corpus with another vocabulary of the same size."""
-    source, target = write_pairs(directory / "other", 300, 5)
-    words, ids = directory / "words", directory / "ids"
-    learn = ["tokenizer", "train", "--input", source, "--vocab-size", VOCABULARY]
-    assert run(*learn, "--output", words) == 0
-    prepare = ["data", "prepare", "--source", source, "--target", target, "--tokenizer", words]
-    assert run(*prepare, "--output", ids) == 0
-    return ids
