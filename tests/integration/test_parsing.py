@@ -264,6 +264,9 @@ def test_trees_over_several_lines_are_scored_when_cleaned(
     (tmp_path / "gold.clean").write_text(cleaned)
     assert run("evaluate", "--parse", tmp_path / "gold.clean", tmp_path / "out", "--json") == 0
     assert json.loads(capfd.readouterr().out)["all"]["evalb"]["valid"] == 1
+    gold.write_text(" ".join(gold.read_text().split()))
+    assert run("evaluate", "--parse", gold, tmp_path / "out") == 0
+    assert "warning: only the gold trees have a root without a label" in capfd.readouterr().err
 
 
 def test_confident_trees_are_a_treebank(
