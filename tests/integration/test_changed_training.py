@@ -7,6 +7,7 @@ import pytest
 from tests.integration.workshop import Workshop, prepare_otherwise, run
 
 from transept.checkpoint import Checkpoints
+from transept.shelf import model_of
 from transept.training.observers import read_metrics
 
 
@@ -136,3 +137,36 @@ def test_no_run_goes_on_with_another_vocabulary_even_of_the_same_size(
     assert run(*words, *other) == 3
     assert "its tokenizer is not the corpus's" in told(capsys)
     assert run(*words) == 0
+
+
+def test_a_run_that_begins_anew_does_not_pass_off_an_older_average_as_its_own(
+    workshop: Workshop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "run"
+    words = ["train", workshop.config, "--output", output, "training.max_steps=10"]
+    assert run(*words) == 0
+    assert run("average", output, "--last", "2") == 0
+    shutil.rmtree(output / "checkpoints")
+    assert run(*words, "schedule.factor=0.5") == 4
+    assert f"{output / 'average-2'}: is of an earlier training" in told(capsys)
+    shutil.rmtree(output / "average-2")
+    assert run(*words, "schedule.factor=0.5") == 0
+
+
+def test_the_best_checkpoint_is_the_best_on_the_development_set_of_today(
+    workshop: Workshop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What was best on another set is not compared with, nor used for ever after."""
+    output, harder = tmp_path / "run", tmp_path / "harder"
+    texts = ["--source", workshop.directory / "dev.de", "--target", workshop.directory / "dev.en"]
+    prepare = ["data", "prepare", *texts, "--tokenizer", workshop.tokenizer]
+    assert run(*prepare, "--output", harder) == 0
+    words = ["train", workshop.config, "--output", output]
+    assert run(*words, "training.max_steps=20") == 0
+    assert model_of(output) == output / "checkpoints/step-00000020"
+    changed = [f'data.dev="{harder}"', "--allow-change"]
+    assert run(*words, "training.max_steps=22", *changed) == 0
+    assert "the development set is another one" in told(capsys)
+    assert model_of(output) == output / "checkpoints/step-00000022"
+    assert run(*words, "training.max_steps=24", "data.dev=none", "--allow-change") == 0
+    assert model_of(output) == output / "checkpoints/step-00000024"

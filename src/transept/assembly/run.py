@@ -134,6 +134,9 @@ class Run:
         progress = Progress.from_json(found["state"])
         if found["micro_batches"] != self.experiment.batch.micro_batches:
             progress.position = progress.position.planned_anew(found["micro_batches"])
+        if found["dev"] != (corpora.dev.hash if corpora.dev else None):
+            progress.forget_best()
+            notes.append("the development set is another one: the best step is looked for anew")
         update.suppressed.fill_(progress.suppressed)
         for name in ("threads", "ranks", "device", "torch"):
             before, now = getattr(progress, name), getattr(here, name)
@@ -182,6 +185,14 @@ class Run:
             raise CheckpointError(
                 f"{path}: cannot be written ({error.strerror}); see to the disk, and start again"
             ) from error
+
+    def refuse_older_average(self) -> None:
+        """A run that begins anew is not put beside an average of another training."""
+        for average in sorted(self.directory.glob("average-*")):
+            raise CheckpointError(
+                f"{average}: is of an earlier training, and --model {self.directory} would mean "
+                "it, not this one; remove it, or choose another --output"
+            )
 
     def refuse_to_lose(self, damages: list[str]) -> None:
         """A run that has checkpoints is not begun anew over them, even if none can be used."""
@@ -248,6 +259,7 @@ class _Beginning:
             newest = run.checkpoints.newest()
         if newest is None:
             run.refuse_to_lose(notes)
+            run.refuse_older_average()
             self.weights = {} if init is None else _initial_weights(run, init, corpora)
             named = None if init is None else str(init)
             return {"notes": notes, "origin": str(init), "init": named}
@@ -264,6 +276,7 @@ class _Beginning:
             "init": newest.about.get("init"),
             "state": state,
             "micro_batches": _micro_batches(newest, run.experiment.batch),
+            "dev": _development_set(newest),
             "sha256": dict(newest.sha256),
         }
 
@@ -276,6 +289,13 @@ def _micro_batches(checkpoint: Bundle, batch: BatchConfig) -> int:
     before = config.load(Experiment, checkpoint.directory / CONFIG).batch
     only = before == replace(batch, micro_batches=before.micro_batches)
     return before.micro_batches if only else batch.micro_batches
+
+
+def _development_set(checkpoint: Bundle) -> str | None:
+    """The hash of the corpus by which its best step was found."""
+    dev = config.load(Experiment, checkpoint.directory / CONFIG).data.dev
+    found: str | None = checkpoint.about["corpora"].get(str(dev))
+    return found
 
 
 def _check_init(run: Run, before: str | None, init: Path | None) -> None:
