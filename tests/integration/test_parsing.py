@@ -291,6 +291,18 @@ def test_confident_trees_are_a_treebank(
     assert run(*prepare, *known, "--output", tmp_path / "parsed") == 0
 
 
+def test_plain_text_is_told_of(parser: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    words = ["parse", "--model", parser, "--beam-size", "1"]
+    for sentences, told in (
+        (["the cat sees the dog ."], False),
+        (["the cat sees the dog."], True),
+        (["the cat sees the dog .", "the dog sees Mr."], False),
+    ):
+        capfd.readouterr()
+        assert run(*words, *sentences) == 0
+        assert ("look like plain text" in capfd.readouterr().err) == told
+
+
 def test_a_lone_dash_is_standard_input(
     parser: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
