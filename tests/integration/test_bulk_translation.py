@@ -118,6 +118,21 @@ def test_parts_of_two_models_are_not_mixed(
     assert translate(used) == 2
 
 
+def test_parts_of_two_texts_are_not_mixed(
+    trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A line that is corrected in the meantime may be as long as before."""
+    text, output = tmp_path / "text.en", tmp_path / "out.de"
+    words = ["translate", "--model", trained, "--input", text, *WORDS, "--output", output]
+    too_long = 100 * "one two three "
+    text.write_text(f"one\n\n\n\n{too_long}\n")
+    assert run(*words) == 3
+    text.write_text(f"two\n\n\n\n{too_long}\n")
+    capsys.readouterr()
+    assert run(*words) == 2
+    assert "made with other options, or of other text" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_who_stops_it_is_told_how_it_goes_on(
     number: signal.Signals, source: Path, trained: Path, expected: bytes, tmp_path: Path

@@ -4,9 +4,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.integration.workshop import Workshop, run
+from tests.integration.workshop import Workshop, prepare_otherwise, run
 
 from transept.checkpoint import Checkpoints
+from transept.shelf import model_of
 from transept.training.observers import read_metrics
 
 
@@ -106,3 +107,66 @@ def test_init_is_for_the_beginning_and_another_one_is_refused(
     assert run(*longer, "--init", tmp_path / "other") == 2
     assert f"began from {first}, and --init {tmp_path / 'other'}" in capsys.readouterr().err
     assert Checkpoints(tuned / "checkpoints").newest().about["init"] == str(first)  # type: ignore[union-attr]
+
+
+def test_weights_go_into_the_network_that_they_were_learnt_in(
+    workshop: Workshop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of another number of heads, or another activation, every matrix has the same shape."""
+    words = ["train", workshop.config, "training.max_steps=2"]
+    first = tmp_path / "first"
+    assert run(*words, "--output", first) == 0
+    for change in ("model.n_heads=4", "model.activation=swish", "model.decoder_start=token"):
+        assert run(*words, change, "--output", tmp_path / "tuned", "--init", first) == 4
+        assert run(*words, change, "--output", first, "--allow-change") == 4
+    errors = told(capsys)
+    assert "model.n_heads: 2 -> 4" in errors
+    assert "model.activation: relu -> swish" in errors
+    kind = ["model.dropout=0.3", "model.encoder_window=9"]
+    assert run(*words, *kind, "--output", tmp_path / "tuned", "--init", first) == 0
+    assert run(*words, *kind, "--output", first, "--allow-change") == 0
+
+
+def test_no_run_goes_on_with_another_vocabulary_even_of_the_same_size(
+    workshop: Workshop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["train", workshop.config, "--output", tmp_path / "run", "training.max_steps=2"]
+    assert run(*words) == 0
+    ids = prepare_otherwise(tmp_path)
+    other = [f'data.train=[{{path="{ids}"}}]', "data.dev=none", "--allow-change"]
+    assert run(*words, *other) == 3
+    assert "its tokenizer is not the corpus's" in told(capsys)
+    assert run(*words) == 0
+
+
+def test_a_run_that_begins_anew_does_not_pass_off_an_older_average_as_its_own(
+    workshop: Workshop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "run"
+    words = ["train", workshop.config, "--output", output, "training.max_steps=10"]
+    assert run(*words) == 0
+    assert run("average", output, "--last", "2") == 0
+    shutil.rmtree(output / "checkpoints")
+    assert run(*words, "schedule.factor=0.5") == 4
+    assert f"{output / 'average-2'}: is of an earlier training" in told(capsys)
+    shutil.rmtree(output / "average-2")
+    assert run(*words, "schedule.factor=0.5") == 0
+
+
+def test_the_best_checkpoint_is_the_best_on_the_development_set_of_today(
+    workshop: Workshop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What was best on another set is not compared with, nor used for ever after."""
+    output, harder = tmp_path / "run", tmp_path / "harder"
+    texts = ["--source", workshop.directory / "dev.de", "--target", workshop.directory / "dev.en"]
+    prepare = ["data", "prepare", *texts, "--tokenizer", workshop.tokenizer]
+    assert run(*prepare, "--output", harder) == 0
+    words = ["train", workshop.config, "--output", output]
+    assert run(*words, "training.max_steps=20") == 0
+    assert model_of(output) == output / "checkpoints/step-00000020"
+    changed = [f'data.dev="{harder}"', "--allow-change"]
+    assert run(*words, "training.max_steps=22", *changed) == 0
+    assert "the development set is another one" in told(capsys)
+    assert model_of(output) == output / "checkpoints/step-00000022"
+    assert run(*words, "training.max_steps=24", "data.dev=none", "--allow-change") == 0
+    assert model_of(output) == output / "checkpoints/step-00000024"

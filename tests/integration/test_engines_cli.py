@@ -13,7 +13,7 @@ from typing import get_args
 import ctranslate2
 import pytest
 from sentencepiece import SentencePieceProcessor
-from tests.integration.workshop import Workshop, run
+from tests.integration.workshop import Workshop, prepare_otherwise, run
 
 import transept
 from transept import Parser
@@ -226,5 +226,9 @@ def test_a_shortlist_leaves_few_tokens_and_the_same_words(
     assert capsys.readouterr().out == alone
     assert run(*given, "--engine", "ctranslate2") == 2
     assert "is for the native engine" in capsys.readouterr().err
+    other = prepare_otherwise(tmp_path)
+    assert run("shortlist", "--data", other, "--output", file) == 0
+    assert run(*given) == 3
+    assert "not made for the model's source and target vocabulary" in capsys.readouterr().err
     assert run("translate", "one", "--model", trained, "--shortlist", trained / "config.toml") == 3
     assert "is not a shortlist" in capsys.readouterr().err

@@ -264,6 +264,9 @@ def test_trees_over_several_lines_are_scored_when_cleaned(
     (tmp_path / "gold.clean").write_text(cleaned)
     assert run("evaluate", "--parse", tmp_path / "gold.clean", tmp_path / "out", "--json") == 0
     assert json.loads(capfd.readouterr().out)["all"]["evalb"]["valid"] == 1
+    gold.write_text(" ".join(gold.read_text().split()))
+    assert run("evaluate", "--parse", gold, tmp_path / "out") == 0
+    assert "warning: only the gold trees have a root without a label" in capfd.readouterr().err
 
 
 def test_confident_trees_are_a_treebank(
@@ -286,6 +289,18 @@ def test_confident_trees_are_a_treebank(
     prepare = ["data", "prepare", "--trees", parsed, "--tokenizer", bank.directory / "vocabulary"]
     known = ["--target-tokenizer", bank.vocabulary]
     assert run(*prepare, *known, "--output", tmp_path / "parsed") == 0
+
+
+def test_plain_text_is_told_of(parser: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    words = ["parse", "--model", parser, "--beam-size", "1"]
+    for sentences, told in (
+        (["the cat sees the dog ."], False),
+        (["the cat sees the dog."], True),
+        (["the cat sees the dog .", "the dog sees Mr."], False),
+    ):
+        capfd.readouterr()
+        assert run(*words, *sentences) == 0
+        assert ("look like plain text" in capfd.readouterr().err) == told
 
 
 def test_a_lone_dash_is_standard_input(

@@ -320,6 +320,8 @@ def test_a_parser_says_what_it_is_and_what_it_cannot_read(parser: Parser) -> Non
         DataError, match="expected a list of sentences, or one sentence, and got int"
     ):
         parser.parse(5)  # type: ignore[call-overload]
+    with pytest.raises(DataError, match="or one sentence, and got dict"):
+        parser.parse({"first": "the cat"})  # type: ignore[call-overload]
     with pytest.raises(DataError, match="got bytes; decode them first"):
         parser.parse([b"x"])  # type: ignore[list-item]
     with pytest.raises(DataError, match="expected a word, and got None"):

@@ -116,6 +116,8 @@ def test_train_replaces_only_if_forced(
         ("--vocab-size", "many", 2, "--vocab-size"),
         ("--kind", "words", 2, "--kind"),
         ("--input", "no/such/file.gz", 3, "no/such/file.gz: cannot be read"),
+        ("--input", "x.jsonl.gz", 2, "write the sentences of the jsonl to a text file first"),
+        ("--input", "x.tsv", 2, "x.tsv: would be read as plain text, a sentence a line"),
         ("--output", "/dev/null/x", 2, "/dev/null/x: the directory cannot be made"),
     ],
 )

@@ -303,3 +303,17 @@ def test_a_lone_dash_is_standard_input(
     assert capfdbinary.readouterr().out == expected
     assert run(*words, "-", "one") == 2
     assert b"standard input: give it alone" in capfdbinary.readouterr().err
+
+
+def test_a_translation_that_is_not_whole_is_told_of(
+    trained: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    text = tmp_path / "text.en"
+    text.write_text("\none two three four\n")
+    words = ["translate", "--model", trained, "--input", text]
+    assert run(*words) == 0
+    assert "maximum length" not in capsys.readouterr().err
+    for more in ([], ["--output", tmp_path / "out.de"]):
+        assert run(*words, *more, "--max-length-factor", 0, "--max-length-extra", 2) == 0
+        told = f"1 translation ended by the maximum length, the first at {text}, line 2"
+        assert told in capsys.readouterr().err

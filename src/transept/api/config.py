@@ -91,6 +91,8 @@ class Request:
         options = options.copy()
         alignments, watch = options.pop("alignments", False), options.pop("watch", None)
         sampling, prefix = options.pop("sampling", None), options.pop("prefix", None)
+        if isinstance(prefix, str) and not prefix.strip():
+            prefix = None
         if prefix is not None:
             options["split"] = False
         if sampling is not None:

@@ -68,8 +68,8 @@ def load(
             raise ConfigError([Problem("shortlist", "is for translations: leave it out")])
         return Parser(networks, source, target, max_source_length=longest)
     stored = [bundle.precision for bundle in bundles]
-    sizes = len(networks[0].source_embedding.weight), networks[0].config.vocab_size
-    listed = None if shortlist is None else Shortlist.load(Path(shortlist), *sizes)
+    names = source.sha256, target.sha256
+    listed = None if shortlist is None else Shortlist.load(Path(shortlist), names)
     chosen_engine = choose(engine, networks, (source, target), stored, listed)
     return Transducer(networks, source, target, max_source_length=longest, engine=chosen_engine)
 

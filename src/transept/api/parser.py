@@ -1,6 +1,6 @@
 """A network that parses, with its vocabularies: sentences in, trees out (section 6.3)."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple, NoReturn, Unpack, overload
 
 import torch
@@ -9,7 +9,7 @@ from transept.api.engines.engine import DoneCounter, out_of
 from transept.api.networks import Networks
 from transept.api.parse_config import ParseOptions, ParseRequest
 from transept.api.parses import Parse, ParseOutput
-from transept.api.units import TooLongError, described
+from transept.api.units import TooLongError, described, in_order
 from transept.decoding.beam import search
 from transept.decoding.hypothesis import Hypothesis
 from transept.decoding.step import Constrained, Step
@@ -119,7 +119,7 @@ class Parser:
         if isinstance(sentences, str):
             (parse,) = self._parse([sentences], request)
             return parse
-        if isinstance(sentences, bytes) or not isinstance(sentences, Iterable):
+        if not in_order(sentences):
             raise DataError(
                 f"expected a list of sentences, or one sentence, and got {described(sentences)}"
             )

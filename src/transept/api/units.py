@@ -1,7 +1,7 @@
 """Texts taken apart into units: what is decoded at once, normally a sentence."""
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence, Set
+from typing import Any, NamedTuple, TypeGuard
 
 from transept.api.config import TranslationConfig
 from transept.errors import DataError
@@ -45,12 +45,20 @@ class TooLongError(DataError):
         """Where every text was looked at, those of the others too; this is the first."""
 
 
+def in_order(given: object) -> TypeGuard[Iterable[Any]]:
+    """Whether it is several things, of which results can be told apart by their order.
+
+    Of a dict, the keys would be taken; of a set, any order.
+    """
+    return isinstance(given, Iterable) and not isinstance(given, str | bytes | Mapping | Set)
+
+
 def as_texts(given: object, what: str = "text") -> list[str]:
     """Several texts as a list. What is none of that is refused before anything is done."""
-    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+    if not in_order(given):
         name = "" if what == "text" else f"{what}: "
         raise DataError(f"{name}expected a list of texts, or one text, and got {described(given)}")
-    texts = list(given)
+    texts: list[str] = list(given)
     for number, text in enumerate(texts, start=1):
         if not isinstance(text, str):
             raise DataError(f"{what} {number}: expected a str, and got {described(text)}")

@@ -17,6 +17,8 @@ from transept.checkpoint import (
     CONFIG,
     MANIFEST,
     STATE,
+    TARGET_TOKENIZER,
+    TOKENIZER,
     TRAINING,
     WEIGHTS,
     Bundle,
@@ -24,6 +26,7 @@ from transept.checkpoint import (
     Tensors,
     load_weights,
     tensors_sha256,
+    tokenizers_in,
     weights_of,
     write_directory,
 )
@@ -41,6 +44,20 @@ from transept.version import __version__
 from transept.wording import counted
 
 METRICS = "metrics.jsonl"
+SAME_WEIGHTS = (
+    "activation_dropout",
+    "attention_dropout",
+    "decoder_window",
+    "dropout",
+    "encoder_window",
+    "initial_gain",
+    "max_positions",
+    "source_vocab_size",
+    "vocab_size",
+)
+"""Keys of a model that may change under weights that were learnt: these mean the same afterwards,
+or they do not fit and are refused. With any other key changed, matrices of the same shape would
+mean something else: those of eight heads are no good for four."""
 
 
 @dataclass(slots=True)
@@ -119,6 +136,9 @@ class Run:
         progress = Progress.from_json(found["state"])
         if found["micro_batches"] != self.experiment.batch.micro_batches:
             progress.position = progress.position.planned_anew(found["micro_batches"])
+        if found["dev"] != (corpora.dev.hash if corpora.dev else None):
+            progress.forget_best()
+            notes.append("the development set is another one: the best step is looked for anew")
         update.suppressed.fill_(progress.suppressed)
         for name in ("threads", "ranks", "device", "torch"):
             before, now = getattr(progress, name), getattr(here, name)
@@ -167,6 +187,14 @@ class Run:
             raise CheckpointError(
                 f"{path}: cannot be written ({error.strerror}); see to the disk, and start again"
             ) from error
+
+    def refuse_older_average(self) -> None:
+        """A run that begins anew is not put beside an average of another training."""
+        for average in sorted(self.directory.glob("average-*")):
+            raise CheckpointError(
+                f"{average}: is of an earlier training, and --model {self.directory} would mean "
+                "it, not this one; remove it, or choose another --output"
+            )
 
     def refuse_to_lose(self, damages: list[str]) -> None:
         """A run that has checkpoints is not begun anew over them, even if none can be used."""
@@ -231,12 +259,14 @@ class _Beginning:
             newest = run.checkpoints.newest()
         if newest is None:
             run.refuse_to_lose(notes)
-            self.weights = {} if init is None else _initial_weights(init, corpora)
+            run.refuse_older_average()
+            self.weights = {} if init is None else _initial_weights(run, init, corpora)
             named = None if init is None else str(init)
             return {"notes": notes, "origin": str(init), "init": named}
         _check_init(run, newest.about.get("init"), init)
         if not allow_change:
             _check_corpora(run, newest.about["corpora"], corpora)
+        _check_fit(run, newest, newest.directory, corpora)
         self.weights, self.training = newest.weights(), newest.training()
         state = newest.state()
         run.checkpoints.discard_after(state["step"])
@@ -246,6 +276,7 @@ class _Beginning:
             "init": newest.about.get("init"),
             "state": state,
             "micro_batches": _micro_batches(newest, run.experiment.batch),
+            "dev": _development_set(newest),
             "sha256": dict(newest.sha256),
         }
 
@@ -263,6 +294,8 @@ class _Found(TypedDict):
     """The checkpoint's `Progress`; this and what follows, where there is a checkpoint."""
     micro_batches: NotRequired[int]
     """How many its batches were cut into."""
+    dev: NotRequired[str | None]
+    """The hash of the corpus by which its best step was found."""
     sha256: NotRequired[dict[str, str]]
     """Of its files: what was restored is held against them."""
 
@@ -275,6 +308,13 @@ def _micro_batches(checkpoint: Bundle, batch: BatchConfig) -> int:
     before = config.load(Experiment, checkpoint.directory / CONFIG).batch
     only = before == replace(batch, micro_batches=before.micro_batches)
     return before.micro_batches if only else batch.micro_batches
+
+
+def _development_set(checkpoint: Bundle) -> str | None:
+    """The hash of the corpus by which its best step was found."""
+    dev = config.load(Experiment, checkpoint.directory / CONFIG).data.dev
+    found: str | None = checkpoint.about["corpora"].get(str(dev))
+    return found
 
 
 def _check_init(run: Run, before: str | None, init: Path | None) -> None:
@@ -297,17 +337,32 @@ def _check_corpora(run: Run, before: Mapping[str, str], corpora: Corpora) -> Non
             )
 
 
-def _initial_weights(init: Path, corpora: Corpora) -> dict[str, torch.Tensor]:
-    """A bundle's weights to start from: it must read the same vocabulary."""
+def _initial_weights(run: Run, init: Path, corpora: Corpora) -> dict[str, torch.Tensor]:
+    """A bundle's weights to start from."""
     bundle = Bundle.open(find_model(init))
-    for name, ours in corpora.tokenizers.items():
-        theirs = bundle.directory / name
-        if not theirs.exists() or not _same_vocabulary(theirs, ours):
-            raise VocabularyError(
-                f"{init}: its {name} is not the corpus's: prepare the corpus with "
-                f"--tokenizer {theirs}"
-            )
+    _check_fit(run, bundle, init, corpora)
     return bundle.weights()
+
+
+def _check_fit(run: Run, bundle: Bundle, name: Path, corpora: Corpora) -> None:
+    """Weights must read the vocabulary, and be of the network, that they were learnt with."""
+    learnt_with = tokenizers_in(bundle.directory)
+    for folder in (TOKENIZER, TARGET_TOKENIZER):
+        theirs = learnt_with.get(folder, bundle.directory / TOKENIZER)
+        ours = corpora.tokenizers.get(folder, corpora.tokenizers[TOKENIZER])
+        if not _same_vocabulary(theirs, ours):
+            raise VocabularyError(
+                f"{name}: its {folder} is not the corpus's: prepare the corpus with "
+                f"--{folder.replace('_', '-')} {theirs}"
+            )
+    before = config.load(Experiment, bundle.directory / CONFIG).model
+    changes = config.differences(before, run.experiment.model, SAME_WEIGHTS)
+    if changes:
+        listed = "\n  ".join(f"model.{each}" for each in changes)
+        raise CheckpointError(
+            f"{name}: its weights were learnt in another network:\n  {listed}\n"
+            "Give the config its values, or train from random weights"
+        )
 
 
 def _same_vocabulary(one: Path, other: Path) -> bool:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Group, Parameter
 
 from transept.cli.app import Flag, complain
+from transept.cli.lines import check_plain
 from transept.data.fetching.datasets import DATASETS, DatasetName
 from transept.data.preparation.cleaning import Cleaning
 from transept.errors import RESUMABLE, ConfigError, DataError, StoppedError
@@ -36,16 +37,6 @@ Files = Annotated[
 
 PATIENCE = 600.0
 """Seconds after which a rank that stands still is named, and all are ended."""
-
-
-def _check_plain(path: Path) -> None:
-    """Refuse files of another format: a model would learn their tabs and braces as words."""
-    bare = path.with_suffix("") if path.suffix in (".gz", ".xz", ".zst") else path
-    if bare.suffix in (".tsv", ".jsonl", ".tmx"):
-        raise ConfigError(
-            f"{path}: --source and --target are read a sentence a line; "
-            f"give such a file to --{bare.suffix[1:]}"
-        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +75,7 @@ class Inputs:
         from transept.data.preparation.formats import Jsonl, LinePair, Tmx, Tsv
 
         for path in (*self.source, *self.target):
-            _check_plain(path)
+            check_plain(path, "give such a file to --{}")
         if len(self.source) != len(self.target):
             files = "file" if len(self.source) == 1 else "files"
             raise ConfigError(

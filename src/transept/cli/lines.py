@@ -69,6 +69,19 @@ def count(texts: Sequence[str], files: Sequence[Path]) -> int | None:
     return sum(1 for _ in read((), files))
 
 
+def check_plain(path: Path, cure: str) -> None:
+    """Refuse a TSV and the like: its tabs and braces would be learnt as words.
+
+    Args:
+        path: The file.
+        cure: What to do, with a place for the name of its format.
+    """
+    bare = path.with_suffix("") if path.suffix in COMPRESSED else path
+    if bare.suffix in (".tsv", ".jsonl", ".tmx"):
+        cure = cure.format(bare.suffix[1:])
+        raise ConfigError(f"{path}: would be read as plain text, a sentence a line; {cure}")
+
+
 def check_uncompressed(output: Path) -> None:
     """Refuse a name such as `x.gz`: plain text in it would be taken for compressed text later."""
     if output.suffix in COMPRESSED:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -58,6 +59,8 @@ class Format:
 
 
 USUAL, PLAIN = ParseConfig(), Format()
+_TIED = re.compile(r"\w\w[.!?]\Z")
+"""A last word that its sentence's full stop was not taken off."""
 INPUT = Parameter(group=Group("Input", sort_key=0))
 SEARCH = Group("Search", sort_key=2)
 FORMAT = Parameter(name="*", group=Group("Output", sort_key=3))
@@ -238,6 +241,7 @@ class _Writer:
     n_lines: int = 0
     n_kept: int = 0
     n_too_long: int = 0
+    n_tied: int = 0
     faults: "Counter[Fault | None]" = field(default_factory=Counter)
     drawn: "list[Tree]" = field(default_factory=list)
 
@@ -251,6 +255,7 @@ class _Writer:
             if self.output.svg is not None and result.outputs:
                 self.drawn.append(self._chosen(result))
         self.n_lines += 1
+        self.n_tied += bool(result.words and _TIED.search(result.words[-1]))
         self.n_too_long += bool(result.words and not result.outputs)
 
     def _write(self, result: "Parse") -> None:
@@ -289,6 +294,11 @@ class _Writer:
         if self.output.svg is not None:
             write_sentences(self.output.svg, svg(self.drawn).split("\n"))
         n_trees = self.faults.total()
+        if 2 * self.n_tied > n_trees:
+            complain(
+                "warning: the sentences look like plain text, and a model knows words as treebanks "
+                "have them: write `He does n't sleep .`, not `He doesn't sleep.`"
+            )
         if self.output.min_confidence is not None:
             share = self.n_kept / max(1, n_trees)
             complain(f"kept {self.n_kept:,} of {n_trees:,} trees ({share:.1%})")

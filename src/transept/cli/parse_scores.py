@@ -45,6 +45,7 @@ def score_parses(parses: Parses, as_json: bool) -> None:
     from transept.cli.parse_report import describe_report, show_report, warnings
     from transept.evaluation.evalb.parameters import COLLINS, read_parameters
     from transept.evaluation.evalb.report import evaluate_parses
+    from transept.evaluation.evalb.suspicions import suspect_roots
     from transept.evaluation.reading import read_aligned
 
     assert parses.parse is not None
@@ -66,7 +67,8 @@ def score_parses(parses: Parses, as_json: bool) -> None:
                 f"\nright-branching trees: F1 {beside.all.whole.f1:.2f}, and "
                 f"{beside.short.whole.f1:.2f} of at most {beside.cutoff} words\n"
             )
-    for warning in warnings(report, names[0]):
+    roots = suspect_roots(gold, predicted, parameters)
+    for warning in (*warnings(report, names[0]), *([roots] if roots else [])):
         complain(f"warning: {warning}")
 
 

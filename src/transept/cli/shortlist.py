@@ -48,7 +48,8 @@ def shortlist(
         pairs = map(pair, range(len(corpus)))
         found = learn(pairs, n_source, n_likely=likely, n_always=always, keep=[EOS_ID])
     try:
-        found.save(output)
+        settings = corpus.manifest.settings
+        found.save(output, (settings.source_tokenizer, settings.target_tokenizer))
     except OSError as error:
         raise DataError(
             f"{output}: cannot be written ({error.strerror}); choose another path"

@@ -11,6 +11,7 @@ from cyclopts import Parameter
 from rich.console import Console
 
 from transept.cli.app import Flag
+from transept.cli.lines import check_plain
 from transept.errors import ConfigError, VocabularyError
 from transept.text.files import (
     STANDARD_INPUT,
@@ -74,6 +75,8 @@ def train(
     """
     if not (inputs or trees):
         raise ConfigError("nothing to learn from: give --input, or --trees")
+    for path in inputs:
+        check_plain(path, "write the sentences of the {} to a text file first")
     started = time.monotonic()
     with _claimed(output, force):
         with _Progress((*inputs, *trees), vocab_size) as progress:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Group, Parameter
 
 from transept.api.config import Options, ReadingConfig, TranslationConfig
-from transept.cli.app import Flag, write_line
+from transept.cli.app import Flag, complain, write_line
 from transept.cli.lines import (
     Files,
     Line,
@@ -31,6 +31,7 @@ from transept.cli.progress import ProgressBar
 from transept.decoding.config import BeamConfig, OutputConfig
 from transept.errors import ConfigError, StoppedError
 from transept.runtime.interrupt import import_torch, terminable
+from transept.wording import counted
 
 if TYPE_CHECKING:
     from transept.api.results import Output, Translation
@@ -195,15 +196,16 @@ def _print(
     job: "Job", transducer: "Transducer", groups: Iterable[list[Line]], n_lines: int | None
 ) -> None:
     """Translate lines as they come, each group of them together."""
-    number = 0
+    number, cut = 0, list[str]()
     with ProgressBar("lines", n_lines, results_to_stdout=True) as bar:
         for lines in groups:
             watch = partial(bar.share, len(lines))
-            for text in job.translate(transducer, lines, number, watch):
+            for text in job.translate(transducer, lines, number, cut, watch):
                 write_line(text)
             number += len(lines)
             sys.stdout.buffer.flush()
             bar.advance(len(lines))
+    _warn_of_cut(cut)
 
 
 @dataclass(frozen=True)
@@ -220,9 +222,13 @@ class Job:
         transducer: "Transducer",
         lines: Sequence[Line],
         first: int,
+        cut: list[str],
         watch: Callable[[int, int], None] | None = None,
     ) -> Iterator[str]:
-        """The lines of results for some lines, the first of which has this number."""
+        """The lines of results for some lines, the first of which has this number.
+
+        To `cut` are added the places of lines whose translation did not come to an end.
+        """
         options: Options = {
             "alignments": self.form.alignments,
             "prefix": self.form.prefix,
@@ -231,6 +237,8 @@ class Job:
         }
         results = _translate(transducer, lines, self.wanted, options)
         for number, result in enumerate(results, start=first):
+            if not result.outputs[0].finished:
+                cut.append(lines[number - first].place)
             yield from _result_lines(result, number, self.wanted["n_best"], self.form)
 
 
@@ -245,6 +253,7 @@ def _translate_in_parts(
     from transept.checkpoint import weights_sha256
     from transept.runtime.device import take_own_gpu
     from transept.runtime.parts import Parts
+    from transept.runtime.storage import digest
 
     texts, files = sources
     if job.form.stream or n_lines is None:
@@ -258,7 +267,7 @@ def _translate_in_parts(
     settings = asdict(job) | {
         "lines": size,
         "texts": texts,
-        "files": {str(path): path.stat().st_size for path in files},
+        "files": {str(path): digest(path) for path in files},
         "weights": [weights_sha256(Path(model)) for model in job.models.model],
     }
     if not parts.begin(settings):
@@ -271,16 +280,26 @@ def _translate_in_parts(
 
 def _make(parts: "Parts", job: Job, everything: Iterator[Line], size: int, n_lines: int) -> int:
     """Make the parts that are this rank's, and say how many there are in all."""
-    transducer, number = job.models.load(), 0
+    transducer, number, cut = job.models.load(), 0, list[str]()
     with ProgressBar("lines", n_lines, results_to_stdout=False) as bar:
         while lines := list(islice(everything, size)):
             if parts.is_mine(number):
                 watch = partial(bar.share, len(lines))
-                results = job.translate(transducer, lines, number * size, watch)
+                results = job.translate(transducer, lines, number * size, cut, watch)
                 parts.put(number, "".join(f"{text}\n" for text in results).encode())
             number += 1
             bar.advance(len(lines))
+    _warn_of_cut(cut)
     return number
+
+
+def _warn_of_cut(places: Sequence[str]) -> None:
+    """Say which translations are not whole: in a file of thousands nobody would see them."""
+    if places:
+        complain(
+            f"warning: {counted(len(places), 'translation')} ended by the maximum length, the "
+            f"first at {places[0]}; see --max-length-extra"
+        )
 
 
 @contextmanager

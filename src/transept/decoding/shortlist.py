@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
 
 from transept.errors import DataError
 from transept.runtime.storage import write_file
@@ -22,6 +22,9 @@ from transept.shapes import Int, Tensor
 CHUNK = 2**22
 """So many pairs of tokens are counted at a time."""
 
+SIDES = ("source", "target")
+Vocabularies = tuple[str, str]
+"""The sha256 of the source's vocabulary, and of the target's."""
 Ids = Sequence[int] | NDArray[np.integer]
 Counts = tuple[NDArray[np.int64], NDArray[np.int64]]
 """Numbers, each once and in order, and how often they came."""
@@ -45,28 +48,33 @@ class Shortlist:
         tokens: Tensor = torch.cat(parts).unique()
         return tokens
 
-    def save(self, file: Path) -> None:
+    def save(self, file: Path, vocabularies: Vocabularies) -> None:
         """Write it as safetensors, at once or not at all."""
-        write_file(file, save({"likely": self.likely.int(), "always": self.always.int()}))
+        tensors = {"likely": self.likely.int(), "always": self.always.int()}
+        write_file(file, save(tensors, dict(zip(SIDES, vocabularies, strict=True))))
 
     @classmethod
-    def load(cls, file: Path, n_source: int, n_target: int) -> "Shortlist":
-        """Read it, for vocabularies of these sizes."""
+    def load(cls, file: Path, vocabularies: Vocabularies) -> "Shortlist":
+        """Read it, for these vocabularies: ids of others, even of as many tokens, mislead."""
         try:
-            tensors = load_file(file)
-            shortlist = cls(tensors["likely"].long(), tensors["always"].long())
-        except (OSError, SafetensorError, KeyError) as error:
+            with safe_open(file, "pt") as stored:
+                made_for = stored.metadata() or {}
+                likely, always = stored.get_tensor("likely"), stored.get_tensor("always")
+        except (OSError, SafetensorError) as error:
             raise DataError(
                 f"{file} is not a shortlist ({error}): `transept shortlist` makes one"
             ) from error
-        highest = int(torch.cat([shortlist.likely.flatten(), shortlist.always]).max())
-        if len(shortlist.likely) != n_source or highest >= n_target:
+        wrong = [
+            side
+            for side, vocabulary in zip(SIDES, vocabularies, strict=True)
+            if made_for.get(side) != vocabulary
+        ]
+        if wrong:
             raise DataError(
-                f"{file} is for a source vocabulary of {len(shortlist.likely)} tokens and target "
-                f"ids up to {highest}, the model has {n_source} and {n_target}: make a shortlist "
-                "from a corpus with the model's vocabularies"
+                f"{file} was not made for the model's {' and '.join(wrong)} vocabulary: make a "
+                "shortlist from a corpus with the model's vocabularies"
             )
-        return shortlist
+        return cls(likely.long(), always.long())
 
 
 def learn(

@@ -10,7 +10,7 @@ from transept.demo.plan import HELD_OUT, Plan
 from transept.errors import DataError
 from transept.runtime.storage import new_directory, write_file
 from transept.tasks.grammar import Grammar
-from transept.text.files import read_text
+from transept.text.files import read_sentences
 
 SPLITS: Final = ("train", "dev", "test")
 FEWEST: Final = 100
@@ -161,7 +161,7 @@ def _read_pairs(plan: Plan, split: str, most: int) -> list[Pair]:
                 f"add it, or remove both and {split} is held out from train"
             )
         paths.append(path)
-    lines = zip_longest(*map(read_text, paths))
+    lines = zip_longest(*map(read_sentences, paths))
     pairs: list[Pair] = []
     for number, (source, target) in enumerate(lines, start=1):
         if source is None or target is None:
@@ -170,6 +170,7 @@ def _read_pairs(plan: Plan, split: str, most: int) -> list[Pair]:
                 f"{short}: ends at line {number - 1:,}, and the other side goes on: line n of "
                 f"{paths[0].name} must be the translation of line n of {paths[1].name}"
             )
-        if len(pairs) < most and source.strip() and target.strip():
-            pairs.append((source, target))
+        pair = (source.strip(), target.strip())
+        if len(pairs) < most and all(pair):
+            pairs.append(pair)
     return pairs

@@ -75,8 +75,8 @@ class Parts:
             others = False
         if others:
             raise ConfigError(
-                f"{self.directory}: holds parts that were made with other options; go on with "
-                f"those in {path}, or remove the directory"
+                f"{self.directory}: holds parts that were made with other options, or of other "
+                f"text; go on with those in {path}, or remove the directory"
             )
         if self.rank == 0:
             write_file(path, settings.encode())

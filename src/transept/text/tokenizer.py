@@ -29,8 +29,8 @@ MODEL_FILE = "tokenizer.model"
 MANIFEST_FILE = "tokenizer.json"
 FORMAT = 1
 MANY = 32
-"""So many texts are encoded faster by one call of sentencepiece than by one each: such a call starts
-a thread and waits for it, which takes longer than encoding a sentence."""
+"""So many texts are encoded faster by one call of sentencepiece than by one call each, for such a
+call starts a thread and waits for it, which takes longer than encoding a sentence."""
 
 _SILENT = frozenset({PAD_ID, EOS_ID, BOS_ID})
 _TRAIN = "train one with `transept tokenizer train`"

@@ -44,6 +44,10 @@ class Progress:
     torch: str = ""
     """The version of torch."""
 
+    def forget_best(self) -> None:
+        """Look for the best validation anew: those so far cannot be compared with what comes."""
+        self.best_step, self.best_nll, self.stale_validations = None, math.inf, 0
+
     def as_json(self) -> dict[str, Any]:
         """As values of JSON, which knows no infinity."""
         table = dataclasses.asdict(self)

@@ -191,6 +191,9 @@ def test_an_output_begins_with_its_prefix(transducer: Transducer) -> None:
     each = transducer.translate(["one", "two"], prefix=["ten", ""], **SHORT)
     assert each[0].text.startswith("ten")
     assert each[1].text == transducer.translate("two", **SHORT).text
+    # One without a word is none: the text is split as ever.
+    (usual,) = transducer.translate(["one. Two"], prefix=" ", **SHORT)
+    assert len(usual.sentences) == 2
     for wrong, complaint in ((3, "prefix: expected .* got int 3"), (["a", None], "prefix 2: ")):
         with pytest.raises(DataError, match=complaint):
             transducer.translate(["a", "b"], prefix=wrong)  # type: ignore[arg-type]
@@ -289,6 +292,10 @@ def test_what_is_no_text_is_named(transducer: Transducer) -> None:
         transducer.translate(None)  # type: ignore[call-overload]
     with pytest.raises(DataError, match="got bytes; decode them first"):
         transducer.translate(b"x")  # type: ignore[arg-type]
+    with pytest.raises(DataError, match="or one text, and got dict"):
+        transducer.translate({"first": "one"})  # type: ignore[call-overload]
+    with pytest.raises(DataError, match="or one text, and got set"):
+        transducer.translate({"one", "two"})  # type: ignore[call-overload]
     with pytest.raises(DataError, match="text 2: expected a str, and got float"):
         transducer.translate(["one", 0.5])  # type: ignore[list-item]
     with pytest.raises(DataError, match="text 1: expected a str, and got None"):

@@ -33,21 +33,21 @@ def test_a_token_leads_to_what_it_went_with(chunk: int, monkeypatch: pytest.Monk
 
 def test_it_comes_back_from_its_file(tmp_path: Path) -> None:
     learnt = learn(cipher(50), 12, keep=[EOS])
-    learnt.save(tmp_path / "shortlist.safetensors")
-    again = Shortlist.load(tmp_path / "shortlist.safetensors", 12, 21)
+    learnt.save(tmp_path / "shortlist.safetensors", ("en", "de"))
+    again = Shortlist.load(tmp_path / "shortlist.safetensors", ("en", "de"))
     assert torch.equal(again.likely, learnt.likely)
     assert torch.equal(again.always, learnt.always)
 
 
 def test_a_file_of_another_model_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "shortlist.safetensors"
-    learn(cipher(50), 12, keep=[EOS]).save(file)
-    for sizes in ((13, 21), (12, 20)):
-        with pytest.raises(DataError, match=r"the model has"):
-            Shortlist.load(file, *sizes)
+    learn(cipher(50), 12, keep=[EOS]).save(file, ("en", "de"))
+    for names, side in ((("fr", "de"), "source"), (("en", "fr"), "target")):
+        with pytest.raises(DataError, match=rf"not made for the model's {side} vocabulary"):
+            Shortlist.load(file, names)
     file.write_bytes(b"something else")
     with pytest.raises(DataError, match="is not a shortlist"):
-        Shortlist.load(file, 12, 21)
+        Shortlist.load(file, ("en", "de"))
 
 
 def test_nothing_teaches_nothing() -> None:

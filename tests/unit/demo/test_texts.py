@@ -129,6 +129,17 @@ def test_only_so_many_pairs_are_read_and_empty_ones_left_out(tmp_path: Path) -> 
     assert sorted(pair for pairs in splits.values() for pair in pairs) == sorted(PAIRS[:200])
 
 
+def test_the_ends_of_lines_are_no_part_of_sentences(tmp_path: Path) -> None:
+    """Else a sentence of test would be found in train, and no translation match its reference."""
+    fill(tmp_path, "train", PAIRS)
+    fill(tmp_path, "test", [(f"{source}\r", f"{target} \r") for source, target in PAIRS[:20]])
+    with_mark = tmp_path / "test.en"
+    with_mark.write_bytes(b"\xef\xbb\xbf" + with_mark.read_bytes())
+    splits = read_own(own(tmp_path))
+    assert splits["test"] == PAIRS[:20]
+    assert not {*splits["train"]} & {*PAIRS[:20]}
+
+
 def test_compressed_files_are_read(tmp_path: Path) -> None:
     fill(tmp_path, "train", PAIRS)
     plain = tmp_path / "train.fr"

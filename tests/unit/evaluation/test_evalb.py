@@ -8,6 +8,7 @@ from transept.errors import DataError
 from transept.evaluation.evalb.parameters import COLLINS, Parameters, read_parameters
 from transept.evaluation.evalb.report import evaluate_parses
 from transept.evaluation.evalb.scoring import score_sentence
+from transept.evaluation.evalb.suspicions import suspect_roots
 
 CAT = "(S (NP (DT The) (NN cat)) (VP (VBD sat)) (. .))"
 
@@ -84,6 +85,17 @@ def test_equal_labels_need_not_be_transitive() -> None:
 def test_a_label_equal_to_a_deleted_one_is_deleted() -> None:
     root = Parameters(deleted=frozenset({"TOP"}), equal_labels=frozenset({("ROOT", "TOP")}))
     assert score_sentence("(ROOT (S (X x)))", "(S (X x))", root).gold == 1
+
+
+@pytest.mark.parametrize("root", ["", "ROOT", "S1"])
+def test_a_root_that_only_one_side_has_is_suspicious(root: str) -> None:
+    bare, rooted = [CAT] * 3, [f"({root} {CAT} )"] * 3
+    assert "only the gold trees have a root" in suspect_roots(rooted, bare, COLLINS)
+    assert "only the predicted trees have a root" in suspect_roots(bare, rooted, COLLINS)
+    assert suspect_roots(rooted, rooted, COLLINS) == suspect_roots(bare, bare, COLLINS) == ""
+    deletes = Parameters(deleted=frozenset({root}))
+    assert suspect_roots(rooted, bare, deletes) == ""
+    assert suspect_roots([], [""], COLLINS) == ""
 
 
 def test_unlabelled_bracketing_looks_at_words_only() -> None:
