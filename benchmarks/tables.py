@@ -44,7 +44,7 @@ HEADLINES = {
         "cpu_decoding", "base, beam 4, batch 32", "output tokens/CPU-s", "transept",
         "CTranslate2 float32",
     ),
-    "translating Tatoeba's test set with the shipped model, beam 4, one core": (
+    "translating Tatoeba's test set with the shipped en-de, beam 4, one core": (
         "cpu_test_set", "beam 4", "CPU-s", "transept", "CTranslate2 float32"
     ),
     "[preparing](#preparing-a-corpus) 500,000 pairs, by CPU time": (
