@@ -171,7 +171,9 @@ def test_right_after_installation_it_translates(capsys: pytest.CaptureFixture[st
     sentence, expected = "I would like a cup of tea.", "Ich hätte gerne eine Tasse Tee."
     for engine in ("native", "auto"):
         assert run("translate", sentence, "--engine", engine) == 0
-        assert capsys.readouterr().out == f"{expected}\n"
+        said = capsys.readouterr()
+        assert said.out == f"{expected}\n"
+        assert "model: en-de, since --model names none. Others: de-en." in said.err
     assert transept.load("en-de").translate(sentence).text == expected
 
 
@@ -181,7 +183,9 @@ def test_right_after_installation_it_translates_back(
 ) -> None:
     sentence = "Meine Schwester wohnt seit drei Jahren in Berlin."
     assert run("translate", "--model", "de-en", sentence, "--engine", engine) == 0
-    assert capsys.readouterr().out == "My sister has lived in Berlin for three years.\n"
+    said = capsys.readouterr()
+    assert said.out == "My sister has lived in Berlin for three years.\n"
+    assert "Others:" not in said.err
 
 
 def test_its_attention_tells_which_words_belong_together() -> None:

@@ -21,8 +21,8 @@ class Models:
     """Which model to use, and where."""
 
     model: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = ()
-    """The directory of a model, a run, a demo or a recipe, or the name of a shipped model; unless
-    given, en-de. Given several times, the models work together, as an ensemble."""
+    """The directory of a model, a run, a demo or a recipe, or the name of a shipped model, en-de or
+    de-en; unless given, en-de. Given several times, the models work together, as an ensemble."""
     device: str = "auto"
     """Where to compute: cpu, cuda, cuda:1; auto is a GPU where there is one."""
 
@@ -72,11 +72,21 @@ class Translators(Models):
     the sentences that are translated in the same batch."""
 
     def load(self) -> "Transducer":
-        """A model that translates, ready to use. What its engine has to note is printed."""
+        """A model that translates, ready to use. What is to note of the choices is printed."""
+        if not self.model:
+            self._name_others()
         model = self._load(self.engine, self.shortlist)
         if model.engine.note:
             complain(f"engine: {model.engine.name}. {model.engine.note}.")
         return model
+
+    def _name_others(self) -> None:
+        """Whoever names no model, and writes German, should learn why nonsense comes of it."""
+        from transept.shelf import find_model, shipped_models
+
+        name = find_model().name
+        if others := [other for other in shipped_models() if other != name]:
+            complain(f"model: {name}, since --model names none. Others: {', '.join(others)}.")
 
     def native(self, option: str) -> Self:
         """The same models with the native engine: no other one can do what the option asks for."""
