@@ -122,6 +122,7 @@ def test_the_guide_on_serving_runs(reader: Reader) -> None:
         server.wait(timeout=30)
     assert "translatedText" in printed[0]
     assert "event: done" in printed[2]
+    assert "Kinder" in printed[2]
 
 
 def wait_for(address: str, server: subprocess.Popen[bytes]) -> None:
