@@ -57,6 +57,8 @@ TRAINING = "training.safetensors"
 STATE = "state.json"
 CHECKPOINTS = "checkpoints"
 """Where the checkpoints of a run lie."""
+EXPORTED = "model.bin"
+"""What `transept export` leaves for CTranslate2, and no model of transept has."""
 
 _STEP = re.compile(r"step-(\d{8,})")
 
@@ -322,6 +324,11 @@ def _read_manifest(directory: Path) -> dict[str, Any]:
             )
         known = _check_shape(manifest)
     except FileNotFoundError as error:
+        if (directory / EXPORTED).exists():
+            raise CheckpointError(
+                f"{directory}: is a model for CTranslate2, which transept does not open; give the "
+                "model that it was exported from"
+            ) from error
         raise CheckpointError(
             f"{directory}: is no model directory: it has no {MANIFEST}; check the path"
         ) from error

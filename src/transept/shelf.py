@@ -46,12 +46,17 @@ def _holds_a_model(path: Path) -> bool:
 
 
 def shipped_models() -> dict[str, Path]:
-    """The models that have a name: those in the user's own `SHELVES`, and the shipped ones."""
+    """The models that have a name: of the user's own `SHELVES`, then shipped; `DEFAULT` leads.
+
+    A server that is given no model serves them in this order, and answers who names no languages
+    with the first.
+    """
     own = [Path(place) for place in os.environ.get(SHELVES, "").split(os.pathsep) if place]
     found: dict[str, Path] = {}
     for shelf in (*own, SHELF):
-        for manifest in sorted(shelf.glob(f"*/{MANIFEST}")):
-            found.setdefault(manifest.parent.name, manifest.parent)
+        names = {manifest.parent.name for manifest in shelf.glob(f"*/{MANIFEST}")}
+        for name in sorted(names, key=lambda name: (name != DEFAULT, name)):
+            found.setdefault(name, shelf / name)
     return found
 
 

@@ -71,9 +71,9 @@ def test_the_guide_on_exporting_runs(reader: Reader) -> None:
 @pytest.mark.slow
 def test_the_guide_on_training_runs(tmp_path: Path) -> None:
     printed = "".join(Reader(tmp_path).follow(GUIDES / "train.md"))
-    trial, tuned = re.findall(r"^sacreBLEU +(\d+\.\d+)", printed, re.MULTILINE)
-    assert float(trial) < 20
-    assert float(tuned) > 75, "it has learnt what is special in these sentences"
+    trial, before, tuned = map(float, re.findall(r"^sacreBLEU +(\d+\.\d+)", printed, re.MULTILINE))
+    assert trial < 20
+    assert tuned > max(75, before), "it has learnt what is special in these sentences"
 
 
 @pytest.mark.slow
@@ -122,6 +122,7 @@ def test_the_guide_on_serving_runs(reader: Reader) -> None:
         server.wait(timeout=30)
     assert "translatedText" in printed[0]
     assert "event: done" in printed[2]
+    assert "Kinder" in printed[2]
 
 
 def wait_for(address: str, server: subprocess.Popen[bytes]) -> None:

@@ -51,6 +51,8 @@ def test_an_export_translates_without_transept(
     assert capsys.readouterr().out.strip() == cutter.decode(result.hypotheses[0])
     assert run(*words) == 4
     assert "is there already" in capsys.readouterr().err
+    assert run("translate", "--model", output, "one") == 4
+    assert "is a model for CTranslate2" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["there"]
 
 

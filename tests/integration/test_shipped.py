@@ -119,6 +119,8 @@ def test_without_a_name_the_only_one_is_taken_and_of_several_one_must_be_named(
         find_model()
     (tmp_path / "en-de").symlink_to(shelf / "en-de")
     assert find_model() == tmp_path / "en-de"
+    # Who names no languages to the server gets its first model: the one that is meant here too.
+    assert list(shipped_models()) == ["en-de", "de-en", "en-fr"]
     (tmp_path / "no-model").mkdir()
     assert "no-model" not in shipped_models()
 
@@ -226,7 +228,7 @@ def test_a_directory_of_its_name_hides_a_model_only_if_it_is_one(
     assert find_model("en-de") == SHELF / "en-de"
     shutil.copytree(shelf / "en-de", tmp_path / "en-de", dirs_exist_ok=True)
     assert find_model("en-de") == Path("en-de")
-    with pytest.raises(CheckpointError, match="nor a shipped model; shipped are: de-en, en-de"):
+    with pytest.raises(CheckpointError, match="nor a shipped model; shipped are: en-de, de-en"):
         find_model("en-fr")
 
 
