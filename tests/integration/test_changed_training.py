@@ -4,6 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+import torch
 from tests.integration.workshop import Workshop, prepare_otherwise, run
 
 from transept.checkpoint import Checkpoints
@@ -107,6 +108,20 @@ def test_init_is_for_the_beginning_and_another_one_is_refused(
     assert run(*longer, "--init", tmp_path / "other") == 2
     assert f"began from {first}, and --init {tmp_path / 'other'}" in capsys.readouterr().err
     assert Checkpoints(tuned / "checkpoints").newest().about["init"] == str(first)  # type: ignore[union-attr]
+
+
+def test_a_moving_average_begins_where_init_does(workshop: Workshop, tmp_path: Path) -> None:
+    words = ["train", workshop.config, "training.max_steps=1", "schedule.factor=1e-6"]
+    first, tuned = tmp_path / "first", tmp_path / "tuned"
+    assert run(*words, "--output", first) == 0
+    average = ["training.ema_decay=0.999", "training.seed=2"]
+    assert run(*words, *average, "--output", tuned, "--init", first) == 0
+    before, after = (Checkpoints(each / "checkpoints").newest() for each in (first, tuned))
+    assert before is not None
+    assert after is not None
+    weights = after.weights()
+    for name, weight in before.weights().items():
+        torch.testing.assert_close(weights[name], weight, atol=1e-5, rtol=0)
 
 
 def test_weights_go_into_the_network_that_they_were_learnt_in(
