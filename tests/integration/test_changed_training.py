@@ -26,6 +26,23 @@ def test_a_changed_config_is_refused_with_the_difference_or_taken(
     assert read_metrics(tmp_path / "run" / "metrics.jsonl")[-1]["step"] == 8
 
 
+def test_a_run_that_no_longer_improved_is_not_trained_on_unless_more_patience_is_given(
+    workshop: Workshop, tmp_path: Path
+) -> None:
+    output = tmp_path / "run"
+    words = ["train", workshop.config, "--output", output, "schedule.factor=50"]
+    words += ["validation.every_steps=1", "checkpoint.every_steps=1"]
+    impatient = [*words, "validation.patience=1"]
+    assert run(*impatient) == 0
+    steps = Checkpoints(output / "checkpoints").steps()
+    assert max(steps) < 30
+    assert run(*impatient) == 0
+    assert Checkpoints(output / "checkpoints").steps() == steps
+    assert read_metrics(output / "metrics.jsonl")[-1]["outcome"] == "no longer improving"
+    assert run(*words, "validation.patience=30", "--allow-change") == 0
+    assert max(Checkpoints(output / "checkpoints").steps()) == 30
+
+
 def test_a_corpus_that_was_prepared_anew_in_its_place_is_noticed(
     workshop: Workshop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
