@@ -35,10 +35,10 @@ def server(
     ):
         assert process.stdout is not None
         begun(process.pid)
-        first = process.stdout.readline()
-        address = re.fullmatch(r"Serving English to German.* at (http://127.0.0.1:\d+)\n", first)
-        assert address, f"{first!r} {log.read_text()}"
         try:
+            first = process.stdout.readline()
+            address = re.fullmatch(r"Serving English to German.* at (http://127.*:\d+)\n", first)
+            assert address, f"{first!r} {log.read_text()}"
             yield process, address[1]
         finally:
             process.kill()
