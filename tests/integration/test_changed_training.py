@@ -4,6 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+import torch
 from tests.integration.workshop import Workshop, prepare_otherwise, run
 
 from transept.checkpoint import Checkpoints
@@ -23,6 +24,23 @@ def test_a_changed_config_is_refused_with_the_difference_or_taken(
     assert "schedule.factor: 1.0 -> 0.5" in errors
     assert run(*words, "schedule.factor=0.5", "--allow-change") == 0
     assert read_metrics(tmp_path / "run" / "metrics.jsonl")[-1]["step"] == 8
+
+
+def test_a_run_that_no_longer_improved_is_not_trained_on_unless_more_patience_is_given(
+    workshop: Workshop, tmp_path: Path
+) -> None:
+    output = tmp_path / "run"
+    words = ["train", workshop.config, "--output", output, "schedule.factor=50"]
+    words += ["validation.every_steps=1", "checkpoint.every_steps=1"]
+    impatient = [*words, "validation.patience=1"]
+    assert run(*impatient) == 0
+    steps = Checkpoints(output / "checkpoints").steps()
+    assert max(steps) < 30
+    assert run(*impatient) == 0
+    assert Checkpoints(output / "checkpoints").steps() == steps
+    assert read_metrics(output / "metrics.jsonl")[-1]["outcome"] == "no longer improving"
+    assert run(*words, "validation.patience=30", "--allow-change") == 0
+    assert max(Checkpoints(output / "checkpoints").steps()) == 30
 
 
 def test_a_corpus_that_was_prepared_anew_in_its_place_is_noticed(
@@ -107,6 +125,20 @@ def test_init_is_for_the_beginning_and_another_one_is_refused(
     assert run(*longer, "--init", tmp_path / "other") == 2
     assert f"began from {first}, and --init {tmp_path / 'other'}" in capsys.readouterr().err
     assert Checkpoints(tuned / "checkpoints").newest().about["init"] == str(first)  # type: ignore[union-attr]
+
+
+def test_a_moving_average_begins_where_init_does(workshop: Workshop, tmp_path: Path) -> None:
+    words = ["train", workshop.config, "training.max_steps=1", "schedule.factor=1e-6"]
+    first, tuned = tmp_path / "first", tmp_path / "tuned"
+    assert run(*words, "--output", first) == 0
+    average = ["training.ema_decay=0.999", "training.seed=2"]
+    assert run(*words, *average, "--output", tuned, "--init", first) == 0
+    before, after = (Checkpoints(each / "checkpoints").newest() for each in (first, tuned))
+    assert before is not None
+    assert after is not None
+    weights = after.weights()
+    for name, weight in before.weights().items():
+        torch.testing.assert_close(weights[name], weight, atol=1e-5, rtol=0)
 
 
 def test_weights_go_into_the_network_that_they_were_learnt_in(

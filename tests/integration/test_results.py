@@ -109,6 +109,41 @@ def test_a_record_with_its_translations_is_compared_like_the_directory(
     assert "a record has no references" in capsys.readouterr().err
 
 
+def test_only_what_was_scored_is_compared(
+    docs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    two = tmp_path / "two"
+    shutil.copytree(docs / "two", two)
+    words = ("recipe", "compare", docs / "one", two, "--output", tmp_path / "c.json")
+    assert run(*words) == 0
+    changed = two / "hypotheses" / "first.de"
+    lines = changed.read_text().splitlines(keepends=True)
+    changed.write_text("".join([*lines[1:], "anything else\n"]))
+    assert run(*words) == 2
+    assert f"{changed}: is not what {two / 'record.json'} scored" in told(capsys)
+
+
+def test_a_comparison_of_nothing_is_refused(
+    docs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    two = tmp_path / "two"
+    shutil.copytree(docs / "two", two)
+    for name in ("recipe.toml", "record.json"):
+        text = (two / name).read_text()
+        (two / name).write_text(text.replace('"first"', '"third"').replace('"second"', '"fourth"'))
+    for path in [*two.glob("hypotheses/*"), *two.glob("tests/*")]:
+        stem = {"first": "third", "second": "fourth"}[path.stem]
+        path.rename(path.with_stem(stem))
+    output = tmp_path / "c.json"
+    assert run("recipe", "compare", docs / "one", two, "--output", output) == 2
+    assert "have no test set of the same name" in told(capsys)
+    assert not output.exists()
+
+
+def told(capsys: pytest.CaptureFixture[str]) -> str:
+    return " ".join(capsys.readouterr().err.split())
+
+
 def test_the_page_is_made_from_records_alone(docs: Path, tmp_path: Path) -> None:
     shutil.copytree(docs / "results", tmp_path / "results")
     assert run("recipe", "report", tmp_path / "results", "--output", tmp_path / "page.md") == 0

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import httpx
@@ -95,6 +95,42 @@ def test_a_guessed_language_is_told(client: httpx.Client) -> None:
     assert (best["language"], other["language"]) == ("de", "en")
 
 
+def test_each_text_of_a_list_has_its_own_language(client: httpx.Client) -> None:
+    english, german = "the end is near so be it", "das ist nicht der Tag"
+    alone = {
+        text: client.post("/translate", json={"q": text, "source": "auto", "target": "de"}).json()
+        for text in (english, german)
+    }
+    assert alone[english]["detectedLanguage"]["language"] == "en"
+    for texts in ([english, german], [german, english]):
+        body = {"q": texts, "source": "auto", "target": "de", "alternatives": 1}
+        answer = client.post("/translate", json=body).json()
+        for field in ("translatedText", "detectedLanguage"):
+            assert answer[field] == [alone[text][field] for text in texts]
+        assert [len(others) for others in answer["alternatives"]] == [
+            int(text is english) for text in texts
+        ]
+
+
+def test_a_text_that_tells_little_is_in_the_language_of_the_others(client: httpx.Client) -> None:
+    body = {"q": ["Name", "the end is near so be it"], "source": "auto", "target": "de"}
+    assert _languages(client, body | {"q": "Name"}) == ["de"]
+    assert _languages(client, body) == ["en", "en"]
+
+
+def test_markup_is_in_no_language(client: httpx.Client) -> None:
+    script = "<script>" + "if (name) { return the.name.of(the.value); }" * 35 + "</script>"
+    text = f"{script}<p>Das ist nicht der Tag.</p>"
+    body = {"q": text, "source": "auto", "target": "en", "format": "html"}
+    assert _languages(client, body | {"format": "text"}) == ["en"]
+    assert _languages(client, body) == ["de"]
+
+
+def _languages(client: httpx.Client, body: Mapping[str, object]) -> list[str]:
+    found = client.post("/translate", json=body).json()["detectedLanguage"]
+    return [one["language"] for one in (found if isinstance(found, list) else [found])]
+
+
 def test_tags_stay_in_place(client: httpx.Client) -> None:
     text = '<p class="x">one <b>two</b> &lt;three&gt;</p>\n<br/><p>The end.</p>'
     body = {"q": text, "source": "en", "target": "de", "format": "html"}
@@ -111,6 +147,7 @@ def test_tags_stay_in_place(client: httpx.Client) -> None:
         ({"target": None}, "Invalid request: missing target parameter"),
         ({"source": "zz"}, "zz is not supported"),
         ({"target": "zz"}, "zz is not supported"),
+        ({"source": "auto", "target": "auto"}, "auto is not supported"),
         (
             {"format": "pdf"},
             "Invalid request: Invalid enum value 'pdf' - at `$.format`; choose from text, html",

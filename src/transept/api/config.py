@@ -96,6 +96,7 @@ class Request:
         if prefix is not None:
             options["split"] = False
         if sampling is not None:
+            _check_sampling(sampling)
             _refuse_beam(options)
             options["beam_size"] = options.get("n_best") or 1  # so many draws, and no beam
         return cls(
@@ -105,6 +106,15 @@ class Request:
             prefix=prefix,
             watch=watch,
         )
+
+
+def _check_sampling(sampling: object) -> None:
+    # Imported here because it brings torch along.
+    from transept.decoding.sampling import SamplingConfig
+
+    if not isinstance(sampling, SamplingConfig):
+        what = f"{sampling!r} is no SamplingConfig; give transept.SamplingConfig(seed=1)"
+        raise ConfigError([Problem("sampling", what)])
 
 
 def _refuse_beam(options: Options) -> None:

@@ -130,6 +130,8 @@ class Run:
         if weights:
             load_weights(update.model, weights, Path(found["origin"]))
         if not training:
+            if update.ema is not None:
+                update.ema.begin(update.model)
             return here, notes
         restore_training_tensors(update, training)
         _check_restored(update, Path(found["origin"]), found["sha256"])

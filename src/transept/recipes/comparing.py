@@ -40,24 +40,34 @@ class Contender:
             raise ConfigError(
                 f"{path}: is no record that can be read; run the recipe first"
             ) from error
-        return _worked_out(place, record) if place.is_dir() else _kept(place, record, scored)
+        found = _worked_out if place.is_dir() else _kept
+        return found(place, record, scored)
 
 
-def _worked_out(directory: Path, record: Mapping[str, Any]) -> Contender:
+def _worked_out(directory: Path, record: Mapping[str, Any], scored: Mapping[str, Any]) -> Contender:
     run = RecipeRun(
         name=record["name"],
         recipe=config.load(Recipe, directory / FILE),
         directory=directory,
         system=record["system"],
     )
+    for kind, path in (("hypotheses", run.hypotheses), ("references", run.references)):
+        there = run.hashes(path)
+        changed = [
+            path(test) for test in run.tests if scored[kind].get(test.name) != there[test.name]
+        ]
+        if changed:
+            raise ConfigError(
+                f"{changed[0]}: is not what {directory / RECORD} scored; run the recipe again"
+            )
     return Contender(
         directory,
         run.name,
         run.system,
         {test.name: run.hypotheses(test) for test in run.tests},
-        run.hashes(run.hypotheses),
+        scored["hypotheses"],
         {test.name: run.references(test) for test in run.tests},
-        run.hashes(run.references),
+        scored["references"],
     )
 
 
@@ -82,6 +92,12 @@ def _kept(path: Path, record: Mapping[str, Any], scored: Mapping[str, Any]) -> C
 def compare(first: Contender, second: Contender) -> dict[str, Any]:
     """Paired bootstraps of the first against the second, on the test sets that both have."""
     both = [test for test in first.hypotheses if test in second.hypotheses]
+    if not both:
+        ours, theirs = (", ".join(one.hypotheses) for one in (first, second))
+        raise ConfigError(
+            f"{first.place} ({ours}) and {second.place} ({theirs}) have no test set of the same "
+            "name; compare recipes with the same test sets"
+        )
     return {
         "kind": "comparison",
         "systems": [{"name": one.name, "system": one.system} for one in (first, second)],

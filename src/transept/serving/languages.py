@@ -21,6 +21,9 @@ _LABELS = {"nb": "no"}
 LOOKED_AT = 2_000
 """A guess looks at so many characters from the beginning of a text: these are enough."""
 
+SURE = 50.0
+"""With so much confidence, a guess is likelier than all others together."""
+
 
 class Guess(NamedTuple):
     """A language, and how sure the guess is, from 0 to 100."""
@@ -54,6 +57,15 @@ def guess(text: str, languages: Sequence[str]) -> list[Guess]:
     total = sum(served.values()) + max(likelihood.values(), default=1.0)
     guesses = [Guess(code, round(100 * value / total, 1)) for code, value in served.items()]
     return sorted(guesses, key=lambda one: -one.confidence)
+
+
+def guess_each(texts: Sequence[str], languages: Sequence[str]) -> list[Guess]:
+    """The likeliest language of each text. One that tells little has that of all together."""
+    each = [guess(text, languages)[0] for text in texts]
+    if len(texts) == 1 or all(one.confidence >= SURE for one in each):
+        return each
+    together = guess("\n".join(texts), languages)[0]
+    return [one if one.confidence >= SURE else together for one in each]
 
 
 @cache

@@ -11,7 +11,8 @@ from transept.serving import messages as m
 from transept.serving.answers import answer
 from transept.serving.backend import Backend
 from transept.serving.bodies import Refusal
-from transept.serving.languages import Guess, guess, name_of
+from transept.serving.languages import Guess, guess, guess_each, name_of
+from transept.serving.markup import text_of
 from transept.serving.texts import Outputs, Text
 
 
@@ -26,26 +27,37 @@ class LibreTranslate:
         """Translate a text, or a list of texts."""
         queries = [message.q] if isinstance(message.q, str) else message.q
         self.backend.check_length(queries)
-        source, guessed = await self._source(queries, message)
-        if source == message.target:
-            best: list[str] = queries
-            others: list[list[str]] = [[] for _ in queries]
-        else:
-            texts = self.backend.texts(queries, message.format, source)
-            operation = self.backend.translate(self.backend.model(source, message.target), texts)
-            n_best = 1 + min(message.alternatives, operation.beam_size - 1)
-            outputs = await self.backend.translations(
-                request, operation, [sentence for text in texts for sentence in text.sentences]
-            )
-            best, others = _best_and_others(texts, outputs, n_best)
+        guesses = await self._guesses(queries, message)
+        sources = [one.language for one in guesses] or [message.source] * len(queries)
+        # What is in the target's language already stays as it is.
+        best, others = [*queries], [list[str]() for _ in queries]
+        for source in dict.fromkeys(sources):
+            if source != message.target:
+                chosen = [i for i, one in enumerate(sources) if one == source]
+                given = [queries[i] for i in chosen]
+                found = await self._translations(request, given, source, message)
+                for i, (first, *rest) in zip(chosen, found, strict=True):
+                    best[i], others[i] = first, rest
         is_list = not isinstance(message.q, str)
         reply = m.TranslateAnswer(best if is_list else best[0])
         if message.alternatives:
             reply.alternatives = others if is_list else others[0]
-        if guessed is not None:
-            found = m.Detection(guessed.language, guessed.confidence)
-            reply.detected_language = [found] * len(queries) if is_list else found
+        if message.source == "auto":
+            detected = [m.Detection(one.language, one.confidence) for one in guesses]
+            reply.detected_language = detected if is_list else detected[0]
         return answer(reply)
+
+    async def _translations(
+        self, request: Request, queries: Sequence[str], source: str, message: m.TranslateRequest
+    ) -> list[list[str]]:
+        """The translations of each of these texts, which are in one language, best first."""
+        texts = self.backend.texts(queries, message.format, source)
+        operation = self.backend.translate(self.backend.model(source, message.target), texts)
+        n_best = 1 + min(message.alternatives, operation.beam_size - 1)
+        outputs = await self.backend.translations(
+            request, operation, [sentence for text in texts for sentence in text.sentences]
+        )
+        return _different(texts, outputs, n_best)
 
     async def detect(self, request: Request, message: m.DetectRequest) -> Response:
         """Guess the language of a text, among the languages that are served."""
@@ -79,38 +91,30 @@ class LibreTranslate:
             )
         )
 
-    async def _source(
-        self, queries: Sequence[str], message: m.TranslateRequest
-    ) -> tuple[str, Guess | None]:
-        """The language of the texts; and the guess, if it was guessed."""
+    async def _guesses(self, queries: Sequence[str], message: m.TranslateRequest) -> list[Guess]:
+        """The language of each text, if it is to be guessed; none if it was named."""
         models = self.backend.models
-        for code in (message.target, message.source):
-            if code not in models.codes and not (code == "auto" and code == message.source):
+        targets, sources = models.codes, [*models.codes, "auto"]
+        for code, known in ((message.target, targets), (message.source, sources)):
+            if code not in known:
                 raise Refusal(400, f"{code} is not supported")
         if message.source != "auto":
-            return message.source, None
+            return []
         possible = [
             code
             for code in models.codes
             if code == message.target or models.get(code, message.target)
         ]
-        (best, *_) = await run_in_threadpool(guess, "\n".join(queries), possible)
-        if not best.confidence:
-            # The text tells nothing, so take a language that can be translated.
-            model = next((one for one in models if one.target == message.target), None)
-            best = Guess(model.source if model else message.target, 0.0)
-        return best.language, best
+        texts = [text_of(query) if message.format == "html" else query for query in queries]
+        # A text that tells nothing is taken for one that can be translated.
+        model = next((one for one in models if one.target == message.target), None)
+        unknown = Guess(model.source if model else message.target, 0.0)
+        guesses = await run_in_threadpool(guess_each, texts, possible)
+        return [one if one.confidence else unknown for one in guesses]
 
 
-def _best_and_others(
-    texts: Sequence[Text], outputs: Sequence[Outputs], n_best: int
-) -> tuple[list[str], list[list[str]]]:
-    """The best translation of each text, and further ones whose text differs."""
+def _different(texts: Sequence[Text], outputs: Sequence[Outputs], n_best: int) -> list[list[str]]:
+    """The translations of each text, best first, without those whose text does not differ."""
     each = iter(outputs)
-    best, others = [], []
-    for text in texts:
-        found = text.put_together([next(each) for _ in text.sentences], n_best)
-        first, *rest = dict.fromkeys(one.text for one in found.outputs)
-        best.append(first)
-        others.append(rest)
-    return best, others
+    found = [text.put_together([next(each) for _ in text.sentences], n_best) for text in texts]
+    return [[*dict.fromkeys(one.text for one in translation.outputs)] for translation in found]

@@ -84,6 +84,11 @@ def split_html(text: str, language: Language) -> list[Part]:
     return parts
 
 
+def text_of(markup: str) -> str:
+    """The text of HTML, without markup and without what is kept as a whole."""
+    return " ".join(html.unescape(piece) for is_markup, piece in _pieces(markup) if not is_markup)
+
+
 def _pieces(text: str) -> Iterator[tuple[bool, str]]:
     """The text cut into markup and text, in order, and for each piece whether it is markup."""
     at = 0

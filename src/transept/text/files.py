@@ -10,6 +10,7 @@ import gzip
 import io
 import lzma
 import os
+import re
 import stat
 import sys
 import zlib
@@ -39,13 +40,14 @@ _WIDE = {  # UTF-32 first: its little-endian mark begins with that of UTF-16
     codecs.BOM_UTF16_BE: "UTF-16",
 }
 _ARCHIVES = {b"\x1f\x8b": ".gz", b"\xfd7zXZ\0": ".xz", b"(\xb5/\xfd": ".zst"}
+_BZIP2 = re.compile(rb"BZh[1-9]1AY&SY")
 _DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError, zstandard.ZstdError)
 
 
 def read_lines(path: Path, on_bytes: BytesRead | None = None) -> Iterator[bytes]:
     """Each line of a file without its newline; .gz, .xz and .zst are decompressed.
 
-    A file that begins as UTF-16 does is refused: its lines would be torn, letter by letter.
+    A file that begins as UTF-16 or as an archive does is refused: its lines would be torn.
 
     Args:
         path: The file, or `-` for standard input.
@@ -55,6 +57,7 @@ def read_lines(path: Path, on_bytes: BytesRead | None = None) -> Iterator[bytes]
     lines = read_raw_lines(path, on_bytes)
     for first in lines:
         _refuse_wide(first, path)
+        _refuse_archive(first, path)
         yield first.removesuffix(b"\n")
         break
     for line in lines:
@@ -140,7 +143,11 @@ def _refuse_wide(first: bytes, path: Path) -> None:
 
 
 def _refuse_archive(first: bytes, path: Path) -> None:
-    """Refuse a file that is compressed, and whose name does not say so."""
+    """Refuse a file that is compressed, and whose name does not say so; and one by bzip2."""
+    if _BZIP2.match(first):
+        raise DataError(
+            f"{describe(path)}: is an archive, by its first bytes; decompress it with `bunzip2`"
+        )
     for mark, suffix in _ARCHIVES.items():
         if first.startswith(mark):
             raise DataError(

@@ -45,8 +45,9 @@ class Trainer:
         pace = _Pace(clock)
         council = _Council(self.world, stop, clock, 60 * self.checkpoint.after_minutes)
         data = self.data(progress.position)
-        outcome: Outcome = "finished"
-        while progress.step < self.training.max_steps:
+        # A run whose patience was at its end is called again: it must stay as it is.
+        outcome = self._reason_to_stop(progress, _Wishes()) or "finished"
+        while outcome == "finished" and progress.step < self.training.max_steps:
             self.world.pulse.at("reading data", progress.step + 1)
             batch = next(data)
             self.world.pulse.at("computing")
@@ -62,9 +63,7 @@ class Trainer:
                 best = progress.best_step == progress.step and not wishes.early
                 if reason or best or progress.regular:
                     self._save(progress, clock)
-            if reason:
-                outcome = reason
-                break
+            outcome = reason or "finished"
         self._tell("end", step=progress.step, outcome=outcome, seconds=clock.seconds)
         return outcome
 

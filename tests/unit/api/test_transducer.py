@@ -135,6 +135,11 @@ def test_learned_positions_are_a_hard_limit(tokenizer: Tokenizer) -> None:
         transducer.score(["one", "two"], ["one", "one two three four five six seven"])
 
 
+def test_what_is_no_config_of_sampling_is_refused(transducer: Transducer) -> None:
+    with pytest.raises(ConfigError, match=r"sampling: .* give transept.SamplingConfig\(seed=1\)"):
+        transducer.translate("one", sampling={"seed": 1})  # type: ignore[call-overload]
+
+
 def test_draws_follow_from_the_seed(transducer: Transducer) -> None:
     def draw(seed: int, **changes: object) -> list[list[str]]:
         sampling = SamplingConfig(seed=seed, **changes)  # type: ignore[arg-type]
