@@ -46,18 +46,17 @@ def _holds_a_model(path: Path) -> bool:
 
 
 def shipped_models() -> dict[str, Path]:
-    """The models that have a name: of the user's own `SHELVES`, then shipped; `DEFAULT` leads.
+    """The models that have a name: those in the user's own `SHELVES`, and the shipped ones.
 
-    A server that is given no model serves them in this order, and answers who names no languages
-    with the first.
+    `DEFAULT` comes first: a server that is given no model serves all of them, and its first one
+    answers requests that name no languages.
     """
     own = [Path(place) for place in os.environ.get(SHELVES, "").split(os.pathsep) if place]
     found: dict[str, Path] = {}
     for shelf in (*own, SHELF):
-        names = {manifest.parent.name for manifest in shelf.glob(f"*/{MANIFEST}")}
-        for name in sorted(names, key=lambda name: (name != DEFAULT, name)):
-            found.setdefault(name, shelf / name)
-    return found
+        for manifest in sorted(shelf.glob(f"*/{MANIFEST}")):
+            found.setdefault(manifest.parent.name, manifest.parent)
+    return {name: found[name] for name in sorted(found, key=lambda name: name != DEFAULT)}
 
 
 def _default(shipped: dict[str, Path]) -> Path:

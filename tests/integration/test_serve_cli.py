@@ -166,7 +166,7 @@ def test_what_is_missing_is_said(
     trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run("serve", "--model", trained) == 2
-    assert "does not say its languages: give --source-language" in capsys.readouterr().err
+    assert "does not say its languages: name them" in capsys.readouterr().err
     assert run("serve", "--model", trained, "--source-language", "EN!") == 2
     assert "'EN!' is no language code" in capsys.readouterr().err
     assert run("serve", "--model", f"en-de={trained}", "--model", f"en-de={trained}") == 2

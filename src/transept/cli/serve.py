@@ -69,15 +69,13 @@ def serve(
             f"{error.name} is not installed: the server needs `pip install 'transept[serve]'`"
         ) from error
     from transept.serving.models import open_model
-    from transept.shelf import DEFAULT, shipped_models
+    from transept.shelf import shipped_models
 
     logging.basicConfig(
         stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s"
     )
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
-    # The first answers requests that name no languages, as `translate` does without --model.
-    shipped = sorted(shipped_models(), key=lambda name: name != DEFAULT)
-    names: list[str | None] = [*model] or [*shipped] or [None]
+    names: list[str | None] = [*model] or [*shipped_models()] or [None]
     with listen(settings.host, settings.port) as socket:
         served = [open_model(name, source_language, target_language, device) for name in names]
         app = create_app(settings, served)

@@ -155,8 +155,8 @@ def open_model(name: str | None, source: str | None, target: str | None, device:
             what = (
                 f"{code!r} is no language code such as en"
                 if code
-                else f"{directory} does not say its languages: give --source-language en "
-                f"--target-language de, or --model en-de={path}"
+                else f"{directory} does not say its languages: name them, such as --model "
+                f"en-de={path} for English to German"
             )
             raise ConfigError([Problem(key, what)])
     return Served(*languages, model, lambda: _opened(path, device, Transducer))

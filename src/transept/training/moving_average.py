@@ -3,20 +3,19 @@
 import torch
 from torch import nn
 
-from transept.shapes import Tensor
-
 
 class MovingAverage:
     """An exponential moving average of the weights."""
 
     def __init__(self, model: nn.Module, decay: float) -> None:
         self.decay = decay
-        self.weights: dict[str, Tensor] = {}
-        self.begin(model)
-
-    def begin(self, model: nn.Module) -> None:
-        """Begin at the network's weights."""
         self.weights = {n: p.detach().clone() for n, p in model.named_parameters()}
+
+    @torch.no_grad()
+    def begin(self, model: nn.Module) -> None:
+        """Begin anew, at the network's weights of now."""
+        for name, parameter in model.named_parameters():
+            self.weights[name].copy_(parameter)
 
     @torch.no_grad()
     def follow(self, model: nn.Module) -> None:

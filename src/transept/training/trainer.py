@@ -45,9 +45,9 @@ class Trainer:
         pace = _Pace(clock)
         council = _Council(self.world, stop, clock, 60 * self.checkpoint.after_minutes)
         data = self.data(progress.position)
-        # A run whose patience was at its end is called again: it must stay as it is.
-        outcome = self._reason_to_stop(progress, _Wishes()) or "finished"
-        while outcome == "finished" and progress.step < self.training.max_steps:
+        # The patience may have come to its end in an earlier call: then nothing is to be done.
+        reason = self._reason_to_stop(progress, _Wishes())
+        while reason is None and progress.step < self.training.max_steps:
             self.world.pulse.at("reading data", progress.step + 1)
             batch = next(data)
             self.world.pulse.at("computing")
@@ -63,7 +63,7 @@ class Trainer:
                 best = progress.best_step == progress.step and not wishes.early
                 if reason or best or progress.regular:
                     self._save(progress, clock)
-            outcome = reason or "finished"
+        outcome: Outcome = reason or "finished"
         self._tell("end", step=progress.step, outcome=outcome, seconds=clock.seconds)
         return outcome
 
