@@ -8,7 +8,7 @@ translation, nested as before.
 """
 
 from bisect import bisect, bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape as escape_html
 from re import finditer
@@ -47,8 +47,21 @@ def has_letters(text: str) -> bool:
     return any(map(str.isalnum, text))
 
 
-def transfer(source: str, inside: Sequence[Element], target: str, alignment: Alignment) -> str:
-    """The translation of a sentence as HTML, with the markup that was inside the sentence.
+def transfer(
+    source: str,
+    inside: Sequence[Element],
+    target: str,
+    alignment: Alignment,
+    write: Callable[[str], str] = escape,
+) -> str:
+    """The translation of a sentence, with the markup that was inside the sentence.
+
+    Args:
+        source: The sentence, without its markup.
+        inside: The markup.
+        target: The translation, without markup.
+        alignment: Which words of the two belong together.
+        write: Writes a text as HTML, unless given.
 
     Example:
         >>> strong = Element("<b>", "</b>", 2, 8)
@@ -57,7 +70,7 @@ def transfer(source: str, inside: Sequence[Element], target: str, alignment: Ali
         'Mir gefällt es <b>wirklich</b>.'
     """
     source_of = {j: i for i, j in alignment}
-    pair = _Pair(source, target, _words(source), _words(target), source_of)
+    pair = _Pair(source, target, _words(source), _words(target), source_of, write)
     return pair.written(inside, Span(0, len(pair.target_words)), Span(0, len(target)))
 
 
@@ -71,9 +84,10 @@ class _Pair:
     target_words: list[Span]
     source_of: dict[int, int]
     """The source word that each target word is aligned with."""
+    write: Callable[[str], str]
 
     def written(self, elements: Sequence[Element], words: Span, characters: Span) -> str:
-        """A span of the target as HTML, with these elements in it.
+        """A span of the target as it is written, with these elements in it.
 
         Args:
             elements: The elements, all on the same level.
@@ -93,10 +107,10 @@ class _Pair:
             end = min(max(start, around.end), characters.end)
             inner = self.written(element.inner, own_words, Span(start, end))
             before, after = self._spaces(element, start)
-            text += escape(self.target[at:start])
+            text += self.write(self.target[at:start])
             text += f"{before}{element.open}{inner}{element.close}{after}"
             at = end
-        return text + escape(self.target[at : characters.end])
+        return text + self.write(self.target[at : characters.end])
 
     def _spaces(self, element: Element, at: int) -> tuple[str, str]:
         """The spaces around a tag that stands by itself, such as a picture between two words.

@@ -1,19 +1,19 @@
-"""Taking HTML apart into text to translate and markup to keep.
+"""Taking a text, HTML or plain, apart into sentences to translate and what is to be kept.
 
 Markup is not interpreted: what lies between `<` and `>` is kept character for character. Text is
 unescaped, translated and escaped again, so that a model cannot write markup. Tags of paragraphs and
 the like stand between sentences. Tags of words, such as `<b>`, may stand inside a sentence: see
-`inline`.
+`inline`. An emoji is kept like a tag that stands by itself, in plain text too.
 """
 
 import html
 import re
 from bisect import bisect, bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from transept.serving.inline import Element, Span, escape
+from transept.serving.inline import Element, Span, escape, has_letters
 from transept.text.moses import Language
 from transept.text.sentences import split_sentences
 
@@ -48,10 +48,31 @@ _BETWEEN_WORDS = frozenset({"img", "wbr", "script", "style", "code", "svg", "mat
 _MOST_TAGS = 64
 """The most tags inside a sentence. A sentence with more is no prose, and is cut at each of them."""
 
+# Models have met few of these characters, and make nonsense of a sentence that has one. Arrows and
+# other signs of ordinary text are not among them.
+_EMOJI = re.compile(
+    "(?:[0-9#*]\ufe0f?\u20e3"  # a digit in a key
+    "|[\u2300-\u23ff\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff]"
+    # What changes the one before it, joins it with the next, or spells the name of a flag.
+    "[\u200d\u20e3\ufe0e\ufe0f\U000e0020-\U000e007f]*)+"
+)
+
 _SPACES = re.compile(r"[ \t\n\r\f\xa0\u2007\u2009\u202f]+")
 _UNSEEN = dict.fromkeys(map(ord, "\xad\u200b\u2060\ufeff"))
 # In HTML a line break or a tab is a space like any other: it does not end a sentence.
 _LINE_BREAKS = dict.fromkeys(map(ord, "\t\n\r\f\v\x1c\x1d\x1e\x85\u2028\u2029"), " ")
+
+
+class Form(NamedTuple):
+    """How a text is written: as HTML, or plain."""
+
+    breaks: Mapping[int, str]
+    """What a line break stands for, where it does not end a sentence."""
+    write: Callable[[str], str]
+    """Writes what a model said."""
+
+
+HTML, PLAIN = Form(_LINE_BREAKS, escape), Form({}, str)
 
 
 class Part(NamedTuple):
@@ -70,8 +91,8 @@ def as_read(text: str) -> str:
 def split_html(text: str, language: Language) -> list[Part]:
     """The sentences of HTML, each with the white space and markup between it and the next."""
     parts: list[Part] = []
-    run = _Run()
-    for is_markup, piece in _pieces(text):
+    run = _Run(HTML)
+    for is_markup, piece in _pieces(text, _MARKUP):
         if not is_markup:
             run.add_text(html.unescape(piece))
         elif _is_inline(piece):
@@ -79,20 +100,30 @@ def split_html(text: str, language: Language) -> list[Part]:
         else:
             _extend(parts, run.parts(language))
             _extend(parts, [Part("", piece)])
-            run = _Run()
+            run = _Run(HTML)
+    _extend(parts, run.parts(language))
+    return parts
+
+
+def split_plain(text: str, language: Language) -> list[Part]:
+    """The sentences of plain text, each with the white space between it and the next."""
+    parts: list[Part] = []
+    run = _Run(PLAIN)
+    run.add_text(text)
     _extend(parts, run.parts(language))
     return parts
 
 
 def text_of(markup: str) -> str:
     """The text of HTML, without markup and without what is kept as a whole."""
-    return " ".join(html.unescape(piece) for is_markup, piece in _pieces(markup) if not is_markup)
+    pieces = _pieces(markup, _MARKUP)
+    return " ".join(html.unescape(piece) for is_markup, piece in pieces if not is_markup)
 
 
-def _pieces(text: str) -> Iterator[tuple[bool, str]]:
-    """The text cut into markup and text, in order, and for each piece whether it is markup."""
+def _pieces(text: str, kept: re.Pattern[str]) -> Iterator[tuple[bool, str]]:
+    """The text cut where a pattern matches; for each piece in order, whether it is a match."""
     at = 0
-    for found in _MARKUP.finditer(text):
+    for found in kept.finditer(text):
         yield False, text[at : found.start()]
         yield True, found[0]
         at = found.end()
@@ -120,7 +151,7 @@ def _extend(parts: list[Part], more: Iterable[Part]) -> None:
 
 
 class _Tag(NamedTuple):
-    """Inline markup, and its place: how many characters of the run's text stand before it."""
+    """An emoji or inline markup, and how many characters of the run's text stand before it."""
 
     at: int
     markup: str
@@ -140,16 +171,21 @@ class _Tag(NamedTuple):
 
 
 class _Run:
-    """Text between two tags that end a sentence, and the inline tags in it."""
+    """Text between two tags that end a sentence, and the inline tags and emoji in it."""
 
-    def __init__(self) -> None:
+    def __init__(self, form: Form) -> None:
+        self._form = form
         self._texts: list[str] = []
         self._length = 0
         self._tags: list[_Tag] = []
 
     def add_text(self, text: str) -> None:
-        self._texts.append(text)
-        self._length += len(text)
+        for is_emoji, piece in _pieces(text, _EMOJI):
+            if is_emoji:
+                self.add_tag(piece)
+            else:
+                self._texts.append(piece)
+                self._length += len(piece)
 
     def add_tag(self, markup: str) -> None:
         self._tags.append(_Tag(self._length, markup))
@@ -157,7 +193,7 @@ class _Run:
     def parts(self, language: Language) -> Iterator[Part]:
         """First a part without text, for what stands before any sentence; then the sentences."""
         text = "".join(self._texts)
-        plain = text.translate(_LINE_BREAKS)
+        plain = text.translate(self._form.breaks)
         partners = _partners(self._tags)
         sentences: list[tuple[Span, list[int]]] = []
         for span in _sentences(plain, language):
@@ -169,7 +205,8 @@ class _Run:
         taken = {number for _, inside in sentences for number in inside}
         rest = iter([tag for number, tag in enumerate(self._tags) if number not in taken])
         starts = [*(span.start for span, _ in sentences), len(text)]
-        spaces = _spaces(text, rest, [0, *(span.end for span, _ in sentences)], starts)
+        ends = [0, *(span.end for span, _ in sentences)]
+        spaces = _spaces(text, rest, ends, starts, self._form.write)
         yield Part("", spaces[0])
         for (span, inside), space in zip(sentences, spaces[1:], strict=True):
             yield _part(plain, span, [self._tags[number] for number in inside], space)
@@ -204,7 +241,7 @@ class _Run:
         last = bisect_left(self._tags, span.end, key=_at)
         places = [span.start, *(tag.at for tag in self._tags[first:last]), span.end]
         for start, end in pairwise(places):
-            if plain[start:end].strip():
+            if has_letters(plain[start:end]):
                 yield _without_spaces(plain, Span(start, end))
 
 
@@ -236,15 +273,20 @@ def _partners(tags: Sequence[_Tag]) -> dict[int, int]:
 
 
 def _sentences(plain: str, language: Language) -> Iterator[Span]:
+    """The sentences that have a letter or a digit: a model makes nonsense of a row of dots."""
     at = 0
     for text, space in split_sentences(plain, language):
-        if text:
+        if has_letters(text):
             yield Span(at, at + len(text))
         at += len(text) + len(space)
 
 
 def _spaces(
-    text: str, tags: Iterator[_Tag], ends: Sequence[int], starts: Sequence[int]
+    text: str,
+    tags: Iterator[_Tag],
+    ends: Sequence[int],
+    starts: Sequence[int],
+    write: Callable[[str], str],
 ) -> list[str]:
     """What stands before, between and after sentences: white space and the tags in it.
 
@@ -253,15 +295,16 @@ def _spaces(
         tags: The tags that are not inside a sentence.
         ends: Where each stretch begins: 0, and the ends of the sentences.
         starts: Where each stretch ends: the starts of the sentences, and the end of the text.
+        write: As in `Form`.
     """
     spaces = []
     tag = next(tags, None)
     for at, start in zip(ends, starts, strict=True):
         space = ""
         while tag is not None and tag.at <= start:
-            space += escape(text[at : tag.at]) + tag.markup
+            space += write(text[at : tag.at]) + tag.markup
             at, tag = tag.at, next(tags, None)
-        spaces.append(space + escape(text[at:start]))
+        spaces.append(space + write(text[at:start]))
     return spaces
 
 

@@ -1,13 +1,12 @@
 """Taking a text, plain or HTML, apart into sentences, and putting its translation together."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from transept.api.results import NOTHING, Draft, Output, Sentence, Translation
-from transept.serving.inline import escape, has_letters, transfer
-from transept.serving.markup import Part, as_read, split_html
+from transept.serving.inline import transfer
+from transept.serving.markup import HTML, PLAIN, Form, Part, split_html, split_plain
 from transept.text.moses import Language
-from transept.text.sentences import split_sentences
 
 Outputs = tuple[Output, ...]
 
@@ -18,19 +17,14 @@ class Text:
 
     source: str
     parts: tuple[Part, ...]
-    is_html: bool
+    form: Form
 
     @classmethod
     def of(cls, source: str, form: str, language: str) -> "Text":
         """Take a text apart by the rules of its language."""
         rules: Language = language if language in ("de", "en", "fr") else "other"  # type: ignore[assignment]
-        if form == "html":
-            parts = [_without_words(part, escape) for part in split_html(source, rules)]
-            return cls(source, tuple(parts), is_html=True)
-        pieces = split_sentences(source, rules)
-        parts = [_without_words(Part(*piece), str) for piece in pieces]
-        read = [part._replace(text=as_read(part.text)) for part in parts]
-        return cls(source, tuple(read), is_html=False)
+        how, split = (HTML, split_html) if form == "html" else (PLAIN, split_plain)
+        return cls(source, tuple(split(source, rules)), how)
 
     @property
     def sentences(self) -> list[str]:
@@ -44,7 +38,7 @@ class Text:
 
     @property
     def is_marked(self) -> bool:
-        """Whether there is markup inside a sentence. Then alignments are needed to place it."""
+        """Whether markup or emoji are inside a sentence. Alignments are needed to place them."""
         return any(part.inside for part in self.parts)
 
     def put_together(self, outputs: Sequence[Outputs], n_best: int) -> Translation:
@@ -62,33 +56,19 @@ class Text:
         """The translation up to the next sentence, from the outputs of the sentences before it."""
         at = [index for index, part in enumerate(self.parts) if part.text][len(outputs)]
         parts = (*self.parts[:at], Part(self.parts[at].text, ""))
-        begun = Text(self.source, parts, self.is_html)
+        begun = Text(self.source, parts, self.form)
         return begun.put_together([*outputs, (NOTHING,)], 1).text
 
     def drafted(self, before: str, draft: Draft) -> Draft:
         """A draft of the whole text, from what stands before a sentence and a draft of that."""
         stable = draft.text[: draft.stable]
-        return Draft(before + self._text(draft.text), len(before) + len(self._text(stable)))
+        write = self.form.write
+        return Draft(before + write(draft.text), len(before) + len(write(stable)))
 
     def _written(self, part: Part, outputs: Outputs) -> Outputs:
-        return tuple(replace(one, text=self._html(part, one), alignment=None) for one in outputs)
+        return tuple(replace(one, text=self._marked(part, one), alignment=None) for one in outputs)
 
-    def _html(self, part: Part, output: Output) -> str:
-        if not part.inside:
-            return self._text(output.text)
-        return transfer(part.text, part.inside, output.text, output.alignment or ())
-
-    def _text(self, text: str) -> str:
-        return escape(text) if self.is_html else text
-
-
-def _without_words(part: Part, written: Callable[[str], str]) -> Part:
-    """The part; if it has no letter and no digit, it becomes a part with nothing to translate.
-
-    A model would make nonsense of a row of dots.
-    """
-    if not part.text or has_letters(part.text):
-        return part
-    same = tuple((i, i) for i in range(len(part.text.split())))
-    text = transfer(part.text, part.inside, part.text, same) if part.inside else written(part.text)
-    return Part("", text + part.space)
+    def _marked(self, part: Part, output: Output) -> str:
+        """The translation of a part as it is written, with what was inside the part."""
+        links = output.alignment or ()
+        return transfer(part.text, part.inside, output.text, links, self.form.write)

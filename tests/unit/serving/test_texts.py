@@ -18,7 +18,16 @@ def outputs(text: str) -> tuple[Output, ...]:
         ("<p>One. <b>Two.</b></p>", "html", ["<p>", "<p>A <b>"], "<p>A <b>B</b></p>"),
         ("<br>", "html", [], "<br>"),
         ("- -\nOne.\n…\nTwo", "text", ["- -\n", "- -\nA\n…\n"], "- -\nA\n…\nB"),
+        ("*   *\n One", "text", ["*   *\n "], "*   *\n A"),
         ("<b>&lt;</b> . <p>One</p>", "html", ["<b>&lt;</b> . <p>"], "<b>&lt;</b> . <p>A</p>"),
+        (
+            "😀 One. 👍🏽👍 Two 👩\u200d👧\n",
+            "text",
+            ["😀 ", "😀 A 👍🏽👍 "],
+            "😀 A 👍🏽👍 B 👩\u200d👧\n",
+        ),
+        ("<p>One&#128512;</p>", "html", ["<p>"], "<p>A😀</p>"),
+        ("1️⃣\n☎", "text", [], "1️⃣\n☎"),
     ],
 )
 def test_what_stands_before_each_sentence_begins_the_whole(
@@ -43,3 +52,17 @@ def test_a_draft_is_escaped_and_counted_as_it_is_sent() -> None:
     assert html.drafted("<i>", draft) == Draft("<i>a &lt; b &amp; c", len("<i>a &lt;"))
     plain = Text.of("x", "text", "en")
     assert plain.drafted("so ", draft) == Draft("so a < b & c", len("so a <"))
+
+
+@pytest.mark.parametrize(("form", "less"), [("text", "<"), ("html", "&lt;")])
+def test_an_emoji_inside_a_sentence_moves_with_its_neighbours(form: str, less: str) -> None:
+    text = Text.of(f"One 😀 two {less} three❤️.", form, "en")
+    assert text.sentences == ["One two < three."]
+    assert text.is_marked
+    found = Output("Zwei eins < drei.", 0.0, 0.0, alignment=((0, 1), (1, 0), (2, 2), (3, 3)))
+    assert text.put_together([(found,)], 1).text == f"😀 Zwei eins {less} drei.❤️"
+
+
+@pytest.mark.parametrize("sign", ["→", "€", "§", "•", "½", "™", "中", "…", "#", "1"])
+def test_signs_of_ordinary_text_are_for_the_model(sign: str) -> None:
+    assert Text.of(f"One {sign} two", "text", "en").sentences == [f"One {sign} two"]
