@@ -197,6 +197,6 @@ def test_machines_that_see_other_text_are_found_out(
         (machine / "text.tsv").write_bytes(here)
     words = [word.replace(f"{place}/text", "text") for word in options(place, tmp_path / "corpus")]
     codes, errors = on_machines(words, machines)
-    assert codes == [3, 3]
+    assert codes == [3, 3], errors
     assert all(complaint in said for said in errors)
     assert not (tmp_path / "corpus").exists()

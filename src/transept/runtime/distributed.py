@@ -167,7 +167,9 @@ def _take_place(wire: torch.dtype | None) -> tuple[World, Board]:
     backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
     dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=FOREVER)
     # Its own connection, where torch can give it one: the main thread may wait on the other.
-    board = Board(store.clone() if hasattr(store, "clone") else store, rank, size)
+    own = store.clone() if hasattr(store, "clone") else store
+    by_launcher = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == str(True)
+    board = Board(own, rank, size, keeps_store=rank == 0 and not by_launcher)
     world = World(
         rank=rank,
         size=size,
@@ -186,6 +188,7 @@ def _failing_together(board: Board) -> Iterator[None]:
         yield
     except TranseptError as error:
         first = board.publish(f"{board.who} failed: {error}", error.exit_code)
+        board.leave()
         if board.spoke:
             raise
         # Where another has failed, torchrun asks the rest to stop: that is not why they end.
@@ -193,9 +196,12 @@ def _failing_together(board: Board) -> Iterator[None]:
     except Exception as error:
         if not _is_about_others(error):
             board.publish(f"{board.who} failed: {type(error).__name__}: {error}", 1)
+            board.leave()
             record_cause(error)
             raise
-        raise board.first_cause() from error
+        first = board.first_cause()
+        board.leave()
+        raise first from error
 
 
 def _is_about_others(error: Exception) -> bool:
@@ -211,6 +217,7 @@ def _last_words(
         record_cause(error)
         if board.spoke or world.local_rank == 0:
             tell(str(error))
+        board.leave()
         # The main thread waits inside of a collective, where no exception reaches it.
         os._exit(error.exit_code)
 

@@ -13,6 +13,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,11 +73,14 @@ class Notice:
 
 
 class Board:
-    """Where ranks tell each other how they are: in torchrun's store."""
+    """Where ranks tell each other how they are: in torchrun's store, or else in rank 0's."""
 
-    def __init__(self, store: Any, rank: int, size: int) -> None:
+    def __init__(self, store: Any, rank: int, size: int, *, keeps_store: bool = False) -> None:
         self._store, self.rank, self.size = store, rank, size
+        self._keeps_store = keeps_store
         self._host = platform.node()
+        self._cause: RankError | None = None
+        """Why all must end, once this rank knows."""
         self.spoke = False
         """Whether this rank was the first to say why all must end."""
         self._beats = 0
@@ -96,15 +100,34 @@ class Board:
                 first = self._store.compare_set("failure", "", cause)
             except (dist.DistError, RuntimeError):
                 return RankError(text, code)
-        self.spoke = first == cause.encode()
-        return _as_error(first)
+            self.spoke = first == cause.encode()
+            return self._heard(first)
 
     def published(self) -> RankError | None:
         """Why all must end, where someone has said so."""
         with self._lock:
-            if not self._store.check(["failure"]):
-                return None
-            return _as_error(self._store.get("failure"))
+            if self._cause is None and self._store.check(["failure"]):
+                self._heard(self._store.get("failure"))
+            return self._cause
+
+    def _heard(self, cause: bytes) -> RankError:
+        """Note why all must end, and tell the rank that keeps the store that this one knows."""
+        if self._cause is None:
+            said = json.loads(cause)
+            self._cause = RankError(said["text"], said["code"])
+            with suppress(dist.DistError, RuntimeError):  # whoever kept the store may be gone
+                self._store.add("heard", 1)
+        return self._cause
+
+    def leave(self) -> None:
+        """End. If the store ends with this process, wait until the others know why."""
+        deadline = time.monotonic() + LEAVING
+        while self._keeps_store and time.monotonic() < deadline:
+            with self._lock:
+                n_heard = self._store.add("heard", 0)
+            if n_heard >= self.size:
+                return
+            time.sleep(0.05)
 
     def first_cause(self) -> RankError:
         """Why the others are gone: what one of them said, or that none of them said anything."""
@@ -141,11 +164,6 @@ class Board:
                 if self._store.check([key]):
                     found.append(Notice(rank, **json.loads(self._store.get(key))))
         return found
-
-
-def _as_error(cause: bytes) -> RankError:
-    said = json.loads(cause)
-    return RankError(said["text"], said["code"])
 
 
 class Watchdog:

@@ -8,7 +8,7 @@ from typing import Any
 from torch._C._distributed_c10d import TCPStore
 
 from transept.errors import RankError
-from transept.runtime.watch import Board, Pulse, Watchdog
+from transept.runtime.watch import LEAVING, Board, Pulse, Watchdog
 
 PATIENCE = 0.8
 
@@ -67,6 +67,24 @@ def test_the_first_cause_is_everyones() -> None:
     assert (str(later), later.exit_code) == ("the disk is full", 4)
     assert str(second.first_cause()) == "the disk is full"
     assert (first.spoke, second.spoke) == (True, False)
+
+
+def test_whoever_keeps_the_store_leaves_when_all_know_why() -> None:
+    store: Any = TCPStore("127.0.0.1", 0, is_master=True, timeout=timedelta(seconds=20))
+    keeper = Board(store.clone(), 0, 3, keeps_store=True)
+    others = [Board(store.clone(), rank, 3) for rank in (1, 2)]
+    keeper.publish("the disk is full", 4)
+    leaving = threading.Thread(target=keeper.leave)
+    leaving.start()
+    assert others[0].published() is not None
+    assert others[0].published() is not None  # which is not counted twice
+    leaving.join(0.3)
+    assert leaving.is_alive()
+    assert others[1].published() is not None
+    leaving.join(LEAVING / 2)
+    assert not leaving.is_alive()
+    del keeper, store
+    assert [str(other.first_cause()) for other in others] == ["the disk is full"] * 2
 
 
 def test_who_moves_is_left_alone() -> None:
