@@ -40,18 +40,30 @@ function explained(error) {
 
 // --- the box ---------------------------------------------------------------------------------
 
+const DETECT = "auto";
 let languages = [];
 let abort = null;
+
+const named = (code) => languages.find((language) => language.code === code);
 
 function fill(select, options) {
   select.replaceChildren(...options.map(([code, name]) => new Option(name, code)));
 }
 
 function offerTargets() {
-  const names = new Map(languages.map(({ code, name }) => [code, name]));
-  const chosen = languages.find(({ code }) => code === at("source").value);
-  fill(at("target"), chosen.targets.map((code) => [code, names.get(code)]));
+  const read = named(at("source").value);
+  const codes = read?.targets ?? new Set(languages.flatMap(({ targets }) => targets));
+  fill(at("target"), [...codes].map((code) => [code, named(code).name]));
   offerSwap();
+}
+
+// The languages that were chosen. Where the first is to be detected, the second may have to give way to it.
+async function pairFor(text, signal) {
+  const [source, target] = [at("source").value, at("target").value];
+  if (source !== DETECT) return { source, target };
+  const [{ language }] = await (await post("/detect", { q: text }, signal)).json();
+  const { targets } = named(language);
+  return { source: language, target: targets.includes(target) ? target : (targets[0] ?? target) };
 }
 
 function say(message, fault = false) {
@@ -78,8 +90,7 @@ async function copy() {
 }
 
 function offerSwap() {
-  const back = languages.find(({ code }) => code === at("target").value);
-  at("swap").hidden = !back?.targets.includes(at("source").value);
+  at("swap").hidden = !named(at("target").value)?.targets.includes(at("source").value);
 }
 
 function swap() {
@@ -113,14 +124,15 @@ async function translate(event) {
   abort?.abort();
   abort = new AbortController();
   const { signal } = abort;
-  const body = { q: at("text").value, source: at("source").value, target: at("target").value };
+  const text = at("text").value;
   const begun = performance.now();
   let written = "";
   show("", "");
-  at("result").lang = body.target;
   at("result").ariaBusy = "true"; // it is read out when it is whole
   say("Translating …");
   try {
+    const body = { q: text, ...(await pairFor(text, signal)) };
+    at("result").lang = at("target").value = body.target;
     const response = await post("/api/stream", body, signal);
     for await (const [name, data] of events(response)) {
       if (name === "part") show((written += data.text), data.tail);
@@ -130,7 +142,8 @@ async function translate(event) {
         at("copy").hidden = !data.text;
         // Of several sentences, each was translated by itself.
         if (data.text && data.sentences === 1) offerLooks({ ...body, translation: data.text });
-        say(`${((performance.now() - begun) / 1000).toFixed(2)} s`);
+        const seconds = `${((performance.now() - begun) / 1000).toFixed(2)} s`;
+        say(at("source").value === DETECT ? `from ${named(body.source).name}, ${seconds}` : seconds);
       }
     }
   } catch (error) {
@@ -283,9 +296,11 @@ async function begin() {
 function offerTranslation(settings) {
   at("form").hidden = at("example").hidden = false;
   const read = languages.filter(({ targets }) => targets.length);
-  fill(at("source"), read.map(({ code, name }) => [code, name]));
-  offerTargets();
+  const offered = read.map(({ code, name }) => [code, name]);
   const { source, target } = settings.language;
+  fill(at("source"), read.length > 1 ? [[DETECT, "any language"], ...offered] : offered);
+  offerTargets();
+  at("target").value = target.code;
   const sent = JSON.stringify({ q: "Good morning.", source: source.code, target: target.code });
   const key = settings.keyRequired ? "  -H 'Authorization: Bearer KEY' \\\n" : "";
   at("example").textContent =
