@@ -8,12 +8,15 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.integration.workshop import run, write_pairs
 
 from transept import config
+from transept.demo.stages import AVERAGED
 from transept.experiment import Experiment
+from transept.recipes.work import averaged_steps
 
 STAGES = ["text", "vocabulary", "ids", "training", "average", "translation"]
 QUICK = ["--pairs", "400", "--minutes", "0.02"]
@@ -27,6 +30,11 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     result = subprocess.run(list(map(str, words)), capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
     return output, result.stdout
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(path.read_bytes())
+    return found
 
 
 def stage_lines(shown: str) -> dict[str, str]:
@@ -45,6 +53,14 @@ def test_everything_lies_where_it_is_said_to(finished: tuple[Path, str]) -> None
     assert len(listed) == 6
     lines = [(output / name).read_text().count("\n") for name in ("test.de", "text/test.de")]
     assert lines == [20, 20]
+
+
+def test_the_mean_is_of_checkpoints_of_the_second_half(finished: tuple[Path, str]) -> None:
+    run_directory = finished[0] / "run"
+    states = sorted((run_directory / "checkpoints").glob("step-*/state.json"))
+    seconds = {state["step"]: state["seconds"] for state in map(read_json, states)}
+    late = [step for step, second in seconds.items() if second >= max(seconds.values()) / 2]
+    assert averaged_steps(run_directory / f"average-{AVERAGED}") == late
 
 
 def test_scores_carry_their_signature(finished: tuple[Path, str]) -> None:

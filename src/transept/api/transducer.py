@@ -1,6 +1,6 @@
 """A network with its vocabularies: it translates texts, scores translations and shows attention."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NoReturn, Unpack, overload
 
 from transept.api.alignment import align, words_of_tokens
@@ -8,6 +8,7 @@ from transept.api.attention import Attention, Encoded, attention_of
 from transept.api.config import Options, Request, Watch
 from transept.api.engines.engine import Engine, Ids, Input, nobody, out_of
 from transept.api.engines.native import NativeEngine
+from transept.api.feeding import FedText, FedTexts, TextFeed
 from transept.api.networks import Networks
 from transept.api.results import (
     NOTHING,
@@ -164,7 +165,7 @@ class Transducer:
         yield Draft(whole, len(whole))
 
     def translate_feed(
-        self, feed: Callable[[int], Sequence[str]], **options: Unpack[Options]
+        self, feed: TextFeed, **options: Unpack[Options]
     ) -> Iterator[list[tuple[int, Translation]]]:
         """Translate sentences that come while others are being translated.
 
@@ -194,36 +195,34 @@ class Transducer:
             if key in options:
                 raise ConfigError([Problem(key, "is not for a feed: use `translate`")])
         request = Request.of({**options, "split": False})
-        config, limit = request.config, self._limit(request)
-        under_way: dict[int, tuple[str, list[Unit]]] = {}
-        n_before = 0
+        limit = self._limit(request)
+        texts = FedTexts(
+            feed, lambda some: take_apart(some, request.config, self.source_tokenizer, limit)
+        )
 
-        def take(n: int) -> list[Input]:
-            nonlocal n_before
-            if not (texts := feed(n)):  # a quick return: it is called at every token
-                return []
-            taken = take_apart(texts, config, self.source_tokenizer, limit)
-            under_way.update(enumerate(zip(texts, taken, strict=True), n_before))
-            n_before += len(texts)
+        def inputs(n: int) -> list[Input]:
             # A text without a token is searched for too, so that the numbers of the engine and of
             # the texts agree. Its output is ignored.
             return [
                 self._input(unit, [], request) if unit.ids else Input([EOS_ID], max_length=1)
-                for unit in map(_sentence, taken)
+                for unit in texts.take(n)
             ]
 
-        for found in self.engine.search_feed(take, config):
-            numbers = [number for number, _ in found]
-            texts, taken = zip(*map(under_way.pop, numbers), strict=True)
-            some = [*map(_sentence, taken)]
-            hypotheses = [
-                each if unit.ids else [] for unit, (_, each) in zip(some, found, strict=True)
-            ]
-            outputs = self._outputs(some, hypotheses, request)
-            yield [
-                (number, Translation.best(text, _parts(units, each), config.n_best))
-                for number, text, units, each in zip(numbers, texts, taken, outputs, strict=True)
-            ]
+        for found in self.engine.search_feed(inputs, request.config):
+            done = {number: texts.finish(number) for number, _ in found}
+            yield self._fed(done, [hypotheses for _, hypotheses in found], request)
+
+    def _fed(
+        self, done: Mapping[int, FedText], found: Sequence[Sequence[Hypothesis]], request: Request
+    ) -> list[tuple[int, Translation]]:
+        """The translations of texts of a feed, with their numbers."""
+        sentences = [one.sentence for one in done.values()]
+        known = [each if unit.ids else [] for unit, each in zip(sentences, found, strict=True)]
+        outputs = self._outputs(sentences, known, request)
+        return [
+            (number, Translation.best(one.text, one.parts(each), request.config.n_best))
+            for (number, one), each in zip(done.items(), outputs, strict=True)
+        ]
 
     def _stream(self, unit: Unit, prefix: Ids, request: Request) -> Iterator[Partial]:
         return self.native.stream(self._input(unit, prefix, request), request.config)
@@ -467,13 +466,3 @@ class Transducer:
 
     def _sentences(self, tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:
         return [[*ids, EOS_ID] for ids in tokenizer.encode_batch([text.strip() for text in texts])]
-
-
-def _sentence(units: Sequence[Unit]) -> Unit:
-    """The only unit with tokens of a text that was not split; an empty unit if there is none."""
-    return next((unit for unit in units if unit.ids), Unit("", "", []))
-
-
-def _parts(units: Sequence[Unit], outputs: Outputs) -> list[Sentence]:
-    """The parts of a text that was not split: these are the outputs of its unit with tokens."""
-    return [Sentence(one.text, one.space, outputs if one.ids else (NOTHING,)) for one in units]
