@@ -2,9 +2,11 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
+# One process per core, at most eight. A file's tests share one process, and with it their fixtures.
+PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo docs test test-all test-gpu faults check format clean
+.PHONY: help install demo docs test test-slow test-all test-gpu faults check format clean
 
 help:  ## say what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -20,11 +22,14 @@ $(VENV)/installed: pyproject.toml constraints.txt
 demo: install  ## train a small translator within minutes, and see what it has learnt
 	$(BIN)/transept demo
 
-test: install  ## run the tests (under ten minutes on two cores)
-	$(BIN)/python -m pytest
+test: install  ## run the tests (about five minutes on two cores)
+	$(PYTEST)
 
-test-all: install  ## run every test, the slow ones too
-	$(BIN)/python -m pytest -m 'not gpu'
+test-slow: install  ## run the slow tests
+	$(PYTEST) -m 'slow and not gpu'
+
+test-all: install  ## run every test, including the slow ones
+	$(PYTEST) -m 'not gpu'
 
 test-gpu: install  ## run the parity tests on a CUDA device, those of the kernels too
 	$(BIN)/python -m pytest -m 'gpu or not gpu' tests/parity

@@ -3,6 +3,7 @@
 import os
 
 import torch
+from hypothesis import settings
 from jaxtyping import install_import_hook
 
 CHECKED = [
@@ -12,6 +13,11 @@ CHECKED = [
     "transept.tasks.parsing.constraint",
 ]
 install_import_hook(CHECKED, "beartype.beartype")
+# The same examples on every run, and no time limits: a test fails because of a change, not by chance
+# or because the machine is busy. `--hypothesis-profile=explore` tries new examples.
+settings.register_profile("same", derandomize=True, deadline=None)
+settings.register_profile("explore", deadline=None)
+settings.load_profile("same")
 # Without a GPU, kernels run in Triton's interpreter. That must be said before any of them is
 # imported, as a test that resolves names of the package may do.
 if not torch.cuda.is_available():

@@ -13,6 +13,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 CHAPTERS = sorted((ROOT / "docs" / "walkthrough").glob("*.py"))
 
+pytestmark = pytest.mark.slow
+
 
 class Built(NamedTuple):
     folder: Path

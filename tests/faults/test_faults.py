@@ -31,6 +31,7 @@ def score(
     return {tally["name"]: tally for tally in json.loads(file.read_text())["faults"]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [fault.name for fault in FAULTS])
 def test_what_happens_is_survived(score: dict[str, dict[str, Any]], name: str) -> None:
     tally = score[name]

@@ -28,6 +28,7 @@ def test_an_average_is_a_bundle_of_the_last_checkpoints(
     assert "has 5 whole checkpoints and not 99" in errors
 
 
+@pytest.mark.slow
 def test_an_average_is_the_same_however_often_a_run_was_stopped(
     workshop: Workshop, tmp_path: Path
 ) -> None:

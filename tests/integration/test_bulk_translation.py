@@ -49,6 +49,7 @@ def test_the_file_is_what_standard_output_would_be(
     assert capfdbinary.readouterr().out == expected
 
 
+@pytest.mark.slow
 def test_a_killed_translation_goes_on_with_another_number_of_ranks(
     source: Path, trained: Path, expected: bytes, tmp_path: Path
 ) -> None:
@@ -133,7 +134,9 @@ def test_parts_of_two_texts_are_not_mixed(
     assert "made with other options, or of other text" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
+)
 def test_who_stops_it_is_told_how_it_goes_on(
     number: signal.Signals, source: Path, trained: Path, expected: bytes, tmp_path: Path
 ) -> None:

@@ -26,6 +26,7 @@ def test_a_changed_config_is_refused_with_the_difference_or_taken(
     assert read_metrics(tmp_path / "run" / "metrics.jsonl")[-1]["step"] == 8
 
 
+@pytest.mark.slow
 def test_a_run_that_no_longer_improved_is_not_trained_on_unless_more_patience_is_given(
     workshop: Workshop, tmp_path: Path
 ) -> None:

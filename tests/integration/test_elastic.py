@@ -30,6 +30,7 @@ def ranks_at_starts(output: Path) -> list[int]:
     return [line["ranks"] for line in lines if line["kind"] == "start"]
 
 
+@pytest.mark.slow
 def test_a_killed_rank_restarts_from_the_newest_checkpoint_and_not_a_bit_is_lost(
     workshop: Workshop, tmp_path: Path
 ) -> None:
@@ -82,6 +83,7 @@ def test_sigterm_stops_all_ranks_with_a_checkpoint_and_a_cause(
     assert Checkpoints(tmp_path / "run/checkpoints").steps() == [job.step]
 
 
+@pytest.mark.slow
 def test_when_one_rank_fails_for_good_all_end_with_the_same_error(
     workshop: Workshop, tmp_path: Path
 ) -> None:

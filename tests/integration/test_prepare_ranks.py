@@ -105,6 +105,7 @@ def test_several_ranks_make_the_corpus_of_one(
     assert report.count(f"read       {ROWS:,} pairs") == 1, "only rank 0 reports"
 
 
+@pytest.mark.slow
 def test_kills_of_a_rank_and_of_all_leave_no_trace_in_the_result(
     place: Path, expected: Path, tmp_path: Path
 ) -> None:
@@ -131,6 +132,7 @@ def test_kills_of_a_rank_and_of_all_leave_no_trace_in_the_result(
     assert not job.output.with_name("corpus.partial").exists()
 
 
+@pytest.mark.slow
 def test_torchrun_does_not_throw_away_what_is_done(
     place: Path,
     tmp_path: Path,
@@ -168,6 +170,7 @@ def on_machines(words: list[str], places: list[Path]) -> tuple[list[int], list[s
     return [process.returncode for process in processes], errors
 
 
+@pytest.mark.slow
 def test_where_rank_0_fails_all_end_with_its_error(place: Path, tmp_path: Path) -> None:
     output = tmp_path / "corpus"
     output.mkdir()

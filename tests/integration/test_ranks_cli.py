@@ -12,6 +12,8 @@ from tests.integration.workshop import Workshop
 from transept.checkpoint import Checkpoints
 from transept.training.observers import read_metrics
 
+pytestmark = pytest.mark.slow
+
 STEPS = 16
 SETTINGS = (
     *("batch.micro_batches=4", "batch.source_tokens=1200", "batch.target_tokens=1200"),

@@ -172,6 +172,7 @@ def weights_of(work: Path) -> dict[str, bytes]:
     return {path.name: (path / WEIGHTS).read_bytes() for path in models}
 
 
+@pytest.mark.slow
 def test_taken_up_on_another_machine_it_ends_with_the_same_bits(
     kitchen: Kitchen, cooked: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -220,6 +221,7 @@ def test_a_time_budget_places_the_checkpoints_that_are_averaged() -> None:
     assert (base.every_minutes, base.after_minutes, base.keep) == (1.0, 68.0, 5)
 
 
+@pytest.mark.slow
 def test_a_budget_of_minutes_ends_the_training(
     kitchen: Kitchen, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -285,6 +287,7 @@ def averaged_of(work: Path) -> list[int]:
     return steps
 
 
+@pytest.mark.slow
 def test_the_same_recipe_may_go_on_by_other_means(
     kitchen: Kitchen, cooked: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -458,7 +461,9 @@ def stand_ins(other: str) -> dict[str, bytes]:
     }
 
 
-@pytest.mark.parametrize("name", ["wmt14-en-de-base", "wmt14-en-fr-big"])
+@pytest.mark.parametrize(
+    "name", ["wmt14-en-de-base", pytest.param("wmt14-en-fr-big", marks=pytest.mark.slow)]
+)
 def test_the_papers_recipes_run_from_archives_to_a_record(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -91,7 +91,7 @@ OPTIONS = ("training.max_steps=40", "data.workers=1", "training.clip_norm=0.5",
            "training.ema_decay=0.9")  # fmt: skip
 
 
-@pytest.mark.parametrize("kills", [3, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [1, pytest.param(20, marks=pytest.mark.slow)])
 def test_kill_9_at_random_moments_changes_not_a_bit(
     workshop: Workshop, tmp_path: Path, kills: int
 ) -> None:
@@ -99,7 +99,7 @@ def test_kill_9_at_random_moments_changes_not_a_bit(
     _, errors = straight.communicate()
     assert straight.returncode == 0, errors
     hits = train_through_kills(workshop, tmp_path / "killed", kills, *OPTIONS)
-    assert hits >= kills // 2
+    assert hits >= (kills + 1) // 2
     assert_same_run(tmp_path / "straight", tmp_path / "killed")
 
 
@@ -236,6 +236,7 @@ def test_gradients_that_are_no_numbers_stop_the_run_and_spare_the_weights(
     assert "schedule.factor" in errors
 
 
+@pytest.mark.slow
 def test_memory_that_does_not_suffice_is_known_at_once(workshop: Workshop, tmp_path: Path) -> None:
     code = """
 import resource, sys

@@ -58,6 +58,7 @@ def test_a_second_one_is_refused_but_may_read_and_goes_on_once_the_first_is_dead
     assert "going on from step" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_under_torchrun_the_next_leader_waits_for_the_one_before(
     workshop: Workshop, tmp_path: Path
 ) -> None:
@@ -113,6 +114,7 @@ def without_locks() -> Callable[[], None]:
     return apply
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(platform.machine() not in SYSTEM_CALL, reason="its calls are not listed")
 def test_where_nothing_can_be_locked_it_warns_and_trains(
     workshop: Workshop, tmp_path: Path

@@ -90,7 +90,7 @@ def threads(request: pytest.FixtureRequest) -> object:
 def test_whenever_a_sentence_comes_its_outputs_are_the_same() -> None:
     engine, inputs = NativeEngine(Networks([model_with(1)])), inputs_of(1, 14)
 
-    @settings(max_examples=15, deadline=None)
+    @settings(max_examples=15)
     @given(order=st.permutations(range(len(inputs))), plan=PLANS, width=st.sampled_from([1, 3]))
     def check(order: list[int], plan: list[int], width: int) -> None:
         config = SearchConfig(beam_size=width, n_best=width)

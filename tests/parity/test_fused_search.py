@@ -66,7 +66,9 @@ class Recorded:
         self._sentence = self._sentence[rows]
 
 
-@pytest.mark.parametrize("width", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize(
+    "width", [1, 3, *(pytest.param(width, marks=pytest.mark.slow) for width in (2, 4, 5))]
+)
 def test_replayed_on_recorded_probabilities_the_search_is_the_reference(width: int) -> None:
     torch.manual_seed(width)
     n, longest, vocab_size = max(1, N_CASES // 5), 6, 9
@@ -166,6 +168,7 @@ def engine_in_single_precision(model: Transformer, monkeypatch: pytest.MonkeyPat
     return FusedEngine(model, NativeEngine(Networks([model])))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("plan", [[9], [1, 0, 2]])
 def test_who_comes_later_finds_the_same(plan: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     # Steps of one slot and of four; the third is too long for the first workspace, the fifth is

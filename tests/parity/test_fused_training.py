@@ -76,6 +76,7 @@ def test_loss_and_every_gradient_are_autograds(changes: dict[str, object]) -> No
         assert difference <= 10 * tolerance * parameter.grad.norm() + 1e-7, name
 
 
+@pytest.mark.slow
 def test_with_dropout_the_gradient_is_the_slope_of_the_loss() -> None:
     model, fused, seed = network(dropout=0.3, attention_dropout=0.3)
     source, target = side(SOURCES, 50), side(TARGETS, 50)

@@ -49,7 +49,7 @@ def is_utf8(raw: bytes) -> bool:
 
 
 @given(rows=st.lists(st.tuples(line, line), min_size=1, max_size=12))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_every_row_is_kept_as_it_was_or_dropped_with_its_line(
     tokenizer: Tokenizer, rows: list[tuple[bytes, bytes]]
 ) -> None:
@@ -93,7 +93,7 @@ def test_seen_pairs_are_a_set(batches: list[list[int]]) -> None:
 
 
 @given(rows=st.lists(line, min_size=1, max_size=20))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @pytest.mark.parametrize("kind", [Tsv, Jsonl])
 def test_any_file_is_prepared_or_refused(
     directory: Path, tokenizer: Tokenizer, kind: type[Tsv] | type[Jsonl], rows: list[bytes]

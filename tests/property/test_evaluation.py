@@ -33,7 +33,7 @@ pairs = st.lists(st.tuples(lines, lines), min_size=1, max_size=8)
 awkward = st.text(alphabet=[*"aB3é²½Ⅷ.,'`’-_ \t\u00a0\x01\u200b…\"&|"], max_size=30)
 
 # A busy machine may take its time; the cases are small, and a few dozen of them are many.
-quickly = settings(max_examples=25, deadline=None)
+quickly = settings(max_examples=25)
 
 
 def unzipped(rows: list[tuple[str, str]]) -> tuple[list[str], list[str]]:
@@ -119,7 +119,7 @@ def test_no_more_is_found_than_there_is_on_either_side(ours: list[str], theirs: 
     )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(text=st.one_of(awkward, st.text()), language=st.sampled_from(get_args(Language)))
 def test_tokenisation_adds_and_loses_nothing_but_space(text: str, language: Language) -> None:
     tokens = tokenize(text, language)

@@ -37,7 +37,7 @@ def tokenizer(request: pytest.FixtureRequest) -> Tokenizer:
     return train_tokenizer(lines, vocab_size=500, kind=request.param, character_coverage=1)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(text=st.one_of(awkward, st.text()))
 def test_text_comes_back(tokenizer: Tokenizer, text: str) -> None:
     ids = tokenizer.encode(text)
@@ -45,7 +45,7 @@ def test_text_comes_back(tokenizer: Tokenizer, text: str) -> None:
     assert not {PAD_ID, EOS_ID, UNK_ID, BOS_ID} & set(ids)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(text=awkward)
 def test_pieces_come_back_from_a_line(tokenizer: Tokenizer, text: str) -> None:
     pieces = tokenizer.pieces(text)
@@ -53,13 +53,13 @@ def test_pieces_come_back_from_a_line(tokenizer: Tokenizer, text: str) -> None:
     assert tokenizer.decode_pieces(pieces) == text
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(texts=st.lists(awkward))
 def test_a_batch_is_its_texts(tokenizer: Tokenizer, texts: list[str]) -> None:
     assert tokenizer.encode_batch(texts) == [tokenizer.encode(text) for text in texts]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(ids=st.lists(st.integers(0, 499)))
 def test_any_ids_decode_to_text(tokenizer: Tokenizer, ids: list[int]) -> None:
     tokenizer.decode(ids).encode("utf-8")
@@ -71,7 +71,7 @@ def test_escaping_is_lossless(text: str) -> None:
     assert unescape(escape(text)) == text
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(text=st.one_of(awkward, st.text()))
 def test_surfaces_spell_the_text(tokenizer: Tokenizer, text: str) -> None:
     surfaces = tokenizer.surfaces(tokenizer.encode(text))
@@ -83,7 +83,7 @@ MARKS = [*".!?…,;:。！？()[]\"'“”»«-–", "..", " ", "  ", "\n", "\r\
 prose = st.lists(st.sampled_from(PROSE + MARKS), max_size=30).map("".join)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(text=st.one_of(prose, awkward, st.text()), language=st.sampled_from(get_args(Language)))
 def test_sentences_are_the_text(text: str, language: Language) -> None:
     pieces = split_sentences(text, language)
@@ -93,7 +93,7 @@ def test_sentences_are_the_text(text: str, language: Language) -> None:
     assert not any(piece.space.strip() for piece in pieces)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(text=st.one_of(prose, awkward, st.text(max_size=60)), limit=st.integers(8, 20))
 def test_cut_pieces_are_the_text_and_fit(tokenizer: Tokenizer, text: str, limit: int) -> None:
     pieces = cut(text.strip(), tokenizer, limit)
@@ -101,8 +101,12 @@ def test_cut_pieces_are_the_text_and_fit(tokenizer: Tokenizer, text: str, limit:
     assert all(len(tokenizer.encode(piece.text)) <= limit for piece in pieces)
 
 
-@settings(deadline=None)
-@given(content=st.one_of(st.binary(), st.lists(st.binary(max_size=9)).map(b"\n".join)))
+any_bytes = st.one_of(st.binary(), st.lists(st.binary(max_size=9)).map(b"\n".join))
+REFUSED = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff", b"\x1f\x8b", b"\xfd7zXZ\0", b"(\xb5/\xfd")
+"""How UTF-16, UTF-32 and archives begin: `read_lines` refuses these, as other tests check."""
+
+
+@given(content=any_bytes.filter(lambda content: not content.startswith((*REFUSED, b"BZh"))))
 @pytest.mark.parametrize("suffix", ["", ".gz", ".xz", ".zst"])
 def test_bytes_of_files_come_back(
     tmp_path_factory: pytest.TempPathFactory, suffix: str, content: bytes
