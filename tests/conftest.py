@@ -13,8 +13,8 @@ CHECKED = [
     "transept.tasks.parsing.constraint",
 ]
 install_import_hook(CHECKED, "beartype.beartype")
-# The same examples on every run, and no time limits: a test fails because of a change, not by chance
-# or because the machine is busy. `--hypothesis-profile=explore` tries new examples.
+# The same examples on every run, and no time limits: a test fails because of a change, not because
+# of chance or a busy machine. `--hypothesis-profile=explore` tries new examples.
 settings.register_profile("same", derandomize=True, deadline=None)
 settings.register_profile("explore", deadline=None)
 settings.load_profile("same")

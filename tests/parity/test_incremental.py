@@ -178,7 +178,7 @@ def test_cached_search_is_uncached_search(beam_size: int) -> None:
         assert [o.score for o in ours] == pytest.approx([o.score for o in theirs], abs=1e-4)
 
 
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=6), st.integers(1, 5), st.data())
 def test_a_result_depends_neither_on_the_batch_nor_on_its_order(
     numbers: list[int], beam_size: int, data: st.DataObject

@@ -83,7 +83,7 @@ def rows(at: Any, lengths: Any, width: int) -> tuple[Any, Any]:
     return at // width, (at + lengths - 1) // width
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(corpora, configs(), st.sampled_from([0.3, 1, 1.5, 2]), st.integers(0, 2))
 def test_an_epoch_takes_each_pair_as_often_as_its_weight_says(
     lengths: list[list[tuple[int, int]]], config: BatchConfig, weight: float, number: int
@@ -110,7 +110,7 @@ changes = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 2)), max_size=4)
 """After how many batches the number of micro-batches is changed, and to what."""
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(corpora, configs(), st.sampled_from([1, 1.5, 2]), changes)
 def test_a_change_of_micro_batches_takes_each_pair_as_often_as_without(
     lengths: list[list[tuple[int, int]]],
@@ -156,7 +156,7 @@ def check_packed(micro: MicroPlan, config: BatchConfig) -> None:
     assert all(not tiles & set(tile_of[0][~long]) for tiles in own)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(corpora, configs("packed"))
 def test_packed_pairs_keep_to_their_tiles(
     lengths: list[list[tuple[int, int]]], config: BatchConfig
@@ -173,7 +173,7 @@ def test_packed_pairs_keep_to_their_tiles(
                 check_packed(micro, config)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(corpora, configs("by_length"))
 def test_by_length_keeps_to_its_budget(
     lengths: list[list[tuple[int, int]]], config: BatchConfig
@@ -187,7 +187,7 @@ def test_by_length_keeps_to_its_budget(
             assert (micro.pairs.targets <= micro.target_width).all()
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(corpora, configs(), st.integers(0, 2**40))
 def test_the_plan_is_a_function_of_data_config_and_seed(
     lengths: list[list[tuple[int, int]]], config: BatchConfig, seed: int
@@ -203,7 +203,7 @@ def test_the_plan_is_a_function_of_data_config_and_seed(
     assert len({tuple(hashes(e)) for e in (epoch(plans[0]), later, epoch(other))}) == 3
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(corpora, configs(), st.data())
 def test_from_any_position_on_the_plan_is_the_rest_of_the_whole(
     lengths: list[list[tuple[int, int]]], config: BatchConfig, data: st.DataObject
@@ -252,7 +252,7 @@ def check_collated(micro: LoadedMicroBatch, plan: MicroPlan, data: Mixture) -> N
     assert micro.n_target_tokens == int((micro.target.segments > 0).sum())
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(corpora, configs())
 def test_collation_gives_back_the_sentences(
     lengths: list[list[tuple[int, int]]], config: BatchConfig

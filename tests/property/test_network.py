@@ -58,7 +58,7 @@ def alone(network: Transformer, source: list[int], target: list[int]) -> Tensor:
     return logits[0]
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(variants, pair, st.data())
 def test_a_later_target_token_never_changes_an_earlier_logit(
     variant: dict[str, Any], pair: tuple[list[int], list[int]], data: st.DataObject
@@ -73,7 +73,7 @@ def test_a_later_target_token_never_changes_an_earlier_logit(
     assert_equal_enough(before[: at + 1], after[: at + 1])
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(variants, st.lists(pair, min_size=1, max_size=5), st.integers(0, 4), st.randoms())
 def test_logits_do_not_depend_on_batch_mates_padding_or_packing_order(
     variant: dict[str, Any],
@@ -108,7 +108,7 @@ def tile(sentences: list[list[int]], tile: int) -> tuple[Tensor, Tensor, Tensor]
     return ids, segments, positions
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(variants, st.lists(pair, min_size=1, max_size=4))
 def test_tiles_and_tiles_without_their_padding_give_the_same_logits(
     variant: dict[str, Any], pairs: list[tuple[list[int], list[int]]]
@@ -126,7 +126,7 @@ def test_tiles_and_tiles_without_their_padding_give_the_same_logits(
     assert_equal_enough(compact, expected)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(pair, st.integers(1, 12), st.sampled_from(["encoder", "decoder"]))
 def test_restricted_attention_is_dense_attention_with_a_band_mask(
     pair: tuple[list[int], list[int]], r: int, stack: str

@@ -67,7 +67,7 @@ sentences = st.lists(st.integers(0, 10_000), min_size=1, max_size=4, unique=True
 alphas = st.sampled_from([0.0, 0.6, 1.0, 2.0])
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(sentences, st.integers(3, 5), st.integers(1, 4), alphas)
 def test_a_beam_that_holds_every_prefix_finds_what_brute_force_finds(
     seeds: list[int], vocab_size: int, max_length: int, alpha: float
@@ -83,7 +83,7 @@ def test_a_beam_that_holds_every_prefix_finds_what_brute_force_finds(
             assert one.finished
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(sentences, st.integers(3, 30), st.integers(2, 5), alphas, st.data())
 def test_a_result_does_not_depend_on_batch_order_or_n_best(
     seeds: list[int], vocab_size: int, beam: int, alpha: float, data: st.DataObject
@@ -102,7 +102,7 @@ def test_a_result_does_not_depend_on_batch_order_or_n_best(
             assert len(one.ids) + one.finished <= lengths[seed]
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(sentences, st.integers(3, 30), alphas)
 def test_an_early_end_is_safe(seeds: list[int], vocab_size: int, alpha: float) -> None:
     """A search that never ends early, by hand, finds nothing better."""
@@ -182,7 +182,7 @@ def test_an_ensemble_averages_probabilities() -> None:
     torch.testing.assert_close(mean[0], expected)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 99)), min_size=1, max_size=6))
 def test_a_draw_follows_from_its_seed_and_not_from_its_neighbours(
     rows: list[tuple[int, int]],

@@ -15,7 +15,7 @@ def streamed(seed: int, vocab_size: int, max_length: int, config: SearchConfig) 
     return list(stream(Table([seed], vocab_size), max_length, config, EOS))
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(st.integers(0, 10_000), st.integers(3, 30), st.integers(1, 12), st.integers(1, 5), alphas)
 def test_a_stream_ends_in_what_search_finds_and_takes_nothing_back(
     seed: int, vocab_size: int, max_length: int, beam: int, alpha: float

@@ -129,7 +129,7 @@ def test_the_number_of_trees_is_schroeders() -> None:
         assert len(proper) == n_trees
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     st.sampled_from([TWO_LABELS, NAMING]),
     st.lists(st.tuples(WORDS, st.integers(3, 40)), min_size=1, max_size=5),
@@ -184,7 +184,7 @@ class Noise:
         self._n_rows = len(rows)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(
     st.lists(st.tuples(st.integers(1, 9), st.integers(3, 20)), min_size=1, max_size=4),
     st.sampled_from([1, 2, 5, 21]),

@@ -11,7 +11,7 @@ from transept.model import ranking
 from transept.model.ranking import block_size, largest, likeliest, log_sum_
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.integers(1, 40), st.integers(1, 5_000), st.integers(1, 12), st.integers(0, 1_000))
 def test_largest_is_topk(n_rows: int, vocab_size: int, k: int, seed: int) -> None:
     x = torch.randn(n_rows, vocab_size, generator=torch.Generator().manual_seed(seed))
