@@ -86,10 +86,10 @@ def run(
 ) -> int:
     """Run a recipe: prepare, train, average, decode, score, report.
 
-    Stopped at any time (Ctrl-C, SIGTERM, --pause-after) it ends with exit code 75, and the same
-    command goes on; what is done is not done again. After the first stage the work directory holds
-    all that the later stages need: it can be moved to another machine without the text, and in
-    pieces (`transept pieces`).
+    Stopped at any time (Ctrl-C, SIGTERM, SIGHUP, --pause-after) it ends with exit code 75, and the
+    same command goes on; what is done is not done again. After the first stage the work directory
+    holds all that the later stages need: it can be moved to another machine without the text, and
+    in pieces (`transept pieces`).
 
     Args:
         name: A recipe that `transept recipe list` names, or the path of a TOML file.

@@ -56,7 +56,8 @@ def train(
     """Train a model, or go on where an earlier run stopped.
 
     Ends with exit code 0 when the last step is done or validation no longer improves, and with 75
-    when it was stopped by Ctrl-C, SIGTERM, SIGUSR1 or --minutes: the same command then goes on.
+    when it was stopped by Ctrl-C, SIGTERM, SIGUSR1, SIGHUP or --minutes: the same command then
+    goes on.
 
     On several GPUs or machines, let torchrun start it, with at least as many
     `batch.micro_batches` as there are ranks:

@@ -25,6 +25,8 @@ PHASES = ("starting", "reading data", "computing", "reducing gradients", "valida
           "saving")  # fmt: skip
 """What a rank does in a step, in this order."""
 
+ASKED = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
+"""The signals that torchrun passes on to its ranks when it is asked to stop."""
 LEAVING = 5.0
 """Seconds that a rank has to end by itself once another has failed, and to hear why."""
 AGREEING = 10.0
@@ -276,7 +278,7 @@ class _Signals:
     def heard(self) -> bool:
         """Whether one has come since the last time."""
         try:
-            return bool({signal.SIGINT, signal.SIGTERM} & set(self._receiver.recv(4096)))
+            return not ASKED.isdisjoint(self._receiver.recv(4096))
         except BlockingIOError:
             return False
 
