@@ -1,6 +1,7 @@
 import json
 import logging
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from transept.recipes.work import Work
 from transept.shelf import find_model
 
 
-def write_model(directory: Path, step: int = 0, state: dict[str, object] | None = None) -> None:
+def write_model(directory: Path, step: int = 0, state: Mapping[str, object] | None = None) -> None:
     tensors = {WEIGHTS: {"w": torch.ones(1)}}
     texts = {} if state is None else {STATE: json.dumps(state)}
     write_directory(directory, tensors=tensors, texts=texts, about={"step": step})

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Group, Parameter
 
 from transept.cli.app import Flag, complain
+from transept.cli.outlets import outlive_readers
 from transept.errors import RESUMABLE, ConfigError
 from transept.recipes.recipe import STAGES, StageName
 from transept.wording import counted
@@ -110,6 +111,7 @@ def run(
     from transept.cli.recipe_view import RecipeView
     from transept.runtime.interrupt import import_torch, terminable
 
+    outlive_readers()
     import_torch()
     cooked = replace(_found(name, overrides, work), data=data).given(share.minutes)
     view = RecipeView()
@@ -240,6 +242,7 @@ def ship(
             f"{shipped.directory}: holds no averaged model of {name}; give its --work, or begin "
             f"with `transept recipe run {name} --until average`"
         )
+    outlive_readers()
     shipped.begin()
     card = ship(shipped, output, to, RecipeView().watchers())
     size = size_of(output)
