@@ -79,7 +79,7 @@ class RecipeRun:
 
     def experiment(self) -> Experiment:
         """What is trained, and how."""
-        recipe = self.recipe if self.minutes is None else self.recipe.within(self.minutes)
+        recipe = self.recipe.within(self.minutes)
         corpora = {text.name: self.work.corpus(text.name) for text in recipe.texts}
         return recipe.filled_in(corpora, self.work.corpus(DEV))
 
