@@ -45,6 +45,7 @@ class Train(Stage):
         return {
             "outcome": outcome,
             **{name: state[name] for name in COUNTS},
+            "device_seconds": device_seconds(earlier, state),
             "flops_per_target_token": flops_per_target_token(experiment),
             "sustained_flops": sustained_single_precision(experiment.training.device),
             "sittings": [*(earlier["sittings"] if earlier else []), sitting],
@@ -110,3 +111,15 @@ class Train(Stage):
             "joules": None,
             "by": provenance(),
         }
+
+
+def device_seconds(earlier: Table | None, state: Table) -> float:
+    """The paper's training time × number of devices, over all sittings: each rank has a device.
+
+    Args:
+        earlier: The results of the sittings before, if there were any.
+        state: How far the newest checkpoint is.
+    """
+    seconds = 0.0 if earlier is None else earlier["seconds"]
+    before = 0.0 if earlier is None else earlier.get("device_seconds", seconds)
+    return float(before + state["ranks"] * (state["seconds"] - seconds))
