@@ -7,6 +7,7 @@ machine gone), or else the one that is furthest behind.
 """
 
 import json
+import math
 import platform
 import signal
 import socket
@@ -49,6 +50,13 @@ class Pulse:
         self.phase, self.since = phase, time.monotonic()
         if step is not None:
             self.step = step
+
+    def rest(self) -> None:
+        """Note that this rank works by itself, or waits for one that does, however long it takes.
+
+        The next `at` ends that.
+        """
+        self.since = math.inf
 
     def agreed(self) -> None:
         """Note that all ranks will stop."""
