@@ -89,9 +89,12 @@ def model_of(path: Path) -> Path:
 
 
 def _note_if_older(found: Path, run: Path) -> None:
-    """Say that a run's average is taken although the run has gone on since."""
+    """Warn if `transept average` would include a later step than the average that is used.
+
+    Checkpoints that are not regular do not count: they are never averaged.
+    """
     checkpoints = Checkpoints(run / CHECKPOINTS)
-    newest, step = max(checkpoints.steps(), default=0), _age(found)[0]
+    newest, step = max(checkpoints.regular_steps(), default=0), _age(found)[0]
     if found.parent == run and 0 < step < newest:
         _note(
             f"{found} is used, which goes up to step {step:,}; the run has gone on to step "

@@ -35,6 +35,16 @@ def test_base_and_big_are_section_5() -> None:
         assert experiment.loss.label_smoothing == 0.1
 
 
+def test_averaged_checkpoints_span_the_papers_share_of_the_run() -> None:
+    """Section 6.1: 5 of base's 12 hours and 20 of big's 3.5 days, 10 minutes apart."""
+    for name, last, hours in (("base", 5, 12), ("big", 20, 3.5 * 24)):
+        checkpoint = config.load(Experiment, CONFIGS / f"{name}.toml").checkpoint
+        assert checkpoint.keep == last
+        faster = hours * 900.0  # seconds of a run that takes a quarter of the paper's time
+        ours = checkpoint.keep * checkpoint.seconds_between(faster) / faster
+        assert ours == pytest.approx(last * 10 / (hours * 60), rel=0.02)
+
+
 def test_the_parsers_are_section_6_3() -> None:
     wsj = config.load(Experiment, CONFIGS / "parsing-wsj.toml")
     semi = config.load(Experiment, CONFIGS / "parsing-semi.toml")

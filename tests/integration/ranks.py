@@ -1,4 +1,4 @@
-"""`transept train` on several ranks without torchrun: `train`, which runs this file as a script.
+"""Commands on several ranks without torchrun: `on_ranks`, which runs this file as a script.
 
     python -m tests.integration.ranks RANKS ARGUMENTS... [-- RANKS ARGUMENTS...]...
 
@@ -21,11 +21,16 @@ def train(workshop: Workshop, *jobs: tuple[int, Path, tuple[str, ...]]) -> None:
     for ranks, output, overrides in jobs:
         command = ["train", str(workshop.config), *overrides, "--output", str(output)]
         words += [*(["--"] if words else []), str(ranks), *command, "--allow-change"]
-    result = subprocess.run(
+    result = on_ranks(*words)
+    assert result.returncode == 0, result.stderr
+
+
+def on_ranks(*words: str) -> subprocess.CompletedProcess[str]:
+    """Run a command on so many ranks: a number, and the command's words."""
+    return subprocess.run(
         [sys.executable, "-m", "tests.integration.ranks", *words],
         capture_output=True, text=True, check=False, timeout=300,
     )  # fmt: skip
-    assert result.returncode == 0, result.stderr
 
 
 if __name__ == "__main__":

@@ -45,6 +45,19 @@ def test_an_average_is_the_same_however_often_a_run_was_stopped(
     assert straight.sha256["weights.safetensors"] == stopped.sha256["weights.safetensors"]
 
 
+def test_average_reports_the_checkpoint_of_minutes_that_it_leaves_out(
+    workshop: Workshop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["train", workshop.config, "training.max_steps=9", "checkpoint.every_steps=3"]
+    for _ in range(4):
+        assert run(*words, "--output", tmp_path / "run", "--minutes", "1e-9") == 75
+    capsys.readouterr()
+    assert run("average", tmp_path / "run", "--last", "1") == 0
+    shown = capsys.readouterr()
+    assert shown.out == f"averaged steps 3 into {tmp_path}/run/average-1\n"
+    assert "step 4 is left out: it was not saved at a regular interval" in shown.err
+
+
 @pytest.mark.parametrize("last", ["0", "-2"])
 def test_an_average_is_of_one_checkpoint_or_more(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], last: str

@@ -17,6 +17,7 @@ from transept import config
 from transept.recipes import recipe
 from transept.recipes.figure import Axis, draw
 from transept.recipes.pages import SPLIT, Collection, page, pictures
+from transept.recipes.stages.train import device_seconds
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
@@ -71,6 +72,24 @@ def test_every_score_on_the_page_is_in_a_record_and_the_other_way_round(docs: Pa
         plain, split = (by_name[which] for which in ("sacreBLEU", SPLIT))
         assert f"| {test} | {plain['difference']:+.2f} | " in text
         assert f"{plain['p_value']:.3f} | {split['difference']:+.2f} | " in text
+
+
+def test_flops_by_the_papers_method_count_every_device(docs: Path) -> None:
+    records = Collection.read(docs / "results")
+    runs = copy.deepcopy(dict(records.runs))
+    trained = runs["one"]["stages"]["train"]["results"]
+    assert trained["device_seconds"] == trained["seconds"]  # one process, one device
+    trained["device_seconds"] = 8 * trained["seconds"]
+    shown = page(replace(records, runs=runs))
+    assert f"| {8 * trained['seconds'] * trained['sustained_flops']:.2e} |" in shown
+
+
+def test_device_seconds_add_the_ranks_of_each_sitting() -> None:
+    first = {"seconds": 10.0, "device_seconds": device_seconds(None, {"seconds": 10.0, "ranks": 2})}
+    assert first["device_seconds"] == 20.0
+    assert device_seconds(first, {"seconds": 13.0, "ranks": 8}) == 44.0
+    recorded_before = {"seconds": 10.0}
+    assert device_seconds(recorded_before, {"seconds": 13.0, "ranks": 1}) == 13.0
 
 
 def test_a_comparison_can_be_traced_to_the_runs_it_compares(docs: Path) -> None:

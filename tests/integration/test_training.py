@@ -114,7 +114,7 @@ def test_the_same_seed_and_any_number_of_workers_give_the_same_run(
     assert metrics(tmp_path / "0")[0] != metrics(tmp_path / "other")[0]
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_saves_and_exits_75_and_the_run_goes_on(
     workshop: Workshop, tmp_path: Path, number: signal.Signals
 ) -> None:

@@ -1,18 +1,21 @@
+import json
 import logging
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 import torch
 
-from transept.checkpoint import CHECKPOINTS, WEIGHTS, write_directory
+from transept.checkpoint import CHECKPOINTS, STATE, WEIGHTS, write_directory
 from transept.recipes.work import Work
 from transept.shelf import find_model
 
 
-def write_model(directory: Path, step: int = 0) -> None:
+def write_model(directory: Path, step: int = 0, state: Mapping[str, object] | None = None) -> None:
     tensors = {WEIGHTS: {"w": torch.ones(1)}}
-    write_directory(directory, tensors=tensors, texts={}, about={"step": step})
+    texts = {} if state is None else {STATE: json.dumps(state)}
+    write_directory(directory, tensors=tensors, texts=texts, about={"step": step})
 
 
 def test_the_directory_of_a_demo_or_a_recipe_means_its_run(tmp_path: Path) -> None:
@@ -55,3 +58,15 @@ def test_an_average_that_the_run_has_left_behind_is_named_once(
         f"{tmp_path}/average-5 is used, which goes up to step 300; the run has gone on to step "
         f"1,400. Average it again, or name {tmp_path}/checkpoints/step-00001400"
     ]
+
+
+def test_find_model_gives_no_advice_when_the_later_checkpoint_is_never_averaged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    for step, regular in ((300, True), (312, False)):
+        state = {"step": step, "regular": regular}
+        write_model(tmp_path / CHECKPOINTS / f"step-{step:08d}", step, state)
+    write_model(tmp_path / "average-5", 300)
+    with caplog.at_level(logging.WARNING):
+        assert find_model(tmp_path) == tmp_path / "average-5"
+    assert not caplog.messages

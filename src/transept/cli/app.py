@@ -26,6 +26,7 @@ from cyclopts import (
 )
 
 from transept.cli.options import likely, likely_key
+from transept.cli.outlets import reader_has_gone, standard_streams
 from transept.errors import ConfigError, TranseptError
 from transept.version import __version__
 
@@ -138,7 +139,9 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     if isinstance(sys.stdout, io.TextIOWrapper):
         # Where the locale cannot print the α of a table or a help text, `?` stands for it.
         sys.stdout.reconfigure(errors="replace")
-    sys.exit(_run(words, debug))
+    with standard_streams():
+        code = _run(words, debug)
+    sys.exit(code)
 
 
 def keep_freed_memory() -> None:
@@ -166,14 +169,14 @@ def _run(words: list[str], debug: bool) -> int:
         return USAGE_ERROR
     except TranseptError as error:
         return _failed(error, words, debug)
-    except (BrokenPipeError, SystemExit) as error:
+    except (OSError, SystemExit) as error:
         # rich exits with code 1 when it finds a broken pipe.
-        if isinstance(error, SystemExit) and not isinstance(error.__context__, BrokenPipeError):
+        cause = error.__context__ if isinstance(error, SystemExit) else error
+        if isinstance(cause, BrokenPipeError) and reader_has_gone():
+            # `transept … | head`: not our failure, and nobody to tell.
+            return 0
+        if isinstance(error, SystemExit):
             raise
-        # The reader has gone (`transept … | head`): not our failure, and nobody to tell.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except OSError as error:
         # A full disk or a wrong path is no defect of this program, wherever it shows.
         return _failed(TranseptError(_refusal(error)), words, debug)
 

@@ -18,6 +18,7 @@ from cyclopts import Group, Parameter
 
 from transept.cli.app import Flag, complain
 from transept.cli.lines import check_plain
+from transept.cli.outlets import outlive_readers
 from transept.data.fetching.datasets import DATASETS, DatasetName
 from transept.data.preparation.cleaning import Cleaning
 from transept.errors import RESUMABLE, ConfigError, DataError, StoppedError
@@ -181,6 +182,7 @@ def prepare(
     from transept.data.preparation import prepare as preparing
     from transept.data.preparation.journal import partial_directory
 
+    outlive_readers()
     if workers is not None and workers < 0:
         raise ConfigError("--workers must be at least 0")
     if restart and "TORCHELASTIC_RUN_ID" in os.environ:
@@ -368,6 +370,7 @@ def fetch(
     from transept.cli.data_views import FetchView, show_fetched
     from transept.data.fetching import fetch as fetching
 
+    outlive_readers()
     dataset = DATASETS[name]
     try:
         with terminable(), FetchView() as view:

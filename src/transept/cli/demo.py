@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from transept.cli.outlets import outlive_readers
 from transept.errors import RESUMABLE, ConfigError
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ def demo(
     from transept.cli.demo_view import DemoView
     from transept.runtime.interrupt import import_torch, terminable
 
+    outlive_readers()
     if minutes <= 0:
         raise ConfigError("--minutes must be more than 0")
     console = Console(highlight=False)

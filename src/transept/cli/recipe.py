@@ -2,7 +2,8 @@
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -10,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Group, Parameter
 
 from transept.cli.app import Flag, complain
-from transept.errors import RESUMABLE, ConfigError
+from transept.cli.outlets import outlive_readers
+from transept.errors import RESUMABLE, ConfigError, RankError, StoppedError, keys_below
 from transept.recipes.recipe import STAGES, StageName
 from transept.wording import counted
 
@@ -86,10 +88,14 @@ def run(
 ) -> int:
     """Run a recipe: prepare, train, average, decode, score, report.
 
-    Stopped at any time (Ctrl-C, SIGTERM, --pause-after) it ends with exit code 75, and the same
-    command goes on; what is done is not done again. After the first stage the work directory holds
-    all that the later stages need: it can be moved to another machine without the text, and in
-    pieces (`transept pieces`).
+    Stopped at any time (Ctrl-C, SIGTERM, SIGHUP, --pause-after) it ends with exit code 75, and the
+    same command goes on; what is done is not done again. After the first stage the work directory
+    holds all that the later stages need: it can be moved to another machine without the text, and
+    in pieces (`transept pieces`).
+
+    On several GPUs or machines, let torchrun start it, with at least as many
+    `experiment.batch.micro_batches` as there are ranks. All ranks train; rank 0 does the other
+    stages.
 
     Args:
         name: A recipe that `transept recipe list` names, or the path of a TOML file.
@@ -107,28 +113,86 @@ def run(
     if deterministic:
         overrides = (*overrides, "experiment.training.sums=ordered")
     begin = time.monotonic()
-    from transept.cli.recipe_view import RecipeView
-    from transept.runtime.interrupt import import_torch, terminable
+    from transept.runtime.interrupt import import_torch
 
+    outlive_readers()
     import_torch()
-    cooked = replace(_found(name, overrides, work), data=data).given(share.minutes)
+    cooked = replace(_found(name, overrides, work), data=data)
+    end = None if share.pause_after is None else begin + 60 * share.pause_after
+    with _joined(cooked) as cooked:
+        if not cooked.world.leads:
+            return _assist(cooked)
+        return _lead(cooked, share, prepared, end, dry_run)
+
+
+@contextmanager
+def _joined(run: "RecipeRun") -> Iterator["RecipeRun"]:
+    """The run with the ranks that torchrun started; without torchrun, as it is."""
+    from transept.cli.train import joined
+    from transept.data.batching.feed import check_shares
+
+    experiment = run.recipe.experiment
+    with joined(experiment, "experiment.distributed.patience") as world:
+        world.pulse.rest()
+        with keys_below("experiment"):
+            check_shares(experiment.batch, world.size)
+        yield replace(run, world=world)
+
+
+def _assist(run: "RecipeRun") -> int:
+    """Train when rank 0 does, and end as it does."""
+    from transept.recipes.ranks import assist
+
+    return _reported(assist(run))
+
+
+def _lead(
+    run: "RecipeRun", share: Share, prepared: Path | None, end: float | None, dry_run: bool
+) -> int:
+    """Do the stages, in a process by itself or on rank 0."""
+    from transept.cli.recipe_view import RecipeView
+    from transept.recipes.ranks import dismiss_ranks
+    from transept.runtime.interrupt import terminable
+
     view = RecipeView()
-    if dry_run:
-        view.preview(cooked)
-        return 0
-    cooked.begin()
-    cooked.remember_minutes()
+    try:
+        with terminable():
+            run = run.given(share.minutes)
+            if dry_run:
+                view.preview(run)
+                code = 0
+            else:
+                _begin(run, prepared)
+                code = _work(run, share.of(STAGES), end, view)
+    except KeyboardInterrupt:
+        view.stopped()
+        if run.world.joined:
+            raise StoppedError("stopped; the same command goes on") from None
+        return RESUMABLE
+    if not run.world.joined:
+        return code
+    if end is not None and time.monotonic() >= end:
+        code = 0  # torchrun would take any other for a failure, and start the ranks again
+    dismiss_ranks(run.world, code)
+    return _reported(code)
+
+
+def _reported(code: int) -> int:
+    """The exit code of a rank; if it was stopped, torchrun is given the cause."""
+    from transept.runtime.distributed import record_cause
+
+    if code == RESUMABLE:
+        record_cause(RankError("stopped by a signal, with a checkpoint: start it again to go on"))
+    return code
+
+
+def _begin(run: "RecipeRun", prepared: Path | None) -> None:
+    run.begin()
+    run.remember_minutes()
     if prepared is not None:
         from transept.recipes.sharing import take_prepared
 
-        take_prepared(cooked, prepared)
-    end = None if share.pause_after is None else begin + 60 * share.pause_after
-    try:
-        with terminable():
-            return _work(cooked, share.of(STAGES), end, view)
-    except KeyboardInterrupt:
-        view.stopped()
-        return RESUMABLE
+        take_prepared(run, prepared)
 
 
 def _work(run: "RecipeRun", stages: list[StageName], end: float | None, view: "RecipeView") -> int:
@@ -240,6 +304,7 @@ def ship(
             f"{shipped.directory}: holds no averaged model of {name}; give its --work, or begin "
             f"with `transept recipe run {name} --until average`"
         )
+    outlive_readers()
     shipped.begin()
     card = ship(shipped, output, to, RecipeView().watchers())
     size = size_of(output)

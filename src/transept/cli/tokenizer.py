@@ -12,6 +12,7 @@ from rich.console import Console
 
 from transept.cli.app import Flag
 from transept.cli.lines import check_plain
+from transept.cli.outlets import outlive_readers
 from transept.errors import ConfigError, VocabularyError
 from transept.text.files import (
     STANDARD_INPUT,
@@ -77,6 +78,7 @@ def train(
         raise ConfigError("nothing to learn from: give --input, or --trees")
     for path in inputs:
         check_plain(path, "write the sentences of the {} to a text file first")
+    outlive_readers()
     started = time.monotonic()
     with _claimed(output, force):
         with _Progress((*inputs, *trees), vocab_size) as progress:

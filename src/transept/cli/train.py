@@ -56,7 +56,8 @@ def train(
     """Train a model, or go on where an earlier run stopped.
 
     Ends with exit code 0 when the last step is done or validation no longer improves, and with 75
-    when it was stopped by Ctrl-C, SIGTERM, SIGUSR1 or --minutes: the same command then goes on.
+    when it was stopped by Ctrl-C, SIGTERM, SIGUSR1, SIGHUP or --minutes: the same command then
+    goes on.
 
     On several GPUs or machines, let torchrun start it, with at least as many
     `batch.micro_batches` as there are ranks:
@@ -84,7 +85,7 @@ def train(
     from transept.assembly import train as run
 
     directory = output or Path("runs") / config.stem
-    with _joined(experiment) as world:
+    with joined(experiment, "distributed.patience") as world:
         with _views(experiment, minutes, world) as views:
             outcome = run(
                 experiment,
@@ -103,15 +104,15 @@ def train(
     return _exit_code(outcome, world)
 
 
-def _joined(experiment: "Experiment") -> AbstractContextManager["World"]:
-    """The ranks that train together, this one among them."""
+def joined(experiment: "Experiment", setting: str) -> AbstractContextManager["World"]:
+    """The ranks that train together, this one among them; `setting` is the key of the patience."""
     import torch
 
     from transept.runtime.distributed import join_world
 
     together = experiment.distributed
     wire = torch.bfloat16 if together.gradients == "bf16" else None
-    return join_world(together.patience, wire, complain, "distributed.patience")
+    return join_world(together.patience, wire, complain, setting)
 
 
 @contextmanager

@@ -254,7 +254,7 @@ def _costs(records: Collection) -> Iterator[str]:
         paper = _paper(run)
         yield (
             f"| {name} | {_duration(seconds)} | {trained['step']:,} | {tokens:,} "
-            f"| {tokens / seconds:,.0f} | {seconds * trained['sustained_flops']:.2e} "
+            f"| {tokens / seconds:,.0f} | {_flops(trained):.2e} "
             f"| {tokens * trained['flops_per_target_token']:.2e} | {_energy(trained)} "
             f"| {f'{paper.flops:.1e}' if paper else ''} |"
         )
@@ -326,6 +326,12 @@ def _paper(run: Record) -> Published | None:
     d_model = run["recipe"]["experiment"]["model"]["d_model"]
     size = {512: "base", 1024: "big"}.get(d_model, "")
     return PAPER.get(f"{pair} {size}")
+
+
+def _flops(trained: Mapping[str, Any]) -> float:
+    """By the paper's method. Records without `device_seconds` are of a single device."""
+    used: float = trained.get("device_seconds", trained["seconds"]) * trained["sustained_flops"]
+    return used
 
 
 def _duration(seconds: float) -> str:

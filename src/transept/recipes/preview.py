@@ -108,7 +108,7 @@ def _average(run: RecipeRun) -> Iterator[str]:
     elif checkpoint.every_steps is not None:
         distance = f"{checkpoint.every_steps:,} steps"
     else:
-        distance = "a 72nd of the run (15 s to 10 minutes)"
+        distance = f"{checkpoint.every_share:.2g} of the run (15 s to 10 minutes)"
     size = _bytes(_parameters(run) * BYTES_TO_USE)
     yield f"the last {counted(average.last, 'checkpoint')}, {distance} apart: {size}"
 

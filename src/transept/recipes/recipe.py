@@ -76,7 +76,9 @@ class Averaging:
     last: int = 5
     """How many: 5 for base, 20 for big."""
     interval: float = 1 / 72
-    """Their distance, as a share of the run: the paper's ten minutes of base's twelve hours."""
+    """Their distance, as a share of the run: the paper's ten minutes of base's twelve hours. Where
+    `experiment.checkpoint` sets `every_steps` or `every_minutes`, those count until there is a
+    `--minutes`."""
 
     def __post_init__(self) -> None:
         checks = Checks(self)
@@ -144,19 +146,27 @@ class Recipe:
         data = dataclasses.replace(self.experiment.data, train=train, dev=dev)
         return dataclasses.replace(self.experiment, data=data)
 
-    def within(self, minutes: float) -> "Recipe":
+    def within(self, minutes: float | None) -> "Recipe":
         """The same recipe in so many minutes of training, with checkpoints at the right distance.
 
         Only the last ones are written, which will be averaged: writing one takes seconds, and a run
         of minutes has none to spare.
+
+        Args:
+            minutes: None means until the last step.
         """
-        every = minutes * self.average.interval
+        share, last = self.average.interval, self.average.last
         checkpoint = dataclasses.replace(
             self.experiment.checkpoint,
-            every_minutes=every,
-            after_minutes=max(0.0, minutes - (self.average.last - 1) * every),
-            keep=max(self.average.last, self.experiment.checkpoint.keep),
+            every_share=share,
+            keep=max(last, self.experiment.checkpoint.keep),
         )
+        if minutes is not None:
+            checkpoint = dataclasses.replace(
+                checkpoint,
+                every_minutes=minutes * share,
+                after_minutes=max(0.0, minutes - (last - 1) * minutes * share),
+            )
         experiment = dataclasses.replace(self.experiment, checkpoint=checkpoint)
         return dataclasses.replace(self, experiment=experiment)
 

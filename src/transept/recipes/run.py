@@ -24,6 +24,7 @@ from transept.recipes.claim import claim
 from transept.recipes.recipe import DEV, Recipe, StageName, TestSet
 from transept.recipes.records import Records, Table
 from transept.recipes.work import Work
+from transept.runtime.distributed import ALONE, World
 from transept.runtime.storage import digest
 from transept.text.files import read_text
 
@@ -46,6 +47,8 @@ class RecipeRun:
     """How long to train in all; None: to the last step."""
     system: str = "transept"
     """The toolkit whose model it is."""
+    world: World = ALONE
+    """The ranks that train it together. Rank 0 does all other stages by itself."""
 
     def begin(self) -> None:
         """Claim the directory for this recipe, of which only the `MEANS` may change later."""
@@ -79,7 +82,7 @@ class RecipeRun:
 
     def experiment(self) -> Experiment:
         """What is trained, and how."""
-        recipe = self.recipe if self.minutes is None else self.recipe.within(self.minutes)
+        recipe = self.recipe.within(self.minutes)
         corpora = {text.name: self.work.corpus(text.name) for text in recipe.texts}
         return recipe.filled_in(corpora, self.work.corpus(DEV))
 

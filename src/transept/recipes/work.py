@@ -21,6 +21,7 @@ from transept.data.preparation.prepare import Preparation, Watcher, prepare
 from transept.data.shards import MANIFEST, Manifest
 from transept.errors import CheckpointError
 from transept.experiment import Experiment
+from transept.runtime.distributed import ALONE, World
 from transept.text.tokenizer import MANIFEST_FILE, Tokenizer
 from transept.training.observers import Observer
 from transept.training.trainer import Outcome
@@ -102,7 +103,11 @@ class Work:
         return step >= experiment.training.max_steps or over
 
     def train(
-        self, experiment: Experiment, minutes: float | None, observers: Sequence[Observer]
+        self,
+        experiment: Experiment,
+        minutes: float | None,
+        observers: Sequence[Observer],
+        world: World = ALONE,
     ) -> Outcome:
         """Train from where an earlier call stopped, for so many minutes more."""
         return assembly.train(
@@ -113,6 +118,7 @@ class Work:
             # still differ here is allowed: paths, on another machine, and steps, with more time.
             allow_change=True,
             observers=observers,
+            world=world,
         )
 
     def average(self, last: int, since: float = 0.0) -> Done:

@@ -1,13 +1,14 @@
 """Signals that ask for an end: obeyed as Ctrl-C is, noted until the next good moment, or held."""
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 from typing import Literal
 
-STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
-"""Ctrl-C, what a system sends before it takes a machine away, and what Slurm's --signal does."""
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGHUP)
+"""Ctrl-C, what a system sends before it takes a machine away, what Slurm's --signal does, and what
+a process gets when its terminal or connection is closed."""
 
 
 class StopRequest:
@@ -22,17 +23,32 @@ class StopRequest:
 
 @contextmanager
 def terminable() -> Iterator[None]:
-    """Within it, SIGTERM and SIGUSR1 end the work as Ctrl-C does."""
+    """Within it, SIGTERM, SIGUSR1 and SIGHUP end the work as Ctrl-C does."""
 
     def stop(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
-    before = {number: signal.signal(number, stop) for number in STOP_SIGNALS[1:]}
+    with _handled(_heeded(STOP_SIGNALS[1:]), stop):
+        yield
+
+
+def _heeded(numbers: Sequence[signal.Signals]) -> list[signal.Signals]:
+    """These signals without SIGHUP where that is ignored, as `nohup` asks for."""
+    ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    return [number for number in numbers if not (ignored and number == signal.SIGHUP)]
+
+
+@contextmanager
+def _handled(
+    numbers: Sequence[signal.Signals], handler: Callable[[int, FrameType | None], None]
+) -> Iterator[None]:
+    """Within it, these signals go to a handler."""
+    before = {number: signal.signal(number, handler) for number in numbers}
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for number, earlier in before.items():
+            signal.signal(number, earlier)
 
 
 def import_torch() -> None:
@@ -56,7 +72,6 @@ def stop_requests(second: Literal["obey", "ignore"] = "obey") -> Iterator[StopRe
     passes on a signal that its workers may have received themselves.
     """
     request = StopRequest()
-    previous = {}
 
     def note(number: int, frame: FrameType | None) -> None:
         if not request:
@@ -64,13 +79,8 @@ def stop_requests(second: Literal["obey", "ignore"] = "obey") -> Iterator[StopRe
         elif second == "obey":
             raise KeyboardInterrupt
 
-    for number in STOP_SIGNALS:
-        previous[number] = signal.signal(number, note)
-    try:
+    with _handled(_heeded(STOP_SIGNALS), note):
         yield request
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ machine gone), or else the one that is furthest behind.
 """
 
 import json
+import math
 import platform
 import signal
 import socket
@@ -25,6 +26,8 @@ PHASES = ("starting", "reading data", "computing", "reducing gradients", "valida
           "saving")  # fmt: skip
 """What a rank does in a step, in this order."""
 
+ASKED = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
+"""The signals that torchrun passes on to its ranks when it is asked to stop."""
 LEAVING = 5.0
 """Seconds that a rank has to end by itself once another has failed, and to hear why."""
 AGREEING = 10.0
@@ -47,6 +50,13 @@ class Pulse:
         self.phase, self.since = phase, time.monotonic()
         if step is not None:
             self.step = step
+
+    def rest(self) -> None:
+        """Note that this rank works by itself, or waits for one that does, however long it takes.
+
+        The next `at` ends that.
+        """
+        self.since = math.inf
 
     def agreed(self) -> None:
         """Note that all ranks will stop."""
@@ -276,7 +286,7 @@ class _Signals:
     def heard(self) -> bool:
         """Whether one has come since the last time."""
         try:
-            return bool({signal.SIGINT, signal.SIGTERM} & set(self._receiver.recv(4096)))
+            return not ASKED.isdisjoint(self._receiver.recv(4096))
         except BlockingIOError:
             return False
 

@@ -144,8 +144,11 @@ class CheckpointConfig:
 
     every_minutes: float | None = None
     """Minutes of training between two checkpoints. None: by `every_steps` alone where that is
-    given; else ten, or in a run shorter than the paper's twelve hours a 72nd of it, as ten minutes
-    were there; but never less than a quarter."""
+    given; else `every_share` of the run."""
+    every_share: float = 1 / 72
+    """The share of the run between two checkpoints: the paper's ten minutes of base's twelve hours;
+    0.002 for big, which took three and a half days. At least a quarter of a minute, at most ten
+    minutes."""
     every_steps: int | None = None
     """Write one at each multiple of so many steps. With `every_minutes`, by both."""
     after_minutes: float = 0.0
@@ -154,6 +157,12 @@ class CheckpointConfig:
     keep: int = 5
     """The newest so many at regular intervals are kept, and the best, and the very newest. The
     paper averages 5 (base) or 20 (big)."""
+
+    def seconds_between(self, whole_run: float) -> float:
+        """The distance of checkpoints by the clock, in a run that takes so many seconds in all."""
+        if self.every_minutes is not None:
+            return 60 * self.every_minutes
+        return min(max(self.every_share * whole_run, 15.0), 600.0)
 
     @property
     def by_clock(self) -> bool:
@@ -166,6 +175,7 @@ class CheckpointConfig:
         checks.that(
             minutes is None or minutes > 0, "every_minutes", "must be more than 0, or left out"
         )
+        checks.that(0 < self.every_share <= 1, "every_share", "must be more than 0 and at most 1")
         checks.at_least(1, "keep")
         checks.at_least(0, "after_minutes")
         steps = self.every_steps

@@ -98,11 +98,8 @@ class Trainer:
         if not self.checkpoint.by_clock:
             return False
         since = clock.seconds - progress.regular_seconds
-        if self.checkpoint.every_minutes is not None:
-            return since >= 60 * self.checkpoint.every_minutes
-        # As `CheckpointConfig.every_minutes` says.
         whole_run = clock.seconds * self.training.max_steps / progress.step
-        return since >= min(max(whole_run / 72, 15.0), 600.0)
+        return since >= self.checkpoint.seconds_between(whole_run)
 
     def _log(
         self, progress: Progress, batch: GlobalBatch, values: StepValues, pace: "_Pace"

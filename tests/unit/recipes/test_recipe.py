@@ -25,6 +25,19 @@ def test_english_german_is_the_papers(size: str) -> None:
     assert ours.search == SearchConfig(beam_size=4, length_penalty=0.6, max_length_extra=50)
 
 
+@pytest.mark.parametrize("minutes", [None, 60.0])
+@pytest.mark.parametrize("name", recipe.names())
+def test_interval_spaces_the_checkpoints_with_and_without_minutes(
+    name: str, minutes: float | None
+) -> None:
+    ours = recipe.load(name)
+    checkpoint = ours.within(minutes).experiment.checkpoint
+    whole_run = 10800.0 if minutes is None else 60 * minutes
+    expected = ours.average.interval * whole_run
+    assert checkpoint.seconds_between(whole_run) == pytest.approx(expected)
+    assert checkpoint.keep == ours.average.last
+
+
 def test_english_french_is_the_papers() -> None:
     ours, german = recipe.load("wmt14-en-fr-big"), recipe.load("wmt14-en-de-big")
     model = replace(german.experiment.model, dropout=0.1, vocab_size=32_000)

@@ -87,6 +87,14 @@ def test_whoever_keeps_the_store_leaves_when_all_know_why() -> None:
     assert [str(other.first_cause()) for other in others] == ["the disk is full"] * 2
 
 
+def test_rank_that_rests_is_not_ended_until_it_works_again() -> None:
+    pulse = Pulse(since=-1e9)
+    pulse.rest()
+    assert time.monotonic() - pulse.since < 0
+    pulse.at("computing")
+    assert time.monotonic() - pulse.since >= 0
+
+
 def test_who_moves_is_left_alone() -> None:
     store: Any = TCPStore("127.0.0.1", 0, is_master=True, timeout=timedelta(seconds=20))
     pulse = Pulse()

@@ -2,14 +2,13 @@
 
 import time
 
-from transept.errors import ConfigError, keys_below
+from transept.errors import ConfigError
 from transept.recipes.cost import flops_per_target_token, sustained_single_precision
+from transept.recipes.ranks import call_ranks, train_together
 from transept.recipes.recipe import fingerprint
 from transept.recipes.records import Table, provenance
 from transept.recipes.stages.stage import Stage
 from transept.recipes.watchers import Watchers
-from transept.runtime.device import Runtime
-from transept.runtime.power import PowerMeter
 from transept.training.trainer import Outcome
 from transept.wording import counted
 
@@ -45,6 +44,7 @@ class Train(Stage):
         return {
             "outcome": outcome,
             **{name: state[name] for name in COUNTS},
+            "device_seconds": device_seconds(earlier, state),
             "flops_per_target_token": flops_per_target_token(experiment),
             "sustained_flops": sustained_single_precision(experiment.training.device),
             "sittings": [*(earlier["sittings"] if earlier else []), sitting],
@@ -73,30 +73,22 @@ class Train(Stage):
 
     def _sit(self, watch: Watchers) -> tuple[Outcome, Table]:
         """Train, and measure what that takes."""
-        before = self.run.work.trained.step
+        before = self.run.work.trained
         begin = time.monotonic()
-        with keys_below("experiment.training"):
-            device = Runtime.choose(self.run.experiment().training.device).device
-        with PowerMeter(device) as power:
-            outcome = self._train(watch)
-        return outcome, {
-            "from_step": before,
-            "to_step": self.run.work.trained.step,
-            "wall_seconds": time.monotonic() - begin,
-            "joules": power.joules,
-            "by": provenance(),
-        }
-
-    def _train(self, watch: Watchers) -> Outcome:
-        run = self.run
-        left = None if run.minutes is None else run.minutes - run.work.trained.seconds / 60
-        observers = watch.training(run.experiment())
+        observers = watch.training(self.run.experiment())
         try:
-            with keys_below("experiment"):
-                return run.work.train(run.experiment(), left, observers)
+            call_ranks(self.run)
+            outcome, joules = train_together(self.run, before.seconds, observers)
         finally:
             for observer in observers:
                 observer.close()
+        return outcome, {
+            "from_step": before.step,
+            "to_step": self.run.work.trained.step,
+            "wall_seconds": time.monotonic() - begin,
+            "joules": joules,
+            "by": provenance(),
+        }
 
     def _lost(self) -> tuple[Outcome, Table]:
         """What is known of a sitting that was killed after its last step, before its record."""
@@ -110,3 +102,15 @@ class Train(Stage):
             "joules": None,
             "by": provenance(),
         }
+
+
+def device_seconds(earlier: Table | None, state: Table) -> float:
+    """The paper's training time × number of devices, over all sittings: each rank has a device.
+
+    Args:
+        earlier: The results of the sittings before, if there were any.
+        state: How far the newest checkpoint is.
+    """
+    seconds = 0.0 if earlier is None else earlier["seconds"]
+    before = 0.0 if earlier is None else earlier.get("device_seconds", seconds)
+    return float(before + state["ranks"] * (state["seconds"] - seconds))
