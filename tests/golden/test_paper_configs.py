@@ -23,6 +23,14 @@ def test_a_row_is_base_but_for_its_columns(row: str) -> None:
     assert experiment.training.max_steps == 100_000
 
 
+@pytest.mark.parametrize("change", ["n_heads=2", "d_model=128", "d_k=24"])
+@pytest.mark.parametrize("row", ROWS)
+def test_preset_and_file_of_a_row_agree_when_a_field_changes(row: str, change: str) -> None:
+    overridden = config.load(Experiment, CONFIGS / f"table3/{row}.toml", [f"model.{change}"])
+    field, value = change.split("=")
+    assert ModelConfig.preset(row, **{field: int(value)}) == overridden.model
+
+
 def test_base_and_big_are_section_5() -> None:
     base = config.load(Experiment, CONFIGS / "base.toml")
     big = config.load(Experiment, CONFIGS / "big.toml")
