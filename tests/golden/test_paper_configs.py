@@ -6,6 +6,7 @@ import pytest
 
 from transept import ModelConfig, config
 from transept.experiment import Experiment
+from transept.model.config import LABEL_SMOOTHING
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 ROWS = sorted(path.stem for path in (CONFIGS / "table3").glob("*.toml"))
@@ -19,7 +20,7 @@ def test_every_row_of_table_3_has_a_file() -> None:
 def test_a_row_is_base_but_for_its_columns(row: str) -> None:
     experiment = config.load(Experiment, CONFIGS / f"table3/{row}.toml")
     assert experiment.model == ModelConfig.preset(row)
-    assert experiment.loss.label_smoothing == {"D-ls0": 0.0, "D-ls2": 0.2}.get(row, 0.1)
+    assert experiment.loss.label_smoothing == LABEL_SMOOTHING[row]
     assert experiment.training.max_steps == 100_000
 
 

@@ -10,6 +10,7 @@ import pytest
 from tests.integration.workshop import interrupted_import
 
 from transept.cli.app import main
+from transept.cli.info import info
 from transept.recipes.recipe import SHELF
 
 BASE = Path(__file__).parents[2] / "configs/base.toml"
@@ -43,6 +44,22 @@ def test_info_counts_parameters() -> None:
     counts = {row["name"]: row["n_parameters"] for row in report["presets"]}
     assert counts["base"] == 63_045_632
     assert "63,045,632" in transept("info", "--presets").stdout
+
+
+def test_info_presets_prints_label_smoothing_and_the_papers_counts(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    info(presets=True, as_json=True)
+    rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)["presets"]}
+    smoothing = {name: rows[name]["label_smoothing"] for name in ("base", "D-ls0", "D-ls2")}
+    assert smoothing == {"base": 0.1, "D-ls0": 0.0, "D-ls2": 0.2}
+    counts = {name: rows[name]["paper_millions"] for name in ("A-h1", "C-d1024", "tiny")}
+    assert counts == {"A-h1": 65, "C-d1024": 168, "tiny": None}
+    info(presets=True)
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert "name N d_model d_ff h d_k d_v P_drop ε_ls parameters paper" in lines
+    assert "D-ls2 6 512 2048 8 64 64 0.1 0.2 63,045,632 65" in lines
+    assert "tiny 2 128 512 4 32 32 0.1 0.1 5,658,624" in lines
 
 
 @pytest.mark.parametrize(

@@ -189,7 +189,7 @@ _ROWS: Mapping[str, Mapping[str, Any]] = {
     "C-ff4096": {"d_ff": 4096},
     "D-drop0": {"dropout": 0.0},
     "D-drop2": {"dropout": 0.2},
-    "D-ls0": {},  # label smoothing is the loss's: see configs/table3
+    "D-ls0": {},  # label smoothing belongs to the loss: see LABEL_SMOOTHING
     "D-ls2": {},
     "E-learned": {"positions": "learned"},
     "parsing": {"n_layers": 4, "d_model": 1024},
@@ -200,3 +200,19 @@ PRESETS: Mapping[str, ModelConfig] = MappingProxyType(
     {name: ModelConfig(vocab_size=37_000, **row) for name, row in _ROWS.items()}
 )
 """The paper's models by the row of Table 3, section 6.3's parser, and one for tests and demos."""
+
+LABEL_SMOOTHING: Mapping[str, float] = MappingProxyType(
+    {name: {"D-ls0": 0.0, "D-ls2": 0.2}.get(name, 0.1) for name in PRESETS}
+)
+"""ε_ls of each preset. It is a setting of the loss, so no `ModelConfig` holds it."""
+
+_COUNTED = {
+    "big": 213, "B-dk16": 58, "B-dk32": 60, "C-N2": 36, "C-N4": 50, "C-N8": 80, "C-d256": 28,
+    "C-d1024": 168, "C-ff1024": 53, "C-ff4096": 90,
+}  # fmt: skip
+_OF_TABLE_3 = (name for name in PRESETS if name not in ("parsing", "tiny"))
+PAPER_PARAMETERS: Mapping[str, int] = MappingProxyType(
+    {name: _COUNTED.get(name, 65) for name in _OF_TABLE_3}
+)
+"""Millions of parameters that Table 3 gives for each of its rows. It leaves the column of rows (A),
+(D) and (E) blank, which means: as base, 65."""
