@@ -9,6 +9,7 @@ from cyclopts import Group, Parameter
 
 from transept.api.config import EngineName
 from transept.cli.app import complain
+from transept.cli.options import remembers_given
 from transept.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ class Models:
         return " + ".join(self.found().model)
 
 
+@remembers_given
 @dataclass(frozen=True, kw_only=True)
 class Translators(Models):
     """Which model to use, where, and what searches."""
