@@ -12,6 +12,7 @@ from tests.integration.workshop import interrupted_import
 from transept.cli.app import main
 from transept.cli.info import info
 from transept.recipes.recipe import SHELF
+from transept.shelf import find_model
 
 BASE = Path(__file__).parents[2] / "configs/base.toml"
 RECIPE = str(SHELF / "europarl-de-en-small.toml")
@@ -72,6 +73,9 @@ def test_info_presets_prints_label_smoothing_and_the_papers_counts(
         (["config", "show"], "requires an argument"),
         (["config", "show", RECIPE], f"is a recipe; `transept recipe run {RECIPE}` runs it"),
         (["train", RECIPE, "--minutes", "1"], f"`transept recipe run {RECIPE}` runs it"),
+        (["train", "en-de"], "is a model, not a config file; `transept train CONFIG --init en-de`"),
+        (["train", str(find_model("en-de"))], "is a model, not a config file;"),
+        (["config", "show", "en-de"], "`transept info --model en-de` describes it"),
         (["train", "wmt14-en-de-base"], "`transept recipe run wmt14-en-de-base` runs it"),
         (["recipe", "run", str(BASE)], f"and no recipe; `transept train {BASE}` trains it"),
         (["recipe", "show", str(BASE)], f"`transept config show {BASE}` prints it"),

@@ -54,7 +54,8 @@ def load(
         'Guten Morgen.'
     """
     chosen = Runtime.choose(device, "fp32").device
-    bundles = [Bundle.open(find_model(name)) for name in _named(models) or [None]]
+    names: list[Path | str | None] = [*_named(models)] or [None]
+    bundles = [Bundle.open(find_model(name)) for name in names]
     experiments = [config.load(Experiment, bundle.directory / CONFIG) for bundle in bundles]
     tokenizers = [_tokenizers(*pair) for pair in zip(bundles, experiments, strict=True)]
     _check_agreement(bundles, tokenizers)
@@ -68,8 +69,8 @@ def load(
             raise ConfigError([Problem("shortlist", "is for translations: leave it out")])
         return Parser(networks, source, target, max_source_length=longest)
     stored = [bundle.precision for bundle in bundles]
-    names = source.sha256, target.sha256
-    listed = None if shortlist is None else Shortlist.load(Path(shortlist), names)
+    hashes = source.sha256, target.sha256
+    listed = None if shortlist is None else Shortlist.load(Path(shortlist), hashes)
     chosen_engine = choose(engine, networks, (source, target), stored, listed)
     return Transducer(networks, source, target, max_source_length=longest, engine=chosen_engine)
 

@@ -3,7 +3,7 @@
 import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Self
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from cyclopts import Group, Parameter
 
@@ -130,3 +130,16 @@ ANY_MODEL = Models()
 ANY_PARSER = Parsers()
 ANY_TRANSLATOR = Translators()
 MODEL_OPTIONS = Parameter(name="*", group=Group("Model", sort_key=1))
+
+
+def tokenizer_of(name: Path, side: Literal["source", "target"] = "source") -> Path:
+    """The directory of the tokenizer that `--tokenizer` means: its own path, or a model's."""
+    from transept.text.tokenizer import MANIFEST_FILE
+
+    if (name / MANIFEST_FILE).exists():
+        return name
+    # Imported here because it brings torch along, which a tokenizer does not need.
+    from transept.checkpoint import TARGET_TOKENIZER, TOKENIZER
+    from transept.shelf import find_tokenizer
+
+    return find_tokenizer(name, TARGET_TOKENIZER if side == "target" else TOKENIZER)

@@ -87,12 +87,12 @@ def remembers_given(group: type[T]) -> type[T]:
     make = group.__init__
 
     @wraps(make)
-    def __init__(self: T, **options: Any) -> None:
+    def remember(self: T, **options: Any) -> None:
         # Before the dataclass checks its values, since the check may ask which were given.
         object.__setattr__(self, "_given", options)
         make(self, **options)
 
-    group.__init__ = __init__  # type: ignore[assignment]
+    group.__init__ = remember  # type: ignore[assignment]
     return group
 
 
