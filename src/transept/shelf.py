@@ -5,7 +5,15 @@ import os
 from functools import cache
 from pathlib import Path
 
-from transept.checkpoint import CHECKPOINTS, MANIFEST, Checkpoints, read_about
+from transept.checkpoint import (
+    CHECKPOINTS,
+    CONFIG,
+    MANIFEST,
+    TOKENIZER,
+    Checkpoints,
+    read_about,
+    tokenizers_in,
+)
 from transept.errors import CheckpointError, ConfigError
 
 SHELF = Path(__file__).parent / "models"
@@ -38,6 +46,28 @@ def find_model(name: Path | str | None = None) -> Path:
     # No similar name is suggested: whoever wrote en-fr did not mean en-de.
     known = f"shipped are: {', '.join(shipped)}" if shipped else "check the path"
     raise CheckpointError(f"{path}: there is no such directory, nor a shipped model; {known}")
+
+
+def find_tokenizer(name: Path | str, which: str = TOKENIZER) -> Path:
+    """The directory of the tokenizer that a name or path on the command line means.
+
+    A model means its tokenizer, or the one of its target side if `which` is `TARGET_TOKENIZER`
+    and the two sides have different ones.
+    """
+    path = Path(name)
+    if not is_model(name):
+        return path
+    own = tokenizers_in(find_model(name))
+    return own.get(which) or own.get(TOKENIZER) or path
+
+
+def is_model(name: Path | str) -> bool:
+    """Whether this is the name of a shipped model, or the directory of a model or a run.
+
+    A corpus has a manifest too, but neither a config nor checkpoints.
+    """
+    parts = (CONFIG, CHECKPOINTS, RUN)
+    return str(name) in shipped_models() or any((Path(name) / part).exists() for part in parts)
 
 
 def _holds_a_model(path: Path) -> bool:

@@ -6,6 +6,7 @@ import pytest
 
 from transept import ModelConfig, config
 from transept.experiment import Experiment
+from transept.model.config import LABEL_SMOOTHING
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 ROWS = sorted(path.stem for path in (CONFIGS / "table3").glob("*.toml"))
@@ -19,8 +20,16 @@ def test_every_row_of_table_3_has_a_file() -> None:
 def test_a_row_is_base_but_for_its_columns(row: str) -> None:
     experiment = config.load(Experiment, CONFIGS / f"table3/{row}.toml")
     assert experiment.model == ModelConfig.preset(row)
-    assert experiment.loss.label_smoothing == {"D-ls0": 0.0, "D-ls2": 0.2}.get(row, 0.1)
+    assert experiment.loss.label_smoothing == LABEL_SMOOTHING[row]
     assert experiment.training.max_steps == 100_000
+
+
+@pytest.mark.parametrize("change", ["n_heads=2", "d_model=128", "d_k=24"])
+@pytest.mark.parametrize("row", ROWS)
+def test_preset_and_file_of_a_row_agree_when_a_field_changes(row: str, change: str) -> None:
+    overridden = config.load(Experiment, CONFIGS / f"table3/{row}.toml", [f"model.{change}"])
+    field, value = change.split("=")
+    assert ModelConfig.preset(row, **{field: int(value)}) == overridden.model
 
 
 def test_base_and_big_are_section_5() -> None:

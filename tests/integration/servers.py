@@ -22,6 +22,8 @@ from transept.text.training import train_tokenizer
 WORDS = "one two three four five six seven eight nine ten the end is near so be it"
 VOCABULARY = 300
 KEY = "a-key-that-is-long-enough"
+PATIENCE = 120.0
+"""Seconds after which a test that waits for an event fails. No result depends on it."""
 JSON = {"Content-Type": "application/json"}
 POST = {
     "/translate": {"q": "one", "source": "en", "target": "de"},
@@ -77,14 +79,14 @@ class Held(Transducer):
 
     def translate(self, texts: Any, **options: Any) -> Any:
         self.begun.append(len(texts))
-        assert self.let.wait(30)
+        assert self.let.wait(PATIENCE)
         return super().translate(texts, **options)
 
     def translate_feed(self, feed: Any, **options: Any) -> Any:
         def held(n: int) -> Any:
             if texts := feed(n):
                 self.begun.append(len(texts))
-                assert self.let.wait(30)
+                assert self.let.wait(PATIENCE)
             return texts
 
         return super().translate_feed(held, **options)
@@ -92,7 +94,7 @@ class Held(Transducer):
     def stream(self, text: Any, **options: Any) -> Any:
         for draft in super().stream(text, **options):
             self.steps += 1
-            assert self.let.wait(30)
+            assert self.let.wait(PATIENCE)
             yield draft
 
 
@@ -107,14 +109,17 @@ def serving(served: Sequence[AnyServed], settings: ServerSettings) -> Iterator[h
             assert thread.is_alive()
             time.sleep(0.01)
         port = listening.getsockname()[1]
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30) as client:
-            yield client
-        server.should_exit = True
-        thread.join(30)
+        try:
+            with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE) as client:
+                yield client
+        finally:
+            # Also after a failed test: its thread would keep the whole run of pytest from ending.
+            server.should_exit = True
+            thread.join(PATIENCE)
     assert not thread.is_alive()
 
 
-def talk(client: httpx.Client, sent: bytes, patience: float = 10) -> bytes:
+def talk(client: httpx.Client, sent: bytes, patience: float = PATIENCE) -> bytes:
     """What comes back over a bare socket until the server closes it."""
     port = client.base_url.port
     with socket.create_connection(("127.0.0.1", port), timeout=patience) as connection:

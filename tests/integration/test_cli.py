@@ -12,7 +12,9 @@ import pytest
 from tests.integration.workshop import interrupted_import
 
 from transept.cli.app import main
+from transept.cli.info import info
 from transept.recipes.recipe import SHELF
+from transept.shelf import find_model
 
 BASE = Path(__file__).parents[2] / "configs/base.toml"
 RECIPE = str(SHELF / "europarl-de-en-small.toml")
@@ -58,6 +60,22 @@ def test_info_counts_parameters() -> None:
     assert "63,045,632" in transept("info", "--presets").stdout
 
 
+def test_info_presets_prints_label_smoothing_and_the_papers_counts(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    info(presets=True, as_json=True)
+    rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)["presets"]}
+    smoothing = {name: rows[name]["label_smoothing"] for name in ("base", "D-ls0", "D-ls2")}
+    assert smoothing == {"base": 0.1, "D-ls0": 0.0, "D-ls2": 0.2}
+    counts = {name: rows[name]["paper_millions"] for name in ("A-h1", "C-d1024", "tiny")}
+    assert counts == {"A-h1": 65, "C-d1024": 168, "tiny": None}
+    info(presets=True)
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert "name N d_model d_ff h d_k d_v P_drop ε_ls parameters paper" in lines
+    assert "D-ls2 6 512 2048 8 64 64 0.1 0.2 63,045,632 65" in lines
+    assert "tiny 2 128 512 4 32 32 0.1 0.1 5,658,624" in lines
+
+
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
@@ -68,6 +86,9 @@ def test_info_counts_parameters() -> None:
         (["config", "show"], "requires an argument"),
         (["config", "show", RECIPE], f"is a recipe; `transept recipe run {RECIPE}` runs it"),
         (["train", RECIPE, "--minutes", "1"], f"`transept recipe run {RECIPE}` runs it"),
+        (["train", "en-de"], "is a model, not a config file; `transept train CONFIG --init en-de`"),
+        (["train", str(find_model("en-de"))], "is a model, not a config file;"),
+        (["config", "show", "en-de"], "`transept info --model en-de` describes it"),
         (["train", "wmt14-en-de-base"], "`transept recipe run wmt14-en-de-base` runs it"),
         (["recipe", "run", str(BASE)], f"and no recipe; `transept train {BASE}` trains it"),
         (["recipe", "show", str(BASE)], f"`transept config show {BASE}` prints it"),

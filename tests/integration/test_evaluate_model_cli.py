@@ -115,6 +115,12 @@ def test_a_setting_that_a_grid_names_again_is_tried_with_all_its_values(
             "--grid length_penalty and --length-penalty do not go together; leave one out",
         ),
         (["--perplexity", "--other", "x"], 2, "--perplexity and --other do not go together"),
+        (["--perplexity", "--beam-size", "4"], 2, "--perplexity and --beam-size do not go"),
+        (
+            ["--grid", "beam_size=1,2", "--beam-size", "4"],
+            2,
+            "--grid beam_size and --beam-size do not go together; leave one out",
+        ),
         (["--perplexity", "--beam-size", "2"], 2, "--perplexity and --beam-size do not go"),
         (["--perplexity", "--engine", "ctranslate2"], 2, "--perplexity and --engine ctranslate2"),
         (["--grid", "beam_size=2", "--target-language", "de"], 2, "--grid and --target-language"),

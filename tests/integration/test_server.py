@@ -42,9 +42,10 @@ def served(transducer: Transducer, parser: Parser) -> list[AnyServed]:
 
 @pytest.fixture(scope="module")
 def client(served: list[AnyServed]) -> Iterator[httpx.Client]:
-    with serving(
-        served, ServerSettings(sentence_limit=50, char_limit=2_000, weight_limit=5_000)
-    ) as client:
+    settings = ServerSettings(
+        text_limit=100, sentence_limit=50, char_limit=2_000, weight_limit=5_000
+    )
+    with serving(served, settings) as client:
         yield client
 
 
@@ -157,6 +158,10 @@ def test_tags_stay_in_place(client: httpx.Client) -> None:
             {"q": "x" * 2_001},
             "Invalid request: request (2001) exceeds text limit (2000); send fewer "
             "characters at a time",
+        ),
+        (
+            {"q": [""] * 101},
+            "Invalid request: request (101) exceeds limit of texts (100); send fewer at a time",
         ),
         (
             {"q": "a.\n" * 51},

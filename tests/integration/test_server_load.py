@@ -15,10 +15,20 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.integration.servers import Held, serving, small_transducer, talk
+from tests.integration.servers import (
+    PATIENCE,
+    POST,
+    Held,
+    every_kind,
+    serving,
+    small_parser,
+    small_transducer,
+    talk,
+)
 
 from transept.serving.models import Served
 from transept.serving.settings import ServerSettings
+from transept.serving.texts import Text
 
 TEXTS = [f"{a} {b}. The end is near, so be it {a}!" for a in ("one", "two", "three", "four")
          for b in ("five", "six", "seven", "eight", "nine", "ten")]  # fmt: skip
@@ -59,6 +69,13 @@ def figure(client: httpx.Client, name: str) -> float:
     lines = client.get("/metrics").text.splitlines()
     (value,) = [line.split()[1] for line in lines if line.startswith(f"{name} ")]
     return float(value)
+
+
+def answered(client: httpx.Client, route: str) -> float:
+    """The requests for a path that the server has dealt with, however they ended."""
+    lines = client.get("/metrics").text.splitlines()
+    counts = [line for line in lines if line.startswith("transept_requests_total")]
+    return sum(float(line.split()[-1]) for line in counts if f'route="{route}"' in line)
 
 
 def waiting(client: httpx.Client) -> float:
@@ -158,6 +175,73 @@ def test_a_marked_sentence_that_is_too_long_takes_turns_in_a_stream(held: Held) 
 # --- too much --------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("path", ["/translate", "/detect", "/api/score", "/api/parse"])
+def test_request_with_too_many_texts_is_refused_before_any_is_split(
+    monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    split: list[str] = []
+    monkeypatch.setattr(Text, "of", lambda source, *rest: split.append(source))
+    served = every_kind(small_transducer(), small_parser())
+    texts = [""] * 100_000
+    with serving(served, ServerSettings()) as client:
+        asked = POST[path] | {name: texts for name in ("q", "translation") if name in POST[path]}
+        answer = client.post(path, json=asked)
+        least = client.post("/translate", json=body([""] * 1_001))
+    n_texts = 200_000 if path == "/api/score" else 100_000
+    wanted = f"Invalid request: request ({n_texts}) exceeds limit of texts (1000); "
+    assert (answer.status_code, answer.json()["error"]) == (400, wanted + "send fewer at a time")
+    assert least.status_code == 400
+    assert split == []
+
+
+@pytest.mark.parametrize(
+    ("path", "asked"),
+    [
+        ("/translate", {"q": "one", "source": "en", "target": "de"}),
+        ("/api/nbest", {"q": "one"}),
+        ("/api/stream", {"q": "one"}),
+    ],
+)
+def test_other_requests_are_answered_while_a_text_is_split(
+    monkeypatch: pytest.MonkeyPatch, held: Held, path: str, asked: dict[str, str]
+) -> None:
+    begun, let, on_loop = threading.Event(), threading.Event(), list[bool]()
+    split = Text.of
+
+    def slow(source: str, form: str, language: str) -> Text:
+        on_loop.append(runs_a_loop())
+        if not begun.is_set():
+            begun.set()
+            assert let.wait(PATIENCE)
+        return split(source, form, language)
+
+    monkeypatch.setattr(Text, "of", slow)
+    held.let.set()
+    with (
+        serving([Served("en", "de", held)], ServerSettings()) as client,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        blocked = pool.submit(client.post, path, json=asked)
+        try:
+            assert begun.wait(PATIENCE)
+            assert on_loop == [False]
+            assert client.get("/languages").status_code == 200
+            assert client.post("/translate", json=body("two")).status_code == 200
+            assert not blocked.done()
+        finally:
+            let.set()
+        assert blocked.result().status_code == 200
+
+
+def runs_a_loop() -> bool:
+    """Whether this thread is running an event loop."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
 def test_beyond_the_queue_is_told_to_come_back(narrow: httpx.Client, held: Held) -> None:
     with ThreadPoolExecutor(3) as pool:
         begun = pool.submit(narrow.post, "/translate", json=body("one\ntwo"))
@@ -203,14 +287,14 @@ def test_who_leaves_is_not_decoded_for(narrow: httpx.Client, held: Held) -> None
 def test_many_who_leave_take_nothing_with_them(held: Held) -> None:
     held.let.set()
     with serving([Served("en", "de", held)], ServerSettings()) as client:
-        n_threads, n_files, n_tasks = threading.active_count(), open_files(), open_tasks()
+        n_threads, n_files, n_tasks = own_threads(), open_files(), open_tasks()
         content = b'{"q": "a", "source": "en", "target": "de"}'
         for path in (b"/translate", b"/api/stream"):
             for _ in range(100):
                 connected(client, path, content).close()
         wait_until(lambda: waiting(client) == streaming(client) == 0)
         assert client.post("/translate", json=body("one")).status_code == 200
-        assert threading.active_count() == n_threads
+        assert own_threads() == n_threads
         wait_until(lambda: open_files() <= n_files + 2)
         wait_until(lambda: open_tasks() <= n_tasks + 1)
 
@@ -254,7 +338,8 @@ def test_who_leaves_before_a_stream_begins_takes_it_with_them(held: Held) -> Non
             wait_until(lambda: held.begun)
             for _ in range(20):
                 connected(client, b"/api/stream", b'{"q": "one"}').close()
-        wait_until(lambda: streaming(client) == 0)
+            wait_until(lambda: answered(client, "/api/stream") == 20)
+        assert streaming(client) == 0
         held.let.set()
         assert client.post("/translate", json=body("one")).status_code == 200
         assert held.steps == 0
@@ -300,6 +385,11 @@ def connected(client: httpx.Client, path: bytes, content: bytes) -> socket.socke
     head = HEAD.replace(b"/translate", path)
     connection.sendall(head + b"Content-Length: %d\r\n\r\n%s" % (len(content), content))
     return connection
+
+
+def own_threads() -> int:
+    """The threads, except the pool of workers, which keeps a few idle ones for later requests."""
+    return sum("worker" not in thread.name for thread in threading.enumerate())
 
 
 def open_tasks() -> int:

@@ -10,8 +10,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.integration.workshop import run
 
 from transept.cli.app import main
+from transept.data.shards import Corpus
+from transept.shelf import find_model
 from transept.text.tokenizer import Tokenizer
 
 SYLLABLES = ["ka", "lo", "mi", "ne", "ru", "ta", "vo", "si", "ber", "gen", "ung", "schö", "né"]
@@ -233,3 +236,28 @@ def test_help_imports_neither_torch_nor_sentencepiece(command: str) -> None:
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
     assert run.returncode == 0, run.stderr.decode()
+
+
+def test_encode_and_decode_take_the_name_of_a_shipped_model(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("Good morning.\n")
+    code, pieces, _ = call("encode", tmp_path / "text", "--tokenizer", "en-de")
+    shipped = Tokenizer.load(find_model("en-de") / "tokenizer")
+    assert (code, pieces.decode().split()) == (0, shipped.pieces("Good morning."))
+    (tmp_path / "pieces").write_bytes(pieces)
+    code, text, _ = call("decode", tmp_path / "pieces", "--tokenizer", "en-de")
+    assert (code, text) == (0, b"Good morning.\n")
+
+
+def test_prepare_takes_the_name_of_a_shipped_model_as_tokenizer(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for side in ("en", "de"):
+        (tmp_path / f"text.{side}").write_text("Good morning.\n" * 3)
+    words = ["--source", tmp_path / "text.en", "--target", tmp_path / "text.de"]
+    output = tmp_path / "ids"
+    tokenizer = ["--tokenizer", "en-de"]
+    assert run("data", "prepare", *words, *tokenizer, "--workers", "0", "--output", output) == 0
+    kept = Tokenizer.load(Corpus.open(output).source_tokenizer)
+    assert kept.sha256 == Tokenizer.load(find_model("en-de") / "tokenizer").sha256
+    assert run("data", "inspect", output, *tokenizer) == 0
+    assert "Good morning." in capsys.readouterr().out

@@ -240,6 +240,15 @@ def test_a_sentence_too_long_is_refused_by_its_line_or_cut(
         (["--model", "{trained}", "--input", "{trained}"], 3, "Is a directory"),
         (["x", "--model", "{trained}", "--input", "a"], 2, "not both"),
         (["x", "--model", "{trained}", "--temperature", "2"], 2, "need --sample"),
+        (["x", "--model", "{trained}", "--seed", "0"], 2, "need --sample"),
+        *(
+            (
+                ["x", "--model", "{trained}", "--sample", *default],
+                2,
+                f"--sample and {default[0]} do not go together; leave one out",
+            )
+            for default in (["--beam-size", "4"], ["--length-penalty", "0.6"])
+        ),
         (["x", "--model", "{trained}", "--sample", "--top-p", "2"], 2, "--top-p: 2.0"),
         (
             ["x", "--model", "{trained}", "--sample", "--beam-size", "9", "--n-best", "3"],

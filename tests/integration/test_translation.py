@@ -2,6 +2,7 @@
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.integration.workshop import ENGLISH, GERMAN, Workshop, run, write_pairs
@@ -148,6 +149,20 @@ def test_models_of_one_vocabulary_decide_together(trained: Path) -> None:
     result = both.translate("one two", alignments=True)
     pair = both.score("one two", result.text)
     assert pair.log_probability == pytest.approx(result.outputs[0].log_probability, abs=1e-4)
+
+
+def test_load_takes_a_list_of_models_as_an_ensemble(trained: Path) -> None:
+    last, earlier = trained / "checkpoints/step-00000120", trained / "checkpoints/step-00000100"
+    listed = transept.load([last, str(earlier)], engine="native")
+    apart = transept.load(last, earlier, engine="native")
+    assert len(listed.networks.models) == 2
+    assert listed.translate("one").text == apart.translate("one").text
+
+
+@pytest.mark.parametrize("wrong", [3, [], [None]])
+def test_load_refuses_what_names_no_model(wrong: Any) -> None:
+    with pytest.raises(ConfigError, match="models: expected the name or the path of a model"):
+        transept.load(wrong)
 
 
 def test_models_of_two_vocabularies_cannot(

@@ -9,7 +9,7 @@ import torch
 
 from transept.checkpoint import CHECKPOINTS, STATE, WEIGHTS, write_directory
 from transept.recipes.work import Work
-from transept.shelf import find_model
+from transept.shelf import SHELVES, find_model, find_tokenizer
 
 
 def write_model(directory: Path, step: int = 0, state: Mapping[str, object] | None = None) -> None:
@@ -29,6 +29,22 @@ def test_a_model_means_itself_whatever_was_trained_inside_it(tmp_path: Path) -> 
     write_model(tmp_path / "model")
     (tmp_path / "model/run" / CHECKPOINTS).mkdir(parents=True)
     assert find_model(tmp_path / "model") == tmp_path / "model"
+
+
+def test_find_tokenizer_of_a_model_is_the_models_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(SHELVES, str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    write_model(tmp_path / "xx-yy")
+    (tmp_path / "xx-yy/config.toml").touch()
+    for part in ("tokenizer", "target_tokenizer"):
+        (tmp_path / "xx-yy" / part).mkdir()
+    for name in ("xx-yy", tmp_path / "xx-yy"):
+        assert find_tokenizer(name).resolve() == tmp_path / "xx-yy/tokenizer"
+        target = find_tokenizer(name, "target_tokenizer").resolve()
+        assert target == tmp_path / "xx-yy/target_tokenizer"
+    assert find_tokenizer(tmp_path / "other") == tmp_path / "other"
 
 
 def test_the_newest_average_is_that_of_the_last_step_whatever_the_clock_said(

@@ -27,7 +27,7 @@ from transept.text.tokenizer import Tokenizer
 
 
 def load(
-    *models: Path | str,
+    *models: Path | str | Sequence[Path | str],
     device: str = "auto",
     engine: EngineName = "auto",
     shortlist: Path | str | None = None,
@@ -37,8 +37,8 @@ def load(
     Args:
         models: Its directory (a bundle, a checkpoint, or a run, of which the newest average or
             the best checkpoint is taken; of a demo or a recipe, its run), or the name of a shipped
-            model. Without any, the default one. Several decide together; they must share their
-            vocabularies.
+            model. Without any, the default one. Several, or a list of them, decide together; they
+            must share their vocabularies.
         device: Where to compute: `cpu`, `cuda`, `cuda:1`; `auto` is a GPU where there is one.
         engine: What searches for translations: `native`, the networks themselves, in single
             precision; `fused`, all of it on a GPU, in half precision; `ctranslate2` or
@@ -54,7 +54,8 @@ def load(
         'Guten Morgen.'
     """
     chosen = Runtime.choose(device, "fp32").device
-    bundles = [Bundle.open(find_model(name)) for name in models or [None]]
+    names: list[Path | str | None] = [*_named(models)] or [None]
+    bundles = [Bundle.open(find_model(name)) for name in names]
     experiments = [config.load(Experiment, bundle.directory / CONFIG) for bundle in bundles]
     tokenizers = [_tokenizers(*pair) for pair in zip(bundles, experiments, strict=True)]
     _check_agreement(bundles, tokenizers)
@@ -68,10 +69,24 @@ def load(
             raise ConfigError([Problem("shortlist", "is for translations: leave it out")])
         return Parser(networks, source, target, max_source_length=longest)
     stored = [bundle.precision for bundle in bundles]
-    names = source.sha256, target.sha256
-    listed = None if shortlist is None else Shortlist.load(Path(shortlist), names)
+    hashes = source.sha256, target.sha256
+    listed = None if shortlist is None else Shortlist.load(Path(shortlist), hashes)
     chosen_engine = choose(engine, networks, (source, target), stored, listed)
     return Transducer(networks, source, target, max_source_length=longest, engine=chosen_engine)
+
+
+def _named(models: Sequence[Path | str | Sequence[Path | str]]) -> list[Path | str]:
+    """The models one by one: a list stands for the models in it."""
+    named: list[Path | str] = []
+    for model in models:
+        if isinstance(model, str | Path):
+            named.append(model)
+        elif isinstance(model, list | tuple) and model:
+            named.extend(_named(model))
+        else:
+            what = f"expected the name or the path of a model, and got {model!r}"
+            raise ConfigError([Problem("models", what)])
+    return named
 
 
 def _network(bundle: Bundle, experiment: Experiment) -> Transformer:

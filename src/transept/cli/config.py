@@ -7,6 +7,7 @@ from pathlib import Path
 from transept import config
 from transept.errors import ConfigError
 from transept.experiment import Experiment
+from transept.runtime.interrupt import import_torch
 
 
 def show(file: Path, /, *overrides: str) -> None:
@@ -20,12 +21,26 @@ def show(file: Path, /, *overrides: str) -> None:
 
 
 def load_experiment(file: Path, overrides: Sequence[str]) -> Experiment:
-    """The experiment of a file. A recipe is refused: it has commands of its own."""
+    """The experiment of a file. Recipes and models are refused: other commands use them."""
     from transept.recipes import recipe
 
+    if file.is_dir() or not file.exists():
+        _refuse_model(file)
     if str(file) in recipe.names() or "experiment" in config.keys(file):
         raise ConfigError(
             f"{file}: is a recipe; `transept recipe run {file}` runs it, "
             f"`transept recipe show {file}` prints it"
         )
     return config.load(Experiment, file, overrides)
+
+
+def _refuse_model(name: Path) -> None:
+    """Refuse the name or directory of a model where a config file is needed."""
+    import_torch()
+    from transept.shelf import is_model
+
+    if is_model(name):
+        raise ConfigError(
+            f"{name}: is a model, not a config file; `transept train CONFIG --init {name}` "
+            f"fine-tunes it, `transept info --model {name}` describes it"
+        )

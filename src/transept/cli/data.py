@@ -18,6 +18,7 @@ from cyclopts import Group, Parameter
 
 from transept.cli.app import Flag, complain
 from transept.cli.lines import check_plain
+from transept.cli.models import tokenizer_of
 from transept.cli.outlets import outlive_readers
 from transept.data.fetching.datasets import DATASETS, DatasetName
 from transept.data.preparation.cleaning import Cleaning
@@ -169,7 +170,8 @@ def prepare(
 
     Args:
         output: The directory to make.
-        tokenizer: The directory of the tokenizer.
+        tokenizer: The directory of the tokenizer, or a model, whose tokenizer is then used: its
+            directory, or the name of a shipped one.
         target_tokenizer: Another tokenizer for the target side. If a corpus of trees exists
             already, a development set or a further corpus of trees needs the one of that corpus:
             its directory `target_tokenizer`.
@@ -190,7 +192,9 @@ def prepare(
             "--restart would throw everything away each time that torchrun starts its ranks again; "
             f"remove {output} and {partial_directory(output)} instead"
         )
-    job = _job(inputs, tokenizer, target_tokenizer, output, cleaning)
+    if target_tokenizer is not None:
+        target_tokenizer = tokenizer_of(target_tokenizer, "target")
+    job = _job(inputs, tokenizer_of(tokenizer), target_tokenizer, output, cleaning)
     with terminable(), _ranks() as world, _saying_what_is_kept(output, restart):
         if world is not None and not world.leads:
             preparing.help_prepare(job, world, workers=workers)
@@ -301,8 +305,9 @@ def _describe(
     from transept.data import statistics
     from transept.text.symbols import load_vocabulary
 
-    source = load_vocabulary(tokenizer or corpus.source_tokenizer)
-    target = load_vocabulary(target_tokenizer or tokenizer or corpus.target_tokenizer)
+    named = target_tokenizer or tokenizer
+    source = load_vocabulary(tokenizer_of(tokenizer) if tokenizer else corpus.source_tokenizer)
+    target = load_vocabulary(tokenizer_of(named, "target") if named else corpus.target_tokenizer)
     manifest = corpus.manifest
     sides = {
         "source": statistics.side_statistics(corpus.source_lengths, manifest.source),

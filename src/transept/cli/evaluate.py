@@ -16,6 +16,7 @@ from transept.api.config import TranslationConfig, Watch
 from transept.cli.app import Flag, complain
 from transept.cli.lines import check_uncompressed, told_too_long
 from transept.cli.models import ANY_TRANSLATOR, MODEL_OPTIONS, Models, Translators
+from transept.cli.options import given, remembers_given
 from transept.cli.parse_scores import NO_PARSES, PARSES, Parses, score_parses
 from transept.cli.progress import ProgressBar
 from transept.config import structure
@@ -37,6 +38,7 @@ Words = Annotated[
 FIXED = Parameter(parse=False)
 
 
+@remembers_given
 @dataclass(frozen=True, kw_only=True)
 class Search(TranslationConfig):
     """How the test set is decoded. Each line is one sentence and has one translation."""
@@ -46,6 +48,7 @@ class Search(TranslationConfig):
     source_language: Annotated[Language, FIXED] = "other"
 
 
+@remembers_given
 @dataclass(frozen=True, kw_only=True)
 class Files:
     """What is compared."""
@@ -138,9 +141,9 @@ def _refuse_useless(
     target_language: Language | None,
 ) -> None:
     """Refuse options that would have no effect, before torch is imported."""
-    translating = _given(models) | _given(search) | {"grid": grid, "perplexity": perplexity}
+    translating = given(models) | given(search) | {"grid": grid, "perplexity": perplexity}
     if parses.parse is not None:
-        _refuse("--parse", **_given(files), **translating, target_language=target_language)
+        _refuse("--parse", **given(files), **translating, target_language=target_language)
     if files is None:
         return
     if files.hypothesis is not None:
@@ -149,14 +152,7 @@ def _refuse_useless(
     if grid is not None:
         _refuse("--grid", **written, perplexity=perplexity)
     if perplexity:
-        _refuse("--perplexity", **written, **_given(search), shortlist=models.shortlist)
-
-
-def _given(group: Files | Models | Search | None) -> dict[str, object]:
-    """The options of a group that differ from their defaults."""
-    fields = dataclasses.fields(group) if group is not None else ()
-    values = ((field, getattr(group, field.name)) for field in fields)
-    return {field.name: value for field, value in values if value != field.default}
+        _refuse("--perplexity", **written, **given(search), shortlist=models.shortlist)
 
 
 def _refuse(option: str, **others: object) -> None:
@@ -316,9 +312,9 @@ def _grid(words: Sequence[str], search: Search) -> "Grid":
     """The settings to try. A setting in the grid cannot be given as an option as well."""
     from transept.evaluation.grid import Grid
 
-    grid, given = Grid.parse(words), _given(search)
-    for name in given.keys() & grid.values.keys():
-        _refuse(f"--grid {name}", **{name: given[name]})
+    grid, fixed = Grid.parse(words), given(search)
+    for name in fixed.keys() & grid.values.keys():
+        _refuse(f"--grid {name}", **{name: fixed[name]})
     return grid
 
 
@@ -335,9 +331,9 @@ def _choose(
     from transept.evaluation.reading import read_aligned
 
     usual = dataclasses.asdict(config)
-    given = {name: value for name, value in usual.items() if value is not None}
+    fixed = {name: value for name, value in usual.items() if value is not None}
     configs = [
-        (one, structure(TranslationConfig, {**given, **one}, dict.fromkeys(one, "--grid")))
+        (one, structure(TranslationConfig, {**fixed, **one}, dict.fromkeys(one, "--grid")))
         for one in grid
     ]
     sources, references = read_aligned([source, reference])

@@ -5,6 +5,7 @@ import json
 import platform
 import sys
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,7 +16,7 @@ from rich.table import Table
 
 from transept.cli.app import Flag
 from transept.errors import ConfigError
-from transept.model.config import PRESETS, ModelConfig
+from transept.model.config import LABEL_SMOOTHING, PAPER_PARAMETERS, PRESETS, ModelConfig
 from transept.runtime.interrupt import import_torch
 from transept.version import __version__
 
@@ -28,8 +29,11 @@ COLUMNS = {
     "d_k": "d_k",
     "d_v": "d_v",
     "P_drop": "dropout",
+    "ε_ls": "label_smoothing",
+    "parameters": "n_parameters",
+    "paper": "paper_millions",
 }
-"""Table 3's heads, and the fields they stand for."""
+"""The heads of the table of presets, most of them Table 3's, and the names of their values."""
 
 
 def info(
@@ -50,7 +54,8 @@ def info(
         path: The directory of a run, a checkpoint or a model, or the name of a shipped one. Every
             file of it is verified.
         model: Like PATH. But of a run, describe the model that other commands would take from it.
-        presets: List the paper's models with their dimensions and parameter counts.
+        presets: List the paper's models with their dimensions and label smoothing, their parameter
+            counts, and the counts in Table 3 of the paper.
         vocab_size: The size of the vocabulary for which these parameters are counted.
         as_json: Print one JSON object instead of tables.
     """
@@ -155,19 +160,24 @@ def _preset_rows(vocab_size: int) -> list[dict[str, Any]]:
         config = ModelConfig.preset(name, vocab_size=vocab_size)
         with torch.device("meta"):  # counts without computing or storing a weight
             n_parameters = Transformer(config).n_parameters()
-        row = {column: getattr(config, column) for column in COLUMNS.values()}
-        rows.append({"name": name, **row, "n_parameters": n_parameters})
+        values = asdict(config) | {
+            "label_smoothing": LABEL_SMOOTHING[name],
+            "n_parameters": n_parameters,
+            "paper_millions": PAPER_PARAMETERS.get(name),
+        }
+        rows.append({"name": name} | {column: values[column] for column in COLUMNS.values()})
     return rows
 
 
 def _preset_table(rows: list[dict[str, Any]], vocab_size: int) -> Table:
-    title = f"Parameters at a vocabulary of {vocab_size:,}"
+    title = f"Parameters at a vocabulary of {vocab_size:,}, and the paper's count in millions"
     table = Table(title=title, title_justify="left", box=box.SIMPLE, padding=(0, 1, 0, 0))
     table.add_column("name", no_wrap=True)
     for column in COLUMNS:
         table.add_column(column, justify="right", no_wrap=True)
-    table.add_column("parameters", justify="right", no_wrap=True)
     for row in rows:
-        *columns, n_parameters = row.values()
-        table.add_row(*map(str, columns), f"{n_parameters:,}")
+        shown = {"n_parameters": f"{row['n_parameters']:,}"}
+        if row["paper_millions"] is None:
+            shown["paper_millions"] = ""
+        table.add_row(*map(str, (row | shown).values()))
     return table

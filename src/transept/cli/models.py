@@ -3,12 +3,13 @@
 import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Self
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from cyclopts import Group, Parameter
 
 from transept.api.config import EngineName
 from transept.cli.app import complain
+from transept.cli.options import remembers_given
 from transept.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ class Models:
         return " + ".join(self.found().model)
 
 
+@remembers_given
 @dataclass(frozen=True, kw_only=True)
 class Translators(Models):
     """Which model to use, where, and what searches."""
@@ -128,3 +130,16 @@ ANY_MODEL = Models()
 ANY_PARSER = Parsers()
 ANY_TRANSLATOR = Translators()
 MODEL_OPTIONS = Parameter(name="*", group=Group("Model", sort_key=1))
+
+
+def tokenizer_of(name: Path, side: Literal["source", "target"] = "source") -> Path:
+    """The directory of the tokenizer that `--tokenizer` means: its own path, or a model's."""
+    from transept.text.tokenizer import MANIFEST_FILE
+
+    if (name / MANIFEST_FILE).exists():
+        return name
+    # Imported here because it brings torch along, which a tokenizer does not need.
+    from transept.checkpoint import TARGET_TOKENIZER, TOKENIZER
+    from transept.shelf import find_tokenizer
+
+    return find_tokenizer(name, TARGET_TOKENIZER if side == "target" else TOKENIZER)

@@ -1,9 +1,15 @@
-"""What an unknown option may have been meant for: a misspelling, or another toolkit's name."""
+"""Which options were given, and which one an unknown option may have been meant for.
+
+An unknown option may be a misspelling, or another toolkit's name.
+"""
 
 import difflib
 from collections.abc import Iterable
 from dataclasses import fields
-from typing import get_type_hints
+from functools import wraps
+from typing import Any, TypeVar, get_type_hints
+
+T = TypeVar("T")
 
 OTHER_NAMES = {
     "alignments": "align print-alignment report-align",
@@ -71,3 +77,26 @@ def likely_key(option: str) -> str | None:
     word = option.partition("=")[0].lstrip("-").lower().replace("-", "_")
     near = difflib.get_close_matches(word, known, n=1, cutoff=SIMILAR)
     return known[near[0]] if near else None
+
+
+def remembers_given(group: type[T]) -> type[T]:
+    """Let a dataclass of options remember which of them were given, for `given` to return.
+
+    A value alone does not show it: `--beam-size 4` asks for a beam, though 4 is the default.
+    """
+    make = group.__init__
+
+    @wraps(make)
+    def remember(self: T, **options: Any) -> None:
+        # Before the dataclass checks its values, since the check may ask which were given.
+        object.__setattr__(self, "_given", options)
+        make(self, **options)
+
+    group.__init__ = remember  # type: ignore[assignment]
+    return group
+
+
+def given(group: object) -> dict[str, Any]:
+    """The options of a group that were given, with their values."""
+    options: dict[str, Any] = getattr(group, "_given", {})
+    return dict(options)

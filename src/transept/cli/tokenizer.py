@@ -12,6 +12,7 @@ from rich.console import Console
 
 from transept.cli.app import Flag
 from transept.cli.lines import check_plain
+from transept.cli.models import tokenizer_of
 from transept.cli.outlets import outlive_readers
 from transept.errors import ConfigError, VocabularyError
 from transept.text.files import (
@@ -139,10 +140,11 @@ def encode(
 
     Args:
         file: UTF-8 text, plain or .gz, .xz, .zst; standard input unless given.
-        tokenizer: Directory that `transept tokenizer train` wrote.
+        tokenizer: Directory that `transept tokenizer train` wrote, or a model, whose tokenizer is
+            then used: its directory, or the name of a shipped one.
         ids: Print the ids of the pieces, which are numbers, instead.
     """
-    vocabulary = Tokenizer.load(tokenizer)
+    vocabulary = Tokenizer.load(tokenizer_of(tokenizer))
 
     def cut(line: str) -> str:
         return " ".join(map(str, vocabulary.encode(line)) if ids else vocabulary.pieces(line))
@@ -159,10 +161,10 @@ def decode(
 
     Args:
         file: What `transept tokenizer encode` printed; standard input unless given.
-        tokenizer: The directory of the tokenizer that encoded it.
+        tokenizer: The directory of the tokenizer that encoded it, or a model with that tokenizer.
         ids: The lines hold ids instead of pieces.
     """
-    vocabulary = Tokenizer.load(tokenizer)
+    vocabulary = Tokenizer.load(tokenizer_of(tokenizer))
 
     def join(line: str) -> str:
         if ids:

@@ -27,6 +27,7 @@ from transept.cli.lines import (
     without_dash,
 )
 from transept.cli.models import ANY_TRANSLATOR, MODEL_OPTIONS, Translators
+from transept.cli.options import given, remembers_given
 from transept.cli.progress import ProgressBar
 from transept.decoding.config import BeamConfig, OutputConfig
 from transept.errors import ConfigError, StoppedError
@@ -55,6 +56,13 @@ class Input:
             raise ConfigError("--read-ahead must be at least 1")
 
 
+@remembers_given
+@dataclass(frozen=True, kw_only=True)
+class Beam(BeamConfig):
+    """How to search. Sampling does not use these options."""
+
+
+@remembers_given
 @dataclass(frozen=True, kw_only=True)
 class Sampling:
     """Drawing at random instead of searching."""
@@ -73,8 +81,7 @@ class Sampling:
     """The same sentence with the same seed gives the same draws, whatever stands around it."""
 
     def __post_init__(self) -> None:
-        how = (self.temperature, self.top_k, self.top_p, self.seed)
-        if not self.sample and how != (1.0, None, None, 0):
+        if not self.sample and given(self).keys() - {"sample"}:
             raise ConfigError("--temperature, --top-k, --top-p and --seed need --sample")
 
     def config(self) -> "SamplingConfig | None":
@@ -106,7 +113,7 @@ class Format:
     """Text that every translation shall begin with. Lines are then not split into sentences."""
 
 
-PAPERS, NO_SAMPLING, USUAL, WHOLE = BeamConfig(), Sampling(), OutputConfig(), ReadingConfig()
+PAPERS, NO_SAMPLING, USUAL, WHOLE = Beam(), Sampling(), OutputConfig(), ReadingConfig()
 STANDARD_INPUT, PLAIN = Input(), Format()
 INPUT = Parameter(name="*", group=Group("Input", sort_key=0))
 SEARCH = Parameter(name="*", group=Group("Search", sort_key=2))
@@ -116,10 +123,10 @@ OUTPUT = Group("Output", sort_key=4)
 
 def translate(
     *texts: str,
-    given: Annotated[Input, INPUT] = STANDARD_INPUT,
+    source: Annotated[Input, INPUT] = STANDARD_INPUT,
     reading: Annotated[ReadingConfig, INPUT] = WHOLE,
     models: Annotated[Translators, MODEL_OPTIONS] = ANY_TRANSLATOR,
-    beam: Annotated[BeamConfig, SEARCH] = PAPERS,
+    beam: Annotated[Beam, SEARCH] = PAPERS,
     sampling: Annotated[Sampling, SAMPLING] = NO_SAMPLING,
     output: Annotated[Path | None, Parameter(name=["--output", "-o"], group=OUTPUT)] = None,
     form: Annotated[Format, Parameter(name="*", group=OUTPUT)] = PLAIN,
@@ -140,7 +147,7 @@ def translate(
     Args:
         texts: What to translate; without any, files or standard input are read. Write `--` before
             texts that begin with a dash.
-        given: What to read.
+        source: What to read.
         reading: How to take text apart.
         models: Which model to use.
         beam: How to search.
@@ -149,7 +156,7 @@ def translate(
         form: What to print.
         outputs: How many translations, and how long.
     """
-    files, read_ahead = given.files, given.read_ahead
+    files, read_ahead = source.files, source.read_ahead
     _check(texts, files, output)
     texts = without_dash(texts)
     if form.stream:
@@ -181,14 +188,13 @@ def _check(texts: Sequence[str], files: Sequence[Path], output: Path | None) -> 
         raise ConfigError("several ranks cannot share standard output: give --output FILE")
 
 
-def _wanted(beam: BeamConfig, sampling: Sampling, others: dict[str, Any]) -> dict[str, Any]:
+def _wanted(beam: Beam, sampling: Sampling, others: dict[str, Any]) -> dict[str, Any]:
     """The options of a search, or those of a draw, which has no beam."""
     if not sampling.sample:
         return asdict(TranslationConfig(**asdict(beam), **others))
-    for field in dataclasses.fields(beam):
-        if getattr(beam, field.name) != field.default:
-            option = field.name.replace("_", "-")
-            raise ConfigError(f"--sample and --{option} do not go together; leave one out")
+    if useless := [*given(beam)]:
+        option = useless[0].replace("_", "-")
+        raise ConfigError(f"--sample and --{option} do not go together; leave one out")
     return others
 
 
@@ -316,14 +322,14 @@ def _saying_what_is_kept(directory: Path) -> Iterator[None]:
 
 def _refuse_with_stream(outputs: OutputConfig, sampling: Sampling, form: Format) -> None:
     """Refuse options that need the whole translation, and --sample, which does not search."""
-    given = {
+    unfit = {
         "--n-best": outputs.n_best > 1,
         "--scores": form.scores,
         "--alignments": form.alignments,
         "--json": form.as_json,
         "--sample": sampling.sample,
     }
-    if wrong := [option for option, is_given in given.items() if is_given]:
+    if wrong := [option for option, is_given in unfit.items() if is_given]:
         raise ConfigError(f"--stream and {', '.join(wrong)} do not go together; leave one out")
 
 

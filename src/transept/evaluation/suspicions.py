@@ -4,6 +4,7 @@ The tests are cheap and coarse. They compare shares of lines, so a few odd sente
 of them.
 """
 
+import math
 import re
 from collections.abc import Callable, Sequence
 
@@ -29,7 +30,9 @@ def suspect(hypotheses: Sequence[str], references: Sequence[str]) -> tuple[str, 
     if complaint := _lower_cased(hypotheses, references):
         warnings.append(complaint)
     empty = sum(not line.strip() for line in hypotheses)
-    if empty:
+    if empty and empty == len(hypotheses):
+        warnings.append(f"all {empty:,} hypotheses are empty; check the file of translations")
+    elif empty:
         warnings.append(f"{empty:,} of {len(hypotheses):,} hypotheses are empty")
     return tuple(warnings)
 
@@ -78,9 +81,12 @@ def _lower_cased(hypotheses: Sequence[str], references: Sequence[str]) -> str | 
 
 
 def _share(lines: Sequence[str], judge: Callable[[str], bool | None]) -> float:
-    """Of the lines that can be judged, the share that is judged true; 0 if there are none."""
+    """Of the lines that can be judged, the share that is judged true.
+
+    If there are none, it is NaN, which is neither more nor less than any share.
+    """
     verdicts = [verdict for line in lines if (verdict := judge(line)) is not None]
-    return sum(verdicts) / len(verdicts) if verdicts else 0.0
+    return sum(verdicts) / len(verdicts) if verdicts else math.nan
 
 
 def _loose(line: str) -> bool | None:

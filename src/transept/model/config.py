@@ -155,45 +155,64 @@ class ModelConfig:
     def preset(cls, name: str, *, vocab_size: int = 37_000, **changes: Any) -> "ModelConfig":
         """A named model of the paper (`PRESETS` lists them), with any field changed.
 
+        `d_k` and `d_v` are d_model / n_heads unless the row of Table 3 or a change sets them.
+
         Example:
             >>> ModelConfig.preset("big", vocab_size=32_000).d_model
             1024
+            >>> ModelConfig.preset("base", n_heads=16).d_k
+            32
         """
         if name not in PRESETS:
             problem = f"unknown preset {name!r}; {did_you_mean(name, PRESETS)}"
             raise ConfigError([Problem("preset", problem)])
-        return replace(PRESETS[name], vocab_size=vocab_size, **changes)
+        return cls(vocab_size=vocab_size, **{**_ROWS[name], **changes})
 
 
-def _row(**changes: Any) -> ModelConfig:
-    """A row of Table 3: as base, but for these columns."""
-    return ModelConfig(vocab_size=37_000, **changes)
-
+# Only the columns in which a row differs from base. A row that leaves out d_k and d_v has
+# d_model / n_heads, which is what Table 3 prints for rows (A) and (C).
+_ROWS: Mapping[str, Mapping[str, Any]] = {
+    "base": {},
+    "big": {"d_model": 1024, "d_ff": 4096, "n_heads": 16, "dropout": 0.3},
+    "A-h1": {"n_heads": 1},
+    "A-h4": {"n_heads": 4},
+    "A-h16": {"n_heads": 16},
+    "A-h32": {"n_heads": 32},
+    "B-dk16": {"d_k": 16},
+    "B-dk32": {"d_k": 32},
+    "C-N2": {"n_layers": 2},
+    "C-N4": {"n_layers": 4},
+    "C-N8": {"n_layers": 8},
+    "C-d256": {"d_model": 256},
+    "C-d1024": {"d_model": 1024},
+    "C-ff1024": {"d_ff": 1024},
+    "C-ff4096": {"d_ff": 4096},
+    "D-drop0": {"dropout": 0.0},
+    "D-drop2": {"dropout": 0.2},
+    "D-ls0": {},  # label smoothing belongs to the loss: see LABEL_SMOOTHING
+    "D-ls2": {},
+    "E-learned": {"positions": "learned"},
+    "parsing": {"n_layers": 4, "d_model": 1024},
+    "tiny": {"n_layers": 2, "d_model": 128, "d_ff": 512, "n_heads": 4},
+}
 
 PRESETS: Mapping[str, ModelConfig] = MappingProxyType(
-    {
-        "base": _row(),
-        "big": _row(d_model=1024, d_ff=4096, n_heads=16, dropout=0.3),
-        "A-h1": _row(n_heads=1, d_k=512, d_v=512),
-        "A-h4": _row(n_heads=4, d_k=128, d_v=128),
-        "A-h16": _row(n_heads=16, d_k=32, d_v=32),
-        "A-h32": _row(n_heads=32, d_k=16, d_v=16),
-        "B-dk16": _row(d_k=16),
-        "B-dk32": _row(d_k=32),
-        "C-N2": _row(n_layers=2),
-        "C-N4": _row(n_layers=4),
-        "C-N8": _row(n_layers=8),
-        "C-d256": _row(d_model=256, d_k=32, d_v=32),
-        "C-d1024": _row(d_model=1024, d_k=128, d_v=128),
-        "C-ff1024": _row(d_ff=1024),
-        "C-ff4096": _row(d_ff=4096),
-        "D-drop0": _row(dropout=0.0),
-        "D-drop2": _row(dropout=0.2),
-        "D-ls0": _row(),  # label smoothing is the loss's: see configs/table3
-        "D-ls2": _row(),
-        "E-learned": _row(positions="learned"),
-        "parsing": _row(n_layers=4, d_model=1024),
-        "tiny": _row(n_layers=2, d_model=128, d_ff=512, n_heads=4),
-    }
+    {name: ModelConfig(vocab_size=37_000, **row) for name, row in _ROWS.items()}
 )
 """The paper's models by the row of Table 3, section 6.3's parser, and one for tests and demos."""
+
+LABEL_SMOOTHING: Mapping[str, float] = MappingProxyType(
+    {name: {"D-ls0": 0.0, "D-ls2": 0.2}.get(name, 0.1) for name in PRESETS}
+)
+"""ε_ls of each preset. It is a setting of the loss, so no `ModelConfig` holds it."""
+
+_COUNTED = {
+    "big": 213, "B-dk16": 58, "B-dk32": 60, "C-N2": 36, "C-N4": 50, "C-N8": 80, "C-d256": 28,
+    "C-d1024": 168, "C-ff1024": 53, "C-ff4096": 90,
+}  # fmt: skip
+_OF_TABLE_3 = (name for name in PRESETS if name not in ("parsing", "tiny"))
+PAPER_PARAMETERS: Mapping[str, int] = MappingProxyType(
+    {name: _COUNTED.get(name, 65) for name in _OF_TABLE_3}
+)
+"""Millions of parameters that Table 3 gives for each of its rows. It leaves the column of rows (A),
+(D) and (E) blank, which means: as base, 65."""

@@ -26,7 +26,7 @@ class Analysis:
         usual = self.backend.settings.beam_size
         beam_size = message.beam_size or max(usual, message.n_best)
         self.backend.check_beam(message.n_best, beam_size)
-        (text,) = self.backend.texts([message.q], message.format, model.source)
+        (text,) = await self.backend.texts([message.q], message.format, model.source)
         operation = self.backend.translate(model, [text], beam_size, message.length_penalty)
         outputs = await self.backend.translations(request, operation, text.sentences)
         found = text.put_together(outputs, message.n_best)

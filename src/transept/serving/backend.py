@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
 from transept.errors import TranseptError
@@ -76,7 +77,11 @@ class Backend:
     # --- checking limits ---------------------------------------------------------------------
 
     def check_length(self, texts: Sequence[str]) -> None:
-        """Refuse a request with too many characters."""
+        """Refuse a request with too many texts, or with too many characters."""
+        n_texts, limit = len(texts), self.settings.text_limit
+        if n_texts > limit:
+            what = f"request ({n_texts}) exceeds limit of texts ({limit}); send fewer at a time"
+            raise Refusal(400, f"Invalid request: {what}")
         size, limit = sum(map(len, texts)), self.settings.char_limit
         if size > limit:
             what = f"request ({size}) exceeds text limit ({limit}); send fewer characters at a time"
@@ -96,10 +101,15 @@ class Backend:
             what = f"n_best must be at most beam_size, and beam_size at most {limit}"
             raise Refusal(400, f"Invalid request: {what}")
 
-    def texts(self, queries: Sequence[str], form: str, language: str) -> list[Text]:
-        """The texts, taken apart into sentences; refuse them if they are too long."""
+    async def texts(self, queries: Sequence[str], form: str, language: str) -> list[Text]:
+        """The texts, taken apart into sentences; refuse them if they are too long.
+
+        A worker thread takes them apart, so that other requests are answered meanwhile.
+        """
         self.check_length(queries)
-        texts = [Text.of(query, form, language) for query in queries]
+        texts = await run_in_threadpool(
+            lambda: [Text.of(query, form, language) for query in queries]
+        )
         self.check_count(sum(len(text.sentences) for text in texts))
         return texts
 
@@ -113,7 +123,7 @@ class Backend:
         A sentence that is too long for the model is cut, and each of its units waits in the queue
         like a sentence: as one item it would keep all others waiting.
         """
-        units = operation.units(sentences)
+        units = await run_in_threadpool(operation.units, sentences)
         self.check_count(sum(map(len, units)))
         found = await self.results(request, operation, [unit for each in units for unit in each])
         return operation.joined(sentences, units, found)

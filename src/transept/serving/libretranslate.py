@@ -51,7 +51,7 @@ class LibreTranslate:
         self, request: Request, queries: Sequence[str], source: str, message: m.TranslateRequest
     ) -> list[list[str]]:
         """The translations of each of these texts, which are in one language, best first."""
-        texts = self.backend.texts(queries, message.format, source)
+        texts = await self.backend.texts(queries, message.format, source)
         operation = self.backend.translate(self.backend.model(source, message.target), texts)
         n_best = 1 + min(message.alternatives, operation.beam_size - 1)
         outputs = await self.backend.translations(
@@ -105,11 +105,13 @@ class LibreTranslate:
             for code in models.codes
             if code == message.target or models.get(code, message.target)
         ]
-        texts = [text_of(query) if message.format == "html" else query for query in queries]
         # A text that tells nothing is taken for one that can be translated.
         model = next((one for one in models if one.target == message.target), None)
         unknown = Guess(model.source if model else message.target, 0.0)
-        guesses = await run_in_threadpool(guess_each, texts, possible)
+        read = text_of if message.format == "html" else str
+        guesses = await run_in_threadpool(
+            lambda: guess_each([read(query) for query in queries], possible)
+        )
         return [one if one.confidence else unknown for one in guesses]
 
 

@@ -44,6 +44,8 @@ class Limits:
     """The most bytes of a request's body."""
     char_limit: int = 20_000
     """The most characters of all texts of a request together."""
+    text_limit: int = 1_000
+    """The most texts of a request, empty ones too."""
     sentence_limit: int = 500
     """The most sentences of a request."""
     queue_limit: int = 2_000
@@ -94,8 +96,8 @@ class ServerSettings(Listening, Searching, Limits, Pace):
             not (self.key_file and self.no_key), "no_key", "contradicts key_file: leave one out"
         )
         checks.at_least(
-            1, "beam_size", "body_limit", "char_limit", "sentence_limit", "stream_limit",
-            "weight_limit", "batch_sentences",
+            1, "beam_size", "body_limit", "char_limit", "text_limit", "sentence_limit",
+            "stream_limit", "weight_limit", "batch_sentences",
         )  # fmt: skip
         checks.at_least(0, "length_penalty", "gather_ms", "grace")
         for limit, of in (("beam_limit", "beam_size"), ("queue_limit", "sentence_limit")):

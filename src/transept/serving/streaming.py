@@ -35,7 +35,7 @@ class Streaming:
     async def stream(self, request: Request, message: m.StreamRequest) -> Response:
         """Translate a text, and send the translation token by token (server-sent events)."""
         model = self.backend.model_meant(message.source, message.target)
-        (text,) = self.backend.texts([message.q], message.format, model.source)
+        (text,) = await self.backend.texts([message.q], message.format, model.source)
         operation = self.backend.translate(model, [text], message.beam_size)
         self.backend.check_beam(1, operation.beam_size)
         drafts = self.backend.stream(operation.drafts(text))

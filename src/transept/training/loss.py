@@ -22,8 +22,9 @@ def smoothed_targets(
 ) -> Float[Tensor, "N V"]:
     """The distribution that the model should have given, with ε_ls spread over the vocabulary.
 
-    Padding is no token: it gets nothing and does not count in V. `uniform` spreads over all V
-    tokens, the right one too; `wrong-only` over the V − 1 others.
+    Padding is not a token: it has probability 0 and does not count in V. The row of a padding
+    position is zero. `uniform` spreads over all V tokens, the right one too; `wrong-only` over the
+    V − 1 others.
     """
     n_tokens = vocab_size - 1
     if smoothing == "uniform":
@@ -33,8 +34,9 @@ def smoothed_targets(
         spread = label_smoothing / (n_tokens - 1)
         right = 1 - label_smoothing
     targets = torch.full((len(target_ids), vocab_size), spread, device=target_ids.device)
+    targets = targets.scatter(1, target_ids[:, None], right)
     targets[:, pad_id] = 0.0
-    return targets.scatter(1, target_ids[:, None], right)
+    return targets * (target_ids != pad_id)[:, None]
 
 
 def reference_loss(

@@ -1,10 +1,12 @@
 """Names that other toolkits have for our options: each leads to one that there is."""
 
+from dataclasses import dataclass
+
 import pytest
 from cyclopts import App
 
 from transept.cli.app import app
-from transept.cli.options import OTHER_NAMES, likely
+from transept.cli.options import OTHER_NAMES, given, likely, remembers_given
 
 
 def names_of_commands(parent: App) -> list[list[str]]:
@@ -51,3 +53,16 @@ def test_other_names_are_of_an_option_that_some_command_has(ours: str) -> None:
 )
 def test_what_is_likely_meant(option: str, command: list[str], meant: str | None) -> None:
     assert likely(option, command) == meant
+
+
+@remembers_given
+@dataclass(frozen=True, kw_only=True)
+class Beam:
+    size: int = 4
+    alpha: float = 0.6
+
+
+def test_given_returns_an_option_that_was_given_its_default() -> None:
+    assert given(Beam(size=4)) == {"size": 4}
+    assert given(Beam()) == {}
+    assert Beam(size=4) == Beam()

@@ -34,6 +34,19 @@ def test_a_mistake_is_noticed(hypotheses: list[str], theirs: list[str], complain
     assert complaint in warning
 
 
+@pytest.mark.parametrize("theirs", [PLAIN, TOKENISED, LOWER])
+@pytest.mark.parametrize("line", ["", " "])
+def test_suspect_of_only_empty_hypotheses_warns_of_nothing_else(
+    line: str, theirs: list[str]
+) -> None:
+    (warning,) = suspect([line] * 120, theirs)
+    assert warning == "all 120 hypotheses are empty; check the file of translations"
+
+
+def test_suspect_of_hypotheses_without_letters_does_not_warn_of_case() -> None:
+    assert suspect(["1 2 3"] * 120, PLAIN) == ()
+
+
 def test_both_lower_cased_is_a_choice() -> None:
     assert suspect(LOWER, LOWER) == ()
 

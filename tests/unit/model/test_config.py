@@ -17,6 +17,24 @@ def test_a_preset_takes_a_vocabulary_and_changes() -> None:
     assert (config.vocab_size, config.d_model, config.dropout) == (32_000, 1024, 0.1)
 
 
+@pytest.mark.parametrize(
+    ("preset", "changes", "widths"),
+    [
+        ("base", {"n_heads": 16}, (32, 32)),
+        ("base", {"d_model": 256}, (32, 32)),
+        ("base", {"n_heads": 16, "d_k": 64}, (64, 32)),
+        ("A-h4", {"n_heads": 16}, (32, 32)),
+        ("B-dk16", {"n_heads": 16}, (16, 32)),
+        ("base", {"dropout": 0.2}, (64, 64)),
+    ],
+)
+def test_preset_with_other_heads_has_the_widths_of_a_config_with_them(
+    preset: str, changes: dict[str, Any], widths: tuple[int, int]
+) -> None:
+    config = ModelConfig.preset(preset, **changes)
+    assert (config.d_k, config.d_v) == widths
+
+
 def test_an_unknown_preset_names_the_nearest() -> None:
     with pytest.raises(ConfigError, match=r"unknown preset 'A-h3'; did you mean 'A-h32'\?"):
         ModelConfig.preset("A-h3")

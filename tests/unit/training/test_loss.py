@@ -19,6 +19,15 @@ def test_smoothed_targets_are_distributions_that_spare_padding() -> None:
     assert wrong_only[1].tolist() == pytest.approx([0, 0.06, 0.06, 0.06, 0.06, 0.06, 0.7])
 
 
+@pytest.mark.parametrize("smoothing", ["uniform", "wrong-only"])
+def test_smoothed_targets_of_padding_are_zero_everywhere(smoothing: Smoothing) -> None:
+    ids = torch.tensor([3, PAD, 6])
+    targets = smoothed_targets(
+        ids, VOCABULARY, label_smoothing=0.3, pad_id=PAD, smoothing=smoothing
+    )
+    assert targets.sum(dim=1).tolist() == pytest.approx([1, 0, 1])
+
+
 def test_the_uniform_form_is_torchs_over_the_real_vocabulary() -> None:
     logits, ids = torch.randn(20, VOCABULARY), torch.randint(1, VOCABULARY, (20,))
     ours = reference_loss(logits, ids, label_smoothing=0.1, pad_id=PAD)
