@@ -219,6 +219,9 @@ class Estimate:
             )
             self._shown = True
 
+    def close(self) -> None:
+        """Do nothing: the line has been written."""
+
 
 def describe_duration(seconds: float) -> str:
     """An estimate in words."""
