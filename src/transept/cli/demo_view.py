@@ -211,7 +211,7 @@ class Estimate:
             return
         step, now = line["step"], time.monotonic()
         first, begun = self._begun = self._begun or (step, now)
-        if MEASURED <= step - first and step < self._max_steps:
+        if step - first >= MEASURED and step < self._max_steps:
             seconds = (now - begun) / (step - first) * (self._max_steps - step)
             self._show(
                 f"training takes {describe_duration(seconds)} more; Ctrl-C stops it, and the same "
