@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.integration.workshop import interrupted_import
 
-from transept.cli.app import main
+from transept.cli.app import SPIN_COUNT, main
 from transept.cli.info import info
 from transept.recipes.recipe import SHELF
 from transept.shelf import find_model
@@ -216,6 +216,26 @@ def test_freed_memory_is_kept_unless_somebody_chose_otherwise(
     with pytest.raises(SystemExit):
         main(["--version"])
     assert os.environ[name] == expected
+
+
+@pytest.mark.parametrize(
+    ("chosen", "expected"),
+    [
+        ({}, str(SPIN_COUNT)),
+        ({"GOMP_SPINCOUNT": "7"}, "7"),
+        ({"OMP_WAIT_POLICY": "active"}, None),
+    ],
+)
+def test_main_sets_the_spin_count_where_the_user_has_not(
+    chosen: dict[str, str], expected: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY"):
+        monkeypatch.setenv(name, chosen.get(name, ""))  # so that it is put back
+        if name not in chosen:
+            del os.environ[name]
+    with pytest.raises(SystemExit):
+        main(["--version"])
+    assert os.environ.get("GOMP_SPINCOUNT") == expected
 
 
 def test_info_of_a_file_says_what_a_model_is() -> None:

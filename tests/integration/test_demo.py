@@ -19,7 +19,7 @@ from transept.experiment import Experiment
 from transept.recipes.work import averaged_steps
 
 STAGES = ["text", "vocabulary", "ids", "training", "average", "translation"]
-QUICK = ["--pairs", "400", "--minutes", "0.02"]
+QUICK = ["--pairs", "400", "--steps", "10"]
 
 
 @pytest.fixture(scope="module")
@@ -55,12 +55,18 @@ def test_everything_lies_where_it_is_said_to(finished: tuple[Path, str]) -> None
     assert lines == [20, 20]
 
 
-def test_the_mean_is_of_checkpoints_of_the_second_half(finished: tuple[Path, str]) -> None:
-    run_directory = finished[0] / "run"
-    states = sorted((run_directory / "checkpoints").glob("step-*/state.json"))
-    seconds = {state["step"]: state["seconds"] for state in map(read_json, states)}
-    late = [step for step, second in seconds.items() if second >= max(seconds.values()) / 2]
-    assert averaged_steps(run_directory / f"average-{AVERAGED}") == late
+def test_average_of_a_short_training_leaves_out_its_first_half(
+    finished: tuple[Path, str],
+) -> None:
+    average = finished[0] / "run" / f"average-{AVERAGED}"
+    assert averaged_steps(average) == [6, 7, 8, 9, 10]
+
+
+def test_results_of_fewer_steps_are_marked_as_cut_short(finished: tuple[Path, str]) -> None:
+    _, shown = finished
+    assert stage_lines(shown)["training"].startswith("10 of 2,320 steps")
+    assert "Cut short: this model was trained for 10 of 2,320 steps only." in shown
+    assert "Scores on the 20 test sentences, after 10 of 2,320 steps" in shown
 
 
 def test_scores_carry_their_signature(finished: tuple[Path, str]) -> None:
@@ -93,7 +99,7 @@ def test_what_to_try_next_can_be_pasted(finished: tuple[Path, str], tmp_path: Pa
 
 def test_the_run_says_how_it_was_trained(finished: tuple[Path, str]) -> None:
     experiment = config.load(Experiment, finished[0] / "run" / "config.toml")
-    assert experiment.training.max_steps == 12
+    assert experiment.training.max_steps == 10
     assert experiment.model.d_model == 128
 
 
@@ -113,20 +119,21 @@ def test_what_is_done_is_not_done_again(
     assert after == before
 
 
-def test_more_minutes_go_on_from_where_it_was(
+def test_demo_with_more_steps_resumes_the_training(
     finished: tuple[Path, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     output, _ = finished
-    trained = json.loads((newest(output) / "state.json").read_text())["step"]
-    assert run("demo", "--output", output, "--pairs", "400", "--minutes", "0.06") == 0
+    assert run("demo", "--output", output, "--pairs", "400", "--steps", "12") == 0
     done = stage_lines(capsys.readouterr().out)
     repeated = [name for name, line in done.items() if line.endswith("done before")]
     assert repeated == ["text", "vocabulary", "ids"]
-    assert json.loads((newest(output) / "state.json").read_text())["step"] > trained
+    assert newest_step(output) == 12
 
 
-def newest(output: Path) -> Path:
-    return max((output / "run" / "checkpoints").iterdir())
+def newest_step(output: Path) -> int:
+    newest = max((output / "run" / "checkpoints").iterdir())
+    step: int = read_json(newest / "state.json")["step"]
+    return step
 
 
 def test_another_demo_needs_another_place(
@@ -136,23 +143,26 @@ def test_another_demo_needs_another_place(
     assert "seed: 1 -> 2\nChoose another --output" in capsys.readouterr().err
 
 
-def test_ctrl_c_ends_with_75_and_the_next_call_goes_on(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_stopped_demo_presents_nothing_and_resumes(tmp_path: Path, number: signal.Signals) -> None:
     output = tmp_path / "stopped"
-    quick = ["--pairs", "400", "--minutes", "0.2"]
-    words = [sys.executable, "-m", "transept", "demo", "--output", str(output), *quick]
-    process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    words = ["demo", "--output", str(output), "--pairs", "400"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "transept", *words], stdout=subprocess.PIPE, text=True
+    )
     log = output / "run" / "metrics.jsonl"
-    deadline = time.monotonic() + 60
-    while not (log.exists() and '"checkpoint"' in log.read_text()) and time.monotonic() < deadline:
+    while process.poll() is None and not (log.exists() and '"kind": "step"' in log.read_text()):
         time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
-    shown, _ = process.communicate(timeout=60)
+    process.send_signal(number)
+    shown, _ = process.communicate()
     assert process.returncode == 75
-    assert "Stopped. Everything so far is kept; the same command goes on" in shown
+    assert "Stopped. Everything so far is kept; the same command resumes" in shown
     assert "4 training" not in shown
-    step = json.loads((newest(output) / "state.json").read_text())["step"]
-    assert run("demo", "--output", output, *quick) == 0
-    assert json.loads((newest(output) / "state.json").read_text())["step"] > step
+    assert not (output / "scores.json").exists()
+    assert not (output / "run" / f"average-{AVERAGED}").exists()
+    step = newest_step(output)
+    assert run(*words, "--steps", step + 2) == 0
+    assert newest_step(output) == step + 2
 
 
 def test_a_persons_own_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -160,7 +170,7 @@ def test_a_persons_own_files(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     write_pairs(tmp_path / "mine" / "train", 600, seed=1)
     write_pairs(tmp_path / "mine" / "test", 10, seed=2)
     words = ["demo", "--data", tmp_path / "mine", "--output", tmp_path / "demo"]
-    assert run(*words, "--minutes", "0.02", "--source-language", "de") == 0
+    assert run(*words, "--steps", "4", "--source-language", "de") == 0
     shown = capsys.readouterr().out
     assert "de → en" in shown
     # The path is long, and the line is broken somewhere.
@@ -174,7 +184,7 @@ def test_a_persons_own_files(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 @pytest.mark.parametrize(
     ("words", "code", "complaint"),
     [
-        (["--minutes", "0"], 2, "--minutes must be more than 0"),
+        (["--steps", "0"], 2, "--steps must be at least 1"),
         (["--pairs", "5"], 2, "pairs: 5 must be at least 100"),
         (["--source-language", "fr"], 2, "belong to --data"),
         (["--data", "absent"], 3, "absent: is no folder"),
@@ -194,7 +204,7 @@ def test_what_cannot_be_meant_is_said(
 @pytest.mark.slow
 def test_the_demo_keeps_its_promise(tmp_path: Path) -> None:
     """BLEU above 90 and more than 80 % exact on combinations that it never saw."""
-    # In a process of its own: the tests' has one thread, and the demo's minutes count on two.
+    # In a separate process: that of the tests has one thread.
     words = [sys.executable, "-m", "transept", "demo", "--output", str(tmp_path / "demo")]
     assert subprocess.run(words, check=False).returncode == 0
     scores = json.loads((tmp_path / "demo" / "scores.json").read_text())

@@ -31,6 +31,9 @@ from transept.errors import ConfigError, TranseptError
 from transept.version import __version__
 
 USAGE_ERROR = 2
+SPIN_COUNT = 1000
+"""How often an OpenMP thread looks for work before it sleeps; libgomp's default is 300,000.
+`benchmarks/openmp_spinning.py` compares numbers."""
 DASH = "/dev/stdin"
 """What commands are given for a lone `-`."""
 FRACTION = re.compile(r"[-+]?\d*\.0*[1-9]\d*")
@@ -87,7 +90,7 @@ _add("evaluate:evaluate", "Score translations, or a model, by every convention a
 _add("visualize:visualize", "Draw where the heads look, as in the paper's Figures 3 to 5.", USE)
 _add("info:info", "Tell all about a model or a run, or about this installation.", USE)
 
-_add("demo:demo", "Train a small translator within minutes, and see what it learnt.", TRAIN)
+_add("demo:demo", "Train a small translator, and see what it learnt.", TRAIN)
 
 recipe = _add_family("recipe", "Whole experiments, from text to a report, one command each.", TRAIN)
 _add("recipe:list_", "List the recipes that come with transept.", to=recipe)
@@ -136,6 +139,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     if debug:
         words.remove("--debug")
     keep_freed_memory()
+    limit_spinning()
     if isinstance(sys.stdout, io.TextIOWrapper):
         # Where the locale cannot print the α of a table or a help text, `?` stands for it.
         sys.stdout.reconfigure(errors="replace")
@@ -152,6 +156,17 @@ def keep_freed_memory() -> None:
     variable once, when torch is imported.
     """
     os.environ.setdefault("MIMALLOC_PURGE_DELAY", "2000")
+
+
+def limit_spinning() -> None:
+    """Let torch's threads sleep soon when they wait for one another.
+
+    By default, OpenMP's threads spin for milliseconds. Where another process needs a core, they
+    spin for the time in which the thread that they wait for should run, and a training step takes
+    several times as long. libgomp reads the variables once, when torch is imported.
+    """
+    if "OMP_WAIT_POLICY" not in os.environ:
+        os.environ.setdefault("GOMP_SPINCOUNT", str(SPIN_COUNT))
 
 
 def _run(words: list[str], debug: bool) -> int:

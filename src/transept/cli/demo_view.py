@@ -16,11 +16,12 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
+    from transept.cli.training_view import View
     from transept.demo.plan import Plan
-    from transept.demo.results import Results, Sample
+    from transept.demo.results import Sample
     from transept.demo.stages import Demo
-    from transept.experiment import Experiment
     from transept.recipes.work import Done
+    from transept.training.observers import Line
     from transept.visualization.terminal import WordAttention
 
 DOING = {
@@ -33,6 +34,8 @@ DOING = {
 WIDTH = 80
 """Width of the attention map, whatever that of the terminal."""
 TALLEST = 40
+MEASURED = 20
+"""Steps from which the time of all others is estimated."""
 LONGEST = 160
 """Characters of a sentence that are shown."""
 
@@ -44,10 +47,10 @@ class DemoView:
         self._console = console
         self._n_stages = 0
 
-    def title(self, plan: "Plan", minutes: float) -> None:
+    def title(self, plan: "Plan") -> None:
         """What is going to happen."""
         what = f"{plan.source_language} → {plan.target_language}"
-        self._print(Text(f"transept demo: {what}, from nothing, in {minutes:g} minutes", "bold"))
+        self._print(Text(f"transept demo: {what}, from nothing", "bold"))
         self._print()
 
     @contextmanager
@@ -66,20 +69,20 @@ class DemoView:
             done = work()
         self._stage(name, done.what, None if done.already else time.monotonic() - begin)
 
-    def training(self, experiment: "Experiment", minutes: float) -> Any:
-        """A view of the training, which ends after so many minutes."""
+    def training(self, max_steps: int) -> "View":
+        """A view of the training."""
         from transept.cli.training_view import view_for
 
-        return view_for(self._console, experiment.training.max_steps, minutes)
+        return view_for(self._console, max_steps)
+
+    def estimate(self, max_steps: int) -> "Estimate":
+        """An observer of the training that prints how long it will take."""
+        return Estimate(self._print, max_steps)
 
     def trained(self, demo: "Demo", *, already: bool) -> None:
         """Print the line of the training, which is over."""
-        step, seconds = demo.trained
-        wanted = demo.experiment().training.max_steps
-        what = f"{step:,} steps"
-        if step < wanted:
-            what = f"{step:,} of {wanted:,} steps, then the {demo.minutes:g} minutes were over"
-        self._stage("training", what, None if already else seconds)
+        seconds = demo.trained.seconds
+        self._stage("training", _steps(demo), None if already else seconds)
 
     def _stage(self, name: str, what: str, seconds: float | None) -> None:
         self._n_stages += 1
@@ -92,10 +95,18 @@ class DemoView:
         self._print(line)
 
     def stopped(self) -> None:
-        """Tell the user, who has stopped the demo, how to go on."""
-        self._print("\nStopped. Everything so far is kept; the same command goes on from there.")
+        """Report that a signal has stopped the demo, and how to resume it."""
+        self._print("\nStopped. Everything so far is kept; the same command resumes from there.")
 
     # --- what came of it -------------------------------------------------------------------------
+
+    def cut_short(self, demo: "Demo") -> None:
+        """Warn of a model that was trained for fewer steps than it needs."""
+        if demo.trained.step < demo.all_steps:
+            self._print()
+            warning = f"Cut short: this model was trained for {_steps(demo)} only."
+            self._print(Text(warning, "bold yellow"))
+            self._print("The same command without --steps trains the rest.")
 
     def samples(self, title: str, samples: "Sequence[Sample]") -> None:
         """Sentences with their translations; the reference only where it differs."""
@@ -112,9 +123,11 @@ class DemoView:
                 table.add_row("", "", Text(f"({_presentable(sample.reference)})", "dim"))
         self._print(Padding(table, (0, 0, 0, 2)))
 
-    def results(self, results: "Results") -> None:
+    def results(self, demo: "Demo") -> None:
         """Scores with the convention they are counted by."""
-        self._heading(f"Scores on the {results.sentences:,} test sentences")
+        results = demo.results()
+        after = f", after {_steps(demo)}" if demo.trained.step < demo.all_steps else ""
+        self._heading(f"Scores on the {results.sentences:,} test sentences{after}")
         bleu = results.bleu
         self._print(
             Text.assemble(
@@ -182,6 +195,45 @@ class DemoView:
             self._console.print(what, **options)
         for line in captured.get().splitlines():
             self._console.out(line.rstrip())
+
+
+class Estimate:
+    """Prints once how long a training will take, at the pace of its first steps."""
+
+    def __init__(self, show: Callable[[str], None], max_steps: int) -> None:
+        self._show, self._max_steps = show, max_steps
+        self._begun: tuple[int, float] | None = None
+        self._shown = False
+
+    def observe(self, line: "Line") -> None:
+        """Begin at the first step that is reported, which warms up, and end some steps later."""
+        if self._shown or line["kind"] != "step":
+            return
+        step, now = line["step"], time.monotonic()
+        first, begun = self._begun = self._begun or (step, now)
+        if step - first >= MEASURED and step < self._max_steps:
+            seconds = (now - begun) / (step - first) * (self._max_steps - step)
+            self._show(
+                f"training takes {describe_duration(seconds)} more; Ctrl-C stops it, and the same "
+                "command resumes it"
+            )
+            self._shown = True
+
+    def close(self) -> None:
+        """Do nothing: the line has been written."""
+
+
+def describe_duration(seconds: float) -> str:
+    """An estimate in words."""
+    number, unit = (seconds / 60, "minute") if seconds >= 60 else (seconds, "second")
+    rounded = max(1, round(number))
+    return f"about {rounded:,} {unit}{'s' if rounded > 1 else ''}"
+
+
+def _steps(demo: "Demo") -> str:
+    """How long a demo was trained; and for how long it should be, if that is longer."""
+    step, wanted = demo.trained.step, demo.all_steps
+    return f"{step:,} of {wanted:,} steps" if step < wanted else f"{step:,} steps"
 
 
 def _presentable(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The first five minutes: from text to a translator, in stages that are not repeated.
+"""The first minutes: from text to a translator, in stages that are not repeated.
 
 In reading order: `plan` (what a demo is about), `texts` (the sentences: drawn from a grammar, or a
 person's own), `settings` (the network and how it is trained), `stages` (one after the other, each

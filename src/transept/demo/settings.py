@@ -9,9 +9,6 @@ from transept.data.config import CorpusConfig
 from transept.demo.plan import Plan
 from transept.experiment import Experiment
 
-MINUTES: Final = 4.0
-"""What the steps of both configs fit into, on two cores."""
-
 GRAMMAR: Final = Path(__file__).with_name("grammar.toml")
 OWN: Final = Path(__file__).with_name("own.toml")
 
@@ -22,19 +19,19 @@ def template(plan: Plan) -> Experiment:
 
 
 def fill_in(
-    chosen: Experiment, *, train: Path, dev: Path, vocab_size: int, seed: int, minutes: float
+    chosen: Experiment, *, train: Path, dev: Path, vocab_size: int, seed: int, steps: int
 ) -> Experiment:
-    """The config with its corpora, and with everything that is counted in steps scaled."""
+    """The config with its corpora, its steps, and the intervals between them in proportion."""
 
-    def scaled(steps: int | None) -> int:
-        assert steps is not None
-        return max(1, round(steps * minutes / MINUTES))
+    def scaled(interval: int | None) -> int:
+        assert interval is not None
+        return max(1, round(interval * steps / chosen.training.max_steps))
 
     return replace(
         chosen,
         model=replace(chosen.model, vocab_size=vocab_size),
         data=replace(chosen.data, train=(CorpusConfig(path=train),), dev=dev),
-        training=replace(chosen.training, max_steps=scaled(chosen.training.max_steps), seed=seed),
+        training=replace(chosen.training, max_steps=steps, seed=seed),
         validation=replace(chosen.validation, every_steps=scaled(chosen.validation.every_steps)),
         checkpoint=replace(chosen.checkpoint, every_steps=scaled(chosen.checkpoint.every_steps)),
     )

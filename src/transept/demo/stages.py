@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from transept.api.transducer import Transducer
-from transept.checkpoint import WEIGHTS
+from transept.checkpoint import CHECKPOINTS, WEIGHTS, Checkpoints
 from transept.data.shards import Manifest
 from transept.demo import settings, texts
 from transept.demo.plan import Plan
@@ -42,7 +42,8 @@ class Demo:
 
     directory: Path
     plan: Plan
-    minutes: float = settings.MINUTES
+    steps: int | None = None
+    """Train for this number of steps. None: for all steps of the config."""
 
     def begin(self) -> None:
         """Claim the directory."""
@@ -93,22 +94,22 @@ class Demo:
     # --- training --------------------------------------------------------------------------------
 
     def is_trained(self) -> bool:
-        """Whether the last step is done, or the time is over."""
-        return self.work.is_trained(self.experiment(), self.minutes)
+        """Whether the last step is done."""
+        return self.work.is_trained(self.experiment(), None)
 
     def train(self, observers: Sequence[Observer]) -> Outcome:
-        """Train from where an earlier call stopped, for what is left of the minutes."""
-        return self.work.train(self.experiment(), self.minutes_left, observers)
-
-    @property
-    def minutes_left(self) -> float:
-        """What earlier calls have left of the minutes."""
-        return self.minutes - self.trained.seconds / 60
+        """Train from where an earlier call stopped."""
+        return self.work.train(self.experiment(), None, observers)
 
     @property
     def trained(self) -> Trained:
         """The steps that were trained, and the seconds they took."""
         return self.work.trained
+
+    @property
+    def all_steps(self) -> int:
+        """The steps after which a model is good enough to be presented without a warning."""
+        return self._template.training.max_steps
 
     def experiment(self) -> Experiment:
         """What is trained, and how."""
@@ -118,15 +119,17 @@ class Demo:
             dev=self.work.corpus("dev"),
             vocab_size=Tokenizer.load(self.work.vocabulary).vocab_size,
             seed=self.plan.seed,
-            minutes=self.minutes,
+            steps=self.all_steps if self.steps is None else self.steps,
         )
 
     def average(self) -> Done:
-        """Average the last checkpoints, section 6.1, but none from before half of the time.
+        """Average the last checkpoints, section 6.1, but none from the first half of the steps.
 
-        Where time allows for few steps, an early checkpoint would spoil the mean.
+        In a short training, an early checkpoint would spoil the mean.
         """
-        return self.work.average(AVERAGED, since=self.trained.seconds / 2)
+        checkpoints = Checkpoints(self.work.training / CHECKPOINTS)
+        half = next(step for step in checkpoints.steps() if 2 * step > self.trained.step)
+        return self.work.average(AVERAGED, since=checkpoints.open(half).state()["seconds"])
 
     # --- translation -----------------------------------------------------------------------------
 
