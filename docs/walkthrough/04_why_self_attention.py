@@ -121,8 +121,9 @@ right.set(xlabel="words", title="layers from end to end")
 #
 # Restricted attention is a field of the config. With r = 3 and two layers, information can travel
 # two places and no farther. The gradient of word 5's state with respect to the embeddings shows it.
-# A state is a vector, so its gradient needs a direction. A random one is used here. The plain sum of
-# the state would not do: a layer norm makes it zero for every input, so its gradient is zero too.
+# A state is a vector, so its gradient needs a direction, and a random one is used here. The plain
+# sum of the state would not do: a layer norm makes it zero for every input, so its gradient is zero
+# too.
 
 # %%
 torch.manual_seed(0)

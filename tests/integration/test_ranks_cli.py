@@ -88,7 +88,7 @@ def test_too_few_micro_batches_are_refused_with_the_cure(
     words = ["2", "train", str(workshop.config), "--output", str(tmp_path / "run")]
     result = subprocess.run(
         [sys.executable, "-m", "tests.integration.ranks", *words],
-        capture_output=True, text=True, check=False, timeout=100,
+        capture_output=True, text=True, check=False, timeout=300,
     )  # fmt: skip
     assert "ranks ended with [2, 2]" in result.stderr
     assert result.stderr.count("batch.micro_batches: 1 cannot be shared out among 2 ranks") == 1
