@@ -16,5 +16,5 @@ install_import_hook(CHECKED, "beartype.beartype")
 # imported, as a test that resolves names of the package may do.
 if not torch.cuda.is_available():
     os.environ.setdefault("TRITON_INTERPRET", "1")
-# Matrices here are tiny: a second thread costs more than it brings.
-torch.set_num_threads(1)
+# Matrices here are tiny: a second thread costs more than it brings. `make test-portable` uses two.
+torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS") or 1))
