@@ -6,10 +6,10 @@ BIN    := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo docs test test-slow test-all test-gpu faults check format clean
+.PHONY: help install demo docs test test-slow test-portable test-all test-gpu faults check format clean
 
 help:  ## say what can be made
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 install: $(VENV)/installed  ## install transept and its tools into .venv
 
@@ -33,6 +33,16 @@ test-all: install  ## run every test, including the slow ones
 
 test-gpu: install  ## run the parity tests on a CUDA device, those of the kernels too
 	$(BIN)/python -m pytest -m 'gpu or not gpu' tests/parity
+
+PORTABLE := tests/golden tests/property/test_network.py tests/property/test_search.py \
+	tests/parity/test_attention.py tests/parity/test_incremental.py tests/parity/test_loss.py \
+	tests/parity/test_feed.py tests/unit/model tests/unit/training tests/unit/decoding \
+	tests/docs/test_table_1.py tests/docs/test_walkthrough.py
+
+test-portable: install  ## run the numerical tests without vector instructions, and with two threads
+	ATEN_CPU_CAPABILITY=default ONEDNN_MAX_CPU_ISA=SSE41 OMP_NUM_THREADS=1 \
+		$(PYTEST) -m 'not gpu' $(PORTABLE)
+	OMP_NUM_THREADS=2 $(PYTEST) -m 'not gpu' $(PORTABLE)
 
 faults: install  ## break training and data in every way we know, and count what survives
 	$(BIN)/python -m tests.faults $(if $(SEED),--seed $(SEED))

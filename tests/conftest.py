@@ -3,7 +3,7 @@
 import os
 
 import torch
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from jaxtyping import install_import_hook
 
 CHECKED = [
@@ -15,12 +15,13 @@ CHECKED = [
 install_import_hook(CHECKED, "beartype.beartype")
 # The same examples on every run, and no time limits: a test fails because of a change, not because
 # of chance or a busy machine. `--hypothesis-profile=explore` tries new examples.
-settings.register_profile("same", derandomize=True, deadline=None)
-settings.register_profile("explore", deadline=None)
+patient = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("same", derandomize=True, **patient)
+settings.register_profile("explore", **patient)
 settings.load_profile("same")
 # Without a GPU, kernels run in Triton's interpreter. That must be said before any of them is
 # imported, as a test that resolves names of the package may do.
 if not torch.cuda.is_available():
     os.environ.setdefault("TRITON_INTERPRET", "1")
-# Matrices here are tiny: a second thread costs more than it brings.
-torch.set_num_threads(1)
+# Matrices here are tiny: a second thread costs more than it brings. `make test-portable` uses two.
+torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS") or 1))

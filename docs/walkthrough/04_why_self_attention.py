@@ -120,7 +120,10 @@ right.set(xlabel="words", title="layers from end to end")
 # ## The same in the network
 #
 # Restricted attention is a field of the config. With r = 3 and two layers, information can travel
-# two places and no farther. The gradient shows it:
+# two places and no farther. The gradient of word 5's state with respect to the embeddings shows it.
+# A state is a vector, so its gradient needs a direction, and a random one is used here. The plain
+# sum of the state would not do: a layer norm makes it zero for every input, so its gradient is zero
+# too.
 
 # %%
 torch.manual_seed(0)
@@ -129,8 +132,8 @@ model = Transformer(config).eval()
 source = Tokens.padded(torch.arange(1, 12)[None], pad_id=0)
 x = model.source_embedding(source.ids).detach().requires_grad_()
 states = model.encoder(x + model.source_positions(source.layout), source.layout)
-states[5].sum().backward()
-felt = x.grad.abs().sum(-1)
+(gradient,) = torch.autograd.grad(states[5], x, grad_outputs=torch.randn(32))
+felt = gradient.abs().sum(-1)
 
 _, axis = plt.subplots(figsize=(7.2, 1.8))
 axis.bar(range(11), felt.tolist(), color="tab:orange")
@@ -139,5 +142,5 @@ axis.set(
 )
 axis.set_xticks(range(11))
 
-assert (felt[3:8] > 0).all()
-assert felt[:3].sum() == felt[8:].sum() == 0
+assert (felt[3:8] > 0.01 * felt.max()).all()
+assert torch.cat([felt[:3], felt[8:]]).max() < 1e-6

@@ -119,14 +119,14 @@ def test_the_guide_on_serving_runs(reader: Reader) -> None:
         printed = [reader.run(block, block.text.replace("5000", str(port))) for block in others]
     finally:
         server.terminate()
-        server.wait(timeout=30)
+        server.wait(timeout=120)
     assert "translatedText" in printed[0]
     assert "event: done" in printed[2]
     assert "Kinder" in printed[2]
 
 
 def wait_for(address: str, server: subprocess.Popen[bytes]) -> None:
-    for _ in range(300):
+    for _ in range(1200):
         assert server.poll() is None, "the server ended"
         try:
             with urllib.request.urlopen(address):

@@ -4,7 +4,6 @@ import json
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,7 +19,6 @@ class Built(NamedTuple):
     folder: Path
     said: str
     returncode: int
-    seconds: float
 
 
 @pytest.fixture(scope="module")
@@ -29,9 +27,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
     folder = tmp_path_factory.mktemp("site")
     script = ROOT / "docs" / "making" / "site.py"
     command = [sys.executable, "-W", "error::UserWarning", str(script), "--output", str(folder)]
-    begun = time.perf_counter()
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    return Built(folder, done.stdout + done.stderr, done.returncode, time.perf_counter() - begun)
+    return Built(folder, done.stdout + done.stderr, done.returncode)
 
 
 def test_every_chapter_runs(built: Built) -> None:
@@ -42,10 +39,6 @@ def test_every_chapter_runs(built: Built) -> None:
 def test_the_site_builds_without_a_warning(built: Built) -> None:
     assert built.returncode == 0, built.said
     assert "WARNING" not in built.said
-
-
-def test_it_takes_less_than_three_minutes(built: Built) -> None:
-    assert built.seconds < 180
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)

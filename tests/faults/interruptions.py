@@ -116,7 +116,8 @@ def _clock_jumps_in_budget(bench: Bench) -> None:
     begin = time.monotonic()
     bench.child(train).wait().demand(STOPPED, "out of time")
     passed = time.monotonic() - begin
-    demand(0.6 <= passed < 60, f"0.6 seconds took {passed:.1f}")
+    # An upper limit would depend on the machine. A child that hangs is ended by its alarm.
+    demand(passed >= 0.6, f"0.6 seconds took {passed:.1f}")
 
 
 # --- gradients -------------------------------------------------------------------------------

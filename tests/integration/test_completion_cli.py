@@ -113,7 +113,7 @@ def heard_by(shell: str, directory: Path, typed: list[str]) -> list[str]:
     with interactive(shell, directory) as terminal:
         for count, keys in enumerate(typed, start=1):
             os.write(terminal, f"transept {keys}\n".encode())
-            deadline = time.monotonic() + 30
+            deadline = time.monotonic() + 120
             while len(heard.read_text().splitlines()) < count and time.monotonic() < deadline:
                 time.sleep(0.02)
     # zsh takes the slash after a directory back.

@@ -62,7 +62,7 @@ def test_batches_do_not_depend_on_the_number_of_ranks(runs: dict[str, Path]) -> 
 def test_losses_agree_through_a_change_of_size(runs: dict[str, Path]) -> None:
     expected = [line["loss"] for line in steps(runs["alone"])]
     for name in ("two", "four", "changing"):
-        assert [line["loss"] for line in steps(runs[name])] == pytest.approx(expected, rel=1e-5)
+        assert [line["loss"] for line in steps(runs[name])] == pytest.approx(expected, rel=1e-4)
 
 
 def test_only_rank_0_writes_and_says_that_the_ranks_have_changed(runs: dict[str, Path]) -> None:
@@ -77,7 +77,7 @@ def test_a_sharded_run_goes_on_with_other_shards_uneven_ones_too(runs: dict[str,
     lines = read_metrics(runs["sharded"] / "metrics.jsonl")
     assert any("unevenly among 3 ranks" in line.get("text", "") for line in lines)
     expected = [line["loss"] for line in steps(runs["alone"])[:6]]
-    assert [line["loss"] for line in steps(runs["sharded"])] == pytest.approx(expected, rel=1e-5)
+    assert [line["loss"] for line in steps(runs["sharded"])] == pytest.approx(expected, rel=1e-4)
     newest = Checkpoints(runs["sharded"] / "checkpoints").newest()
     assert newest is not None
     moments = {name.removeprefix("adam.mean.") for name in newest.training() if "mean" in name}
@@ -90,7 +90,7 @@ def test_too_few_micro_batches_are_refused_with_the_cure(
     words = ["2", "train", str(workshop.config), "--output", str(tmp_path / "run")]
     result = subprocess.run(
         [sys.executable, "-m", "tests.integration.ranks", *words],
-        capture_output=True, text=True, check=False, timeout=100,
+        capture_output=True, text=True, check=False, timeout=300,
     )  # fmt: skip
     assert "ranks ended with [2, 2]" in result.stderr
     assert result.stderr.count("batch.micro_batches: 1 cannot be shared out among 2 ranks") == 1

@@ -39,7 +39,7 @@ def test_at_a_terminal_each_line_is_answered_before_the_next(trained: Path) -> N
             answer = read_until(terminal, b"ei").removeprefix(b"one\r\n")
             assert b"\x1b" not in answer  # no bar where the results are
         os.write(terminal, b"\x04")
-        assert process.wait(60) == 0
+        assert process.wait(120) == 0
     os.close(terminal)
 
 
@@ -67,7 +67,7 @@ def test_a_bar_is_shown_where_results_are_not(words: str, trained: Path, tmp_pat
         os.close(theirs)
         assert b"40/40" in read_until(terminal, b"40/40")
         read_until(terminal, b"never")
-        assert process.wait(60) == 0
+        assert process.wait(120) == 0
     os.close(terminal)
     assert b"\x1b" not in result.read_bytes()
 

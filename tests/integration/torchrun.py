@@ -28,7 +28,7 @@ class Job:
         lines = read_metrics(self.output / "metrics.jsonl")
         return max((line.get("step", 0) for line in lines), default=0)
 
-    def wait_for_step(self, step: int, seconds: float = 90) -> None:
+    def wait_for_step(self, step: int, seconds: float = 300) -> None:
         """Wait until the run has come so far, and is at it."""
         deadline = time.monotonic() + seconds
         while self.step < step:
@@ -43,7 +43,7 @@ class Job:
     def signal(self, rank: int, number: signal.Signals) -> None:
         os.kill(self.workers()[rank], number)
 
-    def end(self, seconds: float = 120) -> str:
+    def end(self, seconds: float = 300) -> str:
         """Wait for the end; give what was said on the console."""
         _, errors = self.process.communicate(timeout=seconds)
         return errors

@@ -39,7 +39,7 @@ def test_the_gradients_of_a_step_are_those_of_one_rank(
     results: dict[str, Results], ranks: int
 ) -> None:
     one, several = (part(results[f"plain-{n}"], "gradients") for n in (0, ranks))
-    assert furthest(several, one) < 1e-6
+    assert furthest(several, one) < 1e-5
 
 
 @pytest.mark.parametrize("ranks", RANKS)
@@ -56,7 +56,7 @@ def test_losses_are_those_of_one_rank_and_all_ranks_hold_the_same_bits(
     results: dict[str, Results], ranks: int
 ) -> None:
     one, several = (part(results[f"plain-{n}"], "losses") for n in (0, ranks))
-    torch.testing.assert_close(several["all"], one["all"], rtol=1e-5, atol=0)
+    torch.testing.assert_close(several["all"], one["all"], rtol=1e-4, atol=0)
     assert several["agreement"] == 1
 
 

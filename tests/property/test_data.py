@@ -104,7 +104,13 @@ def test_any_file_is_prepared_or_refused(
         path.write_bytes(b"\n".join([*rows, good[kind]]) + b"\n")
         inputs: tuple[Input, ...] = (kind(path),)
         job = Preparation(inputs=inputs, tokenizer=directory, output=Path(place) / "corpus")
-        manifest = prepare(job, workers=0)
+        try:
+            manifest = prepare(job, workers=0)
+        except DataError as refusal:
+            # Hypothesis also tries constants of the code, such as the first bytes of archives.
+            if "is an archive, by its first bytes" in str(refusal):
+                return
+            raise
         corpus = Corpus.open(job.output, verify=True)
         report = (job.output / "dropped.tsv").read_bytes().split(b"\n")[1:-1]
     assert manifest.read == len(rows) + 1

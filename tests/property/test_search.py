@@ -207,7 +207,7 @@ def test_sampling_draws_from_the_likelier_part() -> None:
     for config, expected in [
         (SamplingConfig(), [0.5, 0.3, 0.15, 0.05]),
         (SamplingConfig(top_k=2), [0.625, 0.375, 0.0, 0.0]),
-        (SamplingConfig(top_p=0.5), [1.0, 0.0, 0.0, 0.0]),
+        (SamplingConfig(top_p=0.49), [1.0, 0.0, 0.0, 0.0]),
         (SamplingConfig(top_p=0.51), [0.625, 0.375, 0.0, 0.0]),
         (SamplingConfig(top_k=3, top_p=0.9), [0.5 / 0.95, 0.3 / 0.95, 0.15 / 0.95, 0.0]),
     ]:

@@ -43,7 +43,8 @@ class Line:
     @property
     def opacity(self) -> float:
         """The width shows the weight; the opacity besides lets strong lines stand out."""
-        return 0.4 + 0.6 * self.weight
+        # Weights of the parts of a word, summed, may exceed 1 by a rounding error.
+        return min(0.4 + 0.6 * self.weight, 1.0)
 
 
 @dataclass(frozen=True, slots=True)

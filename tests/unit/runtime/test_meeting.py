@@ -12,7 +12,7 @@ from transept.runtime import meeting
 
 
 def store() -> Any:
-    return TCPStore("127.0.0.1", 0, is_master=True, timeout=timedelta(seconds=20))
+    return TCPStore("127.0.0.1", 0, is_master=True, timeout=timedelta(seconds=120))
 
 
 def all_meet(common: Any, size: int) -> list[Any]:

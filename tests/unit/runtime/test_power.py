@@ -29,7 +29,7 @@ def test_the_gpu_that_computes_is_asked_for_by_its_own_name(
     devices = {torch.device("cuda:1"): SimpleNamespace(uuid=UUID)}
     monkeypatch.setattr(torch.cuda, "get_device_properties", devices.__getitem__)
     with PowerMeter(torch.device("cuda:1")) as power:
-        end = time.monotonic() + 10
+        end = time.monotonic() + 120
         while power.watts is None and time.monotonic() < end:
             time.sleep(0.01)
     assert f"--id=GPU-{UUID} " in asked.read_text()

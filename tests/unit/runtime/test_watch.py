@@ -1,65 +1,82 @@
 """Who is named when all stand still, and who hears of it."""
 
 import threading
-import time
 from datetime import timedelta
 from typing import Any
 
+import pytest
 from torch._C._distributed_c10d import TCPStore
 
 from transept.errors import RankError
-from transept.runtime.watch import LEAVING, Board, Pulse, Watchdog
+from transept.runtime import watch
+from transept.runtime.watch import Board, Pulse, Watchdog
 
-PATIENCE = 0.8
+PATIENCE = 8.0
 
 
-def watch_three(*phases: str, silent: int | None = None) -> list[RankError]:
-    """Three ranks that do not move; what the first of them is told."""
-    store: Any = TCPStore("127.0.0.1", 0, is_master=True, timeout=timedelta(seconds=20))
+class Clock:
+    """A clock that moves only when it is told to."""
+
+    now = 100.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """The clock of the watchdog."""
+    clock = Clock()
+    monkeypatch.setattr(watch, "time", clock)
+    return clock
+
+
+def common_store() -> Any:
+    return TCPStore("127.0.0.1", 0, is_master=True, timeout=timedelta(seconds=120))
+
+
+def watch_three(clock: Clock, *phases: str, silent: int | None = None) -> RankError:
+    """Three ranks that do not move; the error that the first of them reports."""
+    store = common_store()
     ranks = [Board(store.clone(), rank, 3) for rank in range(3)]
     pulses = [Pulse(step=7, phase=phase) for phase in phases]
-    for rank, pulse in zip(ranks, pulses, strict=True):
-        rank.beat(pulse)
     told: list[RankError] = []
-    heard = threading.Event()
-
-    def end(error: RankError) -> None:
-        told.append(error)
-        heard.set()
-
-    with Watchdog(pulses[0], ranks[0], PATIENCE, end):
-        pulses[0].phase = phases[0]
-        deadline = time.monotonic() + 10
-        while not heard.wait(0.05) and time.monotonic() < deadline:
-            for number in (1, 2):
-                if number != silent:
-                    ranks[number].beat(pulses[number])
-    assert ranks[2].published() is not None
-    assert str(ranks[2].published()) == str(told[0])
-    return told
+    watchdog = Watchdog(pulses[0], ranks[0], PATIENCE, told.append)
+    pulses[0].at(phases[0])
+    began = clock.now
+    while clock.now < began + PATIENCE:
+        assert told == []
+        clock.now += PATIENCE / 16
+        for rank, pulse in zip(ranks, pulses, strict=True):
+            if rank.rank != silent or clock.now < began + PATIENCE / 2:
+                rank.beat(pulse)
+        watchdog._look_at_ranks()
+    [error] = told
+    assert str(ranks[2].published()) == str(error)
+    return error
 
 
-def test_a_rank_that_no_longer_answers_is_named() -> None:
+def test_a_rank_that_no_longer_answers_is_named(clock: Clock) -> None:
     waiting = ("reducing gradients",) * 3
-    [error, *_] = watch_three(*waiting, silent=2)
+    error = watch_three(clock, *waiting, silent=2)
     assert str(error).startswith("rank 2 on ")
     assert "(step 7, reducing gradients) does not answer" in str(error)
 
 
-def test_else_the_one_that_is_furthest_behind() -> None:
-    [error, *_] = watch_three("reducing gradients", "reading data", "reducing gradients")
+def test_else_the_one_that_is_furthest_behind(clock: Clock) -> None:
+    error = watch_three(clock, "reducing gradients", "reading data", "reducing gradients")
     assert str(error).startswith("rank 1 on ")
-    assert "(step 7, reading data) has not moved for 0.8 s" in str(error)
+    assert "(step 7, reading data) has not moved for 8 s" in str(error)
 
 
-def test_where_none_is_behind_all_are_listed() -> None:
-    [error, *_] = watch_three("saving", "saving", "saving")
-    assert str(error).startswith("no rank has moved for 0.8 s")
+def test_where_none_is_behind_all_are_listed(clock: Clock) -> None:
+    error = watch_three(clock, "saving", "saving", "saving")
+    assert str(error).startswith("no rank has moved for 8 s")
     assert all(f"rank {rank} on " in str(error) for rank in range(3))
 
 
 def test_the_first_cause_is_everyones() -> None:
-    store: Any = TCPStore("127.0.0.1", 0, is_master=True, timeout=timedelta(seconds=20))
+    store = common_store()
     first, second = (Board(store.clone(), rank, 2) for rank in range(2))
     assert first.published() is None
     assert str(first.publish("the disk is full", 4)) == "the disk is full"
@@ -69,8 +86,9 @@ def test_the_first_cause_is_everyones() -> None:
     assert (first.spoke, second.spoke) == (True, False)
 
 
-def test_whoever_keeps_the_store_leaves_when_all_know_why() -> None:
-    store: Any = TCPStore("127.0.0.1", 0, is_master=True, timeout=timedelta(seconds=20))
+def test_whoever_keeps_the_store_leaves_when_all_know_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "LEAVING", 600.0)
+    store = common_store()
     keeper = Board(store.clone(), 0, 3, keeps_store=True)
     others = [Board(store.clone(), rank, 3) for rank in (1, 2)]
     keeper.publish("the disk is full", 4)
@@ -81,26 +99,43 @@ def test_whoever_keeps_the_store_leaves_when_all_know_why() -> None:
     leaving.join(0.3)
     assert leaving.is_alive()
     assert others[1].published() is not None
-    leaving.join(LEAVING / 2)
+    leaving.join(120)
     assert not leaving.is_alive()
     del keeper, store
     assert [str(other.first_cause()) for other in others] == ["the disk is full"] * 2
 
 
-def test_rank_that_rests_is_not_ended_until_it_works_again() -> None:
+def test_rank_that_rests_is_not_ended_until_it_works_again(clock: Clock) -> None:
     pulse = Pulse(since=-1e9)
     pulse.rest()
-    assert time.monotonic() - pulse.since < 0
+    assert pulse.since > clock.now
     pulse.at("computing")
-    assert time.monotonic() - pulse.since >= 0
+    assert pulse.since == clock.now
 
 
-def test_who_moves_is_left_alone() -> None:
-    store: Any = TCPStore("127.0.0.1", 0, is_master=True, timeout=timedelta(seconds=20))
-    pulse = Pulse()
+def test_who_moves_is_left_alone(clock: Clock) -> None:
+    pulse, board = Pulse(), Board(common_store(), 0, 1)
     told: list[RankError] = []
-    with Watchdog(pulse, Board(store.clone(), 0, 1), PATIENCE, told.append):
-        for _ in range(12):
-            pulse.at("computing")
-            time.sleep(PATIENCE / 8)
+    watchdog = Watchdog(pulse, board, PATIENCE, told.append)
+    for _ in range(12):
+        pulse.at("computing")
+        clock.now += 0.9 * PATIENCE
+        board.beat(pulse)
+        watchdog._look_at_ranks()
     assert told == []
+    clock.now += 0.2 * PATIENCE
+    watchdog._look_at_ranks()
+    assert len(told) == 1
+
+
+def test_a_thread_watches_within_the_block() -> None:
+    told: list[RankError] = []
+    heard = threading.Event()
+
+    def end(error: RankError) -> None:
+        told.append(error)
+        heard.set()
+
+    with Watchdog(Pulse(), Board(common_store(), 0, 1), 0.2, end):
+        assert heard.wait(120)
+    assert str(told[0]).startswith("no rank has moved for 0.2 s: rank 0 on ")

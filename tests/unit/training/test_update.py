@@ -78,7 +78,7 @@ def test_micro_batches_accumulate_to_the_gradient_of_the_whole(
         update.adam.zero_grad()
         losses.append(update.accumulate(1, batches, tokens(batches)))
         collected.append(gradients(update))
-    torch.testing.assert_close(losses[0], losses[1], rtol=1e-6, atol=0)
+    torch.testing.assert_close(losses[0], losses[1], rtol=tolerance, atol=0)
     for one, other in zip(*collected, strict=True):
         torch.testing.assert_close(one, other, atol=tolerance, rtol=tolerance)
 

@@ -93,7 +93,7 @@ def test_a_browser_draws_the_weights(attention: Attention, tmp_path: Path, token
     path.write_text(to_html(attention, choice, "words" if words else "pieces"), encoding="utf-8")
     command = [str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom",
                f"--user-data-dir={tmp_path / 'profile'}", path.as_uri()]  # fmt: skip
-    run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
     widths = [float(w) for w in re.findall(r'<line [^>]*stroke-width="([\d.]+)"', run.stdout)]
     shown = attention.joined() if words else attention
     expected = torch.cat([shown.cross.weights[2, head, 2] for head in (1, 3)])

@@ -1,6 +1,7 @@
 """PNG: the same picture in pixels."""
 
 import sys
+from dataclasses import replace
 from io import BytesIO
 
 import pytest
@@ -9,7 +10,7 @@ from transept import Transducer
 from transept.api.attention import Attention
 from transept.errors import TranseptError
 from transept.visualization.figures import Choice, FigureName, draw_figure
-from transept.visualization.pictures import Cell
+from transept.visualization.pictures import Cell, Line, Shape
 from transept.visualization.png import SHARPNESS, to_png
 
 
@@ -36,6 +37,21 @@ def test_a_cell_is_as_dark_as_its_weight(attention: Attention) -> None:
             red, _, _ = image.getpixel((int(SHARPNESS * x), int(SHARPNESS * y)))
             # From white to a red of 8.
             assert (255 - red) / (255 - 8) == pytest.approx(shape.weight / shape.full, abs=0.01)
+
+
+def test_a_line_whose_weight_exceeds_1_by_rounding_is_opaque(attention: Attention) -> None:
+    pytest.importorskip("PIL.Image")
+    picture = draw_figure("5", attention.joined(), Choice(heads=(1, 2)))
+    panels = tuple(
+        replace(one, shapes=tuple(map(rounded_up, one.shapes))) for one in picture.panels
+    )
+    assert to_png(replace(picture, panels=panels))
+    lines = [one for panel in panels for one in panel.shapes if isinstance(one, Line)]
+    assert {line.opacity for line in lines} == {1.0}
+
+
+def rounded_up(shape: Shape) -> Shape:
+    return replace(shape, weight=1.000001) if isinstance(shape, Line) else shape
 
 
 def test_without_matplotlib_the_extra_is_named(
