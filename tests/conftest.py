@@ -15,9 +15,9 @@ CHECKED = [
 install_import_hook(CHECKED, "beartype.beartype")
 # The same examples on every run, and no time limits: a test fails because of a change, not because
 # of chance or a busy machine. `--hypothesis-profile=explore` tries new examples.
-patient = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
-settings.register_profile("same", derandomize=True, **patient)
-settings.register_profile("explore", **patient)
+explore = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("explore", explore)
+settings.register_profile("same", explore, derandomize=True)
 settings.load_profile("same")
 # Without a GPU, kernels run in Triton's interpreter. That must be said before any of them is
 # imported, as a test that resolves names of the package may do.

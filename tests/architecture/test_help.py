@@ -30,7 +30,7 @@ def print_help(command, *widths):
             out.seek(0)
             pages.append(out.read().decode())
     heavy = {"torch", "numpy", "sentencepiece"} & set(sys.modules)
-    return {"command": command, "heavy": sorted(heavy), "pages": pages}
+    return dict(zip(["narrow", "wide"], pages), command=command, heavy=sorted(heavy))
 
 answers = os.dup(1)
 for command in sys.argv[3:]:
@@ -70,7 +70,10 @@ def helps() -> Helps:
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     assert len(answers) == len(COMMANDS), done.stderr
-    return {tuple(one["command"].split()): Help(*one["pages"], one["heavy"]) for one in answers}
+    return {
+        tuple(one["command"].split()): Help(one["narrow"], one["wide"], one["heavy"])
+        for one in answers
+    }
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)

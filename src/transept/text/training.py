@@ -12,7 +12,7 @@ import re
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
-from typing import get_args
+from typing import cast, get_args
 
 from transept.errors import ConfigError, DataError, Problem, TranseptError
 from transept.text.escaping import SPACE_SYMBOL, escape
@@ -89,7 +89,7 @@ def train_tokenizer(
         # quadratic in its length; shuffled, none comes twice.
         sample.sort(key=lambda _: draw())
     return Tokenizer(
-        _interruptible(lambda: _train(_drain(sample), vocab_size, kind, character_coverage))
+        _interruptible(sample, lambda lines: _train(lines, vocab_size, kind, character_coverage))
     )
 
 
@@ -210,15 +210,37 @@ def _explain(message: str, vocab_size: int) -> TranseptError:
     return DataError(f"sentencepiece cannot learn a vocabulary from this text: {message}")
 
 
-def _interruptible(work: Callable[[], bytes]) -> bytes:
-    """Do the work in a thread: in the main one, Ctrl-C would wait until sentencepiece is done."""
+def _interruptible(sample: list[bytes], train: Callable[[Iterator[bytes]], bytes]) -> bytes:
+    """Train in a thread: in the main one, Ctrl-C would wait until sentencepiece is done.
+
+    While sentencepiece reads the lines, it must not be left alone: it would come back to an
+    interpreter that is ending, and the process would abort. A line that is not text ends it there.
+    """
     outcome: Future[bytes] = Future()
+    unwanted, read = threading.Event(), threading.Event()
+
+    def lines() -> Iterator[bytes]:
+        for line in _drain(sample):
+            if unwanted.is_set():
+                break
+            yield line
+        read.set()
+        if unwanted.is_set():
+            yield cast(bytes, None)
 
     def run() -> None:
         try:
-            outcome.set_result(work())
+            outcome.set_result(train(lines()))
         except BaseException as error:
             outcome.set_exception(error)
 
-    threading.Thread(target=run, daemon=True).start()
-    return outcome.result()
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    try:
+        return outcome.result()
+    except KeyboardInterrupt:
+        unwanted.set()
+        # Once all lines are read it learns for long, without Python: leave it then, but not on its
+        # way there.
+        thread.join(0.2 if read.is_set() else None)
+        raise

@@ -170,15 +170,24 @@ def test_unigram_training_shuffles_a_corpus_that_comes_twice(
     assert len({*itertools.pairwise(seen)}) > 1190
 
 
-def test_it_can_be_interrupted() -> None:
+@pytest.mark.parametrize("at", [0, 3000, 20_000])
+def test_training_ends_at_ctrl_c_while_it_reads_and_while_it_learns(at: int) -> None:
     code = """
-import random, signal, threading
+import random, signal, sys, threading
 from transept.text import training
 
-def train(*words):
-    signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
-    return genuine(*words)
+def train(lines, *rest):
+    return genuine(interrupting(lines), *rest)
 
+def interrupting(lines):
+    for number, line in enumerate(lines):
+        if number == at:
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+        yield line
+    if at >= number:
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+at = int(sys.argv[1])
 genuine, training._train = training._train, train
 signal.signal(signal.SIGINT, signal.default_int_handler)
 rng = random.Random(0)
@@ -186,7 +195,8 @@ lines = ["".join(rng.choices("abcdefghijkl    ", k=99)) for _ in range(20_000)]
 try:
     training.train_tokenizer(lines, vocab_size=5000, kind="unigram")
 except KeyboardInterrupt:
-    print("still at work:", threading.active_count() > 1)
+    print("interrupted")
 """
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
-    assert (run.returncode, run.stdout, run.stderr) == (0, b"still at work: True\n", b"")
+    words = [sys.executable, "-c", code, str(at)]
+    run = subprocess.run(words, capture_output=True, check=False)
+    assert (run.returncode, run.stdout, run.stderr) == (0, b"interrupted\n", b"")
