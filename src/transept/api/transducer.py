@@ -95,7 +95,9 @@ class Transducer:
         """Translate texts: a list of them, or one by itself. An empty text stays empty.
 
         A text is translated sentence by sentence and put together again with its white space. Line
-        breaks end sentences. The translation of a text does not depend on the other texts.
+        breaks end sentences. With the engines `native` and `fused`, the translation of a text does
+        not depend on the other texts, except where two translations score the same but for
+        rounding. `ctranslate2-int8` rounds more coarsely, and a few translations do depend on them.
 
         Args:
             texts: What to translate.

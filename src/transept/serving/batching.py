@@ -3,7 +3,8 @@
 A request is a job of several items, such as sentences. The thread takes one item of each job in
 turn and then begins again with the first job, so that a long text does not keep short ones waiting.
 Only items of equal operations are decoded together: the same model and the same options. The result
-of an item does not depend on the other items of its batch. It is delivered as soon as it is known.
+of an item does not depend on the other items of its batch, except by rounding (docs/engines.md). It
+is delivered as soon as it is known.
 
 Items that come while a batch is running are admitted to it if they have the same operation, if the
 search can admit items while it runs, and if there is room. The batch has room for as many items as

@@ -7,7 +7,7 @@ from typing import TypedDict
 
 import pytest
 import torch
-from tests.unit.api.conftest import network
+from tests.unit.api.conftest import WORDS, network
 
 from transept import ModelConfig, SamplingConfig, Transducer, Transformer
 from transept.api.config import Options, TranslationConfig
@@ -42,6 +42,25 @@ def test_one_text_gives_one_translation_and_a_list_gives_a_list(transducer: Tran
         one.text for one in together
     ]
     assert transducer.translate([]) == []
+
+
+@pytest.mark.parametrize("beam_size", [1, 4])
+def test_translations_by_the_native_engine_do_not_depend_on_other_texts(
+    tokenizer: Tokenizer, beam_size: int
+) -> None:
+    # In double precision: rounding, which does depend on the shape of a batch, decides no tie.
+    double = Transducer([network(1).double()], tokenizer, tokenizer, max_source_length=40)
+    words = WORDS.split()[:10]
+    texts = [" ".join(words[: 1 + n % 10]) + f" {words[n % 7]}" for n in range(30)]
+
+    def outputs(some: list[str]) -> dict[str, list[str]]:
+        found = double.translate(some, beam_size=beam_size, n_best=beam_size, **SHORT)
+        return {one.source: [output.text for output in one.outputs] for one in found}
+
+    alone = {text: each for one in texts for text, each in outputs([one]).items()}
+    assert double.engine.name == "native"
+    assert outputs(texts) == outputs(texts[::-1]) == alone
+    assert outputs(texts[:5]) == {text: alone[text] for text in texts[:5]}
 
 
 def test_a_wrong_option_is_named(transducer: Transducer) -> None:
