@@ -1,5 +1,6 @@
 """A server in this process, over real sockets, with a small network of random weights."""
 
+import math
 import socket
 import threading
 import time
@@ -68,25 +69,45 @@ def every_kind(transducer: Transducer, parser: Parser) -> list[AnyServed]:
     ]
 
 
+class Gate:
+    """Decides how often something may pass: not at all, a number of times, or always."""
+
+    def __init__(self) -> None:
+        self._left = 0.0
+        self._changed = threading.Condition()
+
+    def set(self, times: float = math.inf) -> None:
+        """Let so many pass from now on."""
+        with self._changed:
+            self._left = times
+            self._changed.notify_all()
+
+    def wait(self) -> None:
+        """Wait until it is let pass."""
+        with self._changed:
+            assert self._changed.wait_for(lambda: self._left > 0, PATIENCE)
+            self._left -= 1
+
+
 class Held(Transducer):
-    """Decodes only while it is let."""
+    """Decodes a batch, or a step of a stream, only when it is let."""
 
     def __init__(self, *parts: Any, **more: Any) -> None:
         super().__init__(*parts, **more)
-        self.let = threading.Event()
+        self.let = Gate()
         self.begun: list[int] = []
         self.steps = 0
 
     def translate(self, texts: Any, **options: Any) -> Any:
         self.begun.append(len(texts))
-        assert self.let.wait(PATIENCE)
+        self.let.wait()
         return super().translate(texts, **options)
 
     def translate_feed(self, feed: Any, **options: Any) -> Any:
         def held(n: int) -> Any:
             if texts := feed(n):
                 self.begun.append(len(texts))
-                assert self.let.wait(PATIENCE)
+                self.let.wait()
             return texts
 
         return super().translate_feed(held, **options)
@@ -94,8 +115,23 @@ class Held(Transducer):
     def stream(self, text: Any, **options: Any) -> Any:
         for draft in super().stream(text, **options):
             self.steps += 1
-            assert self.let.wait(PATIENCE)
+            self.let.wait()
             yield draft
+
+
+class Endless(Held):
+    """Repeats the drafts of a stream until it is enough."""
+
+    def __init__(self, *parts: Any, **more: Any) -> None:
+        super().__init__(*parts, **more)
+        self.enough = threading.Event()
+
+    def stream(self, text: Any, **options: Any) -> Any:
+        for draft in super().stream(text, **options):
+            yield draft
+            while not self.enough.is_set():
+                self.steps += 1
+                yield draft
 
 
 @contextmanager
