@@ -143,7 +143,9 @@ def test_another_demo_needs_another_place(
     assert "seed: 1 -> 2\nChoose another --output" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
+)
 def test_stopped_demo_presents_nothing_and_resumes(tmp_path: Path, number: signal.Signals) -> None:
     output = tmp_path / "stopped"
     words = ["demo", "--output", str(output), "--pairs", "400"]

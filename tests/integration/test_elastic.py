@@ -45,7 +45,8 @@ def test_a_killed_rank_restarts_from_the_newest_checkpoint_and_not_a_bit_is_lost
     assert_same_run(tmp_path / "straight", tmp_path / "killed")
 
 
-@pytest.mark.parametrize("rank", [1, pytest.param(0, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("rank", [0, 1])
 def test_a_rank_that_hangs_is_named_within_the_limit(
     workshop: Workshop, tmp_path: Path, rank: int
 ) -> None:

@@ -34,6 +34,7 @@ def test_recipe_run_trains_on_both_ranks_and_writes_one_report(
     assert trained["device_seconds"] == 2 * trained["seconds"]
 
 
+@pytest.mark.slow
 def test_recipe_run_refuses_too_few_micro_batches_before_it_prepares(
     kitchen: Kitchen, tmp_path: Path
 ) -> None:

@@ -114,7 +114,14 @@ def test_the_same_seed_and_any_number_of_workers_give_the_same_run(
     assert metrics(tmp_path / "0")[0] != metrics(tmp_path / "other")[0]
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "number",
+    [
+        signal.SIGHUP,
+        pytest.param(signal.SIGTERM, marks=pytest.mark.slow),
+        pytest.param(signal.SIGINT, marks=pytest.mark.slow),
+    ],
+)
 def test_a_signal_saves_and_exits_75_and_the_run_goes_on(
     workshop: Workshop, tmp_path: Path, number: signal.Signals
 ) -> None:
