@@ -19,7 +19,7 @@ $(VENV)/installed: pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	touch $@
 
-demo: install  ## train a small translator within minutes, and see what it has learnt
+demo: install  ## train a small translator, and see what it has learnt
 	$(BIN)/transept demo
 
 test: install  ## run the tests (about five minutes on two cores)

@@ -56,6 +56,7 @@ def test_readme_runs(reader: Reader) -> None:
             reader.run(block, block.text)
 
 
+@pytest.mark.slow
 def test_the_guide_on_reproducing_runs_where_it_can(reader: Reader) -> None:
     recipes, presets = reader.follow(GUIDES / "reproduce.md")
     assert "wmt14-en-fr-big" in recipes

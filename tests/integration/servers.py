@@ -77,7 +77,7 @@ class Gate:
         self._changed = threading.Condition()
 
     def set(self, times: float = math.inf) -> None:
-        """Let so many pass from now on."""
+        """Let this number pass from now on."""
         with self._changed:
             self._left = times
             self._changed.notify_all()

@@ -95,6 +95,7 @@ def test_other_options_and_finished_outputs_are_refused(
     assert "is there already" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_parts_of_two_models_are_not_mixed(
     source: Path, trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -143,9 +143,8 @@ def test_another_demo_needs_another_place(
     assert "seed: 1 -> 2\nChoose another --output" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_stopped_demo_presents_nothing_and_resumes(tmp_path: Path, number: signal.Signals) -> None:
     output = tmp_path / "stopped"
     words = ["demo", "--output", str(output), "--pairs", "400"]

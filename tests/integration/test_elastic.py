@@ -68,6 +68,7 @@ def test_a_rank_that_hangs_is_named_within_the_limit(
     assert job.process.returncode == 1
 
 
+@pytest.mark.slow
 def test_sigterm_stops_all_ranks_with_a_checkpoint_and_a_cause(
     workshop: Workshop, tmp_path: Path
 ) -> None:

@@ -20,6 +20,8 @@ from transept.text.training import train_tokenizer
 ROWS = 10_000
 WORDS = ["the", "house", "is", "red", "das", "Haus", "ist", "grün"]
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -92,7 +94,7 @@ def wait_for_rows(job: Job, rows: int) -> None:
         time.sleep(0.005)
 
 
-@pytest.mark.parametrize("ranks", [2, pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("ranks", [2, 3])
 def test_several_ranks_make_the_corpus_of_one(
     place: Path, expected: Path, tmp_path: Path, ranks: int
 ) -> None:
@@ -105,7 +107,6 @@ def test_several_ranks_make_the_corpus_of_one(
     assert report.count(f"read       {ROWS:,} pairs") == 1, "only rank 0 reports"
 
 
-@pytest.mark.slow
 def test_kills_of_a_rank_and_of_all_leave_no_trace_in_the_result(
     place: Path, expected: Path, tmp_path: Path
 ) -> None:
@@ -132,7 +133,6 @@ def test_kills_of_a_rank_and_of_all_leave_no_trace_in_the_result(
     assert not job.output.with_name("corpus.partial").exists()
 
 
-@pytest.mark.slow
 def test_torchrun_does_not_throw_away_what_is_done(
     place: Path,
     tmp_path: Path,
@@ -170,7 +170,6 @@ def on_machines(words: list[str], places: list[Path]) -> tuple[list[int], list[s
     return [process.returncode for process in processes], errors
 
 
-@pytest.mark.slow
 def test_where_rank_0_fails_all_end_with_its_error(place: Path, tmp_path: Path) -> None:
     output = tmp_path / "corpus"
     output.mkdir()

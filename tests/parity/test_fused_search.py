@@ -122,7 +122,9 @@ def reference(
     return found
 
 
-@pytest.mark.parametrize(("width", "n_best", "end"), [(1, 1, 6.0), (3, 2, 3.0)])
+@pytest.mark.parametrize(
+    ("width", "n_best", "end"), [(1, 1, 6.0), pytest.param(3, 2, 3.0, marks=pytest.mark.slow)]
+)
 def test_outputs_are_those_of_the_reference(
     width: int, n_best: int, end: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:

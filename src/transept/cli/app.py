@@ -31,7 +31,7 @@ from transept.errors import ConfigError, TranseptError
 from transept.version import __version__
 
 USAGE_ERROR = 2
-SPIN_COUNT = 1000
+SPIN_COUNT = 100
 """How often an OpenMP thread looks for work before it sleeps; libgomp's default is 300,000.
 `benchmarks/openmp_spinning.py` compares numbers."""
 DASH = "/dev/stdin"
@@ -188,7 +188,7 @@ def _run(words: list[str], debug: bool) -> int:
         # rich exits with code 1 when it finds a broken pipe.
         cause = error.__context__ if isinstance(error, SystemExit) else error
         if isinstance(cause, BrokenPipeError) and reader_has_gone():
-            # `transept … | head`: not our failure, and nobody to tell.
+            # `transept … | head`: not a failure, and there is no reader for a message.
             return 0
         if isinstance(error, SystemExit):
             raise

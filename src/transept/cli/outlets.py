@@ -1,7 +1,7 @@
 """Standard output and standard error when their reader has gone: `transept … | head`.
 
 Standard error never decides whether a command continues. Standard output does where results are
-printed there: nobody reads them any more, and the command ends. A command that stores its results
+printed there: without a reader, the command ends. A command that stores its results
 calls `outlive_readers` and continues.
 """
 
@@ -62,7 +62,7 @@ def standard_streams() -> Iterator[None]:
         yield
     finally:
         for stream in (sys.stdout, sys.stderr):
-            with suppress(OSError, AttributeError):  # whoever waits for it has been told by now
+            with suppress(OSError, AttributeError):  # already reported
                 stream.flush()
         sys.stdout, sys.stderr = before
 
@@ -74,7 +74,7 @@ def outlive_readers() -> None:
 
 
 def reader_has_gone() -> bool:
-    """Whether nobody reads standard output any more."""
+    """Whether the reader of standard output has gone."""
     outlet = _outlet(sys.stdout)
     return outlet is not None and outlet.abandoned
 

@@ -89,7 +89,7 @@ def run(
     """Run a recipe: prepare, train, average, decode, score, report.
 
     Stopped at any time (Ctrl-C, SIGTERM, SIGHUP, --pause-after) it ends with exit code 75, and the
-    same command goes on; what is done is not done again. After the first stage the work directory
+    same command resumes. Completed stages are not repeated. After the first stage the work directory
     holds all that the later stages need: it can be moved to another machine without the text, and
     in pieces (`transept pieces`).
 
@@ -167,7 +167,7 @@ def _lead(
     except KeyboardInterrupt:
         view.stopped()
         if run.world.joined:
-            raise StoppedError("stopped; the same command goes on") from None
+            raise StoppedError("stopped; run the same command to resume") from None
         return RESUMABLE
     if not run.world.joined:
         return code

@@ -57,7 +57,7 @@ def train(
 
     Ends with exit code 0 when the last step is done or validation no longer improves, and with 75
     when it was stopped by Ctrl-C, SIGTERM, SIGUSR1, SIGHUP or --minutes: the same command then
-    goes on.
+    resumes.
 
     On several GPUs or machines, let torchrun start it, with at least as many
     `batch.micro_batches` as there are ranks:

@@ -159,7 +159,7 @@ class CheckpointConfig:
     paper averages 5 (base) or 20 (big)."""
 
     def seconds_between(self, whole_run: float) -> float:
-        """The distance of checkpoints by the clock, in a run that takes so many seconds in all."""
+        """The seconds between two checkpoints in a run that takes `whole_run` seconds."""
         if self.every_minutes is not None:
             return 60 * self.every_minutes
         return min(max(self.every_share * whole_run, 15.0), 600.0)
