@@ -89,9 +89,9 @@ def run(
     """Run a recipe: prepare, train, average, decode, score, report.
 
     Stopped at any time (Ctrl-C, SIGTERM, SIGHUP, --pause-after) it ends with exit code 75, and the
-    same command resumes. Completed stages are not repeated. After the first stage the work directory
-    holds all that the later stages need: it can be moved to another machine without the text, and
-    in pieces (`transept pieces`).
+    same command resumes. Completed stages are not repeated. After the first stage the work
+    directory holds all that the later stages need: it can be moved to another machine without the
+    text, and in pieces (`transept pieces`).
 
     On several GPUs or machines, let torchrun start it, with at least as many
     `experiment.batch.micro_batches` as there are ranks. All ranks train; rank 0 does the other
