@@ -135,9 +135,8 @@ def test_parts_of_two_texts_are_not_mixed(
     assert "made with other options, or of other text" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_who_stops_it_is_told_how_it_goes_on(
     number: signal.Signals, source: Path, trained: Path, expected: bytes, tmp_path: Path
 ) -> None:

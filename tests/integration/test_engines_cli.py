@@ -162,6 +162,7 @@ def test_a_stream_ends_as_the_translation(
         assert capfdbinary.readouterr().out == whole
 
 
+@pytest.mark.slow
 def test_a_terminal_shows_what_may_still_change(trained: Path) -> None:
     here, there = pty.openpty()
     words = [sys.executable, "-m", "transept", "translate", "one two three four"]

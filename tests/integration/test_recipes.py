@@ -253,6 +253,7 @@ def test_a_budget_of_minutes_ends_the_training(
     assert json.loads((work / "records" / "train.json").read_bytes())["inputs"]["minutes"] is None
 
 
+@pytest.mark.slow
 def test_minutes_are_remembered_though_the_first_sitting_was_killed(
     kitchen: Kitchen, cooked: Path, tmp_path: Path
 ) -> None:
@@ -267,6 +268,7 @@ def test_minutes_are_remembered_though_the_first_sitting_was_killed(
     assert trained["results"]["outcome"] == "out of time"
 
 
+@pytest.mark.slow
 def test_an_extended_run_averages_checkpoints_of_its_new_end_alone(
     kitchen: Kitchen, cooked: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -46,7 +46,8 @@ def greedy(model: Transformer, source: Tensor, length: int) -> Tensor:
     return out
 
 
-@pytest.mark.parametrize("kind", ["copy", pytest.param("reverse", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["copy", "reverse"])
 def test_unseen_sequences_come_out_right(kind: Literal["copy", "reverse"]) -> None:
     torch.manual_seed(1)
     toy = Toy(kind=kind, n_symbols=8, min_length=3, max_length=5)

@@ -78,7 +78,7 @@ def assert_same(
         assert [one.score for one in mine] == pytest.approx(scores, abs=1e-4)
 
 
-@pytest.fixture(params=[2, 1, 3])
+@pytest.fixture(params=[2, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 3))])
 def threads(request: pytest.FixtureRequest) -> object:
     before = torch.get_num_threads()
     torch.set_num_threads(request.param)

@@ -99,6 +99,7 @@ def test_with_dropout_the_gradient_is_the_slope_of_the_loss() -> None:
     assert at(2e-2) != loss, "another seed drops other numbers"
 
 
+@pytest.mark.slow
 def test_gradients_add_up_over_micro_batches() -> None:
     model, fused, _ = network()
     source, target = side(SOURCES, 50), side(TARGETS, 50)

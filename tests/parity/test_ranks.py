@@ -19,6 +19,9 @@ def compute(directory: Path, form: str) -> dict[str, Results]:
     return {path.stem: load_file(path) for path in directory.glob("*.safetensors")}
 
 
+pytestmark = pytest.mark.slow
+
+
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Results]:
     return compute(tmp_path_factory.mktemp("ranks"), "plain")
@@ -93,7 +96,6 @@ def test_gradients_that_travel_in_bf16_are_rounded_and_no_more(results: dict[str
     assert 1e-4 < furthest(results["bf16-2"], exact) < 1e-2
 
 
-@pytest.mark.slow
 def test_the_written_out_step_on_two_ranks_is_that_on_one(tmp_path: Path) -> None:
     # The interpreter of an earlier one does not go with NumPy 2.4.
     pytest.importorskip("triton", minversion="3.7")

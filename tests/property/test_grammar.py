@@ -82,6 +82,7 @@ def test_an_english_sentence_has_one_translation(pairs: list[SentencePair]) -> N
             assert known.setdefault(made.source, made.target) == made.target
 
 
+@pytest.mark.slow
 def test_splits_share_no_sentence(splits: Splits) -> None:
     for side in (0, 1):
         sets = [{made[side] for made in split} for split in splits]
@@ -91,6 +92,7 @@ def test_splits_share_no_sentence(splits: Splits) -> None:
     assert [len({made.source for made in split}) for split in splits] == [50_000, 1_000, 1_000]
 
 
+@pytest.mark.slow
 def test_every_word_of_dev_and_test_occurs_in_train(splits: Splits) -> None:
     sources, targets = (words(splits.train, side) for side in ("source", "target"))
     for split in (splits.dev, splits.test):
