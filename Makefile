@@ -22,7 +22,7 @@ $(VENV)/installed: pyproject.toml constraints.txt
 demo: install  ## train a small translator, and see what it has learnt
 	$(BIN)/transept demo
 
-test: install  ## run the tests (about five minutes on two cores)
+test: install  ## run the tests (about six minutes on two cores)
 	$(PYTEST)
 
 test-slow: install  ## run the slow tests
