@@ -1,6 +1,7 @@
 """Shape annotations become assertions in the tests: see `transept.shapes`."""
 
 import os
+import signal
 
 import torch
 from hypothesis import HealthCheck, settings
@@ -25,3 +26,5 @@ if not torch.cuda.is_available():
     os.environ.setdefault("TRITON_INTERPRET", "1")
 # Matrices here are tiny: a second thread costs more than it brings. `make test-portable` uses two.
 torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS") or 1))
+# nohup ignores SIGHUP, and so would every command that a test starts.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
