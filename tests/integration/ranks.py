@@ -26,7 +26,7 @@ def train(workshop: Workshop, *jobs: tuple[int, Path, tuple[str, ...]]) -> None:
 
 
 def on_ranks(*words: str) -> subprocess.CompletedProcess[str]:
-    """Run a command on so many ranks: a number, and the command's words."""
+    """Run a command on several ranks: their number, and the command's words."""
     return subprocess.run(
         [sys.executable, "-m", "tests.integration.ranks", *words],
         capture_output=True, text=True, check=False, timeout=300,

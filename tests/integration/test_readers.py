@@ -16,7 +16,7 @@ from transept.recipes import recipe
 
 @contextmanager
 def unread(monkeypatch: pytest.MonkeyPatch, *names: str) -> Iterator[None]:
-    """Standard streams that lead to a pipe which nobody reads."""
+    """Standard streams that lead to a pipe without a reader."""
     with monkeypatch.context() as patch, ExitStack() as open_streams:
         for name in names:
             reader, writer = os.pipe()
