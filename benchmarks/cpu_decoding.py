@@ -22,17 +22,16 @@ from measuring import Goal, Row, parser_of, report
 from workload import LENGTH, MODELS, NO_END, Ids, random_model, sources
 
 from transept import Transformer
-from transept.api.engines.ctranslate2 import CTranslate2Engine
-from transept.api.engines.engine import Input, nobody
-from transept.api.engines.native import NativeEngine
-from transept.api.networks import Networks
 from transept.cli.app import keep_freed_memory
 from transept.decoding.beam import search
 from transept.decoding.config import SearchConfig
-from transept.export import ctranslate2 as export
-from transept.export.ctranslate2 import Names
-from transept.model.encoding import encode
-from transept.model.incremental import IncrementalDecoder
+from transept.decoding.engine import Input, no_progress
+from transept.engines.ctranslate2 import CTranslate2Engine
+from transept.engines.native.encoding import encode
+from transept.engines.native.engine import NativeEngine
+from transept.engines.native.incremental import IncrementalDecoder
+from transept.formats import ctranslate2 as export
+from transept.formats.ctranslate2 import Names
 from transept.text.tokenizer import PAD_ID
 
 OURS, HF, CT2, INT8 = "transept", "HF MarianMT", "CTranslate2 float32", "CTranslate2 int8"
@@ -118,12 +117,12 @@ def ctranslate2_decoder(model: Transformer, compute_type: str, scores: bool = Fa
 
 def engine_decoder(model: Transformer) -> Decode:
     """As `transept translate` uses CTranslate2; padding, which never comes, is the end symbol."""
-    native = NativeEngine(Networks([model]))
+    native = NativeEngine([model])
     engine = CTranslate2Engine(model, numbers(model), native, "int8", eos_id=PAD_ID)
 
     def decode(sources: Ids, beam: int) -> Ids:
         inputs = [Input(source, LENGTH) for source in sources]
-        found = engine.search(inputs, SearchConfig(beam_size=beam), nobody)
+        found = engine.search(inputs, SearchConfig(beam_size=beam), no_progress)
         return [list(best.ids) for best, *_ in found]
 
     return decode

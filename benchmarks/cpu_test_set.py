@@ -24,10 +24,10 @@ from transept import Transformer
 from transept.data.shards import Corpus
 from transept.decoding.beam import search
 from transept.decoding.config import SearchConfig
-from transept.decoding.shortlist import Shortlist, learn
+from transept.engines.native.encoding import encode
+from transept.engines.native.incremental import IncrementalDecoder
+from transept.engines.shortlist import Shortlist, learn
 from transept.evaluation.conventions import sacre_bleu
-from transept.model.encoding import encode
-from transept.model.incremental import IncrementalDecoder
 from transept.text.tokenizer import EOS_ID, PAD_ID
 
 BATCH = 32

@@ -27,16 +27,16 @@ from workload import LENGTH, MODELS, NO_END, Ids, random_model, sources
 
 import transept
 from transept import ModelConfig, Transformer
-from transept.api.engines.engine import Input
-from transept.api.engines.fused.engine import DTYPE
-from transept.api.engines.fused.search import FusedSearch
 from transept.assembly import train
 from transept.data.config import CorpusConfig, DataConfig
 from transept.data.shards import Corpus
 from transept.decoding.beam import search
 from transept.decoding.config import SearchConfig
+from transept.decoding.engine import Input
+from transept.engines.fused.engine import DTYPE
+from transept.engines.fused.search import FusedSearch
+from transept.engines.native.incremental import IncrementalDecoder
 from transept.experiment import Experiment
-from transept.model.incremental import IncrementalDecoder
 from transept.text.tokenizer import EOS_ID
 from transept.training.config import CheckpointConfig, TrainingConfig
 

@@ -32,7 +32,7 @@ PAGES: dict[str, tuple[str, list[str]]] = {
             "model.layers",
             "model.positions",
             "model.packing",
-            "model.incremental",
+            "engines.native.incremental",
         ],
     ),
     "training": (

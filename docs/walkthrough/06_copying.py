@@ -15,9 +15,9 @@ from torch.nn.utils.rnn import pad_sequence
 
 from transept import ModelConfig, Transformer
 from transept.decoding.greedy import greedy_search, one_by_one
+from transept.engines.native.encoding import encode
+from transept.engines.native.incremental import IncrementalDecoder
 from transept.model.attention import record_attention
-from transept.model.encoding import encode
-from transept.model.incremental import IncrementalDecoder
 from transept.model.packing import Tokens
 from transept.runtime.device import Runtime
 from transept.tasks.toy import Toy

@@ -24,7 +24,7 @@ NEEDLESS = {
     *("torch.distributed.tensor", "torch.optim", "tensorboard", "matplotlib"),
     *("sacrebleu", "ctranslate2", "rich.progress", "rich.live", "starlette"),
     *("transept.assembly", "transept.training.update", "transept.evaluation", "transept.serving"),
-    *("transept.kernels", "transept.visualization", "transept.demo"),
+    *("transept.engines.kernels", "transept.visualization", "transept.demo"),
 }
 CONFIG_TEXT = """
 [model]

@@ -17,8 +17,8 @@ from tests.integration.workshop import Workshop, prepare_otherwise, run
 
 import transept
 from transept import Parser
-from transept.cli import export as cli
-from transept.export import ctranslate2 as exporter
+from transept.formats import commands as cli
+from transept.formats import ctranslate2 as exporter
 
 Capture = pytest.CaptureFixture[str]
 
@@ -50,7 +50,7 @@ def test_an_export_translates_without_transept(
     assert run("translate", "--model", trained, "one two three", "--beam-size", 1) == 0
     assert capsys.readouterr().out.strip() == cutter.decode(result.hypotheses[0])
     assert run(*words) == 4
-    assert "is there already" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
     assert run("translate", "--model", output, "one") == 4
     assert "is a model for CTranslate2" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["there"]
@@ -66,7 +66,7 @@ def test_both_engines_rank_by_the_same_scores(
     for engine in ("native", "ctranslate2"):
         assert run(*words, "--engine", engine) == 0
         out, said = capsys.readouterr()
-        assert ("engine: CTranslate2 float32" in said) == (engine == "ctranslate2")
+        assert "engine" not in said
         outputs.append([line.split("\t") for line in out.splitlines()])
     pairs = [(ours, theirs) for ours, theirs in zip(*outputs, strict=True)]
     alike = [(float(a), float(b)) for (a, text), (b, other) in pairs if text == other]

@@ -11,7 +11,7 @@ from transept.decoding.beam import search
 from transept.decoding.config import SearchConfig
 from transept.decoding.hypothesis import Hypothesis
 from transept.decoding.step import Constrained
-from transept.model.incremental import IncrementalDecoder
+from transept.engines.native.incremental import IncrementalDecoder
 from transept.tasks.parsing.constraint import TreeConstraint
 from transept.tasks.parsing.linearisation import delinearise, fault_of
 from transept.tasks.parsing.repair import repair

@@ -18,6 +18,7 @@ from transept import config
 from transept.api.card import CARD, README, Card
 from transept.api.transducer import Transducer
 from transept.checkpoint import Bundle
+from transept.cli import models as cli_models
 from transept.errors import CheckpointError, ConfigError
 from transept.evaluation.conventions import chrf
 from transept.experiment import Experiment
@@ -169,13 +170,13 @@ def test_what_is_shipped_is_small_whole_and_has_a_card() -> None:
 
 
 def test_right_after_installation_it_translates(capsys: pytest.CaptureFixture[str]) -> None:
-    """Three ways to the same words: the paper's search, CTranslate2 where it is, and Python."""
+    """Three ways to the same words: the paper's search, the default engine, and Python."""
     sentence, expected = "I would like a cup of tea.", "Ich hätte gerne eine Tasse Tee."
     for engine in ("native", "auto"):
         assert run("translate", sentence, "--engine", engine) == 0
         said = capsys.readouterr()
         assert said.out == f"{expected}\n"
-        assert "model: en-de, since --model names none. Others: de-en." in said.err
+        assert said.err == ""
     assert transept.load("en-de").translate(sentence).text == expected
 
 
@@ -187,7 +188,30 @@ def test_right_after_installation_it_translates_back(
     assert run("translate", "--model", "de-en", sentence, "--engine", engine) == 0
     said = capsys.readouterr()
     assert said.out == "My sister has lived in Berlin for three years.\n"
-    assert "Others:" not in said.err
+    assert said.err == ""
+
+
+@pytest.mark.parametrize(("options", "hints"), [([], 1), (["--engine", "native"], 0)])
+def test_translate_names_a_faster_engine_once_for_many_lines(
+    options: list[str],
+    hints: int,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(cli_models, "MANY_TEXTS", 2)
+    lines = tmp_path / "lines.txt"
+    lines.write_text("Good morning.\nGood night.\n", encoding="utf-8")
+    assert run("translate", "--input", lines, *options) == 0
+    assert capsys.readouterr().err.count("hint: --engine ctranslate2-int8 is faster") == hints
+
+
+def test_the_fastest_engine_of_a_model_in_int8_on_a_cpu_is_ctranslate2() -> None:
+    automatic, fastest = transept.load("en-de"), transept.load("en-de", engine="fastest")
+    assert isinstance(automatic, Transducer)
+    assert isinstance(fastest, Transducer)
+    assert automatic.engine.name == "native"
+    assert fastest.engine.name == "CTranslate2 int8"
 
 
 def test_its_attention_tells_which_words_belong_together() -> None:
@@ -233,7 +257,7 @@ def test_a_directory_of_its_name_hides_a_model_only_if_it_is_one(
 
 
 def test_an_engine_that_there_is_not_is_named() -> None:
-    with pytest.raises(ConfigError, match="engine: 'nativ' is none; did you mean 'native'"):
+    with pytest.raises(ConfigError, match="'nativ' is not an engine; did you mean 'native'"):
         transept.load("en-de", engine="nativ")  # type: ignore[arg-type]
 
 

@@ -156,7 +156,7 @@ def compute_fused(world: World, device: str = "cpu", steps: int = 2) -> Results:
     """Steps of the written-out form; on a CPU, its kernels run in Triton's interpreter."""
     from tests.parity.test_fused_training import TILES, side
 
-    from transept.training.fused.update import FusedUpdate
+    from transept.engines.training.update import FusedUpdate
 
     torch.manual_seed(0)
     config = ModelConfig(vocab_size=50, n_layers=1, d_model=32, d_ff=48, n_heads=2, dropout=0.1)

@@ -9,15 +9,15 @@ import torch
 from torch import nn
 
 from transept import ModelConfig, Transformer
-from transept.api.engines.ctranslate2 import CTranslate2Engine
-from transept.api.engines.engine import Engine, Input, nobody
-from transept.api.engines.native import NativeEngine
 from transept.api.networks import Networks
 from transept.decoding.config import SearchConfig
+from transept.decoding.engine import Engine, Input, no_progress
 from transept.decoding.hypothesis import Hypothesis
+from transept.engines.ctranslate2 import CTranslate2Engine
+from transept.engines.native.engine import NativeEngine
 from transept.errors import ConfigError
-from transept.export import ctranslate2 as export
-from transept.export.ctranslate2 import Names
+from transept.formats import ctranslate2 as export
+from transept.formats.ctranslate2 import Names
 from transept.text.tokenizer import EOS_ID
 
 VOCABULARY = 120
@@ -56,14 +56,14 @@ def sentences(n: int) -> list[list[int]]:
 
 
 def both(model: Transformer) -> tuple[NativeEngine, CTranslate2Engine]:
-    native = NativeEngine(Networks([model]))
+    native = NativeEngine([model])
     names = Names(NAMES[: len(model.source_embedding.weight)], NAMES)
     return native, CTranslate2Engine(model, names, native)
 
 
 def found(engine: Engine, sources: list[list[int]], **settings: Any) -> list[list[Hypothesis]]:
     inputs = [Input(source, len(source) + 3) for source in sources]
-    return engine.search(inputs, SearchConfig(**settings), nobody)
+    return engine.search(inputs, SearchConfig(**settings), no_progress)
 
 
 def assert_alike(ours: list[list[Hypothesis]], others: list[list[Hypothesis]]) -> None:
@@ -98,7 +98,8 @@ def test_beams_are_the_same_where_no_output_ends(variant: str) -> None:
 
 
 def test_every_output_has_its_own_log_p_and_the_paper_s_score() -> None:
-    native, theirs = both(network(4, 2.0))
+    model = network(4, 2.0)
+    scores, (_, theirs) = Networks([model]), both(model)
     sources = sentences(8)
     for source, outputs in zip(
         sources, found(theirs, sources, beam_size=4, n_best=3, length_penalty=0.6), strict=True
@@ -108,7 +109,7 @@ def test_every_output_has_its_own_log_p_and_the_paper_s_score() -> None:
         for one in outputs:
             target = [*one.ids, *[EOS_ID] * one.finished]
             assert len(target) <= len(source) + 3
-            (log_p,) = native.networks.token_log_probabilities([source], [target])
+            (log_p,) = scores.token_log_probabilities([source], [target])
             assert one.log_probability == pytest.approx(sum(log_p), abs=1e-4)
             assert one.score == pytest.approx(sum(log_p) / ((5 + len(target)) / 6) ** 0.6, abs=1e-4)
 
@@ -121,7 +122,7 @@ def test_what_it_cannot_do_is_left_to_the_other_engine() -> None:
         Input([8] * 1100 + [EOS_ID], max_length=4),
     ]
     config, seen = SearchConfig(beam_size=2), list[int]()
-    ours = native.search(inputs, config, nobody)
+    ours = native.search(inputs, config, no_progress)
     assert_alike(ours, theirs.search(inputs, config, seen.append))
     assert ours[0][0].ids[:2] == (9, 10)
     assert seen == sorted(seen)

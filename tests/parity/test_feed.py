@@ -14,14 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from transept import ModelConfig, Transformer
-from transept.api.engines.ctranslate2 import CTranslate2Engine
-from transept.api.engines.engine import Engine, Input, nobody
-from transept.api.engines.native import NativeEngine
-from transept.api.networks import Networks
 from transept.decoding.config import SearchConfig
+from transept.decoding.engine import Engine, Input, no_progress
 from transept.decoding.hypothesis import Hypothesis
-from transept.export import ctranslate2 as export
-from transept.export.ctranslate2 import Names
+from transept.engines.ctranslate2 import CTranslate2Engine
+from transept.engines.native.engine import NativeEngine
+from transept.formats import ctranslate2 as export
+from transept.formats.ctranslate2 import Names
 from transept.text.tokenizer import EOS_ID
 
 VOCABULARY = 40
@@ -88,13 +87,13 @@ def threads(request: pytest.FixtureRequest) -> object:
 
 @pytest.mark.usefixtures("threads")
 def test_whenever_a_sentence_comes_its_outputs_are_the_same() -> None:
-    engine, inputs = NativeEngine(Networks([model_with(1)])), inputs_of(1, 14)
+    engine, inputs = NativeEngine([model_with(1)]), inputs_of(1, 14)
 
     @settings(max_examples=15)
     @given(order=st.permutations(range(len(inputs))), plan=PLANS, width=st.sampled_from([1, 3]))
     def check(order: list[int], plan: list[int], width: int) -> None:
         config = SearchConfig(beam_size=width, n_best=width)
-        expected = engine.search(inputs, config, nobody)
+        expected = engine.search(inputs, config, no_progress)
         found = fed(engine, [inputs[index] for index in order], config, plan)
         assert_same(found, [expected[index] for index in order])
 
@@ -105,15 +104,15 @@ def test_whenever_a_sentence_comes_its_outputs_are_the_same() -> None:
 def test_so_it_is_in_ctranslate2() -> None:
     model = model_with(3)
     names = [f"t{index}" for index in range(VOCABULARY)]
-    engine = CTranslate2Engine(model, Names(names, names), NativeEngine(Networks([model])))
+    engine = CTranslate2Engine(model, Names(names, names), NativeEngine([model]))
     inputs = [one for one in inputs_of(3, 12) if len(one.source) > 1]
     inputs[4] = inputs[4]._replace(prefix=[7])
     config = SearchConfig()
-    assert_same(fed(engine, inputs, config, [2, 0, 3]), engine.search(inputs, config, nobody))
+    assert_same(fed(engine, inputs, config, [2, 0, 3]), engine.search(inputs, config, no_progress))
 
 
 def test_a_feed_that_raises_ends_it() -> None:
-    engine, asked = NativeEngine(Networks([model_with(1, end=-100.0)])), list[int]()
+    engine, asked = NativeEngine([model_with(1, end=-100.0)]), list[int]()
 
     def feed(n: int) -> list[Input]:
         asked.append(n)

@@ -14,23 +14,22 @@ import torch
 
 pytest.importorskip("triton")
 
-from transept.api.engines.choice import choose
-from transept.api.engines.engine import Input, nobody
-from transept.api.engines.fused import engine as fused_engine
-from transept.api.engines.fused import search as fused
-from transept.api.engines.fused.engine import FusedEngine
-from transept.api.engines.fused.search import FusedSearch
-from transept.api.engines.fused.workspace import Traces
-from transept.api.engines.native import NativeEngine
-from transept.api.networks import Networks
 from transept.decoding.beam import search
 from transept.decoding.config import SearchConfig
+from transept.decoding.engine import Input, no_progress
 from transept.decoding.hypothesis import Hypothesis
 from transept.decoding.length import length_penalty
-from transept.kernels.beams import Beams, advance
-from transept.kernels.likeliest import Symbols
+from transept.engines.choice import choose
+from transept.engines.fused import engine as fused_engine
+from transept.engines.fused import search as fused
+from transept.engines.fused.engine import FusedEngine
+from transept.engines.fused.search import FusedSearch
+from transept.engines.fused.workspace import Traces
+from transept.engines.kernels.beams import Beams, advance
+from transept.engines.kernels.likeliest import Symbols
+from transept.engines.native.engine import NativeEngine
+from transept.engines.native.incremental import IncrementalDecoder
 from transept.model.config import ModelConfig
-from transept.model.incremental import IncrementalDecoder
 from transept.model.transformer import Transformer
 from transept.shapes import Tensor
 
@@ -167,7 +166,7 @@ def fed(
 
 def engine_in_single_precision(model: Transformer, monkeypatch: pytest.MonkeyPatch) -> FusedEngine:
     monkeypatch.setattr(fused_engine, "DTYPE", torch.float32)
-    return FusedEngine(model, NativeEngine(Networks([model])))
+    return FusedEngine(model, NativeEngine([model]))
 
 
 @pytest.mark.slow
@@ -184,7 +183,7 @@ def test_who_comes_later_finds_the_same(plan: list[int], monkeypatch: pytest.Mon
     engine = engine_in_single_precision(model, monkeypatch)
     found = fed(engine, inputs, config, plan)
     expected = reference(model, inputs, config)
-    (expected[4],) = NativeEngine(Networks([model])).search([inputs[4]], config, nobody)
+    (expected[4],) = NativeEngine([model]).search([inputs[4]], config, no_progress)
     assert_same(found, expected)
 
 
@@ -197,7 +196,7 @@ def test_whenever_many_come_they_find_the_same(width: int, monkeypatch: pytest.M
         for i, source in enumerate(sentences(3, 400, 5000))
     ]
     config, engine = SearchConfig(beam_size=width), engine_in_single_precision(model, monkeypatch)
-    expected = engine.search(inputs, config, nobody)
+    expected = engine.search(inputs, config, no_progress)
     # From one at a time to more than there are slots, and back.
     for plan in ([1000], [1, 0, 0], [3, 40, 0, 200, 0, 1, 0, 7], [0, 1, 5, 300]):
         for _ in range(2):  # the second time every graph is there
@@ -257,7 +256,7 @@ def test_the_engine_is_chosen_and_passes_on_what_it_does_not_know() -> None:
     for width, prefix in ((4, []), (4, [7, 8]), (12, [])):
         inputs = [Input(source, 12, prefix) for source in sentences(5, 50)]
         config = SearchConfig(beam_size=width)
-        found = engine.search(inputs, config, nobody)
-        expected = native.search(inputs, config, nobody)
+        found = engine.search(inputs, config, no_progress)
+        expected = native.search(inputs, config, no_progress)
         same = sum(a[0].ids == b[0].ids for a, b in zip(found, expected, strict=True))
         assert same >= (45 if width == 4 and not prefix else 50)

@@ -8,10 +8,10 @@ import torch
 pytest.importorskip("triton")
 
 from transept import ModelConfig, Transformer
+from transept.engines.training.network import FusedNetwork, Tiles
 from transept.model.packing import Tokens
 from transept.model.positions import SinusoidalPositions
 from transept.shapes import Tensor
-from transept.training.fused.network import FusedNetwork, Tiles
 from transept.training.loss import Loss
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"

@@ -15,9 +15,9 @@ from transept.decoding.beam import search
 from transept.decoding.config import SearchConfig
 from transept.decoding.sampling import SamplingConfig, sample
 from transept.decoding.step import Constrained, Ensemble, ForcedPrefix
-from transept.model import encoding, matrices
-from transept.model.incremental import IncrementalDecoder
-from transept.model.prepared import prepare
+from transept.engines.native import encoding, matrices
+from transept.engines.native.incremental import IncrementalDecoder
+from transept.engines.native.prepared import prepare
 from transept.model.transformer import Memory
 from transept.shapes import Tensor
 

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from transept.decoding.sampling import SamplingConfig
 
 TooLong = Literal["refuse", "split"]
-EngineName = Literal["auto", "native", "fused", "ctranslate2", "ctranslate2-int8"]
-"""What searches for translations: the networks themselves, all of it on a GPU, or CTranslate2."""
+EngineName = Literal["auto", "fastest", "native", "fused", "ctranslate2", "ctranslate2-int8"]
+"""The names of engines; `transept.engines.choice.choose` says what each is."""
 Watch = Callable[[int, int], None]
 """Told, again and again, how many sentences are done, and of how many."""
 

@@ -5,7 +5,6 @@ from pathlib import Path
 
 from transept import config
 from transept.api.config import EngineName
-from transept.api.engines.choice import choose
 from transept.api.parser import Parser
 from transept.api.transducer import Transducer
 from transept.checkpoint import (
@@ -16,9 +15,9 @@ from transept.checkpoint import (
     load_weights,
     tokenizers_in,
 )
-from transept.decoding.shortlist import Shortlist
 from transept.errors import CheckpointError, ConfigError, Problem, VocabularyError
 from transept.experiment import Experiment
+from transept.gateway import engines
 from transept.model.transformer import Transformer
 from transept.runtime.device import Runtime
 from transept.shelf import find_model
@@ -42,9 +41,9 @@ def load(
         device: Where to compute: `cpu`, `cuda`, `cuda:1`; `auto` is a GPU where there is one.
         engine: What searches for translations: `native`, the networks themselves, in single
             precision; `fused`, all of it on a GPU, in half precision; `ctranslate2` or
-            `ctranslate2-int8`, CTranslate2 with their weights, on a CPU. `auto` is fused on a GPU;
-            on a CPU native, but for a model that was quantized to int8 where CTranslate2 is
-            installed.
+            `ctranslate2-int8`, CTranslate2 with their weights, on a CPU. `auto`, the paper's
+            search, is fused on a GPU and native on a CPU. `fastest` is `ctranslate2-int8` on a CPU
+            for a model in int8, if CTranslate2 is installed, and otherwise `auto`.
         shortlist: A file that `transept shortlist` made: translations are then written with the
             target tokens that their sources' tokens were seen with, which is quicker on a CPU.
             Draws at random are from all tokens.
@@ -69,9 +68,8 @@ def load(
             raise ConfigError([Problem("shortlist", "is for translations: leave it out")])
         return Parser(networks, source, target, max_source_length=longest)
     stored = [bundle.precision for bundle in bundles]
-    hashes = source.sha256, target.sha256
-    listed = None if shortlist is None else Shortlist.load(Path(shortlist), hashes)
-    chosen_engine = choose(engine, networks, (source, target), stored, listed)
+    listed = None if shortlist is None else Path(shortlist)
+    chosen_engine = engines().choose(engine, networks, (source, target), stored, listed)
     return Transducer(networks, source, target, max_source_length=longest, engine=chosen_engine)
 
 

@@ -1,31 +1,21 @@
-"""One network, or several as one: ids in, numbers out."""
+"""One network or an ensemble: scores of given outputs, and attention."""
 
 import math
 from collections.abc import Iterator, Sequence
-from itertools import chain
 
 import torch
 
 from transept.api.units import TooLongError
-from transept.decoding.shortlist import Shortlist
-from transept.decoding.step import Constrained, Ensemble, ForcedPrefix, Step
+from transept.decoding.engine import TOKENS_AT_ONCE, Ids, batches_by_length
 from transept.errors import ConfigError, Problem
 from transept.model.attention import record_attention
-from transept.model.encoding import encode
-from transept.model.incremental import IncrementalDecoder
+from transept.model.packing import pad_rows
 from transept.model.transformer import Transformer
 from transept.shapes import Float, Int, Tensor
 from transept.text.tokenizer import PAD_ID
 
-Ids = Sequence[int]
-PLACES = {"cpu": 4096, "cuda": 65_536}
-"""Tokens, padding too, that go through a network together."""
 LOGITS = 1 << 23
-"""So many are held at a time: all of a batch would be hundreds of megabytes."""
-SHARED = 1 << 19
-"""A product of a few rows by a matrix of fewer numbers is not worth sharing among cores: it saves a
-tenth of the time on a quiet machine, and takes three times as long and more on a busy one, where
-one thread waits for the other to be let in."""
+"""The most logits in memory at a time: all of a batch would be hundreds of megabytes."""
 
 
 class Networks:
@@ -42,12 +32,6 @@ class Networks:
     def __str__(self) -> str:
         counted = " + ".join(f"{model.n_parameters():,}" for model in self.models)
         return f"{counted} parameters on {self.device}"
-
-    @property
-    def threads(self) -> int:
-        """How many threads share the products of a sentence by itself, on a CPU."""
-        widest = max(model.config.d_model * model.config.d_ff for model in self.models)
-        return 1 if widest < SHARED else torch.get_num_threads()
 
     def within(self, length: int) -> int:
         """The length, or the longest that they can read or write, where that is less."""
@@ -68,48 +52,9 @@ class Networks:
                 what = f"a side has {length:,} tokens, and the model knows {possible:,} positions"
                 raise TooLongError(number, what, None, "leave the pair out")
 
-    def batches(
-        self, lengths: Sequence[int], rows: int = 1, at_least: int = 1
-    ) -> Iterator[list[int]]:
-        """Indices of similar lengths together, as many as go through at once, longest first.
-
-        Args:
-            lengths: Of each item, in tokens.
-            rows: How many rows of the network each item takes.
-            at_least: Make so many batches or more, where there are as many items.
-        """
-        places = PLACES[self.device.type] // rows
-        most = max(1, math.ceil(len(lengths) / at_least))
-        batch: list[int] = []
-        for index in sorted(range(len(lengths)), key=lambda index: -lengths[index]):
-            # The first of a batch, its longest, sets the width of all its rows.
-            too_wide = batch and (len(batch) + 1) * lengths[batch[0]] > places
-            if too_wide or len(batch) == most:
-                yield batch
-                batch = []
-            batch.append(index)
-        if batch:
-            yield batch
-
-    def step(
-        self, sources: Sequence[Ids], prefixes: Sequence[Ids], shortlist: Shortlist | None = None
-    ) -> Step:
-        """What a search asks; a row for each source, whose output begins with the prefix.
-
-        With a shortlist, only what the sources may lead to, and what is in the prefixes, can come.
-        """
-        source_ids = self._padded(sources)
-        tokens = None
-        if shortlist is not None:
-            given = torch.tensor([*chain.from_iterable(prefixes)], dtype=torch.long)
-            tokens = shortlist.tokens(source_ids.cpu(), given).to(self.device)
-        steps = [
-            IncrementalDecoder(model, encode(model, source_ids), tokens) for model in self.models
-        ]
-        step: Step = Ensemble(steps) if len(steps) > 1 else steps[0]
-        if any(prefixes):
-            step = Constrained(step, ForcedPrefix(prefixes, self.models[0].config.vocab_size))
-        return step
+    def batches(self, lengths: Sequence[int]) -> Iterator[list[int]]:
+        """Indices of pairs of similar length, as many as go through the network at once."""
+        return batches_by_length(lengths, TOKENS_AT_ONCE[self.device.type])
 
     @torch.inference_mode()
     def token_log_probabilities(
@@ -143,9 +88,7 @@ class Networks:
         return torch.stack(each).mean(dim=0).cpu()
 
     def _padded(self, rows: Sequence[Ids]) -> Int[Tensor, "B L"]:
-        width = max(map(len, rows))
-        filled = [[*ids, *[PAD_ID] * (width - len(ids))] for ids in rows]
-        return torch.tensor(filled, device=self.device)
+        return pad_rows(rows, PAD_ID).to(self.device)
 
 
 def _token_log_probabilities(

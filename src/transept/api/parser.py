@@ -5,15 +5,21 @@ from typing import NamedTuple, NoReturn, Unpack, overload
 
 import torch
 
-from transept.api.engines.engine import DoneCounter, out_of
 from transept.api.networks import Networks
 from transept.api.parse_config import ParseOptions, ParseRequest
 from transept.api.parses import Parse, ParseOutput
 from transept.api.units import TooLongError, described, in_order
 from transept.decoding.beam import search
+from transept.decoding.engine import (
+    TOKENS_AT_ONCE,
+    DoneCounter,
+    batches_by_length,
+    with_total,
+)
 from transept.decoding.hypothesis import Hypothesis
 from transept.decoding.step import Constrained, Step
 from transept.errors import ConfigError, DataError
+from transept.gateway import engines
 from transept.model.transformer import Transformer
 from transept.runtime.threads import cores, side_by_side
 from transept.tasks.parsing.constraint import TreeConstraint
@@ -62,7 +68,7 @@ class Parser:
             target_tokenizer: The symbols that they write.
             max_source_length: The longest sentence that they were trained on, in tokens with EOS.
         """
-        self.networks = Networks(models)
+        self.networks, self._native = Networks(models), engines().native(models)
         self.source_tokenizer = source_tokenizer
         self.target_tokenizer = target_tokenizer
         self.max_source_length = self.networks.within(max_source_length)
@@ -140,7 +146,7 @@ class Parser:
         units = self._units(sentences, request)
         todo = [index for index, unit in enumerate(units) if unit.words]
         parses = [Parse(unit.words, ()) for unit in units]
-        counter = DoneCounter(out_of(len(todo), request.watch))
+        counter = DoneCounter(with_total(len(todo), request.watch))
 
         def parse(batch: list[int]) -> None:
             chosen = [todo[number] for number in batch]
@@ -152,9 +158,9 @@ class Parser:
 
         n_threads = cores(self.networks.device)
         lengths = [len(units[index].ids) for index in todo]
-        rows = request.config.beam_size
-        batches = [*self.networks.batches(lengths, rows, n_threads)]
-        side_by_side(parse, batches, n_threads, self.networks.threads)
+        most = TOKENS_AT_ONCE[self.networks.device.type] // request.config.beam_size
+        batches = [*batches_by_length(lengths, most, n_threads)]
+        side_by_side(parse, batches, n_threads, self._native.threads)
         return parses
 
     def _units(
@@ -206,7 +212,7 @@ class Parser:
             self.networks.within(max(config.max_length(len(unit.ids)), len(unit.words) + _ROOM))
             for unit in units
         ]
-        step: Step = self.networks.step([unit.ids for unit in units], [[]] * len(units))
+        step: Step = self._native.step([unit.ids for unit in units], [[]] * len(units))
         if request.constraint == "trees":
             device = self.networks.device
             words = [unit.words for unit in units]

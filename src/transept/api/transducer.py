@@ -6,8 +6,6 @@ from typing import NoReturn, Unpack, overload
 from transept.api.alignment import align, words_of_tokens
 from transept.api.attention import Attention, Encoded, attention_of
 from transept.api.config import Options, Request, Watch
-from transept.api.engines.engine import Engine, Ids, Input, nobody, out_of
-from transept.api.engines.native import NativeEngine
 from transept.api.feeding import FedText, FedTexts, TextFeed
 from transept.api.networks import Networks
 from transept.api.results import (
@@ -20,8 +18,10 @@ from transept.api.results import (
     Translation,
 )
 from transept.api.units import Limit, Unit, as_texts, take_apart
+from transept.decoding.engine import Engine, Ids, Input, no_progress, with_total
 from transept.decoding.hypothesis import Hypothesis, Partial
 from transept.errors import ConfigError, DataError, Problem
+from transept.gateway import engines
 from transept.model.transformer import Transformer
 from transept.text.tokenizer import EOS_ID, Tokenizer
 
@@ -58,13 +58,12 @@ class Transducer:
             source_tokenizer: The vocabulary that they read.
             target_tokenizer: The vocabulary that they write.
             max_source_length: The longest sentence that they were trained on, in tokens with EOS.
-            engine: What `translate` searches with; unless given, a `NativeEngine` of the networks.
-                Scores, attention, drafts and samples always come from a `NativeEngine`.
+            engine: What `translate` searches with. Default: the native engine. Drafts and samples
+                always come from the native engine.
         """
         self.networks = Networks(models)
-        own = engine if isinstance(engine, NativeEngine) else None
-        self.native = own or NativeEngine(self.networks)
-        self.engine: Engine = engine or self.native
+        self.engine: Engine = engine or engines().native(models)
+        self.native = self.engine.native
         self.source_tokenizer = source_tokenizer
         self.target_tokenizer = target_tokenizer
         self.max_source_length = self.networks.within(max_source_length)
@@ -301,7 +300,7 @@ class Transducer:
 
     def _search(self, inputs: Sequence[Input], request: Request) -> list[list[Hypothesis]]:
         """The hypotheses of each input: the best ones, or with sampling some drawn at random."""
-        config, watch = request.config, out_of(len(inputs), request.watch)
+        config, watch = request.config, with_total(len(inputs), request.watch)
         if request.sampling is None:
             return self.engine.search(inputs, config, watch)
         return self.native.draw(inputs, request.sampling, config.n_best, watch)
@@ -408,7 +407,7 @@ class Transducer:
         self.networks.check_positions(lengths)
         log_p: list[list[float]] = [[] for _ in lengths]
         todo = [index for index, length in enumerate(lengths) if length > 1]
-        n_done, tell = len(lengths) - len(todo), out_of(len(lengths), watch)
+        n_done, tell = len(lengths) - len(todo), with_total(len(lengths), watch)
         for batch in self.networks.batches([lengths[index] for index in todo]):
             chosen = [todo[number] for number in batch]
             found = self.networks.token_log_probabilities(
@@ -455,7 +454,7 @@ class Transducer:
         source_ids = [*units[0].ids, EOS_ID]
         if target is None:
             one = self._input(units[0], [], request)
-            ((best, *_),) = self.native.search([one], request.config, nobody)
+            ((best, *_),) = self.native.search([one], request.config, no_progress)
             target_ids, target = [*best.ids, EOS_ID], self.target_tokenizer.decode(best.ids)
         else:
             (target_ids,) = self._sentences(self.target_tokenizer, as_texts([target], "target"))

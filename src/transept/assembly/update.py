@@ -1,17 +1,15 @@
 """An experiment's network, optimizer and loss, in the fastest form that knows them."""
 
 from collections.abc import Callable
-from functools import partial
-from importlib.util import find_spec
 
 import torch
 
 from transept.experiment import Experiment
+from transept.gateway import engines
 from transept.model.transformer import Transformer
 from transept.runtime.device import Runtime
 from transept.runtime.distributed import ALONE
 from transept.runtime.seed import seed_torch
-from transept.training.fused.fit import obstacles
 from transept.training.loss import Loss
 from transept.training.moving_average import MovingAverage
 from transept.training.schedule import Schedule
@@ -49,12 +47,7 @@ def _kind_of_update(experiment: Experiment, runtime: Runtime) -> Callable[..., U
     """The fast form where the device and the network allow it."""
     if not _wants_kernels(experiment, runtime) or slow_because(experiment, runtime):
         return Update
-    from transept.training.fused.network import Tiles
-    from transept.training.fused.update import FusedUpdate
-
-    batch = experiment.batch
-    tiles = Tiles(batch.tile, batch.row_tiles)
-    return partial(FusedUpdate, tiles=tiles, n_micro_batches=batch.micro_batches)
+    return engines().training_update(experiment.batch)
 
 
 def slowness(experiment: Experiment, runtime: Runtime) -> list[str]:
@@ -74,9 +67,7 @@ def _wants_kernels(experiment: Experiment, runtime: Runtime) -> bool:
 
 def slow_because(experiment: Experiment, runtime: Runtime) -> list[str]:
     """What stands in the way of the fast training step; nothing, for the paper's network."""
-    if find_spec("triton") is None:
-        return ["Triton is not installed"]
-    reasons = obstacles(experiment.model, experiment.batch)
+    reasons = engines().training_obstacles(experiment.model, experiment.batch)
     if runtime.precision != "bf16":
         reasons.append(f"training.precision = {runtime.precision!r}")
     return reasons

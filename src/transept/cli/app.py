@@ -67,12 +67,14 @@ USE = Group("Use a model", sort_key=1)
 TRAIN = Group("Train one", sort_key=2)
 MOVE = Group("Make it smaller, move it", sort_key=3)
 HELP = Group("Help", sort_key=4)
+ENGINES, FORMATS = "transept.engines.commands", "transept.formats.commands"
 PLACES = count()
 """Commands are listed in the order in which they are added below, which is the order of work."""
 
 
 def _add(path: str, line: str, group: Group | None = None, to: App = app) -> None:
-    to.command(f"transept.cli.{path}", help=line, group=group, sort_key=next(PLACES))
+    path = path if path.startswith("transept.") else f"transept.cli.{path}"
+    to.command(path, help=line, group=group, sort_key=next(PLACES))
 
 
 def _add_family(name: str, line: str, group: Group) -> App:
@@ -119,8 +121,12 @@ _add("train:train", "Train a model, or go on where an earlier run stopped.", TRA
 _add("average:average", "Average a run's last checkpoints into one model (section 6.1).", TRAIN)
 
 _add("quantize:quantize", "Store a model in less room, and measure what that costs.", MOVE)
-_add("shortlist:shortlist", "Learn which target tokens each source token can lead to.", MOVE)
-_add("export:export", "Write a model for another engine: CTranslate2.", MOVE)
+_add(
+    f"{ENGINES}:shortlist",
+    "Learn which target tokens each source token can lead to.",
+    MOVE,
+)
+_add(f"{FORMATS}:export", "Write a model for another engine: CTranslate2.", MOVE)
 
 pieces = _add_family(
     "pieces", "Cut a directory into pieces that can be moved, and join them.", MOVE

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from transept.api.parser import Parser
     from transept.api.transducer import Transducer
 
+MANY_TEXTS = 500
+"""From this number of texts on, the time of a faster engine is worth a hint."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Models:
@@ -66,29 +69,28 @@ class Translators(Models):
     whole search on a GPU, in half precision, many times as fast. ctranslate2, ctranslate2-int8:
     CTranslate2 with the same weights, on a CPU, in single precision or with 8-bit integers, which
     is quicker and changes results; CTranslate2 ends its beam search by other rules than the
-    paper's, but outputs are ranked by the paper's score. auto: on a GPU fused; on a CPU native, or
-    ctranslate2-int8 if the model was quantized to int8 and CTranslate2 is installed."""
+    paper's, but outputs are ranked by the paper's score. auto: the paper's search, by fused on a
+    GPU and by native on a CPU. fastest: ctranslate2-int8 on a CPU if the model is stored in int8
+    and CTranslate2 is installed, otherwise auto."""
     shortlist: Path | None = None
     """A file that `transept shortlist` wrote. A translation then has only tokens that went with
     its source's tokens in a corpus. Quicker on a CPU; a few translations change, and may depend on
     the sentences that are translated in the same batch."""
 
-    def load(self) -> "Transducer":
-        """A model that translates, ready to use. What is to note of the choices is printed."""
-        if not self.model:
-            self._name_others()
+    def load(self, n_texts: int | None = None) -> "Transducer":
+        """A model that translates, ready to use.
+
+        Args:
+            n_texts: The number of texts to translate, if known. For many, a hint names a faster
+                engine, if one is installed.
+        """
         model = self._load(self.engine, self.shortlist)
         if model.engine.note:
             complain(f"engine: {model.engine.name}. {model.engine.note}.")
+        faster = model.engine.faster
+        if faster is not None and (n_texts or 0) >= MANY_TEXTS:
+            complain(f"hint: --engine {faster} is faster; its search differs from the paper's")
         return model
-
-    def _name_others(self) -> None:
-        """Whoever names no model, and writes German, should learn why nonsense comes of it."""
-        from transept.shelf import find_model, shipped_models
-
-        name = find_model().name
-        if others := [other for other in shipped_models() if other != name]:
-            complain(f"model: {name}, since --model names none. Others: {', '.join(others)}.")
 
     def native(self, option: str) -> Self:
         """The same models with the native engine: no other one can do what the option asks for."""

@@ -171,7 +171,7 @@ def translate(
     if output is not None:
         _translate_in_parts(job, output, (texts, files), read_ahead, n_lines)
         return
-    transducer = models.load()
+    transducer = models.load(n_lines)
     if not texts and not files and sys.stdin.isatty():
         sys.stderr.write("Type text, a line at a time; Ctrl-D ends.\n")
         read_ahead = 1
@@ -286,7 +286,7 @@ def _translate_in_parts(
 
 def _make(parts: "Parts", job: Job, everything: Iterator[Line], size: int, n_lines: int) -> int:
     """Make the parts that are this rank's, and say how many there are in all."""
-    transducer, number, cut = job.models.load(), 0, list[str]()
+    transducer, number, cut = job.models.load(n_lines), 0, list[str]()
     with ProgressBar("lines", n_lines, results_to_stdout=False) as bar:
         while lines := list(islice(everything, size)):
             if parts.is_mine(number):

@@ -5,6 +5,7 @@ embedding, norms and feed-forward networks treat each token by itself. Attention
 which tokens belong together. It takes them apart into rows, `Float[B, L, D]`, and puts them back.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -185,3 +186,9 @@ def visible(queries: Layout, keys: Layout, band: Band) -> Bool[Tensor, "B T S"]:
     # Padding that would see nothing sees everything: a softmax over nothing is not a number,
     # and a number that nobody reads does no harm.
     return mask | ~mask.any(-1, keepdim=True)
+
+
+def pad_rows(rows: Sequence[Sequence[int]], pad_id: int) -> Int[Tensor, "B L"]:
+    """Ids as a batch: shorter rows are filled up with the pad id."""
+    width = max(map(len, rows))
+    return torch.tensor([[*ids, *[pad_id] * (width - len(ids))] for ids in rows])

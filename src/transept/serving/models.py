@@ -165,7 +165,7 @@ def open_model(name: str | None, source: str | None, target: str | None, device:
 def _opened(path: str, device: str, kind: type[Model] | tuple[type[Model], ...]) -> Model:
     # The path is looked up at each reload: a run may have a better checkpoint now.
     directory = find_model(path or None)
-    model = load(directory, device=device)
+    model = load(directory, device=device, engine="fastest")
     if not isinstance(model, kind):
         what = f"{directory} holds a {type(model).__name__} now, and was something else"
         raise ConfigError([Problem("model", what)])
@@ -187,7 +187,8 @@ def _is_pair(text: str) -> bool:
 
 
 def describe(served: AnyServed) -> str:
-    """What a model translates, for the user: the names of its languages."""
+    """What a model translates, and with which engine, for the user."""
     if isinstance(served, ServedParser):
         return "trees"
-    return f"{name_of(served.source)} to {name_of(served.target)}"
+    engine = served.transducer.engine.name
+    return f"{name_of(served.source)} to {name_of(served.target)} (engine: {engine})"

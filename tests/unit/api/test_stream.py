@@ -5,8 +5,8 @@ import torch
 from tests.unit.api.test_transducer import SHORT, TEXTS
 
 from transept import SamplingConfig, Transducer
-from transept.api.engines.native import NativeEngine
-from transept.decoding.shortlist import Shortlist
+from transept.engines.native.engine import NativeEngine
+from transept.engines.shortlist import Shortlist
 from transept.errors import ConfigError
 from transept.text.tokenizer import EOS_ID
 
@@ -31,7 +31,7 @@ def test_drafts_grow_into_the_translation(
 def test_drafts_keep_to_the_shortlist(transducer: Transducer, beam_size: int) -> None:
     tokenizer, few = transducer.source_tokenizer, torch.tensor([EOS_ID, 50, 60, 70])
     listed = Shortlist(few.expand(tokenizer.vocab_size, -1), few)
-    engine = NativeEngine(transducer.networks, listed)
+    engine = NativeEngine(transducer.networks.models, listed)
     short = Transducer([transducer.model], tokenizer, tokenizer, engine=engine)
     *_, last = short.stream("one two", beam_size=beam_size, **SHORT)
     assert last.text == short.translate("one two", beam_size=beam_size, **SHORT).text

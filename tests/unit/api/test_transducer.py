@@ -11,10 +11,12 @@ from tests.unit.api.conftest import WORDS, network
 
 from transept import ModelConfig, SamplingConfig, Transducer, Transformer
 from transept.api.config import Options, TranslationConfig
-from transept.api.networks import PLACES, Networks
+from transept.api.networks import Networks
 from transept.api.units import TooLongError
 from transept.decoding.beam import search
 from transept.decoding.config import SearchConfig
+from transept.decoding.engine import TOKENS_AT_ONCE
+from transept.engines.native.engine import NativeEngine
 from transept.errors import ConfigError, DataError
 from transept.text.tokenizer import EOS_ID, Tokenizer
 
@@ -192,7 +194,7 @@ def test_draws_of_a_text_do_not_depend_on_the_others(
         assert [one.text for one in alone.outputs] == [one.text for one in both.outputs[:2]]
     twice = transducer.translate([TEXTS[0]] * 2, sampling=drawing, **SHORT)
     assert twice[0].text == twice[1].text
-    monkeypatch.setitem(PLACES, "cpu", 1)  # each in a batch by itself
+    monkeypatch.setitem(TOKENS_AT_ONCE, "cpu", 1)  # each in a batch by itself
     again = transducer.translate(TEXTS[::-1], sampling=drawing, n_best=3, **SHORT)
     assert [[one.text for one in each.outputs] for each in again[::-1]] == [
         [one.text for one in each.outputs] for each in together
@@ -267,10 +269,11 @@ def test_two_networks_decide_together(tokenizer: Tokenizer, transducer: Transduc
 
 @pytest.mark.parametrize("seeds", [(1,), (1, 2)])
 def test_forced_decoding_finds_what_the_search_found(seeds: tuple[int, ...]) -> None:
-    networks = Networks([network(seed) for seed in seeds])
+    models = [network(seed) for seed in seeds]
+    networks, engine = Networks(models), NativeEngine(models)
     sources = [[270, 271, EOS_ID], [280, EOS_ID], [261, 262, 263, 264, EOS_ID]]
     config = SearchConfig(beam_size=3, n_best=3)
-    found = search(networks.step(sources, [[]] * 3), [6, 5, 6], config, EOS_ID)
+    found = search(engine.step(sources, [[]] * 3), [6, 5, 6], config, EOS_ID)
     for source, hypotheses in zip(sources, found, strict=True):
         targets = [[*one.ids, EOS_ID] if one.finished else [*one.ids] for one in hypotheses]
         log_p = networks.token_log_probabilities([source] * len(targets), targets)
@@ -366,8 +369,8 @@ def test_a_sentence_by_itself_has_one_thread_in_a_small_network(transducer: Tran
 def test_a_wide_network_shares_its_products_among_threads() -> None:
     with torch.device("meta"):
         base = Transformer(ModelConfig.preset("base", vocab_size=100))
-    assert Networks([base]).threads == 2
-    assert Networks([network(1)]).threads == 1
+    assert NativeEngine([base]).threads == 2
+    assert NativeEngine([network(1)]).threads == 1
 
 
 # --- sentences that come by and by -----------------------------------------------------------

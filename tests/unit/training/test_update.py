@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from transept import ModelConfig, Transformer
-from transept.model.encoding import encode
+from transept.engines.native.encoding import encode
 from transept.model.packing import Tokens
 from transept.runtime.device import Runtime
 from transept.training.batches import MicroBatch

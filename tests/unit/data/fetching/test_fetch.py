@@ -119,7 +119,7 @@ def archives(name: str) -> dict[str, bytes]:
 
 
 def without_published_checksums(dataset: Dataset, url: str = "") -> Dataset:
-    """The same corpus, of our own archives, whose checksums nobody has published."""
+    """The same corpus, of our own archives, whose checksums no_progress has published."""
 
     def changed(part: Part) -> Part:
         address = f"{url}/{part.archive.name}" if url else part.archive.url
@@ -222,14 +222,14 @@ def test_a_mirror(site: "Site", tmp_path: Path) -> None:
     assert result.pairs == EXPECTED["iwslt14-de-en"]
 
 
-def test_without_a_network_the_message_says_what_to_do(nobody: str, tmp_path: Path) -> None:
-    dataset = without_published_checksums(DATASETS["wmt14-en-de"], nobody)
+def test_without_a_network_the_message_says_what_to_do(no_progress: str, tmp_path: Path) -> None:
+    dataset = without_published_checksums(DATASETS["wmt14-en-de"], no_progress)
     with pytest.raises(DataError) as error:
         fetch(dataset, tmp_path, pauses=())
     message = str(error.value)
     assert "refused" in message
     assert "--from DIR" in message
-    assert message.count(nobody) == 1 + len(dataset.archives)
+    assert message.count(no_progress) == 1 + len(dataset.archives)
 
 
 @pytest.mark.parametrize("kind", ["sha256", "md5"])

@@ -1,0 +1,144 @@
+"""Which engine runs a model. `transept.gateway` calls these functions by name."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Literal, get_args
+
+from transept.api.config import EngineName
+from transept.config import did_you_mean
+from transept.data.config import BatchConfig
+from transept.decoding.engine import Engine
+from transept.engines.ctranslate2 import CTranslate2Engine
+from transept.engines.fused import fit as decoding_fit
+from transept.engines.native.engine import NativeEngine
+from transept.engines.shortlist import Shortlist
+from transept.engines.training import fit as training_fit
+from transept.errors import ConfigError, Problem
+from transept.formats import ctranslate2 as export
+from transept.formats.ctranslate2 import Names
+from transept.model.config import ModelConfig
+from transept.model.transformer import Transformer
+from transept.quantization import Precision
+from transept.text.tokenizer import Tokenizer
+from transept.training.update import Update
+
+ENGINES: tuple[str, ...] = get_args(EngineName)
+
+
+def native(models: Sequence[Transformer]) -> NativeEngine:
+    """The engine that runs on every device and knows every variant of the network."""
+    return NativeEngine(models)
+
+
+def choose(
+    name: str,
+    models: Sequence[Transformer],
+    tokenizers: tuple[Tokenizer, Tokenizer],
+    stored: Sequence[Precision],
+    shortlist: Path | None = None,
+) -> Engine:
+    """The engine with this name.
+
+    `auto` searches as the paper does: `fused` on a GPU if that supports the network, otherwise
+    `native`. `fastest` is `auto`, except on a CPU for a model that is stored in int8: there it is
+    `ctranslate2-int8`, which takes about half the time (docs/performance.md), if CTranslate2 is
+    installed and supports the network.
+
+    Args:
+        name: The name that the user gave.
+        models: The networks, on the device where they compute.
+        tokenizers: The vocabularies that they read and write.
+        stored: The precision in which the weights of each were stored.
+        shortlist: A file with the target tokens to choose among; only `native` can use it.
+    """
+    if name not in ENGINES:
+        cure = did_you_mean(name, ENGINES)
+        raise ConfigError([Problem("engine", f"{name!r} is not an engine; {cure}")])
+    if shortlist is not None and name not in ("auto", "fastest", "native"):
+        raise ConfigError([Problem("shortlist", f"is for the native engine, not for {name}")])
+    listed = None
+    if shortlist is not None:
+        source, target = tokenizers
+        listed, name = Shortlist.load(shortlist, (source.sha256, target.sha256)), "native"
+    exact, fastest = _automatic(models), _fastest(models, stored)
+    faster = fastest if name == "auto" and fastest != exact else None
+    ours = NativeEngine(models, listed, note=_slow_note(name, models), faster=faster)
+    name = {"auto": exact, "fastest": fastest}.get(name, name)
+    if name == "native":
+        return ours
+    if name == "fused":
+        return _fused(models, ours)
+    export.require()
+    if problems := _ctranslate2_obstacles(models):
+        raise ConfigError(problems)
+    precision: Literal["int8", "float32"] = "int8" if name == "ctranslate2-int8" else "float32"
+    return CTranslate2Engine(models[0], Names.of(*tokenizers), ours, precision)
+
+
+def training_obstacles(model: ModelConfig, batch: BatchConfig) -> list[str]:
+    """Why the training kernels cannot be used; empty if they can."""
+    if find_spec("triton") is None:
+        return ["Triton is not installed"]
+    return training_fit.obstacles(model, batch)
+
+
+def training_update(batch: BatchConfig) -> Callable[..., Update]:
+    """The constructor of the training step with kernels. It takes the arguments of `Update`."""
+    # Imported here because Triton is not installed everywhere.
+    from transept.engines.training.network import Tiles
+    from transept.engines.training.update import FusedUpdate
+
+    tiles = Tiles(batch.tile, batch.row_tiles)
+    return partial(FusedUpdate, tiles=tiles, n_micro_batches=batch.micro_batches)
+
+
+def _automatic(models: Sequence[Transformer]) -> str:
+    on_gpu = models[0].projection.weight.is_cuda
+    return "fused" if on_gpu and not _fused_obstacles(models) else "native"
+
+
+def _fastest(models: Sequence[Transformer], stored: Sequence[Precision]) -> str:
+    on_cpu, in_int8 = models[0].projection.weight.is_cpu, set(stored) == {"int8"}
+    if on_cpu and in_int8 and export.is_installed() and not _ctranslate2_obstacles(models):
+        return "ctranslate2-int8"
+    return _automatic(models)
+
+
+def _slow_note(name: str, models: Sequence[Transformer]) -> str:
+    """A warning for a user who expects the fast search on a GPU and gets `native`."""
+    reasons = _fused_obstacles(models)
+    if name not in ("auto", "fastest") or not models[0].projection.weight.is_cuda or not reasons:
+        return ""
+    return f"the fused engine does not support {', '.join(reasons)}; this one is many times slower"
+
+
+def _fused(models: Sequence[Transformer], native: NativeEngine) -> Engine:
+    if reasons := _fused_obstacles(models):
+        what = f"fused does not support {', '.join(reasons)}; use native"
+        raise ConfigError([Problem("engine", what)])
+    from transept.engines.fused.engine import FusedEngine
+
+    return FusedEngine(models[0], native)
+
+
+def _fused_obstacles(models: Sequence[Transformer]) -> list[str]:
+    """Why `fused` cannot search with these networks; empty if it can."""
+    if len(models) > 1:
+        return ["several models that decide together"]
+    device = models[0].projection.weight.device.type
+    return (
+        [f"the device {device!r}"] if device != "cuda" else decoding_fit.obstacles(models[0].config)
+    )
+
+
+def _ctranslate2_obstacles(models: Sequence[Transformer]) -> list[Problem]:
+    """Why CTranslate2 cannot search with these networks; empty if it can."""
+    if len(models) > 1:
+        what = f"CTranslate2 runs one model, not {len(models)} that decide together; use native"
+        return [Problem("engine", what)]
+    device = models[0].projection.weight.device.type
+    if device != "cpu":
+        return [Problem("engine", f"CTranslate2 is for the CPU here, not for {device}")]
+    return export.obstacles(models[0].config)

@@ -1,0 +1,191 @@
+"""A network in CTranslate2: fast on a CPU with 8-bit integers, but with a search of its own.
+
+CTranslate2 divides log P by |Y|^α. The paper, after Wu et al., divides by ((5 + |Y|) / 6)^α. So
+this engine asks CTranslate2 for plain log P of as many outputs as the beam is wide, and ranks them
+by the paper's score. Two differences remain. CTranslate2 counts an output as finished only if its
+end symbol is among the W best candidates of a step; transept's own search looks at 2·W. And
+CTranslate2 ends with the W-th finished output; transept's own search ends when no live hypothesis
+can overtake the finished ones.
+"""
+
+import tempfile
+from collections import deque
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import torch
+
+from transept.decoding.config import SearchConfig
+from transept.decoding.engine import Done, Feed, Found, Input, StepEngine, search_in_turn
+from transept.decoding.hypothesis import Hypothesis
+from transept.decoding.length import length_penalty
+from transept.formats import ctranslate2 as export
+from transept.formats.ctranslate2 import Names
+from transept.model.transformer import Transformer
+from transept.text.tokenizer import EOS_ID
+
+Precision = Literal["float32", "int8"]
+
+PLACES = 4096
+"""The most source tokens of a batch. Padding counts, and each token counts once for each hypothesis
+of the beam."""
+
+
+class _Batch(NamedTuple):
+    indices: list[int]
+    """Which of the inputs are in it."""
+    results: list[Any]
+    """CTranslate2's results, or the futures of them."""
+
+
+class CTranslate2Engine:
+    """One network in CTranslate2, on the CPU.
+
+    Sentences with a forced prefix, and sentences that need more positions than were exported, are
+    passed on to another engine.
+    """
+
+    note, faster = "", None
+
+    def __init__(
+        self,
+        model: Transformer,
+        names: Names,
+        fallback: StepEngine,
+        precision: Precision = "float32",
+        *,
+        eos_id: int = EOS_ID,
+    ) -> None:
+        """Export a network, and load it in CTranslate2.
+
+        Args:
+            model: The network.
+            names: The names of its token ids, by which CTranslate2 knows them.
+            fallback: Searches for the sentences that CTranslate2 cannot.
+            precision: In which weights and activations are multiplied.
+            eos_id: The symbol that ends an output.
+        """
+        self.name = f"CTranslate2 {precision}"
+        self.native = fallback
+        self._source_names = names.source
+        self._target_ids = {name: index for index, name in enumerate(names.target)}
+        self._eos = names.target[eos_id]
+        config = model.config
+        learned = config.positions == "learned"
+        self._n_positions = config.max_positions if learned else export.N_POSITIONS
+        self._threads = torch.get_num_threads()
+        self._translator = _load(model, names, precision, self._threads, eos_id)
+
+    def search(
+        self, inputs: Sequence[Input], config: SearchConfig, watch: Done
+    ) -> list[list[Hypothesis]]:
+        """The best outputs for each sentence, best first."""
+        found: list[list[Hypothesis]] = [[] for _ in inputs]
+        left = [
+            index
+            for index, one in enumerate(inputs)
+            if one.prefix or one.n_positions > self._n_positions
+        ]
+        mine = sorted({*range(len(inputs))}.difference(left), key=lambda i: -len(inputs[i].source))
+        done = 0
+        for batch in self._results(mine, inputs, config):
+            for index, result in zip(batch.indices, batch.results, strict=True):
+                found[index] = self._outputs(result, inputs[index], config)
+            done += len(batch.indices)
+            watch(done)
+        if left:
+            outputs = self.native.search(
+                [inputs[index] for index in left], config, lambda n_done: watch(done + n_done)
+            )
+            for index, each in zip(left, outputs, strict=True):
+                found[index] = each
+        return found
+
+    def search_feed(self, feed: Feed, config: SearchConfig) -> Iterator[Found]:
+        """`search` for sentences that come while a batch runs: they wait until it ends."""
+        return search_in_turn(self, feed, config)
+
+    def _results(
+        self, indices: Sequence[int], inputs: Sequence[Input], config: SearchConfig
+    ) -> Iterator[_Batch]:
+        """Batches with their results. CTranslate2 works on the next ones while one is handled."""
+        waiting: deque[_Batch] = deque()
+        for batch in self._batches(indices, inputs, config.beam_size):
+            submitted = self._submit([inputs[index] for index in batch], config)
+            waiting.append(_Batch(batch, submitted))
+            if len(waiting) > self._threads:
+                yield _collected(waiting.popleft())
+        while waiting:
+            yield _collected(waiting.popleft())
+
+    def _batches(
+        self, indices: Sequence[int], inputs: Sequence[Input], beam_size: int
+    ) -> Iterator[list[int]]:
+        """Batches of neighbours in `indices`: PLACES tokens at most, and one for each thread."""
+        share = -(-len(indices) // self._threads)
+        start = 0
+        while start < len(indices):
+            width = len(inputs[indices[start]].source)
+            n = max(1, min(PLACES // (beam_size * width), share))
+            yield list(indices[start : start + n])
+            start += n
+
+    def _submit(self, inputs: Sequence[Input], config: SearchConfig) -> list[Any]:
+        names = self._source_names
+        submitted: list[Any] = self._translator.translate_batch(
+            [[names[index] for index in one.source] for one in inputs],
+            beam_size=config.beam_size,
+            # Without a length penalty CTranslate2 ranks as the paper does: its first are the best.
+            num_hypotheses=config.beam_size if config.length_penalty else config.n_best,
+            length_penalty=0,
+            min_decoding_length=0,
+            max_decoding_length=max(one.max_length for one in inputs),
+            max_input_length=0,
+            return_scores=True,
+            return_end_token=True,
+            asynchronous=True,
+        )
+        return submitted
+
+    def _outputs(self, result: Any, one: Input, config: SearchConfig) -> list[Hypothesis]:
+        """The outputs of a sentence, best first, by the paper's score.
+
+        CTranslate2 knows one maximum length for a whole batch. If that let an output of this
+        sentence become too long, the sentence is searched again by itself.
+        """
+        if any(len(tokens) > one.max_length for tokens in result.hypotheses):
+            (again,) = self._submit([one], config)
+            result = again.result()
+        ranked = sorted(
+            (
+                self._hypothesis(tokens, log_p, config.length_penalty)
+                for tokens, log_p in zip(result.hypotheses, result.scores, strict=True)
+            ),
+            key=lambda found: (found.finished, found.score),
+            reverse=True,
+        )
+        return ranked[: config.n_best]
+
+    def _hypothesis(self, tokens: Sequence[str], log_p: float, alpha: float) -> Hypothesis:
+        finished = bool(tokens) and tokens[-1] == self._eos
+        written = tokens[:-1] if finished else tokens
+        ids = tuple(map(self._target_ids.__getitem__, written))
+        return Hypothesis(ids, log_p, log_p / length_penalty(len(tokens), alpha), finished)
+
+
+def _collected(batch: _Batch) -> _Batch:
+    """Wait for the results of a batch."""
+    return batch._replace(results=[one.result() for one in batch.results])
+
+
+def _load(model: Transformer, names: Names, precision: Precision, threads: int, eos_id: int) -> Any:
+    """The network in CTranslate2, which reads it from a directory that is then removed."""
+    export.require()
+    import ctranslate2
+
+    with tempfile.TemporaryDirectory(prefix="transept-") as directory:
+        export.save(model, names, Path(directory), quantization=precision, eos_id=eos_id)
+        return ctranslate2.Translator(
+            directory, compute_type=precision, inter_threads=threads, intra_threads=1
+        )

@@ -1,0 +1,108 @@
+"""A step of the decoder on the device: one token for each row in, logits out, without the host.
+
+A row is a hypothesis. `model.incremental` computes the same in plain PyTorch, and parity tests
+compare the two.
+"""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch.nn import functional as F
+
+from transept.engines.fused.sizes import Sizes
+from transept.engines.fused.weights import Weights
+from transept.engines.kernels.attention_step import attend_past, attend_source
+from transept.engines.kernels.beams import Beams
+from transept.engines.kernels.slots import Slotted
+from transept.shapes import Float, Int, Tensor
+
+COLUMNS = 64
+"""The vocabulary is padded to a multiple of so many tokens: then a kernel can read four logits of a
+row at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caches(Slotted):
+    """Keys and values of the sentences in all slots, for all layers."""
+
+    past: Float[Tensor, "Y R W L 2 D"]
+    """Of the tokens that each hypothesis has written."""
+    source: Float[Tensor, "R S Y 2 D"]
+    """Of the source tokens."""
+    source_length: Int[Tensor, " R"]
+
+
+class DeviceDecoder:
+    """A model's decoder: takes one token for each row, and gives the logits of the next."""
+
+    def __init__(self, weights: Weights) -> None:
+        self._weights, self.config = weights, weights.config
+        self.device, self.dtype = weights.device, weights.dtype
+        self.start_id = weights.model.start_id
+        self._layers = weights.model.decoder.stack
+        # The biases are left out because there are none: `fit` refuses networks that have them.
+        self._source_q = [layer.source_attention.w_q[0] for layer in self._layers]
+        self._source_kv = torch.cat([layer.source_attention.w_kv[0] for layer in self._layers])
+        weight = weights.model.projection.weight
+        self._projection = F.pad(weight, (0, 0, 0, -len(weight) % COLUMNS))
+
+    def n_cached(self, sizes: Sizes) -> int:
+        """How many numbers caches of these sizes hold."""
+        return sum(math.prod(shape) for shape in self._shapes(sizes))
+
+    def caches(self, memory: Float[Tensor, " numbers"], sizes: Sizes) -> Caches:
+        """Caches in this memory. It is handed in, so that one search after another can use it."""
+        past, source = self._shapes(sizes)
+        n_past, n_source = math.prod(past), math.prod(source)
+        return Caches(
+            memory[:n_past].view(past),
+            memory[n_past : n_past + n_source].view(source),
+            torch.zeros(sizes.slots, dtype=torch.int32, device=self.device),
+        )
+
+    def _shapes(self, sizes: Sizes) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        n_layers, d = self.config.n_layers, self.config.d_model
+        return (
+            (n_layers, sizes.slots, sizes.width, sizes.places, 2, d),
+            (sizes.slots, sizes.source, n_layers, 2, d),
+        )
+
+    def read(self, states: Float[Tensor, "N D"], rows: Int[Tensor, " N"], caches: Caches) -> None:
+        """Store the keys and values of encoded source tokens.
+
+        Args:
+            states: What the encoder gave for each token.
+            rows: Where each token goes: slot · source places of a slot + place in the slot.
+            caches: Where they are stored.
+        """
+        flat = caches.source.flatten(0, 1).flatten(1)
+        flat.index_copy_(0, rows, F.linear(states, self._source_kv))
+
+    def write(self, beams: Beams, caches: Caches) -> Float[Tensor, "N C"]:
+        """The logits of the token that follows each row's last one."""
+        weights, n_heads = self._weights, self.config.n_heads
+        # A kernel reads this memory as it lies. For one sentence, `flatten` alone would give a view
+        # with stride 0.
+        positions = beams.length[:, None].expand_as(beams.token).contiguous().view(-1)
+        y = weights.embed(weights.model.target_embedding, beams.token.flatten(), positions)
+        for number, layer in enumerate(self._layers):
+            attention, to_source = layer.self_attention, layer.source_attention
+            past = attend_past(attention.w_qkv(y), caches.past[number], beams, n_heads)
+            y = weights.add_norm(y, attention.w_o(past), layer, 0)
+            q = F.linear(y, self._source_q[number])
+            seen = attend_source(q, caches.source, caches.source_length, beams, number, n_heads)
+            y = weights.add_norm(y, to_source.w_o(seen), layer, 1)
+            y = weights.add_norm(y, weights.feed_forward(layer.feed_forward, y), layer, 2)
+        return self._project(y)
+
+    def _project(self, y: Float[Tensor, "N D"]) -> Float[Tensor, "N C"]:
+        """The logits, in single precision even if the network computes in half precision."""
+        if y.dtype == torch.float32:
+            logits = y @ self._projection.T
+        else:
+            logits = torch.mm(y, self._projection.T, out_dtype=torch.float32)
+        bias = self._weights.model.projection.bias
+        if bias is not None:
+            logits[:, : len(bias)] += bias
+        return logits

@@ -1,0 +1,275 @@
+"""Beam search on the device: what becomes of a beam at each step (section 6.1).
+
+`decoding.beam` is the truth; here the same is done for all sentences at once, without the host.
+Triton counts in powers of two: WP and KP are W and K filled up to one.
+"""
+
+from dataclasses import dataclass
+
+import torch
+import triton
+import triton.language as tl
+
+from transept.engines.kernels.likeliest import Symbols, likeliest
+from transept.engines.kernels.slots import Slotted
+from transept.shapes import Float, Int, Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Beams(Slotted):
+    """R sentences, each with W live and W finished hypotheses. All of it changes in place."""
+
+    token: Int[Tensor, "R W"]
+    """What each live hypothesis ends in."""
+    log_p: Float[Tensor, "R W"]
+    length: Int[Tensor, " R"]
+    """Tokens of the live hypotheses."""
+    max_length: Int[Tensor, " R"]
+    largest_penalty: Float[Tensor, " R"]
+    """lp of the longest output, which bounds what a live hypothesis can still score."""
+    done: Int[Tensor, " R"]
+    """1 where nothing changes any more."""
+    origin: Int[Tensor, "2 R W L"]
+    """In which row of the sentence the past of each row lies, place by place.
+
+    Of the two, the one holds that the parity of the length names: a step reads one and writes the
+    other.
+    """
+    parents: Int[Tensor, "R L W"]
+    """Which hypothesis was extended, for each length: what to trace an output back by …"""
+    tokens: Int[Tensor, "R L W"]
+    """… and by which token."""
+    finished_score: Float[Tensor, "R W"]
+    finished_log_p: Float[Tensor, "R W"]
+    finished_length: Int[Tensor, "R W"]
+    """Tokens of a finished hypothesis, its end symbol left out."""
+    finished_parent: Int[Tensor, "R W"]
+    """Which hypothesis of that length it is."""
+    penalties: Float[Tensor, " lengths"]
+    """lp of each length."""
+
+    @classmethod
+    def empty(cls, n_slots: int, width: int, penalties: Float[Tensor, " lengths"]) -> "Beams":
+        """Room for so many sentences, with so many hypotheses of each; nobody in it yet.
+
+        Args:
+            n_slots: R.
+            width: W.
+            penalties: lp of each length from 0 to that of the longest output.
+        """
+        r, w, length, device = n_slots, width, len(penalties) - 1, penalties.device
+
+        def numbers(*shape: int) -> Tensor:
+            return torch.zeros(shape, dtype=torch.float32, device=device)
+
+        def counts(*shape: int, dtype: torch.dtype = torch.int32) -> Tensor:
+            return torch.zeros(shape, dtype=dtype, device=device)
+
+        return cls(
+            token=counts(r, w), log_p=numbers(r, w), length=counts(r), max_length=counts(r),
+            largest_penalty=numbers(r), done=counts(r) + 1,
+            origin=counts(2, r, w, length, dtype=torch.uint8),
+            parents=counts(r, length, w, dtype=torch.uint8), tokens=counts(r, length, w),
+            finished_score=numbers(r, w), finished_log_p=numbers(r, w),
+            finished_length=counts(r, w), finished_parent=counts(r, w),
+            penalties=penalties,
+        )  # fmt: skip
+
+    def begin(
+        self, slots: Int[Tensor, " B"], max_lengths: Int[Tensor, " B"], start_id: int
+    ) -> None:
+        """Let sentences begin in these slots."""
+        width = self.token.shape[1]
+        _begin[(len(slots),)](
+            slots, max_lengths, self.token, self.log_p, self.length, self.max_length,
+            self.largest_penalty, self.done, self.finished_score, self.penalties, start_id,
+            W=width, WP=triton.next_power_of_2(width), num_warps=1,
+        )  # fmt: skip
+
+
+def advance(beams: Beams, logits: Float[Tensor, "N C"], symbols: Symbols) -> None:
+    """Let every sentence that is not done go on by a token.
+
+    A beam of W takes 2·W candidates, so that W go on however many end. With W = 1 this is greedy
+    search: one candidate, and its end is the end.
+    """
+    width = beams.token.shape[1]
+    k = 1 if width == 1 else 2 * width
+    log_p, token = likeliest(logits, k, symbols, beams.done, width)
+    _advance[(len(beams.done),)](
+        log_p, token,
+        beams.token, beams.log_p, beams.length, beams.max_length, beams.largest_penalty,
+        beams.done, beams.origin, beams.parents, beams.tokens,
+        beams.finished_score, beams.finished_log_p, beams.finished_length, beams.finished_parent,
+        beams.penalties, symbols.eos_id, beams.origin.stride(0), beams.origin.shape[3],
+        W=width, WP=triton.next_power_of_2(width), K=k, KP=triton.next_power_of_2(k),
+        PLACES=64, num_warps=1,
+    )  # fmt: skip
+
+
+@triton.jit
+def _begin(
+    slots, max_lengths, token, log_p, length, max_length, largest_penalty, done, finished_score,
+    penalties, start_id, W: tl.constexpr, WP: tl.constexpr,
+):  # fmt: skip
+    slot, longest = tl.load(slots + tl.program_id(0)), tl.load(max_lengths + tl.program_id(0))
+    w = tl.arange(0, WP)
+    nothing = tl.full((WP,), float("-inf"), tl.float32)
+    tl.store(token + slot * W + w, tl.zeros((WP,), tl.int32) + start_id, w < W)
+    # All rows are alike at first: one of them stands for all.
+    tl.store(log_p + slot * W + w, tl.where(w == 0, 0.0, nothing), w < W)
+    tl.store(finished_score + slot * W + w, nothing, w < W)
+    tl.store(length + slot, 0)
+    tl.store(max_length + slot, longest.to(tl.int32))
+    tl.store(largest_penalty + slot, tl.load(penalties + longest))
+    tl.store(done + slot, 0)
+
+
+@triton.jit
+def _advance(
+    value, candidate,
+    token, log_p, length, max_length, largest_penalty, done, origin, parents, tokens,
+    finished_score, finished_log_p, finished_length, finished_parent, penalties,
+    eos_id, table_size, n_places,
+    W: tl.constexpr, WP: tl.constexpr, K: tl.constexpr, KP: tl.constexpr, PLACES: tl.constexpr,
+):  # fmt: skip
+    """One sentence. It is one warp's work, so that nothing is written before all is read."""
+    slot = tl.program_id(0)
+    if tl.load(done + slot) != 0:
+        return
+    here = tl.load(length + slot)
+    best, parent, new = _candidates(value, candidate, log_p, slot, W, WP, K, KP)
+    ends = (new == eos_id) & (best > float("-inf"))
+    # The penalty counts the end symbol.
+    ended = tl.where(ends, best / tl.load(penalties + here + 1), float("-inf"))
+    worst = _finish(
+        finished_score, finished_log_p, finished_length, finished_parent,
+        ended, best, parent, here, slot, W, WP, KP,
+    )  # fmt: skip
+    going = tl.where(ends, float("-inf"), best)
+    first, live_parent = _go_on(
+        token, log_p, parents, tokens, going, parent, new, here, slot, n_places, W, WP, KP
+    )
+    before = origin + (here % 2) * table_size
+    after = origin + (1 - here % 2) * table_size
+    _inherit(before, after, live_parent, here, slot, n_places, W, WP, PLACES)
+    # Done: as long as may be, or no live one can win any more.
+    won = worst >= first / tl.load(largest_penalty + slot)
+    tl.store(length + slot, here + 1)
+    tl.store(done + slot, (won | (here + 1 >= tl.load(max_length + slot))).to(tl.int32))
+
+
+@triton.jit
+def _candidates(
+    value, candidate, log_p, slot,
+    W: tl.constexpr, WP: tl.constexpr, K: tl.constexpr, KP: tl.constexpr,
+):  # fmt: skip
+    """The K best ways for the beam to go on: their log p, from which row, by which token."""
+    nothing = float("-inf")
+    w, k = tl.arange(0, WP), tl.arange(0, KP)
+    row = slot * W + w
+    at = row[:, None] * K + k[None, :]
+    real = (w < W)[:, None] & (k < K)[None, :]
+    live = tl.load(log_p + row, w < W, nothing)
+    x = tl.load(value + at, real, nothing)
+    x = tl.reshape(tl.where(real, live[:, None] + x, nothing), (WP * KP,))
+    tokens = tl.reshape(tl.load(candidate + at, real, 0), (WP * KP,))
+    number = tl.arange(0, WP * KP)
+    best = tl.full((KP,), nothing, tl.float32)
+    parent = tl.zeros((KP,), tl.int32)
+    new = tl.zeros((KP,), tl.int32)
+    for rank in tl.static_range(K):
+        found, place = tl.max(x, 0, return_indices=True)
+        is_it, mine = number == place, k == rank
+        x = tl.where(is_it, nothing, x)
+        best = tl.where(mine, found, best)
+        parent = tl.where(mine, tl.minimum(place // KP, W - 1), parent)
+        new = tl.where(mine, _only(is_it, tokens), new)
+    return best, parent, new
+
+
+@triton.jit
+def _finish(
+    finished_score, finished_log_p, finished_length, finished_parent,
+    ended, best, parent, here, slot,
+    W: tl.constexpr, WP: tl.constexpr, KP: tl.constexpr,
+):  # fmt: skip
+    """Let candidates that end compete with the finished ones; the worst score of those kept."""
+    w, k = tl.arange(0, WP), tl.arange(0, KP)
+    row = slot * W + w
+    old_score = tl.load(finished_score + row, w < W, float("-inf"))
+    old_log_p = tl.load(finished_log_p + row, w < W, 0.0)
+    old_length = tl.load(finished_length + row, w < W, 0)
+    old_parent = tl.load(finished_parent + row, w < W, 0)
+    score, score_log_p, score_length, score_parent = old_score, old_log_p, old_length, old_parent
+    worst = float("-inf")
+    for rank in tl.static_range(W):
+        a, a_at = tl.max(old_score, 0, return_indices=True)
+        b, b_at = tl.max(ended, 0, return_indices=True)
+        stays, is_a, is_b, mine = a >= b, w == a_at, k == b_at, w == rank
+        old_score = tl.where(is_a, tl.where(stays, float("-inf"), a), old_score)
+        ended = tl.where(is_b, tl.where(stays, b, float("-inf")), ended)
+        worst = tl.maximum(a, b)
+        of_log_p = tl.where(stays, _only(is_a, old_log_p), _only(is_b, best))
+        of_length = tl.where(stays, _only(is_a, old_length), here)
+        of_parent = tl.where(stays, _only(is_a, old_parent), _only(is_b, parent))
+        score = tl.where(mine, worst, score)
+        score_log_p = tl.where(mine, of_log_p, score_log_p)
+        score_length = tl.where(mine, of_length, score_length)
+        score_parent = tl.where(mine, of_parent, score_parent)
+    tl.store(finished_score + row, score, w < W)
+    tl.store(finished_log_p + row, score_log_p, w < W)
+    tl.store(finished_length + row, score_length, w < W)
+    tl.store(finished_parent + row, score_parent, w < W)
+    return worst
+
+
+@triton.jit
+def _go_on(
+    token, log_p, parents, tokens, going, parent, new, here, slot, n_places,
+    W: tl.constexpr, WP: tl.constexpr, KP: tl.constexpr,
+):  # fmt: skip
+    """The best candidates live on; the log p of the first, and whose children all are."""
+    w, k = tl.arange(0, WP), tl.arange(0, KP)
+    row = slot * W + w
+    live = tl.full((WP,), float("-inf"), tl.float32)
+    live_parent = tl.zeros((WP,), tl.int32)
+    live_token = tl.zeros((WP,), tl.int32)
+    for rank in tl.static_range(W):
+        found, at = tl.max(going, 0, return_indices=True)
+        is_it, mine = k == at, w == rank
+        going = tl.where(is_it, float("-inf"), going)
+        live = tl.where(mine, found, live)
+        live_parent = tl.where(mine, _only(is_it, parent), live_parent)
+        live_token = tl.where(mine, _only(is_it, new), live_token)
+    tl.store(log_p + row, live, w < W)
+    tl.store(token + row, live_token, w < W)
+    step = (slot.to(tl.int64) * n_places + here) * W + w
+    tl.store(parents + step, live_parent.to(tl.uint8), w < W)
+    tl.store(tokens + step, live_token, w < W)
+    return tl.max(live, 0), live_parent
+
+
+@triton.jit
+def _inherit(
+    before, after, live_parent, here, slot, n_places,
+    W: tl.constexpr, WP: tl.constexpr, PLACES: tl.constexpr,
+):  # fmt: skip
+    """A row's past lies where its parent's does, and its last token with the parent."""
+    w = tl.arange(0, WP)
+    row = slot * W + w
+    for start in range(0, here + 1, PLACES):
+        place = start + tl.arange(0, PLACES)
+        past = (w < W)[:, None] & (place < here)[None, :]
+        of = tl.load(
+            before + (slot * W + live_parent)[:, None] * n_places + place[None, :], past, 0
+        )
+        of = tl.where((place == here)[None, :], live_parent[:, None].to(tl.uint8), of)
+        known = (w < W)[:, None] & (place <= here)[None, :]
+        tl.store(after + row[:, None] * n_places + place[None, :], of, known)
+
+
+@triton.jit
+def _only(mask, x):
+    """The element of x at which the mask is true."""
+    return tl.sum(tl.where(mask, x, 0), 0)

@@ -1,0 +1,180 @@
+"""The native engine: the networks in PyTorch, and the paper's search over them."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
+
+import torch
+
+from transept.decoding.beam import search_states
+from transept.decoding.config import SearchConfig
+from transept.decoding.engine import (
+    TOKENS_AT_ONCE,
+    Done,
+    DoneCounter,
+    Feed,
+    Found,
+    Ids,
+    Input,
+    batches_by_length,
+    search_in_turn,
+)
+from transept.decoding.hypothesis import Hypothesis, Partial, State, results
+from transept.decoding.sampling import SamplingConfig, sample, seed_of_draw
+from transept.decoding.step import Constrained, Ensemble, ForcedPrefix, Step
+from transept.decoding.stream import stream
+from transept.engines.native.encoding import encode
+from transept.engines.native.incremental import IncrementalDecoder
+from transept.engines.shortlist import Shortlist
+from transept.model.packing import pad_rows
+from transept.model.transformer import Transformer
+from transept.runtime.threads import cores, side_by_side, threads_inside
+from transept.text.tokenizer import EOS_ID
+
+SHARED = 1 << 19
+"""A product of a few rows by a matrix with fewer numbers than this stays on one thread. A second
+thread would save a tenth of the time on a quiet machine, and cost three times as much on a busy
+one, where one thread waits until the other is scheduled."""
+
+
+class NativeEngine:
+    """Searches in batches of sentences of similar length; on a CPU, one batch per core."""
+
+    name = "native"
+
+    def __init__(
+        self,
+        models: Sequence[Transformer],
+        shortlist: Shortlist | None = None,
+        *,
+        note: str = "",
+        faster: str | None = None,
+    ) -> None:
+        """Search with these networks.
+
+        Args:
+            models: One network, or an ensemble, whose probabilities are averaged.
+            shortlist: If given, `search` and `stream` choose only among the target tokens that it
+                lists for the source tokens of a batch.
+            note: A warning for the user; see `Engine.note`.
+            faster: The name of a faster engine; see `Engine.faster`.
+        """
+        self._models = [model.eval() for model in models]
+        self._device = models[0].projection.weight.device
+        self._shortlist, self.note, self.faster = shortlist, note, faster
+
+    @property
+    def native(self) -> "NativeEngine":
+        """This engine."""
+        return self
+
+    @property
+    def threads(self) -> int:
+        """The number of CPU threads that share the matrix products of one batch."""
+        widest = max(model.config.d_model * model.config.d_ff for model in self._models)
+        return 1 if widest < SHARED else torch.get_num_threads()
+
+    def search(
+        self, inputs: Sequence[Input], config: SearchConfig, watch: Done
+    ) -> list[list[Hypothesis]]:
+        """The best outputs for each sentence, best first (section 6.1)."""
+        counter = DoneCounter(watch)
+
+        @torch.inference_mode()
+        def decode(batch: list[int]) -> list[list[Hypothesis]]:
+            some = [inputs[index] for index in batch]
+            step = self._step(some)
+            states = search_states(step, _max_lengths(some), config, EOS_ID)
+            outputs = results(_watched(states, counter), len(batch))
+            counter.add(len(batch))
+            return outputs
+
+        n_threads = cores(self._device)
+        batches = self._batches(inputs, rows=config.beam_size, at_least=n_threads)
+        found: list[list[Hypothesis]] = [[] for _ in inputs]
+        done = side_by_side(decode, batches, n_threads, self.threads)
+        for batch, outputs in zip(batches, done, strict=True):
+            for index, each in zip(batch, outputs, strict=True):
+                found[index] = each
+        return found
+
+    def search_feed(self, feed: Feed, config: SearchConfig) -> Iterator[Found]:
+        """`search` for sentences that come while a batch runs: they wait until it ends."""
+        return search_in_turn(self, feed, config)
+
+    @torch.inference_mode()
+    def stream(self, one: Input, config: SearchConfig) -> Iterator[Partial]:
+        """`search` for one sentence; yield after each token what is known."""
+        n_threads = self.threads
+        with threads_inside(n_threads):
+            step = self._step([one])
+        partials = stream(step, one.max_length, config, EOS_ID)
+        while True:
+            # Not around the yield: the reader may compute in between, and needs all its threads.
+            with threads_inside(n_threads):
+                partial = next(partials, None)
+            if partial is None:
+                return
+            yield partial
+
+    @torch.inference_mode()
+    def draw(
+        self, inputs: Sequence[Input], sampling: SamplingConfig, n: int, watch: Done
+    ) -> list[list[Hypothesis]]:
+        """Draw n outputs of each sentence at random. A shortlist is not used.
+
+        The same sentence with the same seed draws the same outputs, whatever else is drawn.
+        """
+        found: list[list[Hypothesis]] = [[] for _ in inputs]
+        done = 0
+        for batch in self._batches(inputs, rows=n):
+            some = [inputs[index] for index in batch]
+            rows = [one for one in some for _ in range(n)]
+            seeds = [seed_of_draw(sampling.seed, one.source, k) for one in some for k in range(n)]
+            step = self.step([one.source for one in rows], [one.prefix for one in rows])
+            drawn = iter(sample(step, _max_lengths(rows), seeds, sampling, EOS_ID))
+            for index in batch:
+                found[index] = [*islice(drawn, n)]
+            done += len(batch)
+            watch(done)
+        return found
+
+    def step(
+        self, sources: Sequence[Ids], prefixes: Sequence[Ids], shortlist: Shortlist | None = None
+    ) -> Step:
+        """The step of a search: one row per source, whose output begins with the prefix.
+
+        With a shortlist, only the tokens that it lists for the sources, and those of the prefixes,
+        can be written.
+        """
+        source_ids = pad_rows(sources, self._models[0].config.pad_id).to(self._device)
+        tokens = None
+        if shortlist is not None:
+            given = torch.tensor([*chain.from_iterable(prefixes)], dtype=torch.long)
+            tokens = shortlist.tokens(source_ids.cpu(), given).to(self._device)
+        steps = [
+            IncrementalDecoder(model, encode(model, source_ids), tokens) for model in self._models
+        ]
+        step: Step = Ensemble(steps) if len(steps) > 1 else steps[0]
+        if any(prefixes):
+            step = Constrained(step, ForcedPrefix(prefixes, self._models[0].config.vocab_size))
+        return step
+
+    def _step(self, inputs: Sequence[Input]) -> Step:
+        sources, prefixes = [one.source for one in inputs], [one.prefix for one in inputs]
+        return self.step(sources, prefixes, self._shortlist)
+
+    def _batches(self, inputs: Sequence[Input], rows: int, at_least: int = 1) -> list[list[int]]:
+        lengths = [len(one.source) for one in inputs]
+        most = TOKENS_AT_ONCE[self._device.type] // rows
+        return [*batches_by_length(lengths, most, at_least)]
+
+
+def _max_lengths(inputs: Sequence[Input]) -> list[int]:
+    return [one.max_length for one in inputs]
+
+
+def _watched(states: Iterable[State], counter: DoneCounter) -> Iterator[State]:
+    """The states of a search. At each, the watcher is called, so that it can raise an exception."""
+    for state in states:
+        counter.add(0)
+        yield state

@@ -1,0 +1,205 @@
+"""A model's weights, ready for decoding: what is prepared is made anew when a weight changes."""
+
+import math
+from collections.abc import Callable
+from threading import Lock
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import nn
+
+from transept.engines.native.matrices import AsItLies, MakeMatrix, PreparedMatrix, for_several_rows
+from transept.model.attention import MultiHeadAttention, require_equation_1
+from transept.model.layers import PreNorm, Residual
+from transept.model.transformer import DecoderLayer, EncoderLayer, Transformer
+from transept.shapes import Float, Int, Tensor
+
+Norm = Callable[[Float[Tensor, "N D"]], Float[Tensor, "N D"]]
+
+
+def _norm(module: nn.Module) -> Norm:
+    """A norm without the module around it."""
+    if not isinstance(module, nn.LayerNorm):
+        return _same
+    shape, weight, bias, epsilon = module.normalized_shape, module.weight, module.bias, module.eps
+    return lambda x: torch.layer_norm(x, shape, weight, bias, epsilon)
+
+
+def _same(x: Float[Tensor, "N D"]) -> Float[Tensor, "N D"]:
+    return x
+
+
+class PreparedLayer:
+    """A layer's matrices, and its norms before and after each sub-layer: all of an encoder layer.
+
+    The heads of Q, K and V in self-attention are all equally wide: where d_k is not d_v, zeros
+    make up for it.
+    """
+
+    def __init__(self, layer: EncoderLayer | DecoderLayer, make: MakeMatrix) -> None:
+        attention, feed = layer.self_attention, layer.feed_forward
+        self.n_heads, self.scale = attention.n_heads, 1 / math.sqrt(attention.d_k)
+        self.qkv = make(*_even_qkv(attention))
+        self.attention_out = make(_even_out(attention), attention.w_o.bias)
+        self.inner = make(feed.w_1.weight, feed.w_1.bias)
+        self.outer = make(feed.w_2.weight, feed.w_2.bias)
+        self.activation = feed.activation
+        residuals = [one for one in layer.residuals if isinstance(one, Residual)]
+        norms = [_norm(residual.norm) for residual in residuals]
+        unchanged: list[Norm] = [_same for _ in norms]
+        pre = isinstance(residuals[0], PreNorm)
+        self.before, self.after = (norms, unchanged) if pre else (unchanged, norms)
+
+    def feed_forward(self, x: Float[Tensor, "N D"]) -> Float[Tensor, "N D"]:
+        """The last sub-layer, equation (2), in its residual connection. `x` is used up."""
+        inner = self.activation(self.inner(self.before[-1](x)))
+        return self.after[-1](self.outer.onto(x, inner))
+
+
+class PreparedDecoderLayer(PreparedLayer):
+    """One decoder layer, which attends to the source too."""
+
+    def __init__(self, layer: DecoderLayer, make: MakeMatrix) -> None:
+        super().__init__(layer, make)
+        source = layer.source_attention
+        self.source_q = make(*source.w_q)
+        self.source_out = make(source.w_o.weight, source.w_o.bias)
+
+
+def _even_qkv(attention: MultiHeadAttention) -> tuple[Tensor, Tensor | None]:
+    """`w_qkv` and its bias, for heads that are all equally wide."""
+    weight, bias = attention.w_qkv.weight, attention.w_qkv.bias
+    if attention.d_k == attention.d_v:
+        return weight, bias
+
+    def even(x: Tensor) -> Tensor:
+        parts = (part.T.unflatten(0, (attention.n_heads, -1)) for part in attention.split(x.T))
+        return torch.cat([_widened(part, 1, attention).flatten(0, 1) for part in parts])
+
+    return even(weight), None if bias is None else even(bias[:, None])[:, 0]
+
+
+def _even_out(attention: MultiHeadAttention) -> Tensor:
+    """`w_o`, for heads that are as wide as those of `_even_qkv`."""
+    weight = attention.w_o.weight
+    if attention.d_k == attention.d_v:
+        return weight
+    return _widened(weight.unflatten(1, (attention.n_heads, -1)), 2, attention).flatten(1)
+
+
+def _widened(x: Tensor, axis: int, attention: MultiHeadAttention) -> Tensor:
+    """Zeros behind each head, up to the wider of d_k and d_v."""
+    shape = list(x.shape)
+    shape[axis] = max(attention.d_k, attention.d_v) - shape[axis]
+    return torch.cat([x, x.new_zeros(shape)], dim=axis)
+
+
+class PreparedDecoder:
+    """The decoder's layers, its last norm, and the projection to logits, padding's being −∞.
+
+    A unit of the logits is worth `nats`. With copies of the weights it is log 2, so that their
+    sum takes powers of two, which are had in three quarters of exp's time.
+    """
+
+    def __init__(
+        self,
+        layers: list[DecoderLayer],
+        norm: nn.Module,
+        projection: nn.Linear,
+        pad_id: int,
+        make: MakeMatrix,
+    ) -> None:
+        self.make = make
+        self.layers = [PreparedDecoderLayer(layer, make) for layer in layers]
+        self.norm = _norm(norm)
+        self.nats = 1.0 if make is AsItLies else math.log(2)
+        self._weight: Tensor = projection.weight
+        self._bias: Tensor | None = projection.bias
+        bias = self._weight.new_zeros(len(self._weight)) if self._bias is None else self._bias
+        padding = torch.arange(len(bias), device=bias.device) == pad_id
+        self.projection = self._projection(self._weight, bias.masked_fill(padding, -torch.inf))
+
+    def projection_to(self, tokens: Int[Tensor, " listed"]) -> PreparedMatrix:
+        """The projection to some of the vocabulary."""
+        bias = None if self._bias is None else self._bias[tokens]
+        return self._projection(self._weight[tokens], bias)
+
+    def _projection(self, weight: Tensor, bias: Tensor | None) -> PreparedMatrix:
+        if self.nats != 1.0:
+            weight, bias = weight / self.nats, None if bias is None else bias / self.nats
+        return self.make(weight, bias)
+
+
+class Prepared:
+    """All that decoding needs of a model."""
+
+    def __init__(self, model: Transformer, stamp: object) -> None:
+        require_equation_1(model, "decoding with kept keys and values")
+        self.stamp = stamp
+        self.embedding = model.target_embedding
+        layers = model.decoder.stack
+        self._parts = layers, model.decoder.norm, model.projection, model.config.pad_id
+        self._as_it_lies = PreparedDecoder(*self._parts, AsItLies)
+        self._for_several_rows: PreparedDecoder | None = None
+        self._encoder = model.encoder.stack
+        self._encoder_layers: list[PreparedLayer] = []
+        self.encoder_norm = _norm(model.encoder.norm)
+        self._source_attentions = [layer.source_attention for layer in layers]
+        self._source_kv: list[PreparedMatrix] = []
+        self._positions = model.target_positions
+        self._vectors: dict[int, Tensor] = {}
+
+    def encoder_layers(self) -> list[PreparedLayer]:
+        """The encoder, for many rows on a CPU."""
+        with _preparing:
+            if not self._encoder_layers:
+                layers = [PreparedLayer(layer, for_several_rows) for layer in self._encoder]
+                self._encoder_layers = layers
+            return self._encoder_layers
+
+    def decoder(self, n_rows: int) -> PreparedDecoder:
+        """The decoder, in the form that is quickest for so many rows."""
+        if n_rows == 1 or not self.embedding.weight.is_cpu:
+            return self._as_it_lies
+        with _preparing:
+            if self._for_several_rows is None:
+                self._for_several_rows = PreparedDecoder(*self._parts, for_several_rows)
+            return self._for_several_rows
+
+    def source_kv(self) -> list[PreparedMatrix]:
+        """What makes keys and values of the source, for each of the decoder's layers."""
+        with _preparing:
+            if not self._source_kv:
+                make = for_several_rows if self.embedding.weight.is_cpu else AsItLies
+                self._source_kv = [make(*one.w_kv) for one in self._source_attentions]
+            return self._source_kv
+
+    def position(self, place: int) -> Float[Tensor, "1 D"]:
+        """The vector of a place in the output."""
+        if place not in self._vectors:
+            self._positions.reach(place + 1)
+            here = torch.full((1,), place, device=self.embedding.weight.device)
+            self._vectors[place] = self._positions.at(here)
+        return self._vectors[place]
+
+
+_prepared: WeakKeyDictionary[Transformer, Prepared] = WeakKeyDictionary()
+_preparing = Lock()
+"""Threads that decode side by side begin together, and all need the same copies."""
+
+
+def prepare(model: Transformer) -> Prepared:
+    """The model, prepared; the same one again as long as no weight has changed."""
+    stamp = _stamp(model)
+    with _preparing:
+        known = _prepared.get(model)
+        if known is None or known.stamp != stamp:
+            known = _prepared[model] = Prepared(model, stamp)
+        return known
+
+
+def _stamp(model: Transformer) -> object:
+    """Another one whenever a weight is replaced, moved or written to (but not through `.data`)."""
+    parts = [model.encoder, model.decoder, model.target_positions, model.projection]
+    weights = [weight for part in parts for weight in part.parameters()]
+    return [(w.data_ptr(), 0 if w.is_inference() else w._version) for w in weights]

@@ -1,1 +1,0 @@
-"""Models for other engines: `ctranslate2` writes what CTranslate2 reads."""

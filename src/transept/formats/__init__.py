@@ -1,0 +1,1 @@
+"""Ring 2: the model formats of other toolkits."""

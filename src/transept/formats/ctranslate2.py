@@ -1,0 +1,240 @@
+"""A network as a CTranslate2 model: the same numbers in another engine's layout.
+
+CTranslate2 knows the paper's network and most of its variants. What it cannot express is refused,
+never approximated. Its tokens are strings: each id is named by its piece, so that any program can
+use it that cuts text with the same sentencepiece model.
+"""
+
+import shutil
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, get_args
+
+import torch
+from torch import nn
+
+from transept.api.models import load
+from transept.api.transducer import Transducer
+from transept.checkpoint import at_once, tokenizers_in
+from transept.errors import CheckpointError, ConfigError, Problem
+from transept.model.attention import MultiHeadAttention, require_equation_1
+from transept.model.config import ModelConfig
+from transept.model.positions import Positions, SinusoidalPositions, sinusoids
+from transept.model.transformer import DecoderLayer, EncoderLayer, Transformer
+from transept.shapes import Float, Tensor
+from transept.shelf import find_model
+from transept.text.symbols import Vocabulary
+from transept.text.tokenizer import BOS_ID, EOS_ID, UNK_ID, Tokenizer
+
+Quantization = Literal[
+    "float32", "float16", "bfloat16", "int16", "int8", "int8_float16", "int8_bfloat16"
+]
+"""How weights are stored; CTranslate2 computes in that too, where the machine can."""
+
+N_POSITIONS = 1024
+"""Rows of the sinusoidal table: CTranslate2 has no formula for the paper's, only tables."""
+
+
+class Names(NamedTuple):
+    """What the ids are called, in order."""
+
+    source: Sequence[str]
+    target: Sequence[str]
+
+    @classmethod
+    def of(cls, source: Vocabulary, target: Vocabulary) -> "Names":
+        """The names of two vocabularies' entries: their pieces, or symbols."""
+        return cls(_entries(source), _entries(target))
+
+
+def _entries(vocabulary: Vocabulary) -> list[str]:
+    if isinstance(vocabulary, Tokenizer):
+        return vocabulary.pieces_of(range(vocabulary.vocab_size))
+    return list(vocabulary.ids)
+
+
+def is_installed() -> bool:
+    """Whether CTranslate2 is there."""
+    return find_spec("ctranslate2") is not None
+
+
+def require() -> None:
+    """Refuse where CTranslate2 is not there."""
+    if not is_installed():
+        raise ConfigError("CTranslate2 is not installed: pip install 'transept[ctranslate2]'")
+
+
+def obstacles(config: ModelConfig) -> list[Problem]:
+    """What CTranslate2 cannot express of a network."""
+    wrong: Mapping[str, tuple[bool, str]] = {
+        "d_v": (
+            config.d_v != config.d_k,
+            f"is {config.d_v} and d_k is {config.d_k}: CTranslate2 has one width for both",
+        ),
+        "encoder_window": (
+            config.encoder_window is not None,
+            "restricts attention to a neighbourhood: CTranslate2 cannot",
+        ),
+        "decoder_window": (
+            config.decoder_window is not None,
+            "restricts attention to a neighbourhood: CTranslate2 cannot",
+        ),
+    }
+    return [Problem(f"model.{key}", what) for key, (is_wrong, what) in wrong.items() if is_wrong]
+
+
+def save(
+    model: Transformer,
+    names: Names,
+    directory: Path,
+    *,
+    quantization: Quantization = "float32",
+    n_positions: int = N_POSITIONS,
+    eos_id: int = EOS_ID,
+) -> None:
+    """Write a network into an existing directory, for `ctranslate2.Translator` to open.
+
+    Args:
+        model: The network.
+        names: What its ids are called.
+        directory: Where to write.
+        quantization: How to store the weights.
+        n_positions: The longest input or output, where positions are sinusoidal.
+        eos_id: The symbol that ends an output.
+    """
+    require()
+    if problems := obstacles(model.config):
+        raise ConfigError(problems)
+    require_equation_1(model, "CTranslate2")
+    assert quantization in get_args(Quantization)
+    spec = _specification(model, n_positions)
+    spec.register_source_vocabulary(list(names.source))
+    spec.register_target_vocabulary(list(names.target))
+    spec.config.unk_token = names.target[UNK_ID]
+    spec.config.bos_token = names.target[BOS_ID]
+    spec.config.eos_token = names.target[eos_id]
+    # Where the start is a zero vector, it does not matter which token is named.
+    spec.config.decoder_start_token = names.target[model.config.bos_id]
+    spec.validate()
+    spec.optimize(quantization=None if quantization == "float32" else quantization)
+    spec.save(str(directory))
+
+
+def export_model(name: Path | str | None, output: Path, quantization: Quantization) -> None:
+    """Write a model as CTranslate2 reads it, with its vocabularies beside it.
+
+    Args:
+        name: A model, as `transept.load` takes it.
+        output: The new directory.
+        quantization: How the weights are stored.
+    """
+    require()
+    directory = find_model(name)
+    model = load(directory, device="cpu", engine="native")
+    if not isinstance(model, Transducer):
+        raise ConfigError(
+            f"{directory} is a parsing model: CTranslate2 could not restrict it to well-formed "
+            "trees"
+        )
+    if output.exists():
+        raise CheckpointError(f"{output}: already exists; choose another directory")
+    names = Names.of(model.source_tokenizer, model.target_tokenizer)
+    with at_once(output) as part:
+        save(model.model, names, part, quantization=quantization)
+        for folder, path in tokenizers_in(directory).items():
+            shutil.copytree(path, part / folder)
+
+
+def _specification(model: Transformer, n_positions: int) -> Any:
+    from ctranslate2.specs import TransformerSpec, common_spec, transformer_spec
+
+    config = model.config
+    activations = {"relu": common_spec.Activation.RELU, "swish": common_spec.Activation.SWISH}
+    shape = {
+        "num_layers": config.n_layers,
+        "num_heads": config.n_heads,
+        "pre_norm": config.norm == "pre",
+        "activation": activations[config.activation],
+        "head_dim": config.d_k if config.d_k * config.n_heads != config.d_model else None,
+    }
+    encoder = transformer_spec.TransformerEncoderSpec(**shape)
+    decoder = transformer_spec.TransformerDecoderSpec(**shape)
+    decoder.start_from_zero_embedding = config.decoder_start == "zero"
+    _fill_ends(encoder, decoder, model)
+    for theirs, positions in ((encoder, model.source_positions), (decoder, model.target_positions)):
+        theirs.position_encodings.encodings = _table(positions, config.d_model, n_positions)
+    _fill_stack(encoder, model.encoder.stack, model.encoder.norm)
+    _fill_stack(decoder, model.decoder.stack, model.decoder.norm)
+    return TransformerSpec(encoder, decoder)
+
+
+def _fill_ends(encoder: Any, decoder: Any, model: Transformer) -> None:
+    """Fill in embeddings and projection: padding is embedded as zero, and is never written."""
+    config = model.config
+    for theirs, ours in (
+        (encoder.embeddings[0], model.source_embedding),
+        (decoder.embeddings, model.target_embedding),
+    ):
+        theirs.weight = _own(ours.weight)
+        theirs.weight[config.pad_id] = 0
+    projection = _own(model.projection.weight)
+    projection[config.pad_id] = 0  # as in the embedding: the two may be one matrix
+    decoder.projection.weight = projection
+    decoder.projection.bias = _bias(model.projection)
+    decoder.projection.bias[config.pad_id] = -torch.inf
+
+
+def _table(positions: Positions, d_model: int, n_positions: int) -> Float[Tensor, "L D"]:
+    if isinstance(positions, SinusoidalPositions):
+        return sinusoids(torch.arange(n_positions), d_model).float()
+    return _own(positions.weight)
+
+
+def _fill_stack(theirs: Any, ours: Sequence[EncoderLayer | DecoderLayer], norm: nn.Module) -> None:
+    for layer, source in zip(theirs.layer, ours, strict=True):
+        _fill_layer(layer, source)
+    if isinstance(norm, nn.LayerNorm):
+        _fill_norm(theirs.layer_norm, norm)
+
+
+def _fill_layer(theirs: Any, ours: EncoderLayer | DecoderLayer) -> None:
+    norms = [one for one in ours.residuals.modules() if isinstance(one, nn.LayerNorm)]
+    _fill_attention(theirs.self_attention, ours.self_attention, norms[0])
+    if isinstance(ours, DecoderLayer):
+        _fill_attention(theirs.attention, ours.source_attention, norms[1])
+    for linear, source in (
+        (theirs.ffn.linear_0, ours.feed_forward.w_1),
+        (theirs.ffn.linear_1, ours.feed_forward.w_2),
+    ):
+        linear.weight, linear.bias = _own(source.weight), _bias(source)
+    _fill_norm(theirs.ffn.layer_norm, norms[-1])
+
+
+def _fill_attention(theirs: Any, ours: MultiHeadAttention, norm: nn.LayerNorm) -> None:
+    """Fill in attention. CTranslate2 too joins Q, K and V in a matrix; to the source, K and V."""
+    cut = [] if len(theirs.linear) == 2 else [ours.h_dk]
+    parts = [*_cut(ours.w_qkv, cut), (_own(ours.w_o.weight), _bias(ours.w_o))]
+    for linear, (weight, bias) in zip(theirs.linear, parts, strict=True):
+        linear.weight, linear.bias = weight, bias
+    _fill_norm(theirs.layer_norm, norm)
+
+
+def _cut(linear: nn.Linear, at: list[int]) -> list[tuple[Tensor, Tensor]]:
+    weights = _own(linear.weight).tensor_split(at)
+    return list(zip(weights, _bias(linear).tensor_split(at), strict=True))
+
+
+def _bias(linear: nn.Linear) -> Float[Tensor, " D"]:
+    # mypy believes that every Linear has one.
+    bias: Tensor | None = linear.bias
+    return torch.zeros(linear.out_features) if bias is None else _own(bias)
+
+
+def _fill_norm(theirs: Any, ours: nn.LayerNorm) -> None:
+    theirs.gamma, theirs.beta = _own(ours.weight), _own(ours.bias)
+
+
+def _own(weight: Tensor) -> Tensor:
+    """A copy, because CTranslate2 quantizes in place."""
+    return weight.detach().clone()

@@ -1,0 +1,46 @@
+"""How the inner ring finds the engines, which it never imports.
+
+`transept.engines` and `transept.formats` import the paper's network, its training and its search.
+Nothing there imports them: `engines()` is the one way in.
+"""
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Protocol, cast
+
+from transept.data.config import BatchConfig
+from transept.decoding.engine import Engine, StepEngine
+from transept.model.config import ModelConfig
+from transept.model.transformer import Transformer
+from transept.quantization import Precision
+from transept.text.tokenizer import Tokenizer
+from transept.training.update import Update
+
+
+class Engines(Protocol):
+    """What `transept.engines.choice` offers."""
+
+    def native(self, models: Sequence[Transformer]) -> StepEngine:
+        """The engine that runs on every device and knows every variant of the network."""
+
+    def choose(
+        self,
+        name: str,
+        models: Sequence[Transformer],
+        tokenizers: tuple[Tokenizer, Tokenizer],
+        stored: Sequence[Precision],
+        shortlist: Path | None = None,
+    ) -> Engine:
+        """The decoding engine with this name, for these models."""
+
+    def training_obstacles(self, model: ModelConfig, batch: BatchConfig) -> list[str]:
+        """Why the training kernels cannot be used; empty if they can."""
+
+    def training_update(self, batch: BatchConfig) -> Callable[..., Update]:
+        """The constructor of the training step with kernels. It takes the arguments of `Update`."""
+
+
+def engines() -> Engines:
+    """All engines, imported on the first call."""
+    return cast(Engines, import_module("transept.engines.choice"))

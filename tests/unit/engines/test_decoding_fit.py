@@ -1,0 +1,39 @@
+"""Which networks the search on a GPU knows, and what is said of the others."""
+
+import importlib.util
+from typing import Any
+
+import pytest
+
+from transept import ModelConfig
+from transept.engines.fused import fit
+from transept.engines.fused.fit import obstacles
+
+
+def test_the_papers_networks_have_no_obstacles() -> None:
+    if importlib.util.find_spec("triton") is None:
+        pytest.skip("Triton is not installed")
+    assert obstacles(ModelConfig.preset("base")) == []
+    assert obstacles(ModelConfig.preset("big")) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "obstacle"),
+    [
+        ({"norm": "pre"}, "model.norm = 'pre'"),
+        ({"activation": "swish"}, "model.activation = 'swish'"),
+        ({"positions": "learned"}, "model.positions = 'learned'"),
+        ({"decoder_window": 9}, "model.decoder_window = 9"),
+        ({"d_k": 32}, "model.d_k = 32, model.d_v = 64"),
+        ({"d_k": 32, "d_v": 32}, "model.n_heads = 8 heads of 32"),
+    ],
+)
+def test_others_are_named_by_their_keys(change: dict[str, Any], obstacle: str) -> None:
+    if importlib.util.find_spec("triton") is None:
+        pytest.skip("Triton is not installed")
+    assert obstacles(ModelConfig(vocab_size=99, **change)) == [obstacle]
+
+
+def test_without_triton_that_is_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fit, "find_spec", lambda name: None)
+    assert obstacles(ModelConfig.preset("base")) == ["Triton is not installed"]

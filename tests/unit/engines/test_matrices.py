@@ -1,0 +1,20 @@
+"""A matrix in each of its layouts."""
+
+import pytest
+import torch
+
+from transept.engines.native.matrices import AsItLies, MakeMatrix, Reordered, Transposed
+
+
+@pytest.mark.parametrize("make", [AsItLies, Transposed, Reordered])
+@pytest.mark.parametrize("has_bias", [False, True])
+def test_the_layouts_give_the_same(make: MakeMatrix, has_bias: bool) -> None:
+    weight, x, y = torch.randn(24, 16), torch.randn(4, 16), torch.randn(4, 24)
+    bias = torch.randn(24) if has_bias else None
+    expected = x @ weight.T + (0 if bias is None else bias)
+    matrix = make(weight, bias)
+    torch.testing.assert_close(matrix(x), expected)
+    out = torch.full_like(y, torch.nan)
+    matrix.into(out, x)
+    torch.testing.assert_close(out, expected)
+    torch.testing.assert_close(matrix.onto(y.clone(), x), y + expected)

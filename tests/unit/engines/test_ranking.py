@@ -1,0 +1,59 @@
+"""The shortcuts of ranking against the plain operations."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from transept.engines.native import ranking
+from transept.engines.native.ranking import block_size, largest, likeliest, log_sum_
+
+
+@settings(max_examples=60)
+@given(st.integers(1, 40), st.integers(1, 5_000), st.integers(1, 12), st.integers(0, 1_000))
+def test_largest_is_topk(n_rows: int, vocab_size: int, k: int, seed: int) -> None:
+    x = torch.randn(n_rows, vocab_size, generator=torch.Generator().manual_seed(seed))
+    x[:, 0] = -torch.inf
+    values, places = largest(x, k)
+    expected = x.topk(min(k, vocab_size), dim=1)
+    assert torch.equal(values, expected.values)
+    assert torch.equal(x.gather(1, places), values)
+    assert all(len(set(row)) == len(row) for row in places.tolist())
+
+
+def test_nothing_but_minus_infinity_in_most_blocks_does_no_harm() -> None:
+    x = torch.full((3, 640), -torch.inf)
+    x[0, 639], x[0, 3], x[1, 64] = 1.0, 2.0, 5.0
+    values, places = largest(x, 2)
+    assert values.tolist() == [[2.0, 1.0], [5.0, -math.inf], [-math.inf, -math.inf]]
+    assert places[0].tolist() == [3, 639]
+    assert places[1, 0] == 64
+
+
+def test_a_vocabulary_is_cut_into_equal_blocks() -> None:
+    assert block_size(37_000) == 74
+    assert block_size(8_000) == 64
+    assert block_size(37_003) == 37_003  # a prime
+
+
+@pytest.mark.parametrize("nats", [1.0, math.log(2)])
+def test_log_sum(nats: float) -> None:
+    x = 30 * torch.randn(5, 400)
+    x[:, 7] = -torch.inf
+    expected = (x * nats).logsumexp(dim=1, keepdim=True) / nats
+    torch.testing.assert_close(log_sum_(x, x.amax(1, keepdim=True), nats), expected)
+
+
+@pytest.mark.parametrize("nats", [1.0, math.log(2)])
+@pytest.mark.parametrize("worth_it", [0, 2**16])
+def test_likeliest(nats: float, worth_it: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In one operation or in several, log p of the same tokens."""
+    monkeypatch.setattr(ranking, "WORTH_IT", worth_it)
+    logits = 10 * torch.randn(5, 640)
+    logits[:, 7] = -torch.inf
+    expected = (logits * nats).log_softmax(dim=1).topk(8, dim=1)
+    log_p, token = likeliest(logits, 8, nats)
+    torch.testing.assert_close(log_p, expected.values)
+    assert torch.equal(token, expected.indices)

@@ -1,0 +1,86 @@
+"""Shortlists: what is learnt from a corpus, and what a decoder makes of them."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from transept import ModelConfig, Transformer
+from transept.decoding.beam import search
+from transept.decoding.config import SearchConfig
+from transept.engines import shortlist as shortlists
+from transept.engines.native.incremental import IncrementalDecoder
+from transept.engines.shortlist import Shortlist, learn
+from transept.errors import DataError
+
+EOS = 1
+
+
+def cipher(n_pairs: int) -> list[tuple[list[int], list[int]]]:
+    """Source token s becomes s + 10; 20 is in every target."""
+    torch.manual_seed(0)
+    sources = torch.randint(2, 10, (n_pairs, 4)).tolist()
+    return [([*s, EOS], [*(token + 10 for token in s), 20, EOS]) for s in sources]
+
+
+@pytest.mark.parametrize("chunk", [shortlists.CHUNK, 50], ids=["at once", "bit by bit"])
+def test_a_token_leads_to_what_it_went_with(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shortlists, "CHUNK", chunk)
+    learnt = learn(cipher(200), 12, n_likely=1, n_always=2, keep=[EOS])
+    assert learnt.likely[2:10, 0].tolist() == list(range(12, 20))
+    assert learnt.tokens(torch.tensor([[3, 5], [5, 1]])).tolist() == [1, 13, 15, 20]
+
+
+def test_it_comes_back_from_its_file(tmp_path: Path) -> None:
+    learnt = learn(cipher(50), 12, keep=[EOS])
+    learnt.save(tmp_path / "shortlist.safetensors", ("en", "de"))
+    again = Shortlist.load(tmp_path / "shortlist.safetensors", ("en", "de"))
+    assert torch.equal(again.likely, learnt.likely)
+    assert torch.equal(again.always, learnt.always)
+
+
+def test_a_file_of_another_model_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "shortlist.safetensors"
+    learn(cipher(50), 12, keep=[EOS]).save(file, ("en", "de"))
+    for names, side in ((("fr", "de"), "source"), (("en", "fr"), "target")):
+        with pytest.raises(DataError, match=rf"not made for the model's {side} vocabulary"):
+            Shortlist.load(file, names)
+    file.write_bytes(b"something else")
+    with pytest.raises(DataError, match="is not a shortlist"):
+        Shortlist.load(file, ("en", "de"))
+
+
+def test_nothing_teaches_nothing() -> None:
+    with pytest.raises(DataError, match="no sentence pair"):
+        learn([], 12)
+
+
+@pytest.mark.parametrize("output_bias", [False, True])
+def test_a_decoder_with_a_shortlist_leaves_the_rest_out(output_bias: bool) -> None:
+    torch.manual_seed(0)
+    config = ModelConfig(
+        vocab_size=30, n_layers=2, d_model=16, d_ff=32, n_heads=2, output_bias=output_bias
+    )
+    model = Transformer(config).eval()
+    memory = model.encode(torch.tensor([[5, 6, 1], [7, 8, 1]]))
+    chosen = torch.tensor([1, 4, 9, 17, 28])
+    for tokens in (None, torch.tensor([4, 9])):
+        full, short = IncrementalDecoder(model, memory), IncrementalDecoder(model, memory, chosen)
+        if tokens is not None:
+            full(None), short(None)
+        expected = torch.full((2, 30), -torch.inf)
+        expected[:, chosen] = full(tokens)[:, chosen].log_softmax(dim=1)
+        torch.testing.assert_close(short(tokens), expected)
+
+
+@pytest.mark.parametrize("beam_size", [1, 4])
+def test_a_shortlist_of_everything_changes_nothing(beam_size: int) -> None:
+    torch.manual_seed(0)
+    model = Transformer(ModelConfig(vocab_size=30, n_layers=2, d_model=16, d_ff=32, n_heads=2))
+    memory = model.eval().encode(torch.tensor([[5, 6, 1], [7, 8, 1]]))
+    config = SearchConfig(beam_size=beam_size)
+    whole, short = (
+        search(IncrementalDecoder(model, memory, chosen), [12, 12], config, EOS)
+        for chosen in (None, torch.arange(1, 30))
+    )
+    assert [best.ids for best, *_ in whole] == [best.ids for best, *_ in short]

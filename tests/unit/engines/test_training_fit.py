@@ -1,0 +1,88 @@
+"""Which networks the fast training step is for, and what is said about the others."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from transept import ModelConfig, config
+from transept.assembly import build_update, slow_because
+from transept.assembly.update import slowness
+from transept.data.config import BatchConfig
+from transept.engines.training.fit import obstacles
+from transept.experiment import Experiment
+from transept.model.config import PRESETS
+from transept.runtime.device import Runtime
+from transept.training.config import TrainingConfig
+from transept.training.update import Update
+
+GPU = Runtime(torch.device("cuda"), "bf16")
+GPU_LIKE = Runtime(torch.device("cpu"), "bf16")
+
+
+def test_the_papers_networks_are_fast() -> None:
+    known = {name for name in PRESETS if not obstacles(ModelConfig.preset(name), BatchConfig())}
+    # One head of 512 does not fit a tile of the chip; learned positions have no kernel.
+    assert set(PRESETS) - known == {"A-h1", "E-learned"}
+
+
+def test_the_parsers_are_fast() -> None:
+    for path in (Path(__file__).parents[3] / "configs").glob("parsing-*.toml"):
+        experiment = config.load(Experiment, path)
+        on_a_cpu = ["batch.layout = 'by_length'"] if path.stem == "parsing-small" else []
+        assert obstacles(experiment.model, experiment.batch) == on_a_cpu, path.name
+
+
+@pytest.mark.parametrize(
+    ("model", "reason"),
+    [
+        (ModelConfig(vocab_size=50, norm="pre"), "model.norm = 'pre'"),
+        (ModelConfig(vocab_size=50, activation_dropout=0.1), "model.activation_dropout = 0.1"),
+        (ModelConfig(vocab_size=50, d_k=48), "model.d_k = 48"),
+    ],
+)
+def test_an_obstacle_is_named_by_its_key(model: ModelConfig, reason: str) -> None:
+    assert obstacles(model, BatchConfig()) == [reason]
+
+
+def test_sentences_of_more_places_than_are_numbered_are_an_obstacle() -> None:
+    batch = BatchConfig(max_length=4096, source_tokens=10_000, target_tokens=10_000)
+    assert obstacles(ModelConfig(vocab_size=50), batch) == ["batch.max_length = 4096"]
+
+
+def test_a_layout_or_precision_it_does_not_know_is_named() -> None:
+    experiment = Experiment(
+        model=ModelConfig(vocab_size=50), batch=BatchConfig(layout="by_length", tile=100)
+    )
+    pytest.importorskip("triton")
+    reasons = slow_because(experiment, Runtime(torch.device("cpu"), "fp32"))
+    assert reasons == [
+        "batch.tile = 100",
+        "batch.layout = 'by_length'",
+        "training.precision = 'fp32'",
+    ]
+
+
+def test_without_triton_it_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("transept.assembly.update.find_spec", lambda name: None)
+    experiment = Experiment(model=ModelConfig(vocab_size=50))
+    assert slow_because(experiment, GPU_LIKE) == ["Triton is not installed"]
+    (said,) = slowness(experiment, GPU)
+    assert said.startswith("our own kernels cannot be used (Triton is not installed): PyTorch's")
+
+
+def test_nothing_is_said_where_nobody_expects_the_fast_form(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("transept.assembly.update.find_spec", lambda name: None)
+    experiment = Experiment(model=ModelConfig(vocab_size=50))
+    assert slowness(experiment, Runtime(torch.device("cpu"), "fp32")) == []
+    plain = replace(experiment, training=TrainingConfig(kernels="plain"))
+    assert slowness(plain, GPU) == []
+
+
+def test_a_cpu_trains_in_the_plain_form() -> None:
+    experiment = Experiment(model=ModelConfig(vocab_size=50, n_layers=1, d_model=32, d_ff=32))
+    update = build_update(experiment, Runtime.choose("cpu"))
+    assert type(update) is Update
