@@ -7,7 +7,7 @@ Nothing there imports them: `engines()` is the one way in.
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from transept.data.config import BatchConfig
 from transept.decoding.engine import Engine, StepEngine
@@ -15,7 +15,9 @@ from transept.model.config import ModelConfig
 from transept.model.transformer import Transformer
 from transept.quantization import Precision
 from transept.text.tokenizer import Tokenizer
-from transept.training.update import Update
+
+if TYPE_CHECKING:
+    from transept.training.update import Update
 
 
 class Engines(Protocol):
@@ -37,7 +39,7 @@ class Engines(Protocol):
     def training_obstacles(self, model: ModelConfig, batch: BatchConfig) -> list[str]:
         """Why the training kernels cannot be used; empty if they can."""
 
-    def training_update(self, batch: BatchConfig) -> Callable[..., Update]:
+    def training_update(self, batch: BatchConfig) -> "Callable[..., Update]":
         """The constructor of the training step with kernels. It takes the arguments of `Update`."""
 
 

@@ -91,14 +91,16 @@ def test_replayed_on_recorded_probabilities_the_search_is_the_reference(width: i
     assert_same(found, search(Recorded(log_p), max_lengths, config, EOS))
 
 
-def model_with(seed: int, vocab_size: int = 40, end: float = 6.0) -> Transformer:
-    """A small network; the bias of its end symbol is so chosen that outputs end now and then."""
+def model_with(seed: int, vocab_size: int = 40, end: float = 6.0, **variant: Any) -> Transformer:
+    """A small network; the bias of its end symbol makes some outputs end and others not."""
     torch.manual_seed(seed)
-    config = ModelConfig(
-        vocab_size=vocab_size, n_layers=1, d_model=32, d_ff=64, n_heads=2, output_bias=True
-    )
+    sizes = {"n_layers": 1, "d_model": 32, "d_ff": 64, "n_heads": 2} | variant
+    config = ModelConfig(vocab_size=vocab_size, output_bias=True, **sizes)
     model = Transformer(config).eval().to(DEVICE)
     with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if name.endswith("bias"):  # they start at zero, where they would hide mistakes
+                parameter.normal_(std=0.1)
         model.projection.weight.mul_(2)
         model.projection.bias[EOS] = end
     return model
@@ -140,6 +142,22 @@ def test_outputs_are_those_of_the_reference(
     assert told == sorted(told)
     assert told[-1] == len(inputs)
     assert {one.finished for (one, *_) in expected} == {True, False}
+
+
+@pytest.mark.parametrize(
+    "variant",
+    [
+        {"norm": "pre", "n_layers": 2},
+        {"activation": "swish", "attention_bias": True},
+        {"positions": "learned", "max_positions": 16, "decoder_start": "token"},
+    ],
+)
+def test_search_with_a_variant_of_the_network_is_the_reference(variant: dict[str, Any]) -> None:
+    model = model_with(5, end=3.0, **variant)
+    inputs = [Input(source, len(source) + 1) for source in sentences(5, 2)]
+    config = SearchConfig(beam_size=2)
+    found = FusedSearch(model, torch.float32, EOS)(inputs, config)
+    assert_same(found, reference(model, inputs, config))
 
 
 class Waiting:

@@ -56,6 +56,9 @@ def network(**changes: Any) -> tuple[Transformer, FusedNetwork, Tensor]:
         {"tied_embeddings": "none"},
         {"d_k": 16, "d_v": 32, "encoder_window": 5, "decoder_window": 4},
         {"decoder_start": "token"},
+        {"norm": "pre"},
+        {"activation": "swish", "attention_bias": True, "output_bias": True},
+        {"positions": "learned", "max_positions": 40},
     ],
 )
 def test_loss_and_every_gradient_are_autograds(changes: dict[str, object]) -> None:
@@ -113,12 +116,12 @@ def test_gradients_add_up_over_micro_batches() -> None:
 
 def test_a_long_sentence_validated_in_between_does_not_move_what_graphs_read() -> None:
     model, fused, _ = network()
-    where, values = fused.positions.table.data_ptr(), fused.positions.table.clone()
+    where, values = fused.source_positions.data_ptr(), fused.source_positions.clone()
     positions = model.source_positions
     assert isinstance(positions, SinusoidalPositions)
     longer = 2 * len(positions.table)
     with torch.inference_mode():
         model.encode(torch.full((1, longer), 7, device=DEVICE))
     assert len(positions.table) > longer
-    assert fused.positions.table.data_ptr() == where
-    torch.testing.assert_close(fused.positions.table, values)
+    assert fused.source_positions.data_ptr() == where
+    torch.testing.assert_close(fused.source_positions, values)

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 from threading import Lock
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from transept.decoding.config import SearchConfig
 from transept.decoding.hypothesis import Hypothesis, Partial
@@ -47,6 +47,7 @@ Found = list[tuple[int, list[Hypothesis]]]
 them, and its outputs."""
 
 
+@runtime_checkable
 class Engine(Protocol):
     """Searches for the outputs of sentences. It forms its own batches."""
 
@@ -84,6 +85,7 @@ class Engine(Protocol):
         """
 
 
+@runtime_checkable
 class StepEngine(Engine, Protocol):
     """An engine that searches over a `Step`, and so can also stream, sample and be constrained."""
 

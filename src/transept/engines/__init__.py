@@ -1,8 +1,8 @@
-"""Ring 2: fast ways to run the network of `transept.model`, each beside a parity test.
+"""Ring 2: fast ways to run the network of `transept.model`, each with parity tests.
 
-In reading order: `native` (CPU inference with cached keys and values, and the network in plain
-PyTorch on any device), `fused` (the whole search on a GPU), `training` (the training step on a
-GPU), `kernels` (Triton, for the last two), `ctranslate2` (CTranslate2 as an engine), `shortlist`
-(fewer target tokens to choose among), `choice` (which engine runs a model) and `commands`. The
-inner ring finds them through `transept.gateway`.
+In reading order: `program` (the layers, written once for all engines), `native` (inference in
+PyTorch with cached keys and values), `fused` (the whole search on a GPU), `training` (the training
+step on a GPU), `kernels` (Triton, for the last two), `ctranslate2` (CTranslate2 as an engine),
+`shortlist` (fewer target tokens to choose among), `choice` (which engine runs a model) and
+`commands`. The inner ring finds them through `transept.gateway`.
 """

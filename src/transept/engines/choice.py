@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from transept.api.config import EngineName
 from transept.config import did_you_mean
@@ -14,7 +14,6 @@ from transept.engines.ctranslate2 import CTranslate2Engine
 from transept.engines.fused import fit as decoding_fit
 from transept.engines.native.engine import NativeEngine
 from transept.engines.shortlist import Shortlist
-from transept.engines.training import fit as training_fit
 from transept.errors import ConfigError, Problem
 from transept.formats import ctranslate2 as export
 from transept.formats.ctranslate2 import Names
@@ -22,7 +21,9 @@ from transept.model.config import ModelConfig
 from transept.model.transformer import Transformer
 from transept.quantization import Precision
 from transept.text.tokenizer import Tokenizer
-from transept.training.update import Update
+
+if TYPE_CHECKING:
+    from transept.training.update import Update
 
 ENGINES: tuple[str, ...] = get_args(EngineName)
 
@@ -81,12 +82,14 @@ def training_obstacles(model: ModelConfig, batch: BatchConfig) -> list[str]:
     """Why the training kernels cannot be used; empty if they can."""
     if find_spec("triton") is None:
         return ["Triton is not installed"]
-    return training_fit.obstacles(model, batch)
+    # Imported here, as below, because translating does without it.
+    from transept.engines.training.fit import obstacles
+
+    return obstacles(model, batch)
 
 
-def training_update(batch: BatchConfig) -> Callable[..., Update]:
+def training_update(batch: BatchConfig) -> "Callable[..., Update]":
     """The constructor of the training step with kernels. It takes the arguments of `Update`."""
-    # Imported here because Triton is not installed everywhere.
     from transept.engines.training.network import Tiles
     from transept.engines.training.update import FusedUpdate
 

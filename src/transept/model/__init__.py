@@ -6,5 +6,5 @@ and `transformer` (the two stacks, and the initialization of every weight).
 
 These six files define what is computed. `transept.engines` computes the same faster, and
 `tests/parity` compares each engine with these. A change of what is computed must be made there too,
-or be rejected there (`attention.require_equation_1`, and `obstacles` of each GPU engine).
+or be rejected there (`attention.require_equation_1`, and `fit.obstacles` of each GPU engine).
 """

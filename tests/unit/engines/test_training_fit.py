@@ -23,8 +23,8 @@ GPU_LIKE = Runtime(torch.device("cpu"), "bf16")
 
 def test_the_papers_networks_are_fast() -> None:
     known = {name for name in PRESETS if not obstacles(ModelConfig.preset(name), BatchConfig())}
-    # One head of 512 does not fit a tile of the chip; learned positions have no kernel.
-    assert set(PRESETS) - known == {"A-h1", "E-learned"}
+    # One head of 512 does not fit a tile of the chip.
+    assert set(PRESETS) - known == {"A-h1"}
 
 
 def test_the_parsers_are_fast() -> None:
@@ -37,7 +37,6 @@ def test_the_parsers_are_fast() -> None:
 @pytest.mark.parametrize(
     ("model", "reason"),
     [
-        (ModelConfig(vocab_size=50, norm="pre"), "model.norm = 'pre'"),
         (ModelConfig(vocab_size=50, activation_dropout=0.1), "model.activation_dropout = 0.1"),
         (ModelConfig(vocab_size=50, d_k=48), "model.d_k = 48"),
     ],
@@ -65,7 +64,7 @@ def test_a_layout_or_precision_it_does_not_know_is_named() -> None:
 
 
 def test_without_triton_it_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("transept.assembly.update.find_spec", lambda name: None)
+    monkeypatch.setattr("transept.engines.choice.find_spec", lambda name: None)
     experiment = Experiment(model=ModelConfig(vocab_size=50))
     assert slow_because(experiment, GPU_LIKE) == ["Triton is not installed"]
     (said,) = slowness(experiment, GPU)
@@ -75,7 +74,7 @@ def test_without_triton_it_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 def test_nothing_is_said_where_nobody_expects_the_fast_form(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("transept.assembly.update.find_spec", lambda name: None)
+    monkeypatch.setattr("transept.engines.choice.find_spec", lambda name: None)
     experiment = Experiment(model=ModelConfig(vocab_size=50))
     assert slowness(experiment, Runtime(torch.device("cpu"), "fp32")) == []
     plain = replace(experiment, training=TrainingConfig(kernels="plain"))

@@ -6,6 +6,7 @@ compare the two.
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch.nn import functional as F
@@ -15,6 +16,8 @@ from transept.engines.fused.weights import Weights
 from transept.engines.kernels.attention_step import attend_past, attend_source
 from transept.engines.kernels.beams import Beams
 from transept.engines.kernels.slots import Slotted
+from transept.engines.program import Norm, Product, StackNorms, Stream, decoder_layer
+from transept.model.transformer import DecoderLayer
 from transept.shapes import Float, Int, Tensor
 
 COLUMNS = 64
@@ -33,6 +36,46 @@ class Caches(Slotted):
     source_length: Int[Tensor, " R"]
 
 
+class NumberedLayer(NamedTuple):
+    """A layer, and its place in the stack and in the caches."""
+
+    number: int
+    module: DecoderLayer
+
+
+@dataclass(frozen=True, slots=True)
+class StepOperations:
+    """The operations of the decoder for one new token per row."""
+
+    weights: Weights
+    beams: Beams
+    caches: Caches
+
+    def self_attention(self, h: Float[Tensor, "N D"], layer: NumberedLayer) -> Product:
+        """Attention to the tokens so far, whose keys and values are cached."""
+        attention = layer.module.self_attention
+        past = self.caches.past[layer.number]
+        heads = attend_past(attention.w_qkv(h), past, self.beams, attention.n_heads)
+        return Product(heads, attention.w_o)
+
+    def source_attention(self, h: Float[Tensor, "N D"], layer: NumberedLayer) -> Product:
+        """Attention to the source, whose keys and values never change."""
+        attention, caches = layer.module.source_attention, self.caches
+        q = F.linear(h, *attention.w_q)
+        heads = attend_source(
+            q, caches.source, caches.source_length, self.beams, layer.number, attention.n_heads
+        )
+        return Product(heads, attention.w_o)
+
+    def feed_forward(self, h: Float[Tensor, "N D"], layer: NumberedLayer) -> Product:
+        """Equation (2)."""
+        return self.weights.feed_forward(layer.module.feed_forward, h)
+
+    def add_norm(self, stream: Stream, y: Product, norm: Norm) -> Stream:
+        """X + y and its layer normalization."""
+        return self.weights.add_norm(stream, y, norm)
+
+
 class DeviceDecoder:
     """A model's decoder: takes one token for each row, and gives the logits of the next."""
 
@@ -40,10 +83,13 @@ class DeviceDecoder:
         self._weights, self.config = weights, weights.config
         self.device, self.dtype = weights.device, weights.dtype
         self.start_id = weights.model.start_id
-        self._layers = weights.model.decoder.stack
-        # The biases are left out because there are none: `fit` refuses networks that have them.
-        self._source_q = [layer.source_attention.w_q[0] for layer in self._layers]
-        self._source_kv = torch.cat([layer.source_attention.w_kv[0] for layer in self._layers])
+        stack = weights.model.decoder.stack
+        self._layers = [NumberedLayer(*parts) for parts in enumerate(stack)]
+        self._norms = StackNorms(weights.model.decoder)
+        keys_and_values = [layer.source_attention.w_kv for layer in stack]
+        self._source_kv = torch.cat([weight for weight, _ in keys_and_values])
+        biases = [bias for _, bias in keys_and_values if bias is not None]
+        self._source_kv_bias = torch.cat(biases) if biases else None
         weight = weights.model.projection.weight
         self._projection = F.pad(weight, (0, 0, 0, -len(weight) % COLUMNS))
 
@@ -77,24 +123,20 @@ class DeviceDecoder:
             caches: Where they are stored.
         """
         flat = caches.source.flatten(0, 1).flatten(1)
-        flat.index_copy_(0, rows, F.linear(states, self._source_kv))
+        flat.index_copy_(0, rows, F.linear(states, self._source_kv, self._source_kv_bias))
 
     def write(self, beams: Beams, caches: Caches) -> Float[Tensor, "N C"]:
         """The logits of the token that follows each row's last one."""
-        weights, n_heads = self._weights, self.config.n_heads
+        weights = self._weights
         # A kernel reads this memory as it lies. For one sentence, `flatten` alone would give a view
         # with stride 0.
         positions = beams.length[:, None].expand_as(beams.token).contiguous().view(-1)
-        y = weights.embed(weights.model.target_embedding, beams.token.flatten(), positions)
-        for number, layer in enumerate(self._layers):
-            attention, to_source = layer.self_attention, layer.source_attention
-            past = attend_past(attention.w_qkv(y), caches.past[number], beams, n_heads)
-            y = weights.add_norm(y, attention.w_o(past), layer, 0)
-            q = F.linear(y, self._source_q[number])
-            seen = attend_source(q, caches.source, caches.source_length, beams, number, n_heads)
-            y = weights.add_norm(y, to_source.w_o(seen), layer, 1)
-            y = weights.add_norm(y, weights.feed_forward(layer.feed_forward, y), layer, 2)
-        return self._project(y)
+        embedding, table = weights.model.target_embedding, weights.target_positions
+        y = weights.embed(embedding, beams.token.flatten(), positions, table)
+        ops, stream = StepOperations(weights, beams, caches), weights.enter(y, self._norms.first)
+        for layer, norms in zip(self._layers, self._norms.layers, strict=True):
+            stream = decoder_layer(stream, layer, norms, ops)
+        return self._project(stream.h)
 
     def _project(self, y: Float[Tensor, "N D"]) -> Float[Tensor, "N C"]:
         """The logits, in single precision even if the network computes in half precision."""

@@ -14,6 +14,8 @@ import torch
 from transept.engines.fused.sizes import room
 from transept.engines.fused.weights import Weights
 from transept.engines.kernels.attention import Side, Sight, attend
+from transept.engines.program import Norm, Product, StackNorms, Stream, encoder_layer
+from transept.model.transformer import EncoderLayer
 from transept.shapes import Float, Int, Tensor
 
 TILE = 64
@@ -61,6 +63,7 @@ class DeviceEncoder:
 
     def __init__(self, weights: Weights) -> None:
         self._weights, self._layers = weights, weights.model.encoder.stack
+        self._norms = StackNorms(weights.model.encoder)
         self._graphs: dict[int, tuple[torch.cuda.CUDAGraph, Packed, Tensor]] = {}
 
     def __call__(self, sources: Sequence[Sequence[int]]) -> Float[Tensor, "N D"]:
@@ -92,11 +95,32 @@ class DeviceEncoder:
         side = Side(segments, positions)
         band = weights.model.encoder.band
         sight = Sight(side, side, packed.spans, TILE, band.before, band.after)
-        x = weights.embed(weights.model.source_embedding, ids, positions)
-        for layer in self._layers:
-            attention = layer.self_attention
-            q, k, v = attention.split(attention.w_qkv(x))
-            heads, _ = attend(q, k, v, sight, attention.n_heads, weights.no_drop)
-            x = weights.add_norm(x, attention.w_o(heads), layer, 0)
-            x = weights.add_norm(x, weights.feed_forward(layer.feed_forward, x), layer, 1)
-        return x
+        embedding, table = weights.model.source_embedding, weights.source_positions
+        x = weights.embed(embedding, ids, positions, table)
+        ops, stream = EncoderOperations(weights, sight), weights.enter(x, self._norms.first)
+        for layer, norms in zip(self._layers, self._norms.layers, strict=True):
+            stream = encoder_layer(stream, layer, norms, ops)
+        return stream.h
+
+
+@dataclass(frozen=True, slots=True)
+class EncoderOperations:
+    """The operations of the encoder over one batch."""
+
+    weights: Weights
+    sight: Sight
+
+    def self_attention(self, h: Float[Tensor, "N D"], layer: EncoderLayer) -> Product:
+        """Equation (1) for all heads, each sentence by itself."""
+        attention = layer.self_attention
+        q, k, v = attention.split(attention.w_qkv(h))
+        heads, _ = attend(q, k, v, self.sight, attention.n_heads, self.weights.no_drop)
+        return Product(heads, attention.w_o)
+
+    def feed_forward(self, h: Float[Tensor, "N D"], layer: EncoderLayer) -> Product:
+        """Equation (2)."""
+        return self.weights.feed_forward(layer.feed_forward, h)
+
+    def add_norm(self, stream: Stream, y: Product, norm: Norm) -> Stream:
+        """X + y and its layer normalization."""
+        return self.weights.add_norm(stream, y, norm)

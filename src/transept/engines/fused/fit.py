@@ -12,13 +12,7 @@ def obstacles(config: ModelConfig) -> list[str]:
     """What the fused engine does not support in a network; empty for the paper's network."""
     if find_spec("triton") is None:
         return ["Triton is not installed"]
-    found = config.unlike(
-        norm="post",
-        activation="relu",
-        positions="sinusoidal",
-        attention_bias=False,
-        decoder_window=None,
-    )
+    found = config.unlike(decoder_window=None)
     if config.d_k != config.d_v or config.d_k not in HEADS:
         found.append(f"model.d_k = {config.d_k}, model.d_v = {config.d_v}")
     elif config.n_heads * config.d_k != config.d_model:

@@ -47,8 +47,12 @@ def add_norm_backward(
     weight: Float[Tensor, " D"],
     drop: Drop,
     sums: Sequence[Float[Tensor, " D"]],
+    d_summed: Float[Tensor, "N D"] | None = None,
 ) -> tuple[Float[Tensor, "N D"], Float[Tensor, "N D"]]:
     """∂/∂x and ∂/∂y.
+
+    With pre-norm, x + Dropout(y) is itself the stream that later sub-layers add to: `d_summed` is
+    its gradient from these.
 
     What is summed over the tokens is added to `sums`: the gradients of the norm's weight and bias
     and, where there is a third, Σ ∂/∂y, the gradient of a bias that y ends in.
@@ -60,9 +64,10 @@ def add_norm_backward(
     programs = min(triton.cdiv(n, rows), _processors(d_out.device) * 8)
     partial = torch.empty(3, programs, d, dtype=torch.float32, device=d_out.device)
     _add_norm_backward[(programs,)](
-        d_out, saved.summed, saved.mean, saved.rstd, weight, dx, dy, partial,
+        d_out, saved.summed, saved.mean, saved.rstd, weight,
+        d_out if d_summed is None else d_summed, dx, dy, partial,
         drop.seed, drop.site, drop.p, n, d,
-        ROWS=rows, D=block, num_warps=_warps(block),
+        PRE=d_summed is not None, ROWS=rows, D=block, num_warps=_warps(block),
     )  # fmt: skip
     add_sums(partial, sums)
     return dx, dy
@@ -105,8 +110,8 @@ def _add_norm_forward(
 
 @triton.jit
 def _add_norm_backward(
-    d_out, summed, mean, rstd, weight, dx, dy, partial, seed, site, p, n, d,
-    ROWS: tl.constexpr, D: tl.constexpr,
+    d_out, summed, mean, rstd, weight, d_summed, dx, dy, partial, seed, site, p, n, d,
+    PRE: tl.constexpr, ROWS: tl.constexpr, D: tl.constexpr,
 ):  # fmt: skip
     program, programs = tl.program_id(0), tl.num_programs(0)
     columns = tl.arange(0, D)
@@ -127,6 +132,8 @@ def _add_norm_backward(
         g = g * w[None, :]
         along = tl.sum(g * normed, 1) / d
         dz = (g - tl.sum(g, 1)[:, None] / d - normed * along[:, None]) * scale[:, None]
+        if PRE:
+            dz += tl.load(d_summed + at, inside, 0.0).to(tl.float32)
         tl.store(dx + at, dz.to(dx.dtype.element_ty), inside)
         if p > 0:
             dz = tl.where(kept(seed, site, at, p), dz / (1 - p), 0.0)

@@ -1,17 +1,21 @@
-"""The decoder one token at a time, with what it computed before kept: fast and the same.
+"""The decoder with a key/value cache, one token at a time: same result, faster.
 
-`Transformer.decode` computes every position anew and is the truth. Here each layer keeps the keys
-and values of the positions so far, and those of the source, which never change. Parity tests hold
-the two together.
+`Transformer.decode` computes every position again at each step. Here each layer keeps the keys and
+values of the positions so far, and those of the source, which never change. Parity tests compare
+the two.
 """
+
+from typing import NamedTuple
 
 import torch
 
+from transept.engines.native import operations
 from transept.engines.native.cache import LayerCache, OutputCache
 from transept.engines.native.matrices import PreparedMatrix
 from transept.engines.native.prepared import PreparedDecoder, PreparedDecoderLayer, prepare
 from transept.engines.native.ranking import likeliest
 from transept.engines.native.source import LayerSource, Source
+from transept.engines.program import Norm, Product, Stream, decoder_layer
 from transept.model.transformer import Memory, Transformer
 from transept.shapes import Float, Int, Tensor
 
@@ -74,14 +78,16 @@ class IncrementalDecoder:
         y = self._start() if tokens is None else self._embed(tokens)
         decoder = self._prepared.decoder(y.shape[0])
         source = self._source.layers(decoder.make)
-        for parts in zip(decoder.layers, self._output.append(), source, strict=True):
-            y = _layer(y, *parts)
+        norms = self._prepared.decoder_norms
+        stream = operations.enter(y, norms.first)
+        layers = map(StepLayer, decoder.layers, self._output.append(), source)
+        for layer, of_layer in zip(layers, norms.layers, strict=True):
+            stream = decoder_layer(stream, layer, of_layer, STEP)
         self._position += 1
-        y = decoder.norm(y)
         # The last step's logits give way only now: memory that lies free for as long as the layers
         # take goes back to the system, and to get it anew costs as much as a layer.
         self._used_up = None
-        self._used_up = logits = self._project(decoder, y).float()
+        self._used_up = logits = self._project(decoder, stream.h).float()
         return logits, decoder.nats
 
     def _project(
@@ -107,14 +113,36 @@ class IncrementalDecoder:
         return torch.add(position, torch.embedding(embedding.weight, tokens), alpha=embedding.scale)
 
 
-def _layer(
-    y: Float[Tensor, "N D"], layer: PreparedDecoderLayer, cache: LayerCache, source: LayerSource
-) -> Float[Tensor, "N D"]:
-    """One decoder layer."""
-    qkv, q, kv = cache.projected
-    layer.qkv.into(qkv, layer.before[0](y))
-    cache.new.copy_(kv)
-    heads = cache.seen.attend(q, layer.scale)
-    y = layer.after[0](layer.attention_out.onto(y, heads))
-    y = layer.after[1](source.onto(layer, y, layer.before[1](y)))
-    return layer.feed_forward(y)
+class StepLayer(NamedTuple):
+    """One layer in one step."""
+
+    weights: PreparedDecoderLayer
+    cache: LayerCache
+    source: LayerSource
+
+
+class StepOperations:
+    """The operations of the decoder for one new token per row."""
+
+    def self_attention(self, h: Float[Tensor, "N D"], layer: StepLayer) -> Product:
+        """Attention to the tokens so far, whose keys and values are cached."""
+        qkv, q, kv = layer.cache.projected
+        layer.weights.qkv.into(qkv, h)
+        layer.cache.new.copy_(kv)
+        heads = layer.cache.seen.attend(q, layer.weights.scale)
+        return Product(heads, layer.weights.attention_out)
+
+    def source_attention(self, h: Float[Tensor, "N D"], layer: StepLayer) -> Product:
+        """Attention to the source, whose keys and values never change."""
+        return layer.source.attend(h, layer.weights)
+
+    def feed_forward(self, h: Float[Tensor, "N D"], layer: StepLayer) -> Product:
+        """Equation (2)."""
+        return operations.feed_forward(h, layer.weights)
+
+    def add_norm(self, stream: Stream, y: Product, norm: Norm) -> Stream:
+        """X + y and its layer normalization."""
+        return operations.add_norm(stream, y, norm)
+
+
+STEP = StepOperations()

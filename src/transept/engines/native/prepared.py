@@ -1,7 +1,6 @@
 """A model's weights, ready for decoding: what is prepared is made anew when a weight changes."""
 
 import math
-from collections.abc import Callable
 from threading import Lock
 from weakref import WeakKeyDictionary
 
@@ -9,28 +8,14 @@ import torch
 from torch import nn
 
 from transept.engines.native.matrices import AsItLies, MakeMatrix, PreparedMatrix, for_several_rows
+from transept.engines.program import StackNorms
 from transept.model.attention import MultiHeadAttention, require_equation_1
-from transept.model.layers import PreNorm, Residual
 from transept.model.transformer import DecoderLayer, EncoderLayer, Transformer
 from transept.shapes import Float, Int, Tensor
 
-Norm = Callable[[Float[Tensor, "N D"]], Float[Tensor, "N D"]]
-
-
-def _norm(module: nn.Module) -> Norm:
-    """A norm without the module around it."""
-    if not isinstance(module, nn.LayerNorm):
-        return _same
-    shape, weight, bias, epsilon = module.normalized_shape, module.weight, module.bias, module.eps
-    return lambda x: torch.layer_norm(x, shape, weight, bias, epsilon)
-
-
-def _same(x: Float[Tensor, "N D"]) -> Float[Tensor, "N D"]:
-    return x
-
 
 class PreparedLayer:
-    """A layer's matrices, and its norms before and after each sub-layer: all of an encoder layer.
+    """The matrices of a layer; all that an encoder layer needs but its norms.
 
     The heads of Q, K and V in self-attention are all equally wide: where d_k is not d_v, zeros
     make up for it.
@@ -44,16 +29,6 @@ class PreparedLayer:
         self.inner = make(feed.w_1.weight, feed.w_1.bias)
         self.outer = make(feed.w_2.weight, feed.w_2.bias)
         self.activation = feed.activation
-        residuals = [one for one in layer.residuals if isinstance(one, Residual)]
-        norms = [_norm(residual.norm) for residual in residuals]
-        unchanged: list[Norm] = [_same for _ in norms]
-        pre = isinstance(residuals[0], PreNorm)
-        self.before, self.after = (norms, unchanged) if pre else (unchanged, norms)
-
-    def feed_forward(self, x: Float[Tensor, "N D"]) -> Float[Tensor, "N D"]:
-        """The last sub-layer, equation (2), in its residual connection. `x` is used up."""
-        inner = self.activation(self.inner(self.before[-1](x)))
-        return self.after[-1](self.outer.onto(x, inner))
 
 
 class PreparedDecoderLayer(PreparedLayer):
@@ -95,7 +70,7 @@ def _widened(x: Tensor, axis: int, attention: MultiHeadAttention) -> Tensor:
 
 
 class PreparedDecoder:
-    """The decoder's layers, its last norm, and the projection to logits, padding's being −∞.
+    """The decoder's layers and the projection to logits, that of padding being −∞.
 
     A unit of the logits is worth `nats`. With copies of the weights it is log 2, so that their
     sum takes powers of two, which are had in three quarters of exp's time.
@@ -104,14 +79,12 @@ class PreparedDecoder:
     def __init__(
         self,
         layers: list[DecoderLayer],
-        norm: nn.Module,
         projection: nn.Linear,
         pad_id: int,
         make: MakeMatrix,
     ) -> None:
         self.make = make
         self.layers = [PreparedDecoderLayer(layer, make) for layer in layers]
-        self.norm = _norm(norm)
         self.nats = 1.0 if make is AsItLies else math.log(2)
         self._weight: Tensor = projection.weight
         self._bias: Tensor | None = projection.bias
@@ -138,12 +111,13 @@ class Prepared:
         self.stamp = stamp
         self.embedding = model.target_embedding
         layers = model.decoder.stack
-        self._parts = layers, model.decoder.norm, model.projection, model.config.pad_id
+        self._parts = layers, model.projection, model.config.pad_id
+        self.encoder_norms = StackNorms(model.encoder)
+        self.decoder_norms = StackNorms(model.decoder)
         self._as_it_lies = PreparedDecoder(*self._parts, AsItLies)
         self._for_several_rows: PreparedDecoder | None = None
         self._encoder = model.encoder.stack
         self._encoder_layers: list[PreparedLayer] = []
-        self.encoder_norm = _norm(model.encoder.norm)
         self._source_attentions = [layer.source_attention for layer in layers]
         self._source_kv: list[PreparedMatrix] = []
         self._positions = model.target_positions

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 from transept.engines.native.cache import Seen, additive_mask
-from transept.engines.native.matrices import MakeMatrix, PreparedMatrix
+from transept.engines.native.matrices import MakeMatrix, PreparedMatrix, Transposed
 from transept.engines.native.prepared import PreparedDecoderLayer
+from transept.engines.program import Product
 from transept.model.attention import MultiHeadAttention
 from transept.model.transformer import Memory, Transformer
 from transept.shapes import Float, Int, Tensor
@@ -16,10 +17,8 @@ from transept.shapes import Float, Int, Tensor
 class LayerSource(Protocol):
     """The source as one layer attends to it."""
 
-    def onto(
-        self, layer: PreparedDecoderLayer, y: Float[Tensor, "N D"], x: Float[Tensor, "N D"]
-    ) -> Float[Tensor, "N D"]:
-        """`y + MultiHead(x, source, source)`. `y` may be used up."""
+    def attend(self, h: Float[Tensor, "N D"], layer: PreparedDecoderLayer) -> Product:
+        """`MultiHead(h, source, source)`."""
 
 
 class Shared:
@@ -31,12 +30,10 @@ class Shared:
         self._shape = (n_sentences, -1, n_heads, d_k)
         self._scale = 1 / math.sqrt(d_k)
 
-    def onto(
-        self, layer: PreparedDecoderLayer, y: Float[Tensor, "N D"], x: Float[Tensor, "N D"]
-    ) -> Float[Tensor, "N D"]:
-        """`y + MultiHead(x, source, source)`, as it is written."""
-        q = layer.source_q(x).view(self._shape).transpose(1, 2)
-        return layer.source_out.onto(y, self._seen.attend(q, self._scale))
+    def attend(self, h: Float[Tensor, "N D"], layer: PreparedDecoderLayer) -> Product:
+        """`MultiHead(h, source, source)`, as it is written."""
+        q = layer.source_q(h).view(self._shape).transpose(1, 2)
+        return Product(self._seen.attend(q, self._scale), layer.source_out)
 
 
 class Folded:
@@ -56,17 +53,13 @@ class Folded:
         if b_q is not None:
             bias = (k @ b_q.view(self._n_heads, -1, 1)).flatten()
         self._scores = make((k @ w_q).flatten(0, 1), bias)
-        self._out, self._bias = (v @ w_o).flatten(0, 1), attention.w_o.bias
+        self._out = Transposed((v @ w_o).flatten(0, 1).T, attention.w_o.bias)
 
-    def onto(
-        self, layer: PreparedDecoderLayer, y: Float[Tensor, "N D"], x: Float[Tensor, "N D"]
-    ) -> Float[Tensor, "N D"]:
-        """`y + MultiHead(x, source, source)`."""
-        scores = self._scores(x)
-        weights = scores.view(x.shape[0], self._n_heads, -1).softmax(dim=2)
-        if self._bias is not None:
-            y.add_(self._bias)
-        return y.addmm_(weights.view(scores.shape), self._out)
+    def attend(self, h: Float[Tensor, "N D"], layer: PreparedDecoderLayer) -> Product:
+        """`MultiHead(h, source, source)`; the matrices of the layer are part of these already."""
+        scores = self._scores(h)
+        weights = scores.view(h.shape[0], self._n_heads, -1).softmax(dim=2)
+        return Product(weights.view(scores.shape), self._out)
 
 
 class Source:

@@ -6,18 +6,15 @@ from transept.model.config import ModelConfig
 
 SIZES = (16, 32, 64, 128)
 """Of heads and tiles: what fits the matrix units, and the chip's memory."""
+POSITIONS, ACTIVATIONS = ("sinusoidal", "learned"), ("relu", "swish")
 
 
 def obstacles(config: ModelConfig, batch: BatchConfig) -> list[str]:
     """Why a network cannot be trained in this form; empty where it can."""
-    found = config.unlike(
-        norm="post",
-        activation="relu",
-        positions="sinusoidal",
-        activation_dropout=0.0,
-        attention_bias=False,
-        output_bias=False,
-    )
+    found = config.unlike(activation_dropout=0.0)
+    for key, known in {"positions": POSITIONS, "activation": ACTIVATIONS}.items():
+        if getattr(config, key) not in known:  # a variant whose gradient is not written yet
+            found.append(f"model.{key} = {getattr(config, key)!r}")
     for name in ("d_k", "d_v"):
         size = getattr(config, name)
         if size not in SIZES:

@@ -2,24 +2,43 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import torch
+from torch import nn
 
 from transept.shapes import Float, Tensor
 
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """What `nn.Linear` holds, without the bias."""
+    """What `nn.Linear` holds, with gradients."""
 
     value: Float[Tensor, "O I"]
     """In the type that matrices are multiplied in: a copy of the master weight."""
     gradient: Float[Tensor, "O I"]
     """In single precision, added to."""
+    bias: Float[Tensor, " O"] | None = None
+    """In the type that matrices are multiplied in."""
+    d_bias: Float[Tensor, " O"] | None = None
+    """In single precision. It is added to where ∂/∂(x Wᵀ + b) is made, not in `backward`."""
+
+    @classmethod
+    def of(cls, linear: nn.Linear, copies: "Copies") -> "Matrix":
+        """The matrix of a module, and its bias if there is one."""
+        weight, bias = linear.weight, cast(Tensor | None, linear.bias)
+        if bias is None:
+            return cls(copies.of([weight]), gradient_of(weight))
+        return cls(copies.of([weight]), gradient_of(weight), copies.of([bias]), gradient_of(bias))
 
     def __call__(self, x: Float[Tensor, "N I"]) -> Float[Tensor, "N O"]:
-        """`x Wᵀ`."""
-        return x @ self.value.T
+        """`x Wᵀ + b`."""
+        return x @ self.value.T if self.bias is None else torch.addmm(self.bias, x, self.value.T)
+
+    def add_bias_gradient(self, d_out: Float[Tensor, "N O"]) -> None:
+        """Add Σ ∂/∂(x Wᵀ + b) to the gradient of the bias, if there is one."""
+        if self.d_bias is not None:
+            self.d_bias.add_(d_out.sum(0, dtype=self.d_bias.dtype))
 
     def backward(
         self, d_out: Float[Tensor, "N O"], x: Float[Tensor, "N I"], dx: Float[Tensor, "N I"] | None

@@ -1,8 +1,9 @@
 """The whole network forward and backward, from ids to the gradients of every weight."""
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import cast
 
 import torch
 
@@ -10,16 +11,19 @@ from transept.engines.kernels.attention import Side, Sight, spans
 from transept.engines.kernels.cross_entropy import cross_entropy
 from transept.engines.kernels.dropout import Drop
 from transept.engines.kernels.embedding import embed, embed_backward
+from transept.engines.program import StackNorms, decoder_layer, encoder_layer
 from transept.engines.training.matrix import Copies, Matrix, accumulate, gradient_of
-from transept.engines.training.sublayers import (
+from transept.engines.training.operations import (
     PositionWise,
-    Residual,
     SelfAttention,
     SourceAttention,
+    TapedOperations,
+    TrainedDecoderLayer,
+    TrainedEncoderLayer,
 )
-from transept.model.layers import Embedding
+from transept.model.layers import Embedding, Residual
 from transept.model.packing import Band, Tokens
-from transept.model.positions import SinusoidalPositions
+from transept.model.positions import LearnedPositions, Positions
 from transept.model.transformer import DecoderLayer, EncoderLayer, Transformer
 from transept.shapes import Float, Int, Tensor
 from transept.training.loss import Loss, LossSums
@@ -30,7 +34,8 @@ LOGITS = 1 << 28
 LINE = 64
 """Logits to a cache line."""
 
-Backward = Callable[[Tensor], Tensor]
+NO_PADDING = -1
+"""No position is a padding token."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,19 +67,17 @@ class FusedNetwork:
     ) -> None:
         self.model, self.loss, self.tiles, self.dtype = model, loss, tiles, dtype
         self.copies = Copies(dtype)
-        sites = itertools.count()
+        drops = _Drops(seed)
         p = model.config.dropout
-        self.source_drop, self.target_drop = (Drop(p, seed, next(sites)) for _ in range(2))
-        build = _Builder(seed, sites, self.copies)
-        self.encoder = [build.encoder_layer(one) for one in model.encoder.stack]
-        self.decoder = [build.decoder_layer(one) for one in model.decoder.stack]
+        self.source_drop, self.target_drop = drops.next(p), drops.next(p)
+        self.encoder = [_encoder_layer(one, drops, self.copies) for one in model.encoder.stack]
+        self.decoder = [_decoder_layer(one, drops, self.copies) for one in model.decoder.stack]
+        self.encoder_norms = StackNorms(model.encoder)
+        self.decoder_norms = StackNorms(model.decoder)
         self.source_kv = SourceKeysAndValues(model, self.copies)
-        weight = model.projection.weight
-        self.projection = Matrix(self.copies.of([weight]), gradient_of(weight))
-        # Of its own, and never moved: the model's may be, for a longer sentence to be validated,
-        # and graphs know where it is.
-        n_rows = tiles.tile * tiles.row_tiles
-        self.positions = SinusoidalPositions(model.config.d_model, n_rows).to(weight.device)
+        self.projection = Matrix.of(model.projection, self.copies)
+        self.source_positions = self._table(model.source_positions)
+        self.target_positions = self._table(model.target_positions)
 
     def __call__(self, source: Tokens, target: Tokens, scale: Float[Tensor, ""]) -> LossSums:
         """Add `scale` times the gradients of the summed loss to those of the weights."""
@@ -82,54 +85,55 @@ class FusedNetwork:
         sights = _Sights(source, target, self.tiles, self.model)
         memory, encoder_backward = self._encode(source, sights)
         states, decoder_backward = self._decode(target, memory, sights)
-        sums, d_states = self._lose(states, target.ids, scale)
+        sums, d_states = self._loss(states, target.ids, scale)
         encoder_backward(decoder_backward(d_states))
         return sums
 
     def _encode(self, source: Tokens, sights: "_Sights") -> tuple[Tensor, Callable[[Tensor], None]]:
-        embedding = self.model.source_embedding
-        x = self._embed(source.ids, source, embedding, self.source_drop)
-        tapes = []
-        for attention, feed_forward in self.encoder:
-            x, first = attention.forward(x, sights.source)
-            x, second = feed_forward.forward(x)
-            tapes.append((first, second))
+        side = _InputSide(
+            source.ids, source.layout.positions, self.model.source_embedding,
+            self.model.source_positions, self.source_positions, self.source_drop,
+        )  # fmt: skip
+        ops = TapedOperations(sights.source, sights.source)
+        stream = ops.enter(side.embed(self.dtype), self.encoder_norms.first, self.source_drop)
+        for layer, norms in zip(self.encoder, self.encoder_norms.layers, strict=True):
+            stream = encoder_layer(stream, layer, norms, ops)
+        return stream.h, lambda d_states: side.embed_backward(ops.backward(d_states))
 
-        def backward(dx: Tensor) -> None:
-            for attention, feed_forward in reversed(self.encoder):
-                first, second = tapes.pop()
-                dx = attention.backward(feed_forward.backward(dx, second), first)
-            self._embed_backward(dx, source.ids, embedding, self.source_drop)
-
-        return x, backward
-
-    def _decode(self, target: Tokens, memory: Tensor, sights: "_Sights") -> tuple[Tensor, Backward]:
+    def _decode(
+        self, target: Tokens, memory: Tensor, sights: "_Sights"
+    ) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
         model = self.model
-        ids = target.shifted_right(model.start_id).ids
-        y = self._embed(ids, target, model.target_embedding, self.target_drop)
+        side = _InputSide(
+            target.shifted_right(model.start_id).ids, target.layout.positions,
+            model.target_embedding, model.target_positions, self.target_positions,
+            self.target_drop,
+        )  # fmt: skip
         kv = self.source_kv.forward(memory)
-        tapes = []
-        for number, (attention, source_attention, feed_forward) in enumerate(self.decoder):
-            y, first = attention.forward(y, sights.target)
-            y, second = source_attention.forward(y, self.source_kv.part(kv, number), sights.across)
-            y, third = feed_forward.forward(y)
-            tapes.append((first, second, third))
+        d_kv = torch.empty_like(kv)
+        ops = TapedOperations(sights.target, sights.across)
+        stream = ops.enter(side.embed(self.dtype), self.decoder_norms.first, self.target_drop)
+        for number, norms in enumerate(self.decoder_norms.layers):
+            parts = (self.source_kv.part(each, number) for each in (kv, d_kv))
+            layer = TrainedDecoderLayer(*self.decoder[number], *parts)
+            stream = decoder_layer(stream, layer, norms, ops)
 
-        def backward(dy: Tensor) -> Tensor:
-            d_kv = torch.empty_like(kv)
-            for number, (attention, source_attention, feed_forward) in reversed(
-                list(enumerate(self.decoder))
-            ):
-                first, second, third = tapes.pop()
-                dy = feed_forward.backward(dy, third)
-                dy = source_attention.backward(dy, second, self.source_kv.part(d_kv, number))
-                dy = attention.backward(dy, first)
-            self._embed_backward(dy, ids, model.target_embedding, self.target_drop)
+        def backward(d_states: Tensor) -> Tensor:
+            side.embed_backward(ops.backward(d_states))
             return self.source_kv.backward(d_kv, memory)
 
-        return y, backward
+        return stream.h, backward
 
-    def _lose(self, states: Tensor, target_ids: Tensor, scale: Tensor) -> tuple[LossSums, Tensor]:
+    def _table(self, positions: Positions) -> Float[Tensor, "L D"]:
+        """The encodings of all positions of a row, at an address that CUDA graphs can remember."""
+        n_rows = self.tiles.tile * self.tiles.row_tiles
+        positions.reach(n_rows)
+        if isinstance(positions, LearnedPositions):
+            return positions.weight.detach()
+        # A copy: the table of sinusoids is replaced when a longer sentence is validated.
+        return positions.at(torch.arange(n_rows, device=self.projection.value.device))
+
+    def _loss(self, states: Tensor, target_ids: Tensor, scale: Tensor) -> tuple[LossSums, Tensor]:
         """Projection and cross-entropy, a chunk of tokens at a time; and the states' gradient."""
         vocab_size = len(self.projection.value)
         epsilon = self.loss.uniform_smoothing(vocab_size)
@@ -144,23 +148,43 @@ class FusedNetwork:
             logits = torch.mm(
                 states[chunk], self.projection.value.T, out=buffer[: len(rows), :vocab_size]
             )
+            if self.projection.bias is not None:
+                logits += self.projection.bias
             losses.append(
                 cross_entropy(logits, target_ids[chunk], epsilon, self.loss.pad_id, scale)
             )
+            self.projection.add_bias_gradient(logits)
             torch.mm(logits, self.projection.value, out=d_states[chunk])
             accumulate(self.projection.gradient, logits.T, states[chunk])
         smoothed, nll = torch.cat(losses).sum(0)
         return LossSums(smoothed, nll), d_states
 
-    def _embed(self, ids: Tensor, tokens: Tokens, embedding: Embedding, drop: Drop) -> Tensor:
+
+@dataclass(frozen=True, slots=True)
+class _InputSide:
+    """What enters a stack: embedding · √d_model + positional encoding, with dropout."""
+
+    ids: Int[Tensor, " N"]
+    positions: Int[Tensor, " N"]
+    embedding: Embedding
+    encoding: Positions
+    table: Float[Tensor, "L D"]
+    drop: Drop
+
+    def embed(self, dtype: torch.dtype) -> Float[Tensor, "N D"]:
+        embedding = self.embedding
         return embed(
-            ids, embedding.weight, tokens.layout.positions, self.positions.table,
-            embedding.scale, embedding.pad_id, drop, self.dtype,
+            self.ids, embedding.weight, self.positions, self.table, embedding.scale,
+            embedding.pad_id, self.drop, dtype,
         )  # fmt: skip
 
-    def _embed_backward(self, d_out: Tensor, ids: Tensor, embedding: Embedding, drop: Drop) -> None:
-        gradient = gradient_of(embedding.weight)
-        embed_backward(d_out, ids, gradient, embedding.scale, embedding.pad_id, drop)
+    def embed_backward(self, d_out: Float[Tensor, "N D"]) -> None:
+        gradient, embedding = gradient_of(self.embedding.weight), self.embedding
+        embed_backward(d_out, self.ids, gradient, embedding.scale, embedding.pad_id, self.drop)
+        if isinstance(self.encoding, LearnedPositions):
+            # Padding is at position 0, and its gradient is zero.
+            gradient = gradient_of(self.encoding.weight)
+            embed_backward(d_out, self.positions, gradient, 1.0, NO_PADDING, self.drop)
 
 
 class SourceKeysAndValues:
@@ -170,6 +194,9 @@ class SourceKeysAndValues:
         attentions = [layer.source_attention for layer in model.decoder.stack]
         self.value = copies.of([one.w_kv[0] for one in attentions])
         self.gradients = [gradient_of(one.w_qkv.weight)[one.h_dk :] for one in attentions]
+        biases = [bias for _, bias in (one.w_kv for one in attentions) if bias is not None]
+        self.bias = copies.of(biases) if biases else None
+        self.d_biases = [gradient_of(one.w_qkv.bias)[one.h_dk :] for one in attentions if biases]
         self.width = len(self.value) // len(attentions)
 
     def part(self, kv: Float[Tensor, "N all_kv"], layer: int) -> Float[Tensor, "N kv"]:
@@ -178,7 +205,9 @@ class SourceKeysAndValues:
 
     def forward(self, memory: Float[Tensor, "N D"]) -> Float[Tensor, "N all_kv"]:
         """Of all layers side by side."""
-        return memory @ self.value.T
+        if self.bias is None:
+            return memory @ self.value.T
+        return torch.addmm(self.bias, memory, self.value.T)
 
     def backward(
         self, d_kv: Float[Tensor, "N all_kv"], memory: Float[Tensor, "N D"]
@@ -187,6 +216,9 @@ class SourceKeysAndValues:
         gradient = torch.zeros_like(self.value, dtype=self.gradients[0].dtype)
         accumulate(gradient, d_kv.T, memory)
         torch._foreach_add_(self.gradients, gradient.split(self.width))
+        if self.d_biases:
+            sums = d_kv.sum(0, dtype=self.d_biases[0].dtype)
+            torch._foreach_add_(self.d_biases, sums.split(self.width))
         return d_kv @ self.value
 
 
@@ -207,28 +239,33 @@ class _Sights:
         self.across = sight(sides[1], sides[0], Band())
 
 
-class _Builder:
-    """Makes fast layers of plain ones; each dropout gets a number of its own."""
+class _Drops:
+    """Gives each dropout its own number."""
 
-    def __init__(self, seed: Tensor, sites: Iterator[int], copies: Copies) -> None:
-        self.seed, self.sites, self.copies = seed, sites, copies
+    def __init__(self, seed: Int[Tensor, "2"]) -> None:
+        self._seed, self._sites = seed, itertools.count()
 
-    def encoder_layer(self, layer: EncoderLayer) -> tuple[SelfAttention, PositionWise]:
-        first, second = self._residuals(layer)
-        return (
-            SelfAttention(layer.self_attention, first, self.copies),
-            PositionWise(layer.feed_forward, second, self.copies),
-        )
+    def next(self, p: float) -> Drop:
+        return Drop(p, self._seed, next(self._sites))
 
-    def decoder_layer(
-        self, layer: DecoderLayer
-    ) -> tuple[SelfAttention, SourceAttention, PositionWise]:
-        first, second, third = self._residuals(layer)
-        return (
-            SelfAttention(layer.self_attention, first, self.copies),
-            SourceAttention(layer.source_attention, second, self.copies),
-            PositionWise(layer.feed_forward, third, self.copies),
-        )
+    def of(self, layer: EncoderLayer | DecoderLayer) -> list[Drop]:
+        return [self.next(cast(Residual, one).dropout.p) for one in layer.residuals]
 
-    def _residuals(self, layer: EncoderLayer | DecoderLayer) -> list[Residual]:
-        return [Residual.of(one, self.seed, next(self.sites)) for one in layer.residuals]  # type: ignore[arg-type]
+
+def _encoder_layer(layer: EncoderLayer, drops: _Drops, copies: Copies) -> TrainedEncoderLayer:
+    first, second = drops.of(layer)
+    return TrainedEncoderLayer(
+        SelfAttention(layer.self_attention, first, copies),
+        PositionWise(layer.feed_forward, second, copies),
+    )
+
+
+def _decoder_layer(
+    layer: DecoderLayer, drops: _Drops, copies: Copies
+) -> tuple[SelfAttention, SourceAttention, PositionWise]:
+    first, second, third = drops.of(layer)
+    return (
+        SelfAttention(layer.self_attention, first, copies),
+        SourceAttention(layer.source_attention, second, copies),
+        PositionWise(layer.feed_forward, third, copies),
+    )

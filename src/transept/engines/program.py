@@ -1,0 +1,116 @@
+"""The layer program: Figure 1 for the engines, written once.
+
+`transept.model` computes the same layers as modules. Each engine supplies the operations, in the
+form that is fastest on its device, and `tests/parity` compares them with the modules.
+
+The residual stream x runs past the sub-layers, and each sub-layer reads h and gives y:
+
+    post-norm, the paper's    x = h = LayerNorm(x + y)
+    pre-norm                  x = x + y, h = LayerNorm(x) by the norm of the next sub-layer
+
+So in both forms a sub-layer is followed by one operation, `add_norm`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar, cast, runtime_checkable
+
+from torch import nn
+
+from transept.model.layers import PreNorm, Residual
+from transept.model.transformer import Decoder, Encoder
+from transept.shapes import Float, Tensor
+
+Layer = TypeVar("Layer")
+LayerRead = TypeVar("LayerRead", contravariant=True)
+
+
+class Stream(NamedTuple):
+    """What runs through a stack."""
+
+    x: Float[Tensor, "N D"]
+    """The residual stream."""
+    h: Float[Tensor, "N D"]
+    """What the next sub-layer reads, and after the last one the output of the stack."""
+
+
+class Product(NamedTuple):
+    """The output of a sub-layer, `inner` times `matrix`, not multiplied yet.
+
+    An engine may add the product to the residual stream while it multiplies.
+    """
+
+    inner: Float[Tensor, "N I"]
+    matrix: Any
+    """The engine's form of W_O or W_2."""
+
+
+Arrangement = Literal["post", "pre"]
+
+
+@dataclass(frozen=True, slots=True)
+class Norm:
+    """The layer normalization behind a sub-layer."""
+
+    module: nn.LayerNorm
+    arrangement: Arrangement
+
+    def stream(self, summed: Float[Tensor, "N D"], normed: Float[Tensor, "N D"]) -> Stream:
+        """The stream of x + y and LayerNorm(x + y)."""
+        return Stream(normed if self.arrangement == "post" else summed, normed)
+
+
+@runtime_checkable
+class Operations(Protocol[LayerRead]):
+    """The operations of an encoder layer."""
+
+    def self_attention(self, h: Float[Tensor, "N D"], layer: LayerRead) -> Product:
+        """Multi-head attention of a sequence to itself, sections 3.2.1 and 3.2.2."""
+
+    def feed_forward(self, h: Float[Tensor, "N D"], layer: LayerRead) -> Product:
+        """The feed-forward network, equation (2)."""
+
+    def add_norm(self, stream: Stream, y: Product, norm: Norm) -> Stream:
+        """X + y and its layer normalization. `stream.x` may be overwritten."""
+
+
+@runtime_checkable
+class DecoderOperations(Operations[LayerRead], Protocol[LayerRead]):
+    """The operations of a decoder layer."""
+
+    def source_attention(self, h: Float[Tensor, "N D"], layer: LayerRead) -> Product:
+        """Multi-head attention to the output of the encoder, section 3.2.3."""
+
+
+Norms = Sequence[Norm]
+
+
+def encoder_layer(stream: Stream, layer: Layer, norms: Norms, ops: Operations[Layer]) -> Stream:
+    """Self-attention, then the feed-forward network, each with its residual connection."""
+    attention, feed_forward = norms
+    stream = ops.add_norm(stream, ops.self_attention(stream.h, layer), attention)
+    return ops.add_norm(stream, ops.feed_forward(stream.h, layer), feed_forward)
+
+
+def decoder_layer(
+    stream: Stream, layer: Layer, norms: Norms, ops: DecoderOperations[Layer]
+) -> Stream:
+    """Self-attention, attention to the source, then the feed-forward network."""
+    attention, source_attention, feed_forward = norms
+    stream = ops.add_norm(stream, ops.self_attention(stream.h, layer), attention)
+    stream = ops.add_norm(stream, ops.source_attention(stream.h, layer), source_attention)
+    return ops.add_norm(stream, ops.feed_forward(stream.h, layer), feed_forward)
+
+
+class StackNorms:
+    """The layer normalizations of a stack: one in front of it, perhaps, and one per sub-layer."""
+
+    def __init__(self, stack: Encoder | Decoder) -> None:
+        residuals = [cast(Residual, one) for layer in stack.stack for one in layer.residuals]
+        modules = [residual.norm for residual in residuals]
+        pre = isinstance(residuals[0], PreNorm)
+        self.first = modules[0] if pre else None
+        after = [*modules[1:], cast(nn.LayerNorm, stack.norm)] if pre else modules
+        norms = [Norm(module, "pre" if pre else "post") for module in after]
+        n = len(norms) // len(stack.layers)
+        self.layers: list[Norms] = [norms[at : at + n] for at in range(0, len(norms), n)]

@@ -1,0 +1,226 @@
+"""The operations of the layer program, forward and backward by hand.
+
+A forward operation writes its backward pass to a tape. The backward pass of the network is the
+tape, read from its end.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import torch
+from torch import nn
+
+from transept.engines.kernels.attention import Sight, attend, attend_backward
+from transept.engines.kernels.dropout import Drop
+from transept.engines.kernels.relu import relu_backward
+from transept.engines.kernels.residual import add_norm, add_norm_backward
+from transept.engines.program import Norm, Product, Stream
+from transept.engines.training.matrix import Copies, Matrix, gradient_of
+from transept.model.attention import MultiHeadAttention
+from transept.model.layers import FeedForward
+from transept.shapes import Float, Tensor
+
+
+class Gradient(NamedTuple):
+    """The gradient of a `Stream`."""
+
+    x: Float[Tensor, "N D"] | None
+    """With pre-norm, that of the residual stream. With post-norm x and h are one."""
+    h: Float[Tensor, "N D"]
+
+
+Backward = Callable[[Gradient], Gradient]
+SublayerBackward = Callable[[Float[Tensor, "N I"], Float[Tensor, "N D"] | None], Tensor]
+"""From ∂/∂inner to ∂/∂h. A second tensor, if given, is added to the result."""
+
+
+class End(NamedTuple):
+    """What a sub-layer ends in: `Product.matrix` here."""
+
+    matrix: Matrix
+    drop: Drop
+    backward: SublayerBackward
+
+
+class SelfAttention:
+    """The weights of a multi-head attention of a sequence to itself."""
+
+    def __init__(self, module: MultiHeadAttention, drop: Drop, copies: Copies) -> None:
+        self.module, self.residual_drop = module, drop
+        self.drop = drop._replace(p=module.dropout)
+        self.w_qkv, self.w_o = Matrix.of(module.w_qkv, copies), Matrix.of(module.w_o, copies)
+
+    def __call__(self, h: Float[Tensor, "N D"], sight: Sight) -> Product:
+        """Attention by equation (1), not yet multiplied by W_O."""
+        split, drop = self.module.split, self.drop
+        qkv = self.w_qkv(h)
+        heads, log_total = attend(*split(qkv), sight, self.module.n_heads, drop)
+
+        def backward(d_heads: Tensor, dx: Tensor | None) -> Tensor:
+            d_qkv = torch.empty_like(qkv)
+            attend_backward(
+                *split(qkv), heads, log_total, d_heads, sight, drop, split(d_qkv)
+            )  # fmt: skip
+            self.w_qkv.add_bias_gradient(d_qkv)
+            return self.w_qkv.backward(d_qkv, h, dx)
+
+        return Product(heads, End(self.w_o, self.residual_drop, backward))
+
+
+class SourceAttention:
+    """The weights of a multi-head attention to the source, whose keys and values are given."""
+
+    def __init__(self, module: MultiHeadAttention, drop: Drop, copies: Copies) -> None:
+        self.module, self.residual_drop = module, drop
+        self.drop = drop._replace(p=module.dropout)
+        (weight, bias), h_dk = module.w_q, module.h_dk
+        gradient = gradient_of(module.w_qkv.weight)[:h_dk]
+        self.w_q = Matrix(copies.of([weight]), gradient)
+        if bias is not None:
+            d_bias = gradient_of(module.w_qkv.bias)[:h_dk]
+            self.w_q = Matrix(self.w_q.value, gradient, copies.of([bias]), d_bias)
+        self.w_o = Matrix.of(module.w_o, copies)
+
+    def __call__(
+        self,
+        h: Float[Tensor, "N D"],
+        kv: Float[Tensor, "Ns kv"],
+        d_kv: Float[Tensor, "Ns kv"],
+        sight: Sight,
+    ) -> Product:
+        """Attention by equation (1), not yet multiplied by W_O. ∂/∂kv is written to `d_kv`."""
+        q, drop = self.w_q(h), self.drop
+        heads, log_total = attend(q, *self._split(kv), sight, self.module.n_heads, drop)
+
+        def backward(d_heads: Tensor, dx: Tensor | None) -> Tensor:
+            dq = torch.empty_like(q)
+            attend_backward(
+                q, *self._split(kv), heads, log_total, d_heads, sight, drop,
+                (dq, *self._split(d_kv)),
+            )  # fmt: skip
+            self.w_q.add_bias_gradient(dq)
+            return self.w_q.backward(dq, h, dx)
+
+        return Product(heads, End(self.w_o, self.residual_drop, backward))
+
+    def _split(self, kv: Tensor) -> tuple[Tensor, Tensor]:
+        return kv[:, : self.module.h_dk], kv[:, self.module.h_dk :]
+
+
+class PositionWise:
+    """The weights of a feed-forward network, equation (2)."""
+
+    def __init__(self, module: FeedForward, drop: Drop, copies: Copies) -> None:
+        self.activation, self.residual_drop = module.activation, drop
+        self.w_1, self.w_2 = Matrix.of(module.w_1, copies), Matrix.of(module.w_2, copies)
+
+    def __call__(self, h: Float[Tensor, "N D"]) -> Product:
+        """The activations, not yet multiplied by W_2."""
+        assert self.w_1.bias is not None
+        if self.activation is not torch.relu_:
+            return self._swish(h)
+        # The ReLU is computed while the product is still on the chip.
+        inner = torch._addmm_activation(self.w_1.bias, h, self.w_1.value.T)
+
+        def backward(d_inner: Tensor, dx: Tensor | None) -> Tensor:
+            assert self.w_1.d_bias is not None
+            relu_backward(d_inner, inner, self.w_1.d_bias)
+            return self.w_1.backward(d_inner, h, dx)
+
+        return Product(inner, End(self.w_2, self.residual_drop, backward))
+
+    def _swish(self, h: Float[Tensor, "N D"]) -> Product:
+        before = self.w_1(h)
+
+        def backward(d_inner: Tensor, dx: Tensor | None) -> Tensor:
+            d_before = torch.ops.aten.silu_backward(d_inner, before)
+            self.w_1.add_bias_gradient(d_before)
+            return self.w_1.backward(d_before, h, dx)
+
+        inner = torch.nn.functional.silu(before)
+        return Product(inner, End(self.w_2, self.residual_drop, backward))
+
+
+class TrainedEncoderLayer(NamedTuple):
+    """The weights of an encoder layer."""
+
+    attention: SelfAttention
+    feed_forward: PositionWise
+
+
+class TrainedDecoderLayer(NamedTuple):
+    """The weights of a decoder layer, and its keys and values of the source in one batch."""
+
+    attention: SelfAttention
+    source_attention: SourceAttention
+    feed_forward: PositionWise
+    kv: Float[Tensor, "Ns kv"]
+    d_kv: Float[Tensor, "Ns kv"]
+
+
+@dataclass(frozen=True, slots=True)
+class TapedOperations:
+    """The operations of a stack over one batch, and their backward passes."""
+
+    sight: Sight
+    across: Sight
+    """Of the attention to the source."""
+    tape: list[Backward] = field(default_factory=list)
+
+    def enter(self, x: Float[Tensor, "N D"], first: nn.LayerNorm | None, drop: Drop) -> Stream:
+        """The stream in front of the first sub-layer."""
+        if first is None:
+            return Stream(x, x)
+        none = drop._replace(p=0.0)
+        normed, saved = add_norm(x, torch.zeros_like(x), first.weight, first.bias, first.eps, none)
+
+        def backward(d: Gradient) -> Gradient:
+            sums = [gradient_of(first.weight), gradient_of(first.bias)]
+            dx, _ = add_norm_backward(d.h, saved, first.weight, none, sums, d.x)
+            return Gradient(None, dx)
+
+        self.tape.append(backward)
+        return Stream(x, normed)
+
+    def self_attention(
+        self, h: Float[Tensor, "N D"], layer: TrainedEncoderLayer | TrainedDecoderLayer
+    ) -> Product:
+        """Attention of a sequence to itself."""
+        return layer.attention(h, self.sight)
+
+    def source_attention(self, h: Float[Tensor, "N D"], layer: TrainedDecoderLayer) -> Product:
+        """Attention to the source."""
+        return layer.source_attention(h, layer.kv, layer.d_kv, self.across)
+
+    def feed_forward(
+        self, h: Float[Tensor, "N D"], layer: TrainedEncoderLayer | TrainedDecoderLayer
+    ) -> Product:
+        """Equation (2)."""
+        return layer.feed_forward(h)
+
+    def add_norm(self, stream: Stream, y: Product, norm: Norm) -> Stream:
+        """X + Dropout(y) and its layer normalization, in one kernel."""
+        matrix, drop, sublayer_backward = y.matrix
+        weight, bias = norm.module.weight, norm.module.bias
+        normed, saved = add_norm(stream.x, matrix(y.inner), weight, bias, norm.module.eps, drop)
+
+        def backward(d: Gradient) -> Gradient:
+            sums = [gradient_of(weight), gradient_of(bias)]
+            if matrix.d_bias is not None:
+                sums.append(matrix.d_bias)
+            dx, dy = add_norm_backward(d.h, saved, weight, drop, sums, d.x)
+            d_inner = matrix.backward(dy, y.inner, None)
+            if norm.arrangement == "post":
+                return Gradient(None, sublayer_backward(d_inner, dx))
+            return Gradient(dx, sublayer_backward(d_inner, None))
+
+        self.tape.append(backward)
+        return norm.stream(saved.summed, normed)
+
+    def backward(self, d_states: Float[Tensor, "N D"]) -> Float[Tensor, "N D"]:
+        """From the gradient of the stack's output to that of its input."""
+        d = Gradient(None, d_states)
+        while self.tape:
+            d = self.tape.pop()(d)
+        return d.h
