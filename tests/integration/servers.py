@@ -135,10 +135,6 @@ class Endless(Held):
                 yield draft
 
 
-def same(key: str, one: object, other: object) -> bool:
-    return bool(getattr(one, key) == getattr(other, key))
-
-
 @contextmanager
 def serving(served: Sequence[AnyServed], settings: ServerSettings) -> Iterator[httpx.Client]:
     """A client of a server that runs meanwhile.
@@ -146,8 +142,10 @@ def serving(served: Sequence[AnyServed], settings: ServerSettings) -> Iterator[h
     Time limits that a test does not set are long, so that a slow machine meets none of them.
     """
     usual = ServerSettings()
-    limits = [key for key in ("deadline", "body_seconds") if same(key, settings, usual)]
-    settings = dataclasses.replace(settings, **dict.fromkeys(limits, PATIENCE))
+    if settings.deadline == usual.deadline:
+        settings = dataclasses.replace(settings, deadline=PATIENCE)
+    if settings.body_seconds == usual.body_seconds:
+        settings = dataclasses.replace(settings, body_seconds=PATIENCE)
     server = uvicorn.Server(configured(create_app(settings, served), settings))
     with listen("127.0.0.1", 0) as listening:
         thread = threading.Thread(target=server.run, args=([listening],))

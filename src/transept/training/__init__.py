@@ -7,5 +7,5 @@ section 5.3), `moving_average`, `tensors` (what a checkpoint needs of it), `vali
 arithmetic a step is).
 
 With other ranks: `replica` (gradients summed over them) and `sharding` (Adam's moments shared out).
-On a GPU: `rehearsal` (whether the largest batch fits). `engines.training` has the step with kernels.
+On a GPU: `rehearsal` (whether the largest batch fits); `engines.training` has the fast step.
 """
