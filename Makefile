@@ -62,4 +62,4 @@ format: install  ## let ruff mend what it can
 
 clean:  ## remove the virtual environment, what was built and all caches
 	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
-	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src tests grammar -name __pycache__ -type d -prune -exec rm -rf {} +

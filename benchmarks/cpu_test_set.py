@@ -1,6 +1,6 @@
 """Decoding a real test set on a CPU: time and BLEU of a trained model, one thread, by engine.
 
-Without `--model` the demo trains one: English to German of a grammar, in some minutes. All engines
+Without `--model` the demo trains one, English to German, in some minutes. All engines
 have the same weights and the same batches of up to 32 sentences of similar length; they run
 interleaved, encoder included, tokenization not.
 
@@ -63,10 +63,10 @@ def ctranslate2_decoder(model: Transformer, compute_type: str) -> Decode:
     return decode
 
 
-def trained(directory: Path, minutes: float) -> tuple[Path, Path, tuple[Path, Path]]:
+def trained(directory: Path, steps: int) -> tuple[Path, Path, tuple[Path, Path]]:
     """The demo's model, corpus and test set."""
     command = [sys.executable, "-m", "transept", "demo", "--output", str(directory)]
-    subprocess.run([*command, "--minutes", str(minutes)], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([*command, "--steps", str(steps)], check=True, stdout=subprocess.DEVNULL)
     text = directory / "text"
     return directory / "run", directory / "data" / "train", (text / "test.en", text / "test.de")
 
@@ -91,8 +91,8 @@ def measure(
 
 
 def main() -> None:
-    parser = parser_of(__doc__, quick="train for 20 seconds, two rounds")
-    parser.add_argument("--minutes", type=float, default=4.0, help="train the demo so long")
+    parser = parser_of(__doc__, quick="train for 200 steps, two rounds")
+    parser.add_argument("--steps", type=int, default=2320, help="train the demo for N steps")
     parser.add_argument("--model", type=Path, help="instead of the demo's")
     parser.add_argument("--corpus", type=Path, help="prepared: what the shortlist is learnt from")
     parser.add_argument("--test", type=Path, nargs=2, metavar=("SRC", "REF"))
@@ -101,8 +101,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as directory:
         paths = arguments.model, arguments.corpus, arguments.test
         if arguments.model is None:
-            minutes = 1 / 3 if arguments.quick else arguments.minutes
-            paths = trained(Path(directory) / "demo", minutes)
+            steps = 200 if arguments.quick else arguments.steps
+            paths = trained(Path(directory) / "demo", steps)
         rows, goals = compare(*paths, rounds=2 if arguments.quick else 5)
     packages = ["transept", "torch", "ctranslate2"]
     report("cpu_test_set", rows, goals, packages, arguments.json)

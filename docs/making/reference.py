@@ -74,7 +74,7 @@ PAGES: dict[str, tuple[str, list[str]]] = {
     ),
     "tasks": (
         "Tasks",
-        ["tasks.toy", "tasks.grammar.grammar", "tasks.parsing.linearisation"],
+        ["tasks.toy", "tasks.parsing.linearisation"],
     ),
     "showing": ("Drawing attention", ["visualization.figures", "visualization.terminal"]),
     "errors": ("Config and errors", ["config", "errors"]),

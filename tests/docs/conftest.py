@@ -10,9 +10,9 @@ from tests.docs.blocks import Reader
 from transept import ModelConfig, Transformer, config
 from transept.checkpoint import CHECKPOINTS, CONFIG, WEIGHTS, weights_of, write_directory
 from transept.demo.stages import AVERAGED
+from transept.demo.texts import built_in
 from transept.experiment import Experiment
 from transept.recipes.work import Work
-from transept.tasks.grammar.grammar import Grammar
 from transept.tasks.parsing.vocabulary import vocabulary_of
 from transept.text.symbols import Symbols
 from transept.text.tokenizer import Tokenizer
@@ -26,8 +26,8 @@ NETWORK = ModelConfig(vocab_size=400, n_layers=6, d_model=16, d_ff=16, n_heads=8
 def reader(tmp_path_factory: pytest.TempPathFactory) -> Reader:
     """Someone with models that were never trained, under the names that the pages use."""
     reader = Reader(tmp_path_factory.mktemp("reader"))
-    pairs = Grammar().pairs(400, seed=1)
-    tokenizer = train_tokenizer((text for pair in pairs for text in pair[:2]), vocab_size=400)
+    pairs = built_in()["train"][:400]
+    tokenizer = train_tokenizer((text for pair in pairs for text in pair), vocab_size=400)
     runs = reader.directory / "runs"
     demo = Work(runs / "demo")
     (demo.training / CHECKPOINTS).mkdir(parents=True)

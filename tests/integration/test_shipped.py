@@ -19,6 +19,7 @@ from transept.api.card import CARD, README, Card
 from transept.api.transducer import Transducer
 from transept.checkpoint import Bundle
 from transept.cli import models as cli_models
+from transept.demo.texts import BUILT_IN
 from transept.errors import CheckpointError, ConfigError
 from transept.evaluation.conventions import chrf
 from transept.experiment import Experiment
@@ -290,6 +291,11 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> dict[str, int]:
 def test_the_wheel_holds_the_recipes(wheel: dict[str, int]) -> None:
     assert recipe.names()
     assert {f"recipes/{name}.toml" for name in recipe.names()} <= wheel.keys()
+
+
+def test_the_wheel_holds_the_sentences_of_the_demo(wheel: dict[str, int]) -> None:
+    assert wheel["demo/sentences.tsv.xz"] == BUILT_IN.stat().st_size
+    assert not [name for name in wheel if name.startswith("grammar")]
 
 
 def test_the_wheel_holds_the_models(wheel: dict[str, int]) -> None:

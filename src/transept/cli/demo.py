@@ -28,10 +28,10 @@ def demo(
 ) -> int:
     """Train a small translator, and see what it learnt.
 
-    Draws English and German sentences from a grammar, learns a vocabulary, trains a Transformer,
-    averages its last checkpoints and translates sentences that it has never seen. It works offline
-    and without a GPU. The training takes some four minutes on two free cores, and longer on a slow
-    or busy machine; it prints how long after the first steps. Stopped with Ctrl-C or SIGTERM, the
+    Learns a vocabulary from built-in English and German sentences, trains a Transformer, averages
+    its last checkpoints and translates sentences that it has never seen. It works offline and
+    without a GPU. The training takes some four minutes on two free cores, and longer on a slow or
+    busy machine; it prints how long after the first steps. Stopped with Ctrl-C or SIGTERM, the
     command ends with exit code 75 and shows no translations. The same command then resumes.
     Completed stages are not repeated.
 
@@ -43,13 +43,13 @@ def demo(
         source_language: The suffix of the files to translate from. By default that of the files
             found; if one of the two is en, that.
         target_language: The suffix of the files to translate into.
-        pairs: Train on at most so many sentence pairs; unless given, 80,000 of the grammar or a
-            million of your own.
-        steps: Train for this number of steps. With fewer than the default, 2,320 on the grammar
-            and 1,200 on your own files, the results are marked as those of a training cut short. A
-            later command with more steps, or without this option, resumes the training.
-        seed: Decides the sentences and the network's first weights: another seed gives another
-            demo.
+        pairs: Train on at most this number of sentence pairs. Default: all 80,000 built-in pairs,
+            or a million of your own.
+        steps: Train for this number of steps. With fewer than the default, 2,320 on the built-in
+            sentences and 1,200 on your own files, the results are marked as those of a training cut
+            short. A later command with more steps, or without this option, resumes the training.
+        seed: Decides the network's initial weights, the order of the training pairs, and which
+            sentences of your own files are held out.
     """
     from rich.console import Console
 

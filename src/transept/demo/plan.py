@@ -18,7 +18,7 @@ class Plan:
     """What stays the same for as long as a demo's directory lives."""
 
     data: Path | None = None
-    """A folder with a person's own files. None: sentences of the grammar."""
+    """A folder with custom files. None: the built-in sentences."""
     source_language: str = "en"
     """What is translated: the suffix of its files."""
     target_language: str = "de"
@@ -26,18 +26,13 @@ class Plan:
     pairs: int = 80_000
     """Sentence pairs to train on, at most."""
     seed: int = 1
-    """Of the sentences, and of the network."""
+    """Of the training, and of the pairs that are held out from custom files."""
 
     def __post_init__(self) -> None:
         checks = Checks(self)
         checks.at_least(100, "pairs")
         checks.at_least(0, "seed")
         checks.done()
-
-    @property
-    def held_out(self) -> int:
-        """Sentences of dev, and of test, to draw from the grammar: few where the pairs are few."""
-        return min(HELD_OUT, self.pairs // 20)
 
     def keep_in(self, directory: Path) -> None:
         """Write it down; or refuse to mix it with another that was begun there."""

@@ -15,7 +15,6 @@ from transept.errors import ConfigError
 from transept.experiment import Experiment
 from transept.recipes.work import Done, Trained, Work
 from transept.runtime.storage import digest, write_file
-from transept.tasks.grammar import EXAMPLES
 from transept.text.files import read_text
 from transept.text.tokenizer import Tokenizer
 from transept.text.training import train_tokenizer
@@ -52,15 +51,10 @@ class Demo:
     # --- from text to ids ------------------------------------------------------------------------
 
     def make_text(self) -> Done:
-        """Draw sentences from the grammar, or copy a person's own."""
+        """Write the built-in sentences, or those of custom files, as plain text."""
         already = self.text.exists()
         if not already:
-            own = self.plan.data is not None
-            texts.write(
-                texts.read_own(self.plan) if own else texts.generate(self.plan),
-                self.text,
-                self.plan,
-            )
+            texts.write(texts.read(self.plan), self.text, self.plan)
         train, dev, test = (len(self.lines(split)[0]) for split in texts.SPLITS)
         origin = "of a small grammar" if self.plan.data is None else f"of {self.plan.data}"
         what = f"{train:,} sentence pairs {origin}, dev {dev:,}, test {test:,}"
@@ -164,11 +158,12 @@ class Demo:
         return [Sample(*each) for each in zip(sources, ours, references, strict=True)]
 
     def typed(self, transducer: Transducer) -> list[Sample]:
-        """Sentences that a person might type, translated; none of a language that is not known."""
+        """The built-in examples, translated; none if the demo is about custom files."""
         if self.plan.data is not None:
             return []
-        results = transducer.translate([source for source, _ in EXAMPLES])
-        pairs = zip(results, EXAMPLES, strict=True)
+        examples = texts.built_in()["examples"]
+        results = transducer.translate([source for source, _ in examples])
+        pairs = zip(results, examples, strict=True)
         return [Sample(source, result.text, target) for result, (source, target) in pairs]
 
     # --- where things lie ------------------------------------------------------------------------

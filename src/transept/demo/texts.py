@@ -1,4 +1,4 @@
-"""The sentences of a demo: drawn from the grammar, or a person's own, in three splits. No torch."""
+"""The sentences of a demo in three splits: built-in, or from custom files. No torch."""
 
 import random
 from collections.abc import Mapping, Sequence
@@ -9,12 +9,14 @@ from typing import Final
 from transept.demo.plan import HELD_OUT, Plan
 from transept.errors import DataError
 from transept.runtime.storage import new_directory, write_file
-from transept.tasks.grammar import Grammar
-from transept.text.files import read_sentences
+from transept.text.files import read_sentences, read_text
 
 SPLITS: Final = ("train", "dev", "test")
 FEWEST: Final = 100
 """With fewer pairs there is nothing to learn and nothing to test."""
+
+BUILT_IN: Final = Path(__file__).with_name("sentences.tsv.xz")
+"""Per line a split, an English and a German sentence. `python -m grammar` generates it."""
 
 _COMPRESSED: Final = (".gz", ".xz", ".zst")
 
@@ -22,14 +24,31 @@ Pair = tuple[str, str]
 Splits = Mapping[str, Sequence[Pair]]
 
 
-def generate(plan: Plan) -> Splits:
-    """Sentences of the grammar; dev and test hold combinations of words that train never shows."""
-    n = plan.held_out
-    drawn = Grammar().splits(train=plan.pairs, dev=n, test=n, seed=plan.seed)
-    return {
-        name: [(pair.source, pair.target) for pair in pairs]
-        for name, pairs in drawn._asdict().items()
-    }
+def read(plan: Plan) -> Splits:
+    """The three splits that a plan asks for."""
+    if plan.data is not None:
+        return read_own(plan)
+    held_out = min(HELD_OUT, plan.pairs // 20)
+    sizes = dict(zip(SPLITS, (plan.pairs, held_out, held_out), strict=True))
+    found = built_in()
+    return {name: found[name][:size] for name, size in sizes.items()}
+
+
+def built_in() -> dict[str, list[Pair]]:
+    """The built-in English and German sentence pairs: train, dev, test and examples.
+
+    The sentences of dev and test combine words in ways that train never does. The examples are
+    sentences that a user might type. No sentence is in more than one of the four.
+
+    Example:
+        >>> built_in()["examples"][0]
+        ('Where do you live?', 'Wo wohnst du?')
+    """
+    splits: dict[str, list[Pair]] = {}
+    for line in read_text(BUILT_IN):
+        name, source, target = line.split("\t")
+        splits.setdefault(name, []).append((source, target))
+    return splits
 
 
 def write(splits: Splits, directory: Path, plan: Plan) -> None:
@@ -41,7 +60,7 @@ def write(splits: Splits, directory: Path, plan: Plan) -> None:
                 write_file(part / f"{name}.{language}", text.encode())
 
 
-# --- a person's own files ----------------------------------------------------------------------
+# --- custom files -----------------------------------------------------------------------------
 
 
 def choose_languages(folder: Path, source: str | None, target: str | None) -> Pair:

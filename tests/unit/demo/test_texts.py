@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from transept.demo.plan import Plan
-from transept.demo.texts import choose_languages, generate, hold_out, read_own, write
+from transept.demo.texts import built_in, choose_languages, hold_out, read, read_own, write
 from transept.errors import ConfigError, DataError
 
 PAIRS = [(f"source {n}", f"target {n}") for n in range(400)]
@@ -22,19 +22,26 @@ def own(folder: Path, **changes: int) -> Plan:
     return Plan(data=folder, source_language="en", target_language="fr", **changes)
 
 
-# --- the grammar's -----------------------------------------------------------------------------
+# --- built-in sentences ------------------------------------------------------------------------
 
 
-def test_sentences_of_the_grammar_follow_from_the_seed() -> None:
-    plan = Plan(pairs=400, seed=3)
-    splits = generate(plan)
-    assert {name: len(pairs) for name, pairs in splits.items()} == {
-        "train": 400,
-        "dev": 20,
-        "test": 20,
+def test_read_without_data_returns_the_first_built_in_pairs() -> None:
+    splits = built_in()
+    assert read(Plan(pairs=400, seed=3)) == {
+        "train": splits["train"][:400],
+        "dev": splits["dev"][:20],
+        "test": splits["test"][:20],
     }
-    assert splits == generate(plan)
-    assert splits != generate(Plan(pairs=400, seed=4))
+
+
+def test_read_of_the_default_plan_returns_all_built_in_pairs() -> None:
+    splits = read(Plan())
+    assert {name: len(pairs) for name, pairs in splits.items()} == {
+        "train": 80_000,
+        "dev": 1_000,
+        "test": 1_000,
+    }
+    assert splits.items() <= built_in().items()
 
 
 def test_text_is_written_whole(tmp_path: Path) -> None:
@@ -44,7 +51,7 @@ def test_text_is_written_whole(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["text"]
 
 
-# --- a person's own ----------------------------------------------------------------------------
+# --- custom files ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -93,7 +100,7 @@ def test_what_languages_are_meant_must_be_clear(
 
 def test_dev_and_test_are_held_out_where_there_are_none(tmp_path: Path) -> None:
     fill(tmp_path, "train", PAIRS)
-    splits = read_own(own(tmp_path))
+    splits = read(own(tmp_path))
     assert {name: len(pairs) for name, pairs in splits.items()} == {
         "train": 360,
         "dev": 20,

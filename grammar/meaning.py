@@ -5,8 +5,8 @@ A meaning is a tree of words of the lexicon. `english.py` and `german.py` walk i
 
 from typing import Final, Literal, NamedTuple
 
-from transept.tasks.grammar import parts
-from transept.tasks.grammar.words import (
+from grammar import parts
+from grammar.words import (
     THEY,
     THIRD,
     Adjective,

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final, Literal
 
-from transept.tasks.grammar import modifiers, nouns, verbs
-from transept.tasks.grammar.conjugation import english_verb, german_verb
-from transept.tasks.grammar.declension import GENDERS, noun_cases
-from transept.tasks.grammar.function_words import BE
-from transept.tasks.grammar.meaning import FUTURE, PAST, PERFECT, PRESENT, PROGRESSIVE
-from transept.tasks.grammar.words import (
+from grammar import modifiers, nouns, verbs
+from grammar.conjugation import english_verb, german_verb
+from grammar.declension import GENDERS, noun_cases
+from grammar.function_words import BE
+from grammar.meaning import FUTURE, PAST, PERFECT, PRESENT, PROGRESSIVE
+from grammar.words import (
     ACCUSATIVE,
     DATIVE,
     Adjective,

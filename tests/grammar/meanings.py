@@ -1,19 +1,20 @@
 """Meanings built by hand, in few words."""
 
-from transept.tasks.grammar import function_words as f
-from transept.tasks.grammar.lexicon import adverbial, lexicon
-from transept.tasks.grammar.meaning import (
+from grammar.lexicon import adverbial, lexicon
+from grammar.meaning import (
     Clause,
     Phrase,
     Prepositional,
     Sentence,
 )
-from transept.tasks.grammar.words import (
+from grammar.words import (
     Determiner,
     Name,
     Preposition,
     Verb,
 )
+
+from grammar import function_words as f
 
 WORDS = lexicon()
 MY, YOUR, HIS, HER, OUR, THEIR = f.POSSESSIVES

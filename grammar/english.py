@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from transept.tasks.grammar import parts
-from transept.tasks.grammar.meaning import (
+from grammar import parts
+from grammar.meaning import (
     FUTURE,
     PAST,
     PERFECT,
@@ -21,8 +21,8 @@ from transept.tasks.grammar.meaning import (
     agreement,
     asks,
 )
-from transept.tasks.grammar.parts import Token
-from transept.tasks.grammar.words import THEY, THIRD, Adverbial, Name, Pronoun
+from grammar.parts import Token
+from grammar.words import THEY, THIRD, Adverbial, Name, Pronoun
 
 _AM: Final = ("am", "are", "is", "are", "are")
 _WAS: Final = ("was", "were", "was", "were", "were")

@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from transept.tasks.grammar.dice import Dice
-from transept.tasks.grammar.function_words import (
+from grammar.dice import Dice
+from grammar.function_words import (
     ALL,
     BARE,
     EVERY,
@@ -21,9 +21,9 @@ from transept.tasks.grammar.function_words import (
     A,
     I,
 )
-from transept.tasks.grammar.lexicon import Lexicon, Place
-from transept.tasks.grammar.meaning import Nominal, Pair, Phrase, Prepositional
-from transept.tasks.grammar.words import Adjective, Determiner, Name, Noun, Number, Pronoun
+from grammar.lexicon import Lexicon, Place
+from grammar.meaning import Nominal, Pair, Phrase, Prepositional
+from grammar.words import Adjective, Determiner, Name, Noun, Number, Pronoun
 
 Article = Determiner | None
 """None where an owner stands in its place."""

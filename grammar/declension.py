@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from transept.tasks.grammar.words import FEMININE, MASCULINE, MIXED, NEUTER, STRONG, WEAK
+from grammar.words import FEMININE, MASCULINE, MIXED, NEUTER, STRONG, WEAK
 
 GENDERS: Final = {"der": MASCULINE, "die": FEMININE, "das": NEUTER}
 

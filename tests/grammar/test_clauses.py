@@ -1,7 +1,21 @@
 """Statements of one clause, made from given meanings and written by hand."""
 
 import pytest
-from tests.unit.tasks.grammar_meanings import (
+from grammar.meaning import (
+    FUTURE,
+    PAST,
+    PERFECT,
+    PROGRESSIVE,
+    Clause,
+    Joined,
+    Pair,
+    Prepositional,
+    Quality,
+    Sentence,
+)
+from grammar.pairs import pair
+from grammar.words import Number
+from tests.grammar.meanings import (
     ADJECTIVES,
     ALREADY,
     ANNA,
@@ -28,22 +42,8 @@ from tests.unit.tasks.grammar_meanings import (
     verb,
 )
 
-from transept.tasks.grammar import function_words as f
-from transept.tasks.grammar import parts
-from transept.tasks.grammar.meaning import (
-    FUTURE,
-    PAST,
-    PERFECT,
-    PROGRESSIVE,
-    Clause,
-    Joined,
-    Pair,
-    Prepositional,
-    Quality,
-    Sentence,
-)
-from transept.tasks.grammar.pairs import pair
-from transept.tasks.grammar.words import Number
+from grammar import function_words as f
+from grammar import parts
 
 PAIRS = [
     # agreement, and the present

@@ -1,7 +1,18 @@
 """Sentences of several clauses, questions and commands: from meanings and by hand."""
 
 import pytest
-from tests.unit.tasks.grammar_meanings import (
+from grammar.meaning import (
+    FUTURE,
+    PAST,
+    PERFECT,
+    PROGRESSIVE,
+    Clause,
+    Joined,
+    Relative,
+    Sentence,
+)
+from grammar.pairs import pair
+from tests.grammar.meanings import (
     ANNA,
     EMMA,
     HERE,
@@ -21,19 +32,8 @@ from tests.unit.tasks.grammar_meanings import (
     verb,
 )
 
-from transept.tasks.grammar import function_words as f
-from transept.tasks.grammar import parts
-from transept.tasks.grammar.meaning import (
-    FUTURE,
-    PAST,
-    PERFECT,
-    PROGRESSIVE,
-    Clause,
-    Joined,
-    Relative,
-    Sentence,
-)
-from transept.tasks.grammar.pairs import pair
+from grammar import function_words as f
+from grammar import parts
 
 PAIRS = [
     # relative clauses

@@ -2,12 +2,12 @@
 
 from typing import Final, NamedTuple
 
-from transept.tasks.grammar import function_words as f
-from transept.tasks.grammar import parts
-from transept.tasks.grammar.dice import Dice
-from transept.tasks.grammar.draw_phrases import Phrases
-from transept.tasks.grammar.lexicon import Lexicon, Place, Use
-from transept.tasks.grammar.meaning import (
+from grammar import function_words as f
+from grammar import parts
+from grammar.dice import Dice
+from grammar.draw_phrases import Phrases
+from grammar.lexicon import Lexicon, Place, Use
+from grammar.meaning import (
     FUTURE,
     PAST,
     PERFECT,
@@ -20,7 +20,7 @@ from transept.tasks.grammar.meaning import (
     Quality,
     agreement,
 )
-from transept.tasks.grammar.words import THIRD, Adjective, Adverbial, Modal, Name, Noun, Pronoun
+from grammar.words import THIRD, Adjective, Adverbial, Modal, Name, Noun, Pronoun
 
 MODAL, PAST_MODAL, LIKING = range(5, 8)
 """Drawn along with the tenses, and instead of one."""

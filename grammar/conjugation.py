@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from transept.tasks.grammar.words import EnglishVerb, GermanVerb
+from grammar.words import EnglishVerb, GermanVerb
 
 _NEEDS_E: Final = re.compile(r"([td]|[fg]n|chn)$")
 """Stems that put an e before -t and -st: arbeitet, öffnet, zeichnet."""

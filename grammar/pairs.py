@@ -3,9 +3,9 @@
 import re
 from typing import Final, NamedTuple
 
-from transept.tasks.grammar import english, german
-from transept.tasks.grammar.meaning import Sentence
-from transept.tasks.grammar.parts import Token
+from grammar import english, german
+from grammar.meaning import Sentence
+from grammar.parts import Token
 
 Alignment = tuple[tuple[int, int], ...]
 

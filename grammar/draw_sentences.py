@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from typing import Final
 
-from transept.tasks.grammar import function_words as f
-from transept.tasks.grammar import parts
-from transept.tasks.grammar.dice import Dice
-from transept.tasks.grammar.draw_clauses import ANY_TENSE, MODAL, Clauses, Setting, Tenses
-from transept.tasks.grammar.draw_phrases import Phrases
-from transept.tasks.grammar.lexicon import Lexicon, Use
-from transept.tasks.grammar.meaning import (
+from grammar import function_words as f
+from grammar import parts
+from grammar.dice import Dice
+from grammar.draw_clauses import ANY_TENSE, MODAL, Clauses, Setting, Tenses
+from grammar.draw_phrases import Phrases
+from grammar.lexicon import Lexicon, Use
+from grammar.meaning import (
     FUTURE,
     PAST,
     PERFECT,
@@ -22,7 +22,7 @@ from transept.tasks.grammar.meaning import (
     Relative,
     Sentence,
 )
-from transept.tasks.grammar.words import Adverbial, Conjunction, Noun
+from grammar.words import Adverbial, Conjunction, Noun
 
 _NOW: Final[Tenses] = (PRESENT, PRESENT, PROGRESSIVE)
 _JOINTS: Final[tuple[tuple[Conjunction, Tenses, Tenses], ...]] = (

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from transept.tasks.grammar import function_words as f
-from transept.tasks.grammar.dice import Dice
-from transept.tasks.grammar.lexicon import Lexicon
-from transept.tasks.grammar.meaning import Clause, Nominal, Phrase, Prepositional, Sentence
-from transept.tasks.grammar.words import Adjective, Name, Noun, Preposition, Verb
+from grammar import function_words as f
+from grammar.dice import Dice
+from grammar.lexicon import Lexicon
+from grammar.meaning import Clause, Nominal, Phrase, Prepositional, Sentence
+from grammar.words import Adjective, Name, Noun, Preposition, Verb
 
 Combination = tuple[Verb | Adjective | Preposition, Noun | Name]
 """A verb and its object, an adjective and its noun, or a preposition and its noun."""

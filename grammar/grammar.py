@@ -1,21 +1,20 @@
-"""Any number of sentence pairs from a seed; and train, dev and test, which share none."""
+"""Sentence pairs that follow from a seed, and three splits that share none of them."""
 
 from collections.abc import Sequence, Set
 from typing import Final, NamedTuple
 
-from transept.errors import DataError
-from transept.tasks.grammar.combinations import Combination, combinations, hold_out
-from transept.tasks.grammar.dice import Dice
-from transept.tasks.grammar.draw_sentences import Sentences
-from transept.tasks.grammar.examples import EXAMPLES
-from transept.tasks.grammar.lexicon import lexicon
-from transept.tasks.grammar.pairs import SentencePair, pair, tokens
+from grammar.combinations import Combination, combinations, hold_out
+from grammar.dice import Dice
+from grammar.draw_sentences import Sentences
+from grammar.examples import EXAMPLES
+from grammar.lexicon import lexicon
+from grammar.pairs import SentencePair, pair, tokens
 
 LONGEST: Final = 11
 """Words of a sentence, at most; what is drawn longer is passed over."""
 
 _PATIENCE: Final = 100_000
-"""After so many sentences drawn in vain, there is taken to be none."""
+"""A split is taken to be impossible when this number of draws in a row yields no new pair."""
 
 _NOTHING: Final[frozenset[Combination]] = frozenset()
 
@@ -70,17 +69,17 @@ class Grammar:
         return _draw(_Split("pairs", n, seed), set())
 
     def splits(
-        self, *, train: int = 50_000, dev: int = 1_000, test: int = 1_000, seed: int
+        self, *, train: int = 80_000, dev: int = 1_000, test: int = 1_000, seed: int = 1
     ) -> Splits:
-        """Three lists of pairs that share no sentence on either side.
+        """Three lists of pairs that share no sentence on either side. Default: those of the demo.
 
         A tenth of all combinations of verb and object, adjective and noun, preposition and noun
         never occurs in train. Every sentence of test contains one that is held out for it, every
         sentence of dev one of the others. All their words, in the form they have there, do occur
-        in train: what is tested is whether known words are put together anew.
+        in train. So dev and test measure whether known words are combined correctly.
 
         Raises:
-            DataError: Train is too small to show the words that so many others need.
+            ValueError: Train is too small to contain all words that dev and test need.
         """
         held = hold_out(lexicon(), seed)
         taken = {sentence for example in EXAMPLES for sentence in example}
@@ -94,7 +93,7 @@ class Grammar:
 def _draw(split: _Split, taken: set[str]) -> list[SentencePair]:
     """Draw a split whose sentences are not `taken`, and add them to those."""
     if split.size < 0:
-        raise DataError(f"{split.name} of {split.size} pairs: there cannot be fewer than none")
+        raise ValueError(f"{split.name}: {split.size} pairs are requested; give 0 or more")
     sentences = Sentences(lexicon(), Dice(split.seed))
     drawn: dict[str, SentencePair] = {}
     in_vain = 0
@@ -108,7 +107,7 @@ def _draw(split: _Split, taken: set[str]) -> list[SentencePair]:
                 continue
         in_vain += 1
         if in_vain == _PATIENCE:
-            raise DataError(_shortage(split, len(drawn)))
+            raise ValueError(_shortage(split, len(drawn)))
     taken.update(sentence for made in drawn.values() for sentence in made[:2])
     return list(drawn.values())
 

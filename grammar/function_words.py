@@ -2,10 +2,10 @@
 
 from typing import Final
 
-from transept.tasks.grammar.conjugation import english_verb, german_verb, modal_forms, past_forms
-from transept.tasks.grammar.declension import THE as DER
-from transept.tasks.grammar.declension import like_a, like_this
-from transept.tasks.grammar.words import (
+from grammar.conjugation import english_verb, german_verb, modal_forms, past_forms
+from grammar.declension import THE as DER
+from grammar.declension import like_a, like_this
+from grammar.words import (
     DATIVE,
     FIRST,
     MIXED,

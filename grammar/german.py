@@ -7,16 +7,16 @@ time and frequency, `nicht`, manner, place, what is new, and the object of a pre
 
 from typing import Final
 
-from transept.tasks.grammar import parts
-from transept.tasks.grammar.declension import (
+from grammar import parts
+from grammar.declension import (
     ADJECTIVE_ENDINGS,
     CONTRACTIONS,
     THE,
     WHO,
     like_a,
 )
-from transept.tasks.grammar.function_words import BARE, A
-from transept.tasks.grammar.meaning import (
+from grammar.function_words import BARE, A
+from grammar.meaning import (
     FUTURE,
     PAST,
     PERFECT,
@@ -34,8 +34,8 @@ from transept.tasks.grammar.meaning import (
     asks,
     is_definite,
 )
-from transept.tasks.grammar.parts import Token
-from transept.tasks.grammar.words import (
+from grammar.parts import Token
+from grammar.words import (
     DATIVE,
     GENITIVE,
     MIXED,

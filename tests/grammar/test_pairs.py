@@ -1,7 +1,25 @@
 """Pairs, alignments and splits of the bilingual grammar."""
 
 import pytest
-from tests.unit.tasks.grammar_meanings import (
+from grammar.combinations import combinations, hold_out
+from grammar.dice import Dice
+from grammar.draw_sentences import Sentences
+from grammar.lexicon import adverbial
+from grammar.meaning import (
+    FUTURE,
+    PAST,
+    PERFECT,
+    PROGRESSIVE,
+    Clause,
+    Joined,
+    Prepositional,
+    Quality,
+    Relative,
+    Sentence,
+)
+from grammar.pairs import pair
+from grammar.words import Number
+from tests.grammar.meanings import (
     ANNA,
     CITIES,
     HERE,
@@ -18,27 +36,8 @@ from tests.unit.tasks.grammar_meanings import (
     verb,
 )
 
-from transept.errors import DataError
-from transept.tasks.grammar import EXAMPLES, Grammar, grammar, parts, tokens
-from transept.tasks.grammar import function_words as f
-from transept.tasks.grammar.combinations import combinations, hold_out
-from transept.tasks.grammar.dice import Dice
-from transept.tasks.grammar.draw_sentences import Sentences
-from transept.tasks.grammar.lexicon import adverbial
-from transept.tasks.grammar.meaning import (
-    FUTURE,
-    PAST,
-    PERFECT,
-    PROGRESSIVE,
-    Clause,
-    Joined,
-    Prepositional,
-    Quality,
-    Relative,
-    Sentence,
-)
-from transept.tasks.grammar.pairs import pair
-from transept.tasks.grammar.words import Number
+from grammar import EXAMPLES, Grammar, grammar, parts, tokens
+from grammar import function_words as f
 
 SAD = next(adjective for adjective in WORDS.adjectives if adjective.name == "sad")
 
@@ -198,11 +197,11 @@ def test_the_examples_are_never_trained_on(monkeypatch: pytest.MonkeyPatch) -> N
     assert again[:-1] == drawn[:7] + drawn[8:]
 
 
-def test_a_train_too_small_is_said_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_splits_raise_when_train_is_too_small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(grammar, "_PATIENCE", 500)
-    with pytest.raises(DataError, match=r"dev: the grammar found 0 pairs.* or for a larger train"):
+    with pytest.raises(ValueError, match=r"dev: the grammar found 0 pairs.* or for a larger train"):
         Grammar().splits(train=1, seed=0)
-    with pytest.raises(DataError, match="train of -1 pairs"):
+    with pytest.raises(ValueError, match="train: -1 pairs are requested"):
         Grammar().splits(train=-1, seed=0)
 
 
