@@ -133,7 +133,7 @@ def test_commands_are_listed_in_groups_and_in_the_order_of_work(helps: Helps) ->
     assert listed == {
         "Use a model": ["translate", "serve", "parse", "score", "evaluate", "visualize", "info"],
         "Train one": ["demo", "recipe", "data", "tokenizer", "config", "train", "average"],
-        "Make it smaller, move it": ["quantize", "shortlist", "export", "pieces"],
+        "Make it smaller, move it": ["quantize", "shortlist", "export"],
         "Help": ["completion", "--help", "--version"],
     }
     assert [line.split()[0] for line in boxes(helps[("data",)].narrow)["Commands"]][:2] == [
@@ -142,7 +142,7 @@ def test_commands_are_listed_in_groups_and_in_the_order_of_work(helps: Helps) ->
     ]
 
 
-@pytest.mark.parametrize("family", ["", "recipe", "data", "tokenizer", "config", "pieces"])
+@pytest.mark.parametrize("family", ["", "recipe", "data", "tokenizer", "config"])
 def test_a_command_is_listed_on_one_line_of_a_small_terminal(family: str, helps: Helps) -> None:
     parent = app[family] if family else app
     # A second line would begin with a word of its own.

@@ -119,7 +119,7 @@ def test_info_presets_prints_label_smoothing_and_the_papers_counts(
         (["config", "show", "x", "--validation.every_steps", "3"], ": validation.every_steps=…\n"),
         (["recipe", "run", "x", "--lr", "1"], "have no dashes: experiment.model.dropout=0.2\n"),
         (["recipe", "run", "europarl-en-de"], "did you mean 'europarl-en-de-big'?"),
-        (["pieces", "join", "-o", "x"], "parameter PLACES requires an argument"),
+        (["data", "clean"], "parameter TREES requires an argument"),
         (["info", "--vocab-size", "many"], "many"),
         (["info", "--vocab-size", "1000.5"], "--vocab-size: 1000.5 is no whole number; give one"),
         (["data", "recombine", "x", "--copies=1.5"], "--copies: 1.5 is no whole number; give one"),

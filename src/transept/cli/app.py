@@ -122,12 +122,6 @@ _add("quantize:quantize", "Store a model in less room, and measure what that cos
 _add("shortlist:shortlist", "Learn which target tokens each source token can lead to.", MOVE)
 _add("export:export", "Write a model for another engine: CTranslate2.", MOVE)
 
-pieces = _add_family(
-    "pieces", "Cut a directory into pieces that can be moved, and join them.", MOVE
-)
-_add("pieces:split", "Write a directory as pieces of a given size, with their sha256.", to=pieces)
-_add("pieces:join", "Put pieces together again, every one and every file verified.", to=pieces)
-
 _add("completion:completion", "Print a script that completes commands and options at TAB.", HELP)
 app["--help"].group = app["--version"].group = HELP
 
