@@ -19,13 +19,10 @@ from cyclopts import (
     Argument,
     CycloptsError,
     Group,
-    MissingArgumentError,
     Parameter,
-    UnknownCommandError,
     UnknownOptionError,
 )
 
-from transept.cli.options import likely, likely_key
 from transept.cli.outlets import reader_has_gone, standard_streams
 from transept.errors import ConfigError, TranseptError
 from transept.version import __version__
@@ -174,7 +171,7 @@ def _run(words: list[str], debug: bool) -> int:
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except CycloptsError as error:
-        complain(f"{_explained(error, words)}\nSee `transept {_command_of(words)}--help`.")
+        complain(f"{_explained(error)}\nSee `transept {_command_of(words)}--help`.")
         return USAGE_ERROR
     except TranseptError as error:
         return _failed(error, words, debug)
@@ -255,53 +252,18 @@ def _counts(hint: Any) -> bool:
     return hint is int or (float not in parts and any(_counts(part) for part in parts))
 
 
-def _explained(error: CycloptsError, words: list[str]) -> str:
-    if isinstance(error, UnknownCommandError) and error.unused_tokens:
-        return _unknown_command(error, error.unused_tokens[0])
-    if isinstance(error, MissingArgumentError) and (stranger := _stranger(words)):
-        # That is why it is missing: `score --src a --tgt b` has no --source.
-        return _unknown_option(stranger, _arguments(words))
+def _explained(error: CycloptsError) -> str:
+    """The parser's own message, and a hint where an unknown option may be text or a key."""
     if not isinstance(error, UnknownOptionError):
         return str(error)
-    if _is_dashed_text(text := error.token.keyword or error.token.value):
-        return f"`{text}` is read as an option. {DASHED_TEXT}"
-    return _unknown_option(text, error.argument_collection)
-
-
-def _unknown_command(error: UnknownCommandError, word: str) -> str:
-    if word.startswith("-"):
-        option, near = word.partition("=")[0], likely(word, app)
-        cure = f" Did you mean {near}?" if near in ("--help", "--version") else ""
-        return f"Unknown option: {option}.{cure} A command's own options come after its name."
-    if " " in word:
-        return f'Unknown command "{word}". Text comes after a command: transept translate "{word}"'
-    return str(error)
-
-
-def _unknown_option(option: str, arguments: Sequence[Argument]) -> str:
-    """Say so, and what may have been meant."""
-    option, _, _ = option.partition("=")
-    told = f"Unknown option: {option}."
-    near = likely(option, [name for one in arguments if one.parse for name in one.names])
-    if near and near.startswith("--"):
-        return f"{told} Did you mean {near}?"
-    if near:
-        return f"{told} {near} is given by itself, without an option."
-    names = {one.name for one in arguments}
+    option = error.token.keyword or error.token.value
+    names = {one.name for one in error.argument_collection}
     if "OVERRIDES" in names:
-        change = f"{key}=…" if (key := likely_key(option)) else "model.dropout=0.2"
-        of_recipe = "experiment." if "NAME" in names else ""
-        return f"{told} Keys of the config have no dashes: {of_recipe}{change}"
-    if names & {"TEXTS", "SENTENCE"} and not option.startswith("--"):
-        return f"{told} {DASHED_TEXT}"
-    return told
-
-
-def _stranger(words: list[str]) -> str | None:
-    """The first option that the command does not have."""
-    names = {name for one in _arguments(words) for name in one.names}
-    given = (word.partition("=")[0] for word in _before_end(words) if word.startswith("--"))
-    return next((option for option in given if option.replace("_", "-") not in names), None)
+        table = "experiment.model" if "NAME" in names else "model"
+        return f"{error} Keys of the config have no dashes: {table}.dropout=0.2"
+    if names & {"TEXTS", "SENTENCE"} and (" " in option or not option.startswith("--")):
+        return f"{error} {DASHED_TEXT}"
+    return str(error)
 
 
 def _by_option(error: TranseptError, words: list[str]) -> str:
