@@ -81,7 +81,6 @@ def test_help_is_readable_and_does_not_import_torch(command: tuple[str, ...], he
     text, _, heavy = helps[command]
     assert not heavy
     assert "Usage: transept" in text
-    assert "[ARGS" not in text
     # Defaults are shown as they would be typed.
     assert not re.search(r"\[default:\s+(True|False|None|\(|')", text)
     # A line that ends inside of `…` in a docstring leaves its indentation there.
@@ -112,7 +111,7 @@ def test_only_families_of_commands_point_to_their_commands_help(helps: Helps) ->
     assert "Each command has its own --help" in helps[("data",)].narrow
     own = helps[("train",)].narrow
     assert "--allow-change" in own
-    assert own.startswith("Usage: transept train [OPTIONS] CONFIG [OVERRIDES...]\n\n")
+    assert own.startswith("Usage: transept train [OPTIONS] CONFIG [ARGS...]\n\n")
     assert "Each command has its own --help" not in own
 
 

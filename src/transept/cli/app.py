@@ -4,19 +4,18 @@ Commands are registered by name and imported when they run: `--help` never waits
 line of help beside each is given here, for the same reason.
 """
 
-import inspect
 import io
 import os
-import re
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import count
 from typing import Annotated, Any, NoReturn, get_args
 
 from cyclopts import (
     App,
     Argument,
+    CoercionError,
     CycloptsError,
     Group,
     Parameter,
@@ -33,8 +32,6 @@ SPIN_COUNT = 100
 `benchmarks/openmp_spinning.py` compares numbers."""
 DASH = "/dev/stdin"
 """What commands are given for a lone `-`."""
-FRACTION = re.compile(r"[-+]?\d*\.0*[1-9]\d*")
-SINGLE_DASH = re.compile("-[a-z][a-z-]+")
 DASHED_TEXT = "Text that begins with a dash goes after the options and `--`."
 
 
@@ -47,6 +44,27 @@ def _shown(default: Any) -> str | None:
     return " ".join(map(str, default)) if isinstance(default, tuple) else str(default)
 
 
+def _refuse_fractions(_app: App, _names: object, arguments: Iterable[Argument]) -> None:
+    """Where an option is an integer, refuse 1.5, which cyclopts would round."""
+    for argument in arguments:
+        for token in argument.tokens if _is_integer(argument.hint) else ():
+            if _is_fraction(token.value):
+                raise CoercionError(token=token, argument=argument, target_type=int)
+
+
+def _is_integer(hint: Any) -> bool:
+    """Whether a type holds integers and no floats: `int`, `int | None`, `tuple[int, int]`."""
+    parts = get_args(hint)
+    return hint is int or (float not in parts and any(map(_is_integer, parts)))
+
+
+def _is_fraction(value: str) -> bool:
+    try:
+        return not float(value).is_integer()
+    except ValueError:
+        return False
+
+
 app = App(
     name="transept",
     help="The Transformer of *Attention Is All You Need*: trained, run, evaluated, shown.",
@@ -54,6 +72,7 @@ app = App(
     version=f"transept {__version__}",
     help_format="markdown",
     default_parameter=Parameter(show_default=_shown),
+    config=_refuse_fractions,
     suppress_keyboard_interrupt=False,
 )
 
@@ -165,8 +184,6 @@ def _run(words: list[str], debug: bool) -> int:
     words = _before_text([DASH if word == "-" else word for word in words])
     try:
         _use_own_help(words)
-        _refuse_fractions(words)
-        _refuse_single_dashes(words)
         result = app(words, exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
@@ -219,39 +236,6 @@ def _is_dashed_text(word: str) -> bool:
     return word.startswith("-") and " " in word.partition("=")[0]
 
 
-def _refuse_fractions(words: list[str]) -> None:
-    """Where an option counts, refuse 1.5: cyclopts would round it and say nothing."""
-    words = _before_end(words)
-    if not any(FRACTION.search(word) for word in words):
-        return
-    for argument in filter(lambda one: _counts(one.hint), _arguments(words)):
-        n_values, _ = argument.token_count()
-        for place, word in enumerate(words):
-            name, equals, value = word.partition("=")
-            values = [value] if equals else words[place + 1 : place + 1 + n_values]
-            wrong = next(filter(FRACTION.fullmatch, values), None)
-            if name in argument.names and wrong is not None:
-                raise ConfigError(f"{name}: {wrong} is no whole number; give one")
-
-
-def _refuse_single_dashes(words: list[str]) -> None:
-    """Refuse `-output x`, as some toolkits have it: it would be read as `-o utput` and a text x."""
-    for word in filter(SINGLE_DASH.fullmatch, _before_end(words)):
-        if any(f"-{word}" in one.names for one in _arguments(words)):
-            raise ConfigError(f"Unknown option: {word}. Did you mean -{word}?")
-
-
-def _before_end(words: list[str]) -> list[str]:
-    """The words among which there may be options: those before `--`."""
-    return words[: words.index("--")] if "--" in words else words
-
-
-def _counts(hint: Any) -> bool:
-    """Whether an option holds whole numbers."""
-    parts = get_args(hint)
-    return hint is int or (float not in parts and any(_counts(part) for part in parts))
-
-
 def _explained(error: CycloptsError) -> str:
     """The parser's own message, and a hint where an unknown option may be text or a key."""
     if not isinstance(error, UnknownOptionError):
@@ -262,28 +246,20 @@ def _explained(error: CycloptsError) -> str:
         table = "experiment.model" if "NAME" in names else "model"
         return f"{error} Keys of the config have no dashes: {table}.dropout=0.2"
     if names & {"TEXTS", "SENTENCE"} and (" " in option or not option.startswith("--")):
-        return f"{error} {DASHED_TEXT}"
+        return f"{option!r} is read as an option. {DASHED_TEXT}"
     return str(error)
 
 
 def _by_option(error: TranseptError, words: list[str]) -> str:
-    """The error's message, in which a field of a config is called by its option: `--beam-size`."""
+    """The error's message, in which the key of a config is the command's option: `--beam-size`."""
     if not isinstance(error, ConfigError):
         return str(error)
-    names = [name for one in _arguments(words) for name in one.names]
-    options = {name[2:].replace("-", "_"): name for name in names if name.startswith("--")}
+    known = {name for one in _chosen(words).assemble_argument_collection() for name in one.names}
     lines = []
     for problem in error.problems:
-        line = str(problem)
-        if problem.origin is None and problem.key in options:
-            # Only names with an underscore: `model` may be a plain word of the message. And not
-            # what stands in quotes: the user gave that.
-            names_in_text = r"(?<!['\w])\w+_\w+"
-            what = re.sub(
-                names_in_text, lambda found: options.get(found[0], found[0]), problem.what
-            )
-            line = f"{options[problem.key]}: {what}"
-        lines.append(line)
+        option = f"--{problem.key.replace('_', '-')}"
+        is_option = problem.origin is None and option in known
+        lines.append(f"{option}: {problem.what}" if is_option else str(problem))
     return "\n".join(lines)
 
 
@@ -306,32 +282,12 @@ def _use_own_help(words: list[str]) -> None:
     chosen = _chosen(words)
     if chosen.default_command is not None:
         chosen.help, chosen.help_epilogue = None, ""
-        if {"--help", "-h"} & {*words}:
-            chosen.usage = _usage(words, chosen.default_command)
-
-
-def _usage(words: list[str], command: Callable[..., Any]) -> str:
-    """The line of usage, in which an argument has the name that the help gives it, not ARGS."""
-    from cyclopts.help import format_usage
-
-    commands, execution_path, _ = app.parse_commands([one for one in words if one[:1] != "-"])
-    line = str(format_usage(app, commands, execution_path=execution_path)).rstrip()
-    # From the signature, because cyclopts would need a while to go through all options once more.
-    parameters = inspect.signature(command).parameters.values()
-    names = [one.name.upper() for one in parameters if one.kind is not one.KEYWORD_ONLY]
-    return line.replace("[ARGS", f"[{names[-1]}") if names else line
 
 
 def _chosen(words: list[str]) -> App:
     """The command that the words name; options among them, such as `--help`, do not matter."""
     _, chain, _ = app.parse_commands([word for word in words if not word.startswith("-")])
     return chain[-1]
-
-
-def _arguments(words: list[str]) -> Sequence[Argument]:
-    """The arguments and options of the command that the words name."""
-    chosen = _chosen(words)
-    return chosen.assemble_argument_collection() if chosen.default_command else []
 
 
 def complain(message: str) -> None:
