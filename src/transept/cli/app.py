@@ -121,7 +121,6 @@ _add("data:fetch", "Download a public corpus and cut it into train, dev and test
 _add("data:prepare", "Turn parallel text, or treebanks, into a corpus to train on.", to=data)
 _add("data:inspect", "Show what a prepared corpus holds.", to=data)
 _add("treebanks:clean", "Print a treebank's trees as a parser learns them, one a line.", to=data)
-_add("treebanks:recombine", "Print more trees of a treebank, with constituents exchanged.", to=data)
 
 tokenizer = _add_family("tokenizer", "Learn a vocabulary, and cut text into its pieces.", TRAIN)
 _add("tokenizer:train", "Learn a vocabulary from text.", to=tokenizer)
