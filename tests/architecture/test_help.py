@@ -131,7 +131,7 @@ def test_commands_are_listed_in_groups_and_in_the_order_of_work(helps: Helps) ->
     listed = {title: [line.split()[0] for line in lines] for title, lines in root.items()}
     assert listed == {
         "Use a model": ["translate", "serve", "parse", "score", "evaluate", "visualize", "info"],
-        "Train one": ["demo", "recipe", "data", "tokenizer", "config", "train", "average"],
+        "Train one": ["demo", "recipe", "data", "tokenizer", "train", "average"],
         "Make it smaller, move it": ["quantize", "shortlist", "export"],
         "Help": ["completion", "--help", "--version"],
     }
@@ -141,7 +141,7 @@ def test_commands_are_listed_in_groups_and_in_the_order_of_work(helps: Helps) ->
     ]
 
 
-@pytest.mark.parametrize("family", ["", "recipe", "data", "tokenizer", "config"])
+@pytest.mark.parametrize("family", ["", "recipe", "data", "tokenizer"])
 def test_a_command_is_listed_on_one_line_of_a_small_terminal(family: str, helps: Helps) -> None:
     parent = app[family] if family else app
     # A second line would begin with a word of its own.

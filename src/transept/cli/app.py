@@ -104,7 +104,7 @@ _add("parse:parse", "Parse sentences, files or standard input, a tree for each l
 _add("score:score", "Print how probable a model finds given translations.", USE)
 _add("evaluate:evaluate", "Score translations, or a model, by every convention at once.", USE)
 _add("visualize:visualize", "Draw where the heads look, as in the paper's Figures 3 to 5.", USE)
-_add("info:info", "Tell all about a model or a run, or about this installation.", USE)
+_add("info:info", "Describe a model, run, corpus or config, or this installation.", USE)
 
 _add("demo:demo", "Train a small translator, and see what it learnt.", TRAIN)
 
@@ -116,19 +116,15 @@ _add("recipe:compare", "Compare two recipes that have been run, by paired bootst
 _add("recipe:report", "Write the page of results, with training curves, from records.", to=recipe)
 _add("recipe:ship", "Write a recipe's model in little room, with a card of its scores.", to=recipe)
 
-data = _add_family("data", "Fetch, make and look at corpora.", TRAIN)
+data = _add_family("data", "Fetch and make corpora.", TRAIN)
 _add("data:fetch", "Download a public corpus and cut it into train, dev and test.", to=data)
 _add("data:prepare", "Turn parallel text, or treebanks, into a corpus to train on.", to=data)
-_add("data:inspect", "Show what a prepared corpus holds.", to=data)
 _add("treebanks:clean", "Print a treebank's trees as a parser learns them, one a line.", to=data)
 
 tokenizer = _add_family("tokenizer", "Learn a vocabulary, and cut text into its pieces.", TRAIN)
 _add("tokenizer:train", "Learn a vocabulary from text.", to=tokenizer)
 _add("tokenizer:encode", "Cut each line into pieces, or into their ids.", to=tokenizer)
 _add("tokenizer:decode", "Put pieces, or their ids, together again.", to=tokenizer)
-
-config = _add_family("config", "Look at configurations.", TRAIN)
-_add("config:show", "Print a config, with what it extends, overrides and defaults.", to=config)
 
 _add("train:train", "Train a model, or go on where an earlier run stopped.", TRAIN)
 _add("average:average", "Average a run's last checkpoints into one model (section 6.1).", TRAIN)
