@@ -105,8 +105,8 @@ def test_info_presets_prints_label_smoothing_and_the_papers_counts(
             "Unknown option: --beam-sise=3. Did you mean --beam-size?",
         ),
         (
-            ["translate", "--nonsense"],
-            "Unknown option: --nonsense.\nSee `transept translate --help`.",
+            ["translate", "--xyzzy"],
+            "Unknown option: --xyzzy.\nSee `transept translate --help`.",
         ),
         (["translate", "-src", "x"], "'-src' is read as an option. Text that"),
         (["score", "--src", "x", "--tgt", "y"], "Did you mean --source instead of --src?"),
