@@ -41,9 +41,9 @@ from parsing_stages import (
     prepared,
     score,
 )
+from right_branching import baseline
 
 from transept.shelf import find_model
-from transept.tasks.parsing.baseline import baseline
 from transept.tasks.parsing.pairs import clean_trees
 from transept.text.trees import Tree
 
@@ -123,9 +123,7 @@ def judge(
         ),
         Row.once("chosen on dev", system, best.beam_size, "beam size"),
         Row.once("chosen on dev", system, best.length_penalty, "α"),
-        Row.once(f"dev, {best}, what the beam agrees on", system, tried[best].consensus_f1, "F1"),
         *test_rows(system, found),
-        Row.once("test, what the beam agrees on", system, found.consensus_f1, "F1"),
         Row.once("test, without the constraint", system, free.f1, "F1"),
         Row.once("test, without the constraint", system, malformed(free), "% no trees"),
         Row.once(f"test, processes: {workers.number}", system, speed, "sentences/s"),
@@ -158,7 +156,7 @@ def record(options: argparse.Namespace, bank: Bank) -> None:
             goals.append(Goal.at_least(f"F1 on test, {system}", f1, GOAL))
     test = trees_of(bank.test)
     branching = [*map(str, baseline(test))]
-    right = score([str(tree) for tree in test], Parsed(branching, branching, 0, 0.0))
+    right = score([str(tree) for tree in test], Parsed(branching, 0, 0.0))
     rows += test_rows("right-branching", right)
     tell("parsing", rows, goals, options.json)
 

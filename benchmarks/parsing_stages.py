@@ -19,6 +19,8 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
 
+from recombination import recombined
+
 import transept
 from transept.api.parse_config import TreeSearch
 from transept.assembly import average_run
@@ -29,7 +31,6 @@ from transept.data.shards import MANIFEST as CORPUS
 from transept.evaluation.evalb.report import evaluate_parses
 from transept.tasks.parsing.leaves import TagsName
 from transept.tasks.parsing.pairs import clean_trees
-from transept.tasks.parsing.recombination import recombined
 from transept.tasks.parsing.treebank import Treebank
 from transept.tasks.parsing.vocabulary import tags_of, treebank_vocabulary
 from transept.text.files import write_sentences
@@ -135,8 +136,6 @@ class Parsed(NamedTuple):
     """Trees as text, how many outputs were none before they were repaired, and the time taken."""
 
     trees: list[str]
-    agreed: list[str]
-    """What the trees of each beam agree on."""
     malformed: int
     seconds: float
 
@@ -162,12 +161,11 @@ class Workers:
         shares = [trees[first :: self.number] for first in range(self.number)]
         jobs = [self.pool.submit(_parse, models, each, search, constraint) for each in shares]
         found = [job.result() for job in jobs]
-        likeliest, agreed = [""] * len(trees), [""] * len(trees)
+        likeliest = [""] * len(trees)
         for first, one in enumerate(found):
             likeliest[first :: self.number] = one.trees
-            agreed[first :: self.number] = one.agreed
         malformed = sum(one.malformed for one in found)
-        return Parsed(likeliest, agreed, malformed, max(one.seconds for one in found))
+        return Parsed(likeliest, malformed, max(one.seconds for one in found))
 
 
 @lru_cache(maxsize=1)
@@ -186,13 +184,11 @@ def _parse(models: Models, trees: Sequence[Tree], search: Search, constraint: Tr
         tags=[tree.tags for tree in trees],
         max_source_length=max((len(str(tree)) for tree in trees), default=LONGEST),
         constraint=constraint,
-        n_best=search.beam_size,
         **search._asdict(),
     )
     seconds = time.perf_counter() - begin
     malformed = sum(one.outputs[0].fault is not None for one in found)
-    agreed = [str(one.consensus) for one in found]
-    return Parsed([str(one) for one in found], agreed, malformed, seconds)
+    return Parsed([str(one) for one in found], malformed, seconds)
 
 
 # --- one parser ------------------------------------------------------------------------------
@@ -206,8 +202,6 @@ class Score:
     f1: float
     short_f1: float
     """Of sentences of at most 40 words."""
-    consensus_f1: float
-    """Of what the trees of each beam agree on, all sentences."""
     complete_match: float
     malformed: int
     seconds: float
@@ -229,7 +223,6 @@ def score(gold: Sequence[str], parsed: Parsed) -> Score:
         sentences=len(gold),
         f1=whole.f1,
         short_f1=report.short.whole.f1,
-        consensus_f1=evaluate_parses(gold, parsed.agreed).all.whole.f1,
         complete_match=whole.complete_match,
         malformed=parsed.malformed,
         seconds=parsed.seconds,

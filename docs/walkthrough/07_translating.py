@@ -9,7 +9,6 @@
 # minute here, because the sentences are short and the network is tiny.
 
 # %%
-import io
 import random
 import tempfile
 from copy import deepcopy
@@ -35,8 +34,7 @@ from transept.training.loss import Loss
 from transept.training.schedule import Schedule
 from transept.training.update import Update, make_adam
 from transept.visualization.figures import Choice, draw_figure
-from transept.visualization.pictures import Line
-from transept.visualization.png import to_png
+from transept.visualization.pictures import Label, Line
 
 torch.manual_seed(1)
 
@@ -293,15 +291,23 @@ assert ahead.sum() == 0
 # ## As the paper drew it
 #
 # Figures 3 to 5 have lines between words, thicker where the weight is larger, with a colour for
-# each head. `transept visualize` draws them for any model, also as SVG and as an interactive page.
+# each head. `transept visualize` draws them for any model, as SVG or as an interactive page.
 # Here are the encoder's first two heads in the form of Figure 5:
 
 # %%
 picture = draw_figure("5", attention, Choice(kind="encoder", layer=1, heads=(1, 2)))
-image = plt.imread(io.BytesIO(to_png(picture)))
-_, axis = plt.subplots(figsize=(7.2, 7.2 * image.shape[0] / image.shape[1]))
-axis.imshow(image)
+_, axis = plt.subplots(figsize=(7.2, 7.2 * picture.height / picture.width))
+axis.set(xlim=(0, picture.width), ylim=(picture.height, 0))
 axis.axis("off")
+sides = {"start": "left", "middle": "center", "end": "right"}
+for panel, shape in ((p, s) for p in picture.panels for s in p.shapes):
+    if isinstance(shape, Line):
+        x, y = (panel.x + shape.x1, panel.x + shape.x2), (panel.y + shape.y1, panel.y + shape.y2)
+        axis.plot(x, y, color=f"C{shape.place.head}", linewidth=4 * shape.weight)
+    elif isinstance(shape, Label):
+        x, y, angle = panel.x + shape.x, panel.y + shape.y, 90 if shape.upright else 0
+        how = {"rotation": angle, "rotation_mode": "anchor", "va": "center", "fontsize": 8}
+        axis.text(x, y, shape.text, ha=sides[shape.anchor], **how)
 
 drawn = [shape for panel in picture.panels for shape in panel.shapes if isinstance(shape, Line)]
 n_words = len(attention.encoder.keys.words)

@@ -21,12 +21,12 @@ from transept.errors import ConfigError, Problem
 
 T = TypeVar("T")
 Origins = dict[str, str]
-"""Which file (or the command line) said each dotted key."""
+"""Which file (or the command line) said each dotted key; under "", the file that was read."""
 
 
 def load(schema: type[T], path: Path | str, overrides: Sequence[str] = ()) -> T:
     """Read a TOML file and the overrides laid over it as an instance of the dataclass `schema`."""
-    origins: Origins = {}
+    origins: Origins = {"": str(path)}
     data = _read(Path(path), origins, seen=())
     for override in overrides:
         _merge(data, _parse_override(override), f"command line ({override})", origins)

@@ -14,7 +14,6 @@ MAY_WRITE = {
     "data/fetching/download.py": "half a download is kept, to go on from there",
     "data/fetching/fetch.py": "splits, in a place that is thrown away; they are flushed and moved",
     "data/preparation/journal.py": "a lock, and files that only grow",
-    "pieces.py": "a piece counts when the list names it",
     "training/observers.py": "a log only grows",
 }
 

@@ -81,7 +81,6 @@ def test_help_is_readable_and_does_not_import_torch(command: tuple[str, ...], he
     text, _, heavy = helps[command]
     assert not heavy
     assert "Usage: transept" in text
-    assert "[ARGS" not in text
     # Defaults are shown as they would be typed.
     assert not re.search(r"\[default:\s+(True|False|None|\(|')", text)
     # A line that ends inside of `…` in a docstring leaves its indentation there.
@@ -112,7 +111,7 @@ def test_only_families_of_commands_point_to_their_commands_help(helps: Helps) ->
     assert "Each command has its own --help" in helps[("data",)].narrow
     own = helps[("train",)].narrow
     assert "--allow-change" in own
-    assert own.startswith("Usage: transept train [OPTIONS] CONFIG [OVERRIDES...]\n\n")
+    assert own.startswith("Usage: transept train [OPTIONS] CONFIG [ARGS...]\n\n")
     assert "Each command has its own --help" not in own
 
 
@@ -132,8 +131,8 @@ def test_commands_are_listed_in_groups_and_in_the_order_of_work(helps: Helps) ->
     listed = {title: [line.split()[0] for line in lines] for title, lines in root.items()}
     assert listed == {
         "Use a model": ["translate", "serve", "parse", "score", "evaluate", "visualize", "info"],
-        "Train one": ["demo", "recipe", "data", "tokenizer", "config", "train", "average"],
-        "Make it smaller, move it": ["quantize", "shortlist", "export", "pieces"],
+        "Train one": ["demo", "recipe", "data", "tokenizer", "train", "average"],
+        "Make it smaller, move it": ["quantize", "shortlist", "export"],
         "Help": ["completion", "--help", "--version"],
     }
     assert [line.split()[0] for line in boxes(helps[("data",)].narrow)["Commands"]][:2] == [
@@ -142,7 +141,7 @@ def test_commands_are_listed_in_groups_and_in_the_order_of_work(helps: Helps) ->
     ]
 
 
-@pytest.mark.parametrize("family", ["", "recipe", "data", "tokenizer", "config", "pieces"])
+@pytest.mark.parametrize("family", ["", "recipe", "data", "tokenizer"])
 def test_a_command_is_listed_on_one_line_of_a_small_terminal(family: str, helps: Helps) -> None:
     parent = app[family] if family else app
     # A second line would begin with a word of its own.

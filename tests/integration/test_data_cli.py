@@ -50,6 +50,11 @@ def transept(*words: object, stdin: bytes | None = None) -> subprocess.Completed
     )
 
 
+def info(*words: object) -> subprocess.CompletedProcess[str]:
+    command = [*TRANSEPT[:-1], "info", *map(str, words)]
+    return subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
+
+
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tokenizer, a small corpus with some of every fault, and a long one to interrupt."""
@@ -134,7 +139,7 @@ def test_prepare_reads_standard_input(place: Path, tmp_path: Path) -> None:
     result = transept("prepare", *words, *place_words, stdin=text)
     assert result.returncode == 0, result.stderr
     assert len(Corpus.open(output)) == 1
-    shown = transept("inspect", output).stdout
+    shown = info(output).stdout
     bins = shown.partition("length")[2].partition("\n\n")[0].splitlines()[2:]
     assert [row.split()[0] for row in bins[:2]] == ["1", "2"]  # each of one length, not "1-1"
 
@@ -283,20 +288,26 @@ def test_a_full_disk_loses_nothing(place: Path, long_corpus: Path, tmp_path: Pat
     assert contents(output) == contents(long_corpus)
 
 
-def test_inspect_tells_and_draws(long_corpus: Path) -> None:
-    shown = transept("inspect", long_corpus, "--samples", 3)
+def test_info_describes_a_corpus(long_corpus: Path) -> None:
+    shown = info(long_corpus, "--samples", 3)
     assert shown.returncode == 0, shown.stderr
     assert "24,000 (0 of 24,000 dropped)" in shown.stdout
     assert "median" in shown.stdout
     assert "█" in shown.stdout
-    report = json.loads(transept("inspect", long_corpus, "--samples", 3, "--json").stdout)
+    report = json.loads(info(long_corpus, "--samples", 3, "--json").stdout)
     assert report["pairs"] == 24_000
     assert report["sides"]["source"]["unknown_rate"] == 0
     assert sum(report["histogram"]["target"]) == 24_000
     assert [sample["source"] in shown.stdout for sample in report["samples"]] == [True] * 3
+    for option in ("--samples", "--seed"):
+        refused = info(long_corpus, option, "-1")
+        assert (refused.returncode, refused.stderr) == (
+            2,
+            f"transept: {option} must be at least 0\n",
+        )
 
 
-def test_inspect_verifies(long_corpus: Path, tmp_path: Path) -> None:
+def test_info_verifies_a_corpus(long_corpus: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     copy.mkdir()
     for name, content in contents(long_corpus).items():
@@ -305,7 +316,7 @@ def test_inspect_verifies(long_corpus: Path, tmp_path: Path) -> None:
     ids = bytearray((copy / "target.ids").read_bytes())
     ids[0] ^= 1
     (copy / "target.ids").write_bytes(ids)
-    result = transept("inspect", copy, "--verify")
+    result = info(copy, "--verify")
     assert result.returncode == 3
     assert "target.ids has been altered" in result.stderr
 

@@ -38,11 +38,8 @@ def test_quick_makes_a_whole_record(tmp_path: Path) -> None:
     assert found[ALONE, "training", "steps"] == 240
     assert 0 <= found[ALONE, "test, without the constraint", "% no trees"] <= 100
     assert found[ALONE, "test, processes: 1", "sentences/s"] > 0
-    agreed = found[ALONE, "test, what the beam agrees on", "F1"]
-    assert abs(agreed - ours) < 20
     beam, alpha = (found[ALONE, "chosen on dev", unit] for unit in ("beam size", "α"))
-    on_dev = [f1 for (_, work, _), f1 in found.items()
-              if work.startswith("dev, ") and "agrees" not in work]  # fmt: skip
+    on_dev = [f1 for (_, work, _), f1 in found.items() if work.startswith("dev, ")]
     assert found[ALONE, f"dev, beam {beam}, α {alpha}", "F1"] == max(on_dev)
     (goal,) = record["goals"]
     assert (goal["value"], goal["target"], goal["met"]) == (ours, 85.0, ours >= 85.0)

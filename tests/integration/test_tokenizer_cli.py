@@ -259,5 +259,5 @@ def test_prepare_takes_the_name_of_a_shipped_model_as_tokenizer(
     assert run("data", "prepare", *words, *tokenizer, "--workers", "0", "--output", output) == 0
     kept = Tokenizer.load(Corpus.open(output).source_tokenizer)
     assert kept.sha256 == Tokenizer.load(find_model("en-de") / "tokenizer").sha256
-    assert run("data", "inspect", output, *tokenizer) == 0
+    assert run("info", output) == 0
     assert "Good morning." in capsys.readouterr().out

@@ -234,7 +234,7 @@ def test_a_sentence_too_long_is_refused_by_its_line_or_cut(
         (
             ["x", "--model", "{trained}", "--n-best", "9"],
             2,
-            "--n-best: 9 must not be more than --beam-size",
+            "--n-best: 9 must not be more than the beam size",
         ),
         (["--model", "{trained}", "--input", "absent.en"], 3, "absent.en: cannot be read"),
         (["--model", "{trained}", "--input", "{trained}"], 3, "Is a directory"),

@@ -14,14 +14,13 @@ Capture = pytest.CaptureFixture[str]
 
 def test_each_format_is_written(trained: Path, tmp_path: Path, capsys: Capture) -> None:
     words = ["visualize", "--model", trained, "one two three", "--target", "drei zwei eins"]
-    for name in ("a.svg", "a.png", "a.html", "a.json"):
+    for name in ("a.svg", "a.html", "a.json"):
         assert run(*words, "--figure", "heat", "--kind", "source", "-o", tmp_path / name) == 0
         out, said = capsys.readouterr()
         assert out == ""
         assert name in said
     root = ElementTree.parse(tmp_path / "a.svg").getroot()
     assert "drei" in [text.text for text in root.iter("{http://www.w3.org/2000/svg}text")]
-    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
     assert (tmp_path / "a.html").read_text().startswith("<!doctype html>")
     described = json.loads((tmp_path / "a.json").read_text())
     model = transept.load(trained)
@@ -42,7 +41,7 @@ def test_the_figures_of_the_paper(trained: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (["-o", "a.gif"], 2, "a.gif: its name must end in one of .svg, .png, .html, .json"),
+        (["-o", "a.png"], 2, "a.png: its name must end in one of .svg, .html, .json"),
         (["-o", "a.svg", "--heads", "one"], 2, "--heads one: write numbers such as 1,2 or 1-4"),
         (["-o", "a.svg", "--heads", "3"], 2, "head 3: the model has heads 1 to 2"),
         (["-o", "a.svg", "--heads", "2-1"], 2, "--heads 2-1: write numbers such as 1,2 or 1-4"),

@@ -1,6 +1,5 @@
 """Whatever a tree looks like, it comes back as it was."""
 
-import math
 import re
 from collections import Counter
 from pathlib import Path
@@ -12,14 +11,12 @@ from tests.property.tree_strategies import trees
 
 from transept.evaluation.evalb.parameters import COLLINS, Parameters
 from transept.evaluation.evalb.scoring import score_sentence
-from transept.tasks.parsing.consensus import consensus
 from transept.tasks.parsing.leaves import Named
 from transept.tasks.parsing.leaves import named as named_leaf
 from transept.tasks.parsing.linearisation import delinearise, fault_of, linearise
-from transept.tasks.parsing.recombination import exchange, recombined
 from transept.tasks.parsing.repair import repair
 from transept.tasks.parsing.vocabulary import tree_vocabulary
-from transept.text.trees import Bracket, Cleaning, Tree, clean, parse_tree, read_trees
+from transept.text.trees import Cleaning, Tree, clean, parse_tree, read_trees
 
 SPACES = st.sampled_from([" ", "  ", "\t", "\n", "\n\n  ", "\r\n", "\f"])
 
@@ -119,61 +116,3 @@ def cut(tree: Tree, n_words: int, words_of: Tree) -> Tree:
         if bracket.start < n_words
     ]
     return Tree(words_of.words[:n_words], words_of.tags[:n_words], tuple(brackets))
-
-
-@given(trees(), trees(), st.data())
-def test_a_constituent_of_another_tree(tree: Tree, donor: Tree, data: st.DataObject) -> None:
-    number = data.draw(st.integers(0, len(tree.brackets) - 1))
-    donated = data.draw(st.integers(0, len(donor.brackets) - 1))
-    other = exchange(tree, number, donor, donated)
-    assert parse_tree(str(other)) == other
-    # It is back as it was when it gets its own again.
-    assert exchange(other, number, tree, number) == tree
-    assert exchange(donor, donated, other, number) == donor
-    assert exchange(tree, number, tree, number) == tree
-
-
-@given(st.lists(trees(), min_size=1, max_size=5), st.integers(0, 3), st.floats(0.1, 1))
-def test_recombined_trees_hold_what_others_hold(
-    several: list[Tree], seed: int, chance: float
-) -> None:
-    known = set().union(*map(parents, several))
-    found = list(recombined(several, 3, seed=seed, chance=chance))
-    assert len(found) <= 3 * len(several)
-    assert found == list(recombined(several, 3, seed=seed, chance=chance))
-    for tree in found:
-        assert parse_tree(str(tree)) == tree
-        assert tree not in several or len(several) > 1
-        assert parents(tree) <= known
-
-
-@given(st.data(), st.integers(1, 7))
-def test_what_trees_agree_on_is_a_tree(data: st.DataObject, n_words: int) -> None:
-    words = tuple(f"w{at}" for at in range(n_words))
-    several = [
-        Tree(words, words, each.brackets)
-        for each in data.draw(st.lists(trees(min_words=n_words, max_words=n_words), min_size=1))
-    ]
-    chances = st.floats(-20, 0)
-    log_p = data.draw(st.lists(chances, min_size=len(several), max_size=len(several)))
-    agreed = consensus(several, log_p)
-    assert parse_tree(str(agreed)) == agreed
-    total = math.fsum(map(math.exp, log_p))
-    for bracket, most in Counter(agreed.brackets[1:]).items():
-        holders = [p for p, tree in zip(log_p, several, strict=True)
-                   if tree.brackets.count(bracket) >= most]  # fmt: skip
-        assert math.fsum(map(math.exp, holders)) > total / 2 * (1 - 1e-9)
-    # A tree that most of the probability is for is what they agree on.
-    assert consensus([*several, agreed], [*log_p, 10.0]) == agreed
-
-
-def parents(tree: Tree) -> set[tuple[str, str]]:
-    """Labels, each with that of the constituent around it."""
-    around: list[Bracket] = []
-    found = set()
-    for bracket in tree.brackets:
-        while around and around[-1].end <= bracket.start:
-            around.pop()
-        found.add((bracket.label, around[-1].label if around else ""))
-        around.append(bracket)
-    return found

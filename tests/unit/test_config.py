@@ -93,6 +93,7 @@ def test_every_problem_is_named_at_once_with_its_key_and_file(tmp_path: Path) ->
         "inner.qqq": "unknown key; known: size, share, kind, betas, paths, limit",
     }
     origins = {problem.key: problem.origin for problem in error.value.problems}
+    assert origins["name"] == str(child)
     assert origins["inner.size"] == str(base)
     assert origins["inner.kind"] == str(child)
     assert origins["inner.limit"] == "command line (inner.limit=many)"

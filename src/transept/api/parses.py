@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 from transept.errors import DataError
-from transept.tasks.parsing.consensus import consensus
 from transept.tasks.parsing.linearisation import Fault
 from transept.text.trees import Tree
 
@@ -59,15 +58,6 @@ class Parse:
     def tree(self) -> Tree:
         """The best tree."""
         return self.best.tree
-
-    @property
-    def consensus(self) -> Tree:
-        """The constituents that most of the outputs have, each output counted by its probability.
-
-        With `n_best` as large as `beam_size` it is right more often than the best tree.
-        """
-        outputs = (self.best, *self.outputs[1:])
-        return consensus([one.tree for one in outputs], [one.log_probability for one in outputs])
 
     @property
     def score(self) -> float:

@@ -4,28 +4,24 @@ Commands are registered by name and imported when they run: `--help` never waits
 line of help beside each is given here, for the same reason.
 """
 
-import inspect
 import io
 import os
-import re
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import count
 from typing import Annotated, Any, NoReturn, get_args
 
 from cyclopts import (
     App,
     Argument,
+    CoercionError,
     CycloptsError,
     Group,
-    MissingArgumentError,
     Parameter,
-    UnknownCommandError,
     UnknownOptionError,
 )
 
-from transept.cli.options import likely, likely_key
 from transept.cli.outlets import reader_has_gone, standard_streams
 from transept.errors import ConfigError, TranseptError
 from transept.version import __version__
@@ -36,8 +32,6 @@ SPIN_COUNT = 100
 `benchmarks/openmp_spinning.py` compares numbers."""
 DASH = "/dev/stdin"
 """What commands are given for a lone `-`."""
-FRACTION = re.compile(r"[-+]?\d*\.0*[1-9]\d*")
-SINGLE_DASH = re.compile("-[a-z][a-z-]+")
 DASHED_TEXT = "Text that begins with a dash goes after the options and `--`."
 
 
@@ -50,6 +44,27 @@ def _shown(default: Any) -> str | None:
     return " ".join(map(str, default)) if isinstance(default, tuple) else str(default)
 
 
+def _refuse_fractions(_app: App, _names: object, arguments: Iterable[Argument]) -> None:
+    """Where an option is an integer, refuse 1.5, which cyclopts would round."""
+    for argument in arguments:
+        for token in argument.tokens if _is_integer(argument.hint) else ():
+            if _is_fraction(token.value):
+                raise CoercionError(token=token, argument=argument, target_type=int)
+
+
+def _is_integer(hint: Any) -> bool:
+    """Whether a type holds integers and no floats: `int`, `int | None`, `tuple[int, int]`."""
+    parts = get_args(hint)
+    return hint is int or (float not in parts and any(map(_is_integer, parts)))
+
+
+def _is_fraction(value: str) -> bool:
+    try:
+        return not float(value).is_integer()
+    except ValueError:
+        return False
+
+
 app = App(
     name="transept",
     help="The Transformer of *Attention Is All You Need*: trained, run, evaluated, shown.",
@@ -57,6 +72,7 @@ app = App(
     version=f"transept {__version__}",
     help_format="markdown",
     default_parameter=Parameter(show_default=_shown),
+    config=_refuse_fractions,
     suppress_keyboard_interrupt=False,
 )
 
@@ -90,7 +106,7 @@ _add("parse:parse", "Parse sentences, files or standard input, a tree for each l
 _add("score:score", "Print how probable a model finds given translations.", USE)
 _add("evaluate:evaluate", "Score translations, or a model, by every convention at once.", USE)
 _add("visualize:visualize", "Draw where the heads look, as in the paper's Figures 3 to 5.", USE)
-_add("info:info", "Tell all about a model or a run, or about this installation.", USE)
+_add("info:info", "Describe a model, run, corpus or config, or this installation.", USE)
 
 _add("demo:demo", "Train a small translator, and see what it learnt.", TRAIN)
 
@@ -102,20 +118,15 @@ _add("recipe:compare", "Compare two recipes that have been run, by paired bootst
 _add("recipe:report", "Write the page of results, with training curves, from records.", to=recipe)
 _add("recipe:ship", "Write a recipe's model in little room, with a card of its scores.", to=recipe)
 
-data = _add_family("data", "Fetch, make and look at corpora.", TRAIN)
+data = _add_family("data", "Fetch and make corpora.", TRAIN)
 _add("data:fetch", "Download a public corpus and cut it into train, dev and test.", to=data)
 _add("data:prepare", "Turn parallel text, or treebanks, into a corpus to train on.", to=data)
-_add("data:inspect", "Show what a prepared corpus holds.", to=data)
 _add("treebanks:clean", "Print a treebank's trees as a parser learns them, one a line.", to=data)
-_add("treebanks:recombine", "Print more trees of a treebank, with constituents exchanged.", to=data)
 
 tokenizer = _add_family("tokenizer", "Learn a vocabulary, and cut text into its pieces.", TRAIN)
 _add("tokenizer:train", "Learn a vocabulary from text.", to=tokenizer)
 _add("tokenizer:encode", "Cut each line into pieces, or into their ids.", to=tokenizer)
 _add("tokenizer:decode", "Put pieces, or their ids, together again.", to=tokenizer)
-
-config = _add_family("config", "Look at configurations.", TRAIN)
-_add("config:show", "Print a config, with what it extends, overrides and defaults.", to=config)
 
 _add("train:train", "Train a model, or go on where an earlier run stopped.", TRAIN)
 _add("average:average", "Average a run's last checkpoints into one model (section 6.1).", TRAIN)
@@ -127,12 +138,6 @@ _add(
     MOVE,
 )
 _add(f"{FORMATS}:export", "Write a model for another engine: CTranslate2.", MOVE)
-
-pieces = _add_family(
-    "pieces", "Cut a directory into pieces that can be moved, and join them.", MOVE
-)
-_add("pieces:split", "Write a directory as pieces of a given size, with their sha256.", to=pieces)
-_add("pieces:join", "Put pieces together again, every one and every file verified.", to=pieces)
 
 _add("completion:completion", "Print a script that completes commands and options at TAB.", HELP)
 app["--help"].group = app["--version"].group = HELP
@@ -180,13 +185,11 @@ def _run(words: list[str], debug: bool) -> int:
     words = _before_text([DASH if word == "-" else word for word in words])
     try:
         _use_own_help(words)
-        _refuse_fractions(words)
-        _refuse_single_dashes(words)
         result = app(words, exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except CycloptsError as error:
-        complain(f"{_explained(error, words)}\nSee `transept {_command_of(words)}--help`.")
+        complain(f"{_explained(error)}\nSee `transept {_command_of(words)}--help`.")
         return USAGE_ERROR
     except TranseptError as error:
         return _failed(error, words, debug)
@@ -234,106 +237,30 @@ def _is_dashed_text(word: str) -> bool:
     return word.startswith("-") and " " in word.partition("=")[0]
 
 
-def _refuse_fractions(words: list[str]) -> None:
-    """Where an option counts, refuse 1.5: cyclopts would round it and say nothing."""
-    words = _before_end(words)
-    if not any(FRACTION.search(word) for word in words):
-        return
-    for argument in filter(lambda one: _counts(one.hint), _arguments(words)):
-        n_values, _ = argument.token_count()
-        for place, word in enumerate(words):
-            name, equals, value = word.partition("=")
-            values = [value] if equals else words[place + 1 : place + 1 + n_values]
-            wrong = next(filter(FRACTION.fullmatch, values), None)
-            if name in argument.names and wrong is not None:
-                raise ConfigError(f"{name}: {wrong} is no whole number; give one")
-
-
-def _refuse_single_dashes(words: list[str]) -> None:
-    """Refuse `-output x`, as some toolkits have it: it would be read as `-o utput` and a text x."""
-    for word in filter(SINGLE_DASH.fullmatch, _before_end(words)):
-        if any(f"-{word}" in one.names for one in _arguments(words)):
-            raise ConfigError(f"Unknown option: {word}. Did you mean -{word}?")
-
-
-def _before_end(words: list[str]) -> list[str]:
-    """The words among which there may be options: those before `--`."""
-    return words[: words.index("--")] if "--" in words else words
-
-
-def _counts(hint: Any) -> bool:
-    """Whether an option holds whole numbers."""
-    parts = get_args(hint)
-    return hint is int or (float not in parts and any(_counts(part) for part in parts))
-
-
-def _explained(error: CycloptsError, words: list[str]) -> str:
-    if isinstance(error, UnknownCommandError) and error.unused_tokens:
-        return _unknown_command(error, error.unused_tokens[0])
-    if isinstance(error, MissingArgumentError) and (stranger := _stranger(words)):
-        # That is why it is missing: `score --src a --tgt b` has no --source.
-        return _unknown_option(stranger, _arguments(words))
+def _explained(error: CycloptsError) -> str:
+    """The parser's own message, and a hint where an unknown option may be text or a key."""
     if not isinstance(error, UnknownOptionError):
         return str(error)
-    if _is_dashed_text(text := error.token.keyword or error.token.value):
-        return f"`{text}` is read as an option. {DASHED_TEXT}"
-    return _unknown_option(text, error.argument_collection)
-
-
-def _unknown_command(error: UnknownCommandError, word: str) -> str:
-    if word.startswith("-"):
-        option, near = word.partition("=")[0], likely(word, app)
-        cure = f" Did you mean {near}?" if near in ("--help", "--version") else ""
-        return f"Unknown option: {option}.{cure} A command's own options come after its name."
-    if " " in word:
-        return f'Unknown command "{word}". Text comes after a command: transept translate "{word}"'
+    option = error.token.keyword or error.token.value
+    names = {one.name for one in error.argument_collection}
+    if "OVERRIDES" in names:
+        table = "experiment.model" if "NAME" in names else "model"
+        return f"{error} Keys of the config have no dashes: {table}.dropout=0.2"
+    if names & {"TEXTS", "SENTENCE"} and (" " in option or not option.startswith("--")):
+        return f"{option!r} is read as an option. {DASHED_TEXT}"
     return str(error)
 
 
-def _unknown_option(option: str, arguments: Sequence[Argument]) -> str:
-    """Say so, and what may have been meant."""
-    option, _, _ = option.partition("=")
-    told = f"Unknown option: {option}."
-    near = likely(option, [name for one in arguments if one.parse for name in one.names])
-    if near and near.startswith("--"):
-        return f"{told} Did you mean {near}?"
-    if near:
-        return f"{told} {near} is given by itself, without an option."
-    names = {one.name for one in arguments}
-    if "OVERRIDES" in names:
-        change = f"{key}=…" if (key := likely_key(option)) else "model.dropout=0.2"
-        of_recipe = "experiment." if "NAME" in names else ""
-        return f"{told} Keys of the config have no dashes: {of_recipe}{change}"
-    if names & {"TEXTS", "SENTENCE"} and not option.startswith("--"):
-        return f"{told} {DASHED_TEXT}"
-    return told
-
-
-def _stranger(words: list[str]) -> str | None:
-    """The first option that the command does not have."""
-    names = {name for one in _arguments(words) for name in one.names}
-    given = (word.partition("=")[0] for word in _before_end(words) if word.startswith("--"))
-    return next((option for option in given if option.replace("_", "-") not in names), None)
-
-
 def _by_option(error: TranseptError, words: list[str]) -> str:
-    """The error's message, in which a field of a config is called by its option: `--beam-size`."""
+    """The error's message, in which the key of a config is the command's option: `--beam-size`."""
     if not isinstance(error, ConfigError):
         return str(error)
-    names = [name for one in _arguments(words) for name in one.names]
-    options = {name[2:].replace("-", "_"): name for name in names if name.startswith("--")}
+    known = {name for one in _chosen(words).assemble_argument_collection() for name in one.names}
     lines = []
     for problem in error.problems:
-        line = str(problem)
-        if problem.origin is None and problem.key in options:
-            # Only names with an underscore: `model` may be a plain word of the message. And not
-            # what stands in quotes: the user gave that.
-            names_in_text = r"(?<!['\w])\w+_\w+"
-            what = re.sub(
-                names_in_text, lambda found: options.get(found[0], found[0]), problem.what
-            )
-            line = f"{options[problem.key]}: {what}"
-        lines.append(line)
+        option = f"--{problem.key.replace('_', '-')}"
+        is_option = problem.origin is None and option in known
+        lines.append(f"{option}: {problem.what}" if is_option else str(problem))
     return "\n".join(lines)
 
 
@@ -356,32 +283,12 @@ def _use_own_help(words: list[str]) -> None:
     chosen = _chosen(words)
     if chosen.default_command is not None:
         chosen.help, chosen.help_epilogue = None, ""
-        if {"--help", "-h"} & {*words}:
-            chosen.usage = _usage(words, chosen.default_command)
-
-
-def _usage(words: list[str], command: Callable[..., Any]) -> str:
-    """The line of usage, in which an argument has the name that the help gives it, not ARGS."""
-    from cyclopts.help import format_usage
-
-    commands, execution_path, _ = app.parse_commands([one for one in words if one[:1] != "-"])
-    line = str(format_usage(app, commands, execution_path=execution_path)).rstrip()
-    # From the signature, because cyclopts would need a while to go through all options once more.
-    parameters = inspect.signature(command).parameters.values()
-    names = [one.name.upper() for one in parameters if one.kind is not one.KEYWORD_ONLY]
-    return line.replace("[ARGS", f"[{names[-1]}") if names else line
 
 
 def _chosen(words: list[str]) -> App:
     """The command that the words name; options among them, such as `--help`, do not matter."""
     _, chain, _ = app.parse_commands([word for word in words if not word.startswith("-")])
     return chain[-1]
-
-
-def _arguments(words: list[str]) -> Sequence[Argument]:
-    """The arguments and options of the command that the words name."""
-    chosen = _chosen(words)
-    return chosen.assemble_argument_collection() if chosen.default_command else []
 
 
 def complain(message: str) -> None:

@@ -1,6 +1,5 @@
-"""`transept config`: look at configurations."""
+"""The config file that a command is given."""
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -8,16 +7,6 @@ from transept import config
 from transept.errors import ConfigError
 from transept.experiment import Experiment
 from transept.runtime.interrupt import import_torch
-
-
-def show(file: Path, /, *overrides: str) -> None:
-    """Print a config, with what it extends, overrides and defaults.
-
-    Args:
-        file: A TOML file of an experiment, such as configs/base.toml.
-        overrides: Changes to it, each of the form key=value: `model.n_heads=16`.
-    """
-    sys.stdout.write(config.dump(load_experiment(file, overrides)))
 
 
 def load_experiment(file: Path, overrides: Sequence[str]) -> Experiment:

@@ -1,18 +1,16 @@
-"""`transept data`: make, look at and fetch corpora.
+"""`transept data`: fetch and make corpora.
 
 The modules that do the work are imported when a command runs: `--help` waits for none of them.
 """
 
 import dataclasses
-import json
 import os
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Group, Parameter
 
@@ -28,7 +26,6 @@ from transept.runtime.interrupt import terminable
 if TYPE_CHECKING:
     from transept.data.preparation.formats import Input
     from transept.data.preparation.prepare import Preparation
-    from transept.data.shards import Corpus
     from transept.runtime.distributed import World
     from transept.text.symbols import Symbols, Vocabulary
 
@@ -260,96 +257,6 @@ def _saying_what_is_kept(output: Path, restart: bool) -> Iterator[None]:
             f"{output}: cannot be written ({error}); make room or choose another --output. What is "
             f"done is kept in {kept}: the same command goes on from there"
         ) from error
-
-
-def inspect(
-    directory: Path,
-    /,
-    *,
-    samples: int = 5,
-    seed: int = 0,
-    tokenizer: Path | None = None,
-    target_tokenizer: Path | None = None,
-    verify: Flag = False,
-    as_json: Annotated[bool, Parameter(name="--json", negative="", show_default=False)] = False,
-) -> None:
-    """Show what a prepared corpus holds.
-
-    Args:
-        directory: A directory that `transept data prepare` made.
-        samples: How many pairs to show as text.
-        seed: Decides which pairs are shown.
-        tokenizer: The tokenizer that makes text of them, if not the one kept in the corpus.
-        target_tokenizer: The same for the target side.
-        verify: Read every file and compare its sha256 first.
-        as_json: Print one JSON object instead of tables.
-    """
-    from transept.cli.data_views import show_corpus
-    from transept.data.shards import Corpus
-
-    for option, value in (("--samples", samples), ("--seed", seed)):
-        if value < 0:
-            raise ConfigError(f"{option} must be at least 0")
-    corpus = Corpus.open(directory, verify=verify)
-    report = _describe(corpus, samples, seed, tokenizer, target_tokenizer)
-    if as_json:
-        sys.stdout.write(json.dumps(report) + "\n")
-    else:
-        show_corpus(report)
-
-
-def _describe(
-    corpus: "Corpus", count: int, seed: int, tokenizer: Path | None, target_tokenizer: Path | None
-) -> dict[str, Any]:
-    """Everything that `inspect` tells, a key for each part of it."""
-    from transept.data import statistics
-    from transept.text.symbols import load_vocabulary
-
-    named = target_tokenizer or tokenizer
-    source = load_vocabulary(tokenizer_of(tokenizer) if tokenizer else corpus.source_tokenizer)
-    target = load_vocabulary(tokenizer_of(named, "target") if named else corpus.target_tokenizer)
-    manifest = corpus.manifest
-    sides = {
-        "source": statistics.side_statistics(corpus.source_lengths, manifest.source),
-        "target": statistics.side_statistics(corpus.target_lengths, manifest.target),
-    }
-    drawn = statistics.samples(corpus, count, seed, (source, target))
-    return {
-        "directory": str(corpus.directory),
-        "hash": corpus.hash,
-        "read": manifest.read,
-        "pairs": manifest.pairs,
-        "dropped": manifest.dropped,
-        "sides": {name: dataclasses.asdict(side) for name, side in sides.items()},
-        "histogram": dataclasses.asdict(statistics.histogram(corpus)),
-        "batches": _describe_batches(corpus),
-        "samples": [dataclasses.asdict(sample) for sample in drawn],
-    }
-
-
-def _describe_batches(corpus: "Corpus") -> list[dict[str, Any]]:
-    """How the corpus fills batches of the paper's size, in both layouts."""
-    from transept.data.batching.fill import measure
-    from transept.data.batching.mixture import Mixture
-    from transept.data.batching.plan import Plan
-    from transept.data.config import BatchConfig
-
-    longest = BatchConfig().max_length
-    if not ((corpus.source_lengths <= longest) & (corpus.target_lengths <= longest)).any():
-        return []
-    rows = []
-    for config in (BatchConfig(), BatchConfig(layout="by_length")):
-        fill = measure(Plan(Mixture([corpus]), config, seed=1), windows=1)
-        rows.append(
-            {
-                "layout": config.layout,
-                "batches_of_epoch": fill.batches_of_epoch,
-                "source_fill": fill.source,
-                "target_fill": fill.target,
-                "left_out": sum(fill.left_out),
-            }
-        )
-    return rows
 
 
 def fetch(

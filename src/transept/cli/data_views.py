@@ -3,7 +3,7 @@
 import itertools
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Self
 
@@ -19,7 +19,6 @@ from rich.progress import (
     TransferSpeedColumn,
 )
 from rich.table import Table
-from rich.text import Text
 
 from transept.cli.app import complain
 from transept.data.fetching.datasets import Dataset
@@ -44,8 +43,6 @@ _QUESTIONS = {
     Reason.DUPLICATE: "Are files named twice? --no-drop-duplicates keeps such pairs",
 }
 """What to ask oneself if most pairs were dropped for this reason."""
-BAR_WIDTH = 24
-"""Characters of the longest bar of a histogram."""
 
 
 class _View:
@@ -206,95 +203,6 @@ def _dropped_table(dropped: Mapping[str, int], total: int) -> Table:
     for reason, count in dropped.items():
         table.add_row(reason, f"{count:,}", f"{count / total:.2%}", Reason(reason).meaning)
     return table
-
-
-def show_corpus(report: Mapping[str, Any]) -> None:
-    """What `transept data inspect` tells."""
-    console = _console()
-    dropped = sum(report["dropped"].values())
-    console.print(f"{'corpus':10} {report['directory']}")
-    console.print(f"{'hash':10} {report['hash']}")
-    console.print(f"{'pairs':10} {report['pairs']:,} ({dropped:,} of {report['read']:,} dropped)")
-    console.print()
-    console.print(_lengths_table(report["sides"]))
-    console.print()
-    console.print(_histogram_table(report["histogram"]))
-    console.print()
-    if report["batches"]:
-        console.print(_batches_table(report["batches"]))
-        console.print()
-    for sample in report["samples"]:
-        for side in ("source", "target"):
-            label = f"{sample['index']:,}" if side == "source" else ""
-            console.print(Text.assemble((f"{label:>10} ", "dim"), sample[side]))
-    sys.stdout.flush()
-
-
-def _lengths_table(sides: Mapping[str, Any]) -> Table:
-    table = Table(box=box.SIMPLE, padding=(0, 1, 0, 0), show_edge=False)
-    table.add_column("tokens", no_wrap=True)
-    percentiles = next(iter(sides.values()))["percentiles"]
-    names = ("all", "mean", "min", *(_ordinal(share) for share in percentiles), "max", "unknown")
-    for name in names:
-        table.add_column(name, justify="right", no_wrap=True)
-    for name, side in sides.items():
-        table.add_row(
-            name,
-            f"{side['tokens']:,}",
-            f"{side['mean']:.1f}",
-            str(side["shortest"]),
-            *map(str, side["percentiles"].values()),
-            str(side["longest"]),
-            f"{side['unknown_rate']:.3%}",
-        )
-    return table
-
-
-def _ordinal(share: int) -> str:
-    return "median" if share == 50 else f"{share} %"
-
-
-def _histogram_table(histogram: Mapping[str, Any]) -> Table:
-    table = Table(box=box.SIMPLE, padding=(0, 1, 0, 0), show_edge=False)
-    table.add_column("length", justify="right", no_wrap=True)
-    edges = histogram["edges"]
-    sides = {name: histogram[name] for name in ("source", "target")}
-    highest = max(max(counts) for counts in sides.values())
-    for name in sides:
-        table.add_column(name, no_wrap=True, min_width=BAR_WIDTH)
-        table.add_column("", justify="right", no_wrap=True)
-    for index, edge in enumerate(edges):
-        end = None if index == len(edges) - 1 else edges[index + 1] - 1
-        label = f"{edge}+" if end is None else str(edge) if end == edge else f"{edge}-{end}"
-        cells = []
-        for counts in sides.values():
-            cells += [_bar(counts[index] / highest), f"{counts[index]:,}"]
-        table.add_row(label, *cells)
-    return table
-
-
-def _batches_table(rows: Sequence[Mapping[str, Any]]) -> Table:
-    table = Table(box=box.SIMPLE, padding=(0, 1, 0, 0), show_edge=False)
-    table.add_column("layout", no_wrap=True)
-    for name in ("batches an epoch", "source fill", "target fill", "too long"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for row in rows:
-        table.add_row(
-            row["layout"],
-            f"{row['batches_of_epoch']:,}",
-            f"{row['source_fill']:.1%}",
-            f"{row['target_fill']:.1%}",
-            f"{row['left_out']:,}",
-        )
-    return table
-
-
-def _bar(share: float) -> str:
-    """A bar of eighths of a character."""
-    eighths = round(share * BAR_WIDTH * 8)
-    if share and not eighths:
-        eighths = 1
-    return "█" * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip()
 
 
 def show_fetched(dataset: Dataset, result: Fetched) -> None:

@@ -1,20 +1,22 @@
-"""`transept info`: what is installed, what it runs on, which models it knows."""
+"""`transept info`: what a path is, or what is installed, and which models and devices there are."""
 
 import importlib.metadata
 import json
 import platform
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
-from cyclopts import Parameter
+from cyclopts import Group, Parameter
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from transept import config
 from transept.cli.app import Flag
+from transept.cli.config import load_experiment
 from transept.errors import ConfigError
 from transept.model.config import LABEL_SMOOTHING, PAPER_PARAMETERS, PRESETS, ModelConfig
 from transept.runtime.interrupt import import_torch
@@ -34,41 +36,85 @@ COLUMNS = {
     "paper": "paper_millions",
 }
 """The heads of the table of presets, most of them Table 3's, and the names of their values."""
+CORPUS = Parameter(group=Group("Corpus", sort_key=2))
 
 
 def info(
     path: Path | None = None,
     /,
-    *,
+    *overrides: str,
     model: str | None = None,
     presets: Flag = False,
     vocab_size: int = 37_000,
+    samples: Annotated[int, CORPUS] = 5,
+    seed: Annotated[int, CORPUS] = 0,
+    verify: Annotated[Flag, CORPUS] = False,
     as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
 ) -> None:
-    """Tell all about a model or a run, or about this installation.
+    """Describe a model, run, corpus or config, or this installation.
 
-    Without a model or a run, it tells the versions, the devices, the shipped models, and the
-    paper's models, which are called presets.
+    Without a path, it prints the versions, the devices, the shipped models, and the paper's
+    models, which are called presets. A config is printed with what it extends, overrides and
+    defaults.
 
     Args:
-        path: The directory of a run, a checkpoint or a model, or the name of a shipped one. Every
-            file of it is verified.
+        path: The directory of a run, a checkpoint or a model, whose files are all verified, the
+            name of a shipped model, a corpus that `transept data prepare` made, or the TOML file
+            of an experiment.
+        overrides: Changes to the TOML file, each of the form key=value: `model.n_heads=16`.
         model: Like PATH. But of a run, describe the model that other commands would take from it.
         presets: List the paper's models with their dimensions and label smoothing, their parameter
             counts, and the counts in Table 3 of the paper.
         vocab_size: The size of the vocabulary for which these parameters are counted.
-        as_json: Print one JSON object instead of tables.
+        samples: The number of a corpus's pairs to show as text.
+        seed: Decides which pairs are shown.
+        verify: Read every file of a corpus and compare its sha256 first.
+        as_json: Print one JSON object instead of text and tables.
     """
     if path is not None and model is not None:
         raise ConfigError(f"{path} and --model {model}: describe one of them at a time")
-    import_torch()
-    if model is not None or (path is not None and not path.is_dir()):
-        from transept.shelf import find_model
+    if path is not None and (path.is_file() or path.suffix == ".toml"):
+        _describe_config(path, overrides, as_json)
+    elif overrides:
+        raise ConfigError(f"{overrides[0]}: overrides are for a config file, and {path} is not one")
+    elif path is not None and _is_corpus(path):
+        _describe_corpus(path, samples, seed, verify, as_json)
+    elif path is not None or model is not None:
+        _describe_model(path, model, as_json)
+    else:
+        _describe_installation(presets, vocab_size, as_json)
 
-        path = find_model(model or path)
-    if path is not None:
-        _describe_directory(path, as_json)
-        return
+
+def _is_corpus(path: Path) -> bool:
+    from transept.data.shards import IDS, OFFSETS
+
+    return any((path / name).exists() for name in (*IDS.values(), *OFFSETS.values()))
+
+
+def _describe_config(path: Path, overrides: Sequence[str], as_json: bool) -> None:
+    experiment = load_experiment(path, overrides)
+    if as_json:
+        sys.stdout.write(json.dumps(config.as_table(experiment)) + "\n")
+    else:
+        sys.stdout.write(config.dump(experiment))
+
+
+def _describe_corpus(path: Path, samples: int, seed: int, verify: bool, as_json: bool) -> None:
+    from transept.cli.corpus_view import describe_corpus, show_corpus
+    from transept.data.shards import Corpus
+
+    for option, value in (("--samples", samples), ("--seed", seed)):
+        if value < 0:
+            raise ConfigError(f"{option} must be at least 0")
+    report = describe_corpus(Corpus.open(path, verify=verify), samples, seed)
+    if as_json:
+        sys.stdout.write(json.dumps(report) + "\n")
+    else:
+        show_corpus(report)
+
+
+def _describe_installation(presets: bool, vocab_size: int, as_json: bool) -> None:
+    import_torch()
     from transept.runtime.device import describe_devices
     from transept.shelf import shipped_models
 
@@ -92,17 +138,19 @@ def info(
         console.print("               (--presets lists them with their parameter counts)")
 
 
-def _describe_directory(path: Path, as_json: bool) -> None:
+def _describe_model(path: Path | None, model: str | None, as_json: bool) -> None:
+    import_torch()
     from transept.api.card import Card
     from transept.assembly import describe
-    from transept.config import as_table
-    from transept.shelf import model_of
+    from transept.shelf import find_model, model_of
 
+    if path is None or not path.is_dir():
+        path = find_model(model or path)
     report, card = describe(path), Card.load(path)
     if "run" in report:
         report = {"run": report["run"], "used by --model": str(model_of(path))} | report
     if as_json:
-        carded = report if card is None else {**report, "card": as_table(card)}
+        carded = report if card is None else {**report, "card": config.as_table(card)}
         sys.stdout.write(json.dumps(carded) + "\n")
         return
     if card is not None:
@@ -157,10 +205,10 @@ def _preset_rows(vocab_size: int) -> list[dict[str, Any]]:
 
     rows = []
     for name in PRESETS:
-        config = ModelConfig.preset(name, vocab_size=vocab_size)
+        preset = ModelConfig.preset(name, vocab_size=vocab_size)
         with torch.device("meta"):  # counts without computing or storing a weight
-            n_parameters = Transformer(config).n_parameters()
-        values = asdict(config) | {
+            n_parameters = Transformer(preset).n_parameters()
+        values = asdict(preset) | {
             "label_smoothing": LABEL_SMOOTHING[name],
             "n_parameters": n_parameters,
             "paper_millions": PAPER_PARAMETERS.get(name),

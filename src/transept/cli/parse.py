@@ -41,9 +41,6 @@ Treebanks = Annotated[
 class Format:
     """What is printed, and kept."""
 
-    consensus: Flag = False
-    """Print, for each sentence, the tree of those constituents that have more than half of the
-    beam's probability. They are right more often than those of the likeliest tree."""
     scores: Flag = False
     """Put each tree's score and confidence, with tabs, in front of it."""
     indented: Flag = False
@@ -102,7 +99,7 @@ def parse(
         output: What to print.
     """
     _check(texts, files, trees, tags_file, read_ahead)
-    _check_output(output, config, unconstrained)
+    _check_output(output, config)
     texts = without_dash(texts)
     n_lines = None if trees else count(texts, files)
     import_torch()
@@ -112,8 +109,6 @@ def parse(
         sys.stderr.write("Type sentences, a line at a time; Ctrl-D ends.\n")
     sentences = _from_trees(trees) if trees else _from_lines(texts, files, tags_file)
     writer = _Writer(output, config.n_best)
-    if output.consensus:
-        config = dataclasses.replace(config, n_best=config.beam_size)
     with ProgressBar("lines", n_lines, results_to_stdout=True) as bar:
         for some in in_turn(sentences, 1 if at_terminal else read_ahead):
             options: ParseOptions = {
@@ -142,16 +137,11 @@ def _check(
         raise ConfigError("--read-ahead must be at least 1")
 
 
-def _check_output(output: Format, config: ParseConfig, unconstrained: bool) -> None:
+def _check_output(output: Format, config: ParseConfig) -> None:
     if output.as_json and (output.indented or output.scores):
         raise ConfigError("--json tells everything: leave --indented and --scores out")
     if output.indented and config.n_best > 1:
         raise ConfigError("--n-best lists trees on a line each: leave --indented out")
-    if output.consensus and (config.n_best > 1 or unconstrained):
-        what = "--n-best" if config.n_best > 1 else "--unconstrained"
-        raise ConfigError(f"--consensus makes one tree of the beam's trees: leave {what} out")
-    if output.consensus and output.scores:
-        raise ConfigError("--scores are those of single trees: leave them or --consensus out")
     if output.svg is not None and output.svg.suffix != ".svg":
         raise ConfigError(f"--svg {output.svg}: its name must end in .svg")
     if output.svg is not None and not output.svg.parent.is_dir():
@@ -253,33 +243,25 @@ class _Writer:
             self._write(result)
             self.n_kept += bool(result.outputs)
             if self.output.svg is not None and result.outputs:
-                self.drawn.append(self._chosen(result))
+                self.drawn.append(result.tree)
         self.n_lines += 1
         self.n_tied += bool(result.words and _TIED.search(result.words[-1]))
         self.n_too_long += bool(result.words and not result.outputs)
 
     def _write(self, result: "Parse") -> None:
         if self.output.as_json:
-            tree = self._chosen(result) if result.outputs else None
-            write_line(json.dumps(_described(result, tree), ensure_ascii=False))
+            write_line(json.dumps(_described(result), ensure_ascii=False))
         elif not result.outputs:
             write_line(self._framed("", 0.0, 0.0, 0.0))
-        elif self.output.consensus:
-            write_line(self._text(result.consensus))
         else:
             for one in result.outputs:
                 write_line(self._shown(one))
 
-    def _chosen(self, result: "Parse") -> "Tree":
-        return result.consensus if self.output.consensus else result.tree
-
-    def _text(self, tree: "Tree") -> str:
+    def _shown(self, one: "ParseOutput") -> str:
         from transept.tasks.parsing.drawing import indented
 
-        return f"{indented(tree)}\n" if self.output.indented else str(tree)
-
-    def _shown(self, one: "ParseOutput") -> str:
-        return self._framed(self._text(one.tree), one.log_probability, one.score, one.confidence)
+        text = f"{indented(one.tree)}\n" if self.output.indented else str(one.tree)
+        return self._framed(text, one.log_probability, one.score, one.confidence)
 
     def _framed(self, text: str, log_p: float, score: float, confidence: float) -> str:
         """The text of a tree, empty for an empty line, with the numbers that were asked for."""
@@ -316,10 +298,10 @@ class _Writer:
             raise DataError(f"too long, and without a tree: {what}, named above")
 
 
-def _described(result: "Parse", tree: "Tree | None") -> dict[str, Any]:
+def _described(result: "Parse") -> dict[str, Any]:
     return {
         "words": result.words,
-        "tree": None if tree is None else str(tree),
+        "tree": str(result) or None,
         "outputs": [
             {
                 "tree": str(one.tree),

@@ -2,19 +2,14 @@
 
 import json
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cyclopts import Group, Parameter
 
-from transept.cli.app import Flag, complain
-from transept.errors import ConfigError, DataError
-
-if TYPE_CHECKING:
-    from transept.evaluation.evalb.parameters import Parameters
-    from transept.evaluation.evalb.report import ParseReport
+from transept.cli.app import complain
+from transept.errors import ConfigError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,12 +21,10 @@ class Parses:
     line. `transept data clean` writes a treebank in this form."""
     params: Path | None = None
     """A parameter file of evalb; unless given, COLLINS.prm's parameters."""
-    baseline: Flag = False
-    """Also show the score of trees that branch to the right everywhere."""
 
     def __post_init__(self) -> None:
-        if self.parse is None and (self.params or self.baseline):
-            raise ConfigError("--params and --baseline need --parse, the trees to score")
+        if self.parse is None and self.params:
+            raise ConfigError("--params needs --parse, the trees to score")
 
 
 NO_PARSES = Parses()
@@ -53,38 +46,11 @@ def score_parses(parses: Parses, as_json: bool) -> None:
     cure = ". Trees over several lines: `transept data clean` writes them one a line"
     gold, predicted = read_aligned(parses.parse, cure)
     report = evaluate_parses(gold, predicted, parameters)
-    beside = _baseline(parses.parse[0], gold, parameters) if parses.baseline else None
     names = [str(path) for path in parses.parse]
     if as_json:
-        described = describe_report(report, *names)
-        if beside is not None:
-            described["baseline"] = describe_report(beside, names[0], "right-branching")
-        sys.stdout.write(json.dumps(described) + "\n")
+        sys.stdout.write(json.dumps(describe_report(report, *names)) + "\n")
     else:
         show_report(Console(highlight=False, soft_wrap=True, markup=False), report, *names)
-        if beside is not None:
-            sys.stdout.write(
-                f"\nright-branching trees: F1 {beside.all.whole.f1:.2f}, and "
-                f"{beside.short.whole.f1:.2f} of at most {beside.cutoff} words\n"
-            )
     roots = suspect_roots(gold, predicted, parameters)
     for warning in (*warnings(report, names[0]), *([roots] if roots else [])):
         complain(f"warning: {warning}")
-
-
-def _baseline(path: Path, gold: Sequence[str], parameters: "Parameters") -> "ParseReport":
-    from transept.evaluation.evalb.report import evaluate_parses
-    from transept.tasks.parsing.baseline import baseline
-    from transept.text.trees import parse_trees
-
-    trees, lines = [], []
-    for number, line in enumerate(gold, start=1):
-        found = parse_trees(line, str(path), number)
-        if len(found) > 1:
-            raise DataError(
-                f"{path}, line {number}: holds {len(found)} trees, and --baseline needs one a line"
-            )
-        if found:
-            trees.append(found[0])
-            lines.append(line)
-    return evaluate_parses(lines, list(map(str, baseline(trees))), parameters)

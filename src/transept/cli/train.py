@@ -64,7 +64,7 @@ def train(
     `torchrun --nproc-per-node 8 -m transept train CONFIG batch.micro_batches=8`.
 
     Args:
-        config: A TOML file of an experiment, such as configs/base.toml; `transept config show`
+        config: A TOML file of an experiment, such as configs/base.toml; `transept info CONFIG`
             prints all its keys.
         overrides: Changes to it: `training.max_steps=2000 model.n_heads=16`.
         output: The run's directory. By default runs/ and the config's name.

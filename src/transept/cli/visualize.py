@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 FigureName = Literal["3", "4", "5", "heat"]
 Kind = Literal["encoder", "decoder", "source"]
 Tokens = Literal["words", "pieces"]
-FORMATS = (".svg", ".png", ".html", ".json")
+FORMATS = (".svg", ".html", ".json")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +72,7 @@ def visualize(
 
     Args:
         sentence: What the model reads.
-        output: What to write; its ending chooses the format: .svg, .png, .html or .json.
+        output: What to write; its ending chooses the format: .svg, .html or .json.
         target: The translation to look at; unless given, the model's own.
         models: Which model to use.
         view: What to draw.
@@ -81,7 +81,7 @@ def visualize(
         raise ConfigError(f"{output}: its name must end in one of {', '.join(FORMATS)}")
     import_torch()
     choice = view.choice()
-    if output.suffix in (".svg", ".png"):
+    if output.suffix == ".svg":
         _check(view.figure, choice)
     content = _content(output.suffix, _attention(models, sentence, target), view, choice)
     try:
@@ -122,15 +122,9 @@ def _content(suffix: str, attention: "Attention", view: View, choice: "Choice") 
     if suffix == ".json":
         return (json.dumps(attention.described(), ensure_ascii=False) + "\n").encode()
     from transept.visualization.figures import draw_figure
-
-    picture = draw_figure(view.figure, attention, choice)
-    if suffix == ".png":
-        from transept.visualization.png import to_png
-
-        return to_png(picture)
     from transept.visualization.svg import to_svg
 
-    return to_svg(picture).encode()
+    return to_svg(draw_figure(view.figure, attention, choice)).encode()
 
 
 def _numbers(heads: str | None) -> tuple[int, ...]:

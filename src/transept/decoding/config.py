@@ -39,7 +39,7 @@ class OutputConfig:
         checks.that(
             self.max_length_factor > 0 or self.max_length_extra > 0,
             "max_length_extra",
-            "leaves no room for an output; give it or max_length_factor",
+            "leaves no room for an output; increase it, or the factor",
         )
         checks.done()
 
@@ -59,6 +59,6 @@ class SearchConfig(OutputConfig, BeamConfig):
         checks.that(
             self.n_best <= self.beam_size,
             "n_best",
-            f"must not be more than beam_size = {self.beam_size}",
+            f"must not be more than the beam size, {self.beam_size}",
         )
         checks.done()

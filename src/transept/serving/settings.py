@@ -93,7 +93,7 @@ class ServerSettings(Listening, Searching, Limits, Pace):
             "can be reached from other machines: give --key-file FILE, or say --no-key",
         )
         checks.that(
-            not (self.key_file and self.no_key), "no_key", "contradicts key_file: leave one out"
+            not (self.key_file and self.no_key), "no_key", "contradicts the key file: omit one"
         )
         checks.at_least(
             1, "beam_size", "body_limit", "char_limit", "text_limit", "sentence_limit",

@@ -204,7 +204,7 @@ def _explain(message: str, vocab_size: int) -> TranseptError:
     if found := _TOO_FEW.search(message):
         what = (
             f"{vocab_size} does not hold the characters of this text; give at least {found[1]}, "
-            "or a lower character_coverage"
+            "or a lower coverage of characters"
         )
         return ConfigError([Problem("vocab_size", what)])
     return DataError(f"sentencepiece cannot learn a vocabulary from this text: {message}")

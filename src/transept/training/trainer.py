@@ -128,7 +128,7 @@ class Trainer:
                 f"step {progress.step}: the gradients of {int(in_a_row)} steps in a row were not "
                 "finite numbers and were left out. Go on from an earlier checkpoint with a lower "
                 "schedule.factor, a longer warm-up or training.clip_norm=1.0; or look for bad data "
-                "with `transept data inspect`"
+                "with `transept info`"
             )
 
     def _validate_if_due(self, progress: Progress) -> None:

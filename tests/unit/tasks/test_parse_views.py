@@ -1,11 +1,10 @@
-"""Trees for people, and trees that branch to the right."""
+"""Trees for people."""
 
 import xml.etree.ElementTree as ElementTree
 
 from hypothesis import given
 from tests.property.tree_strategies import trees
 
-from transept.tasks.parsing.baseline import baseline, right_branching, usual_labels
 from transept.tasks.parsing.drawing import indented, svg
 from transept.text.trees import Bracket, Tree, parse_tree
 
@@ -49,19 +48,3 @@ def test_parents_stand_above_the_middle_of_their_children() -> None:
 def test_a_word_that_xml_cannot_write() -> None:
     drawn = svg([Tree(("\x01\ud800<&",), ("XX",), (Bracket("S", 0, 1),))])
     assert "\ufffd\ufffd<&" in ElementTree.fromstring(drawn.encode()).itertext()
-
-
-def test_the_baseline() -> None:
-    assert usual_labels([CAT]) == ("S", "VP")
-    assert str(right_branching(CAT, "S", "VP")) == (
-        "(S (DT The) (VP (NN cat) (VP (VBZ sleeps) (RB here))) (. .))"
-    )
-    lone = parse_tree("(X (. .))")
-    assert [str(tree) for tree in baseline([lone])] == ["(X (. .))"]
-
-
-@given(trees())
-def test_the_baseline_is_over_the_same_words(tree: Tree) -> None:
-    (other,) = baseline([tree])
-    assert (other.words, other.tags) == (tree.words, tree.tags)
-    assert str(parse_tree(str(other))) == str(other)

@@ -4,6 +4,5 @@ In reading order: `linearisation` (trees as sequences, and back), `leaves` (what
 in them), `repair` (sequences that are no trees), `tags` (what XX left out), `pairs` (treebanks as
 parallel text), `vocabulary` (one id a symbol), `bounds` (which symbols may come next, in plain
 Python), `constraint` (the same for a search, in torch), `treebank` (trees for
-`data.preparation`), `recombination` (more trees from few), `consensus` (one tree from many),
-`baseline` (trees that branch to the right) and `drawing` (trees for people).
+`data.preparation`) and `drawing` (trees for people).
 """
