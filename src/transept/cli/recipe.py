@@ -50,7 +50,7 @@ SHARE = Parameter(name="*", group=Group("How much", sort_key=1))
 
 
 def show(name: str | None = None, /, *overrides: str) -> None:
-    """Print a recipe, with what it extends, overrides and defaults; or the names of all recipes.
+    """List the bundled recipes, or print one with all defaults.
 
     Args:
         name: A bundled recipe, or the path of a TOML file. Default: list the bundled recipes.
