@@ -101,7 +101,8 @@ def report(
     if file is not None:
         record = {
             "name": name,
-            "commit": commit(),
+            # A machine that received only the files has no repository to ask.
+            "commit": os.environ.get("TRANSEPT_COMMIT") or commit(),
             "command": " ".join(["python", *sys.argv]),
             "machine": f"{device or platform.machine()}, {os.cpu_count()} cores",
             "versions": _versions(packages),

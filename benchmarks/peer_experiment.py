@@ -10,8 +10,9 @@ the same), so that test sets are translated and scored by the same search.
     python benchmarks/peer_experiment.py europarl-en-de-base --prepared WORK --work PEER \
         --target-tokens 180000000
 
-Stopped by --pause-after it ends with 75, and the same command goes on. PEER/record.json is what
-`transept recipe report` and `transept recipe compare` read.
+WORK is the work directory of the same recipe, which has been run at least `--until prepare`.
+Stopped by --pause-after, the script ends with exit code 75, and the same command resumes.
+`docs/making/results.py` reads PEER/record.json and compares it with that of WORK.
 """
 
 import argparse
@@ -41,14 +42,11 @@ from transept.data.shards import Corpus
 from transept.errors import RESUMABLE
 from transept.experiment import Experiment
 from transept.recipes import recipe
-from transept.recipes.cost import flops_per_target_token, sustained_single_precision
 from transept.recipes.pipeline import work_out
-from transept.recipes.records import provenance
 from transept.recipes.run import RecipeRun
-from transept.recipes.sharing import take_prepared
-from transept.recipes.watchers import Watchers
+from transept.recipes.stages.stage import Watchers
+from transept.recipes.stages.train import flops_per_target_token, sustained_flops
 from transept.runtime.device import Runtime
-from transept.runtime.power import PowerMeter
 from transept.training.schedule import Schedule
 
 STATE = "peer.pt"
@@ -72,7 +70,6 @@ class Progress:
     snapshots: list[dict[str, Tensor]] = field(default_factory=list)
     snapshot_steps: list[int] = field(default_factory=list)
     curve: list[dict[str, Any]] = field(default_factory=list)
-    joules: list[float | None] = field(default_factory=list)
 
 
 class Peer:
@@ -236,7 +233,7 @@ def restore(path: Path, peer: Peer) -> Progress:
     saved = torch.load(path, map_location="cpu", weights_only=True)
     peer.model.load_state_dict(saved["model"])
     peer.adam.load_state_dict(saved["adam"])
-    print(f"going on from step {saved['progress']['step']:,}", flush=True)
+    print(f"resuming from step {saved['progress']['step']:,}", flush=True)
     return Progress(**saved["progress"])
 
 
@@ -245,6 +242,15 @@ def save(path: Path, peer: Peer, progress: Progress) -> None:
     state = {"model": peer.model.state_dict(), "adam": peer.adam.state_dict()}
     torch.save({**state, "progress": shallow}, path.with_suffix(".part"))
     path.with_suffix(".part").replace(path)
+
+
+def copy_prepared(work: Path, run: RecipeRun) -> None:
+    """Copy the first stage. An error is raised if it was prepared for another recipe."""
+    if run.records.read("prepare") is None:
+        for name in ("vocabulary", "data", "tests"):
+            shutil.copytree(work / name, run.directory / name, dirs_exist_ok=True)
+        run.records.keep("prepare", json.loads((work / "records/prepare.json").read_bytes()))
+    work_out(run, "prepare", Watchers())
 
 
 def conclude(run: RecipeRun, peer: Peer, progress: Progress, budget: Budget) -> None:
@@ -267,7 +273,6 @@ def conclude(run: RecipeRun, peer: Peer, progress: Progress, budget: Budget) -> 
     )
     averaged, found = {"steps": progress.snapshot_steps}, {"weights": run.weights}
     run.records.write("average", averaged, found, time.monotonic() - begin)
-    known = [value for value in progress.joules if value is not None]
     results = {
         "outcome": "finished",
         "step": progress.step,
@@ -276,9 +281,8 @@ def conclude(run: RecipeRun, peer: Peer, progress: Progress, budget: Budget) -> 
         "source_tokens": progress.source_tokens,
         "target_tokens": progress.target_tokens,
         "flops_per_target_token": flops_per_target_token(peer.experiment),
-        "sustained_flops": sustained_single_precision(experiment.training.device),
+        "sustained_flops": sustained_flops(experiment),
         "transformers": transformers_version,
-        "sittings": [{"joules": sum(known) if known else None, "by": provenance()}],
     }
     inputs = {
         "corpora": {entry.path.name: Corpus.open(entry.path).hash
@@ -322,18 +326,15 @@ def main() -> None:
         system="HF MarianMT",
     )
     run.begin()
-    take_prepared(run, options.prepared)
+    copy_prepared(options.prepared, run)
     budget = Budget(options.minutes, options.target_tokens, options.pause_after)
     if run.records.read("average") is None:
         corpora = {text.name: run.work.corpus(text.name) for text in loaded.texts}
         peer = Peer(loaded.filled_in(corpora, run.work.corpus(recipe.DEV)))
         progress = restore(run.directory / STATE, peer)
-        with PowerMeter(peer.runtime.device) as power:
-            done = train(peer, progress, budget, loaded.average)
-        progress.joules.append(power.joules)
-        if not done:
+        if not train(peer, progress, budget, loaded.average):
             save(run.directory / STATE, peer, progress)
-            print("Paused. The same command goes on.")
+            print("Paused. The same command resumes.")
             sys.exit(RESUMABLE)
         run.work.training.mkdir(exist_ok=True)
         conclude(run, peer, progress, budget)

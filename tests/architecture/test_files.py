@@ -9,7 +9,6 @@ STORAGE = "runtime/storage.py"
 MAY_WRITE = {
     STORAGE: "this is the one",
     "checkpoint.py": "files of a directory that appears when it is whole",
-    "cli/recipe.py": "pages and pictures that are made anew from records",
     "data/fetching/archives.py": "what is unpacked, in a place that is thrown away",
     "data/fetching/download.py": "half a download is kept, to go on from there",
     "data/fetching/fetch.py": "splits, in a place that is thrown away; they are flushed and moved",

@@ -1,10 +1,18 @@
 """A recipe that is worked out in seconds, of text of our own making."""
 
 import lzma
+import os
+import signal
+import subprocess
+import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import torch
 from tests.integration.workshop import run, write_pairs
+
+from transept.training.observers import read_metrics
 
 RECIPE = """
 title = "Number words, reversed"
@@ -86,6 +94,27 @@ class Kitchen:
 
     def cook(self, work: Path, *words: object) -> int:
         return run("recipe", "run", self.recipe, "--work", work, *words)
+
+    def stop(self, work: Path, step: int, *words: object) -> None:
+        """Run it in another process, and stop that by SIGTERM when it has logged a step."""
+        command = ["recipe", "run", self.recipe, "--work", work, *words]
+        process = subprocess.Popen(
+            [sys.executable, "-m", "transept", *map(str, command)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=os.environ | {"OMP_NUM_THREADS": str(torch.get_num_threads())},
+        )
+        log = work / "run" / "metrics.jsonl"
+        while process.poll() is None:
+            lines = read_metrics(log)
+            if any(line["step"] >= step for line in lines if line["kind"] == "step"):
+                process.send_signal(signal.SIGTERM)
+                break
+            time.sleep(0.005)
+        shown, errors = process.communicate()
+        assert process.returncode == 75, errors
+        assert "Stopped. Everything so far is kept; the same command resumes." in shown
 
 
 def open_kitchen(directory: Path) -> Kitchen:

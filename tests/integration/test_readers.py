@@ -67,5 +67,5 @@ def test_broken_pipe_that_is_not_standard_output_is_a_failure(
         raise BrokenPipeError(32, "Broken pipe")
 
     monkeypatch.setattr(recipe, "names", names)
-    assert run("recipe", "list") == 1
+    assert run("recipe", "show") == 1
     assert "Broken pipe" in capsys.readouterr().err

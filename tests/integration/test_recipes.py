@@ -18,10 +18,8 @@ from transept import config
 from transept.checkpoint import CHECKPOINTS, WEIGHTS
 from transept.data.fetching.datasets import DATASETS, DatasetName
 from transept.data.fetching.fetch import fetch
-from transept.data.shards import Corpus
 from transept.experiment import Experiment
 from transept.recipes import recipe
-from transept.recipes.sharing import mirror
 
 STAGES = ["prepare", "train", "average", "decode", "score", "report"]
 
@@ -108,22 +106,19 @@ def test_killed_before_its_record_a_stage_is_written_down_by_the_next_command(
         assert again["results"].get(key) == before["results"].get(key)
 
 
-def test_a_training_that_lost_its_last_sitting_says_so(
+def test_record_of_a_killed_training_is_completed(
     kitchen: Kitchen, cooked: Path, tmp_path: Path
 ) -> None:
+    """An earlier command was stopped at step 40; the next was killed after the last step."""
     work = tmp_path / "copy"
     shutil.copytree(cooked, work)
     path = work / "records" / "train.json"
     record = json.loads(path.read_bytes())
     record["results"] |= {"step": 40, "outcome": "stopped"}
-    record["results"]["sittings"][0]["to_step"] = 40
     path.write_text(json.dumps(record))
     assert kitchen.cook(work) == 0
     trained = record_of(work)["stages"]["train"]["results"]
     assert (trained["step"], trained["outcome"]) == (60, "finished")
-    steps = [(one["from_step"], one["to_step"]) for one in trained["sittings"]]
-    assert steps == [(0, 40), (40, 60)]
-    assert trained["sittings"][1]["joules"] is None
 
 
 def test_other_weights_are_scored_again(
@@ -173,17 +168,16 @@ def weights_of(work: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.slow
-def test_taken_up_on_another_machine_it_ends_with_the_same_bits(
-    kitchen: Kitchen, cooked: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_stopped_and_moved_run_ends_with_the_same_bits(
+    kitchen: Kitchen, cooked: Path, tmp_path: Path
 ) -> None:
-    """Stopped after some steps, moved elsewhere, without the text, and ended."""
-    here, there = tmp_path / "here", tmp_path / "there" / "moved"
-    assert kitchen.cook(here, "--data", kitchen.data, "--until", "prepare") == 0
-    assert kitchen.cook(here, "--until", "train", "--pause-after", "0.004") == 75
-    paused = steps_of(here)[-1]
-    assert kitchen.cook(here, "--until", "average", "--pause-after", "0.0001") == 75
-    stopped = steps_of(here)[-1]
-    assert 0 < paused < stopped < 60
+    """Stopped twice after some steps, then moved, and ended without the text."""
+    here, there = tmp_path / "here", tmp_path / "there"
+    kitchen.stop(here, 5, "--data", kitchen.data)
+    first_stop = steps_of(here)[-1]
+    kitchen.stop(here, first_stop + 5)
+    second_stop = steps_of(here)[-1]
+    assert 0 < first_stop < second_stop < 60
     shutil.move(here, there)
     assert kitchen.cook(there) == 0
     assert (
@@ -197,11 +191,8 @@ def test_taken_up_on_another_machine_it_ends_with_the_same_bits(
     assert weights_of(there)["average-3"] == weights_of(cooked)["average-3"]
     first, *others = starts_of(there)
     assert first["state"] is None
-    assert [line["step"] for line in others] == [paused, stopped]
+    assert [line["step"] for line in others] == [first_stop, second_stop]
     assert all(len(line["state"]) == 64 for line in others)
-    sittings = record_of(there)["stages"]["train"]["results"]["sittings"]
-    steps = [(one["from_step"], one["to_step"]) for one in sittings]
-    assert steps == [(0, paused), (paused, stopped), (stopped, 60)]
     assert record_of(there)["curve"][-1]["nll"] == record_of(cooked)["curve"][-1]["nll"]
 
 
@@ -237,7 +228,7 @@ def test_a_budget_of_minutes_ends_the_training(
     capsys.readouterr()
     assert kitchen.cook(work, more) == 0
     line = lines_of(capsys.readouterr().out)["train"]
-    assert line.endswith("as --minutes 0.02 says; a longer time, or inf, trains on  done before")
+    assert line.endswith("as --minutes 0.02 says; a longer time, or inf, continues  done before")
     assert record_of(work)["minutes"] == 0.02
     assert record_of(work)["stages"]["train"]["results"]["step"] == trained["step"]
 
@@ -245,20 +236,19 @@ def test_a_budget_of_minutes_ends_the_training(
     assert "minutes already, and --minutes 0.01 is less" in capsys.readouterr().err
     assert kitchen.cook(work, more, "--minutes", "0.03") == 0
     assert record_of(work)["minutes"] == 0.03
-    assert record_of(work)["stages"]["train"]["results"]["step"] > trained["step"]
-    paused = ["--minutes", "inf", "--until", "train", "--pause-after", "0.001"]
-    assert kitchen.cook(work, more, *paused) == 75
+    longer = record_of(work)["stages"]["train"]["results"]["step"]
+    assert longer > trained["step"]
+    kitchen.stop(work, longer + 5, more, "--minutes", "inf")
     assert json.loads((work / "records" / "train.json").read_bytes())["inputs"]["minutes"] is None
 
 
 @pytest.mark.slow
-def test_minutes_are_remembered_though_the_first_sitting_was_killed(
-    kitchen: Kitchen, cooked: Path, tmp_path: Path
+def test_minutes_are_remembered_though_the_first_command_was_killed(
+    kitchen: Kitchen, tmp_path: Path
 ) -> None:
     work = tmp_path / "killed"
     long = ["experiment.training.max_steps=3000", "--until", "train"]
-    first = ["--prepared", cooked, "--minutes", "0.03", "--pause-after", "0.001"]
-    assert kitchen.cook(work, *long, *first) == 75
+    kitchen.stop(work, 5, *long, "--data", kitchen.data, "--minutes", "0.03")
     (work / "records" / "train.json").unlink()
     assert kitchen.cook(work, *long) == 0
     trained = json.loads((work / "records" / "train.json").read_bytes())
@@ -268,12 +258,12 @@ def test_minutes_are_remembered_though_the_first_sitting_was_killed(
 
 @pytest.mark.slow
 def test_an_extended_run_averages_checkpoints_of_its_new_end_alone(
-    kitchen: Kitchen, cooked: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    kitchen: Kitchen, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """On a machine so slow that no step fits between two checkpoints: each end leaves too few."""
     work = tmp_path / "extended"
     slow = ["experiment.training.max_steps=100000", "average.interval=1e-6", "--until", "average"]
-    assert kitchen.cook(work, *slow, "--prepared", cooked, "--minutes", "0.01") == 0
+    assert kitchen.cook(work, *slow, "--data", kitchen.data, "--minutes", "0.01") == 0
     first_end = averaged_of(work)
     assert kitchen.cook(work, *slow, "--minutes", "0.02") == 0
     assert set(first_end) <= set(steps_of(work))  # they are there, and not averaged
@@ -288,15 +278,15 @@ def averaged_of(work: Path) -> list[int]:
 
 
 @pytest.mark.slow
-def test_the_same_recipe_may_go_on_by_other_means(
-    kitchen: Kitchen, cooked: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_stopped_run_resumes_with_other_means(
+    kitchen: Kitchen, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """As a device with less memory asks for; the first sitting is stopped after some steps."""
+    """As a device with less memory requires."""
     work, means = (
         tmp_path / "small",
         ["experiment.batch.micro_batches=4", "experiment.data.workers=1"],
     )
-    assert kitchen.cook(work, "--prepared", cooked, "--pause-after", "0.001") == 75
+    kitchen.stop(work, 5, "--data", kitchen.data)
     assert 0 < steps_of(work)[-1] < 60
     assert kitchen.cook(work, *means) == 0
     assert steps_of(work)[-1] == 60
@@ -356,50 +346,21 @@ def test_a_corpus_that_is_not_the_recorded_one_is_refused(
     assert "is not the corpus that" in capsys.readouterr().err
 
 
-def test_what_was_prepared_for_one_recipe_serves_another(
-    kitchen: Kitchen, cooked: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    deeper = ["experiment.model.n_layers=2", "--only", "prepare", "--prepared", cooked]
-    assert kitchen.cook(tmp_path / "deeper", *deeper) == 0
-    assert "done before" in capsys.readouterr().out
-    assert (tmp_path / "deeper" / "data" / "more" / "manifest.json").exists()
-    larger = ["experiment.model.vocab_size=310", "--prepared", cooked]
-    assert kitchen.cook(tmp_path / "larger", *larger) == 2
-    assert "was prepared from other text, with another vocabulary" in capsys.readouterr().err
-
-
 def test_a_device_that_is_not_there_is_named_by_the_recipes_key(
-    kitchen: Kitchen, cooked: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    kitchen: Kitchen, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ["experiment.training.device=gpu", "--prepared", cooked]
+    words = ["experiment.training.device=gpu", "--data", kitchen.data]
     assert kitchen.cook(tmp_path / "work", *words) == 2
     assert "experiment.training.device: 'gpu' cannot be used" in capsys.readouterr().err
-
-
-def test_the_other_direction_is_prepared_by_turning_corpora_round(
-    kitchen: Kitchen, cooked: Path, tmp_path: Path
-) -> None:
-    back = kitchen.recipe.with_name("back.toml")
-    back.write_text(config.dump(mirror(recipe.load(str(kitchen.recipe)))), encoding="utf-8")
-    words = ["recipe", "run", back, "--only", "prepare", "--work"]
-    assert run(*words, tmp_path / "turned", "--prepared", cooked) == 0
-    assert run(*words, tmp_path / "anew", "--data", kitchen.data) == 0
-    turned, anew = (
-        json.loads((tmp_path / name / "records" / "prepare.json").read_bytes())
-        for name in ("turned", "anew")
-    )
-    for key in ("inputs", "results"):
-        assert turned[key] == anew[key]
-    for path in (tmp_path / "anew" / "tests").iterdir():
-        assert (tmp_path / "turned" / "tests" / path.name).read_bytes() == path.read_bytes()
-    Corpus.open(tmp_path / "turned" / "data" / "more", verify=True)
 
 
 # --- the recipes that come with transept -----------------------------------------------------
 
 
-def test_recipes_are_listed_and_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("recipe", "list") == 0
+def test_recipe_show_prints_a_recipe_or_the_names_of_all(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run("recipe", "show") == 0
     listed = capsys.readouterr().out
     assert [line.split()[0] for line in listed.splitlines()] == recipe.names()
     assert run("recipe", "show", "wmt14-en-de-base", "average.last=7") == 0
@@ -409,12 +370,30 @@ def test_recipes_are_listed_and_shown(capsys: pytest.CaptureFixture[str]) -> Non
     assert "did you mean 'wmt14-en-de-base'?" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", recipe.names())
-def test_every_recipe_can_be_tried_dry(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("recipe", "run", name, "--dry-run", "--minutes", "20", "--work", "w") == 0
+def test_dry_run_of_a_new_work_directory_lists_all_stages_and_writes_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    work = tmp_path / "new"
+    assert run("recipe", "run", "wmt14-en-de-base", "--dry-run", "--work", work) == 0
+    assert lines_of(capsys.readouterr().out) == dict.fromkeys(STAGES, "to do")
+    assert not work.exists()
+
+
+def test_dry_run_lists_completed_stages(
+    kitchen: Kitchen, cooked: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert kitchen.cook(cooked, "--dry-run") == 0
     shown = lines_of(capsys.readouterr().out)
-    assert list(shown) == STAGES
-    assert "parameters" in shown["train"]
+    assert [name for name, line in shown.items() if line.endswith("done before")] == STAGES[:-1]
+    assert shown["report"] == "to do"
+    work = tmp_path / "copy"
+    shutil.copytree(cooked, work)
+    (work / "hypotheses" / "first.de").unlink()
+    assert kitchen.cook(work, "--dry-run") == 0
+    shown = lines_of(capsys.readouterr().out)
+    assert [name for name, line in shown.items() if line == "to do"] == STAGES[3:]
+    assert kitchen.cook(work, "--dry-run", "experiment.training.seed=2") == 2
+    assert "experiment.training.seed: 1 -> 2" in capsys.readouterr().err
 
 
 TINY = ["experiment.model.vocab_size=300", "experiment.model.n_layers=1",
@@ -464,16 +443,12 @@ def stand_ins(other: str) -> dict[str, bytes]:
 @pytest.mark.parametrize(
     "name", ["wmt14-en-de-base", pytest.param("wmt14-en-fr-big", marks=pytest.mark.slow)]
 )
-def test_the_papers_recipes_run_from_archives_to_a_record(
-    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_papers_recipes_run_from_archives_to_a_record(name: str, tmp_path: Path) -> None:
     data, work = tmp_path / "wmt", tmp_path / "work"
     dataset: DatasetName = "wmt14-en-fr" if "fr" in name else "wmt14-en-de"
     (data / "downloads").mkdir(parents=True)
     for file, content in stand_ins(dataset[-2:]).items():
         (data / "downloads" / file).write_bytes(content)
-    assert run("recipe", "run", name, "--data", data, "--work", work, "--dry-run") == 0
-    assert re.search(r"europarl-v7\.tgz: [\d.]+ kB, there", capsys.readouterr().out)
     # Published checksums are those of the real archives; these stand in for them.
     fetch(without_published_checksums(DATASETS[dataset]), data)
     command = ["recipe", "run", name, *TINY, "--data", data, "--work", work]

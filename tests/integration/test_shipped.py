@@ -1,5 +1,6 @@
 """A model that lies on a shelf answers to its name; what is shipped is small, and in the wheel."""
 
+import importlib
 import json
 import re
 import shutil
@@ -10,7 +11,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from tests.integration.kitchen import Kitchen
 from tests.integration.workshop import run
 
 import transept
@@ -25,7 +25,6 @@ from transept.evaluation.conventions import chrf
 from transept.experiment import Experiment
 from transept.model.transformer import Transformer
 from transept.recipes import recipe
-from transept.recipes.shipping import LARGEST, size_of
 from transept.serving.models import open_model
 from transept.serving.texts import Text
 from transept.shelf import DEFAULT, SHELF, SHELVES, find_model, shipped_models
@@ -33,15 +32,18 @@ from transept.text.files import read_text
 from transept.training.config import CheckpointConfig
 
 ROOT = Path(__file__).resolve().parents[2]
+LARGEST = 12_000_000
+"""The bytes of a bundled model, at most."""
 ALL_TOGETHER = 20_000_000
 
 
 @pytest.fixture(scope="module")
-def shelf(kitchen: Kitchen, cooked: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A shelf with a model that a recipe made, as `transept recipe ship` stores it."""
+def shelf(cooked: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A shelf with a model that a recipe made, as `benchmarks/ship.py` stores it."""
     place = tmp_path_factory.mktemp("shelf")
-    output = place / "en-de"
-    assert run("recipe", "ship", kitchen.recipe, "--work", cooked, "--output", output) == 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(ROOT / "benchmarks"))
+        importlib.import_module("ship").ship(cooked, place / "en-de")
     return place
 
 
@@ -133,28 +135,15 @@ def test_a_card_tells_the_server_its_languages(shelf: Path, tmp_path: Path) -> N
     assert str(served) == "en-de"
 
 
-def test_what_is_there_already_stays(
-    kitchen: Kitchen, cooked: Path, shelf: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    words = ["recipe", "ship", kitchen.recipe, "--work", cooked, "--output", shelf / "en-de"]
-    assert run(*words) == 4
-    assert "is there already" in capsys.readouterr().err
-
-
-def test_what_was_never_worked_out_cannot_be_shipped_and_makes_no_directory(
-    kitchen: Kitchen, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    words = ["recipe", "ship", kitchen.recipe, "--output", tmp_path / "model"]
-    assert run(*words, "--work", tmp_path / "wrok") == 2
-    assert "wrok: holds no averaged model" in capsys.readouterr().err
-    assert not list(tmp_path.iterdir())
-
-
 # --- what lies in this package ---------------------------------------------------------------
 
 
 def shipped_here() -> list[Path]:
     return sorted(path.parent for path in SHELF.glob("*/manifest.json"))
+
+
+def size_of(directory: Path) -> int:
+    return sum(path.stat().st_size for path in directory.rglob("*") if path.is_file())
 
 
 def test_what_is_shipped_is_small_whole_and_has_a_card() -> None:

@@ -111,12 +111,8 @@ _add("info:info", "Describe a model, run, corpus or config, or this installation
 _add("demo:demo", "Train a small translator, and see what it learnt.", TRAIN)
 
 recipe = _add_family("recipe", "Whole experiments, from text to a report, one command each.", TRAIN)
-_add("recipe:list_", "List the recipes that come with transept.", to=recipe)
-_add("recipe:show", "Print a recipe, with what it extends, overrides and defaults.", to=recipe)
+_add("recipe:show", "List the bundled recipes, or print one with all defaults.", to=recipe)
 _add("recipe:run", "Run a recipe: prepare, train, average, decode, score, report.", to=recipe)
-_add("recipe:compare", "Compare two recipes that have been run, by paired bootstrap.", to=recipe)
-_add("recipe:report", "Write the page of results, with training curves, from records.", to=recipe)
-_add("recipe:ship", "Write a recipe's model in little room, with a card of its scores.", to=recipe)
 
 data = _add_family("data", "Fetch and make corpora.", TRAIN)
 _add("data:fetch", "Download a public corpus and cut it into train, dev and test.", to=data)

@@ -1,7 +1,7 @@
 """What a person sees of a recipe."""
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
@@ -12,7 +12,7 @@ from transept.wording import counted
 if TYPE_CHECKING:
     from transept.experiment import Experiment
     from transept.recipes.run import RecipeRun
-    from transept.recipes.watchers import Watchers
+    from transept.recipes.stages.stage import Watchers
     from transept.recipes.work import Done
     from transept.training.observers import Observer
 
@@ -31,36 +31,30 @@ class RecipeView:
         self._progress = Console(stderr=True, highlight=False)
         self._next = time.monotonic() + PLAIN_SECONDS
 
-    def preview(self, run: "RecipeRun") -> None:
-        """What would be done."""
-        from transept.recipes.preview import preview
-
-        self._console.print(Text(run.recipe.title, "bold"))
-        before = None
-        for stage, what in preview(run):
-            self._line("" if stage == before else stage, what)
-            before = stage
-
-    def watchers(self, end: float | None = None) -> "Watchers":
-        """What shows the progress of long stages, and ends training at `end` (monotonic clock)."""
-        from transept.recipes.watchers import Watchers
+    def watchers(self) -> "Watchers":
+        """Callbacks that print the progress of long stages."""
+        from transept.recipes.stages.stage import Watchers
 
         return Watchers(
             downloading=lambda name, done, total: self._say(f"{name}: {done / 1e6:,.0f} MB"),
             learning=lambda used, seen: self._say(f"a vocabulary from {used:,} lines", now=True),
             preparing=lambda done: self._say(f"{done.rows:,} pairs read, {done.pairs:,} kept"),
-            training=lambda experiment: self._training(experiment, end),
+            training=self._training,
             translating=lambda done, total: self._say(f"{done:,} of {total:,} sentences"),
         )
 
+    def to_do(self, stage: str) -> None:
+        """Print that a stage is not done."""
+        self._line(stage, Text("to do", "dim"))
+
     def done(self, stage: str, done: "Done") -> None:
-        """A stage is done."""
+        """Print what a stage has done."""
         took = "done before" if done.already else f"{done.seconds:,.1f} s"
         self._line(stage, Text.assemble(done.what, (f"  {took}", "dim")))
 
     def stopped(self) -> None:
-        """Say how the run, which has been stopped, can go on."""
-        self._console.print("Stopped. Everything so far is kept; the same command goes on.")
+        """Print how to resume a run that was stopped."""
+        self._console.print("Stopped. Everything so far is kept; the same command resumes.")
 
     def scores(self, run: "RecipeRun") -> None:
         """Every test set by every convention."""
@@ -76,19 +70,16 @@ class RecipeView:
                 signature = (convention["signature"], "dim")
                 self._console.print(Text.assemble(line, signature), soft_wrap=True)
 
-    def _training(self, experiment: "Experiment", end: float | None) -> "list[Observer]":
+    def _training(self, experiment: "Experiment") -> "list[Observer]":
         from transept.cli.training_view import view_for
-        from transept.recipes.deadline import Deadline
 
-        minutes = None if end is None else (end - time.monotonic()) / 60
-        view = view_for(self._progress, experiment.training.max_steps, minutes)
-        return [view] if end is None else [view, Deadline(end)]
+        return [view_for(self._progress, experiment.training.max_steps)]
 
-    def _line(self, name: str, what: Any) -> None:
+    def _line(self, name: str, what: Text) -> None:
         line = Table.grid(padding=(0, 1))
         line.add_column(width=8, style="bold")
         line.add_column()
-        line.add_row(name, what if isinstance(what, Text) else Text(what))
+        line.add_row(name, what)
         self._console.print(line)
 
     def _say(self, line: str, *, now: bool = False) -> None:

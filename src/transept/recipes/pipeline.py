@@ -1,25 +1,23 @@
-"""A recipe from text to a report: its stages in their order, and the rule by which each is done.
+"""A recipe from text to a report: its stages in order, and the rule by which a stage is done.
 
-A stage is done when it has a record with the same inputs, and all that it makes is there. Otherwise
-it is carried out, and recorded at its end. So each stage can be stopped, and is done only once. If
-it is killed between its end and its record, the next call writes the record.
+A stage is done if it has a record with the same inputs, and all of its output exists. Otherwise it
+is carried out, and recorded at its end. So each stage can be stopped, and is not repeated. If it is
+killed between its end and its record, the next call writes the record.
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from transept.recipes.recipe import StageName
-from transept.recipes.records import Table
 from transept.recipes.run import RecipeRun
 from transept.recipes.stages.average import Average
 from transept.recipes.stages.decode import Decode
 from transept.recipes.stages.prepare import Prepare
 from transept.recipes.stages.report import report
 from transept.recipes.stages.score import Score
-from transept.recipes.stages.stage import Stage
+from transept.recipes.stages.stage import Stage, Watchers
 from transept.recipes.stages.train import Train
-from transept.recipes.watchers import Watchers
 from transept.recipes.work import Done
 
 RECORDED: Final[Mapping[StageName, type[Stage]]] = {
@@ -28,28 +26,40 @@ RECORDED: Final[Mapping[StageName, type[Stage]]] = {
 
 
 def work_out(run: RecipeRun, name: StageName, watch: Watchers) -> Done | None:
-    """Do a stage; None if it was stopped before its end, and the same call goes on."""
+    """Run a stage; None if it was stopped before its end, and the same call resumes."""
     return report(run) if name == "report" else do(RECORDED[name](run), watch)
 
 
 def do(stage: Stage, watch: Watchers) -> Done | None:
-    """Do a stage and write it down, unless that was done before."""
+    """Carry out a stage and record it, unless it is done."""
     begin = time.monotonic()
-    inputs = stage.inputs()
-    already = stage.is_recorded(inputs) and stage.is_whole()
+    already = stage.is_done()
     if not already:
         stage.fetch(watch)
-        _carry_out(stage, inputs, watch)
+        _carry_out(stage, watch)
         if not stage.is_whole():
             return None
-    record = stage.run.records.read(stage.name)
-    assert record is not None
-    seconds = record["results"].get("seconds", time.monotonic() - begin)
-    return Done(stage.summary(record), already, seconds)
+    return _done(stage, already, time.monotonic() - begin)
 
 
-def _carry_out(stage: Stage, inputs: Table, watch: Watchers) -> None:
+def completed(run: RecipeRun) -> Iterator[tuple[StageName, Done]]:
+    """The stages that are done, up to the first that is not."""
+    for name, kind in RECORDED.items():
+        stage = kind(run)
+        if not stage.is_done():
+            return
+        yield name, _done(stage, already=True)
+
+
+def _carry_out(stage: Stage, watch: Watchers) -> None:
     begin = time.monotonic()
+    inputs = stage.inputs()
     results = stage.carry_out(watch)
     seconds = None if "seconds" in results else time.monotonic() - begin
     stage.run.records.write(stage.name, inputs, results, seconds)
+
+
+def _done(stage: Stage, already: bool, seconds: float = 0.0) -> Done:
+    record = stage.run.records.read(stage.name)
+    assert record is not None
+    return Done(stage.summary(record), already, record["results"].get("seconds", seconds))

@@ -1,21 +1,16 @@
-"""A recipe on several ranks: all of them train, rank 0 does the other stages by itself.
+"""A recipe on several ranks: all ranks train, and rank 0 runs the other stages alone.
 
-Rank 0 goes through the stages as a process by itself would. Before it trains it calls the others,
-which wait for that, and at the end it dismisses them.
+Rank 0 runs the stages as a single process would. Before it trains, it calls the other ranks, which
+wait for that. At the end it dismisses them.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
-
-import torch
 
 from transept.errors import keys_below
 from transept.recipes.records import Table
 from transept.recipes.run import RecipeRun
-from transept.runtime.device import Runtime
 from transept.runtime.distributed import World
-from transept.runtime.power import PowerMeter
 from transept.training.observers import Observer
 from transept.training.trainer import Outcome
 
@@ -41,29 +36,16 @@ def assist(run: RecipeRun) -> int:
         train_together(replace(run, minutes=order["minutes"]), order["trained"])
 
 
-def train_together(
-    run: RecipeRun, trained: float, observers: Sequence[Observer] = ()
-) -> tuple[Outcome, float | None]:
-    """Train on all ranks at once; return the outcome, and the energy that all devices took.
+def train_together(run: RecipeRun, trained: float, observers: Sequence[Observer] = ()) -> Outcome:
+    """Train on all ranks at once.
 
     Args:
         run: The same on all ranks.
-        trained: The seconds of earlier sittings.
+        trained: The seconds that earlier commands trained.
         observers: Those of rank 0.
     """
-    experiment, world = run.experiment(), run.world
     left = None if run.minutes is None else run.minutes - trained / 60
-    with keys_below("experiment.training"):
-        device = Runtime.choose(experiment.training.device, world=world).device
-    with PowerMeter(device) as power, keys_below("experiment"):
-        outcome = run.work.train(experiment, left, observers, world)
-    joules = _total(world, power.joules)
-    world.pulse.rest()
-    return outcome, joules
-
-
-def _total(world: World, joules: float | None) -> float | None:
-    """The sum over all ranks; None where one of them has measured nothing."""
-    world.pulse.at("agreeing")
-    total = float(world.total(torch.tensor(math.nan if joules is None else joules)))
-    return None if math.isnan(total) else total
+    with keys_below("experiment"):
+        outcome = run.work.train(run.experiment(), left, observers, run.world)
+    run.world.pulse.rest()
+    return outcome

@@ -1,4 +1,4 @@
-"""What a recipe says: which text, how it is cleaned, learnt from, searched and scored. No torch."""
+"""The recipe file: its text, cleaning, vocabulary, training, search and scores. No torch."""
 
 import dataclasses
 import hashlib
@@ -66,7 +66,7 @@ class Vocabulary:
     kind: Kind = "bpe"
     """Byte-pair encoding, or a unigram language model, which is similar to word pieces."""
     max_lines: int | None = None
-    """If there are more lines, learn from so many, drawn evenly; unless given, the kind's limit."""
+    """The number of lines to learn from at most, drawn evenly. Default: the kind's limit."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -147,13 +147,12 @@ class Recipe:
         return dataclasses.replace(self.experiment, data=data)
 
     def within(self, minutes: float | None) -> "Recipe":
-        """The same recipe in so many minutes of training, with checkpoints at the right distance.
+        """The same recipe with its interval between checkpoints for a number of minutes.
 
-        Only the last ones are written, which will be averaged: writing one takes seconds, and a run
-        of minutes has none to spare.
+        Only the last checkpoints are written, which will be averaged: writing one takes seconds.
 
         Args:
-            minutes: None means until the last step.
+            minutes: The minutes of training. None: until the last step.
         """
         share, last = self.average.interval, self.average.last
         checkpoint = dataclasses.replace(
@@ -172,18 +171,18 @@ class Recipe:
 
 
 def names() -> list[str]:
-    """The recipes that come with transept."""
+    """The names of the bundled recipes."""
     return sorted(path.stem for path in SHELF.glob("*.toml"))
 
 
 def find(name: str) -> Path:
-    """The file of a recipe: by its name, or one's own by its path."""
+    """The file of a bundled recipe by its name, or of any other recipe by its path."""
     path = Path(name)
     if path.suffix == ".toml":
         return path
     if name not in names():
         cure = did_you_mean(name, names())
-        raise ConfigError(f"{name}: is no recipe, nor the path of a .toml file; {cure}")
+        raise ConfigError(f"{name}: is not a recipe, nor the path of a .toml file; {cure}")
     return SHELF / f"{name}.toml"
 
 
@@ -193,7 +192,7 @@ def load(name: str, overrides: tuple[str, ...] = ()) -> Recipe:
     keys = config.keys(path)
     if "model" in keys and "experiment" not in keys:
         raise ConfigError(
-            f"{path}: is the config of an experiment, and no recipe; `transept train {path}` "
+            f"{path}: is the config of an experiment, not a recipe; `transept train {path}` "
             f"trains it, `transept config show {path}` prints it"
         )
     inner = {each.name for each in dataclasses.fields(Experiment)}

@@ -1,4 +1,4 @@
-"""What a stage writes down: of which inputs, by which code, on which machine, how long it took."""
+"""The record of a stage: its inputs and results, the code, the machine and the time it took."""
 
 import hashlib
 import json
@@ -19,15 +19,13 @@ from transept.runtime.device import describe_devices
 from transept.runtime.storage import make_directory, write_json
 from transept.version import __version__
 
-COMMIT: Final = "TRANSEPT_COMMIT"
-"""Says the commit where there is no repository to ask, as on a machine that got only the files."""
 PACKAGE: Final = Path(__file__).parents[1]
 
 Table = dict[str, Any]
 
 
 def provenance() -> Table:
-    """What computed a result."""
+    """The code, command and machine that computed a result."""
     import torch
 
     return {
@@ -43,7 +41,7 @@ def provenance() -> Table:
 
 
 def command() -> str:
-    """How this program was called, without the directories of this machine."""
+    """The command line of this program, without the directories of this machine."""
     words = [Path(word).name if Path(word).is_absolute() else word for word in sys.argv]
     program = ["transept"] if words[0] in ("transept", "__main__.py") else ["python", words[0]]
     return shlex.join([*program, *words[1:]])
@@ -51,7 +49,7 @@ def command() -> str:
 
 @cache
 def source_hash() -> str:
-    """The sha256 of the package's own code: the same at the same commit, whoever has it."""
+    """The sha256 of the package's code: the same at the same commit on every machine."""
     digest = hashlib.sha256()
     for path in sorted(PACKAGE.rglob("*.py")):
         digest.update(f"{path.relative_to(PACKAGE).as_posix()}\0".encode() + path.read_bytes())
@@ -60,9 +58,7 @@ def source_hash() -> str:
 
 @cache
 def commit() -> str | None:
-    """The commit of the code, as git or the environment knows it."""
-    if told := os.environ.get(COMMIT):
-        return told
+    """The commit of the code; None where git does not know it."""
     words = ["git", "-C", str(PACKAGE), "describe", "--always", "--dirty", "--abbrev=12"]
     try:
         done = subprocess.run(words, capture_output=True, text=True, check=False)
@@ -78,7 +74,7 @@ class Records:
     directory: Path
 
     def read(self, stage: str) -> Table | None:
-        """What a stage wrote; None where it has not been done."""
+        """The record of a stage; None if it has none."""
         path = self._path(stage)
         try:
             table: Table = json.loads(path.read_bytes())
@@ -89,18 +85,18 @@ class Records:
         return table
 
     def is_done(self, stage: str, inputs: Mapping[str, Any]) -> bool:
-        """Whether a stage was done with exactly these inputs."""
+        """Whether a stage has a record with exactly these inputs."""
         record = self.read(stage)
         return record is not None and record["inputs"] == json.loads(json.dumps(inputs))
 
     def write(self, stage: str, inputs: Table, results: Table, seconds: float | None) -> None:
-        """Write a stage down.
+        """Record a stage.
 
         Args:
             stage: Its name.
             inputs: What the results depend on.
-            results: What it found.
-            seconds: How long it took; None where that stands in the results.
+            results: Its results.
+            seconds: The time it took; None if the results have it.
         """
         finished = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         timing = {} if seconds is None else {"seconds": seconds, "finished": finished}
@@ -108,7 +104,7 @@ class Records:
         self.keep(stage, {**record, "by": provenance()})
 
     def keep(self, stage: str, record: Table) -> None:
-        """Keep a whole record, at once or not at all."""
+        """Store a record, atomically."""
         make_directory(self.directory)
         write_json(self._path(stage), record)
 

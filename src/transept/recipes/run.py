@@ -1,14 +1,14 @@
-"""A recipe in the directory where it is worked out: what is to be done, and where it all lies.
+"""A recipe in its work directory.
 
-    recipe.toml    what is done here
-    vocabulary/    data/    run/    as `Work` has them
-    tests/         the test sets, a sentence a line
-    hypotheses/    how they were translated
-    records/       what each stage wrote down, and how long the training shall be
-    record.json    all of it together, and the training curve: what a report is made from
+    recipe.toml    the recipe
+    vocabulary/    data/    run/    as in `Work`
+    tests/         the test sets, one sentence per line
+    hypotheses/    their translations
+    records/       what each stage stored, and how long to train
+    record.json    all records together, and the training curve
 
 After the first stage the directory holds all that the others need: it can be moved to another
-machine, in pieces if need be, and the text can stay behind.
+machine without the text.
 """
 
 import math
@@ -31,7 +31,7 @@ from transept.text.files import read_text
 FILE: Final = "recipe.toml"
 RECORD: Final = "record.json"
 MINUTES: Final = "minutes"
-"""The record of how long to train, as the last --minutes said."""
+"""The record of how long to train: the last value of --minutes."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,24 +42,29 @@ class RecipeRun:
     recipe: Recipe
     directory: Path
     data: Path | None = None
-    """Where the text lies; not needed once it is prepared."""
+    """The directory of the text; not needed once it is prepared."""
     minutes: float | None = None
-    """How long to train in all; None: to the last step."""
+    """How long to train in total. None: until the last step."""
     system: str = "transept"
     """The toolkit whose model it is."""
     world: World = ALONE
-    """The ranks that train it together. Rank 0 does all other stages by itself."""
+    """The ranks that train it together. Rank 0 runs all other stages alone."""
 
     def begin(self) -> None:
         """Claim the directory for this recipe, of which only the `MEANS` may change later."""
         means = [f"experiment.{key}" for key in MEANS]
         claim(self.directory, FILE, self.recipe, kind="recipe", option="--work", besides=means)
 
+    def check(self) -> None:
+        """Reject a directory that another recipe has claimed. Nothing is written."""
+        if (self.directory / FILE).exists():
+            self.begin()
+
     def given(self, minutes: float | None) -> "RecipeRun":
-        """The same run with its minutes of training in all: these, or else those given before.
+        """The same run with its total minutes of training: these, or else those given before.
 
         Args:
-            minutes: Infinity means as many as the recipe's steps take.
+            minutes: Infinity: until the recipe's last step.
         """
         said = self.records.read(MINUTES)
         before = None if said is None else said["minutes"]
@@ -69,29 +74,29 @@ class RecipeRun:
         if minutes != before and minutes < trained:
             raise ConfigError(
                 f"{self.directory}: was trained for {trained:.3g} minutes already, and --minutes "
-                f"{minutes:g} is less; leave it out to keep those of before, give more to train "
-                "on, or choose another --work"
+                f"{minutes:g} is less; leave it out to keep the earlier value, give more to "
+                "continue, or choose another --work"
             )
         return replace(self, minutes=None if math.isinf(minutes) else minutes)
 
     def remember_minutes(self) -> None:
-        """Write the minutes down before training begins: if it is killed, it leaves no record."""
+        """Store the minutes before training starts: a killed training leaves no record."""
         said = {"minutes": self.minutes}
         if self.records.read(MINUTES) != said:
             self.records.keep(MINUTES, said)
 
     def experiment(self) -> Experiment:
-        """What is trained, and how."""
+        """The experiment with its corpora and its interval between checkpoints."""
         recipe = self.recipe.within(self.minutes)
         corpora = {text.name: self.work.corpus(text.name) for text in recipe.texts}
         return recipe.filled_in(corpora, self.work.corpus(DEV))
 
     @property
     def tests(self) -> tuple[TestSet, ...]:
-        """What is translated."""
+        """The test sets."""
         return self.recipe.tests
 
-    # --- where things lie ------------------------------------------------------------------------
+    # --- paths -------------------------------------------------------------------------------
 
     @property
     def work(self) -> Work:
@@ -100,7 +105,7 @@ class RecipeRun:
 
     @property
     def records(self) -> Records:
-        """What the stages wrote down."""
+        """The records of the stages."""
         return Records(self.directory / "records")
 
     @property
@@ -118,17 +123,17 @@ class RecipeRun:
         return self.directory / "tests" / f"{test.name}.{self.recipe.source_language}"
 
     def references(self, test: TestSet) -> Path:
-        """How people translated a test set."""
+        """The reference translations of a test set."""
         return self.directory / "tests" / f"{test.name}.{self.recipe.target_language}"
 
     def hypotheses(self, test: TestSet) -> Path:
-        """How the model translated a test set."""
+        """The model's translations of a test set."""
         return self.directory / "hypotheses" / f"{test.name}.{self.recipe.target_language}"
 
-    # --- what stands in it -----------------------------------------------------------------------
+    # --- contents ----------------------------------------------------------------------------
 
     def results(self, stage: StageName) -> Table | None:
-        """What a stage found; None where nothing is written down."""
+        """The results of a stage; None if it has no record."""
         record = self.records.read(stage)
         return None if record is None else record["results"]
 

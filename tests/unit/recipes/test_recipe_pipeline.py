@@ -10,8 +10,7 @@ from transept.recipes import recipe
 from transept.recipes.pipeline import RECORDED, do
 from transept.recipes.records import Table
 from transept.recipes.run import RecipeRun
-from transept.recipes.stages.stage import Stage
-from transept.recipes.watchers import Watchers
+from transept.recipes.stages.stage import Stage, Watchers
 from transept.recipes.work import Done
 
 

@@ -2,8 +2,7 @@
 
 from transept.errors import CheckpointError
 from transept.recipes.records import Table
-from transept.recipes.stages.stage import Stage
-from transept.recipes.watchers import Watchers
+from transept.recipes.stages.stage import Stage, Watchers
 from transept.recipes.work import mean_of
 
 

@@ -1,17 +1,13 @@
 """The fourth stage: the test sets are translated, section 6.1."""
 
 import time
-from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 from transept import config
-from transept.api.transducer import Transducer
-from transept.recipes.recipe import Recipe
 from transept.recipes.records import Table
 from transept.recipes.run import lines
-from transept.recipes.stages.stage import Stage
-from transept.recipes.watchers import Watchers
+from transept.recipes.stages.stage import Stage, Watchers
 from transept.text.files import write_sentences
 from transept.wording import counted
 
@@ -37,8 +33,13 @@ class Decode(Stage):
         unique = list(dict.fromkeys(line for test in sources.values() for line in test))
         transducer = run.work.transducer(run.recipe.average.last)
         begin = time.monotonic()
-        texts = translate(transducer, unique, run.recipe, watch)
+        search: dict[str, Any] = asdict(run.recipe.search)
+        # Each line is one sentence of the test set, and has one line of translation.
+        found = transducer.translate(
+            unique, split=False, too_long="split", watch=watch.translating, **search
+        )
         seconds = time.monotonic() - begin
+        texts = [one.text.replace("\n", " ") for one in found]
         translations = dict(zip(unique, texts, strict=True))
         for test, sentences in sources.items():
             path = run.hypotheses(test)
@@ -57,14 +58,3 @@ class Decode(Stage):
     def is_whole(self) -> bool:
         """Whether every translation is there."""
         return all(self.run.hypotheses(test).exists() for test in self.run.tests)
-
-
-def translate(
-    transducer: Transducer, sources: Sequence[str], recipe: Recipe, watch: Watchers
-) -> list[str]:
-    """Translate as a recipe says: each line into one line, without splitting it into sentences."""
-    search: dict[str, Any] = asdict(recipe.search)
-    found = transducer.translate(
-        sources, split=False, too_long="split", watch=watch.translating, **search
-    )
-    return [one.text.replace("\n", " ") for one in found]

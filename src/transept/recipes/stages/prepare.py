@@ -1,6 +1,6 @@
 """The first stage: from text to a vocabulary, to ids, and to test sets beside them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 from transept import config
@@ -10,9 +10,7 @@ from transept.data.shards import Manifest
 from transept.errors import ConfigError, DataError
 from transept.recipes.recipe import DEV, Pair, TestSet, fingerprint
 from transept.recipes.records import Table
-from transept.recipes.run import RecipeRun
-from transept.recipes.stages.stage import Stage
-from transept.recipes.watchers import Watchers
+from transept.recipes.stages.stage import Stage, Watchers
 from transept.runtime.storage import digest
 from transept.text.files import read_sentences, read_text, write_sentences
 from transept.text.tokenizer import Tokenizer
@@ -48,8 +46,9 @@ class Prepare(Stage):
         files = {str(name): _stored(self._data / name) for name in self._names()}
         tests = {test.name: self._keep(test) for test in self.run.tests}
         self.run.work.learn_vocabulary(lambda: self._learn(watch))
-        manifests = {name: self._ids(name, watch) for name in self._corpora()}
-        return {"files": files, "tests": tests, **prepared(self.run, manifests)}
+        corpora = {name: _described(self._ids(name, watch)) for name in self._corpora()}
+        vocabulary = Tokenizer.load(self.run.work.vocabulary).sha256
+        return {"files": files, "tests": tests, "vocabulary": vocabulary, "corpora": corpora}
 
     def summary(self, record: Table) -> str:
         """How much there is."""
@@ -125,20 +124,15 @@ class Prepare(Stage):
         return self.run.data
 
 
-def prepared(run: RecipeRun, manifests: Mapping[str, Manifest]) -> Table:
-    """What the record tells of the corpora, and of their vocabulary."""
-    corpora = {
-        name: {
-            "hash": manifest.hash,
-            "read": manifest.read,
-            "pairs": manifest.pairs,
-            "dropped": manifest.dropped,
-            "source_tokens": manifest.source.tokens,
-            "target_tokens": manifest.target.tokens,
-        }
-        for name, manifest in manifests.items()
+def _described(corpus: Manifest) -> Table:
+    return {
+        "hash": corpus.hash,
+        "read": corpus.read,
+        "pairs": corpus.pairs,
+        "dropped": corpus.dropped,
+        "source_tokens": corpus.source.tokens,
+        "target_tokens": corpus.target.tokens,
     }
-    return {"vocabulary": Tokenizer.load(run.work.vocabulary).sha256, "corpora": corpora}
 
 
 def _stored(path: Path) -> Table:

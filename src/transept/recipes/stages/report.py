@@ -1,14 +1,17 @@
-"""The last stage: everything that was written down, in one file."""
+"""The last stage: all records and the training curve in one file."""
 
 import time
+from pathlib import Path
+from typing import Any
 
 from transept import config
+from transept.assembly.run import METRICS
 from transept.errors import ConfigError
-from transept.recipes.curve import curve
 from transept.recipes.recipe import STAGES
 from transept.recipes.run import RecipeRun
 from transept.recipes.work import Done
 from transept.runtime.storage import write_json
+from transept.training.observers import read_metrics
 
 
 def report(run: RecipeRun) -> Done:
@@ -30,3 +33,19 @@ def report(run: RecipeRun) -> Done:
     }
     write_json(run.record, record)
     return Done(f"{run.record}", already=False, seconds=time.monotonic() - begin)
+
+
+def curve(run: Path) -> list[dict[str, float]]:
+    """The points of the training curve, one for each validation whose −log p is finite.
+
+    Seconds are those of training alone, over all commands.
+    """
+    points: list[dict[str, float]] = []
+    latest: dict[str, Any] = {"seconds": 0.0, "target_tokens": 0}
+    for line in read_metrics(run / METRICS):
+        if line["kind"] == "step":
+            latest = line
+        elif line["kind"] == "validation" and line["nll"] is not None:
+            spent = {key: latest[key] for key in ("seconds", "target_tokens")}
+            points.append({"step": line["step"], **spent, "nll": line["nll"]})
+    return points

@@ -9,8 +9,7 @@ from transept.evaluation.report import System, evaluate
 from transept.recipes.recipe import TestSet
 from transept.recipes.records import Table
 from transept.recipes.run import lines
-from transept.recipes.stages.stage import Stage
-from transept.recipes.watchers import Watchers
+from transept.recipes.stages.stage import Stage, Watchers
 
 
 class Score(Stage):

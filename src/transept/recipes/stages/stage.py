@@ -1,13 +1,35 @@
 """What the stages of a recipe have in common."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from transept.api.config import Watch
+from transept.data.fetching.download import Watcher as Downloading
+from transept.data.preparation.prepare import Watcher as Preparing
+from transept.experiment import Experiment
 from transept.recipes.recipe import StageName
 from transept.recipes.records import Table
 from transept.recipes.run import RecipeRun
-from transept.recipes.watchers import Watchers
+from transept.text.training import LineCount
+from transept.training.observers import Observer
+
+
+def _no_observers(experiment: Experiment) -> Sequence[Observer]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Watchers:
+    """The callbacks that report progress, one for each kind of long work."""
+
+    downloading: Downloading | None = None
+    learning: LineCount | None = None
+    preparing: Preparing | None = None
+    training: Callable[[Experiment], Sequence[Observer]] = _no_observers
+    """Called when training starts; the observers that it returns are closed at the end."""
+    translating: Watch | None = None
 
 
 @dataclass(frozen=True)
@@ -40,5 +62,9 @@ class Stage(ABC):
         return self.run.records.is_done(self.name, inputs)
 
     def is_whole(self) -> bool:
-        """Whether everything that it makes is there; if not, it was stopped, or files were lost."""
+        """Whether all of its output exists; if not, it was stopped, or files were lost."""
         return True
+
+    def is_done(self) -> bool:
+        """Whether it has a record of its present inputs, and all of its output exists."""
+        return self.is_recorded(self.inputs()) and self.is_whole()
