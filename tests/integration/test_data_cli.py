@@ -126,6 +126,16 @@ def test_prepare_warns_where_much_is_dropped(
         assert re.search(f"^transept: warning: {warning}", result.stderr)
 
 
+def test_prepare_refuses_to_run_on_several_ranks(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    result = transept("prepare", *long_words(place, tmp_path / "corpus"))
+    assert result.returncode == 2
+    assert result.stderr.endswith("runs in one process: start it without torchrun\n")
+    assert not (tmp_path / "corpus").exists()
+
+
 def test_prepare_reads_standard_input(place: Path, tmp_path: Path) -> None:
     text = b'{"translation": {"en": "the house", "de": "das Haus"}}\n'
     words = ("--jsonl", "-", "--keys", "translation.en", "translation.de", "--workers", 0)

@@ -35,8 +35,7 @@ class Workers:
     def __init__(self, encoder: ChunkEncoder, count: int) -> None:
         self._encoder = encoder
         self._threads = ThreadPoolExecutor(max(count, 1), thread_name_prefix="encode")
-        self.ahead = max(count, 1) * AHEAD
-        """How many chunks keep all of them busy."""
+        self._ahead = max(count, 1) * AHEAD
         self._idle: SimpleQueue[_Worker] = SimpleQueue()
         self._all: list[_Worker] = []
         try:
@@ -67,16 +66,12 @@ class Workers:
         """Each chunk with what became of it; a few chunks are read ahead, never more."""
         waiting: deque[tuple[Chunk, Future[EncodedChunk]]] = deque()
         for chunk in chunks:
-            if len(waiting) == self.ahead:
+            if len(waiting) == self._ahead:
                 first, result = waiting.popleft()
                 yield first, result.result()
-            waiting.append((chunk, self.submit(chunk)))
+            waiting.append((chunk, self._threads.submit(self._encode, chunk)))
         for first, result in waiting:
             yield first, result.result()
-
-    def submit(self, chunk: Chunk) -> Future[EncodedChunk]:
-        """Have a chunk encoded by whoever is free next."""
-        return self._threads.submit(self._encode, chunk)
 
     def _kill(self) -> None:
         for worker in self._all:

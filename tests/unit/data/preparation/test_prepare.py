@@ -14,10 +14,9 @@ from transept.data.preparation import prepare as preparing
 from transept.data.preparation.cleaning import Cleaning
 from transept.data.preparation.formats import Jsonl, LinePair, Tmx, Tsv
 from transept.data.preparation.journal import locked, partial_directory
-from transept.data.preparation.prepare import Preparation, Progress, help_prepare, prepare
+from transept.data.preparation.prepare import Preparation, Progress, prepare
 from transept.data.shards import Corpus
 from transept.errors import DataError
-from transept.runtime.distributed import ALONE
 from transept.text.training import train_tokenizer
 
 Pairs = list[tuple[str, str]]
@@ -115,22 +114,6 @@ def test_interruptions_at_every_chunk(job: Preparation, tmp_path: Path) -> None:
             stops += 1
     assert stops > 10
     assert contents(again.output) == contents(job.output)
-
-
-def test_a_world_of_one_rank_makes_the_same(job: Preparation, tmp_path: Path) -> None:
-    prepare(job, workers=0)
-    again = dataclasses.replace(job, output=tmp_path / "again")
-    with pytest.raises(Interruption):
-        prepare(again, workers=1, watch=interrupted_at(60), commit_seconds=0, world=ALONE)
-    prepare(again, workers=1, world=ALONE)
-    assert contents(again.output) == contents(job.output)
-
-
-def test_ranks_do_not_share_a_pipe(job: Preparation) -> None:
-    piped = dataclasses.replace(job, inputs=(Tsv(Path("-")),))
-    for work in (prepare, help_prepare):
-        with pytest.raises(DataError, match=r"an input is a pipe.*without torchrun"):
-            work(piped, world=ALONE)
 
 
 def test_a_worker_error_is_told_here(job: Preparation) -> None:
