@@ -3,6 +3,7 @@
 import dataclasses
 import io
 import os
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -13,13 +14,23 @@ from transept.data.preparation import formats
 from transept.data.preparation import prepare as preparing
 from transept.data.preparation.cleaning import Cleaning
 from transept.data.preparation.formats import Jsonl, LinePair, Tmx, Tsv
-from transept.data.preparation.journal import locked, partial_directory
+from transept.data.preparation.journal import partial_directory
 from transept.data.preparation.prepare import Preparation, Progress, prepare
 from transept.data.shards import Corpus
 from transept.errors import DataError
 from transept.text.training import train_tokenizer
 
 Pairs = list[tuple[str, str]]
+
+HOLDER = """
+import sys
+from pathlib import Path
+from transept.data.preparation.journal import locked
+
+with locked(Path(sys.argv[1])):
+    print(flush=True)
+    sys.stdin.read()
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -226,8 +237,15 @@ def test_lost_files_of_an_unfinished_run(job: Preparation) -> None:
 
 
 def test_two_runs_at_once(job: Preparation) -> None:
-    with locked(partial_directory(job.output)), pytest.raises(DataError, match="another process"):
-        prepare(job, workers=0)
+    directory = partial_directory(job.output)
+    words = [sys.executable, "-c", HOLDER, str(directory)]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        with pytest.raises(DataError, match=f"another process .*, process {process.pid} on "):
+            prepare(job, workers=0)
+        process.communicate()
+    assert prepare(job, workers=0).pairs == 116
 
 
 def test_a_directory_of_something_else_is_left_alone(job: Preparation) -> None:
