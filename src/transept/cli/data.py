@@ -20,8 +20,8 @@ from transept.cli.app import Flag, complain
 from transept.cli.lines import check_plain
 from transept.cli.models import tokenizer_of
 from transept.cli.outlets import outlive_readers
+from transept.data.cleaning import Cleaning
 from transept.data.fetching.datasets import DATASETS, DatasetName
-from transept.data.preparation.cleaning import Cleaning
 from transept.errors import RESUMABLE, ConfigError, DataError, StoppedError
 from transept.runtime.interrupt import terminable
 

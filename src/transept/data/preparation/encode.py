@@ -11,7 +11,7 @@ from itertools import chain, compress
 import numpy as np
 from numpy.typing import NDArray
 
-from transept.data.preparation.cleaning import Cleaning, Dropped, Reason
+from transept.data.cleaning import Cleaning, Dropped, Reason
 from transept.data.preparation.duplicates import Hashes, pair_hash
 from transept.data.preparation.formats import Chunk, Input
 from transept.data.shards import SIDES, Ids, id_type, width_for

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from transept.data.cleaning import Cleaning
 from transept.data.preparation.changes import changes
-from transept.data.preparation.cleaning import Cleaning
 from transept.data.preparation.encode import ChunkEncoder
 from transept.data.preparation.formats import Checksums, Chunk, Input, chunks
 from transept.data.preparation.journal import Journal, State, locked, partial_directory

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from transept.data.preparation.cleaning import Dropped, Reason
+from transept.data.cleaning import Dropped, Reason
 from transept.data.preparation.duplicates import SeenPairs
 from transept.data.preparation.encode import EncodedChunk, EncodedSide
 from transept.data.preparation.formats import Chunk

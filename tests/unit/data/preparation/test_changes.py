@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
+from transept.data.cleaning import Cleaning
 from transept.data.preparation.changes import changes
-from transept.data.preparation.cleaning import Cleaning
 from transept.data.shards import STREAM, InputRecord, Settings
 
 TSV = InputRecord(format="tsv", paths=("a.tsv",), bytes=(1200,), options=("1", "2"))

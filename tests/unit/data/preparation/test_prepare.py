@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from transept.data.cleaning import Cleaning
 from transept.data.preparation import formats
 from transept.data.preparation import prepare as preparing
-from transept.data.preparation.cleaning import Cleaning
 from transept.data.preparation.formats import Jsonl, LinePair, Tmx, Tsv
 from transept.data.preparation.journal import partial_directory
 from transept.data.preparation.prepare import Preparation, Progress, prepare

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from transept.data.preparation.cleaning import Cleaning
+from transept.data.cleaning import Cleaning
 from transept.data.preparation.encode import ChunkEncoder
 from transept.data.preparation.formats import Chunk, Tsv
 from transept.data.preparation.workers import AHEAD, Workers
