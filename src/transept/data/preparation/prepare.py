@@ -9,25 +9,28 @@ settings, and the result is the same, bit for bit.
 import itertools
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from transept.data.cleaning import Cleaning
 from transept.data.preparation.changes import changes
-from transept.data.preparation.encode import ChunkEncoder
+from transept.data.preparation.encode import ChunkEncoder, EncodedChunk
 from transept.data.preparation.formats import Checksums, Chunk, Input, chunks
 from transept.data.preparation.journal import Journal, State, locked, partial_directory
-from transept.data.preparation.workers import Workers, available_cores
 from transept.data.preparation.writing import CorpusWriter
 from transept.data.shards import MANIFEST, STREAM, InputRecord, Manifest, Settings, TextRecord
 from transept.errors import DataError
+from transept.runtime.workers import Workers, available_cores
 from transept.text.files import describe, modification_time, stored_size
 from transept.text.symbols import Vocabulary, load_vocabulary
 from transept.text.tokenizer import Tokenizer
 
 COMMIT_SECONDS = 2.0
 REPLACED = "replaced"
+AHEAD = 3
+"""Chunks handed out per worker: enough that none waits for the reading or the writing."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -94,8 +97,8 @@ def prepare(
         reading = _Reading(job.inputs, state, partial, watch)
         with CorpusWriter(partial, plan.settings, plan.tokenizers, state) as writer:
             count = available_cores() if workers is None else workers
-            with Workers(plan.encoder, count) as pool:
-                _run(reading, pool, writer, journal, commit_seconds)
+            with closing(_encoded(reading.rest(), plan.encoder, count)) as encoded:
+                _run(reading, encoded, writer, journal, commit_seconds)
             if writer.state.pairs == 0:
                 journal.discard()  # nothing to go on from: the next run may have other settings
             checksums = reading.checksums.found
@@ -128,7 +131,7 @@ class _Plan:
 
 def _run(
     reading: "_Reading",
-    workers: Workers,
+    encoded: Iterable[tuple[Chunk, EncodedChunk]],
     writer: CorpusWriter,
     journal: Journal,
     every: float,
@@ -140,13 +143,26 @@ def _run(
         journal.commit(writer.state)
 
     due = time.monotonic() + every
-    for chunk, encoded in workers.encode(reading.rest()):
-        writer.add(chunk, encoded)
+    for chunk, ids in encoded:
+        writer.add(chunk, ids)
         reading.report()
         if time.monotonic() >= due:
             commit()
             due = time.monotonic() + every
     commit()
+
+
+def _encoded(
+    chunks: Iterator[Chunk], encoder: ChunkEncoder, workers: int
+) -> Generator[tuple[Chunk, EncodedChunk], None, None]:
+    """Each chunk with its ids, encoded by worker processes, or here if there are none."""
+    chunks, tasks = itertools.tee(chunks)
+    if workers == 0:
+        yield from zip(chunks, map(encoder.encode, tasks), strict=True)
+        return
+    work = [encoder.encode] * workers
+    with Workers(work, "preparation worker", lambda encoded: encoded) as pool:
+        yield from zip(chunks, pool.map(tasks, AHEAD * workers), strict=True)
 
 
 class _Reading:
