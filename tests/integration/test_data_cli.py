@@ -102,6 +102,9 @@ def test_prepare_reports_what_it_dropped_and_where(place: Path, tmp_path: Path) 
     assert again.returncode == 0
     assert "nothing was left to do" in again.stdout
     assert result.stdout.splitlines()[-5:] == again.stdout.splitlines()[-5:]
+    otherwise = transept("prepare", *words, "--max-ratio", 2)
+    assert otherwise.returncode == 3
+    assert "\n  --max-ratio: 3.0 -> 2.0\nChoose another --output, or" in otherwise.stderr
 
 
 @pytest.mark.parametrize(
@@ -349,7 +352,7 @@ def test_fetch_without_a_network_says_what_to_do(tmp_path: Path) -> None:
     result = transept(*words)
     assert result.returncode == 3
     assert "train.en.gz cannot be downloaded" in result.stderr
-    assert "--from DIR" in result.stderr
+    assert "give that directory as --from:\n" in result.stderr
     assert result.stderr.count("https://raw.githubusercontent.com/multi30k") == 6
 
 

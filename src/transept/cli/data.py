@@ -22,7 +22,7 @@ from transept.cli.models import tokenizer_of
 from transept.cli.outlets import outlive_readers
 from transept.data.cleaning import Cleaning
 from transept.data.fetching.datasets import DATASETS, DatasetName
-from transept.errors import RESUMABLE, ConfigError, DataError, StoppedError
+from transept.errors import RESUMABLE, ConfigError, DataError, StoppedError, TranseptError
 from transept.runtime.interrupt import terminable
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ def prepare(
     if target_tokenizer is not None:
         target_tokenizer = tokenizer_of(target_tokenizer, "target")
     job = _job(inputs, tokenizer_of(tokenizer), target_tokenizer, output, cleaning)
-    with terminable(), _saying_what_is_kept(output, restart):
+    with terminable(), _saying_what_is_kept(output, restart), _as_options():
         begin = time.monotonic()
         with PrepareView() as view:
             manifest = preparing.prepare(job, workers=workers, restart=restart, watch=view.update)
@@ -214,6 +214,16 @@ def _job(
         output=output,
         cleaning=cleaning,
     )
+
+
+@contextmanager
+def _as_options(**names: str) -> Iterator[None]:
+    """Let errors name arguments as options: by these names, or else `max_ratio` as --max-ratio."""
+    try:
+        yield
+    except TranseptError as error:
+        error.args = (error.message(lambda name: names.get(name, f"--{name.replace('_', '-')}")),)
+        raise
 
 
 @contextmanager
@@ -352,7 +362,7 @@ def fetch(
     outlive_readers()
     dataset = DATASETS[name]
     try:
-        with terminable(), FetchView() as view:
+        with terminable(), _as_options(source="--from"), FetchView() as view:
             result = fetching.fetch(
                 dataset, output, source=archives, mirror=mirror, watch=view.update
             )

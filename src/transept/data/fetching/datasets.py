@@ -24,7 +24,7 @@ class Archive:
 
     @property
     def name(self) -> str:
-        """The file name, here and in a directory given with --from."""
+        """The file name, here and in a directory of archives."""
         return self.url.rpartition("/")[2]
 
 

@@ -18,7 +18,7 @@ from typing import IO
 from transept import config
 from transept.data.preparation.changes import changes
 from transept.data.shards import SIDES, Settings
-from transept.errors import ConfigError, DataError
+from transept.errors import Argument, ConfigError, DataError
 from transept.runtime.lock import acquire, holder
 from transept.runtime.storage import sealed, unsealed, write_file
 
@@ -66,14 +66,16 @@ class Journal:
             return State()
         except (OSError, ValueError, ConfigError) as error:
             raise DataError(
-                f"{self._path} is damaged or of another version ({error}); "
-                "start anew with --restart"
+                f"{self._path} is damaged or of another version ({error}); start "
+                "from scratch with ",
+                Argument("restart"),
             ) from error
         if changed := changes(entry.settings, self._settings):
             raise DataError(
-                f"{self._path.parent} holds an unfinished preparation with other settings:\n"
-                + "\n".join(f"  {change}" for change in changed)
-                + "\nGo on with those, or start anew with --restart"
+                f"{self._path.parent} holds an unfinished preparation with other settings:",
+                *changed,
+                "\nContinue with those, or start from scratch with ",
+                Argument("restart"),
             )
         return entry.state
 
@@ -93,7 +95,9 @@ def reopen(path: Path, size: int) -> IO[bytes]:
     file = path.open("r+b")
     if file.seek(0, os.SEEK_END) < size:
         file.close()
-        raise DataError(f"{path} has lost what was written to it; start anew with --restart")
+        raise DataError(
+            f"{path} has lost what was written to it; start from scratch with ", Argument("restart")
+        )
     file.truncate(size)
     file.seek(size)
     return file
@@ -111,7 +115,7 @@ def locked(directory: Path) -> Iterator[None]:
         ) from error
     except OSError as error:
         raise DataError(
-            f"{directory} cannot be made ({error.strerror}); choose another --output"
+            f"{directory} cannot be made ({error.strerror}); choose another ", Argument("output")
         ) from error
     try:
         yield

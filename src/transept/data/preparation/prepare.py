@@ -21,7 +21,7 @@ from transept.data.preparation.formats import Checksums, Chunk, Input, chunks
 from transept.data.preparation.journal import Journal, State, locked, partial_directory
 from transept.data.preparation.writing import CorpusWriter
 from transept.data.shards import MANIFEST, STREAM, InputRecord, Manifest, Settings, TextRecord
-from transept.errors import DataError
+from transept.errors import Argument, DataError
 from transept.runtime.workers import Workers, available_cores
 from transept.text.files import describe, modification_time, stored_size
 from transept.text.symbols import Vocabulary, load_vocabulary
@@ -29,6 +29,7 @@ from transept.text.tokenizer import Tokenizer
 
 COMMIT_SECONDS = 2.0
 REPLACED = "replaced"
+CURE = ("\nChoose another ", Argument("output"), ", or replace it with ", Argument("restart"))
 AHEAD = 3
 """Chunks handed out per worker: enough that none waits for the reading or the writing."""
 
@@ -191,7 +192,8 @@ class _Reading:
         if checksum != self._state.checksum:
             raise DataError(
                 f"{self._partial} holds an unfinished preparation of other text: the inputs have "
-                "changed since; start anew with --restart"
+                "changed since; start from scratch with ",
+                Argument("restart"),
             )
         yield from stream
 
@@ -219,19 +221,17 @@ def _finished(output: Path, settings: Settings, restart: bool) -> Manifest | Non
     if not (output / MANIFEST).exists():
         if output.is_dir() and not any(output.iterdir()):
             return None
-        raise DataError(f"{output} exists and is no prepared corpus; choose another --output")
+        raise DataError(
+            f"{output} exists and is not a prepared corpus; choose another ", Argument("output")
+        )
     if restart:
         return None
     manifest = Manifest.load(output)
     changed = changes(manifest.settings, settings)
     if any(STREAM in each.bytes for each in settings.inputs):
-        changed.append("what comes from a pipe cannot be compared")
+        changed = (*changed, "\n  text from a pipe cannot be compared")
     if changed:
-        raise DataError(
-            f"{output} holds a corpus that was prepared otherwise:\n"
-            + "\n".join(f"  {change}" for change in changed)
-            + "\nChoose another --output, or replace it with --restart"
-        )
+        raise DataError(f"{output} holds a corpus that was prepared otherwise:", *changed, *CURE)
     return manifest
 
 
@@ -249,8 +249,8 @@ def _check_text(job: Preparation, plan: _Plan, finished: Manifest, watch: Watche
         newer = dict.fromkeys(describe(path) for path, old, new in times if old != new)
         raise DataError(
             f"{job.output} holds a corpus that was prepared from other text: what is in "
-            f"{', '.join(newer)} has changed since\n"
-            "Choose another --output, or replace it with --restart"
+            f"{', '.join(newer)} has changed since",
+            *CURE,
         )
 
 

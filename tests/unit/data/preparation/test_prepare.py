@@ -185,7 +185,7 @@ def test_a_corpus_that_does_not_say_what_was_read(job: Preparation) -> None:
 def test_other_settings_are_refused_and_named(job: Preparation) -> None:
     prepare(job, workers=0)
     other = dataclasses.replace(job, cleaning=Cleaning(max_ratio=0.0))
-    with pytest.raises(DataError, match=r"(?s)--max-ratio: 3\.0 -> 0\.0.*--restart"):
+    with pytest.raises(DataError, match=r"(?s)`max_ratio`: 3\.0 -> 0\.0.*`restart`"):
         prepare(other, workers=0)
     assert prepare(other, workers=0, restart=True).pairs == 117
     assert Corpus.open(job.output, verify=True).manifest.settings.cleaning.max_ratio == 0
@@ -205,7 +205,7 @@ def test_an_unfinished_run_with_other_settings(job: Preparation) -> None:
     with pytest.raises(Interruption):
         prepare(job, workers=0, watch=interrupted_at(50), commit_seconds=0)
     other = dataclasses.replace(job, cleaning=Cleaning(max_tokens=99))
-    with pytest.raises(DataError, match=r"(?s)unfinished.*--max-tokens: 250 -> 99.*--restart"):
+    with pytest.raises(DataError, match=r"(?s)unfinished.*`max_tokens`: 250 -> 99.*`restart`"):
         prepare(other, workers=0)
     assert prepare(other, workers=0, restart=True).pairs == 116
 
@@ -215,7 +215,7 @@ def test_an_unfinished_run_of_other_text(job: Preparation) -> None:
         prepare(job, workers=0, watch=interrupted_at(50), commit_seconds=0)
     english = job.inputs[0].paths[0]
     english.write_bytes(english.read_bytes().replace(b"house", b"HOUSE"))
-    with pytest.raises(DataError, match=r"inputs have changed since.*--restart"):
+    with pytest.raises(DataError, match=r"inputs have changed since.*`restart`"):
         prepare(job, workers=0)
 
 
@@ -224,7 +224,7 @@ def test_a_damaged_journal(job: Preparation) -> None:
         prepare(job, workers=0, watch=interrupted_at(50), commit_seconds=0)
     journal = partial_directory(job.output) / "journal.json"
     journal.write_text(journal.read_text()[:50])
-    with pytest.raises(DataError, match=r"journal\.json is damaged.*--restart"):
+    with pytest.raises(DataError, match=r"journal\.json is damaged.*`restart`"):
         prepare(job, workers=0)
 
 
@@ -252,7 +252,7 @@ def test_a_directory_of_something_else_is_left_alone(job: Preparation) -> None:
     job.output.mkdir()
     (job.output / "thesis.tex").write_text("years of work")
     for restart in (False, True):
-        with pytest.raises(DataError, match="is no prepared corpus"):
+        with pytest.raises(DataError, match="is not a prepared corpus"):
             prepare(job, workers=0, restart=restart)
     assert (job.output / "thesis.tex").exists()
 
