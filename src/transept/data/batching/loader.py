@@ -14,16 +14,17 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from transept.data.batching.batches import LoadedBatch
 from transept.data.batching.collation import Header
 from transept.data.batching.feed import Feed, ShareReader
 from transept.errors import ConfigError
 from transept.runtime.workers import Workers
+from transept.shapes import Int, Tensor
 
-Block = tuple[Header, NDArray[np.int32]]
+Loaded = tuple[Header, Int[Tensor, " _"]]
+"""A header, and its block: one piece of memory, so that one copy moves the batch to a device."""
 
 
-class Loader(Iterator[LoadedBatch]):
+class Loader(Iterator[Loaded]):
     """The batches of a feed. Use it in a `with` block, or close it: it may own processes."""
 
     def __init__(self, feed: Feed, workers: int = 0, prefetch: int = 16) -> None:
@@ -38,14 +39,14 @@ class Loader(Iterator[LoadedBatch]):
         if workers < 0 or prefetch < 1:
             raise ConfigError(f"a loader cannot have {workers} workers and prefetch {prefetch}")
         self._stack = ExitStack()
-        self._batches: Iterator[LoadedBatch | None] = map(_batch, feed.blocks())
+        self._batches: Iterator[Loaded | None] = map(_loaded, feed.blocks())
         if workers:
             shares = [ShareReader(feed, worker, workers) for worker in range(workers)]
-            pool = self._stack.enter_context(Workers(shares, "loader worker", _batch))
+            pool = self._stack.enter_context(Workers(shares, "loader worker", _loaded))
             self._batches = pool.map(repeat(None), prefetch)
             weakref.finalize(self, self._stack.close).atexit = False
 
-    def __next__(self) -> LoadedBatch:
+    def __next__(self) -> Loaded:
         batch = next(self._batches, None)
         if batch is None:
             raise StopIteration
@@ -63,14 +64,14 @@ class Loader(Iterator[LoadedBatch]):
         self.close()
 
 
-def _batch(read: Block | None) -> LoadedBatch | None:
+def _loaded(read: tuple[Header, NDArray[np.int32]] | None) -> Loaded | None:
     if read is None:
         return None
     header, block = read
     # numpy widens the numbers: torch would start a pool of threads for each thread that calls it.
     tensor = torch.empty(len(block), dtype=torch.int64, pin_memory=_pinned())
     tensor.numpy()[:] = block
-    return LoadedBatch.of(header, tensor)
+    return header, tensor
 
 
 @cache
