@@ -28,7 +28,7 @@ from measuring import Goal, Row, parser_of, report
 from sentencepiece import SentencePieceProcessor
 
 from transept.data.preparation.duplicates import SeenPairs
-from transept.data.preparation.workers import available_cores
+from transept.runtime.workers import available_cores
 from transept.text.files import read_text
 from transept.text.training import train_tokenizer
 

@@ -25,7 +25,7 @@ import transept
 from transept.api.parse_config import TreeSearch
 from transept.assembly import average_run
 from transept.checkpoint import CHECKPOINTS, MANIFEST, Checkpoints
-from transept.data.preparation.cleaning import Cleaning
+from transept.data.cleaning import Cleaning
 from transept.data.preparation.prepare import Preparation, prepare
 from transept.data.shards import MANIFEST as CORPUS
 from transept.evaluation.evalb.report import evaluate_parses

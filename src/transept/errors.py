@@ -14,7 +14,7 @@ A message says what is wrong, where (file, key, line), and what to do about it. 
 prints it without a traceback; `--debug` shows the traceback.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -22,8 +22,17 @@ RESUMABLE = 75
 """The exit code of work that was stopped, and goes on when it is started again."""
 
 
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """An argument that a message names: `restart` in Python, --restart on the command line."""
+
+    name: str
+
+
 class TranseptError(Exception):
     """The base of every error that transept raises on purpose.
+
+    Its arguments are the parts of the message, texts and `Argument`s, end to end.
 
     Example:
         >>> try:
@@ -34,6 +43,14 @@ class TranseptError(Exception):
     """
 
     exit_code: int = 1
+
+    def message(self, named: Callable[[str], str]) -> str:
+        """The message, in which `named` says what an argument is called."""
+        parts = (named(p.name) if isinstance(p, Argument) else str(p) for p in self.args)
+        return "".join(parts)
+
+    def __str__(self) -> str:
+        return self.message(lambda name: f"`{name}`")
 
 
 @dataclass(frozen=True, slots=True)

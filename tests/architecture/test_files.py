@@ -12,7 +12,7 @@ MAY_WRITE = {
     "data/fetching/archives.py": "what is unpacked, in a place that is thrown away",
     "data/fetching/download.py": "half a download is kept, to go on from there",
     "data/fetching/fetch.py": "splits, in a place that is thrown away; they are flushed and moved",
-    "data/preparation/journal.py": "a lock, and files that only grow",
+    "data/preparation/journal.py": "files that only grow",
     "training/observers.py": "a log only grows",
 }
 

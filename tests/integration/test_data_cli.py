@@ -107,6 +107,9 @@ def test_prepare_reports_what_it_dropped_and_where(place: Path, tmp_path: Path) 
     assert again.returncode == 0
     assert "nothing was left to do" in again.stdout
     assert result.stdout.splitlines()[-5:] == again.stdout.splitlines()[-5:]
+    otherwise = transept("prepare", *words, "--max-ratio", 2)
+    assert otherwise.returncode == 3
+    assert "\n  --max-ratio: 3.0 -> 2.0\nChoose another --output, or" in otherwise.stderr
 
 
 @pytest.mark.parametrize(
@@ -129,6 +132,16 @@ def test_prepare_warns_where_much_is_dropped(
         assert result.stderr == ""
     else:
         assert re.search(f"^transept: warning: {warning}", result.stderr)
+
+
+def test_prepare_refuses_to_run_on_several_ranks(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    result = transept("prepare", *long_words(place, tmp_path / "corpus"))
+    assert result.returncode == 2
+    assert result.stderr.endswith("runs in one process: start it without torchrun\n")
+    assert not (tmp_path / "corpus").exists()
 
 
 def test_prepare_reads_standard_input(place: Path, tmp_path: Path) -> None:
@@ -350,7 +363,7 @@ def test_fetch_without_a_network_says_what_to_do(tmp_path: Path) -> None:
     result = transept(*words)
     assert result.returncode == 3
     assert "train.en.gz cannot be downloaded" in result.stderr
-    assert "--from DIR" in result.stderr
+    assert "give that directory as --from:\n" in result.stderr
     assert result.stderr.count("https://raw.githubusercontent.com/multi30k") == 6
 
 

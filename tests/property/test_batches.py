@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from transept.data.batching.batches import LoadedMicroBatch, Side
+from transept.data.batching.collation import Shape
 from transept.data.batching.feed import Feed
 from transept.data.batching.loader import Loader
 from transept.data.batching.memory import MemoryCorpus
@@ -18,6 +18,7 @@ from transept.data.batching.plan import Plan, Position
 from transept.data.batching.window import BatchPlan, MicroPlan
 from transept.data.config import BatchConfig
 from transept.model.packing import Tokens
+from transept.shapes import Tensor
 
 LONGEST = 40
 
@@ -216,12 +217,10 @@ def test_from_any_position_on_the_plan_is_the_rest_of_the_whole(
     assert [(p, b.hash) for p, b in rest] == [(p, b.hash) for p, b in whole[at + 1 :]]
 
 
-def sentences(side: Side) -> list[list[int]]:
+def sentences(side: Tensor) -> list[list[int]]:
     """Token by token, what stands where, the slow and obvious way."""
     found: dict[int, dict[int, int]] = {}
-    for ids, segments, positions in zip(
-        side.ids.tolist(), side.segments.tolist(), side.positions.tolist(), strict=True
-    ):
+    for ids, segments, positions in zip(*side.tolist(), strict=True):
         for token, segment, position in zip(ids, segments, positions, strict=True):
             if segment:
                 assert position not in found.setdefault(segment, {})
@@ -232,8 +231,12 @@ def sentences(side: Side) -> list[list[int]]:
     return [[found[n][place] for place in range(len(found[n]))] for n in sorted(found)]
 
 
-def check_collated(micro: LoadedMicroBatch, plan: MicroPlan, data: Mixture) -> None:
-    for side, name in ((micro.source, "source"), (micro.target, "target")):
+def check_collated(
+    micro: tuple[Shape, Tensor, Tensor], plan: MicroPlan, data: Mixture
+) -> tuple[int, int]:
+    """The source and target tokens that were found where the plan has them."""
+    shape, source, target = micro
+    for side, name in ((source, "source"), (target, "target")):
         expected = []
         for number in plan.pairs.numbers.tolist():
             corpus = 0
@@ -242,14 +245,12 @@ def check_collated(micro: LoadedMicroBatch, plan: MicroPlan, data: Mixture) -> N
                 corpus += 1
             expected.append(getattr(data.corpora[corpus], name)(number).tolist())
         assert sentences(side) == expected
-        if micro.n_pairs:
-            tiled = Tokens.tiled(side.ids, side.segments, side.positions, row_tiles=micro.row_tiles)
-            compact = tiled.without_padding()
+        if shape.n_pairs:
+            compact = Tokens.tiled(*side, row_tiles=shape.row_tiles).without_padding()
             apart = compact.layout.apart(compact.ids)
             assert apart[compact.layout.segments > 0].tolist() == compact.ids.tolist()
-    assert micro.n_pairs == len(plan.pairs)
-    assert micro.n_source_tokens == int((micro.source.segments > 0).sum())
-    assert micro.n_target_tokens == int((micro.target.segments > 0).sum())
+    assert shape.n_pairs == len(plan.pairs)
+    return int((source[1] > 0).sum()), int((target[1] > 0).sum())
 
 
 @settings(max_examples=40)
@@ -261,8 +262,10 @@ def test_collation_gives_back_the_sentences(
     data = mixture(lengths)
     plans = [batch for _, batch in Plan(data, config, seed=1).batches(epochs=1)]
     with Loader(Feed(mixture=data, config=config, seed=1, epochs=1)) as loader:
-        for plan, batch in zip(plans, loader, strict=True):
-            assert batch.header.hash == plan.hash
-            assert batch.header.n_target_tokens == plan.n_target_tokens
-            for micro, micro_plan in zip(batch.micro_batches, plan.micro, strict=True):
-                check_collated(micro, micro_plan, data)
+        for plan, (header, block) in zip(plans, loader, strict=True):
+            assert header.hash == plan.hash
+            micros = zip(header.cut(block), plan.micro, strict=True)
+            counts = [check_collated(micro, its_plan, data) for micro, its_plan in micros]
+            totals = tuple(map(sum, zip(*counts, strict=True)))
+            assert totals == (header.n_source_tokens, header.n_target_tokens)
+            assert totals == (plan.n_source_tokens, plan.n_target_tokens)

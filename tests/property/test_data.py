@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from transept.data.preparation.cleaning import Cleaning, Reason
+from transept.data.cleaning import Cleaning, Reason
 from transept.data.preparation.duplicates import SeenPairs
 from transept.data.preparation.encode import ChunkEncoder
 from transept.data.preparation.formats import Chunk, Input, Jsonl, LinePair, Tsv

@@ -14,7 +14,7 @@ from transept.data.batching.plan import Position
 from transept.experiment import Experiment
 from transept.model.packing import Tokens
 from transept.runtime.device import Runtime
-from transept.training.batches import GlobalBatch, MicroBatch, to_global_batch, to_micro_batch
+from transept.training.batches import Batch, MicroBatch, to_batch, to_micro_batches
 from transept.training.rehearsal import rehearse
 from transept.training.update import Update
 from transept.training.validation import Validation, validate
@@ -22,7 +22,7 @@ from transept.training.validation import Validation, validate
 
 def training_data(
     experiment: Experiment, corpora: Corpora, runtime: Runtime, start: Position
-) -> Iterator[GlobalBatch]:
+) -> Iterator[Batch]:
     """The global batches of training from a place in the data on, without end."""
     feed = Feed(
         mixture=corpora.train,
@@ -33,8 +33,8 @@ def training_data(
         world_size=runtime.world.size,
     )
     with Loader(feed, workers=experiment.data.workers) as loader:
-        for loaded in loader:
-            yield to_global_batch(loaded, experiment.model, runtime)
+        for header, block in loader:
+            yield to_batch(header, block, experiment.model, runtime)
 
 
 def validation(
@@ -60,9 +60,9 @@ def validation(
 
     def batches() -> Iterator[tuple[MicroBatch, int]]:
         with Loader(feed) as loader:
-            for loaded in islice(loader, world.rank, None, world.size):
-                for micro in loaded.to(update.runtime.device).micro_batches:
-                    yield to_micro_batch(micro, update.runtime), micro.n_target_tokens
+            for header, block in islice(loader, world.rank, None, world.size):
+                (micro_batch,) = to_micro_batches(header, block, update.runtime)
+                yield micro_batch, header.n_target_tokens
 
     return lambda: validate(update, batches())
 

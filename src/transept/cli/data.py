@@ -18,24 +18,20 @@ from transept.cli.app import Flag, complain
 from transept.cli.lines import check_plain
 from transept.cli.models import tokenizer_of
 from transept.cli.outlets import outlive_readers
+from transept.data.cleaning import Cleaning
 from transept.data.fetching.datasets import DATASETS, DatasetName
-from transept.data.preparation.cleaning import Cleaning
-from transept.errors import RESUMABLE, ConfigError, DataError, StoppedError
+from transept.errors import RESUMABLE, ConfigError, DataError, StoppedError, TranseptError
 from transept.runtime.interrupt import terminable
 
 if TYPE_CHECKING:
     from transept.data.preparation.formats import Input
     from transept.data.preparation.prepare import Preparation
-    from transept.runtime.distributed import World
     from transept.text.symbols import Symbols, Vocabulary
 
 Files = Annotated[
     tuple[Path, ...],
     Parameter(consume_multiple=1, json_list=False, negative="", show_default=False),
 ]
-
-PATIENCE = 600.0
-"""Seconds after which a rank that stands still is named, and all are ended."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,8 +158,7 @@ def prepare(
 ) -> int:
     """Turn parallel text, or treebanks, into a corpus to train on.
 
-    It can be stopped at any time: the same command goes on from there. Several machines can share
-    the work, with the same result: `torchrun --nnodes 4 … -m transept data prepare …`.
+    It can be stopped at any time: the same command goes on from there.
 
     Args:
         output: The directory to make.
@@ -179,28 +174,19 @@ def prepare(
     """
     from transept.cli.data_views import PrepareView, show_prepared
     from transept.data.preparation import prepare as preparing
-    from transept.data.preparation.journal import partial_directory
 
     outlive_readers()
     if workers is not None and workers < 0:
         raise ConfigError("--workers must be at least 0")
-    if restart and "TORCHELASTIC_RUN_ID" in os.environ:
-        raise ConfigError(
-            "--restart would throw everything away each time that torchrun starts its ranks again; "
-            f"remove {output} and {partial_directory(output)} instead"
-        )
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        raise ConfigError("data prepare runs in one process: start it without torchrun")
     if target_tokenizer is not None:
         target_tokenizer = tokenizer_of(target_tokenizer, "target")
     job = _job(inputs, tokenizer_of(tokenizer), target_tokenizer, output, cleaning)
-    with terminable(), _ranks() as world, _saying_what_is_kept(output, restart):
-        if world is not None and not world.leads:
-            preparing.help_prepare(job, world, workers=workers)
-            return 0
+    with terminable(), _saying_what_is_kept(output, restart), _as_options():
         begin = time.monotonic()
         with PrepareView() as view:
-            manifest = preparing.prepare(
-                job, workers=workers, restart=restart, watch=view.update, world=world
-            )
+            manifest = preparing.prepare(job, workers=workers, restart=restart, watch=view.update)
     show_prepared(manifest, output, view.rows_done, time.monotonic() - begin)
     return 0
 
@@ -228,15 +214,13 @@ def _job(
 
 
 @contextmanager
-def _ranks() -> "Iterator[World | None]":
-    """The ranks to share the work with; None, without importing torch, if this is the only one."""
-    if int(os.environ.get("WORLD_SIZE", "1")) == 1:
-        yield None
-        return
-    from transept.runtime.distributed import join_world
-
-    with join_world(PATIENCE, None, complain) as world:
-        yield world
+def _as_options(**names: str) -> Iterator[None]:
+    """Let errors name arguments as options: by these names, or else `max_ratio` as --max-ratio."""
+    try:
+        yield
+    except TranseptError as error:
+        error.args = (error.message(lambda name: names.get(name, f"--{name.replace('_', '-')}")),)
+        raise
 
 
 @contextmanager
@@ -285,7 +269,7 @@ def fetch(
     outlive_readers()
     dataset = DATASETS[name]
     try:
-        with terminable(), FetchView() as view:
+        with terminable(), _as_options(source="--from"), FetchView() as view:
             result = fetching.fetch(
                 dataset, output, source=archives, mirror=mirror, watch=view.update
             )

@@ -21,9 +21,9 @@ from rich.progress import (
 from rich.table import Table
 
 from transept.cli.app import complain
+from transept.data.cleaning import BAD, Reason
 from transept.data.fetching.datasets import Dataset
 from transept.data.fetching.fetch import DOWNLOADS, Fetched
-from transept.data.preparation.cleaning import BAD, Reason
 from transept.data.preparation.prepare import Progress as Preparing
 from transept.data.shards import DROPPED, Manifest
 

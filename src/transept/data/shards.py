@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transept import config
-from transept.data.preparation.cleaning import Cleaning
+from transept.data.cleaning import Cleaning
 from transept.errors import ConfigError, DataError, VocabularyError
 from transept.runtime.storage import Stored, digest, sealed, unsealed, write_file
 from transept.text.symbols import load_vocabulary

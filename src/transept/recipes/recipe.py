@@ -9,9 +9,9 @@ from typing import Any, Final, Literal, get_args
 
 from transept import config
 from transept.config import Checks, did_you_mean
+from transept.data.cleaning import Cleaning
 from transept.data.config import CorpusConfig
 from transept.data.fetching.datasets import DatasetName
-from transept.data.preparation.cleaning import Cleaning
 from transept.decoding.config import SearchConfig
 from transept.errors import ConfigError
 from transept.experiment import Experiment

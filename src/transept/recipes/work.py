@@ -15,7 +15,7 @@ from transept import assembly
 from transept.api.models import load
 from transept.api.transducer import Transducer
 from transept.checkpoint import CHECKPOINTS, Bundle, Checkpoints
-from transept.data.preparation.cleaning import Cleaning
+from transept.data.cleaning import Cleaning
 from transept.data.preparation.formats import LinePair
 from transept.data.preparation.prepare import Preparation, Watcher, prepare
 from transept.data.shards import MANIFEST, Manifest

@@ -96,19 +96,6 @@ class World:
             dist.broadcast(received[name], 0)
         return received
 
-    def send(self, content: bytes, to: int) -> None:
-        """Hand another rank what it asks for by `receive`; until it does, this one waits."""
-        dist.send(torch.tensor([len(content)]), to)
-        dist.send(torch.frombuffer(bytearray(content), dtype=torch.uint8), to)
-
-    def receive(self, sender: int) -> bytes:
-        """The next thing that another rank sends to this one."""
-        length = torch.tensor([0])
-        dist.recv(length, sender)
-        content = torch.empty(int(length), dtype=torch.uint8)
-        dist.recv(content, sender)
-        return content.numpy().tobytes()
-
     def _tell(self, message: dict[str, Any]) -> dict[str, Any]:
         """Rank 0's message, on every rank."""
         text = json.dumps(message).encode() if self.leads else b""

@@ -1,4 +1,7 @@
-"""A directory in which one training at a time is at work, for as long as its process lives."""
+"""A directory in which one process at a time works, for as long as that process lives.
+
+`acquire` locks it for one process. `held` does so for a training, whose ranks wait together.
+"""
 
 import fcntl
 import os
@@ -9,10 +12,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from transept.errors import TranseptError
-from transept.runtime.distributed import World
 from transept.runtime.storage import make_directory
+
+if TYPE_CHECKING:
+    from transept.runtime.distributed import World
 
 LOCK = "lock"
 """The file that is locked. It stays, and says who locked it last: only the kernel's lock counts."""
@@ -24,7 +30,7 @@ PAUSE = 0.2
 
 @contextmanager
 def held(
-    directory: Path, world: World, patience: float, tell: Callable[[str], None]
+    directory: Path, world: "World", patience: float, tell: Callable[[str], None]
 ) -> Iterator[list[str]]:
     """Within it, no other training works in the directory; yields notes about that for the user.
 
@@ -60,8 +66,7 @@ class _Claim:
     def attempt(self) -> bool:
         """Whether training may go on: the directory is locked now, or cannot be locked at all."""
         try:
-            make_directory(self.directory)
-            self._descriptor = _lock(self.directory)
+            self._descriptor = acquire(self.directory)
         except BlockingIOError:
             self._wait()
             return False
@@ -78,7 +83,7 @@ class _Claim:
             os.close(self._descriptor)
 
     def _wait(self) -> None:
-        what = f"{self.directory}: another training is at work there, {_holder(self.directory)}"
+        what = f"{self.directory}: another training is at work there, {holder(self.directory)}"
         first = self._deadline is None
         self._deadline = self._deadline or time.monotonic() + self.patience
         if time.monotonic() >= self._deadline:
@@ -87,12 +92,16 @@ class _Claim:
             self.tell(f"{what}; waiting up to {self.patience:.0f} s for its end")
 
 
-def _lock(directory: Path) -> int:
-    """The descriptor of a lock that is now this process's; BlockingIOError if it is another's."""
+def acquire(directory: Path) -> int:
+    """Lock a directory, which is made if it is missing; closing the descriptor unlocks it.
+
+    BlockingIOError says that another process holds the lock.
+    """
+    make_directory(directory)
     descriptor = os.open(directory / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
     try:
         # Not flock, nor an "open file description" lock: a fork inherits these, and would hold
-        # them after the trainer's death. This one is the process's own, and NFS keeps it between
+        # them after the owner's death. This one is the process's own, and NFS keeps it between
         # machines. It goes when the process closes any descriptor of the file: nobody else here
         # opens it.
         fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -106,8 +115,8 @@ def _lock(directory: Path) -> int:
     return descriptor
 
 
-def _holder(directory: Path) -> str:
-    """Whom the lock's file names."""
+def holder(directory: Path) -> str:
+    """The process that locked the directory last, as its lock file names it."""
     with suppress(OSError):
         if name := (directory / LOCK).read_text(encoding="utf-8", errors="replace"):
             return name

@@ -1,15 +1,15 @@
-"""What a step learns from: the loader's batches, as the network reads them."""
+"""What a step learns from: the loader's blocks, as the network reads them."""
 
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from transept.data.batching.batches import LoadedBatch, LoadedMicroBatch, Side
-from transept.data.batching.plan import Position
+from transept.data.batching.collation import Header
 from transept.model.config import ModelConfig
 from transept.model.packing import Tokens
 from transept.runtime.device import Runtime
+from transept.shapes import Int, Tensor
 from transept.training.flops import training_flops
 
 
@@ -24,56 +24,56 @@ class MicroBatch:
 
 
 @dataclass(frozen=True, slots=True)
-class GlobalBatch:
+class Batch:
     """What one step learns from: in figures all of it, in micro-batches this rank's share."""
 
+    header: Header
+    """The figures of the global batch, and where the data continues after it."""
     micro_batches: list[MicroBatch]
-    source_tokens: int
-    """Real source tokens, padding not counted."""
-    target_tokens: int
-    """Real target tokens: what the summed loss is divided by."""
-    places: int
-    """Places for tokens on both sides, padding counted."""
     flops: float
     """Arithmetic of this rank's share on real tokens."""
-    after: Position
-    """Where the data goes on."""
-    hash: str
-    """Equal hashes mean the same pairs, micro-batch by micro-batch."""
 
 
-def to_global_batch(loaded: LoadedBatch, config: ModelConfig, runtime: Runtime) -> GlobalBatch:
-    """Move this rank's share to the device; micro-batches without a single pair are left out."""
-    moved, world = loaded.to(runtime.device), runtime.world
-    return GlobalBatch(
-        micro_batches=[
-            to_micro_batch(micro, runtime, number=world.rank + index * world.size)
-            for index, micro in enumerate(moved.micro_batches)
-            if micro.n_pairs > 0
-        ],
-        source_tokens=loaded.header.n_source_tokens,
-        target_tokens=loaded.header.n_target_tokens,
-        places=loaded.header.n_places,
+def to_batch(
+    header: Header, block: Int[Tensor, " _"], config: ModelConfig, runtime: Runtime
+) -> Batch:
+    """This rank's share of a batch, on its device."""
+    return Batch(
+        header,
+        to_micro_batches(header, block, runtime),
         flops=sum(
-            training_flops(config, _lengths(micro.source), _lengths(micro.target))
-            for micro in loaded.micro_batches
+            training_flops(config, _lengths(source), _lengths(target))
+            for _, source, target in header.cut(block)
         ),
-        after=loaded.header.next,
-        hash=loaded.header.hash,
     )
 
 
-def to_micro_batch(micro: LoadedMicroBatch, runtime: Runtime, number: int = 0) -> MicroBatch:
-    """A micro-batch as tokens. On a CPU, where shapes are free, without its padding."""
-    source, target = (
-        Tokens.tiled(side.ids, side.segments, side.positions, row_tiles=micro.row_tiles)
-        for side in (micro.source, micro.target)
-    )
-    if runtime.device.type == "cpu":
-        return MicroBatch(source.without_padding(), target.without_padding(), number)
-    return MicroBatch(source, target, number)
+def to_micro_batches(
+    header: Header, block: Int[Tensor, " _"], runtime: Runtime
+) -> list[MicroBatch]:
+    """Move a block to the device and cut it; micro-batches without a single pair are left out."""
+    rank, n_ranks = runtime.world.rank, runtime.world.size
+    # The host does not wait for the copy of a pinned block.
+    moved = block.to(runtime.device, non_blocking=True)
+    return [
+        MicroBatch(
+            _tokens(source, shape.row_tiles, runtime),
+            _tokens(target, shape.row_tiles, runtime),
+            number=rank + index * n_ranks,
+        )
+        for index, (shape, source, target) in enumerate(header.cut(moved))
+        if shape.n_pairs > 0
+    ]
 
 
-def _lengths(side: Side) -> NDArray[np.int64]:
+def _tokens(side: Int[Tensor, "3 B L"], row_tiles: int, runtime: Runtime) -> Tokens:
+    """A side as tokens. On a CPU, where shapes are free, without its padding."""
+    ids, segments, positions = side
+    tokens = Tokens.tiled(ids, segments, positions, row_tiles=row_tiles)
+    return tokens.without_padding() if runtime.device.type == "cpu" else tokens
+
+
+def _lengths(side: Int[Tensor, "3 B L"]) -> NDArray[np.int64]:
     """Tokens of each pair's sentence; segment 0 is padding."""
-    return np.bincount(side.segments.flatten().numpy())[1:]
+    _, segments, _ = side
+    return np.bincount(segments.flatten().numpy())[1:]

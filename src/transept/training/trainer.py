@@ -13,7 +13,7 @@ from transept.data.batching.plan import Position
 from transept.errors import TranseptError
 from transept.runtime.distributed import World
 from transept.runtime.interrupt import StopRequest
-from transept.training.batches import GlobalBatch
+from transept.training.batches import Batch
 from transept.training.config import CheckpointConfig, TrainingConfig, ValidationConfig
 from transept.training.observers import Observer
 from transept.training.progress import Progress
@@ -28,7 +28,7 @@ class Trainer:
     """Trains until there is a reason to stop. Receives built objects, never a config file."""
 
     update: Update
-    data: Callable[[Position], Iterator[GlobalBatch]]
+    data: Callable[[Position], Iterator[Batch]]
     save: Callable[[Progress], None]
     """Writes everything that a resume from here needs."""
     validate: Callable[[], Validation] | None
@@ -72,12 +72,12 @@ class Trainer:
         """Who trains together."""
         return self.update.runtime.world
 
-    def _step(self, progress: Progress, batch: GlobalBatch, clock: "_Clock") -> StepValues:
-        values = self.update(progress.step + 1, batch.micro_batches, batch.target_tokens)
+    def _step(self, progress: Progress, batch: Batch, clock: "_Clock") -> StepValues:
+        values = self.update(progress.step + 1, batch.micro_batches, batch.header.n_target_tokens)
         progress.step += 1
-        progress.position = batch.after
-        progress.source_tokens += batch.source_tokens
-        progress.target_tokens += batch.target_tokens
+        progress.position = batch.header.next
+        progress.source_tokens += batch.header.n_source_tokens
+        progress.target_tokens += batch.header.n_target_tokens
         progress.seconds = clock.seconds
         return values
 
@@ -101,9 +101,7 @@ class Trainer:
         whole_run = clock.seconds * self.training.max_steps / progress.step
         return since >= self.checkpoint.seconds_between(whole_run)
 
-    def _log(
-        self, progress: Progress, batch: GlobalBatch, values: StepValues, pace: "_Pace"
-    ) -> None:
+    def _log(self, progress: Progress, batch: Batch, values: StepValues, pace: "_Pace") -> None:
         """Read the device's numbers: the one place where the host waits for it."""
         numbers = torch.stack(list(values))
         self.world.total(numbers[:2])
@@ -113,7 +111,7 @@ class Trainer:
             "step",
             step=progress.step,
             epoch=progress.position.epoch,
-            batch=batch.hash[:16],
+            batch=batch.header.hash[:16],
             loss=smoothed,
             nll=nll,
             lr=self.update.schedule(progress.step),
@@ -261,10 +259,10 @@ class _Pace:
         yield
         self.since += time.monotonic() - start
 
-    def count(self, batch: GlobalBatch) -> None:
-        self.source_tokens += batch.source_tokens
-        self.target_tokens += batch.target_tokens
-        self.places += batch.places
+    def count(self, batch: Batch) -> None:
+        self.source_tokens += batch.header.n_source_tokens
+        self.target_tokens += batch.header.n_target_tokens
+        self.places += batch.header.n_places
         self.flops += batch.flops
 
     def since_last(self, peak_flops: float) -> dict[str, float]:

@@ -115,8 +115,8 @@ def site() -> Iterator[Site]:
 
 
 @pytest.fixture
-def no_progress() -> str:
-    """An address at which no_progress listens."""
+def nobody() -> str:
+    """An address at which nobody listens."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return f"http://127.0.0.1:{free.getsockname()[1]}"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from transept.data.preparation.cleaning import Cleaning
+from transept.data.cleaning import Cleaning
 from transept.data.preparation.formats import chunks
 from transept.data.preparation.prepare import Preparation, prepare
 from transept.data.shards import Corpus

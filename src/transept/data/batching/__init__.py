@@ -1,7 +1,20 @@
 """From a corpus to batches, section 5.1.
 
+    Mixture      the pairs of all corpora, numbered through
+       │ plan    which pairs make which batch: a pure function, nothing is read
+       ▼
+    BatchPlan    one update of the weights; its MicroPlans say where each pair stands
+       │ collate in a worker process: numpy, no torch
+       ▼
+    Header       the batch in figures, and a Shape for each micro-batch of this rank
+    + block      their ids, segments and positions: one array, one copy to the device
+       │ to_batch in the trainer: `training.batches`
+       ▼
+    Batch        the Header, and MicroBatches of source and target
+                 Tokens (ids on a flat axis) with their Layout: `model.packing`
+
 In reading order: `mixture` (several corpora as one), `shuffling`, `window` (how much of an epoch is
 planned at a time), `tiles` (packing), `packed` and `by_length` (the two layouts), `plan` (which
-pairs make which batch), `fill` (how full they are), `collation` and `batches` (their ids), `feed`
-and `loader` (read ahead, in order). `memory` is a corpus that was never on a disk.
+pairs make which batch), `fill` (how full they are), `collation` (their ids), `feed` and `loader`
+(read ahead, in order). `memory` is a corpus that was never on a disk.
 """

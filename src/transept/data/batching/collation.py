@@ -4,8 +4,9 @@ What is made here crosses from a worker to the training process as one block of 
 module and those below it import numpy and no torch: a worker starts in a fraction of a second.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,26 +16,32 @@ from transept.data.batching.plan import Position
 from transept.data.batching.window import BatchPlan, MicroPlan
 
 FIELDS = ("ids", "segments", "positions")
-"""What is said about each place of a side, in the order in which a block holds it."""
+"""What a block holds for each place of a side: the token id, the number of its pair in the
+micro-batch from 1, and its place in its sentence from 0."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
     """A micro-batch in figures: all that is needed to cut it out of a block."""
 
+    n_pairs: int
+    """0 where data are few: every place is then empty."""
     n_rows: int
     source_width: int
     target_width: int
     row_tiles: int
-    n_pairs: int
-    n_source_tokens: int
-    n_target_tokens: int
-    max_length: int
+    """How many rows attention must take as one, so that no pair crosses from a row to the next."""
 
-    @property
-    def size(self) -> int:
-        """Numbers that it takes of a block."""
-        return len(FIELDS) * self.n_rows * (self.source_width + self.target_width)
+    @classmethod
+    def of(cls, micro: MicroPlan) -> "Shape":
+        """The shape of a planned micro-batch."""
+        return cls(
+            n_pairs=len(micro.pairs),
+            n_rows=micro.n_rows,
+            source_width=micro.source_width,
+            target_width=micro.target_width,
+            row_tiles=micro.row_tiles,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,17 +49,31 @@ class Header:
     """What goes with a block: the global batch in figures, the share of one rank in shapes."""
 
     next: Position
+    """Where the data continues after this batch."""
     hash: str
+    """Equal hashes mean the same pairs, micro-batch by micro-batch."""
     n_pairs: int
     n_source_tokens: int
+    """Real source tokens, padding not counted."""
     n_target_tokens: int
+    """Real target tokens: what the summed loss is divided by."""
     n_places: int
+    """Places for tokens on both sides, padding counted."""
     shapes: tuple[Shape, ...]
 
-    @property
-    def size(self) -> int:
-        """Numbers of the block."""
-        return sum(shape.size for shape in self.shapes)
+    def cut(self, block: Any) -> Iterator[tuple[Shape, Any, Any]]:
+        """Each micro-batch of a block, an array or a tensor: its shape, and views of its two sides.
+
+        A side is of shape [field, row, place], with the fields of `FIELDS`.
+        """
+        start = 0
+        for shape in self.shapes:
+            sides = []
+            for width in (shape.source_width, shape.target_width):
+                stop = start + len(FIELDS) * shape.n_rows * width
+                sides.append(block[start:stop].reshape(len(FIELDS), shape.n_rows, width))
+                start = stop
+            yield shape, sides[0], sides[1]
 
 
 def collate(
@@ -70,19 +91,17 @@ def collate(
         n_source_tokens=batch.n_source_tokens,
         n_target_tokens=batch.n_target_tokens,
         n_places=batch.n_places,
-        shapes=tuple(map(_shape, share)),
+        shapes=tuple(map(Shape.of, share)),
     )
-    block = np.zeros(header.size, dtype=np.int32)
-    start = 0
-    for micro in share:
-        numbers, sources, targets = micro.pairs.numbers, micro.pairs.sources, micro.pairs.targets
-        for ids, at, lengths, places in (
-            (mixture.read("source", numbers), micro.source_at, sources, micro.source_places),
-            (mixture.read("target", numbers), micro.target_at, targets, micro.target_places),
+    places = sum(micro.source_places + micro.target_places for micro in share)
+    block = np.zeros(len(FIELDS) * places, dtype=np.int32)
+    for micro, (_, source, target) in zip(share, header.cut(block), strict=True):
+        pairs = micro.pairs
+        for ids, at, lengths, side in (
+            (mixture.read("source", pairs.numbers), micro.source_at, pairs.sources, source),
+            (mixture.read("target", pairs.numbers), micro.target_at, pairs.targets, target),
         ):
-            stop = start + len(FIELDS) * places
-            _lay_out(ids, at, lengths, block[start:stop].reshape(len(FIELDS), places))
-            start = stop
+            _lay_out(ids, at, lengths, side.reshape(len(FIELDS), -1))
     return header, block
 
 
@@ -96,16 +115,3 @@ def _lay_out(
     fields[0, places] = ids
     fields[1, places] = np.repeat(np.arange(1, len(lengths) + 1), lengths)
     fields[2, places] = positions
-
-
-def _shape(micro: MicroPlan) -> Shape:
-    return Shape(
-        n_rows=micro.n_rows,
-        source_width=micro.source_width,
-        target_width=micro.target_width,
-        row_tiles=micro.row_tiles,
-        n_pairs=len(micro.pairs),
-        n_source_tokens=int(micro.pairs.sources.sum()),
-        n_target_tokens=int(micro.pairs.targets.sum()),
-        max_length=int(micro.pairs.longest.max(initial=0)),
-    )

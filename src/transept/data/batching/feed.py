@@ -1,12 +1,8 @@
-"""What a loader reads, and the process that reads some of it ahead of time."""
+"""What a loader reads, and what a worker process reads of it ahead of time."""
 
-import signal
-import traceback
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
-from multiprocessing.connection import Connection
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +12,6 @@ from transept.data.batching.mixture import Mixture
 from transept.data.batching.plan import START, Plan, Position
 from transept.data.config import BatchConfig
 from transept.errors import ConfigError, Problem
-from transept.runtime.interrupt import STOP_SIGNALS
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -59,30 +54,17 @@ def check_shares(config: BatchConfig, world_size: int) -> None:
         raise ConfigError([Problem("batch.micro_batches", what)])
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """What a worker says when it cannot go on."""
+class ShareReader:
+    """Every n-th block of a feed, one per call, as a worker process reads them."""
 
-    what: str
-    trace: str
+    def __init__(self, feed: Feed, worker: int, workers: int) -> None:
+        self._feed = feed
+        self._worker = worker
+        self._workers = workers
+        self._blocks: Iterator[tuple[Header, NDArray[np.int32]]] | None = None
 
-
-def serve(connection: Connection, feed: Feed, worker: int, workers: int) -> None:
-    """Be a worker: send a header and a block for each batch, and None after the last.
-
-    Sending waits until the loader receives, so a worker is never more than a batch ahead of it.
-    """
-    # These signals ask the trainer to save and stop, but reach all processes of its group. The
-    # trainer may need one more batch before it stops, so a worker does not hear them.
-    signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
-    # A loader that was closed or killed no longer receives. That is how a worker ends.
-    with suppress(BrokenPipeError, ConnectionResetError):
-        try:
-            for header, block in feed.blocks(worker, workers):
-                connection.send(header)
-                connection.send_bytes(block.data)
-            connection.send(None)
-        except (BrokenPipeError, ConnectionResetError):
-            raise
-        except Exception as error:
-            connection.send(Failure(f"{type(error).__name__}: {error}", traceback.format_exc()))
+    def __call__(self, _: None) -> tuple[Header, NDArray[np.int32]] | None:
+        """The next block; None after the last."""
+        if self._blocks is None:
+            self._blocks = self._feed.blocks(self._worker, self._workers)
+        return next(self._blocks, None)

@@ -14,14 +14,14 @@ from transept.data.batching.by_length import by_length
 from transept.data.batching.mixture import Mixture, Numbers
 from transept.data.batching.packed import packed
 from transept.data.batching.shuffling import digest, permutation
-from transept.data.batching.window import BatchPlan, Layout, Pairs
+from transept.data.batching.window import BatchPlan, Pairs, Planner
 from transept.data.config import BatchConfig
 from transept.errors import DataError
 
 PLANNER_VERSION = 1
 """Goes up by 1 when a change of the code makes another plan of the same config."""
 
-LAYOUTS: dict[str, Layout] = {"packed": packed, "by_length": by_length}
+LAYOUTS: dict[str, Planner] = {"packed": packed, "by_length": by_length}
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,5 +110,5 @@ class BatchPlan:
 
 Shuffle = Callable[[int, str], Numbers]
 """A permutation of the numbers below n, for the purpose named."""
-Layout = Callable[[Pairs, BatchConfig, Shuffle], list[BatchPlan]]
+Planner = Callable[[Pairs, BatchConfig, Shuffle], list[BatchPlan]]
 """Plans the pairs of a window, which come in random order, into global batches."""

@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import IO
 
-from transept.errors import DataError
+from transept.errors import Argument, DataError
 
 BLOCK = 1 << 20
 _DAMAGE = (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError)
@@ -81,7 +81,8 @@ def _write(content: IO[bytes], size: int, path: Path) -> None:
     if size > free:
         raise DataError(
             f"{path.parent} has {free / 1e9:.1f} GB free, and {path.name} needs "
-            f"{size / 1e9:.1f} GB; make room or choose another --output"
+            f"{size / 1e9:.1f} GB; make room or choose another ",
+            Argument("output"),
         )
     with path.open("wb") as file:
         shutil.copyfileobj(content, file, BLOCK)

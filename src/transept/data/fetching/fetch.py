@@ -22,7 +22,7 @@ from transept.data.fetching.archives import unpack
 from transept.data.fetching.datasets import Archive, Dataset, KeepAll, Part
 from transept.data.fetching.download import PAUSES, DownloadError, Watcher, download
 from transept.data.fetching.markup import sentences
-from transept.errors import DataError
+from transept.errors import Argument, DataError
 from transept.runtime.storage import digest, flush, write_file, write_json
 from transept.text.files import read_lines
 
@@ -96,7 +96,9 @@ def _fetched(dataset: Dataset, output: Path) -> dict[str, int] | None:
     except (OSError, ValueError, KeyError, TypeError):
         return None
     if name != dataset.name:
-        raise DataError(f"{output} holds {name}; choose another --output for {dataset.name}")
+        raise DataError(
+            f"{output} holds {name}; choose another ", Argument("output"), f" for {dataset.name}"
+        )
     names = [f"{split}.{language}" for split in pairs for language in dataset.languages]
     return pairs if all((output / name).exists() for name in names) else None
 
@@ -118,9 +120,10 @@ def _download(
     except DownloadError as error:
         raise DataError(
             f"{archive.name} cannot be downloaded.\n{error}\n"
-            "What has arrived is kept: run the same command again to go on. Without a network, "
-            f"download on another machine and give the directory with --from DIR:\n"
-            f"{_addresses(dataset)}"
+            "The part that arrived is kept: try again to continue. Without an internet "
+            "connection, download on another machine and give that directory as ",
+            Argument("source"),
+            f":\n{_addresses(dataset)}",
         ) from error
 
 

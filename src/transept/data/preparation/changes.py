@@ -1,4 +1,4 @@
-"""In what two preparations differ, in the words of the command line."""
+"""In what two preparations differ, as parts of an error's message."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -6,46 +6,53 @@ from typing import Any, Final
 
 from transept import config
 from transept.data.shards import SIDES, STREAM, InputRecord, Settings
+from transept.errors import Argument
 
-OPTIONS: Final[Mapping[str, str]] = {
-    "tsv": "--columns",
-    "jsonl": "--keys",
-    "tmx": "--languages",
-    "trees": "--tags",
+Parts = tuple[str | Argument, ...]
+
+READ_BY: Final[Mapping[str, str]] = {
+    "tsv": "columns",
+    "jsonl": "keys",
+    "tmx": "languages",
+    "trees": "tags",
 }
-"""The option that says how files of a format are read."""
+"""The argument that says how files of a format are read."""
 
 
-def changes(before: Settings, now: Settings) -> list[str]:
-    """A line for each option that is not what it was before."""
-    old, new = dict(_words(before)), dict(_words(now))
-    return [
-        f"{key}: {_short(old.get(key, 'none'))} -> {_short(new.get(key, 'none'))}"
-        for key in {**old, **new}
-        if old.get(key) != new.get(key)
-    ]
+def changes(before: Settings, now: Settings) -> Parts:
+    """A line for each setting that is not what it was before; nothing if all are the same."""
+    old, new = dict(_described(before)), dict(_described(now))
+    parts: list[str | Argument] = []
+    for key in {**old, **new}:
+        if old.get(key) != new.get(key):
+            values = (_shown(settings.get(key, "none")) for settings in (old, new))
+            parts += ["\n  ", key, ": ", *next(values), " -> ", *next(values)]
+    return tuple(parts)
 
 
-def _words(settings: Settings) -> Iterator[tuple[str, Any]]:
+def _described(settings: Settings) -> Iterator[tuple[str | Argument, Any]]:
     for number, each in enumerate(settings.inputs, start=1):
         yield f"input {number}", _input(each)
-    yield "--tokenizer", settings.source_tokenizer
+    yield Argument("tokenizer"), settings.source_tokenizer
     if settings.target_tokenizer != settings.source_tokenizer:
-        yield "--target-tokenizer", settings.target_tokenizer
+        yield Argument("target_tokenizer"), settings.target_tokenizer
     for key, value in config.as_table(settings.cleaning).items():
-        yield f"--{key.replace('_', '-')}", value
+        yield Argument(key), value
 
 
-def _short(value: Any) -> str:
+def _shown(value: Any) -> Parts:
     """A value as text; of a sha256, the beginning."""
-    return re.sub(r"^([0-9a-f]{12})[0-9a-f]{52}$", r"\1…", str(value))
+    if isinstance(value, tuple):
+        return value
+    return (re.sub(r"^([0-9a-f]{12})[0-9a-f]{52}$", r"\1…", str(value)),)
 
 
-def _input(each: InputRecord) -> str:
+def _input(each: InputRecord) -> Parts:
     names = SIDES if each.format == "lines" else (each.format,)
-    files = [
-        f"--{name} {path}" + ("" if size == STREAM else f" ({size:,} bytes)")
-        for name, path, size in zip(names, each.paths, each.bytes, strict=True)
-    ]
-    read_by = [OPTIONS[each.format], *each.options] if each.options else []
-    return " ".join([*files, *read_by])
+    parts: list[str | Argument] = []
+    for name, path, size in zip(names, each.paths, each.bytes, strict=True):
+        known = "" if size == STREAM else f" ({size:,} bytes)"
+        parts += [" ", Argument(name), f" {path}{known}"]
+    if each.options:
+        parts += [" ", Argument(READ_BY[each.format]), " ", " ".join(each.options)]
+    return tuple(parts[1:])

@@ -11,11 +11,11 @@ from itertools import chain, compress
 import numpy as np
 from numpy.typing import NDArray
 
-from transept.data.preparation.cleaning import Cleaning, Dropped, Reason
+from transept.data.cleaning import Cleaning, Dropped, Reason
 from transept.data.preparation.duplicates import Hashes, pair_hash
 from transept.data.preparation.formats import Chunk, Input
 from transept.data.shards import SIDES, Ids, id_type, width_for
-from transept.errors import DataError
+from transept.errors import Argument, DataError
 from transept.text.files import describe
 from transept.text.symbols import Vocabulary
 from transept.text.tokenizer import EOS_ID
@@ -171,8 +171,10 @@ class _Work:
         if fatal:
             bad = self.dropped[row]
             raise DataError(
-                f"{bad.path}, line {bad.line}: {reason.meaning} ({detail}); mend the file, or drop "
-                "such lines with --bad-encoding drop or --malformed drop"
+                f"{bad.path}, line {bad.line}: {reason.meaning} ({detail}); correct the file, or "
+                "drop such lines with ",
+                Argument("malformed" if reason is Reason.MALFORMED else "bad_encoding"),
+                " drop",
             )
 
     def _drop(self, row: int, column: int, reason: Reason, detail: str) -> None:

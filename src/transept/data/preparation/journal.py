@@ -3,12 +3,11 @@
     OUTPUT.partial/corpus/        the corpus to be; renamed to OUTPUT at the end
     OUTPUT.partial/seen           the hashes of all pairs so far (see `duplicates`)
     OUTPUT.partial/journal.json   the last commit: how far the input is done
-    OUTPUT.partial/lock           held by the process at work
+    OUTPUT.partial/lock           held by the process that writes (see `runtime.lock`)
 
 How long each file was at the last commit follows from what was counted; the rest is cut off.
 """
 
-import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,11 +18,11 @@ from typing import IO
 from transept import config
 from transept.data.preparation.changes import changes
 from transept.data.shards import SIDES, Settings
-from transept.errors import ConfigError, DataError
+from transept.errors import Argument, ConfigError, DataError
+from transept.runtime.lock import acquire, holder
 from transept.runtime.storage import sealed, unsealed, write_file
 
 JOURNAL = "journal.json"
-LOCK = "lock"
 
 
 def partial_directory(output: Path) -> Path:
@@ -67,14 +66,16 @@ class Journal:
             return State()
         except (OSError, ValueError, ConfigError) as error:
             raise DataError(
-                f"{self._path} is damaged or of another version ({error}); "
-                "start anew with --restart"
+                f"{self._path} is damaged or of another version ({error}); start "
+                "from scratch with ",
+                Argument("restart"),
             ) from error
         if changed := changes(entry.settings, self._settings):
             raise DataError(
-                f"{self._path.parent} holds an unfinished preparation with other settings:\n"
-                + "\n".join(f"  {change}" for change in changed)
-                + "\nGo on with those, or start anew with --restart"
+                f"{self._path.parent} holds an unfinished preparation with other settings:",
+                *changed,
+                "\nContinue with those, or start from scratch with ",
+                Argument("restart"),
             )
         return entry.state
 
@@ -94,7 +95,9 @@ def reopen(path: Path, size: int) -> IO[bytes]:
     file = path.open("r+b")
     if file.seek(0, os.SEEK_END) < size:
         file.close()
-        raise DataError(f"{path} has lost what was written to it; start anew with --restart")
+        raise DataError(
+            f"{path} has lost what was written to it; start from scratch with ", Argument("restart")
+        )
     file.truncate(size)
     file.seek(size)
     return file
@@ -102,19 +105,19 @@ def reopen(path: Path, size: int) -> IO[bytes]:
 
 @contextmanager
 def locked(directory: Path) -> Iterator[None]:
-    """Make the directory and keep it to ourselves: two runs would write into each other's files."""
+    """Make the directory and lock it: two runs would write into each other's files."""
     try:
-        directory.mkdir(parents=True, exist_ok=True)
-        lock = (directory / LOCK).open("wb")
+        lock = acquire(directory)
+    except BlockingIOError as error:
+        raise DataError(
+            f"{directory}: another process is preparing this corpus, {holder(directory)}; wait for "
+            "its end or stop it"
+        ) from error
     except OSError as error:
         raise DataError(
-            f"{directory} cannot be made ({error.strerror}); choose another --output"
+            f"{directory} cannot be made ({error.strerror}); choose another ", Argument("output")
         ) from error
-    with lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise DataError(
-                f"another process is at work in {directory}; wait for it or stop it"
-            ) from error
+    try:
         yield
+    finally:
+        os.close(lock)

@@ -3,36 +3,35 @@
 This process reads, drops duplicates and writes, in the order of the input; workers parse and
 tokenize. What is done is committed every few seconds to `OUTPUT.partial`, so a run that ends in
 whatever way (Ctrl-C, kill -9, a power failure) is taken up by the next one with the same
-settings, and the result is the same, bit for bit. Under torchrun other ranks encode too.
+settings, and the result is the same, bit for bit.
 """
 
 import itertools
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from transept.data.cleaning import Cleaning
 from transept.data.preparation.changes import changes
-from transept.data.preparation.cleaning import Cleaning
-from transept.data.preparation.encode import ChunkEncoder
+from transept.data.preparation.encode import ChunkEncoder, EncodedChunk
 from transept.data.preparation.formats import Checksums, Chunk, Input, chunks
 from transept.data.preparation.journal import Journal, State, locked, partial_directory
-from transept.data.preparation.ranks import Leader, Order, assist, give_order, take_order
-from transept.data.preparation.workers import Workers, available_cores
 from transept.data.preparation.writing import CorpusWriter
 from transept.data.shards import MANIFEST, STREAM, InputRecord, Manifest, Settings, TextRecord
-from transept.errors import DataError
+from transept.errors import Argument, DataError
+from transept.runtime.workers import Workers, available_cores
 from transept.text.files import describe, modification_time, stored_size
 from transept.text.symbols import Vocabulary, load_vocabulary
 from transept.text.tokenizer import Tokenizer
 
-if TYPE_CHECKING:
-    from transept.runtime.distributed import World
-
 COMMIT_SECONDS = 2.0
 REPLACED = "replaced"
+CURE = ("\nChoose another ", Argument("output"), ", or replace it with ", Argument("restart"))
+AHEAD = 3
+"""Chunks handed out per worker: enough that none waits for the reading or the writing."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -72,29 +71,23 @@ def prepare(
     restart: bool = False,
     watch: Watcher | None = None,
     commit_seconds: float = COMMIT_SECONDS,
-    world: "World | None" = None,
 ) -> Manifest:
-    """Prepare a corpus, or go on with one that was interrupted.
+    """Prepare a corpus, or resume one that was interrupted.
 
     Args:
         job: The inputs, the tokenizer, the output directory and what to drop.
-        workers: How many processes tokenize; unless given, one for each core, and the ranks of one
-            machine share its cores. With 0, this process does it.
-        restart: Throw away what an earlier run left, finished or not.
-        watch: Told now and then how far things are.
-        commit_seconds: How much work an interruption may cost.
-        world: Other ranks to share the work with. They call `help_prepare`; this must be rank 0.
+        workers: Number of processes that tokenize; 0 tokenizes in this process. Default: one per
+            core.
+        restart: Delete the output of an earlier run, finished or not.
+        watch: Called with the progress after each chunk.
+        commit_seconds: The most work, in seconds, that an interruption costs.
     """
-    plan = _Plan.of(job, world)
+    plan = _Plan.of(job)
     partial = partial_directory(job.output)
-    if world is not None:
-        watch = _with_pulse(world, watch)
     finished = _finished(job.output, plan.settings, restart)
     if finished is not None:
         _check_text(job, plan, finished, watch)
         shutil.rmtree(partial, ignore_errors=True)
-        if world is not None:
-            give_order(world, None)
         return finished
     with locked(partial):
         journal = Journal(partial, plan.settings)
@@ -102,14 +95,11 @@ def prepare(
             journal.discard()
             _set_aside(job.output, partial)
         state = journal.load()
-        start = Order(settings=plan.settings, chunks=state.chunks, checksum=state.checksum)
-        if world is not None:
-            give_order(world, start)
         reading = _Reading(job.inputs, state, partial, watch)
         with CorpusWriter(partial, plan.settings, plan.tokenizers, state) as writer:
-            with Workers(plan.encoder, _n_workers(workers, world)) as pool:
-                encoding = pool if world is None else Leader(pool, world, start)
-                _run(reading, encoding, writer, journal, commit_seconds)
+            count = available_cores() if workers is None else workers
+            with closing(_encoded(reading.rest(), plan.encoder, count)) as encoded:
+                _run(reading, encoded, writer, journal, commit_seconds)
             if writer.state.pairs == 0:
                 journal.discard()  # nothing to go on from: the next run may have other settings
             checksums = reading.checksums.found
@@ -117,25 +107,9 @@ def prepare(
             return writer.finish(job.output, text)
 
 
-def help_prepare(job: Preparation, world: "World", *, workers: int | None = None) -> None:
-    """Share in what rank 0 prepares: the same job, on every other rank.
-
-    Only rank 0 touches the output; whether it was made is known when all ranks leave their world.
-    """
-    plan = _Plan.of(job, world)
-    start = take_order(world, plan.settings)
-    if start is None:
-        return
-    done = State(chunks=start.chunks, checksum=start.checksum)
-    watch = _with_pulse(world, None)
-    reading = _Reading(job.inputs, done, partial_directory(job.output), watch)
-    with Workers(plan.encoder, _n_workers(workers, world)) as pool:
-        assist(pool, world, start, reading.rest())
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Plan:
-    """What follows from a job, the same on every rank."""
+    """What follows from a job."""
 
     settings: Settings
     modified: tuple[int, ...]
@@ -145,44 +119,20 @@ class _Plan:
     encoder: ChunkEncoder
 
     @classmethod
-    def of(cls, job: Preparation, world: "World | None") -> "_Plan":
+    def of(cls, job: Preparation) -> "_Plan":
         source = Tokenizer.load(job.tokenizer)
         target = _target_vocabulary(job) or source
-        settings = _settings(job, source, target)
-        if world is not None and any(STREAM in each.bytes for each in settings.inputs):
-            raise DataError(
-                "an input is a pipe, which several ranks cannot all read: give files that every "
-                "rank sees, or start one process without torchrun"
-            )
         return cls(
-            settings=settings,
+            settings=_settings(job, source, target),
             modified=_modified(job),
             tokenizers={"source": source, "target": target},
             encoder=ChunkEncoder(job.inputs, source, target, job.cleaning),
         )
 
 
-def _n_workers(asked: int | None, world: "World | None") -> int:
-    """One a core, unless asked otherwise; ranks of one machine share its cores."""
-    if asked is not None:
-        return asked
-    return max(1, available_cores() // (1 if world is None else world.local_size))
-
-
-def _with_pulse(world: "World", watch: Watcher | None) -> Watcher:
-    """A watcher that also tells the other ranks that this one moves."""
-
-    def told(progress: Progress) -> None:
-        world.pulse.at("reading data")
-        if watch is not None:
-            watch(progress)
-
-    return told
-
-
 def _run(
     reading: "_Reading",
-    encoding: Workers | Leader,
+    encoded: Iterable[tuple[Chunk, EncodedChunk]],
     writer: CorpusWriter,
     journal: Journal,
     every: float,
@@ -194,13 +144,26 @@ def _run(
         journal.commit(writer.state)
 
     due = time.monotonic() + every
-    for chunk, encoded in encoding.encode(reading.rest()):
-        writer.add(chunk, encoded)
+    for chunk, ids in encoded:
+        writer.add(chunk, ids)
         reading.report()
         if time.monotonic() >= due:
             commit()
             due = time.monotonic() + every
     commit()
+
+
+def _encoded(
+    chunks: Iterator[Chunk], encoder: ChunkEncoder, workers: int
+) -> Generator[tuple[Chunk, EncodedChunk], None, None]:
+    """Each chunk with its ids, encoded by worker processes, or here if there are none."""
+    chunks, tasks = itertools.tee(chunks)
+    if workers == 0:
+        yield from zip(chunks, map(encoder.encode, tasks), strict=True)
+        return
+    work = [encoder.encode] * workers
+    with Workers(work, "preparation worker", lambda encoded: encoded) as pool:
+        yield from zip(chunks, pool.map(tasks, AHEAD * workers), strict=True)
 
 
 class _Reading:
@@ -229,7 +192,8 @@ class _Reading:
         if checksum != self._state.checksum:
             raise DataError(
                 f"{self._partial} holds an unfinished preparation of other text: the inputs have "
-                "changed since; start anew with --restart"
+                "changed since; start from scratch with ",
+                Argument("restart"),
             )
         yield from stream
 
@@ -257,19 +221,17 @@ def _finished(output: Path, settings: Settings, restart: bool) -> Manifest | Non
     if not (output / MANIFEST).exists():
         if output.is_dir() and not any(output.iterdir()):
             return None
-        raise DataError(f"{output} exists and is no prepared corpus; choose another --output")
+        raise DataError(
+            f"{output} exists and is not a prepared corpus; choose another ", Argument("output")
+        )
     if restart:
         return None
     manifest = Manifest.load(output)
     changed = changes(manifest.settings, settings)
     if any(STREAM in each.bytes for each in settings.inputs):
-        changed.append("what comes from a pipe cannot be compared")
+        changed = (*changed, "\n  text from a pipe cannot be compared")
     if changed:
-        raise DataError(
-            f"{output} holds a corpus that was prepared otherwise:\n"
-            + "\n".join(f"  {change}" for change in changed)
-            + "\nChoose another --output, or replace it with --restart"
-        )
+        raise DataError(f"{output} holds a corpus that was prepared otherwise:", *changed, *CURE)
     return manifest
 
 
@@ -287,8 +249,8 @@ def _check_text(job: Preparation, plan: _Plan, finished: Manifest, watch: Watche
         newer = dict.fromkeys(describe(path) for path, old, new in times if old != new)
         raise DataError(
             f"{job.output} holds a corpus that was prepared from other text: what is in "
-            f"{', '.join(newer)} has changed since\n"
-            "Choose another --output, or replace it with --restart"
+            f"{', '.join(newer)} has changed since",
+            *CURE,
         )
 
 

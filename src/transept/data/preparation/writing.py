@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from transept.data.preparation.cleaning import Dropped, Reason
+from transept.data.cleaning import Dropped, Reason
 from transept.data.preparation.duplicates import SeenPairs
 from transept.data.preparation.encode import EncodedChunk, EncodedSide
 from transept.data.preparation.formats import Chunk
@@ -32,7 +32,7 @@ from transept.data.shards import (
     id_type,
     width_for,
 )
-from transept.errors import DataError
+from transept.errors import Argument, DataError
 from transept.runtime.storage import Stored, flush
 from transept.text.symbols import Vocabulary
 from transept.text.tokenizer import UNK_ID
@@ -119,7 +119,7 @@ class CorpusWriter:
         """Complete the corpus, which was made of this text, and give it its name."""
         state = self.state
         if state.pairs == 0:
-            raise DataError(self._nothing_kept())
+            raise DataError(*self._nothing_kept())
         for name in (TOKENIZER, TARGET_TOKENIZER):  # what an interrupted end may have left
             shutil.rmtree(self._corpus / name, ignore_errors=True)
         self._tokenizers["source"].save(self._corpus / TOKENIZER)
@@ -177,9 +177,9 @@ class CorpusWriter:
     def _id_type(self, side: str) -> "np.dtype[np.unsignedinteger]":
         return id_type(width_for(self._tokenizers[side].vocab_size))
 
-    def _nothing_kept(self) -> str:
+    def _nothing_kept(self) -> tuple[str | Argument, ...]:
         if self.state.rows == 0:
-            return "the inputs are empty: there is nothing to prepare"
+            return ("the inputs are empty: there is nothing to prepare",)
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in self.state.dropped.items())
         report = self._corpus / DROPPED
         self._files[DROPPED].flush()
@@ -189,6 +189,12 @@ class CorpusWriter:
         why = f"{Reason(reason).meaning}: {detail}" if detail else Reason(reason).meaning
         return (
             f"none of the {self.state.rows:,} pairs was kept ({reasons}); the first is {path}, "
-            f"line {line}: {why}. Each is listed in {report}. Mend the input, or the options that "
-            "say how to read it (--columns, --keys, --languages) and what to drop"
+            f"line {line}: {why}. Each is listed in {report}. Correct the input, or change how "
+            "it is read (",
+            Argument("columns"),
+            ", ",
+            Argument("keys"),
+            ", ",
+            Argument("languages"),
+            ") and what is dropped",
         )

@@ -1,7 +1,7 @@
 import numpy as np
 import torch
 
-from transept.data.batching.batches import LoadedBatch, LoadedMicroBatch, Side
+from transept.data.batching.collation import Header, Shape
 from transept.data.batching.feed import Feed
 from transept.data.batching.loader import Loader
 from transept.data.batching.memory import MemoryCorpus
@@ -14,7 +14,7 @@ SOURCES = [[5, 6, 1], [7, 1], [8, 9, 10, 11, 12, 13, 1], [14, 15, 1]]
 TARGETS = [[21, 1], [22, 23, 1], [24, 25, 26, 27, 28, 1], [29, 30, 31, 1]]
 
 
-def batch(**changes: object) -> LoadedBatch:
+def batch(**changes: object) -> tuple[Header, Tensor]:
     settings = {"source_tokens": 24, "target_tokens": 24, "tile": 6, "max_length": 12} | changes
     config = BatchConfig(**settings)  # type: ignore[arg-type]
     feed = Feed(mixture=Mixture([MemoryCorpus(SOURCES, TARGETS)]), config=config, seed=1)
@@ -22,61 +22,66 @@ def batch(**changes: object) -> LoadedBatch:
         return next(loader)
 
 
-def sentences(side: Side) -> list[list[int]]:
+def only(**changes: object) -> tuple[Shape, Tensor, Tensor]:
+    """The micro-batch of a batch that has one."""
+    header, block = batch(**changes)
+    (micro,) = header.cut(block)
+    return micro
+
+
+def sentences(side: Tensor) -> list[list[int]]:
     """What stands in the places of each segment, in the order of its positions."""
+    ids, segments, positions = side
     found = []
-    for segment in range(1, int(side.segments.max()) + 1):
-        here = side.segments == segment
-        order = side.positions[here].argsort()
-        assert side.positions[here][order].tolist() == list(range(int(here.sum())))
-        found.append(side.ids[here][order].tolist())
+    for segment in range(1, int(segments.max()) + 1):
+        here = segments == segment
+        order = positions[here].argsort()
+        assert positions[here][order].tolist() == list(range(int(here.sum())))
+        found.append(ids[here][order].tolist())
     return found
 
 
-def pairs(micro: LoadedMicroBatch) -> list[tuple[list[int], list[int]]]:
-    return list(zip(sentences(micro.source), sentences(micro.target), strict=True))
+def pairs(source: Tensor, target: Tensor) -> list[tuple[list[int], list[int]]]:
+    return list(zip(sentences(source), sentences(target), strict=True))
 
 
 def test_tiles_hold_the_pairs_and_padding_is_zero() -> None:
-    (micro,) = batch().micro_batches
-    assert micro.source.ids.shape == micro.target.ids.shape == (4, 6)
-    assert sorted(pairs(micro)) == sorted(zip(SOURCES, TARGETS, strict=True))
-    for side in (micro.source, micro.target):
-        padding = side.segments == 0
-        assert not side.ids[padding].any()
-        assert not side.positions[padding].any()
+    _, source, target = only()
+    assert source.shape == target.shape == (3, 4, 6)
+    assert sorted(pairs(source, target)) == sorted(zip(SOURCES, TARGETS, strict=True))
+    for ids, segments, positions in (source, target):
+        padding = segments == 0
+        assert not ids[padding].any()
+        assert not positions[padding].any()
 
 
 def test_the_figures_are_those_of_the_sentences() -> None:
-    whole = batch()
-    (micro,) = whole.micro_batches
-    assert (micro.n_pairs, micro.n_source_tokens, micro.n_target_tokens) == (4, 15, 15)
-    assert micro.max_length == 7
-    assert micro.row_tiles == 2
-    assert (whole.header.n_pairs, whole.header.n_target_tokens) == (4, 15)
+    header, _ = batch()
+    assert (header.n_pairs, header.n_source_tokens, header.n_target_tokens) == (4, 15, 15)
+    (shape,) = header.shapes
+    assert shape == Shape(n_pairs=4, n_rows=4, source_width=6, target_width=6, row_tiles=2)
 
 
 def test_seen_as_wider_rows_each_pair_stands_in_one() -> None:
-    (micro,) = batch().micro_batches
-    for side in (micro.source, micro.target):
-        first, second = side.segments.view(2, 12).tolist()
+    _, source, target = only()
+    for _, segments, _ in (source, target):
+        first, second = segments.view(2, 12).tolist()
         assert not (set(first) & set(second)) - {0}
 
 
 def test_by_length_is_one_pair_to_a_row() -> None:
-    (micro,) = batch(layout="by_length", source_tokens=100, target_tokens=100).micro_batches
-    assert micro.source.ids.shape == (4, 7)
-    assert micro.target.ids.shape == (4, 6)
-    assert micro.source.segments[:, 0].tolist() == [1, 2, 3, 4]
-    assert sorted(pairs(micro)) == sorted(zip(SOURCES, TARGETS, strict=True))
+    _, source, target = only(layout="by_length", source_tokens=100, target_tokens=100)
+    assert source.shape == (3, 4, 7)
+    assert target.shape == (3, 4, 6)
+    _, segments, _ = source
+    assert segments[:, 0].tolist() == [1, 2, 3, 4]
+    assert sorted(pairs(source, target)) == sorted(zip(SOURCES, TARGETS, strict=True))
 
 
 def test_the_network_reads_the_sentences_that_were_laid_out() -> None:
     """The data do not know the network; this is how the two meet."""
-    (micro,) = batch().micro_batches
-    side = micro.target
-    tiled = Tokens.tiled(side.ids, side.segments, side.positions, row_tiles=micro.row_tiles)
-    tokens = tiled.without_padding()
+    shape, _, side = only()
+    tokens = Tokens.tiled(*side, row_tiles=shape.row_tiles).without_padding()
     layout = tokens.layout
     assert len(tokens.ids) == 15
     assert torch.equal(layout.together(layout.apart(tokens.ids)), tokens.ids)
@@ -86,30 +91,19 @@ def test_the_network_reads_the_sentences_that_were_laid_out() -> None:
 
 
 def test_a_batch_is_one_piece_of_memory() -> None:
-    whole = batch(micro_batches=2, source_tokens=48, target_tokens=48)
-    start, size = whole.block.data_ptr(), whole.block.nbytes
-    parts: list[Tensor] = [
-        field
-        for micro in whole.micro_batches
-        for side in (micro.source, micro.target)
-        for field in (side.ids, side.segments, side.positions)
-    ]
+    header, block = batch(micro_batches=2, source_tokens=48, target_tokens=48)
+    start, size = block.data_ptr(), block.nbytes
+    parts: list[Tensor] = [side for _, *sides in header.cut(block) for side in sides]
+    assert len(parts) == 4
     assert all(start <= part.data_ptr() < start + size for part in parts)
     assert sum(part.nbytes for part in parts) == size
 
 
 def test_micro_batches_without_pairs_are_empty_and_not_missing() -> None:
-    whole = batch(micro_batches=8, source_tokens=96, target_tokens=96)
-    assert len(whole.micro_batches) == 8
-    assert sum(micro.n_pairs for micro in whole.micro_batches) == 4
-    assert min(micro.n_pairs for micro in whole.micro_batches) == 0
-
-
-def test_moving_keeps_everything() -> None:
-    whole = batch()
-    moved = whole.to("cpu")
-    assert moved.header == whole.header
-    assert torch.equal(moved.micro_batches[0].source.ids, whole.micro_batches[0].source.ids)
+    header, _ = batch(micro_batches=8, source_tokens=96, target_tokens=96)
+    assert len(header.shapes) == 8
+    assert sum(shape.n_pairs for shape in header.shapes) == 4
+    assert min(shape.n_pairs for shape in header.shapes) == 0
 
 
 def test_several_corpora_are_numbered_through() -> None:

@@ -101,9 +101,9 @@ def test_a_missing_file_is_not_asked_for_again(site: "Site", tmp_path: Path) -> 
     assert len(site.requests) == 1
 
 
-def test_no_server(no_progress: str, tmp_path: Path) -> None:
+def test_no_server(nobody: str, tmp_path: Path) -> None:
     with pytest.raises(DownloadError, match="refused"):
-        download(f"{no_progress}/x.tgz", tmp_path / "x.tgz", pauses=QUICKLY)
+        download(f"{nobody}/x.tgz", tmp_path / "x.tgz", pauses=QUICKLY)
 
 
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://example.org/x", "x.tgz"])

@@ -119,7 +119,7 @@ def archives(name: str) -> dict[str, bytes]:
 
 
 def without_published_checksums(dataset: Dataset, url: str = "") -> Dataset:
-    """The same corpus, of our own archives, whose checksums no_progress has published."""
+    """The same corpus, of our own archives, whose checksums nobody has published."""
 
     def changed(part: Part) -> Part:
         address = f"{url}/{part.archive.name}" if url else part.archive.url
@@ -191,7 +191,9 @@ def test_a_download_is_continued_across_runs(site: "Site", tmp_path: Path) -> No
     site.failures = []
     site.files = archives("iwslt14-de-en")
     dataset = without_published_checksums(DATASETS["iwslt14-de-en"], site.url)
-    with pytest.raises(DataError, match=r"(?s)de-en\.tgz cannot be downloaded.*What has arrived"):
+    with pytest.raises(
+        DataError, match=r"(?s)de-en\.tgz cannot be downloaded.*that arrived is kept"
+    ):
         fetch(dataset, tmp_path, pauses=())
     fetch(dataset, tmp_path, pauses=())
     assert [request.get("range") for request in site.requests] == [None, "bytes=300-"]
@@ -222,14 +224,14 @@ def test_a_mirror(site: "Site", tmp_path: Path) -> None:
     assert result.pairs == EXPECTED["iwslt14-de-en"]
 
 
-def test_without_a_network_the_message_says_what_to_do(no_progress: str, tmp_path: Path) -> None:
-    dataset = without_published_checksums(DATASETS["wmt14-en-de"], no_progress)
+def test_without_a_network_the_message_says_what_to_do(nobody: str, tmp_path: Path) -> None:
+    dataset = without_published_checksums(DATASETS["wmt14-en-de"], nobody)
     with pytest.raises(DataError) as error:
         fetch(dataset, tmp_path, pauses=())
     message = str(error.value)
     assert "refused" in message
-    assert "--from DIR" in message
-    assert message.count(no_progress) == 1 + len(dataset.archives)
+    assert "give that directory as `source`" in message
+    assert message.count(nobody) == 1 + len(dataset.archives)
 
 
 @pytest.mark.parametrize("kind", ["sha256", "md5"])
@@ -292,7 +294,7 @@ def test_sides_of_unequal_length(tmp_path: Path) -> None:
 
 def test_an_output_that_holds_another_corpus(site: "Site", tmp_path: Path) -> None:
     fetch_from(site, "iwslt14-de-en", tmp_path)
-    with pytest.raises(DataError, match="holds iwslt14-de-en; choose another --output"):
+    with pytest.raises(DataError, match="holds iwslt14-de-en; choose another `output`"):
         fetch_from(site, "tatoeba-en-de", tmp_path)
 
 

@@ -1,10 +1,11 @@
-"""What a preparation that was asked for otherwise is told: options, and no dictionaries."""
+"""What differs between two preparations, by the names of their arguments."""
 
 from dataclasses import replace
 
+from transept.data.cleaning import Cleaning
 from transept.data.preparation.changes import changes
-from transept.data.preparation.cleaning import Cleaning
 from transept.data.shards import STREAM, InputRecord, Settings
+from transept.errors import DataError
 
 TSV = InputRecord(format="tsv", paths=("a.tsv",), bytes=(1200,), options=("1", "2"))
 LINES = InputRecord(format="lines", paths=("a.en", "a.de"), bytes=(10, 20))
@@ -13,31 +14,41 @@ SETTINGS = Settings(
 )
 
 
+def lines(before: Settings, now: Settings) -> list[str]:
+    """The changes as a user of Python reads them."""
+    return str(DataError(*changes(before, now))).split("\n  ")[1:]
+
+
 def test_nothing_changed_is_nothing_to_say() -> None:
-    assert changes(SETTINGS, SETTINGS) == []
-    assert changes(SETTINGS, replace(SETTINGS, cleaning=Cleaning(max_ratio=3))) == []
+    assert changes(SETTINGS, SETTINGS) == ()
+    assert changes(SETTINGS, replace(SETTINGS, cleaning=Cleaning(max_ratio=3))) == ()
+
+
+def test_arguments_are_named_in_the_terms_of_the_caller() -> None:
+    error = DataError(*changes(SETTINGS, replace(SETTINGS, cleaning=Cleaning(drop_empty=False))))
+    assert error.message(str.upper) == "\n  DROP_EMPTY: True -> False"
 
 
 def test_inputs_are_told_as_they_were_given() -> None:
     turned = replace(TSV, options=("2", "1"))
-    [line] = changes(SETTINGS, replace(SETTINGS, inputs=(turned,)))
+    [line] = lines(SETTINGS, replace(SETTINGS, inputs=(turned,)))
     before, _, after = line.partition(" -> ")
-    assert before == "input 1: --tsv a.tsv (1,200 bytes) --columns 1 2"
-    assert after == "--tsv a.tsv (1,200 bytes) --columns 2 1"
+    assert before == "input 1: `tsv` a.tsv (1,200 bytes) `columns` 1 2"
+    assert after == "`tsv` a.tsv (1,200 bytes) `columns` 2 1"
     piped = replace(TSV, paths=("-",), bytes=(STREAM,))
-    assert changes(
-        replace(SETTINGS, inputs=(LINES,)), replace(SETTINGS, inputs=(LINES, piped))
-    ) == ["input 2: none -> --tsv - --columns 1 2"]
+    assert lines(replace(SETTINGS, inputs=(LINES,)), replace(SETTINGS, inputs=(LINES, piped))) == [
+        "input 2: none -> `tsv` - `columns` 1 2"
+    ]
     longer = replace(LINES, bytes=(10, 21))
-    [line] = changes(replace(SETTINGS, inputs=(LINES,)), replace(SETTINGS, inputs=(longer,)))
-    assert line.endswith("-> --source a.en (10 bytes) --target a.de (21 bytes)")
+    [line] = lines(replace(SETTINGS, inputs=(LINES,)), replace(SETTINGS, inputs=(longer,)))
+    assert line.endswith("-> `source` a.en (10 bytes) `target` a.de (21 bytes)")
 
 
-def test_options_have_their_names_and_vocabularies_a_short_hash() -> None:
+def test_settings_have_their_names_and_vocabularies_a_short_hash() -> None:
     cleaned = replace(SETTINGS, cleaning=Cleaning(max_tokens=100, drop_empty=False))
-    assert changes(SETTINGS, cleaned) == ["--max-tokens: 250 -> 100", "--drop-empty: True -> False"]
+    assert lines(SETTINGS, cleaned) == ["`max_tokens`: 250 -> 100", "`drop_empty`: True -> False"]
     # The hashes differ where they are no longer shown.
     other = replace(SETTINGS, target_tokenizer="a" * 63 + "b")
-    assert changes(SETTINGS, other) == ["--target-tokenizer: none -> aaaaaaaaaaaa…"]
+    assert lines(SETTINGS, other) == ["`target_tokenizer`: none -> aaaaaaaaaaaa…"]
     both = replace(other, source_tokenizer="a" * 63 + "b")
-    assert changes(SETTINGS, both) == ["--tokenizer: aaaaaaaaaaaa… -> aaaaaaaaaaaa…"]
+    assert lines(SETTINGS, both) == ["`tokenizer`: aaaaaaaaaaaa… -> aaaaaaaaaaaa…"]

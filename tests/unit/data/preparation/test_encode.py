@@ -3,7 +3,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from transept.data.preparation.cleaning import Cleaning, Dropped, Reason
+from transept.data.cleaning import Cleaning, Dropped, Reason
 from transept.data.preparation.encode import ChunkEncoder, EncodedChunk
 from transept.data.preparation.formats import Chunk, Jsonl, LinePair, Tsv
 from transept.errors import ConfigError, DataError

@@ -3,24 +3,34 @@
 import dataclasses
 import io
 import os
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from transept.data.cleaning import Cleaning
 from transept.data.preparation import formats
 from transept.data.preparation import prepare as preparing
-from transept.data.preparation.cleaning import Cleaning
 from transept.data.preparation.formats import Jsonl, LinePair, Tmx, Tsv
-from transept.data.preparation.journal import locked, partial_directory
-from transept.data.preparation.prepare import Preparation, Progress, help_prepare, prepare
+from transept.data.preparation.journal import partial_directory
+from transept.data.preparation.prepare import Preparation, Progress, prepare
 from transept.data.shards import Corpus
 from transept.errors import DataError
-from transept.runtime.distributed import ALONE
 from transept.text.training import train_tokenizer
 
 Pairs = list[tuple[str, str]]
+
+HOLDER = """
+import sys
+from pathlib import Path
+from transept.data.preparation.journal import locked
+
+with locked(Path(sys.argv[1])):
+    print(flush=True)
+    sys.stdin.read()
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -117,22 +127,6 @@ def test_interruptions_at_every_chunk(job: Preparation, tmp_path: Path) -> None:
     assert contents(again.output) == contents(job.output)
 
 
-def test_a_world_of_one_rank_makes_the_same(job: Preparation, tmp_path: Path) -> None:
-    prepare(job, workers=0)
-    again = dataclasses.replace(job, output=tmp_path / "again")
-    with pytest.raises(Interruption):
-        prepare(again, workers=1, watch=interrupted_at(60), commit_seconds=0, world=ALONE)
-    prepare(again, workers=1, world=ALONE)
-    assert contents(again.output) == contents(job.output)
-
-
-def test_ranks_do_not_share_a_pipe(job: Preparation) -> None:
-    piped = dataclasses.replace(job, inputs=(Tsv(Path("-")),))
-    for work in (prepare, help_prepare):
-        with pytest.raises(DataError, match=r"an input is a pipe.*without torchrun"):
-            work(piped, world=ALONE)
-
-
 def test_a_worker_error_is_told_here(job: Preparation) -> None:
     strict = dataclasses.replace(job, cleaning=Cleaning(bad_encoding="stop"))
     with pytest.raises(DataError, match=r"x\.de, line 71: not UTF-8"):
@@ -191,7 +185,7 @@ def test_a_corpus_that_does_not_say_what_was_read(job: Preparation) -> None:
 def test_other_settings_are_refused_and_named(job: Preparation) -> None:
     prepare(job, workers=0)
     other = dataclasses.replace(job, cleaning=Cleaning(max_ratio=0.0))
-    with pytest.raises(DataError, match=r"(?s)--max-ratio: 3\.0 -> 0\.0.*--restart"):
+    with pytest.raises(DataError, match=r"(?s)`max_ratio`: 3\.0 -> 0\.0.*`restart`"):
         prepare(other, workers=0)
     assert prepare(other, workers=0, restart=True).pairs == 117
     assert Corpus.open(job.output, verify=True).manifest.settings.cleaning.max_ratio == 0
@@ -211,7 +205,7 @@ def test_an_unfinished_run_with_other_settings(job: Preparation) -> None:
     with pytest.raises(Interruption):
         prepare(job, workers=0, watch=interrupted_at(50), commit_seconds=0)
     other = dataclasses.replace(job, cleaning=Cleaning(max_tokens=99))
-    with pytest.raises(DataError, match=r"(?s)unfinished.*--max-tokens: 250 -> 99.*--restart"):
+    with pytest.raises(DataError, match=r"(?s)unfinished.*`max_tokens`: 250 -> 99.*`restart`"):
         prepare(other, workers=0)
     assert prepare(other, workers=0, restart=True).pairs == 116
 
@@ -221,7 +215,7 @@ def test_an_unfinished_run_of_other_text(job: Preparation) -> None:
         prepare(job, workers=0, watch=interrupted_at(50), commit_seconds=0)
     english = job.inputs[0].paths[0]
     english.write_bytes(english.read_bytes().replace(b"house", b"HOUSE"))
-    with pytest.raises(DataError, match=r"inputs have changed since.*--restart"):
+    with pytest.raises(DataError, match=r"inputs have changed since.*`restart`"):
         prepare(job, workers=0)
 
 
@@ -230,7 +224,7 @@ def test_a_damaged_journal(job: Preparation) -> None:
         prepare(job, workers=0, watch=interrupted_at(50), commit_seconds=0)
     journal = partial_directory(job.output) / "journal.json"
     journal.write_text(journal.read_text()[:50])
-    with pytest.raises(DataError, match=r"journal\.json is damaged.*--restart"):
+    with pytest.raises(DataError, match=r"journal\.json is damaged.*`restart`"):
         prepare(job, workers=0)
 
 
@@ -243,15 +237,22 @@ def test_lost_files_of_an_unfinished_run(job: Preparation) -> None:
 
 
 def test_two_runs_at_once(job: Preparation) -> None:
-    with locked(partial_directory(job.output)), pytest.raises(DataError, match="another process"):
-        prepare(job, workers=0)
+    directory = partial_directory(job.output)
+    words = [sys.executable, "-c", HOLDER, str(directory)]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        with pytest.raises(DataError, match=f"another process .*, process {process.pid} on "):
+            prepare(job, workers=0)
+        process.communicate()
+    assert prepare(job, workers=0).pairs == 116
 
 
 def test_a_directory_of_something_else_is_left_alone(job: Preparation) -> None:
     job.output.mkdir()
     (job.output / "thesis.tex").write_text("years of work")
     for restart in (False, True):
-        with pytest.raises(DataError, match="is no prepared corpus"):
+        with pytest.raises(DataError, match="is not a prepared corpus"):
             prepare(job, workers=0, restart=restart)
     assert (job.output / "thesis.tex").exists()
 

@@ -53,7 +53,7 @@ class Cleaning:
     """Text that is not UTF-8, or holds zero characters: drop the pair, stop, or replace what cannot
     be read."""
     malformed: Literal["drop", "stop"] = "drop"
-    """A line that is not in the input's format: drop it, or stop. Without --target-tokenizer, a
+    """A line that is not in the input's format: drop it, or stop. Without a target tokenizer, a
     vocabulary is made from the trees, and a malformed tree always stops."""
 
     def __post_init__(self) -> None:
