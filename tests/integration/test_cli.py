@@ -93,7 +93,7 @@ def test_info_presets_prints_label_smoothing_and_the_papers_counts(
         (["train", "en-de"], "`transept info --model en-de` describes it"),
         (["train", "wmt14-en-de-base"], "`transept recipe run wmt14-en-de-base` runs it"),
         (["recipe", "run", str(BASE)], f"not a recipe; `transept train {BASE}` trains it"),
-        (["recipe", "show", str(BASE)], f"`transept config show {BASE}` prints it"),
+        (["recipe", "show", str(BASE)], f"`transept info {BASE}` prints it"),
         (["recipe", "show", RECIPE, "model.d_k=8"], "experiment; write experiment.model.d_k=8"),
         (["trian"], 'Did you mean "train"?'),
         (["nonsense"], "Available commands: translate, serve,"),

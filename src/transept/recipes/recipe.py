@@ -193,7 +193,7 @@ def load(name: str, overrides: tuple[str, ...] = ()) -> Recipe:
     if "model" in keys and "experiment" not in keys:
         raise ConfigError(
             f"{path}: is the config of an experiment, not a recipe; `transept train {path}` "
-            f"trains it, `transept config show {path}` prints it"
+            f"trains it, `transept info {path}` prints it"
         )
     inner = {each.name for each in dataclasses.fields(Experiment)}
     for override in overrides:

@@ -1,4 +1,4 @@
-"""How well a plan fills its batches: what `transept data inspect` shows."""
+"""How well a plan fills its batches: what `transept info` shows of a corpus."""
 
 from collections import Counter
 from dataclasses import dataclass
