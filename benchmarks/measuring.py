@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from transept.recipes.records import commit
+from transept.apps.recipes.records import commit
 
 
 def parser_of(doc: str, quick: str | None = None) -> argparse.ArgumentParser:

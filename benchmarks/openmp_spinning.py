@@ -39,7 +39,7 @@ def training() -> Callable[[], int]:
     from workload import bucketed, fresh_update
 
     from transept import config
-    from transept.demo.settings import GRAMMAR
+    from transept.apps.recipes.demo.settings import GRAMMAR
     from transept.experiment import Experiment
     from transept.runtime.device import Runtime
 

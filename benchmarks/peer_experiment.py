@@ -35,17 +35,17 @@ from torch.nn import functional as F
 from transformers import __version__ as transformers_version
 
 from transept import config
+from transept.apps.recipes import recipe
+from transept.apps.recipes.pipeline import work_out
+from transept.apps.recipes.run import RecipeRun
+from transept.apps.recipes.stages.stage import Watchers
+from transept.apps.recipes.stages.train import flops_per_target_token, sustained_flops
 from transept.assembly.run import METRICS
 from transept.checkpoint import CONFIG, WEIGHTS, write_directory
 from transept.data.batching.mixture import Mixture
 from transept.data.shards import Corpus
 from transept.errors import RESUMABLE
 from transept.experiment import Experiment
-from transept.recipes import recipe
-from transept.recipes.pipeline import work_out
-from transept.recipes.run import RecipeRun
-from transept.recipes.stages.stage import Watchers
-from transept.recipes.stages.train import flops_per_target_token, sustained_flops
 from transept.runtime.device import Runtime
 from transept.training.schedule import Schedule
 

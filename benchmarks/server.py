@@ -40,11 +40,11 @@ SERVER = """
 import sys
 sys.path.insert(0, {here!r})
 from server import QUEUE, model
-from transept.serving.app import create_app
-from transept.serving.hangups import Hangups
-from transept.serving.models import Served
-from transept.serving.running import listen, run
-from transept.serving.settings import ServerSettings
+from transept.apps.serve.app import create_app
+from transept.apps.serve.hangups import Hangups
+from transept.apps.serve.models import Served
+from transept.apps.serve.running import listen, run
+from transept.apps.serve.settings import ServerSettings
 settings = ServerSettings(port={port}, queue_limit=QUEUE, sentence_limit=QUEUE)
 with listen(settings.host, settings.port) as listening:
     app = create_app(settings, [Served("en", "de", model())])

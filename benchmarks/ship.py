@@ -18,13 +18,13 @@ from typing import Any
 import transept
 from transept import Transducer, config
 from transept.api.card import CARD, README, Card, Result, Source
+from transept.apps.recipes.recipe import Recipe
+from transept.apps.recipes.run import FILE, RECORD, RecipeRun, lines
 from transept.checkpoint import CONFIG, WEIGHTS, Bundle, tokenizers_in, write_directory
 from transept.data.config import DataConfig
 from transept.evaluation.conventions import chrf, sacre_bleu
 from transept.experiment import Experiment
 from transept.quantization import pack
-from transept.recipes.recipe import Recipe
-from transept.recipes.run import FILE, RECORD, RecipeRun, lines
 from transept.training.config import CheckpointConfig
 
 LICENCE = "Apache-2.0"

@@ -93,9 +93,9 @@ def compare(first: Path, second: Path) -> Record:
 
     The files must be the ones that the records scored.
     """
+    from transept.apps.recipes.records import provenance
     from transept.evaluation.reading import language_of, read_aligned
     from transept.evaluation.report import System, evaluate
-    from transept.recipes.records import provenance
 
     works = (first, second)
     records = [json.loads((work / "record.json").read_bytes()) for work in works]

@@ -20,6 +20,8 @@ from matplotlib import pyplot as plt
 from torch.nn.utils.rnn import pad_sequence
 
 from transept import ModelConfig, Transducer, Transformer
+from transept.apps.visualize.figures import Choice, draw_figure
+from transept.apps.visualize.pictures import Label, Line
 from transept.checkpoint import WEIGHTS, Bundle, average, load_weights, weights_of, write_directory
 from transept.decoding.beam import Beams
 from transept.decoding.length import length_penalty
@@ -33,8 +35,6 @@ from transept.training.config import AdamConfig
 from transept.training.loss import Loss
 from transept.training.schedule import Schedule
 from transept.training.update import Update, make_adam
-from transept.visualization.figures import Choice, draw_figure
-from transept.visualization.pictures import Label, Line
 
 torch.manual_seed(1)
 

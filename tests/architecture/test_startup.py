@@ -23,8 +23,13 @@ NEEDLESS = {
     *("torch.fx.experimental.symbolic_shapes", "torch.export"),
     *("torch.distributed.tensor", "torch.optim", "tensorboard", "matplotlib"),
     *("sacrebleu", "ctranslate2", "rich.progress", "rich.live", "starlette"),
-    *("transept.assembly", "transept.training.update", "transept.evaluation", "transept.serving"),
-    *("transept.engines.kernels", "transept.visualization", "transept.demo"),
+    *(
+        "transept.assembly",
+        "transept.training.update",
+        "transept.evaluation",
+        "transept.apps.serve",
+    ),
+    *("transept.engines.kernels", "transept.apps.visualize", "transept.apps.recipes.demo"),
 }
 CONFIG_TEXT = """
 [model]

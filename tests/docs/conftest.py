@@ -8,11 +8,11 @@ import torch
 from tests.docs.blocks import Reader
 
 from transept import ModelConfig, Transformer, config
+from transept.apps.recipes.demo.stages import AVERAGED
+from transept.apps.recipes.demo.texts import built_in
+from transept.apps.recipes.work import Work
 from transept.checkpoint import CHECKPOINTS, CONFIG, WEIGHTS, weights_of, write_directory
-from transept.demo.stages import AVERAGED
-from transept.demo.texts import built_in
 from transept.experiment import Experiment
-from transept.recipes.work import Work
 from transept.tasks.parsing.vocabulary import vocabulary_of
 from transept.text.symbols import Symbols
 from transept.text.tokenizer import Tokenizer

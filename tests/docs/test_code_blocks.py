@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.docs.blocks import RUNNABLE, Reader, blocks_of
 
-from transept.recipes import recipe
+from transept.apps.recipes import recipe
 
 ROOT = Path(__file__).resolve().parents[2]
 GUIDES = ROOT / "docs" / "guides"

@@ -10,7 +10,7 @@ from tests.docs.blocks import Reader
 
 import transept
 
-OPTIONAL = ("transept.__main__", "transept.engines.kernels", "transept.serving")
+OPTIONAL = ("transept.__main__", "transept.engines.kernels", "transept.apps.serve")
 """Need Triton, or end the program, or have no examples."""
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from transept.recipes import recipe
+from transept.apps.recipes import recipe
 
 ROOT = Path(__file__).parents[2]
 NUMBERS = {7: "seven", 8: "eight", 9: "nine", 10: "ten"}

@@ -14,10 +14,10 @@ import torch
 import uvicorn
 
 from transept import ModelConfig, Parser, Transducer, Transformer
-from transept.serving.app import create_app
-from transept.serving.models import AnyServed, Served, ServedParser
-from transept.serving.running import configured, listen
-from transept.serving.settings import ServerSettings
+from transept.apps.serve.app import create_app
+from transept.apps.serve.models import AnyServed, Served, ServedParser
+from transept.apps.serve.running import configured, listen
+from transept.apps.serve.settings import ServerSettings
 from transept.tasks.parsing.vocabulary import vocabulary_of
 from transept.text.training import train_tokenizer
 

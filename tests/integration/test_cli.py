@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from tests.integration.workshop import interrupted_import
 
+from transept.apps.recipes.recipe import SHELF
 from transept.cli.app import SPIN_COUNT, main
 from transept.cli.info import info
-from transept.recipes.recipe import SHELF
 from transept.shelf import find_model
 
 BASE = Path(__file__).parents[2] / "configs/base.toml"

@@ -14,9 +14,9 @@ import pytest
 from tests.integration.workshop import run, write_pairs
 
 from transept import config
-from transept.demo.stages import AVERAGED
+from transept.apps.recipes.demo.stages import AVERAGED
+from transept.apps.recipes.work import averaged_steps
 from transept.experiment import Experiment
-from transept.recipes.work import averaged_steps
 
 STAGES = ["text", "vocabulary", "ids", "training", "average", "translation"]
 QUICK = ["--pairs", "400", "--steps", "10"]

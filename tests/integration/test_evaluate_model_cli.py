@@ -124,8 +124,6 @@ def test_a_setting_that_a_grid_names_again_is_tried_with_all_its_values(
         (["--perplexity", "--beam-size", "2"], 2, "--perplexity and --beam-size do not go"),
         (["--perplexity", "--engine", "ctranslate2"], 2, "--perplexity and --engine ctranslate2"),
         (["--grid", "beam_size=2", "--target-language", "de"], 2, "--grid and --target-language"),
-        (["--params", "x"], 2, "--params needs --parse, the trees to score"),
-        (["--parse", "x", "x"], 2, "--parse and --reference do not go together"),
         (["--hypothesis", "x"], 2, "--hypothesis and --source do not go together"),
         (["--output", "absent/hyp.de"], 3, "absent: is no directory"),
         (["--max-source-length", "8"], 3, "--too-long split cuts it"),

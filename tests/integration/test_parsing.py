@@ -139,12 +139,12 @@ def test_it_learns_to_parse(bank: Bank, learnt: Path, capfd: pytest.CaptureFixtu
     assert run("parse", "--model", learnt, "--trees", bank.test, "--beam-size", "4") == 0
     predicted = bank.directory / "predicted.mrg"
     predicted.write_text(capfd.readouterr().out)
-    assert run("evaluate", "--parse", bank.test, predicted, "--json") == 0
+    assert run("evalb", bank.test, predicted, "--json") == 0
     report = json.loads(capfd.readouterr().out)
     assert report["all"]["evalb"]["valid"] == 60
     assert report["all"]["evalb"]["tagging_accuracy"] == 100.0
     assert f1(report) > 60
-    assert run("evaluate", "--parse", bank.test, predicted) == 0
+    assert run("evalb", bank.test, predicted) == 0
     assert f"{f1(report):.2f}" in capfd.readouterr().out
 
 
@@ -227,16 +227,16 @@ def test_trees_over_several_lines_are_scored_when_cleaned(
     capfd.readouterr()
     assert run("parse", "--model", parser, "--trees", gold, "--beam-size", 2) == 0
     (tmp_path / "out").write_text(capfd.readouterr().out)
-    assert run("evaluate", "--parse", gold, tmp_path / "out") == 3
+    assert run("evalb", gold, tmp_path / "out") == 3
     assert "`transept data clean` writes them one a line" in capfd.readouterr().err
     assert run("data", "clean", gold) == 0
     cleaned = capfd.readouterr().out
     assert cleaned == "(S (NP (DT the) (NN cat)) (VP (VBZ sees)) (. .))\n"
     (tmp_path / "gold.clean").write_text(cleaned)
-    assert run("evaluate", "--parse", tmp_path / "gold.clean", tmp_path / "out", "--json") == 0
+    assert run("evalb", tmp_path / "gold.clean", tmp_path / "out", "--json") == 0
     assert json.loads(capfd.readouterr().out)["all"]["evalb"]["valid"] == 1
     gold.write_text(" ".join(gold.read_text().split()))
-    assert run("evaluate", "--parse", gold, tmp_path / "out") == 0
+    assert run("evalb", gold, tmp_path / "out") == 0
     assert "warning: only the gold trees have a root without a label" in capfd.readouterr().err
 
 

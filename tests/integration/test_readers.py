@@ -10,8 +10,8 @@ import pytest
 from tests.integration.kitchen import Kitchen
 from tests.integration.workshop import Workshop, run
 
+from transept.apps.recipes import recipe
 from transept.checkpoint import Checkpoints
-from transept.recipes import recipe
 
 
 @contextmanager

@@ -15,11 +15,11 @@ from tests.integration.workshop import run
 from tests.unit.data.fetching.test_fetch import tar, without_published_checksums
 
 from transept import config
+from transept.apps.recipes import recipe
 from transept.checkpoint import CHECKPOINTS, WEIGHTS
 from transept.data.fetching.datasets import DATASETS, DatasetName
 from transept.data.fetching.fetch import fetch
 from transept.experiment import Experiment
-from transept.recipes import recipe
 
 STAGES = ["prepare", "train", "average", "decode", "score", "report"]
 

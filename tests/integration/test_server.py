@@ -17,9 +17,9 @@ from tests.integration.servers import (
 )
 
 from transept import Parser, Transducer
+from transept.apps.serve.models import AnyServed, Served, ServedParser
+from transept.apps.serve.settings import ServerSettings
 from transept.errors import DataError
-from transept.serving.models import AnyServed, Served, ServedParser
-from transept.serving.settings import ServerSettings
 from transept.text.trees import escape
 
 TEXT = "one two three. The end is near! So be it."

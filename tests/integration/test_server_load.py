@@ -29,9 +29,9 @@ from tests.integration.servers import (
 )
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from transept.serving.models import Served
-from transept.serving.settings import ServerSettings
-from transept.serving.texts import Text
+from transept.apps.serve.models import Served
+from transept.apps.serve.settings import ServerSettings
+from transept.apps.serve.texts import Text
 
 TEXTS = [f"{a} {b}. The end is near, so be it {a}!" for a in ("one", "two", "three", "four")
          for b in ("five", "six", "seven", "eight", "nine", "ten")]  # fmt: skip

@@ -17,8 +17,8 @@ from tests.integration.servers import (
 )
 
 from transept import Transducer
-from transept.serving.models import AnyServed, Served
-from transept.serving.settings import ServerSettings
+from transept.apps.serve.models import AnyServed, Served
+from transept.apps.serve.settings import ServerSettings
 
 GET = ["/languages", "/frontend/settings", "/health", "/livez", "/readyz", "/metrics",
        "/openapi.json", "/", "/docs", "/static/style.css", "/static/script.js",

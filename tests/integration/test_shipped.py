@@ -17,16 +17,16 @@ import transept
 from transept import config
 from transept.api.card import CARD, README, Card
 from transept.api.transducer import Transducer
+from transept.apps.recipes import recipe
+from transept.apps.recipes.demo.texts import BUILT_IN
+from transept.apps.serve.models import open_model
+from transept.apps.serve.texts import Text
 from transept.checkpoint import Bundle
 from transept.cli import models as cli_models
-from transept.demo.texts import BUILT_IN
 from transept.errors import CheckpointError, ConfigError
 from transept.evaluation.conventions import chrf
 from transept.experiment import Experiment
 from transept.model.transformer import Transformer
-from transept.recipes import recipe
-from transept.serving.models import open_model
-from transept.serving.texts import Text
 from transept.shelf import DEFAULT, SHELF, SHELVES, find_model, shipped_models
 from transept.text.files import read_text
 from transept.training.config import CheckpointConfig

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from transept.apps.recipes.work import Work
 from transept.checkpoint import CHECKPOINTS, STATE, WEIGHTS, write_directory
-from transept.recipes.work import Work
 from transept.shelf import SHELVES, find_model, find_tokenizer
 
 

@@ -83,14 +83,12 @@ USE = Group("Use a model", sort_key=1)
 TRAIN = Group("Train one", sort_key=2)
 MOVE = Group("Make it smaller, move it", sort_key=3)
 HELP = Group("Help", sort_key=4)
-ENGINES, FORMATS = "transept.engines.commands", "transept.formats.commands"
 PLACES = count()
 """Commands are listed in the order in which they are added below, which is the order of work."""
 
 
 def _add(path: str, line: str, group: Group | None = None, to: App = app) -> None:
-    path = path if path.startswith("transept.") else f"transept.cli.{path}"
-    to.command(path, help=line, group=group, sort_key=next(PLACES))
+    to.command(f"transept.{path}", help=line, group=group, sort_key=next(PLACES))
 
 
 def _add_family(name: str, line: str, group: Group) -> App:
@@ -100,42 +98,69 @@ def _add_family(name: str, line: str, group: Group) -> App:
     return family
 
 
-_add("translate:translate", "Translate text, files or standard input, line for line.", USE)
-_add("serve:serve", "Serve translations over HTTP: a page, and LibreTranslate's API.", USE)
-_add("parse:parse", "Parse sentences, files or standard input, a tree for each line.", USE)
-_add("score:score", "Print how probable a model finds given translations.", USE)
-_add("evaluate:evaluate", "Score translations, or a model, by every convention at once.", USE)
-_add("visualize:visualize", "Draw where the heads look, as in the paper's Figures 3 to 5.", USE)
-_add("info:info", "Describe a model, run, corpus or config, or this installation.", USE)
+_add("cli.translate:translate", "Translate text, files or standard input, line for line.", USE)
+_add(
+    "apps.serve.command:serve",
+    "Serve translations over HTTP: a page, and LibreTranslate's API.",
+    USE,
+)
+_add(
+    "apps.parse.command:parse",
+    "Parse sentences, files or standard input, a tree for each line.",
+    USE,
+)
+_add("apps.parse.scores:evalb", "Score parse trees by labelled bracketing F1.", USE)
+_add("cli.score:score", "Print how probable a model finds given translations.", USE)
+_add("cli.evaluate:evaluate", "Score translations, or a model, by every convention at once.", USE)
+_add(
+    "apps.visualize.command:visualize",
+    "Draw where the heads look, as in the paper's Figures 3 to 5.",
+    USE,
+)
+_add("cli.info:info", "Describe a model, run, corpus or config, or this installation.", USE)
 
-_add("demo:demo", "Train a small translator, and see what it learnt.", TRAIN)
+_add("apps.recipes.demo.command:demo", "Train a small translator, and see what it learnt.", TRAIN)
 
 recipe = _add_family("recipe", "Whole experiments, from text to a report, one command each.", TRAIN)
-_add("recipe:show", "List the bundled recipes, or print one with all defaults.", to=recipe)
-_add("recipe:run", "Run a recipe: prepare, train, average, decode, score, report.", to=recipe)
+_add(
+    "apps.recipes.command:show",
+    "List the bundled recipes, or print one with all defaults.",
+    to=recipe,
+)
+_add(
+    "apps.recipes.command:run",
+    "Run a recipe: prepare, train, average, decode, score, report.",
+    to=recipe,
+)
 
 data = _add_family("data", "Fetch and make corpora.", TRAIN)
-_add("data:fetch", "Download a public corpus and cut it into train, dev and test.", to=data)
-_add("data:prepare", "Turn parallel text, or treebanks, into a corpus to train on.", to=data)
-_add("treebanks:clean", "Print a treebank's trees as a parser learns them, one a line.", to=data)
+_add("cli.data:fetch", "Download a public corpus and cut it into train, dev and test.", to=data)
+_add("cli.data:prepare", "Turn parallel text, or treebanks, into a corpus to train on.", to=data)
+_add(
+    "apps.parse.treebanks:clean",
+    "Print a treebank's trees as a parser learns them, one a line.",
+    to=data,
+)
 
 tokenizer = _add_family("tokenizer", "Learn a vocabulary, and cut text into its pieces.", TRAIN)
-_add("tokenizer:train", "Learn a vocabulary from text.", to=tokenizer)
-_add("tokenizer:encode", "Cut each line into pieces, or into their ids.", to=tokenizer)
-_add("tokenizer:decode", "Put pieces, or their ids, together again.", to=tokenizer)
+_add("cli.tokenizer:train", "Learn a vocabulary from text.", to=tokenizer)
+_add("cli.tokenizer:encode", "Cut each line into pieces, or into their ids.", to=tokenizer)
+_add("cli.tokenizer:decode", "Put pieces, or their ids, together again.", to=tokenizer)
 
-_add("train:train", "Train a model, or go on where an earlier run stopped.", TRAIN)
-_add("average:average", "Average a run's last checkpoints into one model (section 6.1).", TRAIN)
+_add("cli.train:train", "Train a model, or go on where an earlier run stopped.", TRAIN)
+_add("cli.average:average", "Average a run's last checkpoints into one model (section 6.1).", TRAIN)
 
-_add("quantize:quantize", "Store a model in less room, and measure what that costs.", MOVE)
+_add("cli.quantize:quantize", "Store a model in less room, and measure what that costs.", MOVE)
 _add(
-    f"{ENGINES}:shortlist",
+    "engines.commands:shortlist",
     "Learn which target tokens each source token can lead to.",
     MOVE,
 )
-_add(f"{FORMATS}:export", "Write a model for another engine: CTranslate2.", MOVE)
+_add("formats.commands:export", "Write a model for another engine: CTranslate2.", MOVE)
 
-_add("completion:completion", "Print a script that completes commands and options at TAB.", HELP)
+_add(
+    "cli.completion:completion", "Print a script that completes commands and options at TAB.", HELP
+)
 app["--help"].group = app["--version"].group = HELP
 
 

@@ -11,11 +11,9 @@ from transept.runtime.interrupt import import_torch
 
 def load_experiment(file: Path, overrides: Sequence[str]) -> Experiment:
     """The experiment of a file. Recipes and models are refused: other commands use them."""
-    from transept.recipes import recipe
-
     if file.is_dir() or not file.exists():
         _refuse_model(file)
-    if str(file) in recipe.names() or "experiment" in config.keys(file):
+    if "experiment" in config.keys(file):
         raise ConfigError(
             f"{file}: is a recipe; `transept recipe run {file}` runs it, "
             f"`transept recipe show {file}` prints it"

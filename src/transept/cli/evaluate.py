@@ -17,7 +17,6 @@ from transept.cli.app import Flag, complain
 from transept.cli.lines import check_uncompressed, told_too_long
 from transept.cli.models import ANY_TRANSLATOR, MODEL_OPTIONS, Models, Translators
 from transept.cli.options import given, remembers_given
-from transept.cli.parse_scores import NO_PARSES, PARSES, Parses, score_parses
 from transept.cli.progress import ProgressBar
 from transept.config import structure
 from transept.errors import ConfigError, DataError
@@ -73,10 +72,9 @@ SCORES = Parameter(group=Group("Scores", sort_key=4))
 
 def evaluate(
     *,
-    files: Annotated[Files | None, FILES] = None,
+    files: Annotated[Files, FILES],
     models: Annotated[Translators, MODEL_OPTIONS] = ANY_TRANSLATOR,
     search: Annotated[Search, SEARCH] = USUAL,
-    parses: Annotated[Parses, PARSES] = NO_PARSES,
     grid: Annotated[Words | None, SCORES] = None,
     perplexity: Annotated[Flag, SCORES] = False,
     target_language: Annotated[Language | None, SCORES] = None,
@@ -90,14 +88,10 @@ def evaluate(
     is tokenised BLEU with compounds split; compare scores only with scores that have the same
     signature.
 
-    With --parse, trees are scored instead: by labelled bracketing as evalb counts it, which leaves
-    out sentences whose trees do not fit, and beside that with no sentence left out.
-
     Args:
         files: What is compared.
         models: Which model to use, where --source is translated.
         search: How to translate.
-        parses: Trees to score instead.
         grid: Try every combination of these settings on a development set and show the best:
             `--grid beam_size=1,4,8 length_penalty=0,0.6,1`.
         perplexity: Do not translate: only tell how probable the model finds the references.
@@ -105,12 +99,7 @@ def evaluate(
             the ending of the reference's name (`test.de`).
         as_json: Print one JSON object instead of tables.
     """
-    _refuse_useless(files, models, search, parses, grid, perplexity, target_language)
-    if parses.parse is not None:
-        score_parses(parses, as_json)
-        return
-    if files is None:
-        raise ConfigError("nothing to score: give --reference, or --parse for trees")
+    _refuse_useless(files, models, search, grid, perplexity, target_language)
     language = target_language or _language_of(files.reference)
     if files.hypothesis is not None:
         _score_file(files, files.hypothesis, language, as_json)
@@ -132,20 +121,15 @@ def evaluate(
 
 
 def _refuse_useless(
-    files: Files | None,
+    files: Files,
     models: Translators,
     search: Search,
-    parses: Parses,
     grid: Sequence[str] | None,
     perplexity: bool,
     target_language: Language | None,
 ) -> None:
     """Refuse options that would have no effect, before torch is imported."""
     translating = given(models) | given(search) | {"grid": grid, "perplexity": perplexity}
-    if parses.parse is not None:
-        _refuse("--parse", **given(files), **translating, target_language=target_language)
-    if files is None:
-        return
     if files.hypothesis is not None:
         _refuse("--hypothesis", source=files.source, output=files.output, **translating)
     written = {"other": files.other, "output": files.output, "target_language": target_language}

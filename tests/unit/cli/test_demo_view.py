@@ -4,7 +4,7 @@ import shlex
 
 import pytest
 
-from transept.cli.demo_view import MEASURED, Estimate, _quoted, describe_duration
+from transept.apps.recipes.demo.view import MEASURED, Estimate, _quoted, describe_duration
 
 
 @pytest.mark.parametrize(

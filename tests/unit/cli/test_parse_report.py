@@ -5,7 +5,7 @@ import json
 
 from rich.console import Console
 
-from transept.cli.parse_report import describe_report, show_report, warnings
+from transept.apps.parse.report import describe_report, show_report, warnings
 from transept.evaluation.evalb.report import ParseReport, evaluate_parses
 
 CAT = "(S (NP (DT The) (NN cat)) (VP (VBD sat)) (. .))"

@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ElementTree
 from hypothesis import given
 from tests.property.tree_strategies import trees
 
-from transept.tasks.parsing.drawing import indented, svg
+from transept.apps.parse.drawing import indented, svg
 from transept.text.trees import Bracket, Tree, parse_tree
 
 CAT = parse_tree("(S (NP (DT The) (NN cat)) (VP (VBZ sleeps) (ADVP (RB here))) (. .))")

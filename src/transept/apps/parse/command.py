@@ -1,0 +1,315 @@
+"""`transept parse`: sentences in, trees out, line for line."""
+
+import dataclasses
+import json
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+from cyclopts import Group, Parameter
+
+from transept.api.parse_config import ParseConfig, ParseOptions
+from transept.cli.app import Flag, complain, write_line
+from transept.cli.lines import Files, count, in_turn, read, without_dash
+from transept.cli.models import ANY_PARSER, MODEL_OPTIONS, Parsers
+from transept.cli.progress import ProgressBar
+from transept.errors import ConfigError, DataError
+from transept.runtime.interrupt import import_torch
+from transept.text.files import describe, read_sentences, write_sentences
+from transept.text.trees import WORD
+from transept.wording import counted
+
+if TYPE_CHECKING:
+    from transept.api.parser import Parser
+    from transept.api.parses import Parse, ParseOutput
+    from transept.tasks.parsing.linearisation import Fault
+    from transept.text.trees import Tree
+
+Treebanks = Annotated[
+    tuple[Path, ...],
+    Parameter(consume_multiple=True, json_list=False, negative="", show_default=False),
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Format:
+    """What is printed, and kept."""
+
+    scores: Flag = False
+    """Put each tree's score and confidence, with tabs, in front of it."""
+    indented: Flag = False
+    """Print each tree over several lines, with an empty line after it."""
+    as_json: Annotated[bool, Parameter(name="--json", negative="", show_default=False)] = False
+    """Print one JSON object a line, with everything that is known."""
+    svg: Path | None = None
+    """Draw the trees as well, into this file, whose name ends in .svg."""
+    min_confidence: float | None = None
+    """Leave out a sentence if the symbols of its likeliest tree have a mean log-probability below
+    this, such as -0.05. What is left can be learnt from, as a treebank
+    (`transept data prepare --trees`)."""
+
+
+USUAL, PLAIN = ParseConfig(), Format()
+_TIED = re.compile(r"\w\w[.!?]\Z")
+"""A last word that its sentence's full stop was not taken off."""
+INPUT = Parameter(group=Group("Input", sort_key=0))
+SEARCH = Group("Search", sort_key=2)
+FORMAT = Parameter(name="*", group=Group("Output", sort_key=3))
+
+
+def parse(
+    *texts: str,
+    files: Annotated[Files, INPUT] = (),
+    trees: Annotated[Treebanks, INPUT] = (),
+    tags_file: Annotated[Path | None, INPUT] = None,
+    read_ahead: Annotated[int, INPUT] = 512,
+    models: Annotated[Parsers, MODEL_OPTIONS] = ANY_PARSER,
+    config: Annotated[ParseConfig, Parameter(name="*", group=SEARCH)] = USUAL,
+    unconstrained: Annotated[Flag, Parameter(group=SEARCH)] = False,
+    output: Annotated[Format, FORMAT] = PLAIN,
+) -> None:
+    """Parse sentences, files or standard input, a tree for each line.
+
+    A line is a sentence of words as treebanks have them, with spaces between them:
+    `It does n't sleep .` A bracket that is a word may stand as `(` or as `-LRB-`. Every tree is
+    well-formed and over exactly these words; an empty line stays an empty line. A sentence that is
+    too long also gives an empty line: it is named on standard error, the others are parsed, and
+    the exit code is 3. Where the model writes no tags, the trees have those of --tags-file or
+    --trees; without these, a punctuation mark has its own tag and every other word has XX.
+
+    Args:
+        texts: What to parse; without any, files or standard input are read. Write `--` before
+            texts that begin with a dash.
+        files: UTF-8 text; .gz, .xz and .zst are read too. Several are read one after another.
+        trees: Treebanks to read instead of text: their sentences are parsed anew and keep their
+            tags, so that `transept evalb` can compare.
+        tags_file: The tags of the words, line for line, to write into the trees.
+        read_ahead: How many lines to read before they are parsed together. More is quicker; 1
+            answers each line at once, and is what a terminal gets.
+        models: Which model to use.
+        config: How to search.
+        unconstrained: Do not hold the model to well-formed trees. Outputs that are no trees are
+            counted and repaired.
+        output: What to print.
+    """
+    _check(texts, files, trees, tags_file, read_ahead)
+    _check_output(output, config)
+    texts = without_dash(texts)
+    n_lines = None if trees else count(texts, files)
+    import_torch()
+    parser = models.load_parser()
+    at_terminal = not (texts or files or trees) and sys.stdin.isatty()
+    if at_terminal:
+        sys.stderr.write("Type sentences, a line at a time; Ctrl-D ends.\n")
+    sentences = _from_trees(trees) if trees else _from_lines(texts, files, tags_file)
+    writer = _Writer(output, config.n_best)
+    with ProgressBar("lines", n_lines, results_to_stdout=True) as bar:
+        for some in in_turn(sentences, 1 if at_terminal else read_ahead):
+            options: ParseOptions = {
+                "constraint": "none" if unconstrained else "trees",
+                "watch": partial(bar.share, len(some)),
+            }
+            for result in _parse(parser, some, config, options):
+                writer.write(result)
+            sys.stdout.buffer.flush()
+            bar.advance(len(some))
+    writer.finish(unconstrained)
+
+
+def _check(
+    texts: Sequence[str],
+    files: Sequence[Path],
+    trees: Sequence[Path],
+    tags_file: Path | None,
+    read_ahead: int,
+) -> None:
+    if sum(map(bool, (texts, files, trees))) > 1:
+        raise ConfigError("give one of texts, --input and --trees, not several")
+    if trees and tags_file is not None:
+        raise ConfigError("--trees have tags of their own: leave --tags-file out")
+    if read_ahead < 1:
+        raise ConfigError("--read-ahead must be at least 1")
+
+
+def _check_output(output: Format, config: ParseConfig) -> None:
+    if output.as_json and (output.indented or output.scores):
+        raise ConfigError("--json tells everything: leave --indented and --scores out")
+    if output.indented and config.n_best > 1:
+        raise ConfigError("--n-best lists trees on a line each: leave --indented out")
+    if output.svg is not None and output.svg.suffix != ".svg":
+        raise ConfigError(f"--svg {output.svg}: its name must end in .svg")
+    if output.svg is not None and not output.svg.parent.is_dir():
+        raise ConfigError(f"{output.svg.parent}: is no directory; choose another --svg")
+
+
+# --- reading ---------------------------------------------------------------------------------
+
+
+class _Sentence(NamedTuple):
+    words: str
+    tags: tuple[str, ...] | None
+    place: str
+
+
+def _from_lines(
+    texts: Sequence[str], files: Sequence[Path], tags_file: Path | None
+) -> Iterator[_Sentence]:
+    lines = read(texts, files)
+    if tags_file is None:
+        yield from (_Sentence(line.text, None, line.place) for line in lines)
+        return
+    for line, tags in zip_longest(lines, read_sentences(tags_file)):
+        if line is None or tags is None:
+            which = "more" if line is None else "fewer"
+            raise DataError(
+                f"{describe(tags_file)}: has {which} lines than there are sentences; "
+                "each sentence needs a line of tags"
+            )
+        words, given = WORD.findall(line.text), WORD.findall(tags)
+        if len(words) != len(given):
+            raise DataError(
+                f"{line.place}: {len(words)} words, and {len(given)} tags in "
+                f"{describe(tags_file)}: each word needs one"
+            )
+        yield _Sentence(line.text, tuple(given), line.place)
+
+
+def _from_trees(files: Sequence[Path]) -> Iterator[_Sentence]:
+    from transept.tasks.parsing.pairs import clean_trees
+
+    for path in files:
+        for number, tree in enumerate(clean_trees([path]), start=1):
+            yield _Sentence(" ".join(tree.words), tree.tags, f"{describe(path)}, tree {number}")
+
+
+def _parse(
+    parser: "Parser", sentences: Sequence[_Sentence], config: ParseConfig, options: ParseOptions
+) -> "list[Parse]":
+    """The parse of each sentence; one that is too long has no tree."""
+    from transept.api.units import TooLongError
+
+    def parsed(some: Sequence[_Sentence]) -> "list[Parse]":
+        if some[0].tags is not None:
+            options["tags"] = [sentence.tags or () for sentence in some]
+        words = [sentence.words for sentence in some]
+        return parser.parse(words, **options, **dataclasses.asdict(config))
+
+    try:
+        parses = parsed(sentences)
+    except TooLongError as error:
+        taken = list(sentences)
+        for each in error.all:
+            long = taken[each.number - 1]
+            cure = "leave it out"
+            if each.enough is not None:
+                cure = f"--max-source-length {each.enough} parses it all the same"
+            complain(f"{long.place}: {each.what}; {cure}")
+            none = None if long.tags is None else ()
+            taken[each.number - 1] = long._replace(words="", tags=none)
+        parses = parsed(taken)
+    return [
+        dataclasses.replace(parse, words=tuple(WORD.findall(sentence.words)))
+        for sentence, parse in zip(sentences, parses, strict=True)
+    ]
+
+
+# --- writing ---------------------------------------------------------------------------------
+
+
+@dataclass
+class _Writer:
+    """Writes trees to standard output, and sums up at the end."""
+
+    output: Format
+    n_best: int
+    n_lines: int = 0
+    n_kept: int = 0
+    n_too_long: int = 0
+    n_tied: int = 0
+    faults: "Counter[Fault | None]" = field(default_factory=Counter)
+    drawn: "list[Tree]" = field(default_factory=list)
+
+    def write(self, result: "Parse") -> None:
+        """Write one sentence's trees, unless the confidence in the best is too small."""
+        least = self.output.min_confidence
+        self.faults.update(one.fault for one in result.outputs[:1])
+        if least is None or (result.outputs and result.confidence >= least):
+            self._write(result)
+            self.n_kept += bool(result.outputs)
+            if self.output.svg is not None and result.outputs:
+                self.drawn.append(result.tree)
+        self.n_lines += 1
+        self.n_tied += bool(result.words and _TIED.search(result.words[-1]))
+        self.n_too_long += bool(result.words and not result.outputs)
+
+    def _write(self, result: "Parse") -> None:
+        if self.output.as_json:
+            write_line(json.dumps(_described(result), ensure_ascii=False))
+        elif not result.outputs:
+            write_line(self._framed("", 0.0, 0.0, 0.0))
+        else:
+            for one in result.outputs:
+                write_line(self._shown(one))
+
+    def _shown(self, one: "ParseOutput") -> str:
+        from transept.apps.parse.drawing import indented
+
+        text = f"{indented(one.tree)}\n" if self.output.indented else str(one.tree)
+        return self._framed(text, one.log_probability, one.score, one.confidence)
+
+    def _framed(self, text: str, log_p: float, score: float, confidence: float) -> str:
+        """The text of a tree, empty for an empty line, with the numbers that were asked for."""
+        if self.n_best > 1:
+            return f"{self.n_lines} ||| {text} ||| LogP= {log_p:.6f} ||| {score:.6f}"
+        return f"{score:.6f}\t{confidence:.6f}\t{text}" if self.output.scores else text
+
+    def finish(self, unconstrained: bool) -> None:
+        """Draw, and sum up."""
+        from transept.apps.parse.drawing import svg
+
+        if self.output.svg is not None:
+            write_sentences(self.output.svg, svg(self.drawn).split("\n"))
+        n_trees = self.faults.total()
+        if 2 * self.n_tied > n_trees:
+            complain(
+                "warning: the sentences look like plain text, and a model knows words as treebanks "
+                "have them: write `He does n't sleep .`, not `He doesn't sleep.`"
+            )
+        if self.output.min_confidence is not None:
+            share = self.n_kept / max(1, n_trees)
+            complain(f"kept {self.n_kept:,} of {n_trees:,} trees ({share:.1%})")
+        if unconstrained:
+            bad = [(fault, n) for fault, n in self.faults.most_common() if fault is not None]
+            n_bad = sum(n for _, n in bad)
+            listed = "".join(f"\n  {n:6,}  {fault.value}" for fault, n in bad)
+            share = n_bad / max(1, n_trees)
+            complain(
+                f"{n_bad:,} of {n_trees:,} outputs ({share:.2%}) were no trees, and were repaired"
+                + (f":{listed}" if bad else "")
+            )
+        if self.n_too_long:
+            what = counted(self.n_too_long, "sentence")
+            raise DataError(f"too long, and without a tree: {what}, named above")
+
+
+def _described(result: "Parse") -> dict[str, Any]:
+    return {
+        "words": result.words,
+        "tree": str(result) or None,
+        "outputs": [
+            {
+                "tree": str(one.tree),
+                "score": one.score,
+                "log_probability": one.log_probability,
+                "confidence": one.confidence,
+                "fault": one.fault.value if one.fault else None,
+            }
+            for one in result.outputs
+        ],
+    }

@@ -1,0 +1,196 @@
+"""`transept recipe`: whole experiments, one command each."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Group, Parameter
+
+from transept.apps.recipes.recipe import STAGES, StageName
+from transept.cli.app import Flag
+from transept.cli.outlets import outlive_readers
+from transept.errors import RESUMABLE, ConfigError, RankError, StoppedError, keys_below
+
+if TYPE_CHECKING:
+    from transept.apps.recipes.run import RecipeRun
+    from transept.apps.recipes.view import RecipeView
+
+
+@dataclass(frozen=True, kw_only=True)
+class Share:
+    """Which part of a recipe to run."""
+
+    minutes: float | None = None
+    """The minutes of training in total, summed over all commands. Default: the value of an earlier
+    command, or else (and with `inf`) until the recipe's last step. The interval between averaged
+    checkpoints is the same share of the training as in the paper."""
+    until: StageName | None = None
+    """The last stage to run."""
+    only: StageName | None = None
+    """Run this stage alone."""
+
+    def __post_init__(self) -> None:
+        if self.minutes is not None and not self.minutes > 0:
+            raise ConfigError("--minutes must be more than 0")
+        if self.until and self.only:
+            raise ConfigError("--until and --only do not go together; leave one out")
+
+    def of(self, stages: Sequence[StageName]) -> list[StageName]:
+        """The chosen stages."""
+        if self.only:
+            return [self.only]
+        return list(stages[: stages.index(self.until) + 1 if self.until else None])
+
+
+ALL = Share()
+SHARE = Parameter(name="*", group=Group("How much", sort_key=1))
+
+
+def show(name: str | None = None, /, *overrides: str) -> None:
+    """List the bundled recipes, or print one with all defaults.
+
+    Args:
+        name: A bundled recipe, or the path of a TOML file. Default: list the bundled recipes.
+        overrides: Changes to it: `experiment.model.dropout=0.2`.
+    """
+    from transept import config
+    from transept.apps.recipes import recipe
+
+    if name is None:
+        for each in recipe.names():
+            sys.stdout.write(f"{each:22} {recipe.load(each).title}\n")
+    else:
+        sys.stdout.write(config.dump(recipe.load(name, overrides)))
+
+
+def run(
+    name: str,
+    /,
+    *overrides: str,
+    data: Path | None = None,
+    work: Path | None = None,
+    share: Annotated[Share, SHARE] = ALL,
+    deterministic: Flag = False,
+    dry_run: Flag = False,
+) -> int:
+    """Run a recipe: prepare, train, average, decode, score, report.
+
+    When stopped (Ctrl-C, SIGTERM, SIGHUP) it ends with exit code 75, and the same command resumes.
+    Completed stages are not repeated. After the first stage the work directory holds all that the
+    later stages need: it can be moved to another machine without the text.
+
+    On several GPUs or machines, let torchrun start it, with at least as many
+    `experiment.batch.micro_batches` as there are ranks. All ranks train; rank 0 does the other
+    stages.
+
+    Args:
+        name: A bundled recipe, as `transept recipe show` lists them, or the path of a TOML file.
+        overrides: Changes to it: `experiment.model.dropout=0.2`.
+        data: The directory with the recipe's text. A public corpus is downloaded to it.
+        work: The directory for all output. Default: runs/ and the recipe's name.
+        share: Which part of it to run.
+        deterministic: On a GPU, compute sums in a fixed order: the same run gives the same bits,
+            also if it resumes on another machine of the same kind, and takes a little longer.
+        dry_run: Print which stages are done and which are to do, and run none.
+    """
+    if deterministic:
+        overrides = (*overrides, "experiment.training.sums=ordered")
+    from transept.runtime.interrupt import import_torch
+
+    outlive_readers()
+    import_torch()
+    cooked = replace(_found(name, overrides, work), data=data)
+    with _joined(cooked) as cooked:
+        if not cooked.world.leads:
+            return _assist(cooked)
+        return _lead(cooked, share, dry_run)
+
+
+@contextmanager
+def _joined(run: "RecipeRun") -> Iterator["RecipeRun"]:
+    """The run with the ranks that torchrun started; without torchrun, as it is."""
+    from transept.cli.train import joined
+    from transept.data.batching.feed import check_shares
+
+    experiment = run.recipe.experiment
+    with joined(experiment, "experiment.distributed.patience") as world:
+        world.pulse.rest()
+        with keys_below("experiment"):
+            check_shares(experiment.batch, world.size)
+        yield replace(run, world=world)
+
+
+def _assist(run: "RecipeRun") -> int:
+    """Train when rank 0 does, and end as it does."""
+    from transept.apps.recipes.ranks import assist
+
+    return _reported(assist(run))
+
+
+def _lead(run: "RecipeRun", share: Share, dry_run: bool) -> int:
+    """Run the stages, in a single process or on rank 0."""
+    from transept.apps.recipes.ranks import dismiss_ranks
+    from transept.apps.recipes.view import RecipeView
+    from transept.runtime.interrupt import terminable
+
+    view = RecipeView()
+    try:
+        with terminable():
+            run = run.given(share.minutes)
+            code = _preview(run, view) if dry_run else _work(run, share.of(STAGES), view)
+    except KeyboardInterrupt:
+        view.stopped()
+        if run.world.joined:
+            raise StoppedError("stopped; run the same command to resume") from None
+        return RESUMABLE
+    if not run.world.joined:
+        return code
+    dismiss_ranks(run.world, code)
+    return _reported(code)
+
+
+def _reported(code: int) -> int:
+    """The exit code of a rank; if it was stopped, torchrun is given the cause."""
+    from transept.runtime.distributed import record_cause
+
+    if code == RESUMABLE:
+        record_cause(RankError("stopped by a signal, with a checkpoint: start it again to resume"))
+    return code
+
+
+def _preview(run: "RecipeRun", view: "RecipeView") -> int:
+    from transept.apps.recipes.pipeline import completed
+
+    run.check()
+    done = dict(completed(run))
+    for stage in STAGES:
+        view.done(stage, done[stage]) if stage in done else view.to_do(stage)
+    return 0
+
+
+def _work(run: "RecipeRun", stages: list[StageName], view: "RecipeView") -> int:
+    from transept.apps.recipes.pipeline import work_out
+
+    run.begin()
+    run.remember_minutes()
+    for stage in stages:
+        done = work_out(run, stage, view.watchers())
+        if done is None:
+            view.stopped()
+            return RESUMABLE
+        view.done(stage, done)
+    if "report" in stages:
+        view.scores(run)
+    return 0
+
+
+def _found(name: str, overrides: tuple[str, ...], work: Path | None) -> "RecipeRun":
+    from transept.apps.recipes import recipe
+    from transept.apps.recipes.run import RecipeRun
+
+    path = recipe.find(name)
+    loaded = recipe.load(name, overrides)
+    return RecipeRun(name=path.stem, recipe=loaded, directory=work or Path("runs") / path.stem)

@@ -1,0 +1,139 @@
+"""The first stage: from text to a vocabulary, to ids, and to test sets beside them."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from transept import config
+from transept.apps.recipes.recipe import DEV, Pair, TestSet, fingerprint
+from transept.apps.recipes.records import Table
+from transept.apps.recipes.stages.stage import Stage, Watchers
+from transept.data.fetching.datasets import DATASETS
+from transept.data.fetching.fetch import fetch
+from transept.data.shards import Manifest
+from transept.errors import ConfigError, DataError
+from transept.runtime.storage import digest
+from transept.text.files import read_sentences, read_text, write_sentences
+from transept.text.tokenizer import Tokenizer
+from transept.text.training import train_tokenizer
+
+
+class Prepare(Stage):
+    """Learn the vocabulary, turn text into ids, and put the test sets beside them."""
+
+    name = "prepare"
+
+    def inputs(self) -> Table:
+        """What the ids depend on. The texts' weights do not change them, only the training."""
+        recipe = self.run.recipe
+        texts = [(text.name, str(text.source), str(text.target)) for text in recipe.texts]
+        others = [config.as_table(each) for each in (*recipe.dev, *recipe.tests)]
+        size = recipe.experiment.model.vocab_size
+        words = fingerprint(texts, others, recipe.vocabulary, recipe.cleaning, size, recipe.dataset)
+        return {"recipe": words}
+
+    def fetch(self, watch: Watchers) -> None:
+        """Download a public corpus, and check that all files of the recipe are there."""
+        data, recipe = self._data, self.run.recipe
+        if recipe.dataset is not None:
+            fetch(DATASETS[recipe.dataset], data, watch=watch.downloading)
+        missing = [str(name) for name in self._names() if not (data / name).is_file()]
+        if missing:
+            listed = "\n  ".join(dict.fromkeys(missing))
+            raise DataError(f"{data}: lacks files of this recipe:\n  {listed}")
+
+    def carry_out(self, watch: Watchers) -> Table:
+        """Prepare everything; the results name each file that was read, with its hash."""
+        files = {str(name): _stored(self._data / name) for name in self._names()}
+        tests = {test.name: self._keep(test) for test in self.run.tests}
+        self.run.work.learn_vocabulary(lambda: self._learn(watch))
+        corpora = {name: _described(self._ids(name, watch)) for name in self._corpora()}
+        vocabulary = Tokenizer.load(self.run.work.vocabulary).sha256
+        return {"files": files, "tests": tests, "vocabulary": vocabulary, "corpora": corpora}
+
+    def summary(self, record: Table) -> str:
+        """How much there is."""
+        corpora = [record["results"]["corpora"][text.name] for text in self.run.recipe.texts]
+        pairs, tokens = (sum(one[key] for one in corpora) for key in ("pairs", "target_tokens"))
+        return f"{pairs:,} pairs, {tokens:,} target tokens to learn from"
+
+    def is_whole(self) -> bool:
+        """Refuse corpora that are not those of the record."""
+        results = self.run.results("prepare")
+        assert results is not None
+        for name, recorded in results["corpora"].items():
+            path = self.run.work.corpus(name)
+            if Manifest.load(path).hash != recorded["hash"]:
+                raise DataError(
+                    f"{path}: is not the corpus that {self.run.records.directory}/prepare.json "
+                    "tells of; copy it again, or remove that file to prepare the text again"
+                )
+        return True
+
+    def _keep(self, test: TestSet) -> Table:
+        """Copy a test set into the work directory."""
+        kept: Table = {}
+        places = (self.run.sources(test), self.run.references(test))
+        for side, original, path in zip(
+            ("source", "target"), self._paths(test), places, strict=True
+        ):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            lines = list(read_sentences(original))
+            write_sentences(path, lines)
+            kept |= {f"{side}_sha256": digest(path), "sentences": len(lines)}
+        return kept
+
+    def _learn(self, watch: Watchers) -> Tokenizer:
+        recipe = self.run.recipe
+        return train_tokenizer(
+            self._lines(),
+            vocab_size=recipe.experiment.model.vocab_size,
+            kind=recipe.vocabulary.kind,
+            max_lines=recipe.vocabulary.max_lines,
+            on_read=watch.learning,
+        )
+
+    def _lines(self) -> Iterator[str]:
+        """All text, in an order that does not depend on the direction of translation."""
+        for text in self.run.recipe.texts:
+            for path in sorted(self._paths(text), reverse=True):
+                yield from read_text(path)
+
+    def _ids(self, name: str, watch: Watchers) -> Manifest:
+        pairs = [self._paths(pair) for pair in self._corpora()[name]]
+        return self.run.work.prepare(name, pairs, self.run.recipe.cleaning, watch.preparing)
+
+    def _corpora(self) -> dict[str, tuple[Pair, ...]]:
+        """The pairs of files that each corpus is made of."""
+        recipe = self.run.recipe
+        return {**{text.name: (text,) for text in recipe.texts}, DEV: recipe.dev}
+
+    def _names(self) -> list[Path]:
+        """The files of the recipe, below the data's directory."""
+        return [path for pair in self.run.recipe.pairs for path in (pair.source, pair.target)]
+
+    def _paths(self, pair: Pair) -> tuple[Path, Path]:
+        return self._data / pair.source, self._data / pair.target
+
+    @property
+    def _data(self) -> Path:
+        if self.run.data is None:
+            raise ConfigError(
+                f"{self.run.directory}: its text is not prepared yet: give --data, the directory "
+                f"with {self.run.recipe.texts[0].source}"
+            )
+        return self.run.data
+
+
+def _described(corpus: Manifest) -> Table:
+    return {
+        "hash": corpus.hash,
+        "read": corpus.read,
+        "pairs": corpus.pairs,
+        "dropped": corpus.dropped,
+        "source_tokens": corpus.source.tokens,
+        "target_tokens": corpus.target.tokens,
+    }
+
+
+def _stored(path: Path) -> Table:
+    return {"bytes": path.stat().st_size, "sha256": digest(path)}

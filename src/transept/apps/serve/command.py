@@ -1,0 +1,97 @@
+"""`transept serve`: a translation server on this machine."""
+
+import logging
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Group, Parameter
+
+from transept.apps.serve.hangups import Hangups
+from transept.apps.serve.settings import Limits, Listening, Pace, Searching, ServerSettings
+from transept.errors import ConfigError, ServingError
+from transept.runtime.interrupt import import_torch
+
+if TYPE_CHECKING:
+    from transept.apps.serve.models import AnyServed
+
+HERE, PAPERS, USUAL, PATIENT = Listening(), Searching(), Limits(), Pace()
+MODEL = Group("Model", sort_key=1)
+LISTENING = Parameter(name="*", negative="", group=Group("Address and access", sort_key=2))
+SEARCH = Parameter(name="*", group=Group("Search", sort_key=3))
+LIMITS = Parameter(name="*", group=Group("Limits", sort_key=4))
+PACE = Parameter(name="*", group=Group("Pace", sort_key=5))
+
+
+def serve(
+    *,
+    model: Annotated[tuple[str, ...], Parameter(negative="", show_default=False, group=MODEL)] = (),
+    source_language: Annotated[str | None, Parameter(group=MODEL)] = None,
+    target_language: Annotated[str | None, Parameter(group=MODEL)] = None,
+    device: Annotated[str, Parameter(group=MODEL)] = "auto",
+    listening: Annotated[Listening, LISTENING] = HERE,
+    searching: Annotated[Searching, SEARCH] = PAPERS,
+    limits: Annotated[Limits, LIMITS] = USUAL,
+    pace: Annotated[Pace, PACE] = PATIENT,
+) -> None:
+    """Serve translations over HTTP: a page, and LibreTranslate's API.
+
+    The page, at the server's address, has a box for text to try, and describes the API. The server
+    listens on this machine alone unless it is given keys. Nothing that is translated is logged.
+    SIGTERM or Ctrl-C stops it once it has answered the requests that it has accepted; SIGHUP loads
+    the models anew, and keeps an old one if the new one is damaged or incomplete.
+
+    Args:
+        model: The directory of a model, a run, a demo or a recipe, or the name of a shipped model;
+            unless given, all that are shipped. Given several times, each serves its own languages:
+            --model en-de=runs/base --model de-en=runs/back. One of them may be a parser.
+        source_language: The language that the model reads, such as en, if neither the model's name
+            nor --model tells.
+        target_language: The language that the model writes.
+        device: Where to compute: cpu, cuda, cuda:1; auto is a GPU where there is one.
+        listening: Where to listen, and whom to answer.
+        searching: How to search.
+        limits: How much to take on.
+        pace: How much to do at once, and for how long to wait.
+    """
+    settings = ServerSettings.of(listening, searching, limits, pace)
+    if len(model) > 1 and (source_language or target_language):
+        raise ConfigError(
+            "--source-language and --target-language are for one model; with several, name the "
+            "languages of each: --model en-de=DIRECTORY"
+        )
+    hangups = Hangups()
+    import_torch()
+    try:
+        from transept.apps.serve.app import create_app
+        from transept.apps.serve.running import listen, run
+    except ModuleNotFoundError as error:
+        raise ServingError(
+            f"{error.name} is not installed: the server needs `pip install 'transept[serve]'`"
+        ) from error
+    from transept.apps.serve.models import open_model
+    from transept.shelf import shipped_models
+
+    logging.basicConfig(
+        stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s"
+    )
+    logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    names: list[str | None] = [*model] or [*shipped_models()] or [None]
+    with listen(settings.host, settings.port) as socket:
+        served = [open_model(name, source_language, target_language, device) for name in names]
+        app = create_app(settings, served)
+        run(app, socket, settings, lambda address: _greet(address, served, settings), hangups)
+
+
+def _greet(address: str, served: "list[AnyServed]", settings: ServerSettings) -> None:
+    from transept.apps.serve.models import describe
+
+    lines = [f"Serving {', '.join(map(describe, served))} at {address}"]
+    if settings.key_file is not None:
+        lines.append(f"Clients need a key of {settings.key_file}.")
+    elif settings.is_loopback:
+        lines.append("Only this machine can reach it.")
+    else:
+        lines.append("Whoever can reach this machine can use it: there are no keys.")
+    lines.append("Ctrl-C stops it.")
+    sys.stdout.write("\n".join(lines) + "\n")
+    sys.stdout.flush()

@@ -1,0 +1,158 @@
+"""The paper's Figures 3 to 5, and a grid of heat maps, of any pair, layer and heads."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from transept.api.attention import Attention, AttentionMap, Kind
+from transept.apps.visualize.heat_maps import draw_heat_maps
+from transept.apps.visualize.lines import draw_lines
+from transept.apps.visualize.pictures import Picture, arranged
+from transept.errors import ConfigError
+
+FigureName = Literal["3", "4", "5", "heat"]
+
+NAMES: dict[Kind, str] = {
+    "encoder": "Encoder self-attention",
+    "decoder": "Decoder self-attention",
+    "source": "Encoder-decoder attention",
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Choice:
+    """What to draw of an attention. Layers and heads count from 1."""
+
+    kind: Kind = "encoder"
+    layer: int | None = None
+    """Unless given, the last but one, as in the paper: 5 of 6."""
+    heads: tuple[int, ...] = ()
+    """Unless given, as many as the figure shows, from the first."""
+    word: str | None = None
+    """The word to look from, or its number from 1."""
+
+
+def draw_figure(name: FigureName, attention: Attention, choice: Choice) -> Picture:
+    """A figure as the paper has it.
+
+    3: heads of one layer from one word. 4: one head in full, and below it two from one word.
+    5: two heads in full, one below the other. heat: a heat map for each head.
+
+    Args:
+        name: Which figure.
+        attention: Between pieces, or `joined()` between words.
+        choice: Kind, layer, heads and word.
+    """
+    chosen = attention.of(choice.kind)
+    layer, n_heads = _layer(chosen, choice), chosen.weights.shape[1]
+    wanted = {"3": n_heads, "4": 2, "5": 2, "heat": n_heads}[name]
+    heads = _heads(choice.heads or range(1, min(wanted, n_heads) + 1), n_heads)
+    return _FIGURES[name](chosen, choice, layer, heads)
+
+
+def resolve(attention: AttentionMap, choice: Choice) -> tuple[int, list[int], int | None]:
+    """The layer, the heads and the word that are meant, counted from 0.
+
+    Unless heads are given, these are all heads if a word is chosen, and else the first alone.
+    """
+    n_heads = attention.weights.shape[1]
+    word = None if choice.word is None else find_word(attention.queries.pieces, choice.word)
+    heads = _heads(choice.heads or range(1, 2 if word is None else n_heads + 1), n_heads)
+    return _layer(attention, choice), heads, word
+
+
+def find_word(words: Sequence[str], wanted: str) -> int:
+    """Which word is meant, from 0: the first that is spelt so, or the number given, from 1."""
+    for spelt in (str, str.casefold):
+        for number, word in enumerate(words):
+            if spelt(word.lstrip("▁")) == spelt(wanted):
+                return number
+    if wanted.isdecimal() and 1 <= int(wanted) <= len(words):
+        return int(wanted) - 1
+    raise ConfigError(f"there is no word {wanted!r} here; the words are: {' '.join(words)}")
+
+
+def _layer(attention: AttentionMap, choice: Choice) -> int:
+    n_layers = attention.weights.shape[0]
+    layer = max(1, n_layers - 1) if choice.layer is None else choice.layer
+    if not 1 <= layer <= n_layers:
+        raise ConfigError(f"layer {layer}: the model has {_range(n_layers, 'layer')}")
+    return layer - 1
+
+
+def _heads(wanted: Sequence[int], n_heads: int) -> list[int]:
+    for head in wanted:
+        if not 1 <= head <= n_heads:
+            raise ConfigError(f"head {head}: the model has {_range(n_heads, 'head')}")
+    if len(set(wanted)) < len(wanted):
+        raise ConfigError("a head is given twice; name each once")
+    return [head - 1 for head in wanted]
+
+
+def _range(n: int, what: str) -> str:
+    return f"one {what}" if n == 1 else f"{what}s 1 to {n}"
+
+
+def _word(attention: AttentionMap, choice: Choice) -> int:
+    words = attention.queries.pieces
+    if choice.word is None:
+        raise ConfigError(
+            f"the figure shows where one word looks; give --word one of: {' '.join(words)}"
+        )
+    return find_word(words, choice.word)
+
+
+def _figure_3(attention: AttentionMap, choice: Choice, layer: int, heads: Sequence[int]) -> Picture:
+    word = _word(attention, choice)
+    title = f"{NAMES[choice.kind]} from “{_plain(attention.queries.pieces[word])}”"
+    panel = draw_lines(attention, layer, heads, word)
+    return arranged(title, _description(attention, layer, heads, word), [[panel]])
+
+
+def _figure_4(attention: AttentionMap, choice: Choice, layer: int, heads: Sequence[int]) -> Picture:
+    word = _word(attention, choice)
+    spelt = _plain(attention.queries.pieces[word])
+    title = f"{NAMES[choice.kind]} in full, and from “{spelt}”"
+    whole = draw_lines(attention, layer, heads[:1])
+    panels = [[whole], [draw_lines(attention, layer, heads[:2], word)]]
+    return arranged(title, _description(attention, layer, heads[:2], word), panels)
+
+
+def _figure_5(attention: AttentionMap, choice: Choice, layer: int, heads: Sequence[int]) -> Picture:
+    panels = [[draw_lines(attention, layer, [head])] for head in heads]
+    return arranged(NAMES[choice.kind], _description(attention, layer, heads), panels)
+
+
+def _heat(attention: AttentionMap, choice: Choice, layer: int, heads: Sequence[int]) -> Picture:
+    panels = draw_heat_maps(attention, layer, heads)
+    return arranged(NAMES[choice.kind], _description(attention, layer, heads), panels)
+
+
+def _description(
+    attention: AttentionMap, layer: int, heads: Sequence[int], word: int | None = None
+) -> str:
+    """What can be seen, in words: where each head looks most."""
+    queries, keys = attention.queries.pieces, attention.keys.pieces
+    sentences = []
+    for head in heads:
+        weights = attention.weights[layer, head]
+        most = []
+        for query in range(len(queries)) if word is None else [word]:
+            weight, key = weights[query].max(dim=0)
+            looks = f"{_plain(queries[query])} → {_plain(keys[int(key)])} ({float(weight):.2f})"
+            most.append(looks)
+        sentences.append(f"Layer {layer + 1}, head {head + 1} looks most: {', '.join(most)}.")
+    return " ".join(sentences)
+
+
+def _plain(piece: str) -> str:
+    return piece.lstrip("▁") or piece
+
+
+_Draw = Callable[[AttentionMap, Choice, int, Sequence[int]], Picture]
+_FIGURES: dict[FigureName, _Draw] = {
+    "3": _figure_3,
+    "4": _figure_4,
+    "5": _figure_5,
+    "heat": _heat,
+}

@@ -1,0 +1,198 @@
+"""Where a demo's sentences come from."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from transept.apps.recipes.demo.plan import Plan
+from transept.apps.recipes.demo.texts import (
+    built_in,
+    choose_languages,
+    hold_out,
+    read,
+    read_own,
+    write,
+)
+from transept.errors import ConfigError, DataError
+
+PAIRS = [(f"source {n}", f"target {n}") for n in range(400)]
+
+
+def fill(folder: Path, split: str, pairs: list[tuple[str, str]]) -> None:
+    for side, language in enumerate(("en", "fr")):
+        text = "".join(f"{pair[side]}\n" for pair in pairs)
+        (folder / f"{split}.{language}").write_text(text, encoding="utf-8")
+
+
+def own(folder: Path, **changes: int) -> Plan:
+    return Plan(data=folder, source_language="en", target_language="fr", **changes)
+
+
+# --- built-in sentences ------------------------------------------------------------------------
+
+
+def test_read_without_data_returns_the_first_built_in_pairs() -> None:
+    splits = built_in()
+    assert read(Plan(pairs=400, seed=3)) == {
+        "train": splits["train"][:400],
+        "dev": splits["dev"][:20],
+        "test": splits["test"][:20],
+    }
+
+
+def test_read_of_the_default_plan_returns_all_built_in_pairs() -> None:
+    splits = read(Plan())
+    assert {name: len(pairs) for name, pairs in splits.items()} == {
+        "train": 80_000,
+        "dev": 1_000,
+        "test": 1_000,
+    }
+    assert splits.items() <= built_in().items()
+
+
+def test_text_is_written_whole(tmp_path: Path) -> None:
+    write({"train": [("a", "b"), ("c", "d")], "dev": []}, tmp_path / "text", own(tmp_path))
+    assert (tmp_path / "text" / "train.en").read_text() == "a\nc\n"
+    assert (tmp_path / "text" / "train.fr").read_text() == "b\nd\n"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["text"]
+
+
+# --- custom files ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("files", "named", "chosen"),
+    [
+        (["train.de", "train.en"], (None, None), ("en", "de")),
+        (["train.de", "train.en"], ("de", None), ("de", "en")),
+        (["train.de", "train.en"], (None, "en"), ("de", "en")),
+        (["train.fr", "train.it"], (None, None), ("fr", "it")),
+        (["train.de.gz", "train.en.xz"], (None, None), ("en", "de")),
+        (["train.de", "train.en", "train.fr"], ("fr", "de"), ("fr", "de")),
+    ],
+)
+def test_languages_are_those_of_the_files(
+    tmp_path: Path,
+    files: list[str],
+    named: tuple[str | None, str | None],
+    chosen: tuple[str, str],
+) -> None:
+    for name in files:
+        (tmp_path / name).touch()
+    assert choose_languages(tmp_path, *named) == chosen
+
+
+@pytest.mark.parametrize(
+    ("files", "named", "complaint"),
+    [
+        ([], (None, None), "no file train"),
+        (["train.de"], (None, None), "two files are needed"),
+        (["train.de", "train.en", "train.fr"], (None, None), "choose two with --source-language"),
+        (["train.de", "train.en", "train.fr"], ("en", None), "choose two with --source-language"),
+        (["train.de", "train.en"], ("fr", None), "no train.fr in it, but train.de, train.en"),
+        (["train.de", "train.en"], ("en", "en"), "both en"),
+    ],
+)
+def test_what_languages_are_meant_must_be_clear(
+    tmp_path: Path, files: list[str], named: tuple[str | None, str | None], complaint: str
+) -> None:
+    for name in files:
+        (tmp_path / name).touch()
+    with pytest.raises(DataError, match=complaint):
+        choose_languages(tmp_path, *named)
+    with pytest.raises(DataError, match="is no folder"):
+        choose_languages(tmp_path / "absent", None, None)
+
+
+def test_dev_and_test_are_held_out_where_there_are_none(tmp_path: Path) -> None:
+    fill(tmp_path, "train", PAIRS)
+    splits = read(own(tmp_path))
+    assert {name: len(pairs) for name, pairs in splits.items()} == {
+        "train": 360,
+        "dev": 20,
+        "test": 20,
+    }
+    assert sorted(pair for pairs in splits.values() for pair in pairs) == sorted(PAIRS)
+    assert splits == read_own(own(tmp_path))
+    assert splits["test"] != read_own(own(tmp_path, seed=2))["test"]
+
+
+def test_dev_and_test_are_taken_where_there_are_some(tmp_path: Path) -> None:
+    fill(tmp_path, "train", PAIRS)
+    fill(tmp_path, "test", PAIRS[:30])
+    splits = read_own(own(tmp_path))
+    assert splits["test"] == PAIRS[:30]
+    assert len(splits["dev"]) == 20
+    sources = [{source for source, _ in pairs} for pairs in splits.values()]
+    assert not sources[0] & (sources[1] | sources[2])
+
+
+def test_what_is_held_out_is_not_said_in_train_either() -> None:
+    again = [(source, "otherwise") for source, _ in PAIRS[:200]]
+    splits = hold_out(PAIRS + again, {}, seed=1)
+    sources = [{source for source, _ in pairs} for pairs in splits.values()]
+    assert not sources[0] & sources[1]
+    assert not sources[0] & sources[2]
+    assert not sources[1] & sources[2]
+
+
+def test_only_so_many_pairs_are_read_and_empty_ones_left_out(tmp_path: Path) -> None:
+    fill(tmp_path, "train", [("", "x"), ("x", " "), *PAIRS])
+    splits = read_own(own(tmp_path, pairs=200))
+    assert sorted(pair for pairs in splits.values() for pair in pairs) == sorted(PAIRS[:200])
+
+
+def test_the_ends_of_lines_are_no_part_of_sentences(tmp_path: Path) -> None:
+    """Else a sentence of test would be found in train, and no translation match its reference."""
+    fill(tmp_path, "train", PAIRS)
+    fill(tmp_path, "test", [(f"{source}\r", f"{target} \r") for source, target in PAIRS[:20]])
+    with_mark = tmp_path / "test.en"
+    with_mark.write_bytes(b"\xef\xbb\xbf" + with_mark.read_bytes())
+    splits = read_own(own(tmp_path))
+    assert splits["test"] == PAIRS[:20]
+    assert not {*splits["train"]} & {*PAIRS[:20]}
+
+
+def test_compressed_files_are_read(tmp_path: Path) -> None:
+    fill(tmp_path, "train", PAIRS)
+    plain = tmp_path / "train.fr"
+    (tmp_path / "train.fr.gz").write_bytes(gzip.compress(plain.read_bytes()))
+    plain.unlink()
+    assert len(read_own(own(tmp_path))["train"]) == 360
+
+
+def test_files_that_do_not_fit_are_named(tmp_path: Path) -> None:
+    fill(tmp_path, "train", PAIRS)
+    (tmp_path / "train.fr").write_text("one\ntwo\n")
+    with pytest.raises(DataError, match=r"train\.fr: ends at line 2, and the other side goes on"):
+        read_own(own(tmp_path))
+    fill(tmp_path, "train", PAIRS)
+    (tmp_path / "dev.en").write_text("one\n")
+    with pytest.raises(DataError, match=r"there is no dev\.fr, the other side of its dev"):
+        read_own(own(tmp_path))
+
+
+def test_too_little_text_is_said_to_be(tmp_path: Path) -> None:
+    fill(tmp_path, "train", PAIRS[:99])
+    with pytest.raises(DataError, match="its train has 99 pairs; at least 100"):
+        read_own(own(tmp_path))
+    fill(tmp_path, "train", PAIRS[:120])
+    fill(tmp_path, "test", PAIRS[:100])
+    with pytest.raises(DataError, match=r"only .* pairs that dev and test do not have"):
+        read_own(own(tmp_path))
+
+
+# --- the plan ----------------------------------------------------------------------------------
+
+
+def test_a_directory_holds_one_demo(tmp_path: Path) -> None:
+    place = tmp_path / "demo"
+    Plan(pairs=400).keep_in(place)
+    Plan(pairs=400).keep_in(place)
+    with pytest.raises(
+        ConfigError, match=r"began with other settings:\n  pairs: 400 -> 500\n  seed: 1 -> 2"
+    ):
+        Plan(pairs=500, seed=2).keep_in(place)
+    with pytest.raises(ConfigError, match="is not empty and no demo"):
+        Plan().keep_in(tmp_path)

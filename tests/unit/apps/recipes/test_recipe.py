@@ -1,0 +1,88 @@
+"""The recipes that come with transept say what the paper says, and what may be shipped."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from transept import config
+from transept.apps.recipes import recipe
+from transept.apps.recipes.recipe import Averaging, Recipe
+from transept.decoding.config import SearchConfig
+from transept.errors import ConfigError
+from transept.experiment import Experiment
+
+CONFIGS = Path(__file__).resolve().parents[3] / "configs"
+
+
+@pytest.mark.parametrize("size", ["base", "big"])
+def test_english_german_is_the_papers(size: str) -> None:
+    ours = recipe.load(f"wmt14-en-de-{size}")
+    assert ours.experiment == config.load(Experiment, CONFIGS / f"{size}.toml")
+    assert ours.vocabulary.kind == "bpe"
+    assert ours.average.last == {"base": 5, "big": 20}[size]
+    assert ours.search == SearchConfig(beam_size=4, length_penalty=0.6, max_length_extra=50)
+
+
+@pytest.mark.parametrize("minutes", [None, 60.0])
+@pytest.mark.parametrize("name", recipe.names())
+def test_interval_spaces_the_checkpoints_with_and_without_minutes(
+    name: str, minutes: float | None
+) -> None:
+    ours = recipe.load(name)
+    checkpoint = ours.within(minutes).experiment.checkpoint
+    whole_run = 10800.0 if minutes is None else 60 * minutes
+    expected = ours.average.interval * whole_run
+    assert checkpoint.seconds_between(whole_run) == pytest.approx(expected)
+    assert checkpoint.keep == ours.average.last
+
+
+def test_english_french_is_the_papers() -> None:
+    ours, german = recipe.load("wmt14-en-fr-big"), recipe.load("wmt14-en-de-big")
+    model = replace(german.experiment.model, dropout=0.1, vocab_size=32_000)
+    assert ours.experiment == replace(german.experiment, model=model)
+    assert (ours.vocabulary.kind, ours.average.last) == ("unigram", 20)
+
+
+def test_what_is_shipped_learns_only_from_what_may_be_shipped() -> None:
+    for name in ("europarl-en-de-small", "europarl-de-en-small"):
+        assert {text.name for text in recipe.load(name).texts} == {"europarl", "tatoeba"}
+
+
+def test_the_other_direction_reads_the_same_files() -> None:
+    there, back = (recipe.load(f"europarl-{pair}-small") for pair in ("en-de", "de-en"))
+    swapped: dict[str, Any] = {
+        key: tuple(
+            replace(pair, source=pair.target, target=pair.source) for pair in getattr(there, key)
+        )
+        for key in ("texts", "dev", "tests")
+    }
+    languages: dict[str, Any] = {"source_language": "de", "target_language": "en"}
+    assert replace(there, title=back.title, **languages, **swapped) == back
+
+
+@pytest.mark.parametrize("name", recipe.names())
+def test_every_text_says_its_terms(name: str) -> None:
+    for text in recipe.load(name).texts:
+        assert text.licence
+        assert text.attribution
+
+
+def test_mistakes_are_named() -> None:
+    base = recipe.load("europarl-en-de-base")
+    with pytest.raises(ConfigError, match="two of them have the same name"):
+        replace(base, texts=(base.texts[0], base.texts[0]))
+    with pytest.raises(ConfigError, match="dev: \\(\\) names no files"):
+        replace(base, dev=())
+    with pytest.raises(ConfigError, match="one of them is called dev"):
+        replace(base, texts=(replace(base.texts[0], name="dev"),))
+    with pytest.raises(ConfigError, match="must be within the run"):
+        Averaging(last=100)
+
+
+def test_a_recipe_survives_being_written_down(tmp_path: Path) -> None:
+    for name in recipe.names():
+        ours = recipe.load(name)
+        (tmp_path / "recipe.toml").write_text(config.dump(ours), encoding="utf-8")
+        assert config.load(Recipe, tmp_path / "recipe.toml") == ours

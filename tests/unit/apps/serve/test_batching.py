@@ -1,0 +1,429 @@
+"""Batches and streams, through one thread.
+
+No test measures time. Where the batcher does, a clock of the test's own moves only when an
+operation or a stream says that it took some time.
+"""
+
+import asyncio
+import threading
+import time
+from collections.abc import Awaitable, Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import Any
+
+import pytest
+
+from transept.apps.serve import batching, jobs
+from transept.apps.serve.batching import Batcher, Capacity, OverloadedError
+from transept.apps.serve.jobs import Stream
+from transept.apps.serve.metrics import Metrics
+
+CAPACITY = Capacity(batch=4, beam_size=4, queue=8, streams=2, gather_seconds=0, batch_seconds=5)
+PATIENCE = 120.0
+"""Seconds after which a test that waits for an event fails. No result depends on it."""
+TICK = 1 / 1024
+"""Seconds that are added without rounding."""
+FOREVER = 1 << 40
+"""Steps that no test sees the end of."""
+
+Spend = Callable[[float], object]
+
+
+class Clock:
+    """Takes the place of the module `time`."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def perf_counter(self) -> float:
+        return self.now
+
+    def spend(self, seconds: float) -> None:
+        self.now += seconds
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    for module in (batching, jobs):
+        monkeypatch.setattr(module, "time", clock)
+    return clock
+
+
+@dataclass(frozen=True)
+class Echo:
+    """Gives back what it was given."""
+
+    name: str = ""
+    spend: Spend = time.sleep
+    seconds: float = TICK
+    beam_size: int = 4
+
+    def size(self, item: int) -> int:
+        return 1
+
+    def run(self, items: Sequence[int], watch: Callable[[], None]) -> list[int]:
+        self.spend(self.seconds)
+        return list(items)
+
+
+@dataclass(frozen=True)
+class Hold(Echo):
+    """Keeps the thread busy until it is let go."""
+
+    begun: threading.Event = field(default_factory=threading.Event)
+    let: threading.Event = field(default_factory=threading.Event)
+
+    def run(self, items: Sequence[int], watch: Callable[[], None]) -> list[int]:
+        self.begun.set()
+        assert self.let.wait(PATIENCE)
+        return list(items)
+
+
+async def held(batcher: Batcher) -> threading.Event:
+    """Keep the thread busy, so that jobs queue up until the event is set."""
+    hold = Hold()
+    batcher.submit(hold, [0])
+    await happened(hold.begun)
+    return hold.let
+
+
+async def happened(event: threading.Event) -> None:
+    assert await asyncio.to_thread(event.wait, PATIENCE)
+
+
+def steps(n: int, spend: Spend = time.sleep, seconds: float = TICK) -> Generator[int, None, None]:
+    for number in range(n):
+        spend(seconds)
+        yield number
+
+
+async def newest(stream: Stream[int]) -> int:
+    """The last that a stream gives."""
+    last = -1
+    async for number in stream:
+        assert number > last
+        last = number
+    return last
+
+
+def with_batcher(
+    test: Callable[[Batcher], Awaitable[None]],
+    capacity: Capacity = CAPACITY,
+    metrics: Metrics | None = None,
+) -> None:
+    async def run() -> None:
+        batcher = Batcher(capacity, metrics or Metrics())
+        batcher.start()
+        try:
+            await asyncio.wait_for(test(batcher), PATIENCE)
+        finally:
+            await batcher.stop()
+
+    asyncio.run(run())
+
+
+def test_streams_take_steps_for_half_as_long_as_each_batch(clock: Clock) -> None:
+    seen: list[str] = []
+
+    def endless(name: str) -> Generator[int, None, None]:
+        for number in count():
+            clock.spend(TICK)
+            seen.append(name)
+            yield number
+
+    def batch(seconds: float) -> None:
+        clock.spend(seconds)
+        seen.append("batch")
+
+    async def test(batcher: Batcher) -> None:
+        let = await held(batcher)
+        streams = [batcher.open(endless(name)) for name in "ab"]
+        waiting = [batcher.submit(Echo(str(n), batch, 16 * TICK), [n]) for n in range(20)]
+        let.set()
+        for number, job in enumerate(waiting):
+            assert await job.results() == [number]
+        for stream in streams:
+            stream.cancel()
+
+    with_batcher(test, replace(CAPACITY, queue=100))
+    between = "".join("|" if one == "batch" else one for one in seen).split("|")
+    assert len(between) == 21
+    assert {"".join(sorted(taken)) for taken in between[1:-1]} == {"aaaabbbb"}
+
+
+def test_a_stream_ends_by_itself_or_when_it_is_told() -> None:
+    async def test(batcher: Batcher) -> None:
+        assert await newest(batcher.open(steps(50))) == 49
+        late = batcher.open(steps(FOREVER))
+        await anext(aiter(late))
+        late.end(TimeoutError())
+        with pytest.raises(TimeoutError):
+            await newest(late)
+        assert batcher.streaming == 0
+
+    with_batcher(test)
+
+
+def test_a_stream_that_nobody_reads_is_closed() -> None:
+    closed = threading.Event()
+
+    def endless() -> Generator[int, None, None]:
+        try:
+            yield from steps(FOREVER)
+        finally:
+            closed.set()
+
+    async def test(batcher: Batcher) -> None:
+        first, _ = batcher.open(endless()), batcher.open(steps(FOREVER))
+        with pytest.raises(OverloadedError):
+            batcher.open(steps(1))
+        await anext(aiter(first))
+        first.cancel()
+        assert batcher.streaming == 1
+        await happened(closed)
+
+    with_batcher(test)
+
+
+def test_one_stream_too_many_is_told_when_the_oldest_may_end(clock: Clock) -> None:
+    let = threading.Event()
+
+    def told(batcher: Batcher) -> int:
+        with pytest.raises(OverloadedError) as refused:
+            batcher.open(steps(1))
+        assert str(refused.value).endswith(f"try again in {refused.value.seconds} s")
+        return refused.value.seconds
+
+    def wait(seconds: float) -> None:
+        assert let.wait(PATIENCE)
+        clock.spend(seconds)
+
+    async def test(batcher: Batcher) -> None:
+        assert await newest(batcher.open(steps(1, clock.spend, 2.5))) == 0
+        # A stream is counted once it has ended, and before the next batch.
+        await batcher.submit(Echo(spend=clock.spend), [1]).results()
+        for _ in range(2):
+            batcher.open(steps(1, wait))
+        try:
+            assert told(batcher) == 2
+            clock.spend(0.5)
+            assert told(batcher) == 1
+        finally:
+            let.set()
+
+    with_batcher(test)
+
+
+def test_a_batch_takes_about_as_long_as_it_may(clock: Clock) -> None:
+    """Items that come meanwhile wait for its end."""
+    begun: list[list[float]] = []
+
+    @dataclass(frozen=True)
+    class Slow:
+        beam_size: int = 1
+
+        def size(self, item: float) -> int:
+            return round(1000 * item)
+
+        def run(self, items: Sequence[float], watch: Callable[[], None]) -> list[float]:
+            begun.append([*items])
+            clock.spend(sum(items))
+            return list(items)
+
+    async def test(batcher: Batcher) -> None:
+        await batcher.submit(Slow(), [0.02] * 40).results()
+        let = await held(batcher)
+        # One that takes too long is a batch by itself; the last waits for no other.
+        long, short = batcher.submit(Slow(), [0.2] * 2), batcher.submit(Slow(), [0.01])
+        let.set()
+        await short.results()
+        await long.results()
+
+    with_batcher(test, replace(CAPACITY, batch=100, queue=100, batch_seconds=0.1))
+    *first, one, two, three = begun
+    assert first[0] == [0.02] * 10, "a slow guess, until it is measured"
+    assert [len(batch) for batch in first[1:-1]] == [6, 5, 5, 5, 5]
+    assert [one, two, three] == [[0.2], [0.01], [0.2]]
+
+
+def test_a_wider_beam_makes_smaller_batches() -> None:
+    assert [CAPACITY.room(beam) for beam in (1, 4, 5, 8, 21)] == [4, 4, 3, 2, 1]
+
+
+# --- items that come while a batch is running ------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Steps(Echo):
+    """Admits items, four at a time; each takes as many steps as it says, and 13 is unlucky."""
+
+    runs: list[threading.Event] = field(default_factory=list, compare=False)
+    """One for each batch, set at its end."""
+
+    def run(self, items: Sequence[int], watch: Callable[[], None]) -> list[int]:
+        if 13 in items:
+            raise ValueError("13")
+        return list(items)
+
+    def run_feed(self, feed: Callable[[int], Sequence[int]]) -> Iterator[list[tuple[int, int]]]:
+        ended = threading.Event()
+        self.runs.append(ended)
+        try:
+            yield from self._found(feed)
+        finally:
+            ended.set()
+
+    def _found(self, feed: Callable[[int], Sequence[int]]) -> Iterator[list[tuple[int, int]]]:
+        items: list[int] = []
+        left: dict[int, int] = {}
+        while True:
+            come = feed(4 - len(left))
+            left |= dict(enumerate(come, len(items)))
+            items += come
+            if 13 in come:
+                raise ValueError("13")
+            if not left:
+                return
+            self.spend(self.seconds)
+            left = {number: steps - 1 for number, steps in left.items()}
+            done = [number for number, steps in left.items() if not steps]
+            for number in done:
+                del left[number]
+            yield [(number, items[number]) for number in done]
+
+
+STEP = Steps()
+
+
+def test_items_are_admitted_to_a_running_batch_and_delivered_when_they_are_done() -> None:
+    async def test(batcher: Batcher) -> None:
+        step = Steps()
+        long = batcher.submit(step, [FOREVER])
+        assert await batcher.submit(step, [3, 1]).results() == [3, 1]
+        for _ in range(3):
+            assert await batcher.submit(step, [2]).results() == [2]
+        assert [ended.is_set() for ended in step.runs] == [False]
+        long.cancel()
+
+    with_batcher(test)
+
+
+def test_a_batch_ends_when_all_its_jobs_are_cancelled() -> None:
+    async def test(batcher: Batcher) -> None:
+        step = Steps()
+        long = batcher.submit(step, [FOREVER])
+        assert await batcher.submit(step, [1]).results() == [1]
+        long.cancel()
+        await happened(step.runs[0])
+        assert await batcher.submit(step, [1]).results() == [1]
+        assert len(step.runs) == 2
+
+    with_batcher(test)
+
+
+def test_another_operation_has_a_turn_though_items_of_the_first_keep_coming() -> None:
+    served = [asyncio.Event() for _ in range(6)]
+
+    async def without_end(batcher: Batcher, was_served: asyncio.Event) -> None:
+        """A client that always has a next item."""
+        while True:
+            await batcher.submit(STEP, [2]).results()
+            was_served.set()
+
+    async def test(batcher: Batcher) -> None:
+        crowd = [asyncio.create_task(without_end(batcher, one)) for one in served]
+        for one in served:
+            await one.wait()
+        for other in (Steps(name="other"), Echo()):
+            for number in range(3):
+                assert await batcher.submit(other, [1 + number]).results() == [1 + number]
+        assert await newest(batcher.open(steps(5))) == 4
+        for task in crowd:
+            assert not task.done()
+            task.cancel()
+
+    with_batcher(test)
+
+
+def test_one_who_fails_spoils_none() -> None:
+    async def test(batcher: Batcher) -> None:
+        good, bad = batcher.submit(STEP, [50]), batcher.submit(STEP, [13])
+        more = batcher.submit(STEP, [7, 8])
+        with pytest.raises(ValueError, match="13"):
+            await bad.results()
+        assert await good.results() + await more.results() == [50, 7, 8]
+
+    with_batcher(test)
+
+
+def test_what_fails_before_it_takes_anything_fails_for_who_waits() -> None:
+    class Broken(Steps):
+        def run(self, items: Sequence[int], watch: Callable[[], None]) -> list[int]:
+            raise ValueError("no")
+
+        def run_feed(self, feed: Callable[[int], Sequence[int]]) -> Iterator[list[tuple[int, int]]]:
+            raise ValueError("no")
+
+    async def test(batcher: Batcher) -> None:
+        for items in ([1], [1, 2]):
+            with pytest.raises(ValueError, match="no"):
+                await batcher.submit(Broken(), items).results()
+
+    with_batcher(test)
+
+
+def test_items_and_seconds_are_counted_while_a_batch_runs(clock: Clock) -> None:
+    counted: list[tuple[int, float]] = []
+
+    class Counting(Metrics):
+        def batch_done(self, n_items: int, seconds: float) -> None:
+            counted.append((n_items, seconds))
+
+    async def test(batcher: Batcher) -> None:
+        step = Steps(spend=clock.spend)
+
+        def submit(*items: int) -> Any:
+            return batcher.submit(step, items).results()
+
+        let = await held(batcher)
+        both = asyncio.gather(submit(20, 4), submit(20, 4))
+        let.set()
+        await both
+        for _ in range(10):
+            longer = asyncio.ensure_future(submit(8))
+            await submit(5)
+            await submit(5)
+            await longer
+
+    with_batcher(test, metrics=Counting())
+    hold, first, *_ = counted
+    assert (hold, first) == ((1, 0.0), (4, 20 * TICK))
+    assert sum(n_items for n_items, _ in counted) == 1 + 4 + 30
+    assert sum(seconds for _, seconds in counted) == clock.now
+
+
+def test_when_it_is_stopped_no_item_is_admitted() -> None:
+    begun, let = threading.Event(), threading.Event()
+
+    def wait(seconds: float) -> None:
+        begun.set()
+        assert let.wait(PATIENCE)
+
+    async def run() -> None:
+        batcher = Batcher(CAPACITY, Metrics())
+        batcher.start()
+        step = Steps(spend=wait)
+        first = batcher.submit(step, [20])
+        await happened(begun)
+        stopping = asyncio.create_task(batcher.stop())
+        await asyncio.sleep(0)  # it begins to stop
+        late = batcher.submit(step, [1])
+        let.set()
+        await stopping
+        assert await first.results() == [20]
+        assert batcher.waiting == 1
+        late.cancel()
+
+    asyncio.run(run())
