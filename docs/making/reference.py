@@ -76,7 +76,7 @@ PAGES: dict[str, tuple[str, list[str]]] = {
         "Tasks",
         ["tasks.toy", "tasks.parsing.linearisation"],
     ),
-    "showing": ("Drawing attention", ["visualization.figures", "visualization.terminal"]),
+    "showing": ("Drawing attention", ["apps.visualize.figures", "apps.visualize.terminal"]),
     "errors": ("Config and errors", ["config", "errors"]),
 }
 

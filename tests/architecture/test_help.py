@@ -130,7 +130,16 @@ def test_commands_are_listed_in_groups_and_in_the_order_of_work(helps: Helps) ->
     root = boxes(helps[()].narrow)
     listed = {title: [line.split()[0] for line in lines] for title, lines in root.items()}
     assert listed == {
-        "Use a model": ["translate", "serve", "parse", "score", "evaluate", "visualize", "info"],
+        "Use a model": [
+            "translate",
+            "serve",
+            "parse",
+            "evalb",
+            "score",
+            "evaluate",
+            "visualize",
+            "info",
+        ],
         "Train one": ["demo", "recipe", "data", "tokenizer", "train", "average"],
         "Make it smaller, move it": ["quantize", "shortlist", "export"],
         "Help": ["completion", "--help", "--version"],

@@ -48,4 +48,4 @@ def test_a_package_that_tells_in_which_order_to_read_it_leaves_no_module_out(pac
 
 
 def test_some_packages_do_tell() -> None:
-    assert {f"transept/{name}" for name in ("model", "decoding", "text", "demo")} <= {*GUIDES}
+    assert {f"transept/{name}" for name in ("model", "decoding", "text", "engines")} <= {*GUIDES}

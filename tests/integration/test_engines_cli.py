@@ -100,10 +100,10 @@ def test_a_quantized_model_serves_like_any(
     assert "is of int8 already" in capsys.readouterr().err
 
 
-def test_auto_is_native_but_for_a_model_of_integers(trained: Path, int8: Path) -> None:
+def test_fastest_is_native_except_for_a_model_of_integers(trained: Path, int8: Path) -> None:
     names = []
     for path in (trained, int8):
-        model = transept.load(path, device="cpu")
+        model = transept.load(path, device="cpu", engine="fastest")
         assert not isinstance(model, Parser)
         assert model.translate("one two").text
         assert model.score("one", "eins").log_probability < 0
@@ -133,7 +133,7 @@ def test_without_ctranslate2_all_is_native(
     ("words", "complaint"),
     [
         (["--model", "{int8}", "--engine", "ctranslate2"], "runs one model, not 2"),
-        (["--engine", "fused", "--device", "cpu"], "fused does not know the device 'cpu'"),
+        (["--engine", "fused", "--device", "cpu"], "fused does not support the device 'cpu'"),
         (["--stream", "--n-best", "2", "--json"], "--stream and --n-best, --json do not go"),
         (["--stream", "--sample"], "--stream and --sample do not go"),
         (["--stream", "--engine", "ctranslate2"], "--stream and --engine ctranslate2 do not go"),

@@ -228,7 +228,7 @@ def test_trees_over_several_lines_are_scored_when_cleaned(
     assert run("parse", "--model", parser, "--trees", gold, "--beam-size", 2) == 0
     (tmp_path / "out").write_text(capfd.readouterr().out)
     assert run("evalb", gold, tmp_path / "out") == 3
-    assert "`transept data clean` writes them one a line" in capfd.readouterr().err
+    assert "`transept data clean` writes them one per line" in capfd.readouterr().err
     assert run("data", "clean", gold) == 0
     cleaned = capfd.readouterr().out
     assert cleaned == "(S (NP (DT the) (NN cat)) (VP (VBZ sees)) (. .))\n"

@@ -279,11 +279,11 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> dict[str, int]:
 
 def test_the_wheel_holds_the_recipes(wheel: dict[str, int]) -> None:
     assert recipe.names()
-    assert {f"recipes/{name}.toml" for name in recipe.names()} <= wheel.keys()
+    assert {f"apps/recipes/{name}.toml" for name in recipe.names()} <= wheel.keys()
 
 
 def test_the_wheel_holds_the_sentences_of_the_demo(wheel: dict[str, int]) -> None:
-    assert wheel["demo/sentences.tsv.xz"] == BUILT_IN.stat().st_size
+    assert wheel["apps/recipes/demo/sentences.tsv.xz"] == BUILT_IN.stat().st_size
     assert not [name for name in wheel if name.startswith("grammar")]
 
 

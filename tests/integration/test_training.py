@@ -387,10 +387,10 @@ def test_info_tells_all_about_a_run_and_its_models(
     assert "is no model directory" in capsys.readouterr().err
 
 
-def test_a_corpus_is_no_damaged_model(
+def test_translate_rejects_a_corpus_as_a_model_by_name(
     workshop: Workshop, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run("info", workshop.directory / "train-ids") == 4
+    assert run("translate", "--model", workshop.directory / "train-ids", "one") == 4
     assert "is a corpus of `transept data prepare` and no model" in capsys.readouterr().err
 
 

@@ -13,6 +13,11 @@ def load_experiment(file: Path, overrides: Sequence[str]) -> Experiment:
     """The experiment of a file. Recipes and models are refused: other commands use them."""
     if file.is_dir() or not file.exists():
         _refuse_model(file)
+    if not file.exists():
+        raise ConfigError(
+            f"{file}: cannot be read: there is no such file. If it is the name of a recipe, "
+            f"`transept recipe run {file}` runs it"
+        )
     if "experiment" in config.keys(file):
         raise ConfigError(
             f"{file}: is a recipe; `transept recipe run {file}` runs it, "

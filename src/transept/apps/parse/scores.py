@@ -17,10 +17,11 @@ def evalb(
     params: Path | None = None,
     as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
 ) -> None:
-    """Score parse trees by labelled bracketing, as evalb counts it.
+    """Score parse trees by labelled bracketing F1.
 
     Both files have one tree per line, in brackets. `transept data clean` writes a treebank in this
-    form. evalb leaves out sentences whose trees do not fit; a second score leaves out none.
+    form. Brackets are counted as evalb does, which leaves out sentences whose trees do not fit. A
+    second score leaves out none.
 
     Args:
         gold: The trees of the treebank.

@@ -12,5 +12,5 @@ In reading order:
 - Paths: `backend` (what they share), `libretranslate`, `streaming`, `analysis` with `trees`,
   `monitoring` with `metrics`, `routes` (the table of all paths), `openapi` (their description).
 - The process: `protection` (keys, headers, host names), `app` (all of it put together), `hangups`
-  and `running` (socket and signals).
+  and `running` (socket and signals), `command` (`transept serve`).
 """

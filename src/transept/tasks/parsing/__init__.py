@@ -3,6 +3,6 @@
 In reading order: `linearisation` (trees as sequences, and back), `leaves` (what stands for words
 in them), `repair` (sequences that are no trees), `tags` (what XX left out), `pairs` (treebanks as
 parallel text), `vocabulary` (one id a symbol), `bounds` (which symbols may come next, in plain
-Python), `constraint` (the same for a search, in torch), `treebank` (trees for
-`data.preparation`) and `drawing` (trees for people).
+Python), `constraint` (the same for a search, in torch) and `treebank` (trees for
+`data.preparation`).
 """

@@ -13,7 +13,7 @@ from transept.decoding.config import SearchConfig
 from transept.errors import ConfigError
 from transept.experiment import Experiment
 
-CONFIGS = Path(__file__).resolve().parents[3] / "configs"
+CONFIGS = Path(__file__).resolve().parents[4] / "configs"
 
 
 @pytest.mark.parametrize("size", ["base", "big"])

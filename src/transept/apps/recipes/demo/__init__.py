@@ -2,5 +2,5 @@
 
 In reading order: `plan` (what a demo is about), `texts` (the sentences: built-in, or custom
 files), `settings` (the network and how it is trained), `stages` (one after the other, each
-with its place on disk) and `results` (what came of it).
+with its place on disk), `results` (what came of it), `command` and `view` (what is printed).
 """
