@@ -21,7 +21,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from transept import ModelConfig, Transducer, Transformer
 from transept.apps.visualize.figures import Choice, draw_figure
-from transept.apps.visualize.pictures import Label, Line
+from transept.apps.visualize.pictures import DrawnLine, Label
 from transept.checkpoint import WEIGHTS, Bundle, average, load_weights, weights_of, write_directory
 from transept.decoding.beam import Beams
 from transept.decoding.length import length_penalty
@@ -301,7 +301,7 @@ axis.set(xlim=(0, picture.width), ylim=(picture.height, 0))
 axis.axis("off")
 sides = {"start": "left", "middle": "center", "end": "right"}
 for panel, shape in ((p, s) for p in picture.panels for s in p.shapes):
-    if isinstance(shape, Line):
+    if isinstance(shape, DrawnLine):
         x, y = (panel.x + shape.x1, panel.x + shape.x2), (panel.y + shape.y1, panel.y + shape.y2)
         axis.plot(x, y, color=f"C{shape.place.head}", linewidth=4 * shape.weight)
     elif isinstance(shape, Label):
@@ -309,7 +309,9 @@ for panel, shape in ((p, s) for p in picture.panels for s in p.shapes):
         how = {"rotation": angle, "rotation_mode": "anchor", "va": "center", "fontsize": 8}
         axis.text(x, y, shape.text, ha=sides[shape.anchor], **how)
 
-drawn = [shape for panel in picture.panels for shape in panel.shapes if isinstance(shape, Line)]
+drawn = [
+    shape for panel in picture.panels for shape in panel.shapes if isinstance(shape, DrawnLine)
+]
 n_words = len(attention.encoder.keys.words)
 print(f"{len(drawn)} lines, whose weights sum to 1 for each of {n_words} words and 2 heads")
 assert abs(sum(line.weight for line in drawn) - 2 * n_words) < 0.1

@@ -25,8 +25,8 @@ from transept.engines.fused import search as fused
 from transept.engines.fused.engine import FusedEngine
 from transept.engines.fused.search import FusedSearch
 from transept.engines.fused.workspace import Traces
-from transept.engines.kernels.beams import Beams, advance
-from transept.engines.kernels.likeliest import Symbols
+from transept.engines.kernels.beams import DeviceBeams, advance
+from transept.engines.kernels.likeliest import SpecialIds
 from transept.engines.native.engine import NativeEngine
 from transept.engines.native.incremental import IncrementalDecoder
 from transept.model.config import ModelConfig
@@ -79,10 +79,10 @@ def test_replayed_on_recorded_probabilities_the_search_is_the_reference(width: i
     config = SearchConfig(beam_size=width, length_penalty=alpha, n_best=width)
 
     penalties = [length_penalty(length, alpha) for length in range(longest + 1)]
-    beams = Beams.empty(n, width, torch.tensor(penalties, device=DEVICE))
+    beams = DeviceBeams.empty(n, width, torch.tensor(penalties, device=DEVICE))
     slots = torch.arange(n, device=DEVICE)
     beams.begin(slots, torch.tensor(max_lengths, device=DEVICE), START)
-    given, symbols = log_p.to(DEVICE), Symbols(vocab_size, PAD, EOS)
+    given, symbols = log_p.to(DEVICE), SpecialIds(vocab_size, PAD, EOS)
     for _ in range(longest):
         now = given[slots, beams.length.clamp(max=longest - 1).long()]
         advance(beams, now[slots[:, None], beams.token.long()].flatten(0, 1), symbols)

@@ -11,7 +11,7 @@ pytest.importorskip("triton")
 from torch.nn import functional as F
 
 from transept.engines.kernels import LONGEST
-from transept.engines.kernels.attention import Side, Sight, attend, attend_backward, spans
+from transept.engines.kernels.attention import Sight, TokenSide, attend, attend_backward, spans
 from transept.engines.kernels.cross_entropy import cross_entropy
 from transept.engines.kernels.dropout import Drop
 from transept.engines.kernels.embedding import embed, embed_backward
@@ -38,7 +38,7 @@ def randn(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
     return torch.randn(*shape, device=DEVICE).to(dtype)
 
 
-def laid_out(lengths: list[list[int]], width: int) -> Side:
+def laid_out(lengths: list[list[int]], width: int) -> TokenSide:
     """Rows of sentences of these lengths, with padding behind the last of each row."""
     segments = torch.zeros(len(lengths), width, dtype=torch.int64)
     positions = torch.zeros_like(segments)
@@ -50,7 +50,7 @@ def laid_out(lengths: list[list[int]], width: int) -> Side:
             segments[row, at : at + length] = number
             positions[row, at : at + length] = torch.arange(length)
             at += length
-    return Side(segments.flatten().to(DEVICE), positions.flatten().to(DEVICE))
+    return TokenSide(segments.flatten().to(DEVICE), positions.flatten().to(DEVICE))
 
 
 TILE = 32
@@ -58,7 +58,7 @@ QUERIES = [[64], [1, 31, 20, 10], [32, 32], [5, 20, 3, 1, 30]]
 KEYS = [[50], [31, 1, 20, 12], [1, 40], [10, 8, 14, 20, 12]]
 
 
-def sight(queries: Side, keys: Side, before: int | None, after: int | None) -> Sight:
+def sight(queries: TokenSide, keys: TokenSide, before: int | None, after: int | None) -> Sight:
     both = (queries.segments, keys.segments)
     return Sight(queries, keys, spans(both, TILE, 2), TILE, before, after)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from transept.data.cleaning import Cleaning, Reason
 from transept.data.preparation.duplicates import SeenPairs
 from transept.data.preparation.encode import ChunkEncoder
-from transept.data.preparation.formats import Chunk, Input, Jsonl, LinePair, Tsv
+from transept.data.preparation.formats import Chunk, CorpusInput, Jsonl, LinePair, Tsv
 from transept.data.preparation.prepare import Preparation, prepare
 from transept.data.preparation.tmx import read_units
 from transept.data.shards import Corpus
@@ -102,7 +102,7 @@ def test_any_file_is_prepared_or_refused(
     with tempfile.TemporaryDirectory() as place:
         path = Path(place) / "x"
         path.write_bytes(b"\n".join([*rows, good[kind]]) + b"\n")
-        inputs: tuple[Input, ...] = (kind(path),)
+        inputs: tuple[CorpusInput, ...] = (kind(path),)
         job = Preparation(inputs=inputs, tokenizer=directory, output=Path(place) / "corpus")
         try:
             manifest = prepare(job, workers=0)

@@ -11,12 +11,12 @@ from tests.property.tree_strategies import trees
 
 from transept.evaluation.evalb.parameters import COLLINS, Parameters
 from transept.evaluation.evalb.scoring import score_sentence
-from transept.tasks.parsing.leaves import Named
+from transept.tasks.parsing.leaves import NamedLeaves
 from transept.tasks.parsing.leaves import named as named_leaf
 from transept.tasks.parsing.linearisation import delinearise, fault_of, linearise
 from transept.tasks.parsing.repair import repair
 from transept.tasks.parsing.vocabulary import tree_vocabulary
-from transept.text.trees import Cleaning, Tree, clean, parse_tree, read_trees
+from transept.text.trees import Tree, TreeCleaning, clean, parse_tree, read_trees
 
 SPACES = st.sampled_from([" ", "  ", "\t", "\n", "\n\n  ", "\r\n", "\f"])
 
@@ -42,7 +42,7 @@ def test_trees_in_a_file_however_they_are_spaced(
 @given(trees())
 def test_linearising_and_its_inverse(tree: Tree) -> None:
     # Some of its words, as if they were the common ones.
-    named = Named(frozenset(map(named_leaf, tree.tags[::2], tree.words[::2])))
+    named = NamedLeaves(frozenset(map(named_leaf, tree.tags[::2], tree.words[::2])))
     for tags in ("XX", "kept", named):
         symbols = linearise(tree, tags)
         assert fault_of(symbols, len(tree.words)) is None
@@ -80,7 +80,7 @@ def test_cleaning_twice_changes_nothing_more(tree: Tree) -> None:
         assert clean(cleaned) == cleaned
         assert "-NONE-" not in cleaned.tags
         assert cleaned.brackets[0][1:] == (0, len(cleaned.words))
-    assert clean(tree, Cleaning(labels="kept", traces="kept", root="kept")) == tree
+    assert clean(tree, TreeCleaning(labels="kept", traces="kept", root="kept")) == tree
 
 
 @given(trees())

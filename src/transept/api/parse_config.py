@@ -52,7 +52,7 @@ class ParseOptions(TypedDict, total=False):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ParseRequest:
+class CheckedParseOptions:
     """What `Parser.parse` was asked for, checked."""
 
     config: ParseConfig
@@ -61,7 +61,7 @@ class ParseRequest:
     watch: Watch | None = None
 
     @classmethod
-    def of(cls, options: ParseOptions) -> "ParseRequest":
+    def of(cls, options: ParseOptions) -> "CheckedParseOptions":
         """Check what is to be a config, and pass the rest on."""
         options = options.copy()
         constraint, tags = options.pop("constraint", "trees"), options.pop("tags", None)

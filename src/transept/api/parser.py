@@ -6,7 +6,7 @@ from typing import NamedTuple, NoReturn, Unpack, overload
 import torch
 
 from transept.api.networks import Networks
-from transept.api.parse_config import ParseOptions, ParseRequest
+from transept.api.parse_config import CheckedParseOptions, ParseOptions
 from transept.api.parses import Parse, ParseOutput
 from transept.api.units import TooLongError, described, in_order
 from transept.decoding.beam import search
@@ -121,7 +121,7 @@ class Parser:
             >>> print(parser.parse("The cat sleeps ."))          # doctest: +SKIP
             (S (NP (XX The) (XX cat)) (VP (XX sleeps)) (. .))
         """
-        request = ParseRequest.of(options)
+        request = CheckedParseOptions.of(options)
         if isinstance(sentences, str):
             (parse,) = self._parse([sentences], request)
             return parse
@@ -141,7 +141,7 @@ class Parser:
     attend = score = translate
 
     def _parse(
-        self, sentences: Sequence[str] | Sequence[Sequence[str]], request: ParseRequest
+        self, sentences: Sequence[str] | Sequence[Sequence[str]], request: CheckedParseOptions
     ) -> list[Parse]:
         units = self._units(sentences, request)
         todo = [index for index, unit in enumerate(units) if unit.words]
@@ -164,7 +164,7 @@ class Parser:
         return parses
 
     def _units(
-        self, sentences: Sequence[str] | Sequence[Sequence[str]], request: ParseRequest
+        self, sentences: Sequence[str] | Sequence[Sequence[str]], request: CheckedParseOptions
     ) -> list[_Unit]:
         """The sentences in words and in tokens, with end symbols."""
         self.networks.check_limit(request.config.max_source_length)
@@ -188,7 +188,7 @@ class Parser:
                 )
         return units
 
-    def _check_lengths(self, units: Sequence[_Unit], request: ParseRequest) -> None:
+    def _check_lengths(self, units: Sequence[_Unit], request: CheckedParseOptions) -> None:
         """Refuse sentences that are too long, all at once: finding one takes tokens of all."""
         longest = request.config.max_source_length or self.max_source_length
         refused: list[TooLongError] = []
@@ -206,7 +206,9 @@ class Parser:
             raise refused[0]
 
     @torch.inference_mode()
-    def _search(self, units: Sequence[_Unit], request: ParseRequest) -> list[list[Hypothesis]]:
+    def _search(
+        self, units: Sequence[_Unit], request: CheckedParseOptions
+    ) -> list[list[Hypothesis]]:
         config = request.config
         lengths = [
             self.networks.within(max(config.max_length(len(unit.ids)), len(unit.words) + _ROOM))

@@ -24,7 +24,7 @@ from transept.errors import RESUMABLE, ConfigError, DataError, StoppedError, Tra
 from transept.runtime.interrupt import terminable
 
 if TYPE_CHECKING:
-    from transept.data.preparation.formats import Input
+    from transept.data.preparation.formats import CorpusInput
     from transept.data.preparation.prepare import Preparation
     from transept.text.symbols import Symbols, Vocabulary
 
@@ -65,7 +65,7 @@ class Inputs:
     """How often a word must occur in the trees to be common for `--tags named`; unless given,
     20 times."""
 
-    def collected(self) -> "tuple[Input, ...]":
+    def collected(self) -> "tuple[CorpusInput, ...]":
         """All inputs, in the order of the options above."""
         from transept.data.preparation.formats import Jsonl, LinePair, Tmx, Tsv
 
@@ -84,7 +84,7 @@ class Inputs:
         if self.tags is not None or self.common is not None:
             raise ConfigError("--tags and --common are for --trees: give trees, or leave them out")
         pairs = zip(self.source, self.target, strict=True)
-        inputs: tuple[Input, ...] = (
+        inputs: tuple[CorpusInput, ...] = (
             *(LinePair(source, target) for source, target in pairs),
             *(Tsv(_standard(path), self.columns) for path in self.tsv),
             *(Jsonl(_standard(path), self.keys) for path in self.jsonl),
@@ -96,7 +96,7 @@ class Inputs:
             )
         return inputs
 
-    def treebanks(self, symbols: "Symbols") -> "tuple[Input, ...]":
+    def treebanks(self, symbols: "Symbols") -> "tuple[CorpusInput, ...]":
         """The inputs, where they are trees."""
         from transept.tasks.parsing.treebank import Treebank
         from transept.tasks.parsing.vocabulary import tags_of
@@ -142,7 +142,7 @@ class Inputs:
 
 
 NO_INPUTS, USUAL_CLEANING = Inputs(), Cleaning()
-INPUT_OPTIONS = Parameter(name="*", group=Group("Input", sort_key=1))
+INPUT_OPTIONS = Parameter(name="*", group=Group("CorpusInput", sort_key=1))
 CLEANING_OPTIONS = Parameter(name="*", group=Group("Cleaning", sort_key=2))
 
 

@@ -24,7 +24,7 @@ from transept.cli.app import complain
 from transept.data.cleaning import BAD, Reason
 from transept.data.fetching.datasets import Dataset
 from transept.data.fetching.fetch import DOWNLOADS, Fetched
-from transept.data.preparation.prepare import Progress as Preparing
+from transept.data.preparation.prepare import PrepareProgress as Preparing
 from transept.data.shards import DROPPED, Manifest
 
 PLAIN_SECONDS = 10.0

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Input:
+class InputOptions:
     """What is read besides arguments."""
 
     files: Files = ()
@@ -96,7 +96,7 @@ class Sampling:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Format:
+class OutputFormat:
     """What is printed."""
 
     scores: Flag = False
@@ -114,8 +114,8 @@ class Format:
 
 
 PAPERS, NO_SAMPLING, USUAL, WHOLE = Beam(), Sampling(), OutputConfig(), ReadingConfig()
-STANDARD_INPUT, PLAIN = Input(), Format()
-INPUT = Parameter(name="*", group=Group("Input", sort_key=0))
+STANDARD_INPUT, PLAIN = InputOptions(), OutputFormat()
+INPUT = Parameter(name="*", group=Group("InputOptions", sort_key=0))
 SEARCH = Parameter(name="*", group=Group("Search", sort_key=2))
 SAMPLING = Parameter(name="*", group=Group("Sampling", sort_key=3))
 OUTPUT = Group("Output", sort_key=4)
@@ -123,13 +123,13 @@ OUTPUT = Group("Output", sort_key=4)
 
 def translate(
     *texts: str,
-    source: Annotated[Input, INPUT] = STANDARD_INPUT,
+    source: Annotated[InputOptions, INPUT] = STANDARD_INPUT,
     reading: Annotated[ReadingConfig, INPUT] = WHOLE,
     models: Annotated[Translators, MODEL_OPTIONS] = ANY_TRANSLATOR,
     beam: Annotated[Beam, SEARCH] = PAPERS,
     sampling: Annotated[Sampling, SAMPLING] = NO_SAMPLING,
     output: Annotated[Path | None, Parameter(name=["--output", "-o"], group=OUTPUT)] = None,
-    form: Annotated[Format, Parameter(name="*", group=OUTPUT)] = PLAIN,
+    form: Annotated[OutputFormat, Parameter(name="*", group=OUTPUT)] = PLAIN,
     outputs: Annotated[OutputConfig, Parameter(name="*", group=OUTPUT)] = USUAL,
 ) -> None:
     """Translate text, files or standard input, line for line.
@@ -167,7 +167,7 @@ def translate(
     n_lines = count(texts, files)
     import_torch()
     sampling.config()  # refused before anything is loaded
-    job = Job(models, wanted, sampling, form)
+    job = TranslationJob(models, wanted, sampling, form)
     if output is not None:
         _translate_in_parts(job, output, (texts, files), read_ahead, n_lines)
         return
@@ -199,7 +199,10 @@ def _wanted(beam: Beam, sampling: Sampling, others: dict[str, Any]) -> dict[str,
 
 
 def _print(
-    job: "Job", transducer: "Transducer", groups: Iterable[list[Line]], n_lines: int | None
+    job: "TranslationJob",
+    transducer: "Transducer",
+    groups: Iterable[list[Line]],
+    n_lines: int | None,
 ) -> None:
     """Translate lines as they come, each group of them together."""
     number, cut = 0, list[str]()
@@ -215,13 +218,13 @@ def _print(
 
 
 @dataclass(frozen=True)
-class Job:
+class TranslationJob:
     """What is wanted of every line."""
 
     models: Translators
     wanted: dict[str, Any]
     sampling: Sampling
-    form: Format
+    form: OutputFormat
 
     def translate(
         self,
@@ -249,7 +252,7 @@ class Job:
 
 
 def _translate_in_parts(
-    job: Job,
+    job: TranslationJob,
     output: Path,
     sources: tuple[Sequence[str], Sequence[Path]],
     size: int,
@@ -284,7 +287,9 @@ def _translate_in_parts(
         parts.join(n_parts)
 
 
-def _make(parts: "Parts", job: Job, everything: Iterator[Line], size: int, n_lines: int) -> int:
+def _make(
+    parts: "Parts", job: TranslationJob, everything: Iterator[Line], size: int, n_lines: int
+) -> int:
     """Make the parts that are this rank's, and say how many there are in all."""
     transducer, number, cut = job.models.load(n_lines), 0, list[str]()
     with ProgressBar("lines", n_lines, results_to_stdout=False) as bar:
@@ -320,7 +325,7 @@ def _saying_what_is_kept(directory: Path) -> Iterator[None]:
         ) from None
 
 
-def _refuse_with_stream(outputs: OutputConfig, sampling: Sampling, form: Format) -> None:
+def _refuse_with_stream(outputs: OutputConfig, sampling: Sampling, form: OutputFormat) -> None:
     """Refuse options that need the whole translation, and --sample, which does not search."""
     unfit = {
         "--n-best": outputs.n_best > 1,
@@ -372,7 +377,9 @@ def _told_by_line(lines: Sequence[Line]) -> Iterator[None]:
         raise told_too_long(lines[error.number - 1].place, error) from error
 
 
-def _result_lines(result: "Translation", number: int, n_best: int, form: Format) -> Iterator[str]:
+def _result_lines(
+    result: "Translation", number: int, n_best: int, form: OutputFormat
+) -> Iterator[str]:
     if form.as_json:
         yield json.dumps(_described(result, form.alignments), ensure_ascii=False)
         return

@@ -32,7 +32,7 @@ PLACES = 4096
 of the beam."""
 
 
-class _Batch(NamedTuple):
+class _SubmittedBatch(NamedTuple):
     indices: list[int]
     """Which of the inputs are in it."""
     results: list[Any]
@@ -108,12 +108,12 @@ class CTranslate2Engine:
 
     def _results(
         self, indices: Sequence[int], inputs: Sequence[Input], config: SearchConfig
-    ) -> Iterator[_Batch]:
+    ) -> Iterator[_SubmittedBatch]:
         """Batches with their results. CTranslate2 works on the next ones while one is handled."""
-        waiting: deque[_Batch] = deque()
+        waiting: deque[_SubmittedBatch] = deque()
         for batch in self._batches(indices, inputs, config.beam_size):
             submitted = self._submit([inputs[index] for index in batch], config)
-            waiting.append(_Batch(batch, submitted))
+            waiting.append(_SubmittedBatch(batch, submitted))
             if len(waiting) > self._threads:
                 yield _collected(waiting.popleft())
         while waiting:
@@ -174,7 +174,7 @@ class CTranslate2Engine:
         return Hypothesis(ids, log_p, log_p / length_penalty(len(tokens), alpha), finished)
 
 
-def _collected(batch: _Batch) -> _Batch:
+def _collected(batch: _SubmittedBatch) -> _SubmittedBatch:
     """Wait for the results of a batch."""
     return batch._replace(results=[one.result() for one in batch.results])
 

@@ -25,7 +25,7 @@ Layer = TypeVar("Layer")
 LayerRead = TypeVar("LayerRead", contravariant=True)
 
 
-class Stream(NamedTuple):
+class ResidualStream(NamedTuple):
     """What runs through a stack."""
 
     x: Float[Tensor, "N D"]
@@ -55,9 +55,9 @@ class Norm:
     module: nn.LayerNorm
     arrangement: Arrangement
 
-    def stream(self, summed: Float[Tensor, "N D"], normed: Float[Tensor, "N D"]) -> Stream:
+    def stream(self, summed: Float[Tensor, "N D"], normed: Float[Tensor, "N D"]) -> ResidualStream:
         """The stream of x + y and LayerNorm(x + y)."""
-        return Stream(normed if self.arrangement == "post" else summed, normed)
+        return ResidualStream(normed if self.arrangement == "post" else summed, normed)
 
 
 @runtime_checkable
@@ -70,7 +70,7 @@ class Operations(Protocol[LayerRead]):
     def feed_forward(self, h: Float[Tensor, "N D"], layer: LayerRead) -> Product:
         """The feed-forward network, equation (2)."""
 
-    def add_norm(self, stream: Stream, y: Product, norm: Norm) -> Stream:
+    def add_norm(self, stream: ResidualStream, y: Product, norm: Norm) -> ResidualStream:
         """X + y and its layer normalization. `stream.x` may be overwritten."""
 
 
@@ -85,7 +85,9 @@ class DecoderOperations(Operations[LayerRead], Protocol[LayerRead]):
 Norms = Sequence[Norm]
 
 
-def encoder_layer(stream: Stream, layer: Layer, norms: Norms, ops: Operations[Layer]) -> Stream:
+def encoder_layer(
+    stream: ResidualStream, layer: Layer, norms: Norms, ops: Operations[Layer]
+) -> ResidualStream:
     """Self-attention, then the feed-forward network, each with its residual connection."""
     attention, feed_forward = norms
     stream = ops.add_norm(stream, ops.self_attention(stream.h, layer), attention)
@@ -93,8 +95,8 @@ def encoder_layer(stream: Stream, layer: Layer, norms: Norms, ops: Operations[La
 
 
 def decoder_layer(
-    stream: Stream, layer: Layer, norms: Norms, ops: DecoderOperations[Layer]
-) -> Stream:
+    stream: ResidualStream, layer: Layer, norms: Norms, ops: DecoderOperations[Layer]
+) -> ResidualStream:
     """Self-attention, attention to the source, then the feed-forward network."""
     attention, source_attention, feed_forward = norms
     stream = ops.add_norm(stream, ops.self_attention(stream.h, layer), attention)

@@ -240,7 +240,7 @@ def _damage(text: str, index: int, depth: int, name: str, line: int) -> Malforme
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Cleaning:
+class TreeCleaning:
     """What of a treebank's annotation is left for a parser to learn."""
 
     labels: Literal["plain", "kept"] = "plain"
@@ -251,11 +251,11 @@ class Cleaning:
     """Whether a bracket around the root, with a label such as TOP or with none, is removed."""
 
 
-PARSING: Final = Cleaning()
+PARSING: Final = TreeCleaning()
 """As is usual for parsing."""
 
 
-def clean(tree: Tree, cleaning: Cleaning = PARSING) -> Tree | None:
+def clean(tree: Tree, cleaning: TreeCleaning = PARSING) -> Tree | None:
     """The tree that is left, or None where no word is."""
     words, tags, brackets = tree.words, tree.tags, tree.brackets
     if cleaning.traces == "removed" and TRACE in tags:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from transept.errors import DataError, VocabularyError
-from transept.tasks.parsing.leaves import Named
+from transept.tasks.parsing.leaves import NamedLeaves
 from transept.tasks.parsing.linearisation import (
     Fault,
     MalformedSequenceError,
@@ -18,7 +18,7 @@ from transept.tasks.parsing.repair import repair
 from transept.tasks.parsing.tags import punctuation_tags, with_tags
 from transept.tasks.parsing.vocabulary import Roles, tags_of, tree_vocabulary, vocabulary_of
 from transept.text.symbols import Symbols
-from transept.text.trees import Bracket, Cleaning, Tree, parse_tree
+from transept.text.trees import Bracket, Tree, TreeCleaning, parse_tree
 
 CAT = parse_tree("(S (NP (DT The) (NN cat)) (VP (VBZ sleeps)) (. .))")
 
@@ -36,7 +36,7 @@ def test_and_back() -> None:
 
 def test_tags_that_name_common_words() -> None:
     cats = [CAT, parse_tree("(NP (NN cat) (NN house))"), parse_tree("(VP (VB cat) (NN house))")]
-    named = Named.common(cats, at_least=2)
+    named = NamedLeaves.common(cats, at_least=2)
     assert named.leaves == {"NN(cat)", "VB(cat)", "NN(house)"}
     assert " ".join(linearise(CAT, named)) == "(S (NP DT NN(cat) )NP (VP VBZ )VP . )S"
     assert delinearise(linearise(CAT, named), CAT.words) == CAT
@@ -46,7 +46,7 @@ def test_tags_that_name_common_words() -> None:
 
 def test_a_word_that_is_a_bracket_is_named_escaped() -> None:
     tree = Tree(("(", "a)"), ("-LRB-", "NN"), (Bracket("S", 0, 2),))
-    named = Named.common([tree], at_least=1)
+    named = NamedLeaves.common([tree], at_least=1)
     assert linearise(tree, named) == ["(S", "-LRB-(-LRB-)", "NN(a-RRB-)", ")S"]
     assert delinearise(linearise(tree, named), tree.words) == tree
 
@@ -131,7 +131,7 @@ def test_the_vocabulary_of_trees() -> None:
 
 
 def test_a_vocabulary_that_names_words_has_the_bare_tags_too() -> None:
-    named = Named.common([CAT], at_least=1)
+    named = NamedLeaves.common([CAT], at_least=1)
     vocabulary = tree_vocabulary([CAT], named)
     assert len(vocabulary.symbols) == 4 + 4 + 6
     assert tags_of(vocabulary) == named
@@ -166,5 +166,5 @@ def test_treebanks_as_parallel_text(treebank: list[Path]) -> None:
         ("The cat sleeps .", "(S (NP XX XX )NP (VP XX )VP XX )S"),
         ("-LRB- x go", "(S (NP XX XX )NP (VP XX )VP )S"),
     ]
-    _, kept = clean_trees(treebank, Cleaning(labels="kept"))
+    _, kept = clean_trees(treebank, TreeCleaning(labels="kept"))
     assert pair_of(kept, "kept") == ("-LRB- x go", "(S (NP-SBJ -LRB- NN )NP-SBJ (VP VB )VP )S")

@@ -8,8 +8,8 @@ import pytest
 from transept.errors import DataError
 from transept.text.trees import (
     Bracket,
-    Cleaning,
     Tree,
+    TreeCleaning,
     clean,
     escape,
     parse_tree,
@@ -136,10 +136,10 @@ def test_nothing_may_be_left() -> None:
 
 def test_cleaning_leaves_what_it_is_told_to() -> None:
     tree = parse_tree("(TOP (NP-SBJ (-NONE- *) (NN a)))")
-    assert clean(tree, Cleaning(labels="kept", traces="kept", root="kept")) == tree
-    assert str(clean(tree, Cleaning(traces="kept"))) == "(NP (-NONE- *) (NN a))"
-    assert str(clean(tree, Cleaning(labels="kept"))) == "(NP-SBJ (NN a))"
-    assert str(clean(tree, Cleaning(root="kept"))) == "(TOP (NP (NN a)))"
+    assert clean(tree, TreeCleaning(labels="kept", traces="kept", root="kept")) == tree
+    assert str(clean(tree, TreeCleaning(traces="kept"))) == "(NP (-NONE- *) (NN a))"
+    assert str(clean(tree, TreeCleaning(labels="kept"))) == "(NP-SBJ (NN a))"
+    assert str(clean(tree, TreeCleaning(root="kept"))) == "(TOP (NP (NN a)))"
 
 
 def test_labels_without_functions() -> None:

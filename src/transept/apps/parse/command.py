@@ -38,7 +38,7 @@ Treebanks = Annotated[
 
 
 @dataclass(frozen=True, kw_only=True)
-class Format:
+class TreeFormat:
     """What is printed, and kept."""
 
     scores: Flag = False
@@ -55,7 +55,7 @@ class Format:
     (`transept data prepare --trees`)."""
 
 
-USUAL, PLAIN = ParseConfig(), Format()
+USUAL, PLAIN = ParseConfig(), TreeFormat()
 _TIED = re.compile(r"\w\w[.!?]\Z")
 """A last word that its sentence's full stop was not taken off."""
 INPUT = Parameter(group=Group("Input", sort_key=0))
@@ -72,7 +72,7 @@ def parse(
     models: Annotated[Parsers, MODEL_OPTIONS] = ANY_PARSER,
     config: Annotated[ParseConfig, Parameter(name="*", group=SEARCH)] = USUAL,
     unconstrained: Annotated[Flag, Parameter(group=SEARCH)] = False,
-    output: Annotated[Format, FORMAT] = PLAIN,
+    output: Annotated[TreeFormat, FORMAT] = PLAIN,
 ) -> None:
     """Parse sentences, files or standard input, a tree for each line.
 
@@ -137,7 +137,7 @@ def _check(
         raise ConfigError("--read-ahead must be at least 1")
 
 
-def _check_output(output: Format, config: ParseConfig) -> None:
+def _check_output(output: TreeFormat, config: ParseConfig) -> None:
     if output.as_json and (output.indented or output.scores):
         raise ConfigError("--json tells everything: leave --indented and --scores out")
     if output.indented and config.n_best > 1:
@@ -226,7 +226,7 @@ def _parse(
 class _Writer:
     """Writes trees to standard output, and sums up at the end."""
 
-    output: Format
+    output: TreeFormat
     n_best: int
     n_lines: int = 0
     n_kept: int = 0

@@ -15,13 +15,13 @@ from transept.apps.recipes.stages.average import Average
 from transept.apps.recipes.stages.decode import Decode
 from transept.apps.recipes.stages.prepare import Prepare
 from transept.apps.recipes.stages.report import report
-from transept.apps.recipes.stages.score import Score
+from transept.apps.recipes.stages.score import ScoreStage
 from transept.apps.recipes.stages.stage import Stage, Watchers
 from transept.apps.recipes.stages.train import Train
 from transept.apps.recipes.work import Done
 
 RECORDED: Final[Mapping[StageName, type[Stage]]] = {
-    stage.name: stage for stage in (Prepare, Train, Average, Decode, Score)
+    stage.name: stage for stage in (Prepare, Train, Average, Decode, ScoreStage)
 }
 
 

@@ -26,7 +26,7 @@ STAGES: Final[tuple[StageName, ...]] = get_args(StageName)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Pair:
+class TextPair:
     """Two files, line by line translations of each other; also .gz, .xz and .zst."""
 
     source: Path
@@ -36,7 +36,7 @@ class Pair:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Text(Pair):
+class RecipeText(TextPair):
     """Text to learn from, and what its owners ask for."""
 
     name: str
@@ -50,7 +50,7 @@ class Text(Pair):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class TestSet(Pair):
+class TestSet(TextPair):
     """Text that is translated and scored, and never learnt from."""
 
     name: str
@@ -100,9 +100,9 @@ class Recipe:
     """The language that it is translated into."""
     experiment: Experiment
     """The network and its training; its corpora are those of `texts` and `dev`."""
-    texts: tuple[Text, ...]
+    texts: tuple[RecipeText, ...]
     """What is learnt from."""
-    dev: tuple[Pair, ...]
+    dev: tuple[TextPair, ...]
     """What validation looks at while training."""
     tests: tuple[TestSet, ...]
     """What is translated and scored at the end."""
@@ -136,7 +136,7 @@ class Recipe:
         checks.done()
 
     @property
-    def pairs(self) -> tuple[Pair, ...]:
+    def pairs(self) -> tuple[TextPair, ...]:
         """Everything that is read."""
         return (*self.texts, *self.dev, *self.tests)
 

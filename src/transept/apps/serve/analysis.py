@@ -10,7 +10,7 @@ from transept.apps.serve import messages as m
 from transept.apps.serve.answers import answer
 from transept.apps.serve.backend import Backend
 from transept.apps.serve.bodies import Refusal
-from transept.apps.serve.operations import Attend, ParseTrees, Score
+from transept.apps.serve.operations import AttendOperation, ParseTrees, ScoreOperation
 from transept.apps.serve.trees import nested
 
 
@@ -35,7 +35,7 @@ class Analysis:
                 model.source,
                 model.target,
                 [
-                    m.Hypothesis(one.text, one.score, one.log_probability, one.finished)
+                    m.RankedTranslation(one.text, one.score, one.log_probability, one.finished)
                     for one in found.outputs
                 ],
             )
@@ -52,7 +52,7 @@ class Analysis:
         self.backend.check_length([*sources, *targets])
         self.backend.check_count(len(sources))
         pairs = list(zip(sources, targets, strict=True))
-        scores = await self.backend.results(request, Score(model), pairs)
+        scores = await self.backend.results(request, ScoreOperation(model), pairs)
         return answer(
             m.ScoreAnswer(
                 [
@@ -68,7 +68,7 @@ class Analysis:
         """Show the attention weights for a sentence and its translation."""
         model = self.backend.model_meant(message.source, message.target)
         self.backend.check_length([message.q, message.translation or ""])
-        operation = Attend(
+        operation = AttendOperation(
             model,
             kinds=message.kinds,
             layers=tuple(message.layers or ()),

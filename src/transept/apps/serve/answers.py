@@ -9,7 +9,7 @@ import msgspec
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from transept.apps.serve.messages import Fault
+from transept.apps.serve.messages import ErrorAnswer
 
 FAILED = "the server failed; its log says where"
 """What a client is told about an unexpected exception, whose own message may quote a text."""
@@ -46,4 +46,4 @@ class DrainingResponse(Response):
 
 def fault(status: int, error: str, headers: Mapping[str, str] | None = None) -> Response:
     """The answer `{"error": …}`."""
-    return answer(Fault(error), status, headers)
+    return answer(ErrorAnswer(error), status, headers)

@@ -21,7 +21,7 @@ from transept.apps.serve.batching import Batcher, Capacity
 from transept.apps.serve.bodies import Refusal, TooLarge
 from transept.apps.serve.messages import ParseAnswer
 from transept.apps.serve.metrics import Metrics
-from transept.apps.serve.models import AnyServed, Models
+from transept.apps.serve.models import AnyServed, ServedModels
 from transept.apps.serve.protection import Envelope, Keys
 from transept.apps.serve.routes import Entry, endpoint, entries
 from transept.apps.serve.settings import ServerSettings
@@ -44,7 +44,7 @@ def create_app(settings: ServerSettings, served: Sequence[AnyServed]) -> Starlet
         settings: Who may use the server, and its limits.
         served: The models. A request that names no languages gets the first one that translates.
     """
-    keys, metrics, models = Keys.read(settings.key_file), Metrics(), Models(served)
+    keys, metrics, models = Keys.read(settings.key_file), Metrics(), ServedModels(served)
     batcher = Batcher(_capacity(settings), metrics)
     metrics.watch(lambda: batcher.waiting, lambda: batcher.streaming)
     table = entries(Backend(settings, models, batcher), metrics, keys)
@@ -78,7 +78,7 @@ def create_app(settings: ServerSettings, served: Sequence[AnyServed]) -> Starlet
 
 
 def _description(
-    table: Sequence[Entry], models: Models, settings: ServerSettings, keys: Keys
+    table: Sequence[Entry], models: ServedModels, settings: ServerSettings, keys: Keys
 ) -> bytes:
     """The OpenAPI document. Without a parser, the path that parses is left out of it."""
     there = [entry for entry in table if models.parser or entry.gives is not ParseAnswer]

@@ -11,7 +11,7 @@ from transept.apps.serve.batching import Batcher, OverloadedError, StoppingError
 from transept.apps.serve.bodies import Refusal
 from transept.apps.serve.jobs import Item, Operation, Result, Stream
 from transept.apps.serve.languages import name_of
-from transept.apps.serve.models import Models, Served, ServedParser
+from transept.apps.serve.models import Served, ServedModels, ServedParser
 from transept.apps.serve.operations import Translate
 from transept.apps.serve.settings import ServerSettings
 from transept.apps.serve.texts import Outputs, Text
@@ -23,7 +23,7 @@ class Backend:
     """A server's models, its limits, and the thread that decodes."""
 
     settings: ServerSettings
-    models: Models
+    models: ServedModels
     batcher: Batcher
 
     # --- choosing a model --------------------------------------------------------------------

@@ -30,7 +30,7 @@ class Element:
     """The elements inside it."""
 
 
-class Span(NamedTuple):
+class InlineSpan(NamedTuple):
     """A range of characters or of words; the end is excluded."""
 
     start: int
@@ -71,7 +71,7 @@ def transfer(
     """
     source_of = {j: i for i, j in alignment}
     pair = _Pair(source, target, _words(source), _words(target), source_of, write)
-    return pair.written(inside, Span(0, len(pair.target_words)), Span(0, len(target)))
+    return pair.written(inside, InlineSpan(0, len(pair.target_words)), InlineSpan(0, len(target)))
 
 
 @dataclass(frozen=True)
@@ -80,13 +80,15 @@ class _Pair:
 
     source: str
     target: str
-    source_words: list[Span]
-    target_words: list[Span]
+    source_words: list[InlineSpan]
+    target_words: list[InlineSpan]
     source_of: dict[int, int]
     """The source word that each target word is aligned with."""
     write: Callable[[str], str]
 
-    def written(self, elements: Sequence[Element], words: Span, characters: Span) -> str:
+    def written(
+        self, elements: Sequence[Element], words: InlineSpan, characters: InlineSpan
+    ) -> str:
         """A span of the target as it is written, with these elements in it.
 
         Args:
@@ -105,7 +107,7 @@ class _Pair:
             # An element without a word of its own must not end up inside another element.
             start = min(max(at, around.start), characters.end)
             end = min(max(start, around.end), characters.end)
-            inner = self.written(element.inner, own_words, Span(start, end))
+            inner = self.written(element.inner, own_words, InlineSpan(start, end))
             before, after = self._spaces(element, start)
             text += self.write(self.target[at:start])
             text += f"{before}{element.open}{inner}{element.close}{after}"
@@ -134,11 +136,11 @@ class _Pair:
         """The source words that have a letter or a digit inside an element."""
         return [i for i in range(*self._words_touched(element)) if self._holds_letters(element, i)]
 
-    def _words_touched(self, element: Element) -> Span:
+    def _words_touched(self, element: Element) -> InlineSpan:
         """The source words that overlap an element; none if its span is empty."""
         first = bisect(self.source_words, element.start, key=_end)
         last = bisect_left(self.source_words, element.end, key=_start)
-        return Span(first, first if element.start == element.end else last)
+        return InlineSpan(first, first if element.start == element.end else last)
 
     def _holds_letters(self, element: Element, i: int) -> bool:
         """Whether a letter or digit of word i is inside an element; true for one without any."""
@@ -147,8 +149,8 @@ class _Pair:
         return has_letters(held) or not has_letters(self.source[start:end])
 
     def _place(
-        self, element: Element, number: int, owners: dict[int, int], words: Span
-    ) -> tuple[Span, Span]:
+        self, element: Element, number: int, owners: dict[int, int], words: InlineSpan
+    ) -> tuple[InlineSpan, InlineSpan]:
         """The characters of the target that an element is put around, and the words among them."""
         part = self._part_of_word(element, words)
         if part is not None:
@@ -162,10 +164,10 @@ class _Pair:
         if best is None:
             own_words = self._neighbour(element, owners, words)
         else:
-            own_words = Span(words.start + best.start, words.start + best.end)
+            own_words = InlineSpan(words.start + best.start, words.start + best.end)
         if own_words is None:
             at = self._between(element, words)
-            return Span(at, at), Span(words.start, words.start)
+            return InlineSpan(at, at), InlineSpan(words.start, words.start)
         return self._edges(element, own_words), own_words
 
     def _gain(self, j: int, number: int, owners: dict[int, int]) -> int:
@@ -174,7 +176,9 @@ class _Pair:
         length = self.target_words[j].end - self.target_words[j].start
         return length if owner == number else -length if owner is None else -len(self.target)
 
-    def _neighbour(self, element: Element, owners: dict[int, int], words: Span) -> Span | None:
+    def _neighbour(
+        self, element: Element, owners: dict[int, int], words: InlineSpan
+    ) -> InlineSpan | None:
         """A target word for an element whose words are aligned with none.
 
         It is one that is aligned with the source word after the element, or before it: a link must
@@ -184,10 +188,12 @@ class _Pair:
         for i in (own[-1] + 1, own[0] - 1) if own else ():
             for j in range(*words):
                 if self.source_of.get(j) == i and i not in owners:
-                    return Span(j, j + 1)
+                    return InlineSpan(j, j + 1)
         return None
 
-    def _part_of_word(self, element: Element, words: Span) -> tuple[Span, Span] | None:
+    def _part_of_word(
+        self, element: Element, words: InlineSpan
+    ) -> tuple[InlineSpan, InlineSpan] | None:
         """The place of an element inside a word, such as H<sub>2</sub>O.
 
         It is put around the same letters of the aligned word, if that has them.
@@ -205,10 +211,10 @@ class _Pair:
                 word = self.target_words[j]
                 found = self.target.find(letters, word.start + max(0, offset), word.end)
                 if found >= 0:
-                    return Span(found, found + len(letters)), Span(j, j + 1)
+                    return InlineSpan(found, found + len(letters)), InlineSpan(j, j + 1)
         return None
 
-    def _edges(self, element: Element, words: Span) -> Span:
+    def _edges(self, element: Element, words: InlineSpan) -> InlineSpan:
         """The span from the first word to the last, without punctuation outside the element."""
         start, end = self.target_words[words.start].start, self.target_words[words.end - 1].end
         letters = [at for at in range(start, end) if self.target[at].isalnum()]
@@ -224,9 +230,9 @@ class _Pair:
             end -= len(after)
         elif letters and self.source[element.end - 1].isalnum():
             end = letters[-1] + 1
-        return Span(start, end)
+        return InlineSpan(start, end)
 
-    def _between(self, element: Element, words: Span) -> int:
+    def _between(self, element: Element, words: InlineSpan) -> int:
         """The place of an element without words: behind the word it touched, or before the next."""
         after = bisect_left(self.source_words, element.start, key=_end)
         touches = after < len(self.source_words) and self.source_words[after].start < element.start
@@ -245,11 +251,11 @@ class _Pair:
         return start + element.start - word.start if is_same else end
 
 
-def _words(text: str) -> list[Span]:
-    return [Span(*found.span()) for found in finditer(r"\S+", text)]
+def _words(text: str) -> list[InlineSpan]:
+    return [InlineSpan(*found.span()) for found in finditer(r"\S+", text)]
 
 
-def _largest_sum(gains: Sequence[int]) -> Span | None:
+def _largest_sum(gains: Sequence[int]) -> InlineSpan | None:
     """The range with the largest sum above 0; of several the longest, and of these the first."""
     best, largest = None, 0
     total, start = 0, 0
@@ -259,13 +265,13 @@ def _largest_sum(gains: Sequence[int]) -> Span | None:
         total += gain
         longer = best is not None and at + 1 - start > best.end - best.start
         if total > largest or (total == largest > 0 and longer):
-            best, largest = Span(start, at + 1), total
+            best, largest = InlineSpan(start, at + 1), total
     return best
 
 
-def _start(span: Span) -> int:
+def _start(span: InlineSpan) -> int:
     return span.start
 
 
-def _end(span: Span) -> int:
+def _end(span: InlineSpan) -> int:
     return span.end

@@ -77,7 +77,7 @@ class LibreTranslate:
         """Tell a web page which features the server has."""
         first = self.backend.models.first
         codes = (first.source, first.target) if first else ()
-        named = [m.Named(code, name_of(code)) for code in codes]
+        named = [m.NamedLanguage(code, name_of(code)) for code in codes]
         return answer(
             m.FrontendSettings(
                 char_limit=self.backend.settings.char_limit,
@@ -87,7 +87,7 @@ class LibreTranslate:
                 suggestions=False,
                 files_translation=False,
                 supported_files_format=[],
-                language=m.Pair(*named) if named else None,
+                language=m.LanguagePair(*named) if named else None,
             )
         )
 

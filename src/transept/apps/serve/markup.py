@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from transept.apps.serve.inline import Element, Span, escape, has_letters
+from transept.apps.serve.inline import Element, InlineSpan, escape, has_letters
 from transept.text.moses import Language
 from transept.text.sentences import split_sentences
 
@@ -75,7 +75,7 @@ class Form(NamedTuple):
 HTML, PLAIN = Form(_LINE_BREAKS, escape), Form({}, str)
 
 
-class Part(NamedTuple):
+class MarkupPart(NamedTuple):
     """A sentence, what stands between it and the next one, and the markup inside it."""
 
     text: str
@@ -88,9 +88,9 @@ def as_read(text: str) -> str:
     return _SPACES.sub(" ", text.translate(_UNSEEN))
 
 
-def split_html(text: str, language: Language) -> list[Part]:
+def split_html(text: str, language: Language) -> list[MarkupPart]:
     """The sentences of HTML, each with the white space and markup between it and the next."""
-    parts: list[Part] = []
+    parts: list[MarkupPart] = []
     run = _Run(HTML)
     for is_markup, piece in _pieces(text, _MARKUP):
         if not is_markup:
@@ -99,15 +99,15 @@ def split_html(text: str, language: Language) -> list[Part]:
             run.add_tag(piece)
         else:
             _extend(parts, run.parts(language))
-            _extend(parts, [Part("", piece)])
+            _extend(parts, [MarkupPart("", piece)])
             run = _Run(HTML)
     _extend(parts, run.parts(language))
     return parts
 
 
-def split_plain(text: str, language: Language) -> list[Part]:
+def split_plain(text: str, language: Language) -> list[MarkupPart]:
     """The sentences of plain text, each with the white space between it and the next."""
-    parts: list[Part] = []
+    parts: list[MarkupPart] = []
     run = _Run(PLAIN)
     run.add_text(text)
     _extend(parts, run.parts(language))
@@ -138,7 +138,7 @@ def _is_inline(markup: str) -> bool:
     return name[2].lower() in (_AROUND_WORDS if name[1] else _AROUND_WORDS | _BETWEEN_WORDS)
 
 
-def _extend(parts: list[Part], more: Iterable[Part]) -> None:
+def _extend(parts: list[MarkupPart], more: Iterable[MarkupPart]) -> None:
     """Append parts. One without text is joined to the part before it, if there is one."""
     for part in more:
         if part.text or (part.space and not parts):
@@ -190,12 +190,12 @@ class _Run:
     def add_tag(self, markup: str) -> None:
         self._tags.append(_Tag(self._length, markup))
 
-    def parts(self, language: Language) -> Iterator[Part]:
+    def parts(self, language: Language) -> Iterator[MarkupPart]:
         """First a part without text, for what stands before any sentence; then the sentences."""
         text = "".join(self._texts)
         plain = text.translate(self._form.breaks)
         partners = _partners(self._tags)
-        sentences: list[tuple[Span, list[int]]] = []
+        sentences: list[tuple[InlineSpan, list[int]]] = []
         for span in _sentences(plain, language):
             inside = self._inside(span, partners)
             if inside is None:
@@ -207,11 +207,11 @@ class _Run:
         starts = [*(span.start for span, _ in sentences), len(text)]
         ends = [0, *(span.end for span, _ in sentences)]
         spaces = _spaces(text, rest, ends, starts, self._form.write)
-        yield Part("", spaces[0])
+        yield MarkupPart("", spaces[0])
         for (span, inside), space in zip(sentences, spaces[1:], strict=True):
             yield _part(plain, span, [self._tags[number] for number in inside], space)
 
-    def _inside(self, span: Span, partners: Mapping[int, int]) -> list[int] | None:
+    def _inside(self, span: InlineSpan, partners: Mapping[int, int]) -> list[int] | None:
         """The tags that move with words of a sentence, by number.
 
         None means that the sentence must be cut at its tags: there are too many, or it holds only
@@ -235,19 +235,19 @@ class _Run:
                 return None
         return inside if len(inside) <= _MOST_TAGS else None
 
-    def _cut(self, span: Span, plain: str) -> Iterator[Span]:
+    def _cut(self, span: InlineSpan, plain: str) -> Iterator[InlineSpan]:
         """The pieces of a sentence between its tags."""
         first = bisect(self._tags, span.start, key=_at)
         last = bisect_left(self._tags, span.end, key=_at)
         places = [span.start, *(tag.at for tag in self._tags[first:last]), span.end]
         for start, end in pairwise(places):
             if has_letters(plain[start:end]):
-                yield _without_spaces(plain, Span(start, end))
+                yield _without_spaces(plain, InlineSpan(start, end))
 
 
-def _without_spaces(text: str, span: Span) -> Span:
+def _without_spaces(text: str, span: InlineSpan) -> InlineSpan:
     start = span.end - len(text[slice(*span)].lstrip())
-    return Span(start, start + len(text[start : span.end].rstrip()))
+    return InlineSpan(start, start + len(text[start : span.end].rstrip()))
 
 
 def _at(tag: _Tag) -> int:
@@ -272,12 +272,12 @@ def _partners(tags: Sequence[_Tag]) -> dict[int, int]:
     return partners
 
 
-def _sentences(plain: str, language: Language) -> Iterator[Span]:
+def _sentences(plain: str, language: Language) -> Iterator[InlineSpan]:
     """The sentences that have a letter or a digit: a model makes nonsense of a row of dots."""
     at = 0
     for text, space in split_sentences(plain, language):
         if has_letters(text):
-            yield Span(at, at + len(text))
+            yield InlineSpan(at, at + len(text))
         at += len(text) + len(space)
 
 
@@ -308,7 +308,7 @@ def _spaces(
     return spaces
 
 
-def _part(plain: str, span: Span, tags: Sequence[_Tag], space: str) -> Part:
+def _part(plain: str, span: InlineSpan, tags: Sequence[_Tag], space: str) -> MarkupPart:
     """A sentence with single spaces, and its elements by their places in that text."""
     text, at = "", span.start
     opened: list[tuple[_Tag, int]] = []
@@ -327,6 +327,6 @@ def _part(plain: str, span: Span, tags: Sequence[_Tag], space: str) -> Part:
             levels.append([])
         else:
             (begun, start), inner = opened.pop(), tuple(levels.pop())
-            around = _without_spaces(text, Span(start, len(text)))
+            around = _without_spaces(text, InlineSpan(start, len(text)))
             levels[-1].append(Element(begun.markup, tag.markup, *around, inner))
-    return Part(text, space, tuple(levels[0]))
+    return MarkupPart(text, space, tuple(levels[0]))

@@ -74,18 +74,18 @@ class Health(Struct):
     status: str = "ok"
 
 
-class Named(Struct):
+class NamedLanguage(Struct):
     """The code and the name of a language."""
 
     code: str
     name: str
 
 
-class Pair(Struct):
+class LanguagePair(Struct):
     """The languages that a web page may show first."""
 
-    source: Named
-    target: Named
+    source: NamedLanguage
+    target: NamedLanguage
 
 
 class FrontendSettings(Struct, rename="camel"):
@@ -98,10 +98,10 @@ class FrontendSettings(Struct, rename="camel"):
     suggestions: bool
     files_translation: bool
     supported_files_format: list[str]
-    language: Pair | None
+    language: LanguagePair | None
 
 
-class Fault(Struct):
+class ErrorAnswer(Struct):
     """What went wrong."""
 
     error: str
@@ -125,7 +125,7 @@ class NBestRequest(Struct, kw_only=True, forbid_unknown_fields=True):
     api_key: Key = None
 
 
-class Hypothesis(Struct):
+class RankedTranslation(Struct):
     """One translation: its score is log P divided by the length penalty."""
 
     text: str
@@ -139,7 +139,7 @@ class NBestAnswer(Struct):
 
     source: str
     target: str
-    outputs: list[Hypothesis]
+    outputs: list[RankedTranslation]
 
 
 class StreamRequest(Struct, kw_only=True, forbid_unknown_fields=True):
@@ -153,7 +153,7 @@ class StreamRequest(Struct, kw_only=True, forbid_unknown_fields=True):
     api_key: Key = None
 
 
-class Part(Struct):
+class StreamedPart(Struct):
     """A part of the translation. The texts of all parts, joined, are the whole."""
 
     text: str
@@ -218,7 +218,7 @@ class AttentionRequest(Struct, kw_only=True, forbid_unknown_fields=True):
     api_key: Key = None
 
 
-class Side(Struct):
+class AttentionSide(Struct):
     """The tokens that attend, or that are attended to, and the word of each, counted from 0."""
 
     pieces: list[str]
@@ -226,11 +226,11 @@ class Side(Struct):
     word_of: list[int]
 
 
-class Weights(Struct):
+class AttentionWeights(Struct):
     """`weights[layer][head][query][key]`. Over the keys, the weights sum to 1."""
 
-    queries: Side
-    keys: Side
+    queries: AttentionSide
+    keys: AttentionSide
     weights: list[list[list[list[float]]]]
 
 
@@ -241,7 +241,7 @@ class AttentionAnswer(Struct):
     target: str
     layers: list[int]
     heads: list[int]
-    attention: dict[Kind, Weights]
+    attention: dict[Kind, AttentionWeights]
 
 
 class ParseRequest(Struct, kw_only=True, forbid_unknown_fields=True):

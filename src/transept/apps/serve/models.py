@@ -75,7 +75,7 @@ def _reloaded(name: str, load: Callable[[], Model] | None, old: Model) -> Model:
     return model
 
 
-class Models:
+class ServedModels:
     """All models that are served: at most one for each pair of languages, and one parser."""
 
     def __init__(self, served: Sequence[AnyServed]) -> None:

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from transept.apps.serve.messages import Fault
+from transept.apps.serve.messages import ErrorAnswer
 from transept.apps.serve.routes import EVENTS, JSON, Entry
 from transept.version import __version__
 
@@ -33,7 +33,10 @@ def document(
         key_required: Whether clients need a key.
     """
     described = [entry for entry in entries if entry.gives is not None]
-    types = [Fault, *(kind for entry in described for kind in (entry.takes, entry.gives) if kind)]
+    types = [
+        ErrorAnswer,
+        *(kind for entry in described for kind in (entry.takes, entry.gives) if kind),
+    ]
     schemas, components = msgspec.json.schema_components(types, ref_template=REFERENCE)
     for entry in described:
         if entry.takes is not None:
@@ -115,5 +118,5 @@ def _faults(entry: Entry, needs_key: bool) -> list[int]:
 def _fault(status: int, of_type: dict[str, Any]) -> dict[str, Any]:
     return {
         "description": HTTPStatus(status).phrase,
-        "content": {JSON: {"schema": of_type[str(Fault)]}},
+        "content": {JSON: {"schema": of_type[str(ErrorAnswer)]}},
     }

@@ -123,7 +123,7 @@ class Translate:
 
 
 @dataclass(frozen=True)
-class Score:
+class ScoreOperation:
     """Compute how probable given translations are."""
 
     model: Served
@@ -145,7 +145,7 @@ class Score:
 
 # No two are equal, so each is a batch by itself: a batch of several would gain nothing.
 @dataclass(frozen=True, eq=False)
-class Attend:
+class AttendOperation:
     """Show the attention weights of chosen heads of chosen layers."""
 
     model: Served

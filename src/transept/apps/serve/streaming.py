@@ -51,14 +51,14 @@ class Streaming:
                 fresh, sent = whole[sent : draft.stable], max(sent, draft.stable)
                 tail = whole[sent:]
                 if (sent, tail) != before:
-                    yield _event("part", m.Part(fresh, tail))
+                    yield _event("part", m.StreamedPart(fresh, tail))
             yield _event("done", m.Whole(whole, n_sentences))
         except TimeoutError:
-            yield _event("error", m.Fault(self.backend.too_slow))
+            yield _event("error", m.ErrorAnswer(self.backend.too_slow))
         except TranseptError as error:
-            yield _event("error", m.Fault(str(error)))
+            yield _event("error", m.ErrorAnswer(str(error)))
         except Exception:
-            yield _event("error", m.Fault(FAILED))
+            yield _event("error", m.ErrorAnswer(FAILED))
             raise
 
 

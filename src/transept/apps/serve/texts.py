@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from transept.api.results import NOTHING, Draft, Output, Sentence, Translation
 from transept.apps.serve.inline import transfer
-from transept.apps.serve.markup import HTML, PLAIN, Form, Part, split_html, split_plain
+from transept.apps.serve.markup import HTML, PLAIN, Form, MarkupPart, split_html, split_plain
 from transept.text.moses import Language
 
 Outputs = tuple[Output, ...]
@@ -16,7 +16,7 @@ class Text:
     """A text as a list of parts: sentences, and what stands between them."""
 
     source: str
-    parts: tuple[Part, ...]
+    parts: tuple[MarkupPart, ...]
     form: Form
 
     @classmethod
@@ -32,7 +32,7 @@ class Text:
         return [part.text for part in self.with_words]
 
     @property
-    def with_words(self) -> list[Part]:
+    def with_words(self) -> list[MarkupPart]:
         """The parts that are sentences."""
         return [part for part in self.parts if part.text]
 
@@ -55,7 +55,7 @@ class Text:
     def before_next(self, outputs: Sequence[Outputs]) -> str:
         """The translation up to the next sentence, from the outputs of the sentences before it."""
         at = [index for index, part in enumerate(self.parts) if part.text][len(outputs)]
-        parts = (*self.parts[:at], Part(self.parts[at].text, ""))
+        parts = (*self.parts[:at], MarkupPart(self.parts[at].text, ""))
         begun = Text(self.source, parts, self.form)
         return begun.put_together([*outputs, (NOTHING,)], 1).text
 
@@ -65,10 +65,10 @@ class Text:
         write = self.form.write
         return Draft(before + write(draft.text), len(before) + len(write(stable)))
 
-    def _written(self, part: Part, outputs: Outputs) -> Outputs:
+    def _written(self, part: MarkupPart, outputs: Outputs) -> Outputs:
         return tuple(replace(one, text=self._marked(part, one), alignment=None) for one in outputs)
 
-    def _marked(self, part: Part, output: Output) -> str:
+    def _marked(self, part: MarkupPart, output: Output) -> str:
         """The translation of a part as it is written, with what was inside the part."""
         links = output.alignment or ()
         return transfer(part.text, part.inside, output.text, links, self.form.write)

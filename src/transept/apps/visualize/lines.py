@@ -12,8 +12,8 @@ from transept.apps.visualize.pictures import (
     LETTER,
     Anchor,
     Cell,
+    DrawnLine,
     Label,
-    Line,
     Panel,
     Place,
     Shape,
@@ -68,7 +68,7 @@ def draw_lines(
                 place = Place(head, query, key)
                 x = to_x[key] + shift
                 if weight >= FAINTEST:
-                    shapes.append(Line(from_x[query] + shift, top, x, bottom, weight, place))
+                    shapes.append(DrawnLine(from_x[query] + shift, top, x, bottom, weight, place))
                 if word is not None:
                     shapes.append(Cell(x - column / 2, bottom + 2, column, STRIP, weight, place))
     shapes += _words(queries, from_x, top - GUTTER, above.upright, -1, word)

@@ -30,7 +30,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class DrawnLine:
     """A weight as a line: the larger, the wider."""
 
     x1: float
@@ -93,7 +93,7 @@ class Label:
     """The head whose colour it has, if it has one."""
 
 
-Shape = Line | Cell | Frame | Label
+Shape = DrawnLine | Cell | Frame | Label
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,9 @@ from transept.apps.visualize.pictures import (
     LINE_WIDTH,
     TITLE_SCALE,
     Cell,
+    DrawnLine,
     Frame,
     Label,
-    Line,
     Panel,
     Picture,
     Place,
@@ -76,7 +76,7 @@ def _draw(shape: object) -> str:
 
 
 @_draw.register
-def _(line: Line) -> str:
+def _(line: DrawnLine) -> str:
     ends = zip(("x1", "y1", "x2", "y2"), (line.x1, line.y1, line.x2, line.y2), strict=True)
     where = " ".join(f'{name}="{_number(value)}"' for name, value in ends)
     dashed = " dashed" if is_dashed(line.place.head) else ""

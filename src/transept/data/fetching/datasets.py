@@ -25,7 +25,7 @@ class Archive:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class DatasetPart:
     """Sentences of one language: a member of an archive, or all of a file that is no archive."""
 
     archive: Archive
@@ -91,13 +91,13 @@ class Dataset:
     name: str
     title: str
     languages: tuple[str, str]
-    splits: dict[str, tuple[tuple[Part, Part], ...]]
+    splits: dict[str, tuple[tuple[DatasetPart, DatasetPart], ...]]
     held_out: Rule = KeepAll()
-    about: Part | None = None
+    about: DatasetPart | None = None
     terms: str
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[DatasetPart, ...]:
         """Everything that is read, whatever the split."""
         parts = [part for pairs in self.splits.values() for pair in pairs for part in pair]
         return (*parts, self.about) if self.about else tuple(parts)
@@ -117,11 +117,11 @@ def _datasets(table: dict[str, Any]) -> "dict[DatasetName, Dataset]":
     """The datasets of `datasets.toml`, which explains its entries."""
     archives = {name: Archive(**archive) for name, archive in table["archives"].items()}
 
-    def part(entry: list[str], language: str = "", role: str = "", column: str = "") -> Part:
+    def part(entry: list[str], language: str = "", role: str = "", column: str = "") -> DatasetPart:
         archive, *inside = (text.format(language=language, role=role) for text in entry)
         member = inside[0] if inside else None
         reading = inside[1] if len(inside) > 1 else "lines"
-        return Part(
+        return DatasetPart(
             archives[archive], member, cast(Reading, column if reading == "columns" else reading)
         )
 

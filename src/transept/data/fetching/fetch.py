@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, Any, Literal
 
 from transept.data.fetching.archives import unpack
-from transept.data.fetching.datasets import Archive, Dataset, KeepAll, Part
+from transept.data.fetching.datasets import Archive, Dataset, DatasetPart, KeepAll
 from transept.data.fetching.download import PAUSES, DownloadError, Watcher, download
 from transept.data.fetching.markup import sentences
 from transept.errors import Argument, DataError
@@ -200,9 +200,9 @@ def _cut(dataset: Dataset, files: dict[Archive, Path], output: Path) -> dict[str
     return dict(splits.counts)
 
 
-def _stage(dataset: Dataset, files: dict[Archive, Path], work: Path) -> dict[Part, Path]:
+def _stage(dataset: Dataset, files: dict[Archive, Path], work: Path) -> dict[DatasetPart, Path]:
     """Unpack what is needed under names of our own; a file that is no archive stays in place."""
-    staged: dict[Part, Path] = {}
+    staged: dict[DatasetPart, Path] = {}
     for archive, path in files.items():
         wanted: dict[str, Path] = {}
         for part in dataset.parts:
@@ -219,7 +219,9 @@ def _stage(dataset: Dataset, files: dict[Archive, Path], work: Path) -> dict[Par
     return staged
 
 
-def _pairs(parts: tuple[Part, Part], staged: dict[Part, Path]) -> Iterator[tuple[bytes, bytes]]:
+def _pairs(
+    parts: tuple[DatasetPart, DatasetPart], staged: dict[DatasetPart, Path]
+) -> Iterator[tuple[bytes, bytes]]:
     """Sentences of both sides, which must be equally many."""
     columns = [sentences(read_lines(staged[part]), part.reading) for part in parts]
     for number, (source, target) in enumerate(itertools.zip_longest(*columns)):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from transept.data.cleaning import Cleaning, Dropped, Reason
 from transept.data.preparation.duplicates import Hashes, pair_hash
-from transept.data.preparation.formats import Chunk, Input
+from transept.data.preparation.formats import Chunk, CorpusInput
 from transept.data.shards import SIDES, Ids, id_type, width_for
 from transept.errors import Argument, DataError
 from transept.text.files import describe
@@ -51,7 +51,7 @@ class ChunkEncoder:
 
     def __init__(
         self,
-        inputs: Sequence[Input],
+        inputs: Sequence[CorpusInput],
         source: Vocabulary,
         target: Vocabulary,
         cleaning: Cleaning,
@@ -86,7 +86,7 @@ class ChunkEncoder:
 class _Work:
     """A chunk on its way: its sentences, and the rows dropped so far."""
 
-    def __init__(self, source: Input, chunk: Chunk, cleaning: Cleaning) -> None:
+    def __init__(self, source: CorpusInput, chunk: Chunk, cleaning: Cleaning) -> None:
         self.source: list[str] = []
         self.target: list[str] = []
         self.dropped: dict[int, Dropped] = {}

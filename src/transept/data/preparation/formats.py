@@ -38,7 +38,7 @@ class Sentences:
     malformed: dict[int, str]
 
 
-class Input(Protocol):
+class CorpusInput(Protocol):
     """Files of one format. It is sent to worker processes as a whole."""
 
     format: ClassVar[str]
@@ -233,7 +233,7 @@ class Checksums:
         return tuple(self._found.values())
 
 
-def chunks(inputs: Sequence[Input], on_bytes: BytesRead | None = None) -> Iterator[Chunk]:
+def chunks(inputs: Sequence[CorpusInput], on_bytes: BytesRead | None = None) -> Iterator[Chunk]:
     """All rows of all inputs, in order."""
     for index, source in enumerate(inputs):
         rows: list[Row] = []

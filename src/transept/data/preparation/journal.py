@@ -31,7 +31,7 @@ def partial_directory(output: Path) -> Path:
 
 
 @dataclass(kw_only=True, slots=True)
-class State:
+class JournalState:
     """Everything that is counted. `checksum` is that of the input text so far."""
 
     chunks: int = 0
@@ -47,7 +47,7 @@ class State:
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Entry:
     settings: Settings
-    state: State
+    state: JournalState
 
 
 class Journal:
@@ -57,13 +57,13 @@ class Journal:
         self._path = directory / JOURNAL
         self._settings = settings
 
-    def load(self) -> State:
+    def load(self) -> JournalState:
         """Where to go on: a fresh state if nothing was committed yet."""
         try:
             table = unsealed(self._path.read_bytes())
             entry = config.structure(_Entry, table)
         except FileNotFoundError:
-            return State()
+            return JournalState()
         except (OSError, ValueError, ConfigError) as error:
             raise DataError(
                 f"{self._path} is damaged or of another version ({error}); start "
@@ -79,7 +79,7 @@ class Journal:
             )
         return entry.state
 
-    def commit(self, state: State) -> None:
+    def commit(self, state: JournalState) -> None:
         """Write down that everything counted in `state` is on the disk."""
         entry = _Entry(settings=self._settings, state=state)
         write_file(self._path, sealed(config.as_table(entry)))

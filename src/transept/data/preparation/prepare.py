@@ -17,8 +17,8 @@ from pathlib import Path
 from transept.data.cleaning import Cleaning
 from transept.data.preparation.changes import changes
 from transept.data.preparation.encode import ChunkEncoder, EncodedChunk
-from transept.data.preparation.formats import Checksums, Chunk, Input, chunks
-from transept.data.preparation.journal import Journal, State, locked, partial_directory
+from transept.data.preparation.formats import Checksums, Chunk, CorpusInput, chunks
+from transept.data.preparation.journal import Journal, JournalState, locked, partial_directory
 from transept.data.preparation.writing import CorpusWriter
 from transept.data.shards import MANIFEST, STREAM, InputRecord, Manifest, Settings, TextRecord
 from transept.errors import Argument, DataError
@@ -38,7 +38,7 @@ AHEAD = 3
 class Preparation:
     """What to prepare, and where to."""
 
-    inputs: tuple[Input, ...]
+    inputs: tuple[CorpusInput, ...]
     tokenizer: Path
     target_tokenizer: Path | Vocabulary | None = None
     """Another vocabulary for the target side, or its directory."""
@@ -47,7 +47,7 @@ class Preparation:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class PrepareProgress:
     """How far a preparation has come.
 
     Bytes are those of the files as they lie on disk; the total of a pipe is unknown (None).
@@ -61,7 +61,7 @@ class Progress:
     resumed_rows: int
 
 
-Watcher = Callable[[Progress], None]
+Watcher = Callable[[PrepareProgress], None]
 
 
 def prepare(
@@ -170,7 +170,11 @@ class _Reading:
     """The inputs as chunks, and how much of them has been read."""
 
     def __init__(
-        self, inputs: tuple[Input, ...], state: State, partial: Path, watch: Watcher | None
+        self,
+        inputs: tuple[CorpusInput, ...],
+        state: JournalState,
+        partial: Path,
+        watch: Watcher | None,
     ) -> None:
         self._inputs = inputs
         self._state = state
@@ -207,7 +211,9 @@ class _Reading:
         if self._watch is not None:
             state = self._state
             self._watch(
-                Progress(state.rows, state.pairs, self._read, self._total, self._resumed_rows)
+                PrepareProgress(
+                    state.rows, state.pairs, self._read, self._total, self._resumed_rows
+                )
             )
 
     def _count(self, n_bytes: int) -> None:
@@ -240,7 +246,7 @@ def _check_text(job: Preparation, plan: _Plan, finished: Manifest, watch: Watche
     before = finished.text
     if before is None or before.modified == plan.modified:
         return
-    reading = _Reading(job.inputs, State(), job.output, watch)
+    reading = _Reading(job.inputs, JournalState(), job.output, watch)
     for _ in reading.rest():
         reading.report()
     if reading.checksums.found != before.checksums:
@@ -279,7 +285,7 @@ def _settings(job: Preparation, source: Vocabulary, target: Vocabulary) -> Setti
     )
 
 
-def _record(each: Input) -> InputRecord:
+def _record(each: CorpusInput) -> InputRecord:
     return InputRecord(
         format=each.format,
         paths=tuple(map(str, each.paths)),
@@ -288,7 +294,7 @@ def _record(each: Input) -> InputRecord:
     )
 
 
-def _sizes(each: Input) -> tuple[int, ...]:
+def _sizes(each: CorpusInput) -> tuple[int, ...]:
     sizes = (stored_size(path) for path in each.paths)
     return tuple(STREAM if size is None else size for size in sizes)
 

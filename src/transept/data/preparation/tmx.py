@@ -21,7 +21,7 @@ CODES = frozenset({"bpt", "ept", "it", "ph", "ut", "sub"})
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class TranslationUnit:
     """A translation unit: the line on which it begins and its text in the two languages."""
 
     line: int
@@ -29,7 +29,9 @@ class Unit:
     target: str
 
 
-def read_units(blocks: Iterable[bytes], languages: tuple[str, str], name: str) -> Iterator[Unit]:
+def read_units(
+    blocks: Iterable[bytes], languages: tuple[str, str], name: str
+) -> Iterator[TranslationUnit]:
     """Each unit of a TMX file, in order; a side that a unit lacks is empty.
 
     Args:
@@ -57,7 +59,7 @@ class _Reader:
     def __init__(self, languages: tuple[str, str], name: str) -> None:
         self._languages = languages
         self._name = name
-        self._units: list[Unit] = []
+        self._units: list[TranslationUnit] = []
         self._unit: _Open | None = None
         self._language: str | None = None
         self._pieces: list[str] | None = None
@@ -74,7 +76,7 @@ class _Reader:
         parser.SkippedEntityHandler = self._skipped
         self._parser = parser
 
-    def feed(self, block: bytes) -> list[Unit]:
+    def feed(self, block: bytes) -> list[TranslationUnit]:
         """The units that end in this block."""
         self._parse(block, final=False)
         self._n_bytes += len(block)
@@ -82,12 +84,12 @@ class _Reader:
             raise self._error(f"has a tag of more than {TAG_LIMIT >> 20} MiB")
         return self._taken()
 
-    def close(self) -> list[Unit]:
+    def close(self) -> list[TranslationUnit]:
         """Whatever is left at the end of the file."""
         self._parse(b"", final=True)
         return self._taken()
 
-    def _taken(self) -> list[Unit]:
+    def _taken(self) -> list[TranslationUnit]:
         units, self._units = self._units, []
         return units
 
@@ -130,7 +132,7 @@ class _Reader:
             self._language = None
         elif tag == "tu" and self._unit is not None:
             source, target = (self._unit.texts.get(code, "") for code in self._languages)
-            self._units.append(Unit(self._unit.line, source, target))
+            self._units.append(TranslationUnit(self._unit.line, source, target))
             self._unit = None
 
     def _text(self, text: str) -> None:

@@ -14,7 +14,7 @@ from transept.data.cleaning import Dropped, Reason
 from transept.data.preparation.duplicates import SeenPairs
 from transept.data.preparation.encode import EncodedChunk, EncodedSide
 from transept.data.preparation.formats import Chunk
-from transept.data.preparation.journal import State, reopen
+from transept.data.preparation.journal import JournalState, reopen
 from transept.data.shards import (
     DROPPED,
     FORMAT,
@@ -50,7 +50,7 @@ class CorpusWriter:
         directory: Path,
         settings: Settings,
         tokenizers: Mapping[str, Vocabulary],
-        state: State,
+        state: JournalState,
     ) -> None:
         self.state = state
         self._directory = directory

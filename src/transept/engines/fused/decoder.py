@@ -12,11 +12,11 @@ import torch
 from torch.nn import functional as F
 
 from transept.engines.fused.sizes import Sizes
-from transept.engines.fused.weights import Weights
+from transept.engines.fused.weights import DecodingWeights
 from transept.engines.kernels.attention_step import attend_past, attend_source
-from transept.engines.kernels.beams import Beams
+from transept.engines.kernels.beams import DeviceBeams
 from transept.engines.kernels.slots import Slotted
-from transept.engines.program import Norm, Product, StackNorms, Stream, decoder_layer
+from transept.engines.program import Norm, Product, ResidualStream, StackNorms, decoder_layer
 from transept.model.transformer import DecoderLayer
 from transept.shapes import Float, Int, Tensor
 
@@ -44,11 +44,11 @@ class NumberedLayer(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class StepOperations:
+class FusedStepOperations:
     """The operations of the decoder for one new token per row."""
 
-    weights: Weights
-    beams: Beams
+    weights: DecodingWeights
+    beams: DeviceBeams
     caches: Caches
 
     def self_attention(self, h: Float[Tensor, "N D"], layer: NumberedLayer) -> Product:
@@ -71,7 +71,7 @@ class StepOperations:
         """Equation (2)."""
         return self.weights.feed_forward(layer.module.feed_forward, h)
 
-    def add_norm(self, stream: Stream, y: Product, norm: Norm) -> Stream:
+    def add_norm(self, stream: ResidualStream, y: Product, norm: Norm) -> ResidualStream:
         """X + y and its layer normalization."""
         return self.weights.add_norm(stream, y, norm)
 
@@ -79,7 +79,7 @@ class StepOperations:
 class DeviceDecoder:
     """A model's decoder: takes one token for each row, and gives the logits of the next."""
 
-    def __init__(self, weights: Weights) -> None:
+    def __init__(self, weights: DecodingWeights) -> None:
         self._weights, self.config = weights, weights.config
         self.device, self.dtype = weights.device, weights.dtype
         self.start_id = weights.model.start_id
@@ -125,7 +125,7 @@ class DeviceDecoder:
         flat = caches.source.flatten(0, 1).flatten(1)
         flat.index_copy_(0, rows, F.linear(states, self._source_kv, self._source_kv_bias))
 
-    def write(self, beams: Beams, caches: Caches) -> Float[Tensor, "N C"]:
+    def write(self, beams: DeviceBeams, caches: Caches) -> Float[Tensor, "N C"]:
         """The logits of the token that follows each row's last one."""
         weights = self._weights
         # A kernel reads this memory as it lies. For one sentence, `flatten` alone would give a view
@@ -133,7 +133,10 @@ class DeviceDecoder:
         positions = beams.length[:, None].expand_as(beams.token).contiguous().view(-1)
         embedding, table = weights.model.target_embedding, weights.target_positions
         y = weights.embed(embedding, beams.token.flatten(), positions, table)
-        ops, stream = StepOperations(weights, beams, caches), weights.enter(y, self._norms.first)
+        ops, stream = (
+            FusedStepOperations(weights, beams, caches),
+            weights.enter(y, self._norms.first),
+        )
         for layer, norms in zip(self._layers, self._norms.layers, strict=True):
             stream = decoder_layer(stream, layer, norms, ops)
         return self._project(stream.h)

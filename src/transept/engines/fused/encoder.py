@@ -12,9 +12,9 @@ import numpy as np
 import torch
 
 from transept.engines.fused.sizes import room
-from transept.engines.fused.weights import Weights
-from transept.engines.kernels.attention import Side, Sight, attend
-from transept.engines.program import Norm, Product, StackNorms, Stream, encoder_layer
+from transept.engines.fused.weights import DecodingWeights
+from transept.engines.kernels.attention import Sight, TokenSide, attend
+from transept.engines.program import Norm, Product, ResidualStream, StackNorms, encoder_layer
 from transept.model.transformer import EncoderLayer
 from transept.shapes import Float, Int, Tensor
 
@@ -61,7 +61,7 @@ class Packed:
 class DeviceEncoder:
     """A model's encoder: turns sentences into the states that the decoder attends to."""
 
-    def __init__(self, weights: Weights) -> None:
+    def __init__(self, weights: DecodingWeights) -> None:
         self._weights, self._layers = weights, weights.model.encoder.stack
         self._norms = StackNorms(weights.model.encoder)
         self._graphs: dict[int, tuple[torch.cuda.CUDAGraph, Packed, Tensor]] = {}
@@ -92,22 +92,22 @@ class DeviceEncoder:
     def _encode(self, packed: Packed) -> Float[Tensor, "N D"]:
         weights = self._weights
         ids, positions, segments = packed.tokens
-        side = Side(segments, positions)
+        side = TokenSide(segments, positions)
         band = weights.model.encoder.band
         sight = Sight(side, side, packed.spans, TILE, band.before, band.after)
         embedding, table = weights.model.source_embedding, weights.source_positions
         x = weights.embed(embedding, ids, positions, table)
-        ops, stream = EncoderOperations(weights, sight), weights.enter(x, self._norms.first)
+        ops, stream = FusedEncoderOperations(weights, sight), weights.enter(x, self._norms.first)
         for layer, norms in zip(self._layers, self._norms.layers, strict=True):
             stream = encoder_layer(stream, layer, norms, ops)
         return stream.h
 
 
 @dataclass(frozen=True, slots=True)
-class EncoderOperations:
+class FusedEncoderOperations:
     """The operations of the encoder over one batch."""
 
-    weights: Weights
+    weights: DecodingWeights
     sight: Sight
 
     def self_attention(self, h: Float[Tensor, "N D"], layer: EncoderLayer) -> Product:
@@ -121,6 +121,6 @@ class EncoderOperations:
         """Equation (2)."""
         return self.weights.feed_forward(layer.feed_forward, h)
 
-    def add_norm(self, stream: Stream, y: Product, norm: Norm) -> Stream:
+    def add_norm(self, stream: ResidualStream, y: Product, norm: Norm) -> ResidualStream:
         """X + y and its layer normalization."""
         return self.weights.add_norm(stream, y, norm)

@@ -12,7 +12,7 @@ from transept.engines.fused.admission import AdmissionQueue
 from transept.engines.fused.decoder import DeviceDecoder
 from transept.engines.fused.encoder import DeviceEncoder
 from transept.engines.fused.sizes import Sizes, room
-from transept.engines.fused.weights import Weights
+from transept.engines.fused.weights import DecodingWeights
 from transept.engines.fused.workspace import Arena, EncodedInput, Traces, Workspace
 from transept.engines.kernels import LONGEST
 from transept.model.transformer import Transformer
@@ -42,7 +42,7 @@ class FusedSearch:
     """A search that runs on the device: the host puts sentences in and takes results out."""
 
     def __init__(self, model: Transformer, dtype: torch.dtype, eos_id: int) -> None:
-        weights = Weights(model, dtype)
+        weights = DecodingWeights(model, dtype)
         self._encoder, self._decoder = DeviceEncoder(weights), DeviceDecoder(weights)
         self._eos_id = eos_id
         self._arena = Arena.of(0, self._decoder)

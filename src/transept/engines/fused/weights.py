@@ -10,14 +10,14 @@ from transept.engines.kernels import LONGEST
 from transept.engines.kernels.dropout import Drop
 from transept.engines.kernels.embedding import embed
 from transept.engines.kernels.residual import add_norm
-from transept.engines.program import Norm, Product, Stream
+from transept.engines.program import Norm, Product, ResidualStream
 from transept.model.layers import Embedding, FeedForward
 from transept.model.positions import LearnedPositions, Positions
 from transept.model.transformer import Transformer
 from transept.shapes import Float, Int, Tensor
 
 
-class Weights:
+class DecodingWeights:
     """A copy of a model, for decoding."""
 
     def __init__(self, model: Transformer, dtype: torch.dtype) -> None:
@@ -55,11 +55,11 @@ class Weights:
             embedding.pad_id, self.no_drop, self.dtype,
         )  # fmt: skip
 
-    def enter(self, x: Float[Tensor, "N D"], first: nn.LayerNorm | None) -> Stream:
+    def enter(self, x: Float[Tensor, "N D"], first: nn.LayerNorm | None) -> ResidualStream:
         """The stream in front of the first sub-layer."""
-        return Stream(x, x if first is None else first(x))
+        return ResidualStream(x, x if first is None else first(x))
 
-    def add_norm(self, stream: Stream, y: Product, norm: Norm) -> Stream:
+    def add_norm(self, stream: ResidualStream, y: Product, norm: Norm) -> ResidualStream:
         """X + y and LayerNorm(x + y), in one kernel."""
         module = norm.module
         normed, saved = add_norm(

@@ -12,8 +12,8 @@ from transept.decoding.hypothesis import Hypothesis
 from transept.decoding.length import length_penalty
 from transept.engines.fused.decoder import DeviceDecoder
 from transept.engines.fused.sizes import Sizes
-from transept.engines.kernels.beams import Beams, advance
-from transept.engines.kernels.likeliest import Symbols
+from transept.engines.kernels.beams import DeviceBeams, advance
+from transept.engines.kernels.likeliest import SpecialIds
 from transept.shapes import Float, Int, Tensor
 
 
@@ -52,12 +52,12 @@ class Workspace:
 
     def __init__(self, decoder: DeviceDecoder, arena: Arena, sizes: Sizes, eos_id: int) -> None:
         self.sizes, self.alpha = sizes, 0.0
-        self._symbols = Symbols(decoder.config.vocab_size, decoder.config.pad_id, eos_id)
+        self._symbols = SpecialIds(decoder.config.vocab_size, decoder.config.pad_id, eos_id)
         self._decoder = decoder
         self._caches = decoder.caches(arena.numbers, sizes)
         self._graph_pool = arena.graph_pool
         no_penalty = torch.ones(sizes.places + 1, device=decoder.device)
-        self._beams = Beams.empty(sizes.slots, sizes.width, no_penalty)
+        self._beams = DeviceBeams.empty(sizes.slots, sizes.width, no_penalty)
         self._graphs: dict[int, torch.cuda.CUDAGraph] = {}
 
     def set_length_penalty(self, alpha: float) -> None:
@@ -139,7 +139,7 @@ class Workspace:
 class Traces:
     """Sentences that are done, on the host: their hypotheses, and how to trace these back.
 
-    The fields are those of `Beams` with the same names.
+    The fields are those of `DeviceBeams` with the same names.
     """
 
     length: Int[Tensor, " B"]
@@ -152,7 +152,7 @@ class Traces:
     tokens: Int[Tensor, "B L W"]
 
     @classmethod
-    def of(cls, beams: Beams, slots: Sequence[int]) -> "Traces":
+    def of(cls, beams: DeviceBeams, slots: Sequence[int]) -> "Traces":
         """The sentences in these slots."""
         at = torch.tensor(slots, device=beams.done.device)
         parts = [getattr(beams, field.name)[at] for field in dataclasses.fields(cls)]

@@ -18,7 +18,7 @@ from transept.shapes import Float, Int, Tensor
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class TokenSide:
     """What tells the tokens of one side of an attention apart."""
 
     segments: Int[Tensor, " N"]
@@ -31,8 +31,8 @@ class Side:
 class Sight:
     """Which keys the queries see: those of the same sentence, within a band of distances."""
 
-    queries: Side
-    keys: Side
+    queries: TokenSide
+    keys: TokenSide
     spans: Int[Tensor, "tiles 2"]
     """For each tile, the first tile that it sees and the one after the last; the same both ways."""
     tile: int

@@ -9,7 +9,7 @@ import torch
 import triton
 import triton.language as tl
 
-from transept.engines.kernels.beams import Beams
+from transept.engines.kernels.beams import DeviceBeams
 from transept.shapes import Float, Int, Tensor
 
 KEYS = 32
@@ -21,7 +21,7 @@ ROWS = tl.constexpr(16)
 def attend_past(
     qkv: Float[Tensor, "N qkv"],
     cache: Float[Tensor, "R W L 2 D"],
-    beams: Beams,
+    beams: DeviceBeams,
     n_heads: int,
 ) -> Float[Tensor, "N D"]:
     """Keep each row's key and value, and attend to them and to those of the tokens before.
@@ -43,7 +43,7 @@ def attend_source(
     q: Float[Tensor, "N D"],
     source: Float[Tensor, "R S Y 2 D"],
     source_length: Int[Tensor, " R"],
-    beams: Beams,
+    beams: DeviceBeams,
     layer: int,
     n_heads: int,
 ) -> Float[Tensor, "N D"]:

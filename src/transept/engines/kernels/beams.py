@@ -10,13 +10,13 @@ import torch
 import triton
 import triton.language as tl
 
-from transept.engines.kernels.likeliest import Symbols, likeliest
+from transept.engines.kernels.likeliest import SpecialIds, likeliest
 from transept.engines.kernels.slots import Slotted
 from transept.shapes import Float, Int, Tensor
 
 
 @dataclass(frozen=True, slots=True)
-class Beams(Slotted):
+class DeviceBeams(Slotted):
     """R sentences, each with W live and W finished hypotheses. All of it changes in place."""
 
     token: Int[Tensor, "R W"]
@@ -49,7 +49,7 @@ class Beams(Slotted):
     """lp of each length."""
 
     @classmethod
-    def empty(cls, n_slots: int, width: int, penalties: Float[Tensor, " lengths"]) -> "Beams":
+    def empty(cls, n_slots: int, width: int, penalties: Float[Tensor, " lengths"]) -> "DeviceBeams":
         """Room for so many sentences, with so many hypotheses of each; nobody in it yet.
 
         Args:
@@ -87,7 +87,7 @@ class Beams(Slotted):
         )  # fmt: skip
 
 
-def advance(beams: Beams, logits: Float[Tensor, "N C"], symbols: Symbols) -> None:
+def advance(beams: DeviceBeams, logits: Float[Tensor, "N C"], symbols: SpecialIds) -> None:
     """Let every sentence that is not done go on by a token.
 
     A beam of W takes 2·W candidates, so that W go on however many end. With W = 1 this is greedy

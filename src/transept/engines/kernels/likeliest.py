@@ -16,7 +16,7 @@ BLOCK, BLOCKS = 64, 64
 
 
 @dataclass(frozen=True, slots=True)
-class Symbols:
+class SpecialIds:
     """What a search must know of a vocabulary."""
 
     size: int
@@ -26,7 +26,7 @@ class Symbols:
 
 
 def likeliest(
-    logits: Float[Tensor, "N C"], k: int, symbols: Symbols, done: Int[Tensor, " R"], width: int
+    logits: Float[Tensor, "N C"], k: int, symbols: SpecialIds, done: Int[Tensor, " R"], width: int
 ) -> tuple[Float[Tensor, "N K"], Int[Tensor, "N K"]]:
     """Log p of the k likeliest tokens of each row, and which they are; nothing for who is done.
 

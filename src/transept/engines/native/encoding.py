@@ -7,7 +7,7 @@ from torch.nn import functional as F
 
 from transept.engines.native import operations
 from transept.engines.native.prepared import PreparedLayer, prepare
-from transept.engines.program import Norm, Product, Stream, encoder_layer
+from transept.engines.program import Norm, Product, ResidualStream, encoder_layer
 from transept.model.packing import Band, Layout, visible
 from transept.model.transformer import Memory, Transformer
 from transept.shapes import Bool, Float, Int, Tensor
@@ -26,7 +26,7 @@ def encode(model: Transformer, source_ids: Int[Tensor, "B S"]) -> Memory:
     all_visible = not is_padded and band == Band()
     mask = None if all_visible else visible(layout, layout, band)[:, None]
     prepared = prepare(model)
-    ops = EncoderOperations(layout, mask)
+    ops = NativeEncoderOperations(layout, mask)
     x = model.source_embedding(source.ids) + model.source_positions(layout)
     stream = operations.enter(x, prepared.encoder_norms.first)
     for layer, norms in zip(prepared.encoder_layers(), prepared.encoder_norms.layers, strict=True):
@@ -35,7 +35,7 @@ def encode(model: Transformer, source_ids: Int[Tensor, "B S"]) -> Memory:
 
 
 @dataclass(frozen=True, slots=True)
-class EncoderOperations:
+class NativeEncoderOperations:
     """The operations of the encoder over one batch."""
 
     layout: Layout
@@ -54,6 +54,6 @@ class EncoderOperations:
         """Equation (2)."""
         return operations.feed_forward(h, layer)
 
-    def add_norm(self, stream: Stream, y: Product, norm: Norm) -> Stream:
+    def add_norm(self, stream: ResidualStream, y: Product, norm: Norm) -> ResidualStream:
         """X + y and its layer normalization."""
         return operations.add_norm(stream, y, norm)

@@ -14,8 +14,8 @@ from transept.engines.native.cache import LayerCache, OutputCache
 from transept.engines.native.matrices import PreparedMatrix
 from transept.engines.native.prepared import PreparedDecoder, PreparedDecoderLayer, prepare
 from transept.engines.native.ranking import likeliest
-from transept.engines.native.source import LayerSource, Source
-from transept.engines.program import Norm, Product, Stream, decoder_layer
+from transept.engines.native.source import LayerSource, SourceCache
+from transept.engines.program import Norm, Product, ResidualStream, decoder_layer
 from transept.model.transformer import Memory, Transformer
 from transept.shapes import Float, Int, Tensor
 
@@ -33,7 +33,7 @@ class IncrementalDecoder:
         self, model: Transformer, memory: Memory, shortlist: Int[Tensor, " listed"] | None = None
     ) -> None:
         self._prepared = prepare(model)
-        self._source = Source(model, memory, self._prepared.source_kv())
+        self._source = SourceCache(model, memory, self._prepared.source_kv())
         self._output = OutputCache(model.config, memory)
         self._position = 0
         self._used_up: Tensor | None = None
@@ -121,7 +121,7 @@ class StepLayer(NamedTuple):
     source: LayerSource
 
 
-class StepOperations:
+class NativeStepOperations:
     """The operations of the decoder for one new token per row."""
 
     def self_attention(self, h: Float[Tensor, "N D"], layer: StepLayer) -> Product:
@@ -140,9 +140,9 @@ class StepOperations:
         """Equation (2)."""
         return operations.feed_forward(h, layer.weights)
 
-    def add_norm(self, stream: Stream, y: Product, norm: Norm) -> Stream:
+    def add_norm(self, stream: ResidualStream, y: Product, norm: Norm) -> ResidualStream:
         """X + y and its layer normalization."""
         return operations.add_norm(stream, y, norm)
 
 
-STEP = StepOperations()
+STEP = NativeStepOperations()

@@ -4,13 +4,13 @@ import torch
 from torch import nn
 
 from transept.engines.native.prepared import PreparedLayer
-from transept.engines.program import Norm, Product, Stream
+from transept.engines.program import Norm, Product, ResidualStream
 from transept.shapes import Float, Tensor
 
 
-def enter(x: Float[Tensor, "N D"], first: nn.LayerNorm | None) -> Stream:
+def enter(x: Float[Tensor, "N D"], first: nn.LayerNorm | None) -> ResidualStream:
     """The stream in front of the first sub-layer."""
-    return Stream(x, x if first is None else _layer_norm(x, first))
+    return ResidualStream(x, x if first is None else _layer_norm(x, first))
 
 
 def feed_forward(h: Float[Tensor, "N D"], layer: PreparedLayer) -> Product:
@@ -18,7 +18,7 @@ def feed_forward(h: Float[Tensor, "N D"], layer: PreparedLayer) -> Product:
     return Product(layer.activation(layer.inner(h)), layer.outer)
 
 
-def add_norm(stream: Stream, y: Product, norm: Norm) -> Stream:
+def add_norm(stream: ResidualStream, y: Product, norm: Norm) -> ResidualStream:
     """The sum is part of the matrix product. `stream.x` is overwritten."""
     summed = y.matrix.onto(stream.x, y.inner)
     return norm.stream(summed, _layer_norm(summed, norm.module))

@@ -62,7 +62,7 @@ class Folded:
         return Product(weights.view(scores.shape), self._out)
 
 
-class Source:
+class SourceCache:
     """The source of all sentences, as each layer sees it."""
 
     def __init__(self, model: Transformer, memory: Memory, kv: Sequence[PreparedMatrix]) -> None:

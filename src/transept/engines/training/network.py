@@ -7,7 +7,7 @@ from typing import cast
 
 import torch
 
-from transept.engines.kernels.attention import Side, Sight, spans
+from transept.engines.kernels.attention import Sight, TokenSide, spans
 from transept.engines.kernels.cross_entropy import cross_entropy
 from transept.engines.kernels.dropout import Drop
 from transept.engines.kernels.embedding import embed, embed_backward
@@ -227,11 +227,12 @@ class _Sights:
 
     def __init__(self, source: Tokens, target: Tokens, tiles: Tiles, model: Transformer) -> None:
         sides = tuple(
-            Side(one.layout.segments.flatten(), one.layout.positions) for one in (source, target)
+            TokenSide(one.layout.segments.flatten(), one.layout.positions)
+            for one in (source, target)
         )
         both = spans((sides[0].segments, sides[1].segments), tiles.tile, tiles.row_tiles)
 
-        def sight(queries: Side, keys: Side, band: Band) -> Sight:
+        def sight(queries: TokenSide, keys: TokenSide, band: Band) -> Sight:
             return Sight(queries, keys, both, tiles.tile, band.before, band.after)
 
         self.source = sight(sides[0], sides[0], model.encoder.band)

@@ -15,7 +15,7 @@ from transept.engines.kernels.attention import Sight, attend, attend_backward
 from transept.engines.kernels.dropout import Drop
 from transept.engines.kernels.relu import relu_backward
 from transept.engines.kernels.residual import add_norm, add_norm_backward
-from transept.engines.program import Norm, Product, Stream
+from transept.engines.program import Norm, Product, ResidualStream
 from transept.engines.training.matrix import Copies, Matrix, gradient_of
 from transept.model.attention import MultiHeadAttention
 from transept.model.layers import FeedForward
@@ -23,7 +23,7 @@ from transept.shapes import Float, Tensor
 
 
 class Gradient(NamedTuple):
-    """The gradient of a `Stream`."""
+    """The gradient of a `ResidualStream`."""
 
     x: Float[Tensor, "N D"] | None
     """With pre-norm, that of the residual stream. With post-norm x and h are one."""
@@ -168,10 +168,12 @@ class TapedOperations:
     """Of the attention to the source."""
     tape: list[Backward] = field(default_factory=list)
 
-    def enter(self, x: Float[Tensor, "N D"], first: nn.LayerNorm | None, drop: Drop) -> Stream:
+    def enter(
+        self, x: Float[Tensor, "N D"], first: nn.LayerNorm | None, drop: Drop
+    ) -> ResidualStream:
         """The stream in front of the first sub-layer."""
         if first is None:
-            return Stream(x, x)
+            return ResidualStream(x, x)
         none = drop._replace(p=0.0)
         normed, saved = add_norm(x, torch.zeros_like(x), first.weight, first.bias, first.eps, none)
 
@@ -181,7 +183,7 @@ class TapedOperations:
             return Gradient(None, dx)
 
         self.tape.append(backward)
-        return Stream(x, normed)
+        return ResidualStream(x, normed)
 
     def self_attention(
         self, h: Float[Tensor, "N D"], layer: TrainedEncoderLayer | TrainedDecoderLayer
@@ -199,7 +201,7 @@ class TapedOperations:
         """Equation (2)."""
         return layer.feed_forward(h)
 
-    def add_norm(self, stream: Stream, y: Product, norm: Norm) -> Stream:
+    def add_norm(self, stream: ResidualStream, y: Product, norm: Norm) -> ResidualStream:
         """X + Dropout(y) and its layer normalization, in one kernel."""
         matrix, drop, sublayer_backward = y.matrix
         weight, bias = norm.module.weight, norm.module.bias

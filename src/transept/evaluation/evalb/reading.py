@@ -39,7 +39,7 @@ class Quote:
 
 
 @dataclass(slots=True)
-class Side:
+class TreeSide:
     """One side of a comparison: words that are not deleted, and every bracket."""
 
     words: list[str] = field(default_factory=list)
@@ -51,9 +51,9 @@ class Side:
     problems: list[Problem] = field(default_factory=list)
 
 
-def read_side(line: str, parameters: Parameters) -> Side:
+def read_side(line: str, parameters: Parameters) -> TreeSide:
     """Take a line apart. It may hold one tree, several or none."""
-    side = Side()
+    side = TreeSide()
     unfinished: list[Span] = []
     closed_too_often = stray_text = False
     for token in _TOKEN.finditer(line):
@@ -79,7 +79,7 @@ def read_side(line: str, parameters: Parameters) -> Side:
 
 
 def _add_word(
-    side: Side, tag: str, word: str, unfinished: list[Span], parameters: Parameters
+    side: TreeSide, tag: str, word: str, unfinished: list[Span], parameters: Parameters
 ) -> None:
     if tag not in parameters.deleted_for_length:
         side.length += 1
@@ -91,7 +91,7 @@ def _add_word(
         side.tags.append(tag)
 
 
-def put_back_quotes(gold: Side, predicted: Side, parameters: Parameters) -> None:
+def put_back_quotes(gold: TreeSide, predicted: TreeSide, parameters: Parameters) -> None:
     """Undelete a quotation mark that only one side deletes, because of the tag it has there."""
     for ours in predicted.quotes:
         place = ours.place
@@ -104,7 +104,7 @@ def put_back_quotes(gold: Side, predicted: Side, parameters: Parameters) -> None
                 _put_back(predicted, ours)
 
 
-def _put_back(side: Side, quote: Quote) -> None:
+def _put_back(side: TreeSide, quote: Quote) -> None:
     side.words.insert(quote.place, quote.word)
     side.tags.insert(quote.place, quote.tag)
     for span in side.spans[quote.n_before :]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from transept.evaluation.evalb.parameters import Parameters
-from transept.evaluation.evalb.reading import Problem, Side, Span, put_back_quotes, read_side
+from transept.evaluation.evalb.reading import Problem, Span, TreeSide, put_back_quotes, read_side
 
 Status = Literal["valid", "error", "skipped"]
 
@@ -67,14 +67,14 @@ def score_sentence(gold: str, predicted: str, parameters: Parameters) -> Sentenc
     )
 
 
-def _status(predicted: Side, problems: tuple[Problem, ...]) -> Status:
+def _status(predicted: TreeSide, problems: tuple[Problem, ...]) -> Status:
     """A line without a predicted word is skipped, even if evalb has complained about brackets."""
     if not predicted.words and "stray text" not in problems:
         return "skipped"
     return "error" if problems else "valid"
 
 
-def _differences(gold: Side, predicted: Side, parameters: Parameters) -> list[Problem]:
+def _differences(gold: TreeSide, predicted: TreeSide, parameters: Parameters) -> list[Problem]:
     if not predicted.words:
         return []
     if len(gold.words) != len(predicted.words):

@@ -21,7 +21,7 @@ COMMON: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedLeaves:
     """Tags that name their word, where that gives one of these; the bare tag elsewhere."""
 
     leaves: frozenset[str]
@@ -30,7 +30,7 @@ class Named:
         return "named"
 
     @classmethod
-    def common(cls, trees: Iterable[Tree], at_least: int = COMMON) -> "Named":
+    def common(cls, trees: Iterable[Tree], at_least: int = COMMON) -> "NamedLeaves":
         """Those of the words that occur so often, with each tag that they have somewhere."""
         tagged = Counter(pair for tree in trees for pair in zip(tree.tags, tree.words, strict=True))
         words: Counter[str] = Counter()
@@ -39,7 +39,7 @@ class Named:
         return cls(frozenset(named(*pair) for pair in tagged if words[pair[1]] >= at_least))
 
 
-Tags = Literal["XX", "kept"] | Named
+Tags = Literal["XX", "kept"] | NamedLeaves
 """What stands for a word: XX, which leaves tagging to others, its tag, or a tag that names it."""
 TagsName = Literal["XX", "kept", "named"]
 """How people call these."""

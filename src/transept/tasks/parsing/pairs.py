@@ -6,11 +6,11 @@ from pathlib import Path
 from transept.tasks.parsing.leaves import Tags
 from transept.tasks.parsing.linearisation import linearise
 from transept.text.files import BytesRead
-from transept.text.trees import PARSING, Cleaning, Tree, clean, read_trees
+from transept.text.trees import PARSING, Tree, TreeCleaning, clean, read_trees
 
 
 def clean_trees(
-    files: Iterable[Path], cleaning: Cleaning = PARSING, on_bytes: BytesRead | None = None
+    files: Iterable[Path], cleaning: TreeCleaning = PARSING, on_bytes: BytesRead | None = None
 ) -> Iterator[Tree]:
     """The trees of treebank files, as a parser is to learn them; those without words are gone."""
     for path in files:

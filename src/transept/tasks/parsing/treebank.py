@@ -9,7 +9,14 @@ from transept.data.preparation.formats import BytesRead, Row, Sentences
 from transept.tasks.parsing.leaves import Tags
 from transept.tasks.parsing.pairs import pair_of
 from transept.text.files import describe, read_lines
-from transept.text.trees import PARSING, Cleaning, MalformedTreeError, clean, parse_tree, tree_texts
+from transept.text.trees import (
+    PARSING,
+    MalformedTreeError,
+    TreeCleaning,
+    clean,
+    parse_tree,
+    tree_texts,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +25,7 @@ class Treebank:
 
     path: Path
     tags: Tags = "XX"
-    cleaning: Cleaning = PARSING
+    cleaning: TreeCleaning = PARSING
     format: ClassVar[str] = "trees"
 
     @property

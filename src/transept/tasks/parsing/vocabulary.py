@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from transept.errors import DataError, VocabularyError
-from transept.tasks.parsing.leaves import COMMON, XX, Named, Tags, TagsName, word_of
+from transept.tasks.parsing.leaves import COMMON, XX, NamedLeaves, Tags, TagsName, word_of
 from transept.tasks.parsing.linearisation import CLOSE, OPEN
 from transept.tasks.parsing.pairs import clean_trees
 from transept.text.symbols import FIRST_SYMBOL, Symbols
@@ -18,7 +18,7 @@ def treebank_vocabulary(
     """The vocabulary of the trees of files, in which words that occur so often may be named."""
     if next(clean_trees(files), None) is None:
         raise DataError(f"{', '.join(map(str, files))}: there are no trees to learn from")
-    chosen = Named.common(clean_trees(files), common) if tags == "named" else tags
+    chosen = NamedLeaves.common(clean_trees(files), common) if tags == "named" else tags
     return tree_vocabulary(clean_trees(files), chosen)
 
 
@@ -30,7 +30,7 @@ def tree_vocabulary(trees: Iterable[Tree], tags: Tags = "XX") -> Symbols:
         labels.update(bracket.label for bracket in tree.brackets)
         if tags != "XX":
             leaves.update(tree.tags)
-    return vocabulary_of(labels, leaves | tags.leaves if isinstance(tags, Named) else leaves)
+    return vocabulary_of(labels, leaves | tags.leaves if isinstance(tags, NamedLeaves) else leaves)
 
 
 def vocabulary_of(labels: Iterable[str], leaves: Iterable[str] = (XX,)) -> Symbols:
@@ -50,7 +50,7 @@ def tags_of(vocabulary: Symbols) -> Tags:
     leaves = vocabulary.symbols_of(Roles.of(vocabulary).leaves)
     naming = frozenset(filter(word_of, leaves))
     if naming:
-        return Named(naming)
+        return NamedLeaves(naming)
     return "XX" if leaves == [XX] else "kept"
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from transept.apps.recipes.demo.plan import Plan
+from transept.apps.recipes.demo.plan import DemoPlan
 from transept.apps.recipes.demo.texts import (
     built_in,
     choose_languages,
@@ -25,8 +25,8 @@ def fill(folder: Path, split: str, pairs: list[tuple[str, str]]) -> None:
         (folder / f"{split}.{language}").write_text(text, encoding="utf-8")
 
 
-def own(folder: Path, **changes: int) -> Plan:
-    return Plan(data=folder, source_language="en", target_language="fr", **changes)
+def own(folder: Path, **changes: int) -> DemoPlan:
+    return DemoPlan(data=folder, source_language="en", target_language="fr", **changes)
 
 
 # --- built-in sentences ------------------------------------------------------------------------
@@ -34,7 +34,7 @@ def own(folder: Path, **changes: int) -> Plan:
 
 def test_read_without_data_returns_the_first_built_in_pairs() -> None:
     splits = built_in()
-    assert read(Plan(pairs=400, seed=3)) == {
+    assert read(DemoPlan(pairs=400, seed=3)) == {
         "train": splits["train"][:400],
         "dev": splits["dev"][:20],
         "test": splits["test"][:20],
@@ -42,7 +42,7 @@ def test_read_without_data_returns_the_first_built_in_pairs() -> None:
 
 
 def test_read_of_the_default_plan_returns_all_built_in_pairs() -> None:
-    splits = read(Plan())
+    splits = read(DemoPlan())
     assert {name: len(pairs) for name, pairs in splits.items()} == {
         "train": 80_000,
         "dev": 1_000,
@@ -188,11 +188,11 @@ def test_too_little_text_is_said_to_be(tmp_path: Path) -> None:
 
 def test_a_directory_holds_one_demo(tmp_path: Path) -> None:
     place = tmp_path / "demo"
-    Plan(pairs=400).keep_in(place)
-    Plan(pairs=400).keep_in(place)
+    DemoPlan(pairs=400).keep_in(place)
+    DemoPlan(pairs=400).keep_in(place)
     with pytest.raises(
         ConfigError, match=r"began with other settings:\n  pairs: 400 -> 500\n  seed: 1 -> 2"
     ):
-        Plan(pairs=500, seed=2).keep_in(place)
+        DemoPlan(pairs=500, seed=2).keep_in(place)
     with pytest.raises(ConfigError, match="is not empty and no demo"):
-        Plan().keep_in(tmp_path)
+        DemoPlan().keep_in(tmp_path)

@@ -19,8 +19,8 @@ from transept.data.fetching.datasets import (
     ByHash,
     Dataset,
     DatasetName,
+    DatasetPart,
     EveryNth,
-    Part,
 )
 from transept.data.fetching.fetch import Fetched, fetch
 from transept.errors import DataError
@@ -121,7 +121,7 @@ def archives(name: str) -> dict[str, bytes]:
 def without_published_checksums(dataset: Dataset, url: str = "") -> Dataset:
     """The same corpus, of our own archives, whose checksums nobody has published."""
 
-    def changed(part: Part) -> Part:
+    def changed(part: DatasetPart) -> DatasetPart:
         address = f"{url}/{part.archive.name}" if url else part.archive.url
         return dataclasses.replace(part, archive=Archive(url=address))
 

@@ -8,7 +8,7 @@ import pytest
 import zstandard
 
 from transept.data.preparation import formats
-from transept.data.preparation.formats import Chunk, Input, Jsonl, LinePair, Tmx, Tsv, chunks
+from transept.data.preparation.formats import Chunk, CorpusInput, Jsonl, LinePair, Tmx, Tsv, chunks
 from transept.errors import DataError
 
 
@@ -17,7 +17,7 @@ def write(path: Path, text: str | bytes) -> Path:
     return path
 
 
-def pairs(source: Input) -> list[tuple[str, str]]:
+def pairs(source: CorpusInput) -> list[tuple[str, str]]:
     found = []
     for chunk in chunks([source]):
         columns = [column.decode().split("\n") for column in chunk.columns]
@@ -26,7 +26,7 @@ def pairs(source: Input) -> list[tuple[str, str]]:
     return found
 
 
-def malformed(source: Input) -> dict[int, str]:
+def malformed(source: CorpusInput) -> dict[int, str]:
     (chunk,) = chunks([source])
     return source.sentences([column.decode().split("\n") for column in chunk.columns]).malformed
 

@@ -15,7 +15,7 @@ from transept.data.preparation import formats
 from transept.data.preparation import prepare as preparing
 from transept.data.preparation.formats import Jsonl, LinePair, Tmx, Tsv
 from transept.data.preparation.journal import partial_directory
-from transept.data.preparation.prepare import Preparation, Progress, prepare
+from transept.data.preparation.prepare import Preparation, PrepareProgress, prepare
 from transept.data.shards import Corpus
 from transept.errors import DataError
 from transept.text.training import train_tokenizer
@@ -70,8 +70,8 @@ class Interruption(BaseException):
     """Stands for a signal: nothing that the code catches."""
 
 
-def interrupted_at(row: int) -> Callable[[Progress], None]:
-    def watch(progress: Progress) -> None:
+def interrupted_at(row: int) -> Callable[[PrepareProgress], None]:
+    def watch(progress: PrepareProgress) -> None:
         if progress.rows >= row and progress.rows > progress.resumed_rows:
             raise Interruption
 
@@ -107,7 +107,7 @@ def test_an_interrupted_run_is_taken_up(job: Preparation, tmp_path: Path, row: i
     with pytest.raises(Interruption):
         prepare(again, workers=0, watch=interrupted_at(row), commit_seconds=0)
     assert not again.output.exists()
-    seen: list[Progress] = []
+    seen: list[PrepareProgress] = []
     prepare(again, workers=0, watch=seen.append)
     assert seen[0].resumed_rows >= row - 10 - 1
     assert contents(again.output) == contents(job.output)
@@ -164,7 +164,7 @@ def test_copied_inputs_are_known_by_their_text(
     """Only where a time differs is the text read, in whatever chunks; watchers hear of that."""
     before = prepare(job, workers=0)
     monkeypatch.setattr(formats, "CHUNK_ROWS", 7)
-    told: list[Progress] = []
+    told: list[PrepareProgress] = []
     assert prepare(job, workers=0, watch=told.append) == before
     assert not told
     for path in job.inputs[0].paths:
@@ -196,7 +196,7 @@ def test_an_interrupted_restart_is_resumed_without_restart(job: Preparation) -> 
     other = dataclasses.replace(job, cleaning=Cleaning(max_ratio=0))
     with pytest.raises(Interruption):
         prepare(other, workers=0, restart=True, watch=interrupted_at(60), commit_seconds=0)
-    seen: list[Progress] = []
+    seen: list[PrepareProgress] = []
     assert prepare(other, workers=0, watch=seen.append).pairs == 117
     assert seen[0].resumed_rows >= 50
 
@@ -349,10 +349,10 @@ def test_a_tokenizer_for_each_side(job: Preparation, tmp_path: Path) -> None:
 
 
 def test_progress_is_told_in_bytes_of_the_files(job: Preparation) -> None:
-    seen: list[Progress] = []
+    seen: list[PrepareProgress] = []
     prepare(job, workers=0, watch=seen.append)
     total = sum(path.stat().st_size for path in job.inputs[0].paths)
-    assert seen[-1] == Progress(120, 116, total, total, 0)
+    assert seen[-1] == PrepareProgress(120, 116, total, total, 0)
     assert [progress.rows for progress in seen] == list(range(10, 121, 10))
 
 

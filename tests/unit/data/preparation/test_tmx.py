@@ -3,11 +3,11 @@ import itertools
 import pytest
 
 from transept.data.preparation import tmx
-from transept.data.preparation.tmx import Unit, read_units
+from transept.data.preparation.tmx import TranslationUnit, read_units
 from transept.errors import DataError
 
 
-def units(text: str | bytes, *languages: str, block: int = 7) -> list[Unit]:
+def units(text: str | bytes, *languages: str, block: int = 7) -> list[TranslationUnit]:
     raw = text.encode() if isinstance(text, str) else text
     blocks = (raw[i : i + block] for i in range(0, len(raw), block))
     source, target = languages or ("en", "de")
@@ -20,46 +20,46 @@ def document(*variants: tuple[str, str], head: str = "") -> str:
 
 
 def test_a_unit() -> None:
-    assert units(document(("en", "a &amp; b"), ("de", "c"))) == [Unit(2, "a & b", "c")]
+    assert units(document(("en", "a &amp; b"), ("de", "c"))) == [TranslationUnit(2, "a & b", "c")]
 
 
 def test_order_and_other_languages_do_not_matter() -> None:
     text = document(("fr", "x"), ("de", "c"), ("en", "a"))
-    assert units(text) == [Unit(2, "a", "c")]
-    assert units(text, "fr", "en") == [Unit(2, "x", "a")]
+    assert units(text) == [TranslationUnit(2, "a", "c")]
+    assert units(text, "fr", "en") == [TranslationUnit(2, "x", "a")]
 
 
 @pytest.mark.parametrize("code", ["en-GB", "EN", "en_us", "En-gb"])
 def test_a_region_is_of_its_language(code: str) -> None:
-    assert units(document((code, "a"), ("de", "c"))) == [Unit(2, "a", "c")]
+    assert units(document((code, "a"), ("de", "c"))) == [TranslationUnit(2, "a", "c")]
 
 
 def test_a_language_is_not_of_its_region() -> None:
-    assert units(document(("en", "a"), ("de", "c")), "en-GB", "de") == [Unit(2, "", "c")]
-    assert units(document(("eng", "a"), ("de", "c"))) == [Unit(2, "", "c")]
+    assert units(document(("en", "a"), ("de", "c")), "en-GB", "de") == [TranslationUnit(2, "", "c")]
+    assert units(document(("eng", "a"), ("de", "c"))) == [TranslationUnit(2, "", "c")]
 
 
 def test_old_files_write_lang() -> None:
     text = "<tmx><body><tu><tuv lang='EN'><seg>a</seg></tuv></tu></body></tmx>"
-    assert units(text) == [Unit(1, "a", "")]
+    assert units(text) == [TranslationUnit(1, "a", "")]
 
 
 def test_formatting_codes_are_no_text() -> None:
     text = '<bpt i="1">{\\b </bpt>bold<ept i="1">}</ept> and <hi>high</hi><ph>x<sub>y</sub>z</ph>'
-    assert units(document(("en", text), ("de", "c"))) == [Unit(2, "bold and high", "c")]
+    assert units(document(("en", text), ("de", "c"))) == [TranslationUnit(2, "bold and high", "c")]
 
 
 def test_white_space_is_one_space() -> None:
-    assert units(document(("en", "\n  a\n  b\t"), ("de", "c"))) == [Unit(2, "a b", "c")]
+    assert units(document(("en", "\n  a\n  b\t"), ("de", "c"))) == [TranslationUnit(2, "a b", "c")]
 
 
 def test_the_first_of_several_variants_is_taken() -> None:
-    assert units(document(("en", "a"), ("en", "b"), ("de", "c"))) == [Unit(2, "a", "c")]
+    assert units(document(("en", "a"), ("en", "b"), ("de", "c"))) == [TranslationUnit(2, "a", "c")]
 
 
 def test_utf_16() -> None:
     text = document(("en", "ä"), ("de", "→"), head='<?xml version="1.0" encoding="UTF-16"?>')
-    assert units(text.encode("utf-16")) == [Unit(2, "ä", "→")]
+    assert units(text.encode("utf-16")) == [TranslationUnit(2, "ä", "→")]
 
 
 def test_units_come_before_the_file_ends() -> None:
@@ -81,7 +81,7 @@ def test_a_dtd_inside_is_refused(head: str) -> None:
 
 def test_a_dtd_outside_is_not_opened() -> None:
     head = '<!DOCTYPE tmx SYSTEM "/no/such/file.dtd">'
-    assert units(document(("en", "a"), ("de", "c"), head=head)) == [Unit(2, "a", "c")]
+    assert units(document(("en", "a"), ("de", "c"), head=head)) == [TranslationUnit(2, "a", "c")]
     with pytest.raises(DataError, match="undeclared entity 'a'"):
         units(document(("en", "&a;"), ("de", "c"), head=head))
 

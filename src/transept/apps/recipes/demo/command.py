@@ -9,7 +9,7 @@ from transept.cli.outlets import outlive_readers
 from transept.errors import RESUMABLE, ConfigError
 
 if TYPE_CHECKING:
-    from transept.apps.recipes.demo.plan import Plan
+    from transept.apps.recipes.demo.plan import DemoPlan
     from transept.apps.recipes.demo.stages import Demo
     from transept.apps.recipes.demo.view import DemoView
 
@@ -75,8 +75,8 @@ def demo(
 
 def _plan(
     data: Path | None, source: str | None, target: str | None, pairs: int | None, seed: int
-) -> "Plan":
-    from transept.apps.recipes.demo.plan import MOST_OWN_PAIRS, Plan
+) -> "DemoPlan":
+    from transept.apps.recipes.demo.plan import MOST_OWN_PAIRS, DemoPlan
     from transept.apps.recipes.demo.texts import choose_languages
 
     if data is None:
@@ -85,9 +85,9 @@ def _plan(
                 "--source-language and --target-language belong to --data: without files of your "
                 "own, the demo translates English into German"
             )
-        return Plan(seed=seed) if pairs is None else Plan(pairs=pairs, seed=seed)
+        return DemoPlan(seed=seed) if pairs is None else DemoPlan(pairs=pairs, seed=seed)
     source, target = choose_languages(data, source, target)
-    return Plan(
+    return DemoPlan(
         data=data,
         source_language=source,
         target_language=target,
@@ -96,7 +96,7 @@ def _plan(
     )
 
 
-def _run(plan: "Plan", output: Path, steps: int | None, view: "DemoView") -> int:
+def _run(plan: "DemoPlan", output: Path, steps: int | None, view: "DemoView") -> int:
     view.title(plan)
     with view.waiting("waking up"):
         from transept.apps.recipes.demo.stages import Demo

@@ -14,7 +14,7 @@ MOST_OWN_PAIRS = 1_000_000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Plan:
+class DemoPlan:
     """What stays the same for as long as a demo's directory lives."""
 
     data: Path | None = None

@@ -12,7 +12,7 @@ from transept.evaluation.scores import Convention, Score
 from transept.runtime.storage import write_json
 
 
-class Sample(NamedTuple):
+class SampleTranslation(NamedTuple):
     """A sentence, its translation, and what it should have been."""
 
     source: str
@@ -20,13 +20,13 @@ class Sample(NamedTuple):
     reference: str
 
 
-def choose(samples: Sequence[Sample], n: int = 8) -> list[Sample]:
+def choose(samples: Sequence[SampleTranslation], n: int = 8) -> list[SampleTranslation]:
     """Some of them, by chance alone."""
     chance = random.Random(0)
     return sorted(samples, key=lambda _: chance.random())[:n]
 
 
-def most_telling(samples: Sequence[Sample]) -> Sample | None:
+def most_telling(samples: Sequence[SampleTranslation]) -> SampleTranslation | None:
     """The one to draw: with words to look at, but not more than fit on a line."""
     said = [sample for sample in samples if sample.ours.strip()]
     return min(said, key=lambda sample: abs(len(sample.source.split()) - 9), default=None)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from transept import config
-from transept.apps.recipes.demo.plan import Plan
+from transept.apps.recipes.demo.plan import DemoPlan
 from transept.data.config import CorpusConfig
 from transept.experiment import Experiment
 
@@ -13,7 +13,7 @@ GRAMMAR: Final = Path(__file__).with_name("grammar.toml")
 OWN: Final = Path(__file__).with_name("own.toml")
 
 
-def template(plan: Plan) -> Experiment:
+def template(plan: DemoPlan) -> Experiment:
     """The config as its file has it."""
     return config.load(Experiment, GRAMMAR if plan.data is None else OWN)
 

@@ -7,8 +7,8 @@ from typing import Final
 
 from transept.api.transducer import Transducer
 from transept.apps.recipes.demo import settings, texts
-from transept.apps.recipes.demo.plan import Plan
-from transept.apps.recipes.demo.results import Results, Sample, measure
+from transept.apps.recipes.demo.plan import DemoPlan
+from transept.apps.recipes.demo.results import Results, SampleTranslation, measure
 from transept.apps.recipes.work import Done, Trained, Work
 from transept.checkpoint import CHECKPOINTS, WEIGHTS, Checkpoints
 from transept.data.shards import Manifest
@@ -40,7 +40,7 @@ class Demo:
     """
 
     directory: Path
-    plan: Plan
+    plan: DemoPlan
     steps: int | None = None
     """Train for this number of steps. None: for all steps of the config."""
 
@@ -151,20 +151,22 @@ class Demo:
         """The averaged model."""
         return self.work.transducer(AVERAGED)
 
-    def samples(self) -> list[Sample]:
+    def samples(self) -> list[SampleTranslation]:
         """The test set with its translations."""
         sources, references = self.lines("test")
         ours = list(read_text(self.translation))
-        return [Sample(*each) for each in zip(sources, ours, references, strict=True)]
+        return [SampleTranslation(*each) for each in zip(sources, ours, references, strict=True)]
 
-    def typed(self, transducer: Transducer) -> list[Sample]:
+    def typed(self, transducer: Transducer) -> list[SampleTranslation]:
         """The built-in examples, translated; none if the demo is about custom files."""
         if self.plan.data is not None:
             return []
         examples = texts.built_in()["examples"]
         results = transducer.translate([source for source, _ in examples])
         pairs = zip(results, examples, strict=True)
-        return [Sample(source, result.text, target) for result, (source, target) in pairs]
+        return [
+            SampleTranslation(source, result.text, target) for result, (source, target) in pairs
+        ]
 
     # --- where things lie ------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Final
 
-from transept.apps.recipes.demo.plan import HELD_OUT, Plan
+from transept.apps.recipes.demo.plan import HELD_OUT, DemoPlan
 from transept.errors import DataError
 from transept.runtime.storage import new_directory, write_file
 from transept.text.files import read_sentences, read_text
@@ -24,7 +24,7 @@ Pair = tuple[str, str]
 Splits = Mapping[str, Sequence[Pair]]
 
 
-def read(plan: Plan) -> Splits:
+def read(plan: DemoPlan) -> Splits:
     """The three splits that a plan asks for."""
     if plan.data is not None:
         return read_own(plan)
@@ -51,7 +51,7 @@ def built_in() -> dict[str, list[Pair]]:
     return splits
 
 
-def write(splits: Splits, directory: Path, plan: Plan) -> None:
+def write(splits: Splits, directory: Path, plan: DemoPlan) -> None:
     """Write `train.en`, `train.de` and so on, all of them or none."""
     with new_directory(directory) as part:
         for name, pairs in splits.items():
@@ -92,7 +92,7 @@ def choose_languages(folder: Path, source: str | None, target: str | None) -> Pa
     return chosen
 
 
-def read_own(plan: Plan) -> Splits:
+def read_own(plan: DemoPlan) -> Splits:
     """A person's own pairs; what there is no file for is held out from train."""
     train = _read_pairs(plan, "train", plan.pairs)
     if len(train) < FEWEST:
@@ -107,7 +107,7 @@ def read_own(plan: Plan) -> Splits:
     return hold_out(train, there, seed=plan.seed)
 
 
-def missing_splits(plan: Plan) -> list[str]:
+def missing_splits(plan: DemoPlan) -> list[str]:
     """Of dev and test those that have no file of their own."""
     languages = (plan.source_language, plan.target_language)
     return [
@@ -156,7 +156,7 @@ def _plain(name: str) -> str:
     return name
 
 
-def _find(plan: Plan, split: str, language: str) -> Path | None:
+def _find(plan: DemoPlan, split: str, language: str) -> Path | None:
     assert plan.data is not None
     wanted = f"{split}.{language}"
     return next(
@@ -169,7 +169,7 @@ def _find(plan: Plan, split: str, language: str) -> Path | None:
     )
 
 
-def _read_pairs(plan: Plan, split: str, most: int) -> list[Pair]:
+def _read_pairs(plan: DemoPlan, split: str, most: int) -> list[Pair]:
     """The first pairs of a split, without those of which a side is empty."""
     paths = []
     for language in (plan.source_language, plan.target_language):

@@ -16,8 +16,8 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from transept.apps.recipes.demo.plan import Plan
-    from transept.apps.recipes.demo.results import Sample
+    from transept.apps.recipes.demo.plan import DemoPlan
+    from transept.apps.recipes.demo.results import SampleTranslation
     from transept.apps.recipes.demo.stages import Demo
     from transept.apps.recipes.work import Done
     from transept.apps.visualize.terminal import WordAttention
@@ -47,7 +47,7 @@ class DemoView:
         self._console = console
         self._n_stages = 0
 
-    def title(self, plan: "Plan") -> None:
+    def title(self, plan: "DemoPlan") -> None:
         """What is going to happen."""
         what = f"{plan.source_language} → {plan.target_language}"
         self._print(Text(f"transept demo: {what}, from nothing", "bold"))
@@ -108,7 +108,7 @@ class DemoView:
             self._print(Text(warning, "bold yellow"))
             self._print("The same command without --steps trains the rest.")
 
-    def samples(self, title: str, samples: "Sequence[Sample]") -> None:
+    def samples(self, title: str, samples: "Sequence[SampleTranslation]") -> None:
         """Sentences with their translations; the reference only where it differs."""
         self._heading(title)
         table = Table.grid(padding=(0, 2, 0, 0))

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from transept import config
-from transept.apps.recipes.recipe import DEV, Pair, TestSet, fingerprint
+from transept.apps.recipes.recipe import DEV, TestSet, TextPair, fingerprint
 from transept.apps.recipes.records import Table
 from transept.apps.recipes.stages.stage import Stage, Watchers
 from transept.data.fetching.datasets import DATASETS
@@ -102,7 +102,7 @@ class Prepare(Stage):
         pairs = [self._paths(pair) for pair in self._corpora()[name]]
         return self.run.work.prepare(name, pairs, self.run.recipe.cleaning, watch.preparing)
 
-    def _corpora(self) -> dict[str, tuple[Pair, ...]]:
+    def _corpora(self) -> dict[str, tuple[TextPair, ...]]:
         """The pairs of files that each corpus is made of."""
         recipe = self.run.recipe
         return {**{text.name: (text,) for text in recipe.texts}, DEV: recipe.dev}
@@ -111,7 +111,7 @@ class Prepare(Stage):
         """The files of the recipe, below the data's directory."""
         return [path for pair in self.run.recipe.pairs for path in (pair.source, pair.target)]
 
-    def _paths(self, pair: Pair) -> tuple[Path, Path]:
+    def _paths(self, pair: TextPair) -> tuple[Path, Path]:
         return self._data / pair.source, self._data / pair.target
 
     @property

@@ -12,7 +12,7 @@ from transept.evaluation.reading import language_of
 from transept.evaluation.report import System, evaluate
 
 
-class Score(Stage):
+class ScoreStage(Stage):
     """Score the translations by every convention, and the references by the model."""
 
     name = "score"
