@@ -74,9 +74,13 @@ class ConfigError(TranseptError):
 
     exit_code = 2
 
-    def __init__(self, problems: Sequence[Problem] | str) -> None:
-        self.problems = [Problem("", problems)] if isinstance(problems, str) else list(problems)
-        super().__init__("\n".join(str(problem) for problem in self.problems))
+    def __init__(self, problems: Sequence[Problem] | str, *parts: str | Argument) -> None:
+        if isinstance(problems, str):
+            super().__init__(problems, *parts)
+            self.problems = [Problem("", str(self))]
+        else:
+            self.problems = list(problems)
+            super().__init__("\n".join(str(problem) for problem in self.problems))
 
 
 @contextmanager

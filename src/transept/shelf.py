@@ -14,7 +14,7 @@ from transept.checkpoint import (
     read_about,
     tokenizers_in,
 )
-from transept.errors import CheckpointError, ConfigError
+from transept.errors import Argument, CheckpointError, ConfigError
 
 SHELF = Path(__file__).parent / "models"
 """Where shipped models lie, each in a directory of its name."""
@@ -96,11 +96,13 @@ def _default(shipped: dict[str, Path]) -> Path:
     if len(shipped) == 1:
         return next(iter(shipped.values()))
     if shipped:
-        raise ConfigError(f"no model was named: give --model one of {', '.join(shipped)}")
+        raise ConfigError(
+            "no model was named: give ", Argument("model"), f" one of {', '.join(shipped)}"
+        )
     raise ConfigError(
-        "no model was named, and none is shipped with this transept: give --model the directory "
-        "of one, such as `transept train` makes"
-    )
+        "no model was named, and none is shipped with this transept: give ", Argument("model"),
+        " the directory of one, such as `transept train` makes",
+    )  # fmt: skip
 
 
 def model_of(path: Path) -> Path:

@@ -74,7 +74,7 @@ def test_an_average_is_of_a_run_that_is_there(
     assert run("average", tmp_path / "typo") == 4
     assert "typo: there is no such directory" in capsys.readouterr().err
     assert run("average", tmp_path) == 4
-    assert "is no run: it has no checkpoints/" in capsys.readouterr().err
+    assert "is not a run (it has no checkpoints/)" in capsys.readouterr().err
     (tmp_path / "checkpoints").mkdir()
     assert run("average", tmp_path) == 4
     assert "has no whole checkpoint yet; train it first" in capsys.readouterr().err

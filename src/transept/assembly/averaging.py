@@ -15,7 +15,7 @@ from transept.checkpoint import (
     tokenizers_in,
     write_directory,
 )
-from transept.errors import CheckpointError, ConfigError, Problem
+from transept.errors import Argument, CheckpointError, ConfigError, Problem
 
 
 def average_run(
@@ -29,13 +29,16 @@ def average_run(
     if len(bundles) < last:
         raise CheckpointError(
             f"{run}: has {len(bundles)} whole checkpoints and not {last} at regular intervals; "
-            f"choose --last {len(bundles)} or train on with a larger checkpoint.keep"
-        )
+            "choose ", Argument("last"), f" {len(bundles)}, or train longer with a larger "
+            "checkpoint.keep",
+        )  # fmt: skip
     directory = output or run / f"average-{last}"
     if directory.exists():
         _check_replaceable(directory, run)
         if not force:
-            raise CheckpointError(f"{directory}: is there already; --force replaces it")
+            raise CheckpointError(
+                f"{directory}: already exists; ", Argument("force"), " replaces it"
+            )
     return directory, write_average(bundles, directory, replace=force)
 
 
@@ -62,7 +65,8 @@ def _check_asked(run: Path, last: int) -> None:
         raise CheckpointError(f"{run}: there is no such directory; check the path")
     if not (run / CHECKPOINTS).is_dir():
         raise CheckpointError(
-            f"{run}: is no run: it has no {CHECKPOINTS}/; give the --output of `transept train`"
+            f"{run}: is not a run (it has no {CHECKPOINTS}/); give the directory that "
+            "`transept train` wrote"
         )
 
 
@@ -71,6 +75,6 @@ def _check_replaceable(directory: Path, run: Path) -> None:
     model = (directory / MANIFEST).is_file() and not (directory / STATE).exists()
     if not model or run.resolve().is_relative_to(directory.resolve()):
         raise CheckpointError(
-            f"{directory}: is there already, and --force replaces a model and nothing else; "
-            "choose another --output"
-        )
+            f"{directory}: already exists, and ", Argument("force"),
+            " replaces a model and nothing else; choose another ", Argument("output"),
+        )  # fmt: skip

@@ -31,7 +31,7 @@ from transept.checkpoint import (
     write_directory,
 )
 from transept.data.config import BatchConfig
-from transept.errors import CheckpointError, ConfigError, VocabularyError
+from transept.errors import Argument, CheckpointError, ConfigError, VocabularyError
 from transept.experiment import MEANS, Experiment
 from transept.runtime.device import Runtime
 from transept.runtime.storage import flush, make_directory, write_file
@@ -99,8 +99,9 @@ class Run:
             listed = "\n  ".join(changes)
             raise ConfigError(
                 f"{self.directory}: this run began with another config:\n  {listed}\n"
-                "Choose another --output, or go on with --allow-change"
-            )
+                "Choose another ", Argument("output"), ", or continue with ",
+                Argument("allow_change"),
+            )  # fmt: skip
 
     def write_config(self) -> None:
         """Write the config into the directory; where a run goes on, after every check."""
@@ -111,8 +112,8 @@ class Run:
         except OSError as error:
             raise CheckpointError(
                 f"{self.directory}: the run cannot be written there ({error.strerror}); "
-                "make room or choose another --output"
-            ) from error
+                "make room or choose another ", Argument("output"),
+            ) from error  # fmt: skip
 
     def restore(
         self, update: Update, init: Path | None, corpora: Corpora, allow_change: bool
@@ -194,9 +195,9 @@ class Run:
         """A run that begins anew is not put beside an average of another training."""
         for average in sorted(self.directory.glob("average-*")):
             raise CheckpointError(
-                f"{average}: is of an earlier training, and --model {self.directory} would mean "
-                "it, not this one; remove it, or choose another --output"
-            )
+                f"{average}: is of an earlier training, and {self.directory} as a model would mean "
+                "it, not this one; remove it, or choose another ", Argument("output"),
+            )  # fmt: skip
 
     def refuse_to_lose(self, damages: list[str]) -> None:
         """A run that has checkpoints is not begun anew over them, even if none can be used."""
@@ -206,9 +207,9 @@ class Run:
             there = counted(len(steps), "checkpoint")
             raise CheckpointError(
                 f"{self.directory}: none of its {there} can be used:\n  {listed}\n"
-                "Bring one back from a copy; or, to begin anew, choose another --output or remove "
-                f"{self.checkpoints.directory}"
-            )
+                "Bring one back from a copy; or, to start from scratch, choose another ",
+                Argument("output"), f" or remove {self.checkpoints.directory}",
+            )  # fmt: skip
 
 
 def _stored_tensors(update: Update) -> dict[str, Tensors]:
@@ -323,10 +324,10 @@ def _check_init(run: Run, before: str | None, init: Path | None) -> None:
     """The same command goes on; one that names another model would not get what it asks for."""
     if init is not None and str(init) != before:
         raise ConfigError(
-            f"{run.directory}: this run began from {before or 'random weights'}, and --init "
-            f"{init} would change nothing any more. To start from {init}, choose another --output; "
-            "to go on with this run, leave --init out"
-        )
+            f"{run.directory}: this run began from {before or 'random weights'}, and ",
+            Argument("init"), f" {init} would change nothing now. To start from {init}, choose "
+            "another ", Argument("output"), "; to continue this run, leave it out",
+        )  # fmt: skip
 
 
 def _check_corpora(run: Run, before: Mapping[str, str], corpora: Corpora) -> None:
@@ -334,9 +335,10 @@ def _check_corpora(run: Run, before: Mapping[str, str], corpora: Corpora) -> Non
     for path, hash in corpora.hashes.items():
         if before.get(path, hash) != hash:
             raise ConfigError(
-                f"{path}: is not the corpus that {run.directory} began with; choose another "
-                "--output, bring that corpus back, or go on with --allow-change"
-            )
+                f"{path}: is not the corpus that {run.directory} began with; choose another ",
+                Argument("output"), ", bring that corpus back, or continue with ",
+                Argument("allow_change"),
+            )  # fmt: skip
 
 
 def _initial_weights(run: Run, init: Path, corpora: Corpora) -> dict[str, torch.Tensor]:

@@ -273,9 +273,9 @@ def _explained(error: CycloptsError) -> str:
 
 
 def _by_option(error: TranseptError, words: list[str]) -> str:
-    """The error's message, in which the key of a config is the command's option: `--beam-size`."""
-    if not isinstance(error, ConfigError):
-        return str(error)
+    """The error's message, in which arguments and keys are the command's options: `--beam-size`."""
+    if not isinstance(error, ConfigError) or not any(problem.key for problem in error.problems):
+        return error.message(lambda name: f"--{name.replace('_', '-')}")
     known = {name for one in _chosen(words).assemble_argument_collection() for name in one.names}
     lines = []
     for problem in error.problems:

@@ -20,7 +20,7 @@ from transept.cli.models import tokenizer_of
 from transept.cli.outlets import outlive_readers
 from transept.data.cleaning import Cleaning
 from transept.data.fetching.datasets import DATASETS, DatasetName
-from transept.errors import RESUMABLE, ConfigError, DataError, StoppedError, TranseptError
+from transept.errors import RESUMABLE, Argument, ConfigError, DataError, StoppedError, TranseptError
 from transept.runtime.interrupt import terminable
 
 if TYPE_CHECKING:
@@ -183,7 +183,7 @@ def prepare(
     if target_tokenizer is not None:
         target_tokenizer = tokenizer_of(target_tokenizer, "target")
     job = _job(inputs, tokenizer_of(tokenizer), target_tokenizer, output, cleaning)
-    with terminable(), _saying_what_is_kept(output, restart), _as_options():
+    with terminable(), _saying_what_is_kept(output, restart):
         begin = time.monotonic()
         with PrepareView() as view:
             manifest = preparing.prepare(job, workers=workers, restart=restart, watch=view.update)
@@ -214,12 +214,16 @@ def _job(
 
 
 @contextmanager
-def _as_options(**names: str) -> Iterator[None]:
-    """Let errors name arguments as options: by these names, or else `max_ratio` as --max-ratio."""
+def _naming(**options: str) -> Iterator[None]:
+    """Let errors name these arguments by options that are called otherwise."""
     try:
         yield
     except TranseptError as error:
-        error.args = (error.message(lambda name: names.get(name, f"--{name.replace('_', '-')}")),)
+        others = {name: Argument(option) for name, option in options.items()}
+        error.args = tuple(
+            others.get(part.name, part) if isinstance(part, Argument) else part
+            for part in error.args
+        )
         raise
 
 
@@ -269,7 +273,7 @@ def fetch(
     outlive_readers()
     dataset = DATASETS[name]
     try:
-        with terminable(), _as_options(source="--from"), FetchView() as view:
+        with terminable(), _naming(source="from"), FetchView() as view:
             result = fetching.fetch(
                 dataset, output, source=archives, mirror=mirror, watch=view.update
             )

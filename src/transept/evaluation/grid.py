@@ -57,7 +57,7 @@ class Grid:
                 example = f"{key}=1,4,8" if NUMBERS[key] is int else f"{key}=0,0.6,1"
                 problems.append(Problem("grid", f"{part!r} is no list of numbers like {example!r}"))
         if not (values or problems):
-            problems.append(Problem("grid", "needs settings to try; --help has an example"))
+            problems.append(Problem("grid", "needs settings to try, such as beam_size=1,4,8"))
         if problems:
             raise ConfigError(problems)
         return cls(values)

@@ -103,9 +103,7 @@ class TensorBoard:
         try:
             from torch.utils.tensorboard import SummaryWriter
         except ImportError as error:
-            raise ConfigError(
-                "--tensorboard needs a package that is not installed: pip install 'transept[tb]'"
-            ) from error
+            raise ConfigError("TensorBoard is not installed: pip install 'transept[tb]'") from error
         self._writer: Any = SummaryWriter(str(directory))
 
     def observe(self, line: Line) -> None:

@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Any
 
 from transept import config
-from transept.errors import ConfigError
+from transept.errors import Argument, ConfigError
 from transept.runtime.storage import make_directory, part_of, write_file
 
 
 def claim(
-    directory: Path, file: str, plan: Any, *, kind: str, option: str, besides: Container[str] = ()
+    directory: Path, file: str, plan: Any, *, kind: str, argument: str, besides: Container[str] = ()
 ) -> None:
     """Write a plan down in its directory; or refuse to mix it with another that was begun there.
 
@@ -19,7 +19,7 @@ def claim(
         file: The plan's own file in it.
         plan: A config.
         kind: What to call it in messages: `demo`.
-        option: What another directory is chosen with: `--output`.
+        argument: The argument that chooses another directory: `output`.
         besides: Keys that may differ from what was written down.
     """
     path = directory / file
@@ -29,10 +29,12 @@ def claim(
             listed = "\n  ".join(changes)
             raise ConfigError(
                 f"{directory}: holds a {kind} that began with other settings:\n  {listed}\n"
-                f"Choose another {option}"
-            )
+                "Choose another ", Argument(argument),
+            )  # fmt: skip
     elif directory.exists() and any(each != part_of(path) for each in directory.iterdir()):
-        raise ConfigError(f"{directory}: is not empty and no {kind}; choose another {option}")
+        raise ConfigError(
+            f"{directory}: is not empty and not a {kind}; choose another ", Argument(argument)
+        )
     else:
         make_directory(directory)
         write_file(path, config.dump(plan).encode())

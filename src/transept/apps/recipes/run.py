@@ -22,7 +22,7 @@ from transept.apps.recipes.recipe import DEV, Recipe, StageName, TestSet
 from transept.apps.recipes.records import Records, Table
 from transept.apps.recipes.work import Work
 from transept.checkpoint import WEIGHTS
-from transept.errors import ConfigError, DataError
+from transept.errors import Argument, ConfigError, DataError
 from transept.experiment import MEANS, Experiment
 from transept.runtime.distributed import ALONE, World
 from transept.runtime.storage import digest
@@ -53,7 +53,7 @@ class RecipeRun:
     def begin(self) -> None:
         """Claim the directory for this recipe, of which only the `MEANS` may change later."""
         means = [f"experiment.{key}" for key in MEANS]
-        claim(self.directory, FILE, self.recipe, kind="recipe", option="--work", besides=means)
+        claim(self.directory, FILE, self.recipe, kind="recipe", argument="work", besides=means)
 
     def check(self) -> None:
         """Reject a directory that another recipe has claimed. Nothing is written."""
@@ -73,10 +73,10 @@ class RecipeRun:
         trained = self.work.trained.seconds / 60
         if minutes != before and minutes < trained:
             raise ConfigError(
-                f"{self.directory}: was trained for {trained:.3g} minutes already, and --minutes "
-                f"{minutes:g} is less; leave it out to keep the earlier value, give more to "
-                "continue, or choose another --work"
-            )
+                f"{self.directory}: was trained for {trained:.3g} minutes already, and ",
+                Argument("minutes"), f" {minutes:g} is less; leave it out to keep the earlier "
+                "value, give more to continue, or choose another ", Argument("work"),
+            )  # fmt: skip
         return replace(self, minutes=None if math.isinf(minutes) else minutes)
 
     def remember_minutes(self) -> None:

@@ -8,7 +8,7 @@ from transept.api.attention import Attention, AttentionMap, Kind
 from transept.apps.visualize.heat_maps import draw_heat_maps
 from transept.apps.visualize.lines import draw_lines
 from transept.apps.visualize.pictures import Picture, arranged
-from transept.errors import ConfigError
+from transept.errors import Argument, ConfigError
 
 FigureName = Literal["3", "4", "5", "heat"]
 
@@ -97,8 +97,9 @@ def _word(attention: AttentionMap, choice: Choice) -> int:
     words = attention.queries.pieces
     if choice.word is None:
         raise ConfigError(
-            f"the figure shows where one word looks; give --word one of: {' '.join(words)}"
-        )
+            "the figure shows where one word looks; give ", Argument("word"),
+            f" one of: {' '.join(words)}",
+        )  # fmt: skip
     return find_word(words, choice.word)
 
 

@@ -88,8 +88,8 @@ def test_languages_are_those_of_the_files(
     [
         ([], (None, None), "no file train"),
         (["train.de"], (None, None), "two files are needed"),
-        (["train.de", "train.en", "train.fr"], (None, None), "choose two with --source-language"),
-        (["train.de", "train.en", "train.fr"], ("en", None), "choose two with --source-language"),
+        (["train.de", "train.en", "train.fr"], (None, None), "choose two with `source_language`"),
+        (["train.de", "train.en", "train.fr"], ("en", None), "choose two with `source_language`"),
         (["train.de", "train.en"], ("fr", None), "no train.fr in it, but train.de, train.en"),
         (["train.de", "train.en"], ("en", "en"), "both en"),
     ],
@@ -194,5 +194,5 @@ def test_a_directory_holds_one_demo(tmp_path: Path) -> None:
         ConfigError, match=r"began with other settings:\n  pairs: 400 -> 500\n  seed: 1 -> 2"
     ):
         DemoPlan(pairs=500, seed=2).keep_in(place)
-    with pytest.raises(ConfigError, match="is not empty and no demo"):
+    with pytest.raises(ConfigError, match="is not empty and not a demo"):
         DemoPlan().keep_in(tmp_path)

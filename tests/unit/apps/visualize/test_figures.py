@@ -166,7 +166,7 @@ def test_heads_that_share_a_colour_differ_in_their_lines() -> None:
         (Choice(heads=(2, 2), word="end"), "a head is given twice"),
         (Choice(word="ending"), "there is no word 'ending' here; the words are: one two three ,"),
         (Choice(word="11"), "no word '11'"),
-        (Choice(), "give --word one of: one two"),
+        (Choice(), "give `word` one of: one two"),
     ],
 )
 def test_a_wrong_choice_is_explained(attention: Attention, choice: Choice, said: str) -> None:

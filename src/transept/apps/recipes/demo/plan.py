@@ -36,4 +36,4 @@ class DemoPlan:
 
     def keep_in(self, directory: Path) -> None:
         """Write it down; or refuse to mix it with another that was begun there."""
-        claim(directory, FILE, self, kind="demo", option="--output")
+        claim(directory, FILE, self, kind="demo", argument="output")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from transept.apps.recipes.demo.plan import HELD_OUT, DemoPlan
-from transept.errors import DataError
+from transept.errors import Argument, DataError
 from transept.runtime.storage import new_directory, write_file
 from transept.text.files import read_sentences, read_text
 
@@ -83,9 +83,9 @@ def choose_languages(folder: Path, source: str | None, target: str | None) -> Pa
         )
     if missing and len(rest) > missing:
         raise DataError(
-            f"{folder}: there are {listed} in it; choose two with --source-language and "
-            "--target-language"
-        )
+            f"{folder}: there are {listed} in it; choose two with ", Argument("source_language"),
+            " and ", Argument("target_language"),
+        )  # fmt: skip
     chosen = (source or rest.pop(0), target or rest.pop(0))
     if chosen[0] == chosen[1]:
         raise DataError(f"{folder}: source and target are both {chosen[0]}; choose two languages")

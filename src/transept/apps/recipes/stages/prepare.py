@@ -10,7 +10,7 @@ from transept.apps.recipes.stages.stage import Stage, Watchers
 from transept.data.fetching.datasets import DATASETS
 from transept.data.fetching.fetch import fetch
 from transept.data.shards import Manifest
-from transept.errors import ConfigError, DataError
+from transept.errors import Argument, ConfigError, DataError
 from transept.runtime.storage import digest
 from transept.text.files import read_sentences, read_text, write_sentences
 from transept.text.tokenizer import Tokenizer
@@ -118,9 +118,9 @@ class Prepare(Stage):
     def _data(self) -> Path:
         if self.run.data is None:
             raise ConfigError(
-                f"{self.run.directory}: its text is not prepared yet: give --data, the directory "
-                f"with {self.run.recipe.texts[0].source}"
-            )
+                f"{self.run.directory}: its text is not prepared yet: give ", Argument("data"),
+                f", the directory with {self.run.recipe.texts[0].source}",
+            )  # fmt: skip
         return self.run.data
 
 
