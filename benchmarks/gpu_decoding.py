@@ -126,9 +126,7 @@ def trained(corpus: Path, steps: int, directory: Path) -> transept.Transducer:
         checkpoint=CheckpointConfig(every_minutes=60.0),
     )
     train(config, directory)
-    model = transept.load(directory, device="cuda")
-    assert isinstance(model, transept.Transducer)
-    return model
+    return transept.load(directory, device="cuda")
 
 
 def realistic(model: transept.Transducer, test: tuple[Path, Path]) -> tuple[list[Row], list[Goal]]:

@@ -170,9 +170,7 @@ class Workers:
 
 @lru_cache(maxsize=1)
 def _loaded(models: Models) -> transept.Parser:
-    parser = transept.load(*models)
-    assert isinstance(parser, transept.Parser)
-    return parser
+    return transept.load_parser(*models)
 
 
 def _parse(models: Models, trees: Sequence[Tree], search: Search, constraint: TreeSearch) -> Parsed:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import transept
-from transept import Transducer, config
+from transept import config
 from transept.api.card import CARD, README, Card, Result, Source
 from transept.apps.recipes.recipe import Recipe
 from transept.apps.recipes.run import FILE, RECORD, RecipeRun, lines
@@ -63,7 +63,6 @@ def parts_of(run: RecipeRun, average: Bundle, precision: str) -> dict[str, Any]:
 
 def scores(run: RecipeRun, model: Path) -> Iterator[Result]:
     transducer = transept.load(model, engine="native")
-    assert isinstance(transducer, Transducer)
     search = dataclasses.asdict(run.recipe.search)
     for test in run.tests:
         sources, references = lines(run.sources(test)), lines(run.references(test))

@@ -11,6 +11,7 @@ from transept.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from transept.api.models import load as load
+    from transept.api.models import load_parser as load_parser
     from transept.api.parser import Parser as Parser
     from transept.api.parses import Parse as Parse
     from transept.api.results import Translation as Translation
@@ -27,6 +28,7 @@ _PUBLIC = {
     "Transducer": "transept.api.transducer",
     "Translation": "transept.api.results",
     "load": "transept.api.models",
+    "load_parser": "transept.api.models",
     "ModelConfig": "transept.model.config",
     "Transformer": "transept.model.transformer",
     "TranseptError": "transept.errors",

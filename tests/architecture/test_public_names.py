@@ -14,6 +14,7 @@ PUBLIC = [
     "Transformer",
     "Translation",
     "load",
+    "load_parser",
 ]
 
 

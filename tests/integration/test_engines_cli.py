@@ -16,7 +16,6 @@ from sentencepiece import SentencePieceProcessor
 from tests.integration.workshop import Workshop, prepare_otherwise, run
 
 import transept
-from transept import Parser
 from transept.formats import commands as cli
 from transept.formats import ctranslate2 as exporter
 
@@ -104,7 +103,6 @@ def test_fastest_is_native_except_for_a_model_of_integers(trained: Path, int8: P
     names = []
     for path in (trained, int8):
         model = transept.load(path, device="cpu", engine="fastest")
-        assert not isinstance(model, Parser)
         assert model.translate("one two").text
         assert model.score("one", "eins").log_probability < 0
         names.append(model.engine.name)

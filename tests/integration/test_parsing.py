@@ -354,8 +354,7 @@ def test_tags_are_written_as_given(
 
 
 def test_python(parser: Path, trained: Path) -> None:
-    model = transept.load(parser)
-    assert isinstance(model, transept.Parser)
+    model = transept.load_parser(parser)
     text = "the cat sees the dog ."
     one = model.parse(text, beam_size=2)
     assert parse_tree(str(one)) == one.tree
@@ -371,14 +370,12 @@ def test_python(parser: Path, trained: Path) -> None:
         model.parse([["a b"]])
     with pytest.raises(DataError, match="sentence 1 has 1 words and 2 tags"):
         model.parse(["a"], tags=[["X", "Y"]])
-    with pytest.raises(ConfigError, match="this is a parsing model"):
-        model.translate("a")
-    with pytest.raises(ConfigError, match="this is a parsing model"):
-        model.attend("a")
+    with pytest.raises(ConfigError, match="is a parsing model, which writes trees"):
+        transept.load(parser)
     with pytest.raises(ConfigError, match="did you mean 'beam_size'"):
         model.parse("a", beam_sise=2)  # type: ignore[call-overload]
-    with pytest.raises(ConfigError, match="it writes text and no trees"):
-        transept.load(trained).parse(["a"])
+    with pytest.raises(ConfigError, match="is not a parsing model"):
+        transept.load_parser(trained)
 
 
 def test_the_wrong_kind_of_model(
@@ -387,9 +384,9 @@ def test_the_wrong_kind_of_model(
     assert run("translate", "--model", parser, "a") == 2
     assert "`transept parse` uses it" in capfd.readouterr().err
     assert run("visualize", "--model", parser, "a", "--output", workshop.directory / "a.svg") == 2
-    assert "this needs one that translates" in capfd.readouterr().err
+    assert "is a parsing model, which writes trees" in capfd.readouterr().err
     assert run("parse", "--model", trained, "a") == 2
-    assert "is no parsing model" in capfd.readouterr().err
+    assert "is not a parsing model" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,6 @@ def test_each_format_is_written(trained: Path, tmp_path: Path, capsys: Capture) 
     assert (tmp_path / "a.html").read_text().startswith("<!doctype html>")
     described = json.loads((tmp_path / "a.json").read_text())
     model = transept.load(trained)
-    assert isinstance(model, transept.Transducer)
     expected = model.attend("one two three", "drei zwei eins").joined()
     assert described == json.loads(json.dumps(expected.described()))
 

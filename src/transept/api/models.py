@@ -24,14 +24,16 @@ from transept.shelf import find_model
 from transept.text.symbols import Symbols, Vocabulary, load_vocabulary
 from transept.text.tokenizer import Tokenizer
 
+Names = Path | str | Sequence[Path | str]
+
 
 def load(
-    *models: Path | str | Sequence[Path | str],
+    *models: Names,
     device: str = "auto",
     engine: EngineName = "auto",
     shortlist: Path | str | None = None,
-) -> Transducer | Parser:
-    """A model, ready to use: one that translates, or a `Parser`, as it was trained.
+) -> Transducer:
+    """A model that translates, ready to use.
 
     Args:
         models: Its directory (a bundle, a checkpoint, or a run, of which the newest average or
@@ -52,6 +54,42 @@ def load(
         >>> transept.load("runs/base").translate("Good morning.").text    # doctest: +SKIP
         'Guten Morgen.'
     """
+    model = load_any(*models, device=device, engine=engine, shortlist=shortlist)
+    if isinstance(model, Parser):
+        raise ConfigError(
+            f"{_described(models)}: is a parsing model, which writes trees; `load_parser` loads "
+            "it, `transept parse` uses it"
+        )
+    return model
+
+
+def load_parser(*models: Names, device: str = "auto") -> Parser:
+    """A model that parses, ready to use.
+
+    Args:
+        models: Its directory, or that of its run. Several form an ensemble.
+        device: Where to compute: `cpu`, `cuda`, `cuda:1`; `auto` is a GPU where there is one.
+
+    Example:
+        >>> transept.load_parser("runs/parsing-small").parse("The cat sleeps .", beam_size=2).words
+        ('The', 'cat', 'sleeps', '.')
+    """
+    model = load_any(*models, device=device)
+    if isinstance(model, Transducer):
+        raise ConfigError(
+            f"{_described(models)}: is not a parsing model; `load` loads it. "
+            "`transept train configs/parsing-small.toml` makes one that parses"
+        )
+    return model
+
+
+def load_any(
+    *models: Names,
+    device: str = "auto",
+    engine: EngineName = "auto",
+    shortlist: Path | str | None = None,
+) -> Transducer | Parser:
+    """A model of either kind; see `load`."""
     chosen = Runtime.choose(device, "fp32").device
     names: list[Path | str | None] = [*_named(models)] or [None]
     bundles = [Bundle.open(find_model(name)) for name in names]
@@ -71,6 +109,10 @@ def load(
     listed = None if shortlist is None else Path(shortlist)
     chosen_engine = engines().choose(engine, networks, (source, target), stored, listed)
     return Transducer(networks, source, target, max_source_length=longest, engine=chosen_engine)
+
+
+def _described(models: Sequence[Names]) -> str:
+    return " + ".join(map(str, _named(models))) or "the default model"
 
 
 def _named(models: Sequence[Path | str | Sequence[Path | str]]) -> list[Path | str]:

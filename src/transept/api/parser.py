@@ -1,7 +1,7 @@
 """A network that parses, with its vocabularies: sentences in, trees out (section 6.3)."""
 
 from collections.abc import Sequence
-from typing import NamedTuple, NoReturn, Unpack, overload
+from typing import NamedTuple, Unpack, overload
 
 import torch
 
@@ -18,7 +18,7 @@ from transept.decoding.engine import (
 )
 from transept.decoding.hypothesis import Hypothesis
 from transept.decoding.step import Constrained, Step
-from transept.errors import ConfigError, DataError
+from transept.errors import DataError
 from transept.gateway import engines
 from transept.model.transformer import Transformer
 from transept.runtime.threads import cores, side_by_side
@@ -44,10 +44,10 @@ class _Unit(NamedTuple):
 class Parser:
     """One network, or several that decide together, with the vocabularies of words and symbols.
 
-    `transept.load` makes one from a model's directory. It computes where its weights are.
+    `transept.load_parser` makes one from a model's directory. It computes where its weights are.
 
     Example:
-        >>> parser = transept.load("runs/parsing-small")
+        >>> parser = transept.load_parser("runs/parsing-small")
         >>> parser.parse("The cat sleeps .", beam_size=2).words
         ('The', 'cat', 'sleeps', '.')
     """
@@ -117,7 +117,7 @@ class Parser:
                 watch: Called with the numbers of sentences done and of all, after each batch.
 
         Example:
-            >>> parser = transept.load("runs/parsing-small")     # doctest: +SKIP
+            >>> parser = transept.load_parser("runs/parsing-small")     # doctest: +SKIP
             >>> print(parser.parse("The cat sleeps ."))          # doctest: +SKIP
             (S (NP (XX The) (XX cat)) (VP (XX sleeps)) (. .))
         """
@@ -130,15 +130,6 @@ class Parser:
                 f"expected a list of sentences, or one sentence, and got {described(sentences)}"
             )
         return self._parse(list(sentences), request)
-
-    def translate(self, *texts: object, **options: object) -> NoReturn:
-        """Refuse: this model writes trees."""
-        raise ConfigError(
-            "this is a parsing model: it writes trees and no text; use `parse` "
-            "(`transept parse`), or load a model of translation"
-        )
-
-    attend = score = translate
 
     def _parse(
         self, sentences: Sequence[str] | Sequence[Sequence[str]], request: CheckedParseOptions

@@ -32,7 +32,8 @@ class Parse:
     """What the model makes of one sentence.
 
     Example:
-        >>> parse = transept.load("runs/parsing-small").parse("The cat sleeps .", beam_size=2)
+        >>> parser = transept.load_parser("runs/parsing-small")
+        >>> parse = parser.parse("The cat sleeps .", beam_size=2)
         >>> str(parse) == str(parse.tree)
         True
         >>> parse.confidence < 0

@@ -1,7 +1,7 @@
 """A network with its vocabularies: it translates texts, scores translations and shows attention."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NoReturn, Unpack, overload
+from typing import Unpack, overload
 
 from transept.api.alignment import align, words_of_tokens
 from transept.api.attention import Attention, Encoded, attention_of
@@ -344,13 +344,6 @@ class Transducer:
                     words_of_tokens(self.target_tokenizer.surfaces(target)),
                 )
         return alignments
-
-    def parse(self, *sentences: object, **options: object) -> NoReturn:
-        """Refuse: this model writes text."""
-        raise ConfigError(
-            "this is a model of translation: it writes text and no trees; use `translate`, or load "
-            "a parsing model, such as `transept train configs/parsing-small.toml` makes"
-        )
 
     # --- scoring -----------------------------------------------------------------------------
 

@@ -36,15 +36,8 @@ class Models:
 
     def _load(self, engine: EngineName, shortlist: Path | None = None) -> "Transducer":
         from transept.api.models import load
-        from transept.api.parser import Parser
 
-        model = load(*self.model, device=self.device, engine=engine, shortlist=shortlist)
-        if isinstance(model, Parser):
-            raise ConfigError(
-                f"{self.names} is a parsing model, and this needs one that translates; "
-                "`transept parse` uses it"
-            )
-        return model
+        return load(*self.model, device=self.device, engine=engine, shortlist=shortlist)
 
     def found(self) -> Self:
         """The same models by their own directories: a run may soon have another best model."""
@@ -111,21 +104,14 @@ class Parsers(Models):
 
     def load_parser(self) -> "Parser":
         """A model that parses, ready to use."""
-        from transept.api.models import load
-        from transept.api.parser import Parser
+        from transept.api.models import load_parser
 
         if not self.model:
             raise ConfigError(
                 "no parser is shipped: give --model the directory of one, such as `transept train "
                 "configs/parsing-small.toml` makes"
             )
-        model = load(*self.model, device=self.device)
-        if not isinstance(model, Parser):
-            raise ConfigError(
-                f"{self.names} is no parsing model: `transept train configs/parsing-small.toml` "
-                "makes one; `transept translate` uses this one"
-            )
-        return model
+        return load_parser(*self.model, device=self.device)
 
 
 ANY_MODEL = Models()

@@ -15,7 +15,6 @@ import torch
 from torch import nn
 
 from transept.api.models import load
-from transept.api.transducer import Transducer
 from transept.checkpoint import at_once, tokenizers_in
 from transept.errors import CheckpointError, ConfigError, Problem
 from transept.model.attention import MultiHeadAttention, require_equation_1
@@ -132,11 +131,6 @@ def export_model(name: Path | str | None, output: Path, quantization: Quantizati
     require()
     directory = find_model(name)
     model = load(directory, device="cpu", engine="native")
-    if not isinstance(model, Transducer):
-        raise ConfigError(
-            f"{directory} is a parsing model: CTranslate2 could not restrict it to well-formed "
-            "trees"
-        )
     if output.exists():
         raise CheckpointError(f"{output}: already exists; choose another directory")
     names = Names.of(model.source_tokenizer, model.target_tokenizer)

@@ -149,9 +149,7 @@ class Work:
 
     def transducer(self, last: int) -> Transducer:
         """The averaged model."""
-        model = load(self.model(last))
-        assert isinstance(model, Transducer)
-        return model
+        return load(self.model(last))
 
     # --- where things lie ------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 from transept.api.card import Card
-from transept.api.models import load
+from transept.api.models import load_any
 from transept.api.parser import Parser
 from transept.api.transducer import Transducer
 from transept.apps.serve.languages import is_code, name_of
@@ -165,7 +165,7 @@ def open_model(name: str | None, source: str | None, target: str | None, device:
 def _opened(path: str, device: str, kind: type[Model] | tuple[type[Model], ...]) -> Model:
     # The path is looked up at each reload: a run may have a better checkpoint now.
     directory = find_model(path or None)
-    model = load(directory, device=device, engine="fastest")
+    model = load_any(directory, device=device, engine="fastest")
     if not isinstance(model, kind):
         what = f"{directory} holds a {type(model).__name__} now, and was something else"
         raise ConfigError([Problem("model", what)])
