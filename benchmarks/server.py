@@ -58,6 +58,9 @@ class Brief(Transducer):
     def translate(self, texts: Any, **options: Any) -> Any:
         return super().translate(texts, max_length_extra=0, **options)
 
+    def translate_units(self, units: Any, **options: Any) -> Any:
+        return super().translate_units(units, max_length_extra=0, **options)
+
     def translate_feed(self, feed: Any, **options: Any) -> Any:
         return super().translate_feed(feed, max_length_extra=0, **options)
 

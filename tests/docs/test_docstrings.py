@@ -24,7 +24,10 @@ def test_a_public_name_has_an_example(name: str) -> None:
     assert ">>> " in (inspect.getdoc(getattr(transept, name)) or ""), f"{name} has no example"
 
 
-@pytest.mark.parametrize("method", ["translate", "translate_feed", "stream", "score", "attend"])
+@pytest.mark.parametrize(
+    "method",
+    ["translate", "units", "translate_units", "translate_feed", "stream", "score", "attend"],
+)
 def test_what_a_model_does_has_an_example(method: str) -> None:
     assert ">>> " in (inspect.getdoc(getattr(transept.Transducer, method)) or "")
 

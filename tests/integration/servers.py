@@ -99,17 +99,17 @@ class Held(Transducer):
         self.begun: list[int] = []
         self.steps = 0
 
-    def translate(self, texts: Any, **options: Any) -> Any:
-        self.begun.append(len(texts))
+    def translate_units(self, units: Any, **options: Any) -> Any:
+        self.begun.append(len(units))
         self.let.wait()
-        return super().translate(texts, **options)
+        return super().translate_units(units, **options)
 
     def translate_feed(self, feed: Any, **options: Any) -> Any:
         def held(n: int) -> Any:
-            if texts := feed(n):
-                self.begun.append(len(texts))
+            if units := feed(n):
+                self.begun.append(len(units))
                 self.let.wait()
-            return texts
+            return units
 
         return super().translate_feed(held, **options)
 

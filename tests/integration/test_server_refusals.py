@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NoReturn
 
 import httpx
 import pytest
@@ -179,10 +180,10 @@ def test_a_failure_is_a_500_that_tells_nothing(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     class Broken(Transducer):
-        def translate(self, texts: object, **options: object) -> object:  # type: ignore[override]
+        def translate_units(self, units: object, **options: object) -> NoReturn:
             raise RuntimeError("secret-words")
 
-        translate_feed = translate  # type: ignore[assignment]
+        translate_feed = translate_units  # type: ignore[assignment]
 
     with (
         serving([Served("en", "de", small_transducer(kind=Broken))], ServerSettings()) as client,

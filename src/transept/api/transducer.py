@@ -1,12 +1,12 @@
 """A network with its vocabularies: it translates texts, scores translations and shows attention."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import count
 from typing import Unpack, overload
 
 from transept.api.alignment import align, words_of_tokens
 from transept.api.attention import Attention, Encoded, attention_of
 from transept.api.config import Options, Request, Watch
-from transept.api.feeding import FedText, FedTexts, TextFeed
 from transept.api.networks import Networks
 from transept.api.results import (
     NOTHING,
@@ -26,6 +26,8 @@ from transept.model.transformer import Transformer
 from transept.text.tokenizer import EOS_ID, Tokenizer
 
 Outputs = tuple[Output, ...]
+UnitFeed = Callable[[int], Sequence[Unit]]
+"""Returns at most this many sentences; none if none waits now."""
 HALF = "\N{REPLACEMENT CHARACTER}"
 """What a decoded text ends in if the last tokens are only the first bytes of a character."""
 
@@ -165,65 +167,94 @@ class Transducer:
         whole = Translation.best(text, before, 1).text
         yield Draft(whole, len(whole))
 
+    def units(self, texts: Sequence[str], **options: Unpack[Options]) -> list[list[Unit]]:
+        """Take texts apart into sentences with their token ids, as `translate` does.
+
+        Args:
+            texts: The texts.
+            **options: Those of `translate`; `split`, `source_language`, `too_long` and
+                `max_source_length` matter here.
+
+        Example:
+            >>> (units,) = transept.load("runs/base").units(["Good morning. It rains."])
+            >>> [unit.text for unit in units]
+            ['Good morning.', 'It rains.']
+        """
+        request = Request.of(options)
+        return take_apart(
+            as_texts(texts), request.config, self.source_tokenizer, self._limit(request)
+        )
+
+    def translate_units(
+        self, units: Sequence[Unit], **options: Unpack[Options]
+    ) -> list[tuple[Output, ...]]:
+        """The outputs of sentences that `units` made, best first.
+
+        Args:
+            units: The sentences.
+            **options: Those of `translate`, except `prefix`.
+
+        Example:
+            >>> model = transept.load("runs/base")
+            >>> (units,) = model.units(["Good morning."])
+            >>> ((output, *_),) = model.translate_units(units)
+            >>> output.text == model.translate("Good morning.").text
+            True
+        """
+        _refuse(options, "prefix", "is not for units: use `translate`")
+        return self._decode(units, [[] for _ in units], Request.of(options))
+
     def translate_feed(
-        self, feed: TextFeed, **options: Unpack[Options]
-    ) -> Iterator[list[tuple[int, Translation]]]:
+        self, feed: UnitFeed, **options: Unpack[Options]
+    ) -> Iterator[list[tuple[int, tuple[Output, ...]]]]:
         """Translate sentences that come while others are being translated.
 
         The engine `fused` begins with a new sentence as soon as another is done. The other engines
-        begin with new sentences when all earlier ones are done. Sentences that are done are yielded
-        with their numbers, counted from 0 in the order in which the feed gave them. The iterator
-        ends when all sentences are done and the feed gives no more. The translation of a sentence
-        is the one that `translate` gives with `split=False`, whenever the sentence came.
+        begin with new sentences when all earlier ones are done. The outputs of sentences that are
+        done are yielded with their numbers, counted from 0 in the order in which the feed gave
+        them. The iterator ends when all sentences are done and the feed gives no more.
 
         Args:
-            feed: Called with a number, it gives at most so many sentences, and none if none waits
-                now. It is called again and again, also with 0, and may raise an exception to stop.
-            **options: Those of `translate`, except `too_long`, `sampling`, `prefix` and `watch`;
-                `split` is always False.
+            feed: Called with a number, it returns at most that many sentences that `units` made,
+                and none if none waits now. It is called again and again, also with 0, and may
+                raise an exception to stop.
+            **options: Those of `translate`, except `sampling`, `prefix` and `watch`.
 
         Example:
-            >>> waiting = ["Good morning.", "It rains.", "Good night."]
+            >>> model = transept.load("runs/base")
+            >>> waiting = [unit for (unit,) in model.units(["Good morning.", "It rains."])]
             >>> def feed(n):
             ...     return [waiting.pop() for _ in range(min(n, len(waiting)))]
             >>> found = {}
-            >>> for done in transept.load("runs/base").translate_feed(feed):
+            >>> for done in model.translate_feed(feed):
             ...     found.update(done)
             >>> sorted(found)
-            [0, 1, 2]
+            [0, 1]
         """
-        for key in ("too_long", "sampling", "prefix", "watch"):
-            if key in options:
-                raise ConfigError([Problem(key, "is not for a feed: use `translate`")])
-        request = Request.of({**options, "split": False})
-        limit = self._limit(request)
-        texts = FedTexts(
-            feed, lambda some: take_apart(some, request.config, self.source_tokenizer, limit)
-        )
+        for key in ("sampling", "prefix", "watch"):
+            _refuse(options, key, "is not for a feed: use `translate`")
+        request = Request.of(options)
+        running: dict[int, Unit] = {}
+        numbers = count()
 
         def inputs(n: int) -> list[Input]:
+            units = feed(n)
+            running.update((next(numbers), unit) for unit in units)
             # A text without a token is searched for too, so that the numbers of the engine and of
-            # the texts agree. Its output is ignored.
+            # the feed agree. Its output is ignored.
             return [
                 self._input(unit, [], request) if unit.ids else Input([EOS_ID], max_length=1)
-                for unit in texts.take(n)
+                for unit in units
             ]
 
         for found in self.engine.search_feed(inputs, request.config):
-            done = {number: texts.finish(number) for number, _ in found}
-            yield self._fed(done, [hypotheses for _, hypotheses in found], request)
-
-    def _fed(
-        self, done: Mapping[int, FedText], found: Sequence[Sequence[Hypothesis]], request: Request
-    ) -> list[tuple[int, Translation]]:
-        """The translations of texts of a feed, with their numbers."""
-        sentences = [one.sentence for one in done.values()]
-        known = [each if unit.ids else [] for unit, each in zip(sentences, found, strict=True)]
-        outputs = self._outputs(sentences, known, request)
-        return [
-            (number, Translation.best(one.text, one.parts(each), request.config.n_best))
-            for (number, one), each in zip(done.items(), outputs, strict=True)
-        ]
+            units = [running.pop(number) for number, _ in found]
+            known = [each if unit.ids else [] for unit, (_, each) in zip(units, found, strict=True)]
+            outputs = self._outputs(units, known, request)
+            yield [
+                (number, each or (NOTHING,))
+                for (number, _), each in zip(found, outputs, strict=True)
+            ]
 
     def _stream(self, unit: Unit, prefix: Ids, request: Request) -> Iterator[Partial]:
         return self.native.stream(self._input(unit, prefix, request), request.config)
@@ -460,3 +491,8 @@ class Transducer:
 
     def _sentences(self, tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:
         return [[*ids, EOS_ID] for ids in tokenizer.encode_batch([text.strip() for text in texts])]
+
+
+def _refuse(options: Options, key: str, why: str) -> None:
+    if key in options:
+        raise ConfigError([Problem(key, why)])

@@ -2,7 +2,7 @@
 
 import itertools
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypedDict
 
 import pytest
@@ -12,7 +12,7 @@ from tests.unit.api.conftest import WORDS, network
 from transept import ModelConfig, SamplingConfig, Transducer, Transformer
 from transept.api.config import Options, TranslationConfig
 from transept.api.networks import Networks
-from transept.api.units import TooLongError
+from transept.api.units import TooLongError, Unit
 from transept.decoding.beam import search
 from transept.decoding.config import SearchConfig
 from transept.decoding.engine import TOKENS_AT_ONCE
@@ -376,32 +376,44 @@ def test_a_wide_network_shares_its_products_among_threads() -> None:
 # --- sentences that come by and by -----------------------------------------------------------
 
 
-def by_and_by(texts: list[str], plan: list[int]) -> Callable[[int], list[str]]:
-    """A feed that gives so many each time that it is asked."""
-    waiting, numbers = iter(texts), itertools.cycle(plan)
+def by_and_by(units: Sequence[Unit], plan: list[int]) -> Callable[[int], list[Unit]]:
+    """A feed that gives this many each time that it is asked."""
+    waiting, numbers = iter(units), itertools.cycle(plan)
     return lambda n: [*itertools.islice(waiting, min(n, next(numbers)))]
 
 
 @pytest.mark.parametrize("plan", [[100], [1], [2, 1, 3]])
-def test_whenever_a_sentence_comes_its_translation_is_the_same(
+def test_whenever_a_sentence_comes_its_outputs_are_the_same(
     transducer: Transducer, plan: list[int]
 ) -> None:
-    texts = ["one two three", "", " \n", "  four five ", "six. Seven!", "eight", "one"] * 2
-    expected = transducer.translate(texts, split=False, n_best=2, alignments=True, **SHORT)
-    feed = by_and_by(texts, plan)
+    texts = ["one two three", "four five", "six. Seven!", "eight", "one"] * 2
+    units = [unit for each in transducer.units(texts) for unit in each]
+    units.insert(3, Unit("", " ", []))
+    expected = transducer.translate_units(units, n_best=2, alignments=True, **SHORT)
+    feed = by_and_by(units, plan)
     told = [*itertools.chain(*transducer.translate_feed(feed, n_best=2, alignments=True, **SHORT))]
     found = dict(told)
-    assert len(found) == len(told) == len(texts)
-    for number, one in enumerate(expected):
-        assert [o.text for o in found[number].outputs] == [o.text for o in one.outputs]
-        assert [o.alignment for o in found[number].outputs] == [o.alignment for o in one.outputs]
-        assert found[number].score == pytest.approx(one.score, abs=1e-4)
-        assert found[number].source == one.source
+    assert len(found) == len(told) == len(units)
+    for number, outputs in enumerate(expected):
+        assert [o.text for o in found[number]] == [o.text for o in outputs]
+        assert [o.alignment for o in found[number]] == [o.alignment for o in outputs]
+        for one, other in zip(found[number], outputs, strict=True):
+            assert one.score == pytest.approx(other.score, abs=1e-4)
 
 
-def test_what_a_feed_cannot_have_is_named(transducer: Transducer) -> None:
+def test_units_and_their_outputs_make_the_translation(transducer: Transducer) -> None:
+    text = "one two.  Three four!"
+    (units,) = transducer.units([text])
+    outputs = [outputs[0].text for outputs in transducer.translate_units(units, **SHORT)]
+    joined = "".join(one + unit.space for one, unit in zip(outputs, units, strict=True))
+    assert joined == transducer.translate(text, **SHORT).text
+
+
+def test_what_units_and_a_feed_cannot_have_is_named(transducer: Transducer) -> None:
+    (units,) = transducer.units(["one"])
     with pytest.raises(ConfigError, match="prefix: is not for a feed: use `translate`"):
-        next(transducer.translate_feed(by_and_by(["one"], [1]), prefix="two"))
-    too_long = by_and_by(["one two three four five six " * 9], [1])
+        next(transducer.translate_feed(by_and_by(units, [1]), prefix="two"))
+    with pytest.raises(ConfigError, match="prefix: is not for units: use `translate`"):
+        transducer.translate_units(units, prefix="two")
     with pytest.raises(TooLongError, match="text 1: the sentence"):
-        next(transducer.translate_feed(too_long))
+        transducer.units(["one two three four five six " * 9])

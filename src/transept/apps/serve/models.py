@@ -176,7 +176,7 @@ def _opened(path: str, device: str, kind: type[Model] | tuple[type[Model], ...])
 
 
 def _warm_up(model: Transducer, n_sentences: int) -> None:
-    waiting = iter(["Hello."] * n_sentences)
+    waiting = iter([unit for (unit,) in model.units(["Hello."] * n_sentences)])
     for _ in model.translate_feed(lambda n: [*islice(waiting, n)]):
         pass
 

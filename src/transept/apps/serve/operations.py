@@ -5,21 +5,31 @@ Items of equal operations are decoded in one batch.
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from transept.api.attention import Attention, AttentionMap, Kind
-from transept.api.config import TranslationConfig
 from transept.api.parses import Parse
 from transept.api.results import Draft, Output, PairScore, Sentence, Translation
 from transept.api.transducer import Transducer
-from transept.api.units import Limit, TooLongError, Unit, take_apart
+from transept.api.units import TooLongError, Unit
 from transept.apps.serve.models import Served, ServedParser
 from transept.apps.serve.texts import Outputs, Text
 from transept.errors import DataError
 from transept.text.tokenizer import Tokenizer
 
-CUT = TranslationConfig(split=False, too_long="split")
-"""A request's text is in sentences already: only sentences that are too long are cut."""
+
+class EncodedUnit(NamedTuple):
+    """A unit, and the vocabulary of its ids: a model may be reloaded with another one."""
+
+    unit: Unit
+    tokenizer: Tokenizer
+
+    def of(self, transducer: Transducer) -> Unit:
+        """The unit with ids that this model reads."""
+        tokenizer = transducer.source_tokenizer
+        if tokenizer is self.tokenizer:
+            return self.unit
+        return self.unit._replace(ids=tokenizer.encode(self.unit.text))
 
 
 @dataclass(frozen=True)
@@ -32,41 +42,42 @@ class Translate:
     alignments: bool = False
     """Whether to find out which words belong together, so that markup can follow its words."""
 
-    def units(self, sentences: Sequence[str]) -> list[list[Unit]]:
+    def units(self, sentences: Sequence[str]) -> list[list[EncodedUnit]]:
         """The units of each sentence: only one that is too long for the model has several."""
         return _units(self.model.transducer, sentences)
 
-    def size(self, item: Unit) -> int:
+    def size(self, item: EncodedUnit) -> int:
         """The tokens of the source; an output has about as many."""
-        return len(item.ids) + 1
+        return len(item.unit.ids) + 1
 
-    def run(self, items: Sequence[Unit], watch: Callable[[], None]) -> list[Outputs]:
+    def run(self, items: Sequence[EncodedUnit], watch: Callable[[], None]) -> list[Outputs]:
         """The outputs of each unit."""
-        texts = [unit.text for unit in items]
-        return self._outputs(self.model.transducer, texts, watch)
+        return self._outputs(self.model.transducer, items, watch)
 
     def run_feed(
-        self, feed: Callable[[int], Sequence[Unit]]
+        self, feed: Callable[[int], Sequence[EncodedUnit]]
     ) -> Iterator[list[tuple[int, Outputs]]]:
         """The outputs of units that come while others are being translated."""
         transducer = self.model.transducer
 
-        def texts(n: int) -> list[str]:
+        def units(n: int) -> list[Unit]:
             # Once the model was loaded again, later sentences are for the new one: take no more.
             is_old = self.model.transducer is not transducer
-            return [unit.text for unit in feed(0 if is_old else n)]
+            return [item.of(transducer) for item in feed(0 if is_old else n)]
 
-        for found in transducer.translate_feed(
-            texts,
+        return transducer.translate_feed(
+            units,
             beam_size=self.beam_size,
             length_penalty=self.length_penalty,
             n_best=self.beam_size,
             alignments=self.alignments,
-        ):
-            yield [(number, translation.outputs) for number, translation in found]
+        )
 
     def joined(
-        self, sentences: Sequence[str], units: Sequence[Sequence[Unit]], outputs: Iterable[Outputs]
+        self,
+        sentences: Sequence[str],
+        units: Sequence[Sequence[EncodedUnit]],
+        outputs: Iterable[Outputs],
     ) -> list[Outputs]:
         """The outputs of sentences, from the outputs of all their units in order."""
         each = iter(outputs)
@@ -76,19 +87,16 @@ class Translate:
         ]
 
     def _outputs(
-        self, transducer: Transducer, items: Sequence[str], watch: Callable[[], None]
+        self, transducer: Transducer, items: Sequence[EncodedUnit], watch: Callable[[], None]
     ) -> list[Outputs]:
-        translations = transducer.translate(
-            items,
+        return transducer.translate_units(
+            [item.of(transducer) for item in items],
             beam_size=self.beam_size,
             length_penalty=self.length_penalty,
             n_best=self.beam_size,
             alignments=self.alignments,
-            split=False,
-            too_long="split",
             watch=lambda done, total: watch(),
         )
-        return [translation.outputs for translation in translations]
 
     def drafts(self, text: Text) -> Generator[Draft, None, None]:
         """Drafts of the translation of a text, one after each token."""
@@ -103,7 +111,7 @@ class Translate:
                 (units,) = _units(transducer, [part.text])
                 outputs = []
                 for unit in units:
-                    outputs += self._outputs(transducer, [unit.text], lambda: None)
+                    outputs += self._outputs(transducer, [unit], lambda: None)
                     yield Draft(before, len(before))
                 done.append(_together(part.text, units, outputs, 1))
                 continue
@@ -229,16 +237,17 @@ class ParseTrees:
             raise DataError(f"{error.what}; send shorter ones") from error
 
 
-def _units(transducer: Transducer, sentences: Sequence[str]) -> list[list[Unit]]:
-    limit = Limit(transducer.max_source_length, "")
-    return take_apart(sentences, CUT, transducer.source_tokenizer, limit)
+def _units(transducer: Transducer, sentences: Sequence[str]) -> list[list[EncodedUnit]]:
+    """Only sentences that are too long are cut: a request's text is in sentences already."""
+    taken = transducer.units(sentences, split=False, too_long="split")
+    return [[EncodedUnit(unit, transducer.source_tokenizer) for unit in each] for each in taken]
 
 
 def _together(
-    sentence: str, units: Sequence[Unit], outputs: Sequence[Outputs], n_best: int
+    sentence: str, units: Sequence[EncodedUnit], outputs: Sequence[Outputs], n_best: int
 ) -> Outputs:
     """The outputs of a sentence, put together from those of its units."""
-    each = [Sentence(*unit[:2], found) for unit, found in zip(units, outputs, strict=True)]
+    each = [Sentence(*item.unit[:2], found) for item, found in zip(units, outputs, strict=True)]
     return Translation.best(sentence, each, n_best).outputs
 
 
