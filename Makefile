@@ -36,7 +36,7 @@ test-gpu: install  ## run the parity tests on a CUDA device, those of the kernel
 
 PORTABLE := tests/golden tests/property/test_network.py tests/property/test_search.py \
 	tests/parity/test_attention.py tests/parity/test_incremental.py tests/parity/test_loss.py \
-	tests/parity/test_feed.py tests/unit/model tests/unit/training tests/unit/decoding \
+	tests/parity/test_feed.py tests/unit/model tests/unit/training tests/unit/engines \
 	tests/docs/test_table_1.py tests/docs/test_walkthrough.py
 
 test-portable: install  ## run the numerical tests without vector instructions, and with two threads
