@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from transept.api.parses import Parse as Parse
     from transept.api.results import Translation as Translation
     from transept.api.transducer import Transducer as Transducer
-    from transept.decoding.sampling import SamplingConfig as SamplingConfig
+    from transept.decoding.config import SamplingConfig as SamplingConfig
     from transept.errors import TranseptError as TranseptError
     from transept.model.config import ModelConfig as ModelConfig
     from transept.model.transformer import Transformer as Transformer
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _PUBLIC = {
     "Parse": "transept.api.parses",
     "Parser": "transept.api.parser",
-    "SamplingConfig": "transept.decoding.sampling",
+    "SamplingConfig": "transept.decoding.config",
     "Transducer": "transept.api.transducer",
     "Translation": "transept.api.results",
     "load": "transept.api.models",

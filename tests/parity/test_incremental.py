@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from transept import ModelConfig, Transformer
 from transept.decoding.beam import search
-from transept.decoding.config import SearchConfig
-from transept.decoding.sampling import SamplingConfig, sample
+from transept.decoding.config import SamplingConfig, SearchConfig
+from transept.decoding.sampling import sample
 from transept.decoding.step import Constrained, Ensemble, ForcedPrefix
 from transept.engines.native import encoding, matrices
 from transept.engines.native.incremental import IncrementalDecoder

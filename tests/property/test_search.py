@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from transept.decoding.beam import search
-from transept.decoding.config import SearchConfig
+from transept.decoding.config import SamplingConfig, SearchConfig
 from transept.decoding.greedy import greedy_search
 from transept.decoding.length import length_penalty
-from transept.decoding.sampling import SamplingConfig, likelier_part, sample, seed_of_draw
+from transept.decoding.sampling import likelier_part, sample, seed_of_draw
 from transept.decoding.step import Constrained, Ensemble, ForcedPrefix
 from transept.shapes import Tensor
 

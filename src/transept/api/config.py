@@ -2,15 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import Any, Literal, TypedDict
 
 from transept.config import Checks, structure
-from transept.decoding.config import BeamConfig, SearchConfig
+from transept.decoding.config import BeamConfig, SamplingConfig, SearchConfig
 from transept.errors import ConfigError, Problem
 from transept.text.moses import Language
-
-if TYPE_CHECKING:
-    from transept.decoding.sampling import SamplingConfig
 
 TooLong = Literal["refuse", "split"]
 EngineName = Literal["auto", "fastest", "native", "fused", "ctranslate2", "ctranslate2-int8"]
@@ -70,7 +67,7 @@ class Options(TypedDict, total=False):
     too_long: TooLong
     max_source_length: int | None
     alignments: bool
-    sampling: "SamplingConfig | None"
+    sampling: SamplingConfig | None
     prefix: str | Sequence[str] | None
     watch: Watch | None
 
@@ -81,7 +78,7 @@ class Request:
 
     config: TranslationConfig
     alignments: bool = False
-    sampling: "SamplingConfig | None" = None
+    sampling: SamplingConfig | None = None
     prefix: str | Sequence[str] | None = None
     watch: Watch | None = None
 
@@ -109,11 +106,8 @@ class Request:
 
 
 def _check_sampling(sampling: object) -> None:
-    # Imported here because it brings torch along.
-    from transept.decoding.sampling import SamplingConfig
-
     if not isinstance(sampling, SamplingConfig):
-        what = f"{sampling!r} is no SamplingConfig; give transept.SamplingConfig(seed=1)"
+        what = f"{sampling!r} is not a SamplingConfig; give transept.SamplingConfig(seed=1)"
         raise ConfigError([Problem("sampling", what)])
 
 

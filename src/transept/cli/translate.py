@@ -29,7 +29,7 @@ from transept.cli.lines import (
 from transept.cli.models import ANY_TRANSLATOR, MODEL_OPTIONS, Translators
 from transept.cli.options import given, remembers_given
 from transept.cli.progress import ProgressBar
-from transept.decoding.config import BeamConfig, OutputConfig
+from transept.decoding.config import BeamConfig, OutputConfig, SamplingConfig
 from transept.errors import ConfigError, StoppedError
 from transept.runtime.interrupt import import_torch, terminable
 from transept.wording import counted
@@ -37,7 +37,6 @@ from transept.wording import counted
 if TYPE_CHECKING:
     from transept.api.results import Output, Translation
     from transept.api.transducer import Transducer
-    from transept.decoding.sampling import SamplingConfig
     from transept.runtime.parts import Parts
 
 
@@ -62,37 +61,28 @@ class Beam(BeamConfig):
     """How to search. Sampling does not use these options."""
 
 
-@remembers_given
 @dataclass(frozen=True, kw_only=True)
-class Sampling:
-    """Drawing at random instead of searching."""
+class SampleFlag:
+    """Whether to draw at random. A base class, so that it is the first option of its group."""
 
     sample: Flag = False
-    """Draw each translation at random, instead of searching for the best; with --n-best, so many
-    draws of each, as many as you like. Only the native engine does this; it draws from all tokens,
-    whatever --shortlist says."""
-    temperature: float = 1.0
-    """Below 1 sharpens the distribution, above 1 flattens it."""
-    top_k: int | None = None
-    """Draw only among so many of the likeliest tokens."""
-    top_p: float | None = None
-    """Draw among the likeliest tokens that together have at least this probability."""
-    seed: int = 0
-    """The same sentence with the same seed gives the same draws, whatever stands around it."""
+    """Draw each translation at random instead of searching for the best. --n-best N draws N
+    translations of each line. Only the native engine does this, and it ignores --shortlist."""
+
+
+@remembers_given
+@dataclass(frozen=True, kw_only=True)
+class Sampling(SamplingConfig, SampleFlag):
+    """Drawing at random instead of searching."""
 
     def __post_init__(self) -> None:
         if not self.sample and given(self).keys() - {"sample"}:
             raise ConfigError("--temperature, --top-k, --top-p and --seed need --sample")
+        super().__post_init__()
 
-    def config(self) -> "SamplingConfig | None":
+    def config(self) -> SamplingConfig | None:
         """How to draw, if at all."""
-        if not self.sample:
-            return None
-        from transept.decoding.sampling import SamplingConfig
-
-        return SamplingConfig(
-            temperature=self.temperature, top_k=self.top_k, top_p=self.top_p, seed=self.seed
-        )
+        return self if self.sample else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,7 +156,6 @@ def translate(
         models = models.native(option) if is_given else models
     n_lines = count(texts, files)
     import_torch()
-    sampling.config()  # refused before anything is loaded
     job = TranslationJob(models, wanted, sampling, form)
     if output is not None:
         _translate_in_parts(job, output, (texts, files), read_ahead, n_lines)

@@ -28,9 +28,9 @@ class OutputConfig:
     n_best: int = 1
     """How many outputs to return for each input; at most as many as the beam is wide."""
     max_length_factor: float = 1.0
-    """An output is at most so many times as long as its input …"""
+    """The longest output, as a multiple of the length of the input, before the extra tokens."""
     max_length_extra: int = 50
-    """… plus so many tokens. Both count the end symbol."""
+    """How many tokens an output may have beyond that. Both lengths count the end symbol."""
 
     def __post_init__(self) -> None:
         checks = Checks(self)
@@ -61,4 +61,34 @@ class SearchConfig(OutputConfig, BeamConfig):
             "n_best",
             f"must not be more than the beam size, {self.beam_size}",
         )
+        checks.done()
+
+
+@dataclass(frozen=True, kw_only=True)
+class SamplingConfig:
+    """How to draw.
+
+    Example:
+        >>> model, drawing = transept.load("runs/base"), SamplingConfig(top_k=10, seed=1)
+        >>> again = [model.translate("It rains.", sampling=drawing).text for _ in range(2)]
+        >>> again[0] == again[1]
+        True
+    """
+
+    temperature: float = 1.0
+    """Below 1 sharpens the distribution, above 1 flattens it."""
+    top_k: int | None = None
+    """Draw only among this many of the likeliest tokens. Default: all."""
+    top_p: float | None = None
+    """Draw only among the likeliest tokens that together have at least this probability.
+    Default: all tokens."""
+    seed: int = 0
+    """The same seed gives a sentence the same draws, whatever else is translated with it."""
+
+    def __post_init__(self) -> None:
+        checks = Checks(self)
+        checks.that(self.temperature > 0, "temperature", "must be more than 0")
+        top_k, top_p = self.top_k, self.top_p
+        checks.that(top_k is None or top_k >= 1, "top_k", "must be at least 1, or left out")
+        checks.that(top_p is None or 0 < top_p <= 1, "top_p", "must be in (0, 1], or left out")
         checks.done()

@@ -5,9 +5,8 @@ from collections.abc import Callable, Iterator, Sequence
 from threading import Lock
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from transept.decoding.config import SearchConfig
+from transept.decoding.config import SamplingConfig, SearchConfig
 from transept.decoding.hypothesis import Hypothesis, Partial
-from transept.decoding.sampling import SamplingConfig
 from transept.decoding.step import Step
 
 Ids = Sequence[int]

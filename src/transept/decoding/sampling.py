@@ -1,45 +1,15 @@
 """Outputs drawn at random, from the whole distribution or its likelier part."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import torch
 
-from transept.config import Checks
+from transept.decoding.config import SamplingConfig
 from transept.decoding.greedy import one_by_one
 from transept.decoding.hypothesis import Hypothesis, results
 from transept.decoding.step import Step
 from transept.runtime.seed import derive_seed
 from transept.shapes import Float, Tensor
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SamplingConfig:
-    """How to draw.
-
-    Example:
-        >>> model, drawing = transept.load("runs/base"), SamplingConfig(top_k=10, seed=1)
-        >>> again = [model.translate("It rains.", sampling=drawing).text for _ in range(2)]
-        >>> again[0] == again[1]
-        True
-    """
-
-    temperature: float = 1.0
-    """Below 1 sharpens the distribution, above 1 flattens it."""
-    top_k: int | None = None
-    """Draw only among so many of the likeliest tokens."""
-    top_p: float | None = None
-    """Draw among the likeliest tokens that together have at least this probability."""
-    seed: int = 0
-    """The same seed gives a sentence the same draws, whatever else is translated with it."""
-
-    def __post_init__(self) -> None:
-        checks = Checks(self)
-        checks.that(self.temperature > 0, "temperature", "must be more than 0")
-        top_k, top_p = self.top_k, self.top_p
-        checks.that(top_k is None or top_k >= 1, "top_k", "must be at least 1, or left out")
-        checks.that(top_p is None or 0 < top_p <= 1, "top_p", "must lie in (0, 1], or be left out")
-        checks.done()
 
 
 def seed_of_draw(seed: int, source: Sequence[int], number: int) -> int:

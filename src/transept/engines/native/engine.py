@@ -6,7 +6,7 @@ from itertools import chain, islice
 import torch
 
 from transept.decoding.beam import search_states
-from transept.decoding.config import SearchConfig
+from transept.decoding.config import SamplingConfig, SearchConfig
 from transept.decoding.engine import (
     TOKENS_AT_ONCE,
     Done,
@@ -19,7 +19,7 @@ from transept.decoding.engine import (
     search_in_turn,
 )
 from transept.decoding.hypothesis import Hypothesis, Partial, State, results
-from transept.decoding.sampling import SamplingConfig, sample, seed_of_draw
+from transept.decoding.sampling import sample, seed_of_draw
 from transept.decoding.step import Constrained, Ensemble, ForcedPrefix, Step
 from transept.decoding.stream import stream
 from transept.engines.native.encoding import encode
