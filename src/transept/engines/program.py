@@ -50,10 +50,21 @@ Arrangement = Literal["post", "pre"]
 
 @dataclass(frozen=True, slots=True)
 class Norm:
-    """The layer normalization behind a sub-layer."""
+    """A layer normalization, and where it stands.
 
-    module: nn.LayerNorm
+    Its weights are read from the module once, because `nn.Module` looks attributes up slowly.
+    """
+
+    shape: tuple[int, ...]
+    weight: Float[Tensor, " D"]
+    bias: Float[Tensor, " D"]
+    epsilon: float
     arrangement: Arrangement
+
+    @classmethod
+    def of(cls, module: nn.LayerNorm, arrangement: Arrangement) -> "Norm":
+        """The norm of a module."""
+        return cls(module.normalized_shape, module.weight, module.bias, module.eps, arrangement)
 
     def stream(self, summed: Float[Tensor, "N D"], normed: Float[Tensor, "N D"]) -> ResidualStream:
         """The stream of x + y and LayerNorm(x + y)."""
@@ -111,8 +122,8 @@ class StackNorms:
         residuals = [cast(Residual, one) for layer in stack.stack for one in layer.residuals]
         modules = [residual.norm for residual in residuals]
         pre = isinstance(residuals[0], PreNorm)
-        self.first = modules[0] if pre else None
+        self.first = Norm.of(modules[0], "pre") if pre else None
         after = [*modules[1:], cast(nn.LayerNorm, stack.norm)] if pre else modules
-        norms = [Norm(module, "pre" if pre else "post") for module in after]
+        norms = [Norm.of(module, "pre" if pre else "post") for module in after]
         n = len(norms) // len(stack.layers)
         self.layers: list[Norms] = [norms[at : at + n] for at in range(0, len(norms), n)]

@@ -3,7 +3,6 @@
 import copy
 
 import torch
-from torch import nn
 from torch.nn import functional as F
 
 from transept.engines.kernels import LONGEST
@@ -55,15 +54,17 @@ class DecodingWeights:
             embedding.pad_id, self.no_drop, self.dtype,
         )  # fmt: skip
 
-    def enter(self, x: Float[Tensor, "N D"], first: nn.LayerNorm | None) -> ResidualStream:
+    def enter(self, x: Float[Tensor, "N D"], first: Norm | None) -> ResidualStream:
         """The stream in front of the first sub-layer."""
-        return ResidualStream(x, x if first is None else first(x))
+        if first is None:
+            return ResidualStream(x, x)
+        normed = F.layer_norm(x, first.shape, first.weight, first.bias, first.epsilon)
+        return ResidualStream(x, normed)
 
     def add_norm(self, stream: ResidualStream, y: Product, norm: Norm) -> ResidualStream:
         """X + y and LayerNorm(x + y), in one kernel."""
-        module = norm.module
         normed, saved = add_norm(
-            stream.x, y.matrix(y.inner), module.weight, module.bias, module.eps, self.no_drop
+            stream.x, y.matrix(y.inner), norm.weight, norm.bias, norm.epsilon, self.no_drop
         )
         return norm.stream(saved.summed, normed)
 

@@ -7,7 +7,7 @@ from torch.nn import functional as F
 
 from transept.engines.native import operations
 from transept.engines.native.prepared import PreparedLayer, prepare
-from transept.engines.program import Norm, Product, ResidualStream, encoder_layer
+from transept.engines.program import Product, encoder_layer
 from transept.model.packing import Band, Layout, visible
 from transept.model.transformer import Memory, Transformer
 from transept.shapes import Bool, Float, Int, Tensor
@@ -54,6 +54,4 @@ class NativeEncoderOperations:
         """Equation (2)."""
         return operations.feed_forward(h, layer)
 
-    def add_norm(self, stream: ResidualStream, y: Product, norm: Norm) -> ResidualStream:
-        """X + y and its layer normalization."""
-        return operations.add_norm(stream, y, norm)
+    add_norm = staticmethod(operations.add_norm)

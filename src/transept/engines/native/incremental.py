@@ -15,7 +15,7 @@ from transept.engines.native.matrices import PreparedMatrix
 from transept.engines.native.prepared import PreparedDecoder, PreparedDecoderLayer, prepare
 from transept.engines.native.ranking import likeliest
 from transept.engines.native.source import LayerSource, SourceCache
-from transept.engines.program import Norm, Product, ResidualStream, decoder_layer
+from transept.engines.program import Product, decoder_layer
 from transept.model.transformer import Memory, Transformer
 from transept.shapes import Float, Int, Tensor
 
@@ -140,9 +140,7 @@ class NativeStepOperations:
         """Equation (2)."""
         return operations.feed_forward(h, layer.weights)
 
-    def add_norm(self, stream: ResidualStream, y: Product, norm: Norm) -> ResidualStream:
-        """X + y and its layer normalization."""
-        return operations.add_norm(stream, y, norm)
+    add_norm = staticmethod(operations.add_norm)
 
 
 STEP = NativeStepOperations()

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import torch
-from torch import nn
 
 from transept.engines.kernels.attention import Sight, attend, attend_backward
 from transept.engines.kernels.dropout import Drop
@@ -168,14 +167,14 @@ class TapedOperations:
     """Of the attention to the source."""
     tape: list[Backward] = field(default_factory=list)
 
-    def enter(
-        self, x: Float[Tensor, "N D"], first: nn.LayerNorm | None, drop: Drop
-    ) -> ResidualStream:
+    def enter(self, x: Float[Tensor, "N D"], first: Norm | None, drop: Drop) -> ResidualStream:
         """The stream in front of the first sub-layer."""
         if first is None:
             return ResidualStream(x, x)
         none = drop._replace(p=0.0)
-        normed, saved = add_norm(x, torch.zeros_like(x), first.weight, first.bias, first.eps, none)
+        normed, saved = add_norm(
+            x, torch.zeros_like(x), first.weight, first.bias, first.epsilon, none
+        )
 
         def backward(d: Gradient) -> Gradient:
             sums = [gradient_of(first.weight), gradient_of(first.bias)]
@@ -204,8 +203,8 @@ class TapedOperations:
     def add_norm(self, stream: ResidualStream, y: Product, norm: Norm) -> ResidualStream:
         """X + Dropout(y) and its layer normalization, in one kernel."""
         matrix, drop, sublayer_backward = y.matrix
-        weight, bias = norm.module.weight, norm.module.bias
-        normed, saved = add_norm(stream.x, matrix(y.inner), weight, bias, norm.module.eps, drop)
+        weight, bias = norm.weight, norm.bias
+        normed, saved = add_norm(stream.x, matrix(y.inner), weight, bias, norm.epsilon, drop)
 
         def backward(d: Gradient) -> Gradient:
             sums = [gradient_of(weight), gradient_of(bias)]
