@@ -158,7 +158,7 @@ def prepare(
 ) -> int:
     """Turn parallel text, or treebanks, into a corpus to train on.
 
-    It can be stopped at any time: the same command goes on from there.
+    It can be stopped at any time, and the same command resumes it.
 
     Args:
         output: The directory to make.
