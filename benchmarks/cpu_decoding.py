@@ -25,13 +25,14 @@ from transept import Transformer
 from transept.cli.app import keep_freed_memory
 from transept.decoding.beam import search
 from transept.decoding.config import SearchConfig
-from transept.decoding.engine import Input, no_progress
+from transept.decoding.engine import Input
 from transept.engines.ctranslate2 import CTranslate2Engine
 from transept.engines.native.encoding import encode
 from transept.engines.native.engine import NativeEngine
 from transept.engines.native.incremental import IncrementalDecoder
 from transept.formats import ctranslate2 as export
 from transept.formats.ctranslate2 import Names
+from transept.progress import no_progress
 from transept.text.tokenizer import PAD_ID
 
 OURS, HF, CT2, INT8 = "transept", "HF MarianMT", "CTranslate2 float32", "CTranslate2 int8"

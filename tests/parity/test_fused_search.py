@@ -16,7 +16,7 @@ pytest.importorskip("triton")
 
 from transept.decoding.beam import search
 from transept.decoding.config import SearchConfig
-from transept.decoding.engine import Input, no_progress
+from transept.decoding.engine import Input
 from transept.decoding.hypothesis import Hypothesis
 from transept.decoding.length import length_penalty
 from transept.engines.choice import choose
@@ -31,6 +31,7 @@ from transept.engines.native.engine import NativeEngine
 from transept.engines.native.incremental import IncrementalDecoder
 from transept.model.config import ModelConfig
 from transept.model.transformer import Transformer
+from transept.progress import no_progress
 from transept.shapes import Tensor
 
 NO_TOKENIZERS: Any = None

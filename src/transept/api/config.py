@@ -1,20 +1,18 @@
 """What can be asked of a translation. No torch here."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal, TypedDict
 
 from transept.config import Checks, structure
 from transept.decoding.config import BeamConfig, SamplingConfig, SearchConfig
 from transept.errors import ConfigError, Problem
+from transept.progress import Watch, no_progress
 from transept.text.moses import Language
 
 TooLong = Literal["refuse", "split"]
 EngineName = Literal["auto", "fastest", "native", "fused", "ctranslate2", "ctranslate2-int8"]
 """The names of engines; `transept.engines.choice.choose` says what each is."""
-Watch = Callable[[int, int], None]
-"""Told, again and again, how many sentences are done, and of how many."""
-
 LEAST_SOURCE_LENGTH = 8
 """A single character may take five tokens, and the end symbol one."""
 
@@ -69,7 +67,7 @@ class Options(TypedDict, total=False):
     alignments: bool
     sampling: SamplingConfig | None
     prefix: str | Sequence[str] | None
-    watch: Watch | None
+    watch: Watch
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -80,13 +78,13 @@ class Request:
     alignments: bool = False
     sampling: SamplingConfig | None = None
     prefix: str | Sequence[str] | None = None
-    watch: Watch | None = None
+    watch: Watch = no_progress
 
     @classmethod
     def of(cls, options: Options) -> "Request":
         """Check what is to be a config, and pass the rest on."""
         options = options.copy()
-        alignments, watch = options.pop("alignments", False), options.pop("watch", None)
+        alignments, watch = options.pop("alignments", False), options.pop("watch", no_progress)
         sampling, prefix = options.pop("sampling", None), options.pop("prefix", None)
         if isinstance(prefix, str) and not prefix.strip():
             prefix = None

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypedDict
 
-from transept.api.config import Watch, check_longest, given
+from transept.api.config import check_longest, given
 from transept.config import Checks, structure
 from transept.decoding.config import SearchConfig
+from transept.progress import Watch, no_progress
 from transept.tasks.parsing.bounds import MAX_UNARY
 
 TreeSearch = Literal["trees", "none"]
@@ -48,7 +49,7 @@ class ParseOptions(TypedDict, total=False):
     max_source_length: int | None
     constraint: TreeSearch
     tags: Sequence[Sequence[str]] | None
-    watch: Watch | None
+    watch: Watch
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,13 +59,13 @@ class CheckedParseOptions:
     config: ParseConfig
     constraint: TreeSearch = "trees"
     tags: Sequence[Sequence[str]] | None = None
-    watch: Watch | None = None
+    watch: Watch = no_progress
 
     @classmethod
     def of(cls, options: ParseOptions) -> "CheckedParseOptions":
         """Check what is to be a config, and pass the rest on."""
         options = options.copy()
         constraint, tags = options.pop("constraint", "trees"), options.pop("tags", None)
-        watch = options.pop("watch", None)
+        watch = options.pop("watch", no_progress)
         config = structure(ParseConfig, given(options))
         return cls(config=config, constraint=constraint, tags=tags, watch=watch)

@@ -12,15 +12,14 @@ from transept.api.units import TooLongError, described, in_order
 from transept.decoding.beam import search
 from transept.decoding.engine import (
     TOKENS_AT_ONCE,
-    DoneCounter,
     batches_by_length,
-    with_total,
 )
 from transept.decoding.hypothesis import Hypothesis
 from transept.decoding.step import Constrained, Step
 from transept.errors import DataError
 from transept.gateway import engines
 from transept.model.transformer import Transformer
+from transept.progress import Tally
 from transept.runtime.threads import cores, side_by_side
 from transept.tasks.parsing.constraint import TreeConstraint
 from transept.tasks.parsing.linearisation import delinearise, fault_of
@@ -137,7 +136,7 @@ class Parser:
         units = self._units(sentences, request)
         todo = [index for index, unit in enumerate(units) if unit.words]
         parses = [Parse(unit.words, ()) for unit in units]
-        counter = DoneCounter(with_total(len(todo), request.watch))
+        tally = Tally(request.watch, len(todo))
 
         def parse(batch: list[int]) -> None:
             chosen = [todo[number] for number in batch]
@@ -145,7 +144,7 @@ class Parser:
             for index, each in zip(chosen, found, strict=True):
                 outputs = tuple(self._output(units[index], one) for one in each)
                 parses[index] = Parse(units[index].words, outputs)
-            counter.add(len(batch))
+            tally.add(len(batch))
 
         n_threads = cores(self.networks.device)
         lengths = [len(units[index].ids) for index in todo]

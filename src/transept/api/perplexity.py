@@ -2,17 +2,17 @@
 
 from collections.abc import Sequence
 
-from transept.api.config import Watch
 from transept.api.transducer import Transducer
 from transept.evaluation.perplexity import perplexities
 from transept.evaluation.scores import Perplexity
+from transept.progress import Watch, no_progress
 
 
 def measure_perplexities(
     transducer: Transducer,
     sources: Sequence[str],
     references: Sequence[str],
-    watch: Watch | None = None,
+    watch: Watch = no_progress,
 ) -> tuple[Perplexity, Perplexity]:
     """Unsmoothed, per token and per word."""
     # A pair of empty lines has no token, not even an end: there is nothing to predict.

@@ -6,7 +6,7 @@ from typing import Unpack, overload
 
 from transept.api.alignment import align, words_of_tokens
 from transept.api.attention import Attention, Encoded, attention_of
-from transept.api.config import Options, Request, Watch
+from transept.api.config import Options, Request
 from transept.api.networks import Networks
 from transept.api.results import (
     NOTHING,
@@ -18,11 +18,12 @@ from transept.api.results import (
     Translation,
 )
 from transept.api.units import Limit, Unit, as_texts, take_apart
-from transept.decoding.engine import Engine, Ids, Input, no_progress, with_total
+from transept.decoding.engine import Engine, Ids, Input
 from transept.decoding.hypothesis import Hypothesis, Partial
 from transept.errors import ConfigError, DataError, Problem
 from transept.gateway import engines
 from transept.model.transformer import Transformer
+from transept.progress import Tally, Watch, no_progress
 from transept.text.tokenizer import EOS_ID, Tokenizer
 
 Outputs = tuple[Output, ...]
@@ -331,10 +332,10 @@ class Transducer:
 
     def _search(self, inputs: Sequence[Input], request: Request) -> list[list[Hypothesis]]:
         """The hypotheses of each input: the best ones, or with sampling some drawn at random."""
-        config, watch = request.config, with_total(len(inputs), request.watch)
+        config = request.config
         if request.sampling is None:
-            return self.engine.search(inputs, config, watch)
-        return self.native.draw(inputs, request.sampling, config.n_best, watch)
+            return self.engine.search(inputs, config, request.watch)
+        return self.native.draw(inputs, request.sampling, config.n_best, request.watch)
 
     def _outputs(
         self, units: Sequence[Unit], found: Sequence[Sequence[Hypothesis]], request: Request
@@ -380,17 +381,17 @@ class Transducer:
 
     @overload
     def score(  # type: ignore[overload-overlap]
-        self, sources: str, targets: str, watch: Watch | None = None
+        self, sources: str, targets: str, watch: Watch = no_progress
     ) -> PairScore: ...
     @overload
     def score(
-        self, sources: Sequence[str], targets: Sequence[str], watch: Watch | None = None
+        self, sources: Sequence[str], targets: Sequence[str], watch: Watch = no_progress
     ) -> list[PairScore]: ...
     def score(
         self,
         sources: str | Sequence[str],
         targets: str | Sequence[str],
-        watch: Watch | None = None,
+        watch: Watch = no_progress,
     ) -> PairScore | list[PairScore]:
         """How probable the model finds given translations: forced decoding.
 
@@ -416,7 +417,7 @@ class Transducer:
         return self._score(as_texts(sources), as_texts(targets), watch)
 
     def _score(
-        self, sources: Sequence[str], targets: Sequence[str], watch: Watch | None
+        self, sources: Sequence[str], targets: Sequence[str], watch: Watch
     ) -> list[PairScore]:
         if len(sources) != len(targets):
             raise DataError(
@@ -431,7 +432,8 @@ class Transducer:
         self.networks.check_positions(lengths)
         log_p: list[list[float]] = [[] for _ in lengths]
         todo = [index for index, length in enumerate(lengths) if length > 1]
-        n_done, tell = len(lengths) - len(todo), with_total(len(lengths), watch)
+        tally = Tally(watch, len(lengths))
+        tally.add(len(lengths) - len(todo))
         for batch in self.networks.batches([lengths[index] for index in todo]):
             chosen = [todo[number] for number in batch]
             found = self.networks.token_log_probabilities(
@@ -439,8 +441,7 @@ class Transducer:
             )
             for index, values in zip(chosen, found, strict=True):
                 log_p[index] = values
-            n_done += len(chosen)
-            tell(n_done)
+            tally.add(len(chosen))
         return [
             PairScore(
                 source,

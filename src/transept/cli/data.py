@@ -174,6 +174,8 @@ def prepare(
     """
     from transept.cli.data_views import PrepareView, show_prepared
     from transept.data.preparation import prepare as preparing
+    from transept.data.preparation.journal import partial_directory
+    from transept.data.shards import MANIFEST
 
     outlive_readers()
     if workers is not None and workers < 0:
@@ -185,9 +187,12 @@ def prepare(
     job = _job(inputs, tokenizer_of(tokenizer), target_tokenizer, output, cleaning)
     with terminable(), _saying_what_is_kept(output, restart):
         begin = time.monotonic()
+        was_prepared = not restart and (output / MANIFEST).exists()
+        if not restart and partial_directory(output).exists():
+            complain(f"{output}: resuming an interrupted preparation")
         with PrepareView() as view:
-            manifest = preparing.prepare(job, workers=workers, restart=restart, watch=view.update)
-    show_prepared(manifest, output, view.rows_done, time.monotonic() - begin)
+            manifest = preparing.prepare(job, workers=workers, restart=restart, watch=view.watch)
+    show_prepared(manifest, output, None if was_prepared else time.monotonic() - begin)
     return 0
 
 
@@ -275,7 +280,7 @@ def fetch(
     try:
         with terminable(), _naming(source="from"), FetchView() as view:
             result = fetching.fetch(
-                dataset, output, source=archives, mirror=mirror, watch=view.update
+                dataset, output, source=archives, mirror=mirror, watch=view.watch
             )
     except KeyboardInterrupt:
         complain("stopped. What has arrived is kept; the same command goes on from there")

@@ -13,7 +13,6 @@ from rich.progress import (
     BarColumn,
     DownloadColumn,
     Progress,
-    TaskID,
     TextColumn,
     TimeRemainingColumn,
     TransferSpeedColumn,
@@ -24,8 +23,8 @@ from transept.cli.app import complain
 from transept.data.cleaning import BAD, Reason
 from transept.data.fetching.datasets import Dataset
 from transept.data.fetching.fetch import DOWNLOADS, Fetched
-from transept.data.preparation.prepare import PrepareProgress as Preparing
 from transept.data.shards import DROPPED, Manifest
+from transept.progress import Watch
 
 PLAIN_SECONDS = 10.0
 """How often a line is written where there is no terminal to draw a bar on."""
@@ -64,8 +63,8 @@ class _View:
             self._progress.stop()
 
     def _say(self, line: Callable[[], str], *, now: bool = False) -> None:
-        """Write a plain line, if one is due."""
-        if now or time.monotonic() >= self._next_line:
+        """Write a plain line if one is due and there is no bar."""
+        if not self._live and (now or time.monotonic() >= self._next_line):
             self._console.print(line(), markup=False, soft_wrap=True)
             self._next_line = time.monotonic() + PLAIN_SECONDS
 
@@ -78,41 +77,17 @@ class PrepareView(_View):
             TextColumn("preparing"),
             BarColumn(),
             TextColumn("{task.percentage:>3.0f} %"),
-            TextColumn("{task.fields[pairs]}"),
-            TextColumn("{task.fields[speed]}"),
             TimeRemainingColumn(compact=True, elapsed_when_finished=True),
         )
-        self.rows_done = 0
-        self._greeted = False
-        self._task = self._progress.add_task("", total=None, pairs="starting", speed="")
-        self._begin = time.monotonic()
+        self._task = self._progress.add_task("", total=None)
 
-    def update(self, done: Preparing) -> None:
-        """Show how far the preparation is."""
-        if done.resumed_rows and not self._greeted:
-            self._greeted = True
-            resumed = f"going on after {done.resumed_rows:,} pairs of an earlier run"
-            self._say(lambda: resumed, now=True)
-        self.rows_done = done.rows - done.resumed_rows
-        seconds = max(time.monotonic() - self._begin, 1e-9)
-        pairs = f"{done.rows:,} pairs"
-        speed = f"{self.rows_done / seconds:,.0f}/s"
-        if not self._live:
-            self._say(lambda: f"{pairs} read, {done.pairs:,} kept, {speed}{_share(done)}")
-            return
-        self._progress.update(
-            self._task,
-            total=done.total_bytes,
-            completed=done.read_bytes,
-            pairs=pairs,
-            speed=speed,
-        )
-
-
-def _share(done: Preparing) -> str:
-    if not done.total_bytes:
-        return ""
-    return f", {done.read_bytes / done.total_bytes:.0%} of the input"
+    def watch(self, done: int, total: int | None) -> None:
+        """Show how many bytes of the input have been read."""
+        if self._live:
+            self._progress.update(self._task, total=total, completed=done)
+        else:
+            share = f", {done / total:.0%} of the input" if total else ""
+            self._say(lambda: f"{done / 1e6:,.0f} MB read{share}")
 
 
 class FetchView(_View):
@@ -126,30 +101,29 @@ class FetchView(_View):
             TransferSpeedColumn(),
             TimeRemainingColumn(compact=True),
         )
-        self._tasks: dict[str, TaskID] = {}
 
-    def update(self, name: str, done: int, total: int | None) -> None:
-        """Show how far the download of a file is."""
-        first = name not in self._tasks
-        if not self._live:
-            self._tasks.setdefault(name, TaskID(0))
+    def watch(self, name: str) -> Watch:
+        """Show how far the download of one file is."""
+        task = self._progress.add_task(name, total=None)
+        self._say(lambda: name, now=True)
+
+        def show(done: int, total: int | None) -> None:
             share = f" of {total / 1e6:,.0f}" if total else ""
-            self._say(lambda: f"{name}: {done / 1e6:,.0f}{share} MB", now=first)
-            return
-        if first:
-            self._tasks[name] = self._progress.add_task(name, total=total, completed=done)
-        self._progress.update(self._tasks[name], completed=done, total=total)
+            self._progress.update(task, completed=done, total=total)
+            self._say(lambda: f"{name}: {done / 1e6:,.0f}{share} MB")
+
+        return show
 
 
 # --- reports ---------------------------------------------------------------------------------
 
 
-def show_prepared(manifest: Manifest, output: Path, rows_done: int, seconds: float) -> None:
-    """What a preparation made, and what it left out."""
+def show_prepared(manifest: Manifest, output: Path, seconds: float | None) -> None:
+    """Print what was kept and dropped. `seconds` is None if the corpus existed before."""
     console = _console()
-    if rows_done == 0:
-        console.print(f"{output} had been prepared before; nothing was left to do")
-    speed = f" ({rows_done / seconds:,.0f} pairs/s)" if rows_done else ""
+    if seconds is None:
+        console.print(f"{output} is already prepared; nothing to do")
+    speed = "" if seconds is None else f" in {seconds:,.1f} s"
     console.print(f"{'corpus':10} {output}, hash {manifest.hash[:16]}")
     console.print(f"{'read':10} {manifest.read:,} pairs{speed}")
     console.print(f"{'kept':10} {manifest.pairs:,} ({manifest.pairs / manifest.read:.2%})")

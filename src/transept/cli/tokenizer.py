@@ -15,9 +15,9 @@ from transept.cli.lines import check_plain
 from transept.cli.models import tokenizer_of
 from transept.cli.outlets import outlive_readers
 from transept.errors import ConfigError, VocabularyError
+from transept.progress import Tally
 from transept.text.files import (
     STANDARD_INPUT,
-    BytesRead,
     decode_line,
     describe,
     read_raw_lines,
@@ -84,7 +84,7 @@ def train(
     with _claimed(output, force):
         with _Progress((*inputs, *trees), vocab_size) as progress:
             tokenizer = train_tokenizer(
-                _sentences(inputs, trees, progress.advance),
+                _sentences(inputs, trees, progress.tally),
                 vocab_size=vocab_size,
                 kind=kind,
                 character_coverage=character_coverage,
@@ -96,14 +96,12 @@ def train(
     sys.stdout.write(f"{output}: {tokenizer.vocab_size:,} {kind} pieces, in {seconds:.1f} s\n")
 
 
-def _sentences(
-    files: tuple[Path, ...], trees: tuple[Path, ...], on_bytes: BytesRead
-) -> Iterator[str]:
+def _sentences(files: tuple[Path, ...], trees: tuple[Path, ...], tally: Tally) -> Iterator[str]:
     from transept.tasks.parsing.pairs import clean_trees
 
     for path in files:
-        yield from read_text(path, on_bytes)
-    for tree in clean_trees(trees, on_bytes=on_bytes):
+        yield from read_text(path, tally)
+    for tree in clean_trees(trees, tally=tally):
         yield " ".join(tree.words)
 
 
@@ -212,7 +210,9 @@ class _Progress:
             console=self._console,
             disable=not self._console.is_terminal,
         )
-        self._begin(*_amount(inputs))
+        what, total = _amount(inputs)
+        self._begin(what, total)
+        self.tally = Tally(self._read, total)
 
     def __enter__(self) -> "_Progress":
         self._bars.start()
@@ -223,15 +223,14 @@ class _Progress:
             self._end()
         self._bars.stop()
 
-    def advance(self, n_bytes: int) -> None:
-        """More of the input has been read."""
-        self._bars.advance(self._stage, n_bytes)
-
     def learn(self, n_used: int, n_seen: int) -> None:
         """All of the input has been read."""
         drawn = f" drawn from {n_seen:,}" if n_used < n_seen else ""
         self._end()
         self._begin(f"learning {self._vocab_size:,} pieces from {n_used:,} lines{drawn}", None)
+
+    def _read(self, done: int, total: int | None) -> None:
+        self._bars.update(self._stage, completed=done)
 
     def _begin(self, what: str, total: int | None) -> None:
         self._stage = self._bars.add_task(what, total=total)

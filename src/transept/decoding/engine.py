@@ -2,17 +2,14 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from threading import Lock
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from transept.decoding.config import SamplingConfig, SearchConfig
 from transept.decoding.hypothesis import Hypothesis, Partial
 from transept.decoding.step import Step
+from transept.progress import Watch
 
 Ids = Sequence[int]
-Done = Callable[[int], None]
-"""Called again and again with the number of sentences that are done. It may raise an exception to
-stop the search."""
 ALL = 1 << 30
 """More sentences than ever wait: a feed that is asked for this many returns all."""
 TOKENS_AT_ONCE = {"cpu": 4096, "cuda": 65_536}
@@ -67,14 +64,14 @@ class Engine(Protocol):
         """The engine for what this one cannot do; it may be the same one."""
 
     def search(
-        self, inputs: Sequence[Input], config: SearchConfig, watch: Done
+        self, inputs: Sequence[Input], config: SearchConfig, watch: Watch
     ) -> list[list[Hypothesis]]:
         """The best outputs for each sentence, best first.
 
         Args:
             inputs: The sentences.
             config: Beam size, length penalty, number of outputs.
-            watch: Called with the number of sentences that are done.
+            watch: Called with the number of sentences that are done and that of all.
         """
 
     def search_feed(self, feed: Feed, config: SearchConfig) -> Iterator[Found]:
@@ -96,7 +93,7 @@ class StepEngine(Engine, Protocol):
         """`search` for one sentence; yield the partial output after each token."""
 
     def draw(
-        self, inputs: Sequence[Input], sampling: SamplingConfig, n: int, watch: Done
+        self, inputs: Sequence[Input], sampling: SamplingConfig, n: int, watch: Watch
     ) -> list[list[Hypothesis]]:
         """Draw n outputs of each sentence at random."""
 
@@ -131,7 +128,7 @@ def search_in_turn(engine: Engine, feed: Feed, config: SearchConfig) -> Iterator
     """The simple form of `search_feed`: batch after batch, each of all sentences that wait."""
     n_before = 0
     while inputs := feed(ALL):
-        found = engine.search(inputs, config, lambda n_done: _poll(feed))
+        found = engine.search(inputs, config, lambda done, total: _poll(feed))
         yield [*enumerate(found, n_before)]
         n_before += len(inputs)
 
@@ -139,25 +136,3 @@ def search_in_turn(engine: Engine, feed: Feed, config: SearchConfig) -> Iterator
 def _poll(feed: Feed) -> None:
     """Ask the feed for no sentence, so that it can raise an exception."""
     feed(0)
-
-
-def no_progress(n_done: int) -> None:
-    """The `Done` that does nothing."""
-
-
-def with_total(n: int, watch: Callable[[int, int], None] | None) -> Done:
-    """A `Done` that calls `watch` with the number of sentences done and the total n."""
-    return no_progress if watch is None else lambda n_done: watch(n_done, n)
-
-
-class DoneCounter:
-    """Counts the sentences that several threads have done, and calls `watch` from one at a time."""
-
-    def __init__(self, watch: Done) -> None:
-        self._watch, self._lock, self._n_done = watch, Lock(), 0
-
-    def add(self, n: int) -> None:
-        """Count n more sentences as done."""
-        with self._lock:
-            self._n_done += n
-            self._watch(self._n_done)

@@ -17,12 +17,13 @@ from typing import Any, Literal, NamedTuple
 import torch
 
 from transept.decoding.config import SearchConfig
-from transept.decoding.engine import Done, Feed, Found, Input, StepEngine, search_in_turn
+from transept.decoding.engine import Feed, Found, Input, StepEngine, search_in_turn
 from transept.decoding.hypothesis import Hypothesis
 from transept.decoding.length import length_penalty
 from transept.formats import ctranslate2 as export
 from transept.formats.ctranslate2 import Names
 from transept.model.transformer import Transformer
+from transept.progress import Tally, Watch
 from transept.text.tokenizer import EOS_ID
 
 Precision = Literal["float32", "int8"]
@@ -78,7 +79,7 @@ class CTranslate2Engine:
         self._translator = _load(model, names, precision, self._threads, eos_id)
 
     def search(
-        self, inputs: Sequence[Input], config: SearchConfig, watch: Done
+        self, inputs: Sequence[Input], config: SearchConfig, watch: Watch
     ) -> list[list[Hypothesis]]:
         """The best outputs for each sentence, best first."""
         found: list[list[Hypothesis]] = [[] for _ in inputs]
@@ -88,15 +89,16 @@ class CTranslate2Engine:
             if one.prefix or one.n_positions > self._n_positions
         ]
         mine = sorted({*range(len(inputs))}.difference(left), key=lambda i: -len(inputs[i].source))
-        done = 0
+        tally = Tally(watch, len(inputs))
         for batch in self._results(mine, inputs, config):
             for index, result in zip(batch.indices, batch.results, strict=True):
                 found[index] = self._outputs(result, inputs[index], config)
-            done += len(batch.indices)
-            watch(done)
+            tally.add(len(batch.indices))
         if left:
             outputs = self.native.search(
-                [inputs[index] for index in left], config, lambda n_done: watch(done + n_done)
+                [inputs[index] for index in left],
+                config,
+                lambda done, total: watch(tally.done + done, tally.total),
             )
             for index, each in zip(left, outputs, strict=True):
                 found[index] = each

@@ -22,14 +22,13 @@ from typing import TYPE_CHECKING, Any
 import zstandard
 
 from transept.errors import DataError
+from transept.progress import Tally
 from transept.runtime.storage import write_file
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 STANDARD_INPUT = Path("-")
-BytesRead = Callable[[int], None]
-"""Told, again and again, how many more bytes of a (compressed) file have been consumed."""
 
 _BUFFER = 1 << 20
 _CHUNK = 1 << 16
@@ -44,17 +43,17 @@ _BZIP2 = re.compile(rb"BZh[1-9]1AY&SY")
 _DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError, zstandard.ZstdError)
 
 
-def read_lines(path: Path, on_bytes: BytesRead | None = None) -> Iterator[bytes]:
+def read_lines(path: Path, tally: Tally | None = None) -> Iterator[bytes]:
     """Each line of a file without its newline; .gz, .xz and .zst are decompressed.
 
     A file that begins as UTF-16 or as an archive does is refused: its lines would be torn.
 
     Args:
         path: The file, or `-` for standard input.
-        on_bytes: Called with the number of bytes of the file as it lies on disk, as they are read:
-            with the file's size they make a progress bar. Standard input is not counted.
+        tally: Counts the bytes of the file as they are read from disk, before decompression;
+            `stored_size` is their total. Standard input is not counted.
     """
-    lines = read_raw_lines(path, on_bytes)
+    lines = read_raw_lines(path, tally)
     for first in lines:
         _refuse_wide(first, path)
         _refuse_archive(first, path)
@@ -64,9 +63,9 @@ def read_lines(path: Path, on_bytes: BytesRead | None = None) -> Iterator[bytes]
         yield line.removesuffix(b"\n")
 
 
-def read_text(path: Path, on_bytes: BytesRead | None = None) -> Iterator[str]:
+def read_text(path: Path, tally: Tally | None = None) -> Iterator[str]:
     """Each line of a UTF-8 file without its newline, as `read_lines` gives them."""
-    for number, line in enumerate(read_lines(path, on_bytes), start=1):
+    for number, line in enumerate(read_lines(path, tally), start=1):
         yield decode_line(line, path, number)
 
 
@@ -91,10 +90,10 @@ def write_sentences(path: Path, lines: Iterable[str]) -> None:
         raise DataError(f"{path}: cannot be written ({why}); choose another place") from error
 
 
-def read_raw_lines(path: Path, on_bytes: BytesRead | None = None) -> Iterator[bytes]:
+def read_raw_lines(path: Path, tally: Tally | None = None) -> Iterator[bytes]:
     """Each line of a file with its newline; the last may have none."""
     try:
-        with _opened(path, on_bytes) as stream:
+        with _opened(path, tally) as stream:
             yield from stream
     except _DAMAGE as error:
         raise DataError(
@@ -180,12 +179,12 @@ def _unreadable(path: Path, error: OSError) -> DataError:
 
 
 @contextmanager
-def _opened(path: Path, on_bytes: BytesRead | None) -> Iterator[Iterable[bytes]]:
+def _opened(path: Path, tally: Tally | None) -> Iterator[Iterable[bytes]]:
     """The lines of a file after decompression."""
     if path == STANDARD_INPUT:
         yield sys.stdin.buffer
         return
-    with _Counted(path, on_bytes) as file, io.BufferedReader(file, _BUFFER) as stored:
+    with _Counted(path, tally) as file, io.BufferedReader(file, _BUFFER) as stored:
         if path.suffix not in _DECOMPRESSORS:
             yield stored
             return
@@ -199,14 +198,14 @@ def _opened(path: Path, on_bytes: BytesRead | None) -> Iterator[Iterable[bytes]]
 class _Counted(io.FileIO):
     """A file that reports how much of it has been read."""
 
-    def __init__(self, path: Path, on_bytes: BytesRead | None) -> None:
+    def __init__(self, path: Path, tally: Tally | None) -> None:
         super().__init__(path)
-        self._on_bytes = on_bytes
+        self._tally = tally
 
     def readinto(self, buffer: "WriteableBuffer") -> int | None:
         n_bytes = super().readinto(buffer)
-        if self._on_bytes is not None and n_bytes:
-            self._on_bytes(n_bytes)
+        if self._tally is not None and n_bytes:
+            self._tally.add(n_bytes)
         return n_bytes
 
 

@@ -38,9 +38,6 @@ CHARACTER_COVERAGE = 0.9999
 """The share of all characters in the text that get pieces of their own. Web text holds thousands of
 characters that occur once or twice. Bytes can spell these, which leaves more pieces for words."""
 
-LineCount = Callable[[int, int], None]
-"""Told how many lines a vocabulary is learnt from, out of how many."""
-
 # Special pieces, bytes and the space: without these no text could be spelt.
 _LEAST_PIECES = FIRST_LEARNT + 1
 _SEED = 2017
@@ -61,7 +58,7 @@ def train_tokenizer(
     kind: Kind = "bpe",
     character_coverage: float = CHARACTER_COVERAGE,
     max_lines: int | None = None,
-    on_read: LineCount | None = None,
+    on_read: Callable[[int, int], None] | None = None,
 ) -> Tokenizer:
     """Learn a vocabulary of exactly `vocab_size` pieces.
 

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 from transept.errors import DataError
-from transept.text.files import BytesRead, describe, read_text
+from transept.progress import Tally
+from transept.text.files import describe, read_text
 
 TRACE: Final = "-NONE-"
 """The tag of what is annotated but not written: a trace, a zero, an ellipsis."""
@@ -147,10 +148,10 @@ class BracketStack:
 # --- reading ---------------------------------------------------------------------------------
 
 
-def read_trees(path: Path, on_bytes: BytesRead | None = None) -> Iterator[Tree]:
+def read_trees(path: Path, tally: Tally | None = None) -> Iterator[Tree]:
     """Every tree of a file (.gz, .xz and .zst are decompressed), wherever its lines end."""
     name = describe(path)
-    for line, text in tree_texts(read_text(path, on_bytes), name):
+    for line, text in tree_texts(read_text(path, tally), name):
         yield from parse_trees(text, name, line)
 
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from transept.apps.recipes.stages.stage import Watchers
     from transept.apps.recipes.work import Done
     from transept.experiment import Experiment
+    from transept.progress import Watch
     from transept.training.observers import Observer
 
 PIPE_WIDTH = 100
@@ -36,9 +37,9 @@ class RecipeView:
         from transept.apps.recipes.stages.stage import Watchers
 
         return Watchers(
-            downloading=lambda name, done, total: self._say(f"{name}: {done / 1e6:,.0f} MB"),
+            downloading=self._downloading,
             learning=lambda used, seen: self._say(f"a vocabulary from {used:,} lines", now=True),
-            preparing=lambda done: self._say(f"{done.rows:,} pairs read, {done.pairs:,} kept"),
+            preparing=lambda done, total: self._say(f"{done / 1e6:,.0f} MB read"),
             training=self._training,
             translating=lambda done, total: self._say(f"{done:,} of {total:,} sentences"),
         )
@@ -74,6 +75,9 @@ class RecipeView:
         from transept.cli.training_view import view_for
 
         return [view_for(self._progress, experiment.training.max_steps)]
+
+    def _downloading(self, name: str) -> "Watch":
+        return lambda done, total: self._say(f"{name}: {done / 1e6:,.0f} MB")
 
     def _line(self, name: str, what: Text) -> None:
         line = Table.grid(padding=(0, 1))

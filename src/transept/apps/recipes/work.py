@@ -17,10 +17,11 @@ from transept.api.transducer import Transducer
 from transept.checkpoint import CHECKPOINTS, Bundle, Checkpoints
 from transept.data.cleaning import Cleaning
 from transept.data.preparation.formats import LinePair
-from transept.data.preparation.prepare import Preparation, Watcher, prepare
+from transept.data.preparation.prepare import Preparation, prepare
 from transept.data.shards import MANIFEST, Manifest
 from transept.errors import CheckpointError
 from transept.experiment import Experiment
+from transept.progress import Watch, no_progress
 from transept.runtime.distributed import ALONE, World
 from transept.text.tokenizer import MANIFEST_FILE, Tokenizer
 from transept.training.observers import Observer
@@ -72,7 +73,7 @@ class Work:
         name: str,
         pairs: Iterable[tuple[Path, Path]],
         cleaning: Cleaning | None = None,
-        watch: Watcher | None = None,
+        watch: Watch = no_progress,
     ) -> Manifest:
         """Turn files into ids, or finish what an earlier call has begun."""
         job = Preparation(

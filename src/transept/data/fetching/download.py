@@ -11,20 +11,18 @@ import socket
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 from transept.errors import DataError
+from transept.progress import Watch, no_progress
 
 BLOCK = 1 << 18
 TIMEOUT_SECONDS = 30.0
 PAUSES = (1.0, 2.0, 4.0)
 """Seconds to wait before each further attempt; once more bytes have come, from the first again."""
-
-Watcher = Callable[[str, int, int | None], None]
-"""Told the file's name, the bytes at hand and, where known, the bytes in all."""
 
 _RANGE = re.compile(r"bytes (?:(\d+)-\d+|\*)/(\d+|\*)")
 
@@ -38,9 +36,9 @@ class _BrokenError(Exception):
 
 
 def download(
-    url: str, path: Path, *, watch: Watcher | None = None, pauses: Sequence[float] = PAUSES
+    url: str, path: Path, *, watch: Watch = no_progress, pauses: Sequence[float] = PAUSES
 ) -> None:
-    """Bring `url` to `path`, which appears only when it is whole."""
+    """Download `url` to `path`, which exists only once it is complete. Bytes are counted."""
     if not url.startswith(("http://", "https://")):
         raise DownloadError(f"{url}: only http and https addresses are fetched")
     partial = _Partial(path)
@@ -48,7 +46,7 @@ def download(
     while True:
         before = partial.size
         try:
-            _attempt(url, partial, watch or (lambda name, done, total: None))
+            _attempt(url, partial, watch)
             partial.finish()
             return
         except _BrokenError as error:
@@ -98,7 +96,7 @@ class _Partial:
         self.tag.unlink(missing_ok=True)
 
 
-def _attempt(url: str, partial: _Partial, watch: Watcher) -> None:
+def _attempt(url: str, partial: _Partial, watch: Watch) -> None:
     """One request: all that the server sends is kept, even if it breaks off."""
     request = urllib.request.Request(url, headers={"User-Agent": "transept"})
     request.add_header("Accept-Encoding", "identity")
@@ -135,14 +133,14 @@ def _prepare(response: http.client.HTTPResponse, partial: _Partial, have: int) -
     return int(length) if length else None
 
 
-def _receive(response: IO[bytes], partial: _Partial, total: int | None, watch: Watcher) -> None:
+def _receive(response: IO[bytes], partial: _Partial, total: int | None, watch: Watch) -> None:
     done = partial.size
     with partial.part.open("ab") as file:
-        watch(partial.path.name, done, total)
+        watch(done, total)
         for block in _blocks(response):
             file.write(block)
             done += len(block)
-            watch(partial.path.name, done, total)
+            watch(done, total)
     if total is not None and done != total:
         raise _BrokenError(f"the connection ended after {done:,} of {total:,} bytes")
 

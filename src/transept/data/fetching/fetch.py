@@ -12,7 +12,7 @@ import itertools
 import json
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,9 +20,10 @@ from typing import IO, Any, Literal
 
 from transept.data.fetching.archives import unpack
 from transept.data.fetching.datasets import Archive, Dataset, DatasetPart, KeepAll
-from transept.data.fetching.download import PAUSES, DownloadError, Watcher, download
+from transept.data.fetching.download import PAUSES, DownloadError, download
 from transept.data.fetching.markup import sentences
 from transept.errors import Argument, DataError
+from transept.progress import Watch, no_progress
 from transept.runtime.storage import digest, flush, write_file, write_json
 from transept.text.files import read_lines
 
@@ -44,13 +45,17 @@ class Fetched:
     trust: dict[str, Trust]
 
 
+def _silent(name: str) -> Watch:
+    return no_progress
+
+
 def fetch(
     dataset: Dataset,
     output: Path,
     *,
     source: Path | None = None,
     mirror: str | None = None,
-    watch: Watcher | None = None,
+    watch: Callable[[str], Watch] = _silent,
     pauses: Sequence[float] = PAUSES,
 ) -> Fetched:
     """Make the files of `dataset` in `output`, downloading what is not there yet.
@@ -61,7 +66,7 @@ def fetch(
         source: A directory that holds the archives already; nothing is downloaded.
         mirror: The address of a directory that holds the archives under their usual names, to
             download them from there.
-        watch: Told of the progress of downloads.
+        watch: Called with the name of each file that is downloaded; returns its `Watch`.
         pauses: Seconds before each further attempt of a download that breaks.
     """
     if (already := _fetched(dataset, output)) is not None:
@@ -77,7 +82,7 @@ def fetch(
         if not path.exists():
             if source is not None:
                 raise DataError(_missing(dataset, source))
-            _download(dataset, archive, path, mirror, watch, pauses)
+            _download(dataset, archive, path, mirror, watch(archive.name), pauses)
         trust[archive.name] = _check(archive, path, checksums)
         files[archive] = path
     pairs = _cut(dataset, files, output)
@@ -111,7 +116,7 @@ def _download(
     archive: Archive,
     path: Path,
     mirror: str | None,
-    watch: Watcher | None,
+    watch: Watch,
     pauses: Sequence[float],
 ) -> None:
     url = archive.url if mirror is None else f"{mirror.rstrip('/')}/{archive.name}"

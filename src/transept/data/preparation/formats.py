@@ -8,7 +8,7 @@ into the two sides and may run in another process.
 import itertools
 import json
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from transept.data.preparation.tmx import read_units
 from transept.errors import DataError
+from transept.progress import Tally
 from transept.text.files import describe, read_lines, read_raw_lines
 
 CHUNK_ROWS = 2048
@@ -26,7 +27,6 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 Row = tuple[int, tuple[bytes, ...]]
 """A line number, and what stands there: one column, or a column for each side."""
-BytesRead = Callable[[int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class CorpusInput(Protocol):
     def options(self) -> tuple[str, ...]:
         """What else decides how they are read."""
 
-    def rows(self, on_bytes: BytesRead | None = None) -> Iterator[Row]:
+    def rows(self, tally: Tally | None = None) -> Iterator[Row]:
         """What must be read in order. No row holds a line break."""
 
     def sentences(self, columns: Sequence[list[str]]) -> Sentences:
@@ -77,9 +77,9 @@ class LinePair:
         """The files, in the order of the columns."""
         return self.source, self.target
 
-    def rows(self, on_bytes: BytesRead | None = None) -> Iterator[Row]:
+    def rows(self, tally: Tally | None = None) -> Iterator[Row]:
         """The lines of both."""
-        sources, targets = (_lines(path, on_bytes) for path in self.paths)
+        sources, targets = (_lines(path, tally) for path in self.paths)
         together = itertools.zip_longest(sources, targets)
         for number, (source, target) in enumerate(together, start=1):
             if source is None or target is None:
@@ -110,9 +110,9 @@ class _OneFile:
         """The file."""
         return (self.path,)
 
-    def rows(self, on_bytes: BytesRead | None = None) -> Iterator[Row]:
+    def rows(self, tally: Tally | None = None) -> Iterator[Row]:
         """The lines."""
-        lines = _lines(self.path, on_bytes)
+        lines = _lines(self.path, tally)
         return ((number, (line,)) for number, line in enumerate(lines, start=1))
 
 
@@ -182,9 +182,9 @@ class Tmx(_OneFile):
         """The languages."""
         return self.languages
 
-    def rows(self, on_bytes: BytesRead | None = None) -> Iterator[Row]:
+    def rows(self, tally: Tally | None = None) -> Iterator[Row]:
         """The units, each under the line on which it begins."""
-        blocks = read_raw_lines(self.path, on_bytes)
+        blocks = read_raw_lines(self.path, tally)
         for unit in read_units(blocks, self.languages, describe(self.path)):
             yield unit.line, (unit.source.encode(), unit.target.encode())
 
@@ -233,12 +233,12 @@ class Checksums:
         return tuple(self._found.values())
 
 
-def chunks(inputs: Sequence[CorpusInput], on_bytes: BytesRead | None = None) -> Iterator[Chunk]:
+def chunks(inputs: Sequence[CorpusInput], tally: Tally | None = None) -> Iterator[Chunk]:
     """All rows of all inputs, in order."""
     for index, source in enumerate(inputs):
         rows: list[Row] = []
         size = 0
-        for row in source.rows(on_bytes):
+        for row in source.rows(tally):
             rows.append(row)
             size += sum(map(len, row[1]))
             if len(rows) == CHUNK_ROWS or size >= CHUNK_BYTES:
@@ -254,8 +254,8 @@ def _chunk(index: int, rows: list[Row]) -> Chunk:
     return Chunk(index, np.array(numbers, dtype=np.int64), columns)
 
 
-def _lines(path: Path, on_bytes: BytesRead | None) -> Iterator[bytes]:
-    lines = read_lines(path, on_bytes)
+def _lines(path: Path, tally: Tally | None) -> Iterator[bytes]:
+    lines = read_lines(path, tally)
     for first in lines:
         yield first.removeprefix(BYTE_ORDER_MARK)
         break

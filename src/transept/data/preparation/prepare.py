@@ -9,7 +9,7 @@ settings, and the result is the same, bit for bit.
 import itertools
 import shutil
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +22,7 @@ from transept.data.preparation.journal import Journal, JournalState, locked, par
 from transept.data.preparation.writing import CorpusWriter
 from transept.data.shards import MANIFEST, STREAM, InputRecord, Manifest, Settings, TextRecord
 from transept.errors import Argument, DataError
+from transept.progress import Tally, Watch, no_progress
 from transept.runtime.workers import Workers, available_cores
 from transept.text.files import describe, modification_time, stored_size
 from transept.text.symbols import Vocabulary, load_vocabulary
@@ -46,30 +47,12 @@ class Preparation:
     cleaning: Cleaning = field(default_factory=Cleaning)
 
 
-@dataclass(frozen=True, slots=True)
-class PrepareProgress:
-    """How far a preparation has come.
-
-    Bytes are those of the files as they lie on disk; the total of a pipe is unknown (None).
-    `resumed_rows` were done by an earlier run.
-    """
-
-    rows: int
-    pairs: int
-    read_bytes: int
-    total_bytes: int | None
-    resumed_rows: int
-
-
-Watcher = Callable[[PrepareProgress], None]
-
-
 def prepare(
     job: Preparation,
     *,
     workers: int | None = None,
     restart: bool = False,
-    watch: Watcher | None = None,
+    watch: Watch = no_progress,
     commit_seconds: float = COMMIT_SECONDS,
 ) -> Manifest:
     """Prepare a corpus, or resume one that was interrupted.
@@ -79,7 +62,7 @@ def prepare(
         workers: Number of processes that tokenize; 0 tokenizes in this process. Default: one per
             core.
         restart: Delete the output of an earlier run, finished or not.
-        watch: Called with the progress after each chunk.
+        watch: Called with the bytes of input that were read, after each chunk.
         commit_seconds: The most work, in seconds, that an interruption costs.
     """
     plan = _Plan.of(job)
@@ -174,21 +157,19 @@ class _Reading:
         inputs: tuple[CorpusInput, ...],
         state: JournalState,
         partial: Path,
-        watch: Watcher | None,
+        watch: Watch,
     ) -> None:
         self._inputs = inputs
         self._state = state
         self._partial = partial
         self._watch = watch
-        self._resumed_rows = state.rows
         sizes = [size for each in inputs for size in _sizes(each)]
-        self._total = None if STREAM in sizes else sum(sizes)
-        self._read = 0
+        self._tally = Tally(total=None if STREAM in sizes else sum(sizes))
         self.checksums = Checksums()
 
     def rest(self) -> Iterator[Chunk]:
         """The chunks that no earlier run has done. Those before are read again, and compared."""
-        stream = self._summed(chunks(self._inputs, self._count))
+        stream = self._summed(chunks(self._inputs, self._tally))
         checksum = 0
         for chunk in itertools.islice(stream, self._state.chunks):
             checksum = chunk.checksum(checksum)
@@ -207,17 +188,8 @@ class _Reading:
             yield chunk
 
     def report(self) -> None:
-        """Tell whoever watches."""
-        if self._watch is not None:
-            state = self._state
-            self._watch(
-                PrepareProgress(
-                    state.rows, state.pairs, self._read, self._total, self._resumed_rows
-                )
-            )
-
-    def _count(self, n_bytes: int) -> None:
-        self._read += n_bytes
+        """Report how much has been read."""
+        self._watch(self._tally.done, self._tally.total)
 
 
 def _finished(output: Path, settings: Settings, restart: bool) -> Manifest | None:
@@ -241,7 +213,7 @@ def _finished(output: Path, settings: Settings, restart: bool) -> Manifest | Non
     return manifest
 
 
-def _check_text(job: Preparation, plan: _Plan, finished: Manifest, watch: Watcher | None) -> None:
+def _check_text(job: Preparation, plan: _Plan, finished: Manifest, watch: Watch) -> None:
     """Refuse a corpus whose inputs hold other text by now, even if that is equally long."""
     before = finished.text
     if before is None or before.modified == plan.modified:

@@ -5,12 +5,13 @@ from collections.abc import Iterator, Sequence
 import torch
 
 from transept.decoding.config import SearchConfig
-from transept.decoding.engine import Done, Feed, Found, Input
+from transept.decoding.engine import Feed, Found, Input
 from transept.decoding.hypothesis import Hypothesis
 from transept.engines.fused.admission import AdmissionQueue
 from transept.engines.fused.search import FusedSearch, is_unsupported
 from transept.engines.native.engine import NativeEngine
 from transept.model.transformer import Transformer
+from transept.progress import Watch
 from transept.text.tokenizer import EOS_ID
 
 DTYPE = torch.float16
@@ -36,7 +37,7 @@ class FusedEngine:
         self._search, self.native = FusedSearch(model, DTYPE, EOS_ID), fallback
 
     def search(
-        self, inputs: Sequence[Input], config: SearchConfig, watch: Done
+        self, inputs: Sequence[Input], config: SearchConfig, watch: Watch
     ) -> list[list[Hypothesis]]:
         """The best outputs for each sentence, best first (section 6.1)."""
         if config.beam_size > MAX_WIDTH or any(map(is_unsupported, inputs)):

@@ -6,7 +6,7 @@ from itertools import accumulate, count, islice, repeat
 import torch
 
 from transept.decoding.config import SearchConfig
-from transept.decoding.engine import Done, Found, Input, no_progress
+from transept.decoding.engine import Found, Input
 from transept.decoding.hypothesis import Hypothesis
 from transept.engines.fused.admission import AdmissionQueue
 from transept.engines.fused.decoder import DeviceDecoder
@@ -16,6 +16,7 @@ from transept.engines.fused.weights import DecodingWeights
 from transept.engines.fused.workspace import Arena, EncodedInput, Traces, Workspace
 from transept.engines.kernels import LONGEST
 from transept.model.transformer import Transformer
+from transept.progress import Tally, Watch, no_progress
 
 SLOTS = 256
 """The most sentences at once: with more, a GPU gains little."""
@@ -50,19 +51,19 @@ class FusedSearch:
 
     @torch.inference_mode()
     def __call__(
-        self, inputs: Sequence[Input], config: SearchConfig, watch: Done = no_progress
+        self, inputs: Sequence[Input], config: SearchConfig, watch: Watch = no_progress
     ) -> list[list[Hypothesis]]:
         """The best outputs for each sentence, best first.
 
         Args:
             inputs: The sentences, none with a prefix.
             config: Beam size, length penalty, number of outputs.
-            watch: Called every few tokens with the number of sentences that are done. It may raise
-                an exception to stop the search.
+            watch: Called every few tokens with the numbers of sentences done and of all. It may
+                raise an exception to stop the search.
         """
         assert not any(one.prefix for one in inputs)
         found: list[list[Hypothesis]] = [[] for _ in inputs]
-        n_done = 0
+        tally = Tally(watch, len(inputs))
         for group, places in _groups(inputs):
             group.sort(key=lambda index: -len(inputs[index].source))
             some = [inputs[index] for index in group]
@@ -70,8 +71,7 @@ class FusedSearch:
             for done in _run(workspace, _in_order(self._encoded(some)), config.n_best):
                 for number, outputs in done:
                     found[group[number]] = outputs
-                n_done += len(done)
-                watch(n_done)
+                tally.add(len(done))
         return found
 
     @torch.inference_mode()

@@ -9,8 +9,6 @@ from transept.decoding.beam import search_states
 from transept.decoding.config import SamplingConfig, SearchConfig
 from transept.decoding.engine import (
     TOKENS_AT_ONCE,
-    Done,
-    DoneCounter,
     Feed,
     Found,
     Ids,
@@ -27,6 +25,7 @@ from transept.engines.native.incremental import IncrementalDecoder
 from transept.engines.shortlist import Shortlist
 from transept.model.packing import pad_rows
 from transept.model.transformer import Transformer
+from transept.progress import Tally, Watch
 from transept.runtime.threads import cores, side_by_side, threads_inside
 from transept.text.tokenizer import EOS_ID
 
@@ -74,18 +73,18 @@ class NativeEngine:
         return 1 if widest < SHARED else torch.get_num_threads()
 
     def search(
-        self, inputs: Sequence[Input], config: SearchConfig, watch: Done
+        self, inputs: Sequence[Input], config: SearchConfig, watch: Watch
     ) -> list[list[Hypothesis]]:
         """The best outputs for each sentence, best first (section 6.1)."""
-        counter = DoneCounter(watch)
+        tally = Tally(watch, len(inputs))
 
         @torch.inference_mode()
         def decode(batch: list[int]) -> list[list[Hypothesis]]:
             some = [inputs[index] for index in batch]
             step = self._step(some)
             states = search_states(step, _max_lengths(some), config, EOS_ID)
-            outputs = results(_watched(states, counter), len(batch))
-            counter.add(len(batch))
+            outputs = results(_watched(states, tally), len(batch))
+            tally.add(len(batch))
             return outputs
 
         n_threads = cores(self._device)
@@ -118,14 +117,14 @@ class NativeEngine:
 
     @torch.inference_mode()
     def draw(
-        self, inputs: Sequence[Input], sampling: SamplingConfig, n: int, watch: Done
+        self, inputs: Sequence[Input], sampling: SamplingConfig, n: int, watch: Watch
     ) -> list[list[Hypothesis]]:
         """Draw n outputs of each sentence at random. A shortlist is not used.
 
         The same sentence with the same seed draws the same outputs, whatever else is drawn.
         """
         found: list[list[Hypothesis]] = [[] for _ in inputs]
-        done = 0
+        tally = Tally(watch, len(inputs))
         for batch in self._batches(inputs, rows=n):
             some = [inputs[index] for index in batch]
             rows = [one for one in some for _ in range(n)]
@@ -134,8 +133,7 @@ class NativeEngine:
             drawn = iter(sample(step, _max_lengths(rows), seeds, sampling, EOS_ID))
             for index in batch:
                 found[index] = [*islice(drawn, n)]
-            done += len(batch)
-            watch(done)
+            tally.add(len(batch))
         return found
 
     def step(
@@ -173,8 +171,8 @@ def _max_lengths(inputs: Sequence[Input]) -> list[int]:
     return [one.max_length for one in inputs]
 
 
-def _watched(states: Iterable[State], counter: DoneCounter) -> Iterator[State]:
+def _watched(states: Iterable[State], tally: Tally) -> Iterator[State]:
     """The states of a search. At each, the watcher is called, so that it can raise an exception."""
     for state in states:
-        counter.add(0)
+        tally.add(0)
         yield state

@@ -3,18 +3,18 @@
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from transept.progress import Tally
 from transept.tasks.parsing.leaves import Tags
 from transept.tasks.parsing.linearisation import linearise
-from transept.text.files import BytesRead
 from transept.text.trees import PARSING, Tree, TreeCleaning, clean, read_trees
 
 
 def clean_trees(
-    files: Iterable[Path], cleaning: TreeCleaning = PARSING, on_bytes: BytesRead | None = None
+    files: Iterable[Path], cleaning: TreeCleaning = PARSING, tally: Tally | None = None
 ) -> Iterator[Tree]:
     """The trees of treebank files, as a parser is to learn them; those without words are gone."""
     for path in files:
-        for tree in read_trees(path, on_bytes):
+        for tree in read_trees(path, tally):
             cleaned = clean(tree, cleaning)
             if cleaned is not None:
                 yield cleaned

@@ -5,7 +5,8 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from transept.data.preparation.formats import BytesRead, Row, Sentences
+from transept.data.preparation.formats import Row, Sentences
+from transept.progress import Tally
 from transept.tasks.parsing.leaves import Tags
 from transept.tasks.parsing.pairs import pair_of
 from transept.text.files import describe, read_lines
@@ -38,12 +39,10 @@ class Treebank:
         """What of the trees is left."""
         return (str(self.tags), *astuple(self.cleaning))
 
-    def rows(self, on_bytes: BytesRead | None = None) -> Iterator[Row]:
+    def rows(self, tally: Tally | None = None) -> Iterator[Row]:
         """The trees as text, each on a line of its own."""
         # What is not UTF-8 is for others to judge: it goes through unharmed.
-        lines = (
-            line.decode("utf-8", "surrogateescape") for line in read_lines(self.path, on_bytes)
-        )
+        lines = (line.decode("utf-8", "surrogateescape") for line in read_lines(self.path, tally))
         for number, text in tree_texts(lines, describe(self.path)):
             for one in _one_by_one(text):
                 yield number, (one.replace("\n", " ").encode("utf-8", "surrogateescape"),)

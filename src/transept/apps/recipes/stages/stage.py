@@ -5,14 +5,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from transept.api.config import Watch
 from transept.apps.recipes.recipe import StageName
 from transept.apps.recipes.records import Table
 from transept.apps.recipes.run import RecipeRun
-from transept.data.fetching.download import Watcher as Downloading
-from transept.data.preparation.prepare import Watcher as Preparing
 from transept.experiment import Experiment
-from transept.text.training import LineCount
+from transept.progress import Watch, no_progress
 from transept.training.observers import Observer
 
 
@@ -20,16 +17,20 @@ def _no_observers(experiment: Experiment) -> Sequence[Observer]:
     return ()
 
 
+def _silent(name: str) -> Watch:
+    return no_progress
+
+
 @dataclass(frozen=True, slots=True)
 class Watchers:
     """The callbacks that report progress, one for each kind of long work."""
 
-    downloading: Downloading | None = None
-    learning: LineCount | None = None
-    preparing: Preparing | None = None
+    downloading: Callable[[str], Watch] = _silent
+    learning: Callable[[int, int], None] | None = None
+    preparing: Watch = no_progress
     training: Callable[[Experiment], Sequence[Observer]] = _no_observers
     """Called when training starts; the observers that it returns are closed at the end."""
-    translating: Watch | None = None
+    translating: Watch = no_progress
 
 
 @dataclass(frozen=True)
