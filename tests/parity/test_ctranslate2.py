@@ -124,14 +124,14 @@ def test_what_it_cannot_do_is_left_to_the_other_engine() -> None:
     ]
     config, seen = SearchConfig(beam_size=2), list[int]()
     ours = native.search(inputs, config, no_progress)
-    assert_alike(ours, theirs.search(inputs, config, seen.append))
+    assert_alike(ours, theirs.search(inputs, config, lambda done, total: seen.append(done)))
     assert ours[0][0].ids[:2] == (9, 10)
     assert seen == sorted(seen)
     assert seen[-1] == 3
 
 
 def test_whoever_watches_may_stop_it() -> None:
-    def stop(n_done: int) -> None:
+    def stop(n_done: int, total: int | None) -> None:
         raise InterruptedError
 
     _, theirs = both(network(6))

@@ -137,7 +137,9 @@ def test_outputs_are_those_of_the_reference(
     inputs = [Input(source, len(source) + 2) for source in sentences(width, 6)]
     config = SearchConfig(beam_size=width, n_best=n_best)
     told: list[int] = []
-    found = FusedSearch(model, torch.float32, EOS)(inputs, config, told.append)
+    found = FusedSearch(model, torch.float32, EOS)(
+        inputs, config, lambda done, _: told.append(done)
+    )
     expected = reference(model, inputs, config)
     assert_same(found, expected)
     assert told == sorted(told)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Group, Parameter
 
-from transept.api.config import TranslationConfig, Watch
+from transept.api.config import TranslationConfig
 from transept.cli.app import Flag, complain
 from transept.cli.lines import check_uncompressed, told_too_long
 from transept.cli.models import ANY_TRANSLATOR, MODEL_OPTIONS, Models, Translators
@@ -20,6 +20,7 @@ from transept.cli.options import given, remembers_given
 from transept.cli.progress import ProgressBar
 from transept.config import structure
 from transept.errors import ConfigError, DataError
+from transept.progress import Watch
 from transept.runtime.interrupt import import_torch
 from transept.text.files import describe
 from transept.text.moses import Language

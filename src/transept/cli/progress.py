@@ -39,9 +39,9 @@ class ProgressBar:
         if self._bar is not None:
             self._bar.stop()
 
-    def share(self, of: int, done: int, total: int) -> None:
+    def share(self, of: int, done: int, total: int | None) -> None:
         """Show that the share `done / total` of the next `of` is done."""
-        self._show(self._begun + of * done / max(1, total))
+        self._show(self._begun + of * done / (total or 1))
 
     def advance(self, n: int) -> None:
         """Show that all of the next `n` are done."""

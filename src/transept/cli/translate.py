@@ -4,7 +4,7 @@ import dataclasses
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -31,6 +31,7 @@ from transept.cli.options import given, remembers_given
 from transept.cli.progress import ProgressBar
 from transept.decoding.config import BeamConfig, OutputConfig, SamplingConfig
 from transept.errors import ConfigError, StoppedError
+from transept.progress import Watch, no_progress
 from transept.runtime.interrupt import import_torch, terminable
 from transept.wording import counted
 
@@ -221,7 +222,7 @@ class TranslationJob:
         lines: Sequence[Line],
         first: int,
         cut: list[str],
-        watch: Callable[[int, int], None] | None = None,
+        watch: Watch = no_progress,
     ) -> Iterator[str]:
         """The lines of results for some lines, the first of which has this number.
 

@@ -249,7 +249,7 @@ def test_threads_change_nothing(transducer: Transducer, n_threads: int) -> None:
 def test_who_watches_can_stop_it_at_any_token(transducer: Transducer) -> None:
     told: list[int] = []
 
-    def watch(n_done: int, n_all: int) -> None:
+    def watch(n_done: int, n_all: int | None) -> None:
         told.append(n_done)
         if len(told) == 3:
             raise InterruptedError

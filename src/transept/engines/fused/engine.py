@@ -54,7 +54,7 @@ class FusedEngine:
             n_before = queue.n_admitted
             if is_unsupported(first):
                 alone = queue.admit(1, is_unsupported)
-                (outputs,) = self.native.search(alone, config, lambda _: queue.poll())
+                (outputs,) = self.native.search(alone, config, lambda done, total: queue.poll())
                 yield [(n_before, outputs)]
                 continue
             for done in self._search.search_queue(queue, config):

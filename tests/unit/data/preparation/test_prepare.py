@@ -6,6 +6,7 @@ import itertools
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,7 @@ Pairs = list[tuple[str, str]]
 
 HOLDER = """
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from transept.data.preparation.journal import locked
 
