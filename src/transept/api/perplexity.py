@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 from transept.api.config import Watch
 from transept.api.transducer import Transducer
-from transept.evaluation.perplexity import perplexities
-from transept.evaluation.scores import Perplexity
+from transept.evaluation.scores import Perplexity, perplexities
 
 
 def measure_perplexities(
