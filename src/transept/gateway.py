@@ -36,6 +36,9 @@ class Engines(Protocol):
     ) -> Engine:
         """The decoding engine with this name, for these models."""
 
+    def learn_shortlist(self, corpus: Path, file: Path, advance: Callable[[int], None]) -> None:
+        """Learn from a prepared corpus which target tokens go with each source token."""
+
     def training_obstacles(self, model: ModelConfig, batch: BatchConfig) -> list[str]:
         """Why the training kernels cannot be used; empty if they can."""
 

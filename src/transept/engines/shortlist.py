@@ -5,7 +5,7 @@ token which target tokens went with it in a corpus; a batch then needs the rows 
 only. What is left out has probability zero, so outputs may change: it is off unless asked for.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from safetensors.torch import save
 from transept.errors import DataError
 from transept.runtime.storage import write_file
 from transept.shapes import Int, Tensor
+from transept.text.tokenizer import EOS_ID
 
 CHUNK = 2**22
 """So many pairs of tokens are counted at a time."""
@@ -62,7 +63,7 @@ class Shortlist:
                 likely, always = stored.get_tensor("likely"), stored.get_tensor("always")
         except (OSError, SafetensorError) as error:
             raise DataError(
-                f"{file} is not a shortlist ({error}): `transept shortlist` makes one"
+                f"{file} is not a shortlist ({error}): make one from the model's corpus"
             ) from error
         wrong = [
             side
@@ -75,6 +76,33 @@ class Shortlist:
                 "shortlist from a corpus with the model's vocabularies"
             )
         return cls(likely.long(), always.long())
+
+
+def learn_shortlist(directory: Path, file: Path, advance: Callable[[int], None]) -> None:
+    """Learn a shortlist from a prepared corpus, and write it to a file.
+
+    Args:
+        directory: The corpus.
+        file: The file to write.
+        advance: Called for each pair with 1.
+    """
+    from transept.data.shards import Corpus  # which translating does not need
+
+    corpus = Corpus.open(directory)
+
+    def pair(index: int) -> tuple[list[int], list[int]]:
+        advance(1)
+        return corpus.source(index).tolist(), corpus.target(index).tolist()
+
+    n_source = corpus.manifest.side("source").vocab_size
+    found = learn(map(pair, range(len(corpus))), n_source, keep=[EOS_ID])
+    try:
+        settings = corpus.manifest.settings
+        found.save(file, (settings.source_tokenizer, settings.target_tokenizer))
+    except OSError as error:
+        raise DataError(
+            f"{file}: cannot be written ({error.strerror}); choose another path"
+        ) from error
 
 
 def learn(
