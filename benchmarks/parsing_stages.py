@@ -28,7 +28,7 @@ from transept.checkpoint import CHECKPOINTS, MANIFEST, Checkpoints
 from transept.data.cleaning import Cleaning
 from transept.data.preparation.prepare import Preparation, prepare
 from transept.data.shards import MANIFEST as CORPUS
-from transept.evaluation.evalb.report import evaluate_parses
+from transept.evaluation.parse_report import evaluate_parses
 from transept.tasks.parsing.leaves import TagsName
 from transept.tasks.parsing.pairs import clean_trees
 from transept.tasks.parsing.treebank import Treebank

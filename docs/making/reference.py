@@ -64,8 +64,7 @@ PAGES: dict[str, tuple[str, list[str]]] = {
             "evaluation.conventions",
             "evaluation.scores",
             "evaluation.bleu",
-            "evaluation.significance",
-            "evaluation.evalb.report",
+            "evaluation.parse_report",
         ],
     ),
     "data": (

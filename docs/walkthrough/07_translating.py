@@ -20,8 +20,8 @@ from matplotlib import pyplot as plt
 from torch.nn.utils.rnn import pad_sequence
 
 from transept import ModelConfig, Transducer, Transformer
+from transept.apps.svg import Label, Stroke
 from transept.apps.visualize.figures import Choice, draw_figure
-from transept.apps.visualize.pictures import DrawnLine, Label
 from transept.checkpoint import WEIGHTS, Bundle, average, load_weights, weights_of, write_directory
 from transept.decoding.beam import Beams
 from transept.decoding.length import length_penalty
@@ -301,20 +301,19 @@ axis.set(xlim=(0, picture.width), ylim=(picture.height, 0))
 axis.axis("off")
 sides = {"start": "left", "middle": "center", "end": "right"}
 for panel, shape in ((p, s) for p in picture.panels for s in p.shapes):
-    if isinstance(shape, DrawnLine):
+    if isinstance(shape, Stroke) and shape.weight:
         x, y = (panel.x + shape.x1, panel.x + shape.x2), (panel.y + shape.y1, panel.y + shape.y2)
-        axis.plot(x, y, color=f"C{shape.place.head}", linewidth=4 * shape.weight)
+        axis.plot(x, y, color=f"C{shape.weight.head}", linewidth=4 * shape.weight.value)
     elif isinstance(shape, Label):
         x, y, angle = panel.x + shape.x, panel.y + shape.y, 90 if shape.upright else 0
         how = {"rotation": angle, "rotation_mode": "anchor", "va": "center", "fontsize": 8}
         axis.text(x, y, shape.text, ha=sides[shape.anchor], **how)
 
-drawn = [
-    shape for panel in picture.panels for shape in panel.shapes if isinstance(shape, DrawnLine)
-]
+strokes = (s for p in picture.panels for s in p.shapes if isinstance(s, Stroke))
+drawn = [stroke.weight for stroke in strokes if stroke.weight]
 n_words = len(attention.encoder.keys.words)
 print(f"{len(drawn)} lines, whose weights sum to 1 for each of {n_words} words and 2 heads")
-assert abs(sum(line.weight for line in drawn) - 2 * n_words) < 0.1
+assert abs(sum(weight.value for weight in drawn) - 2 * n_words) < 0.1
 
 # %% [markdown]
 # Attention shows what a head reads, not why the model says what it says.

@@ -13,6 +13,7 @@ from transept.data.config import BatchConfig
 from transept.decoding.engine import Engine, StepEngine
 from transept.model.config import ModelConfig
 from transept.model.transformer import Transformer
+from transept.progress import Watch
 from transept.quantization import Precision
 from transept.text.tokenizer import Tokenizer
 
@@ -35,6 +36,9 @@ class Engines(Protocol):
         shortlist: Path | None = None,
     ) -> Engine:
         """The decoding engine with this name, for these models."""
+
+    def learn_shortlist(self, corpus: Path, file: Path, watch: Watch) -> None:
+        """Learn from a prepared corpus which target tokens go with each source token."""
 
     def training_obstacles(self, model: ModelConfig, batch: BatchConfig) -> list[str]:
         """Why the training kernels cannot be used; empty if they can."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from transept.errors import Argument, ConfigError, DataError
 
 PACKAGE = Path(__file__).parents[2] / "src" / "transept"
-FACES = ("cli", "apps", "engines/commands.py", "formats/commands.py")
+FACES = ("cli", "apps", "formats/commands.py")
 """They print messages, in which options may be named."""
 OF_OTHERS = {"--nproc-per-node", "--max-restarts", "--signal"}
 """Options of torchrun and Slurm."""

@@ -186,7 +186,7 @@ def _vocabulary(bench: Bench) -> None:
     shutil.copytree(bench.lab.tokenizer, directory)
     path = bench.chance.choice(_files(directory))
     bench.chance.choice(SPOILING)(path, bench.chance)
-    words = ("tokenizer", "encode", "--tokenizer", directory, bench.lab.directory / "dev.en")
+    words = ("tokenizer", "apply", "--tokenizer", directory, bench.lab.directory / "dev.en")
     _demand_refusal(bench.child(lambda: transept(*words)).wait(), path)
 
 

@@ -6,9 +6,8 @@ sentence out.
 
 import pytest
 
-from transept.evaluation.evalb.parameters import COLLINS, Parameters
-from transept.evaluation.evalb.report import Summary, evaluate_parses
-from transept.evaluation.evalb.scoring import score_sentence
+from transept.evaluation.evalb import COLLINS, Parameters, score_sentence
+from transept.evaluation.parse_report import Summary, evaluate_parses
 
 CAT = "(S (NP (DT The) (NN cat)) (VP (VBD sat) (PP (IN on) (NP (DT the) (NN mat)))) (. .))"
 FORTY = "(S " + "(NP (NN a)) (VP (VB b)) " * 20 + "(. .))"
@@ -133,39 +132,3 @@ def rounded(summary: Summary) -> list[float]:
         *(round(summary.no_crossing, 2), round(summary.two_or_less_crossing, 2)),
         round(summary.tagging_accuracy, 2),
     ]
-
-
-QUOTES = Parameters(
-    deleted=frozenset({"TOP", "``", "''", "."}), quotes=frozenset({"``", "''", "POS", "NN"})
-)
-
-
-@pytest.mark.parametrize(
-    ("gold", "predicted", "expected"),
-    [
-        (
-            "(S (NP (DT the) (NNS cats) (POS ')) (VP (VBP sit)))",
-            "(S (NP (DT the) (NNS cats)) ('' ') (VP (VBP sit)))",
-            (0, 2, 3, 3, 0, 4, 3),
-        ),
-        (
-            "(S (`` \") (NP (PRP we)) (VP (VBP sit)) ('' \"))",
-            '(S (NN ") (NP (PRP we)) (VP (VBP sit) (POS ")))',
-            (0, 2, 3, 3, 0, 4, 2),
-        ),
-        (
-            "(S (NP (NNS cats) ('' ')) ('' ') (VP (VBP sit)))",
-            "(S (NP (NNS cats) (POS ')) (NN ') (VP (VBP sit)))",
-            (0, 2, 3, 3, 0, 4, 2),
-        ),
-        (
-            "(S (NP (NNS cats) (POS ')) (VP (VBP sit)))",
-            "(S (NP (NNS cats) (NN s)) (VP (VBP sit)))",
-            ERROR,
-        ),
-    ],
-)
-def test_quotation_marks_deleted_on_one_side_come_back(
-    gold: str, predicted: str, expected: Row
-) -> None:
-    assert row(gold, predicted, QUOTES) == expected

@@ -154,7 +154,7 @@ def test_who_stops_it_is_told_how_it_goes_on(
     process.send_signal(number)
     _, said = process.communicate()
     assert process.returncode == 75
-    kept = f"What is done is kept in {parts}; the same command goes on from there"
+    kept = f"Finished parts are in {parts}; run the same command to resume"
     assert said == f"transept: stopped. {kept}\n"
     assert not output.exists()
     assert subprocess.run(command(trained, source, output), check=False).returncode == 0

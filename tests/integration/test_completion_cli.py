@@ -1,4 +1,4 @@
-"""`transept completion`: keys typed into a real shell, and what they become."""
+"""`transept --completion`: keys typed into a real shell, and what they become."""
 
 import os
 import pty
@@ -52,7 +52,6 @@ COMPLETED = {
     "trai\t": "train",
     "recipe ru\t--un\ttr\t": "recipe run --until train",
     "translate --engine nat\t--inp\tger\t": "translate --engine native --input german.txt",
-    "completion f\t": "completion fish",
     "translate --model mod\t": "translate --model models",
     "recipe show ger\t": "recipe show german.txt",
     "tokenizer train --input x ger\t--vo\t": "tokenizer train --input x german.txt --vocab-size",
@@ -60,7 +59,7 @@ COMPLETED = {
 
 
 def script_for(shell: str) -> str:
-    words = [sys.executable, "-m", "transept", "completion", shell]
+    words = [sys.executable, "-m", "transept", "--completion", shell]
     return subprocess.run(words, capture_output=True, text=True, check=True).stdout
 
 

@@ -1,4 +1,4 @@
-"""`transept export`, `quantize`, and `translate` with engines and as a stream."""
+"""`transept export`, and `translate` with engines and as a stream."""
 
 import io
 import os
@@ -25,7 +25,7 @@ Capture = pytest.CaptureFixture[str]
 @pytest.fixture(scope="session")
 def int8(trained: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     output = tmp_path_factory.mktemp("quantized") / "int8"
-    assert run("quantize", "--model", trained, "--to", "int8", "--output", output) == 0
+    assert run("export", "--model", trained, "--to", "int8", "--output", output) == 0
     return output
 
 
@@ -86,17 +86,19 @@ def test_a_quantized_model_serves_like_any(
     out, said = capsys.readouterr()
     assert out.strip()
     assert said == ""
-    test_set = [workshop.directory / f"dev.{side}" for side in ("en", "de")]
-    words = ["quantize", "--model", trained, "--to", "bf16", "--output", tmp_path / "bf16"]
-    assert run(*words, "--test", *test_set) == 0
-    report = capsys.readouterr().out
-    assert "BLEU before" in report
-    assert "BLEU after" in report
-    same = re.search(r"same translations +(\d+) of 60", report)
-    assert same is not None
-    assert int(same[1]) >= 50
-    assert run("quantize", "--model", int8, "--to", "bf16", "--output", tmp_path / "x") == 4
+    words = ["export", "--model", trained, "--to", "bf16", "--output", tmp_path / "bf16"]
+    assert run(*words) == 0
+    assert re.search(r"error of a matrix +at most 0\.\d+%", capsys.readouterr().out)
+    dev = workshop.directory / "dev.en"
+    outputs = []
+    for model in (trained, tmp_path / "bf16"):
+        assert run("translate", "--model", model, "--input", dev, "--engine", "native") == 0
+        outputs.append(capsys.readouterr().out.splitlines())
+    assert sum(map(str.__eq__, *outputs)) >= 50
+    assert run("export", "--model", int8, "--to", "bf16", "--output", tmp_path / "x") == 4
     assert "is of int8 already" in capsys.readouterr().err
+    assert run(*words, "--quantization", "int8") == 2
+    assert "--quantization is for --to ctranslate2" in capsys.readouterr().err
 
 
 def test_fastest_is_native_except_for_a_model_of_integers(trained: Path, int8: Path) -> None:
@@ -206,11 +208,18 @@ def as_seen(written: str) -> str:
 def test_a_shortlist_leaves_few_tokens_and_the_same_words(
     trained: Path, workshop: Workshop, tmp_path: Path, capsys: Capture
 ) -> None:
-    train, file = workshop.directory / "train-ids", tmp_path / "short.safetensors"
-    words = ["shortlist", "--data", train, "--output", file, "--likely", 20, "--always", 20]
-    assert run(*words) == 0
-    assert "20 for each of 300 source tokens" in capsys.readouterr().out
-    assert run("shortlist", "--data", train, "--output", tmp_path / "no" / "where") == 3
+    file = tmp_path / "short.safetensors"
+    texts = [
+        "--source",
+        workshop.directory / "train.en",
+        "--target",
+        workshop.directory / "train.de",
+    ]
+    prepare = ["data", "prepare", *texts, "--tokenizer", workshop.tokenizer]
+    prepare += ["--output", workshop.directory / "train-ids", "--shortlist"]
+    assert run(*prepare, file) == 0
+    assert f"shortlist  {file}" in capsys.readouterr().out
+    assert run(*prepare, tmp_path / "no" / "where") == 3
     assert "cannot be written (No such file or directory)" in capsys.readouterr().err
     outputs = []
     for more in ([], ["--shortlist", file]):
@@ -227,8 +236,7 @@ def test_a_shortlist_leaves_few_tokens_and_the_same_words(
     assert capsys.readouterr().out == alone
     assert run(*given, "--engine", "ctranslate2") == 2
     assert "is for the native engine" in capsys.readouterr().err
-    other = prepare_otherwise(tmp_path)
-    assert run("shortlist", "--data", other, "--output", file) == 0
+    prepare_otherwise(tmp_path, "--shortlist", file)
     assert run(*given) == 3
     assert "not made for the model's source and target vocabulary" in capsys.readouterr().err
     assert run("translate", "one", "--model", trained, "--shortlist", trained / "config.toml") == 3

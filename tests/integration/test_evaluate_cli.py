@@ -157,20 +157,21 @@ def test_bad_references_are_said_plainly_and_exit_3(
 @pytest.mark.parametrize(
     "words",
     [
-        ["--beam-size", "1"],
-        ["--length-penalty", "0"],
-        ["--too-long", "split"],
-        ["--device", "cpu"],
-        ["--engine", "native"],
-        ["--perplexity"],
-        ["--grid", "beam_size=1"],
+        ["--beam-size", "4", "options of the search"],
+        ["--too-long", "split", "options of the search"],
+        ["--device", "cpu", "options of the model"],
+        ["--engine", "native", "options of the model"],
+        ["--output", "x.de", "--output"],
     ],
     ids=" ".join,
 )
-def test_what_does_nothing_to_a_file_is_refused(evaluate: Evaluate, words: list[str]) -> None:
-    run = evaluate("ours.de", "ref.de", *words)
+def test_evaluate_rejects_unused_options_with_a_hypothesis(
+    evaluate: Evaluate, words: list[str]
+) -> None:
+    *options, named = words
+    run = evaluate("ours.de", "ref.de", *options)
     assert (run.code, run.output) == (2, "")
-    complaint = f"--hypothesis and {words[0]} do not go together; leave one out"
+    complaint = f"--hypothesis and {named} do not go together; leave one out"
     assert run.errors == f"transept: {complaint}\n"
 
 

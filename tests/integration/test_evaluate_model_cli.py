@@ -1,4 +1,4 @@
-"""`transept evaluate --model`: a test set decoded and scored, settings tried, mistakes said."""
+"""`transept evaluate --model` and `transept tune`: a test set decoded and scored."""
 
 import json
 from collections.abc import Callable
@@ -67,65 +67,12 @@ def test_the_report_says_how_it_was_decoded(
     assert "few: intervals" in said
 
 
-def test_a_grid_shows_the_best(evaluate: Evaluate, capsys: Capture) -> None:
-    grid = ["--grid", "beam_size=1,2", "length_penalty=0,1"]
-    assert evaluate(*grid, "--json") == 0
-    report: dict[str, Any] = json.loads(capsys.readouterr().out)
-    settings = [trial["settings"] for trial in report["trials"]]
-    assert settings == [{"beam_size": w, "length_penalty": a} for w in (1, 2) for a in (0.0, 1.0)]
-    scores = [trial["score"]["value"] for trial in report["trials"]]
-    assert report["best"] == settings[scores.index(max(scores))]
-    assert all(trial["score"]["convention"]["signature"] for trial in report["trials"])
-    # What is not tried may be given.
-    assert evaluate("--grid", "beam_size=1", "--length-penalty", "1", "--json") == 0
-    (trial,) = json.loads(capsys.readouterr().out)["trials"]
-    assert trial["score"]["value"] == scores[1]
-    assert evaluate("--grid", "beam_size=1,2 length_penalty=0,1") == 0
-    rows = capsys.readouterr().out.splitlines()
-    assert sum(row.startswith("* ") for row in rows) == 1
-    assert any(row.startswith("  nrefs:1|case:mixed") for row in rows)
-    assert any(row.startswith("Best: --beam-size") for row in rows)
-
-
-@pytest.mark.parametrize("again", [[], ["--grid"]])
-def test_a_setting_that_a_grid_names_again_is_tried_with_all_its_values(
-    evaluate: Evaluate, capsys: Capture, again: list[str]
-) -> None:
-    assert evaluate("--grid", "beam_size=1", *again, "beam-size=2,3", "--json") == 0
-    trials = json.loads(capsys.readouterr().out)["trials"]
-    assert [trial["settings"] for trial in trials] == [{"beam_size": n} for n in (1, 2, 3)]
-
-
 @pytest.mark.parametrize(
     ("words", "code", "complaint"),
     [
-        (["--grid", "beam=1,2"], 2, "'beam' is unknown; did you mean 'beam_size'?"),
         (["--n-best", "2"], 2, "Unknown option: --n-best.\nSee"),
-        (["--grid", "beam_size=1,x"], 2, "is no list of numbers like 'beam_size=1,4,8'"),
-        (["--grid", "beam_size=0"], 2, "--grid: beam_size: 0 must be at least 1"),
-        (["--grid", "beam_size=2", "--output", "x"], 2, "--grid and --output do not go together"),
-        (
-            ["--grid", "beam_size=1,2", "--beam-size", "8"],
-            2,
-            "--grid beam_size and --beam-size do not go together; leave one out",
-        ),
-        (
-            ["--length-penalty", "0", "--grid", "length_penalty=0,1", "beam_size=1"],
-            2,
-            "--grid length_penalty and --length-penalty do not go together; leave one out",
-        ),
-        (["--perplexity", "--other", "x"], 2, "--perplexity and --other do not go together"),
-        (["--perplexity", "--beam-size", "4"], 2, "--perplexity and --beam-size do not go"),
-        (
-            ["--grid", "beam_size=1,2", "--beam-size", "4"],
-            2,
-            "--grid beam_size and --beam-size do not go together; leave one out",
-        ),
-        (["--perplexity", "--beam-size", "2"], 2, "--perplexity and --beam-size do not go"),
-        (["--perplexity", "--engine", "ctranslate2"], 2, "--perplexity and --engine ctranslate2"),
-        (["--grid", "beam_size=2", "--target-language", "de"], 2, "--grid and --target-language"),
         (["--hypothesis", "x"], 2, "--hypothesis and --source do not go together"),
-        (["--output", "absent/hyp.de"], 3, "absent: is no directory"),
+        (["--output", "absent/hyp.de"], 3, "absent: is not a directory"),
         (["--max-source-length", "8"], 3, "--too-long split cuts it"),
         (["--beam-size", "0"], 2, "--beam-size: 0 must be"),
     ],
@@ -134,6 +81,52 @@ def test_what_cannot_be_done_is_said(
     evaluate: Evaluate, capsys: Capture, words: list[str], code: int, complaint: str
 ) -> None:
     assert evaluate(*words) == code
+    out, said = capsys.readouterr()
+    assert complaint in said
+    assert out == ""
+
+
+@pytest.fixture
+def tune(trained: Path, workshop: Workshop) -> Evaluate:
+    """Runs the command with the model and its development set."""
+    directory = workshop.directory
+    files = ["--source", directory / "dev.en", "--reference", directory / "dev.de"]
+    return lambda *words: run("tune", "--model", trained, *files, *words)
+
+
+def test_tune_prints_the_grid_and_the_best_settings(tune: Evaluate, capsys: Capture) -> None:
+    grid = ["--beam-size", 1, 2, "--length-penalty", 0, 1]
+    assert tune(*grid, "--json") == 0
+    report: dict[str, Any] = json.loads(capsys.readouterr().out)
+    settings = [
+        {name: trial[name] for name in ("beam_size", "length_penalty")}
+        for trial in report["trials"]
+    ]
+    assert settings == [{"beam_size": w, "length_penalty": a} for w in (1, 2) for a in (0.0, 1.0)]
+    scores = [trial["score"]["value"] for trial in report["trials"]]
+    assert report["best"] == settings[scores.index(max(scores))]
+    assert all(trial["score"]["convention"]["signature"] for trial in report["trials"])
+    assert tune(*grid) == 0
+    rows = capsys.readouterr().out.splitlines()
+    assert sum(row.startswith("* ") for row in rows) == 1
+    assert any(row.startswith("  nrefs:1|case:mixed") for row in rows)
+    assert rows[-1].startswith("Best: --beam-size")
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "complaint"),
+    [
+        (["--beam-size", "1", "x"], 2, "--beam-size"),
+        (["--beam-size", "4", "0"], 2, "--beam-size: 0 must be at least 1"),
+        (["--beam-size"], 2, "--beam-size"),
+        (["--output", "x"], 2, "Unknown option: --output"),
+        (["--max-source-length", "8"], 3, "--too-long split cuts it"),
+    ],
+)
+def test_tune_names_the_option_that_is_wrong(
+    tune: Evaluate, capsys: Capture, words: list[str], code: int, complaint: str
+) -> None:
+    assert tune(*words) == code
     out, said = capsys.readouterr()
     assert complaint in said
     assert out == ""

@@ -172,7 +172,7 @@ def test_what_is_unconstrained_is_counted_and_repaired(
     words = ["--unconstrained", "--beam-size", "2", "--max-length-extra", "5", "--json"]
     assert run("parse", "--model", novice, *words, "the cat sees the dog .", "the hen") == 0
     shown = capfd.readouterr()
-    assert "2 of 2 outputs (100.00%) were no trees, and were repaired:" in shown.err
+    assert "2 of 2 outputs (100.00%) were not trees, and were repaired:" in shown.err
     described = [json.loads(line) for line in shown.out.splitlines()]
     assert all(one["outputs"][0]["fault"] in [fault.value for fault in Fault] for one in described)
     assert parse_tree(described[1]["tree"]).words == ("the", "hen")
@@ -189,7 +189,7 @@ def test_the_forms_of_output(
     plain = capfd.readouterr().out.splitlines()
     assert [" ".join(parse_tree(line).words) for line in plain] == texts
     root = ElementTree.fromstring(picture.read_text())
-    assert [each.text for each in root.iter() if each.get("class") == "word"] == [
+    assert [each.text for each in root.iter() if each.get("class") == "ink"] == [
         *texts[0].split(),
         *texts[1].split(),
     ]
@@ -228,13 +228,11 @@ def test_trees_over_several_lines_are_scored_when_cleaned(
     assert run("parse", "--model", parser, "--trees", gold, "--beam-size", 2) == 0
     (tmp_path / "out").write_text(capfd.readouterr().out)
     assert run("evalb", gold, tmp_path / "out") == 3
-    assert "`transept data clean` writes them one per line" in capfd.readouterr().err
-    assert run("data", "clean", gold) == 0
-    cleaned = capfd.readouterr().out
-    assert cleaned == "(S (NP (DT the) (NN cat)) (VP (VBZ sees)) (. .))\n"
-    (tmp_path / "gold.clean").write_text(cleaned)
-    assert run("evalb", tmp_path / "gold.clean", tmp_path / "out", "--json") == 0
-    assert json.loads(capfd.readouterr().out)["all"]["evalb"]["valid"] == 1
+    assert "--clean reads them" in capfd.readouterr().err
+    assert run("evalb", "--clean", gold, tmp_path / "out", "--json") == 0
+    out, said = capfd.readouterr()
+    assert json.loads(out)["all"]["evalb"]["valid"] == 1
+    assert "have a root" not in said
     gold.write_text(" ".join(gold.read_text().split()))
     assert run("evalb", gold, tmp_path / "out") == 0
     assert "warning: only the gold trees have a root without a label" in capfd.readouterr().err
@@ -287,7 +285,7 @@ def test_a_sentence_too_long_costs_no_other_its_tree(
     parser: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     short, long = "the cat sees the dog .", "the cat that " * 70
-    words, tags = tmp_path / "words", tmp_path / "tags"
+    words = tmp_path / "words"
     words.write_text(f"{short}\n{long}\n{short}\n\n{long}\n{short}\n")
     usual = ["parse", "--model", parser, "--beam-size", "2", "--input", words]
     capfd.readouterr()
@@ -304,10 +302,6 @@ def test_a_sentence_too_long_costs_no_other_its_tree(
     lines = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
     assert [line["words"] for line in lines[:2]] == [short.split(), long.split()]
     assert [line["tree"] is None for line in lines] == [False, True, False, True, True, False]
-    n_words = [len(line.split()) for line in words.read_text().splitlines()]
-    tags.write_text("".join(f"{'T ' * n}\n" for n in n_words))
-    assert run(*usual, "--tags-file", tags) == 3
-    assert [line.count("(T ") for line in capfd.readouterr().out.splitlines()] == [6, 0, 6, 0, 0, 6]
     assert run(*usual, "--max-source-length", "211", "--max-length-extra", "1000") == 0
     assert capfd.readouterr().out.count("\n(") == 4
 
@@ -326,31 +320,6 @@ def test_sentences_too_long_are_found_together(
     assert run("parse", "--model", parser, "--beam-size", "2", *texts) == 3
     assert capfd.readouterr().err.count("the sentence has 211 tokens") == 9
     assert sizes == [10, 10]  # once to find all of them, and once without them
-
-
-def test_tags_are_written_as_given(
-    bank: Bank, parser: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    words, tags = tmp_path / "words", tmp_path / "tags"
-    words.write_text("the cat sees the dog .\n")
-    tags.write_text("DT NN VBZ DT NN .\n")
-    usual = ["parse", "--model", parser, "--beam-size", "2", "--input", words]
-    capfd.readouterr()
-    assert run(*usual, "--tags-file", tags) == 0
-    assert parse_tree(capfd.readouterr().out).tags == ("DT", "NN", "VBZ", "DT", "NN", ".")
-    words.write_text("10\N{NO-BREAK SPACE}000 dogs\n")  # two words, as in trees
-    tags.write_text("CD NNS\n")
-    assert run(*usual, "--tags-file", tags) == 0
-    assert parse_tree(capfd.readouterr().out).tags == ("CD", "NNS")
-    words.write_text("the cat sees the dog .\n")
-    tags.write_text("DT NN\n")
-    assert run(*usual, "--tags-file", tags) == 3
-    assert "words, line 1: 6 words, and 2 tags in" in capfd.readouterr().err
-    tags.write_text("DT NN VBZ DT NN .\nDT\n")
-    assert run(*usual, "--tags-file", tags) == 3
-    assert "has more lines than there are sentences" in capfd.readouterr().err
-    assert run("parse", "--model", parser, "--trees", bank.test, "--tags-file", tags) == 2
-    assert "--trees have tags of their own" in capfd.readouterr().err
 
 
 def test_python(parser: Path, trained: Path) -> None:

@@ -1,4 +1,4 @@
-"""`transept score`, and the perplexity that `transept evaluate` makes of it."""
+"""`transept score`: each pair, and their perplexity."""
 
 import json
 import math
@@ -29,15 +29,13 @@ def test_a_line_for_each_pair(trained: Path, pairs: tuple[Path, Path], capsys: C
         [pair.log_probability for pair in expected], abs=1e-5
     )
     assert [int(row[1]) for row in rows] == [len(pair.tokens) for pair in expected]
-    assert run(*words, "--per-token") == 0
-    *_, tokens = capsys.readouterr().out.splitlines()[0].split("\t")
-    each = [token.rpartition("=") for token in tokens.split()]
-    assert tuple(token for token, _, _ in each) == expected[0].tokens
-    assert sum(float(log_p) for _, _, log_p in each) == pytest.approx(float(rows[0][0]), abs=1e-4)
     assert run(*words, "--json") == 0
     described = json.loads(capsys.readouterr().out.splitlines()[0])
     assert described["target"] == expected[0].target
     assert described["log_probability"] == pytest.approx(expected[0].log_probability)
+    assert tuple(described["tokens"]) == expected[0].tokens
+    each = described["token_log_probabilities"]
+    assert sum(each) == pytest.approx(float(rows[0][0]), abs=1e-4)
 
 
 def test_different_numbers_of_lines_are_refused(
@@ -61,7 +59,7 @@ def test_the_perplexity_is_the_one_that_training_saw(
     for path, lines in zip((source, reference), zip(*unique, strict=True), strict=True):
         path.write_text("".join(f"{line}\n" for line in lines))
     model = trained / "checkpoints/step-00000120"
-    words = ["evaluate", "--model", model, "--source", source, "--reference", reference]
+    words = ["score", "--model", model, "--source", source, "--target", reference]
     assert run(*words, "--perplexity", "--json") == 0
     report = json.loads(capsys.readouterr().out)
     per_token, per_word = report["perplexities"]

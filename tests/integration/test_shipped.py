@@ -65,23 +65,22 @@ def test_it_answers_to_its_name(on_the_shelf: Path, capsys: pytest.CaptureFixtur
 def test_its_card_tells_terms_scores_and_limits(
     on_the_shelf: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run("info", "--model", "en-de") == 0
+    assert run("info", "en-de") == 0
     shown = capsys.readouterr().out
     assert "numbers: 564 pairs. Terms: public domain. Attribution: ourselves." in shown
     assert "first, 12 sentences: sacreBLEU" in shown
     assert "nrefs:1|case:mixed|eff:no|tok:13a" in shown
     assert "It counts to ten." in shown
     assert re.search(r"^stored in +int8$", shown, re.MULTILINE)
-    assert re.search(rf"^lies in +{re.escape(str(on_the_shelf / 'en-de'))}$", shown, re.MULTILINE)
-    assert run("info", "en-de") == 0
+    assert re.search(rf"^directory +{re.escape(str(on_the_shelf / 'en-de'))}$", shown, re.MULTILINE)
+    assert run("info", on_the_shelf / "en-de") == 0
     assert capsys.readouterr().out == shown
-    assert run("info", "--model", "en-de", "--json") == 0
+    assert run("info", "en-de", "--json") == 0
     told = json.loads(capsys.readouterr().out)
     assert told["card"]["data"][1]["name"] == "more"
     card = Card.load(on_the_shelf / "en-de")
     assert card is not None
     assert (on_the_shelf / "en-de" / README).read_text() == card.markdown()
-    assert run("info", "--model", "en-de", on_the_shelf / "en-de") == 2
 
 
 def test_the_scores_are_those_of_the_stored_weights(shelf: Path, cooked: Path) -> None:

@@ -108,7 +108,7 @@ def test_train_replaces_only_if_forced(
 ) -> None:
     code, _, complaint = call(*train_words(corpus, vocabulary)[1:])
     assert code == 2
-    assert f"{vocabulary}: holds a tokenizer already; --force" in complaint
+    assert f"{vocabulary}: a tokenizer already exists; --force" in complaint
     assert call(*train_words(corpus, vocabulary, "--force")[1:])[0] == 0
 
 
@@ -120,7 +120,7 @@ def test_train_replaces_only_if_forced(
         ("--kind", "words", 2, "--kind"),
         ("--input", "no/such/file.gz", 3, "no/such/file.gz: cannot be read"),
         ("--input", "x.jsonl.gz", 2, "write the sentences of the jsonl to a text file first"),
-        ("--input", "x.tsv", 2, "x.tsv: would be read as plain text, a sentence a line"),
+        ("--input", "x.tsv", 2, "x.tsv: would be read as plain text, one sentence per line"),
         ("--output", "/dev/null/x", 2, "/dev/null/x: the directory cannot be made"),
     ],
 )
@@ -165,30 +165,31 @@ def test_train_names_the_line_that_is_not_utf8(tmp_path: Path, call: Call) -> No
 
 @pytest.mark.parametrize("ids", [[], ["--ids"]])
 @pytest.mark.parametrize("ending", [b"", b"\n", b"\n\n"])
-def test_encode_and_decode_is_the_identity(
+def test_apply_and_its_decode_are_the_identity(
     vocabulary: Path, tmp_path: Path, call: Call, ids: list[str], ending: bytes
 ) -> None:
     text, encoded = tmp_path / "text", tmp_path / "encoded"
     text.write_bytes(AWKWARD + ending)
-    code, out, _ = call("encode", "--tokenizer", vocabulary, *ids, text)
+    code, out, _ = call("apply", "--tokenizer", vocabulary, *ids, text)
     assert code == 0
     assert out.count(b"\n") == (AWKWARD + ending).count(b"\n")
     encoded.write_bytes(out)
-    assert call("decode", "--tokenizer", vocabulary, *ids, encoded) == (0, AWKWARD + ending, "")
+    decode = ["apply", "--decode", "--tokenizer", vocabulary, *ids, encoded]
+    assert call(*decode) == (0, AWKWARD + ending, "")
 
 
-def test_encode_and_decode_read_standard_input(vocabulary: Path) -> None:
-    encoded = in_process("encode", "--tokenizer", vocabulary, text=AWKWARD)
+def test_apply_reads_standard_input(vocabulary: Path) -> None:
+    encoded = in_process("apply", "--tokenizer", vocabulary, text=AWKWARD)
     assert encoded.stdout != AWKWARD
-    decoded = in_process("decode", "--tokenizer", vocabulary, text=encoded.stdout)
+    decoded = in_process("apply", "--decode", "--tokenizer", vocabulary, text=encoded.stdout)
     assert (decoded.returncode, decoded.stdout, decoded.stderr) == (0, AWKWARD, b"")
 
 
 def test_ids_are_those_of_the_pieces(vocabulary: Path, tmp_path: Path, call: Call) -> None:
     (tmp_path / "text").write_text("kalo mine\n")
     tokenizer = Tokenizer.load(vocabulary)
-    _, pieces, _ = call("encode", "--tokenizer", vocabulary, tmp_path / "text")
-    _, ids, _ = call("encode", "--tokenizer", vocabulary, "--ids", tmp_path / "text")
+    _, pieces, _ = call("apply", "--tokenizer", vocabulary, tmp_path / "text")
+    _, ids, _ = call("apply", "--tokenizer", vocabulary, "--ids", tmp_path / "text")
     assert pieces.decode() == " ".join(tokenizer.pieces("kalo mine")) + "\n"
     assert ids.decode() == " ".join(map(str, tokenizer.encode("kalo mine"))) + "\n"
 
@@ -196,12 +197,16 @@ def test_ids_are_those_of_the_pieces(vocabulary: Path, tmp_path: Path, call: Cal
 @pytest.mark.parametrize(
     ("words", "content", "complaint"),
     [
-        (["encode"], b"fine\n" + DAMAGED, "line 2: byte 1 (0xff) is not UTF-8"),
-        (["decode"], "▁\nno-piece\n".encode(), "line 2: 'no-piece' is no piece"),
-        (["decode"], "▁  ▁\n".encode(), "line 1: '' is no piece"),
-        (["decode", "--ids"], b"4\n4 500\n", "line 2: id 500 is not in this vocabulary of 500"),
-        (["decode", "--ids"], b"4\n-1\n", "line 2: id -1 is not"),
-        (["decode", "--ids"], b"\nka\n", "line 2: 'ka' is not an id"),
+        (["apply"], b"fine\n" + DAMAGED, "line 2: byte 1 (0xff) is not UTF-8"),
+        (["apply", "--decode"], "▁\nno-piece\n".encode(), "line 2: 'no-piece' is no piece"),
+        (["apply", "--decode"], "▁  ▁\n".encode(), "line 1: '' is no piece"),
+        (
+            ["apply", "--decode", "--ids"],
+            b"4\n4 500\n",
+            "line 2: id 500 is not in this vocabulary of 500",
+        ),
+        (["apply", "--decode", "--ids"], b"4\n-1\n", "line 2: id -1 is not"),
+        (["apply", "--decode", "--ids"], b"\nka\n", "line 2: 'ka' is not an id"),
     ],
 )
 def test_bad_input_is_named_with_its_line(
@@ -220,14 +225,14 @@ def test_bad_input_is_named_with_its_line(
 
 
 def test_a_missing_tokenizer_is_a_data_error(tmp_path: Path) -> None:
-    run = in_process("encode", "--tokenizer", tmp_path / "none", text=b"x\n")
+    run = in_process("apply", "--tokenizer", tmp_path / "none", text=b"x\n")
     assert run.returncode == 3
     message = run.stderr.decode()
     assert message.startswith(f"transept: {tmp_path / 'none' / 'tokenizer.json'}: cannot be read")
     assert "transept tokenizer train" in message
 
 
-@pytest.mark.parametrize("command", ["train", "encode", "decode"])
+@pytest.mark.parametrize("command", ["train", "apply"])
 def test_help_imports_neither_torch_nor_sentencepiece(command: str) -> None:
     code = (
         "import sys; from transept.cli.app import app;"
@@ -238,13 +243,13 @@ def test_help_imports_neither_torch_nor_sentencepiece(command: str) -> None:
     assert run.returncode == 0, run.stderr.decode()
 
 
-def test_encode_and_decode_take_the_name_of_a_shipped_model(call: Call, tmp_path: Path) -> None:
+def test_apply_takes_the_name_of_a_shipped_model(call: Call, tmp_path: Path) -> None:
     (tmp_path / "text").write_text("Good morning.\n")
-    code, pieces, _ = call("encode", tmp_path / "text", "--tokenizer", "en-de")
+    code, pieces, _ = call("apply", tmp_path / "text", "--tokenizer", "en-de")
     shipped = Tokenizer.load(find_model("en-de") / "tokenizer")
     assert (code, pieces.decode().split()) == (0, shipped.pieces("Good morning."))
     (tmp_path / "pieces").write_bytes(pieces)
-    code, text, _ = call("decode", tmp_path / "pieces", "--tokenizer", "en-de")
+    code, text, _ = call("apply", "--decode", tmp_path / "pieces", "--tokenizer", "en-de")
     assert (code, text) == (0, b"Good morning.\n")
 
 

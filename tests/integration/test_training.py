@@ -133,7 +133,7 @@ def test_a_signal_saves_and_exits_75_and_the_run_goes_on(
     _, errors = process.communicate()
     assert process.returncode == 75, errors
     assert "stopped" in errors
-    assert "all of it is saved; the same command goes on from here" in errors
+    assert "saved; run the same command to resume" in errors
     assert Checkpoints(tmp_path / "stopped/checkpoints").steps()[-1] >= 7
     for name in ("stopped", "straight"):
         assert run("train", workshop.config, *options, "--output", tmp_path / name) == 0
@@ -151,7 +151,7 @@ def test_a_signal_before_the_first_step_exits_75_too(
         process.send_signal(number)
         _, errors = process.communicate()
     assert process.returncode == 75, errors
-    assert errors.startswith("transept: stopped at once. The same command goes on")
+    assert errors.startswith("transept: stopped at once. The same command resumes")
     assert "Traceback" not in errors
 
 

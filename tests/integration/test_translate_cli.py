@@ -49,7 +49,7 @@ def test_at_a_terminal_each_line_is_answered_before_the_next(trained: Path) -> N
         "translate -i text",
         "translate -i text -o output",
         "score --source text --target text",
-        "evaluate --source text --reference text --perplexity",
+        "score --source text --target text --perplexity",
     ],
 )
 def test_a_bar_is_shown_where_results_are_not(words: str, trained: Path, tmp_path: Path) -> None:
@@ -114,10 +114,9 @@ def test_arguments_are_texts_and_their_lines_are_lines(trained: Path, capsys: Ca
 def test_a_text_may_begin_with_a_dash(trained: Path, capsys: Capture) -> None:
     assert run("translate", "--model", str(trained), "--", "a", "- b c.", "--d") == 0
     expected = capsys.readouterr().out
+    assert len(expected.splitlines()) == 3
     assert run("translate", "--model", str(trained), "a", "- b c.", "--", "--d") == 2
-    capsys.readouterr()
-    assert run("translate", "--model", str(trained), "a", "- b c.", "-- d") == 0
-    assert capsys.readouterr().out.splitlines()[:2] == expected.splitlines()[:2]
+    assert "Text that begins with a dash goes after" in capsys.readouterr().err
 
 
 def test_sentences_are_translated_one_by_one_unless_told(trained: Path, capsys: Capture) -> None:
@@ -245,21 +244,11 @@ def test_a_sentence_too_long_is_refused_by_its_line_or_cut(
             (
                 ["x", "--model", "{trained}", "--sample", *default],
                 2,
-                f"--sample and {default[0]} do not go together; leave one out",
+                "--sample does not search: leave --beam-size and --length-penalty out",
             )
             for default in (["--beam-size", "4"], ["--length-penalty", "0.6"])
         ),
         (["x", "--model", "{trained}", "--sample", "--top-p", "2"], 2, "--top-p: 2.0"),
-        (
-            ["x", "--model", "{trained}", "--sample", "--beam-size", "9", "--n-best", "3"],
-            2,
-            "--sample and --beam-size do not go together; leave one out",
-        ),
-        (
-            ["x", "--model", "{trained}", "--sample", "--length-penalty", "1"],
-            2,
-            "--sample and --length-penalty do not go together; leave one out",
-        ),
         (["x", "--model", "{trained}", "--sample", "--n-best", "0"], 2, "--n-best: 0 must be at"),
         (["x", "--model", "{trained}", "--read-ahead", "0"], 2, "--read-ahead"),
         (["x", "--model", "{trained}", "--device", "tpu9"], 2, "--device: 'tpu9' cannot be"),

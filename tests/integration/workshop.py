@@ -109,14 +109,14 @@ def open_workshop(directory: Path) -> Workshop:
     return shop
 
 
-def prepare_otherwise(directory: Path) -> Path:
+def prepare_otherwise(directory: Path, *more: str | Path) -> Path:
     """A corpus with another vocabulary of the same size."""
     source, target = write_pairs(directory / "other", 300, 5)
     words, ids = directory / "words", directory / "ids"
     learn = ["tokenizer", "train", "--input", source, "--vocab-size", VOCABULARY]
     assert run(*learn, "--output", words) == 0
     prepare = ["data", "prepare", "--source", source, "--target", target, "--tokenizer", words]
-    assert run(*prepare, "--output", ids) == 0
+    assert run(*prepare, "--output", ids, *more) == 0
     return ids
 
 

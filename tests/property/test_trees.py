@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.property.tree_strategies import trees
 
-from transept.evaluation.evalb.parameters import COLLINS, Parameters
-from transept.evaluation.evalb.scoring import score_sentence
+from transept.evaluation.evalb import COLLINS, Parameters, score_sentence
 from transept.tasks.parsing.leaves import NamedLeaves
 from transept.tasks.parsing.leaves import named as named_leaf
 from transept.tasks.parsing.linearisation import delinearise, fault_of, linearise

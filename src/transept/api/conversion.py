@@ -19,8 +19,6 @@ from transept.shelf import find_model
 class Quantized:
     """What became of a model that was stored in less room."""
 
-    before: Path
-    after: Path
     bytes_before: int
     """Of the file of weights."""
     bytes_after: int
@@ -55,4 +53,4 @@ def quantize(name: Path | str | None, precision: Precision, output: Path) -> Qua
     )
     before, after = ((path / WEIGHTS).stat().st_size for path in (bundle.directory, output))
     rounding = Rounding.between(weights, unpack(packed, precision, output))
-    return Quantized(bundle.directory, output, before, after, rounding)
+    return Quantized(before, after, rounding)

@@ -46,7 +46,7 @@ def load(
             `ctranslate2-int8`, CTranslate2 with their weights, on a CPU. `auto`, the paper's
             search, is fused on a GPU and native on a CPU. `fastest` is `ctranslate2-int8` on a CPU
             for a model in int8, if CTranslate2 is installed, and otherwise `auto`.
-        shortlist: A file that `transept shortlist` made: translations are then written with the
+        shortlist: A file that `transept data prepare` made: translations are then written with the
             target tokens that their sources' tokens were seen with, which is quicker on a CPU.
             Draws at random are from all tokens.
 

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 
 from transept.api.transducer import Transducer
-from transept.evaluation.perplexity import perplexities
-from transept.evaluation.scores import Perplexity
+from transept.evaluation.scores import Perplexity, perplexities
 from transept.progress import Watch, no_progress
 
 

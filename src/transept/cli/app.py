@@ -10,7 +10,7 @@ import sys
 import traceback
 from collections.abc import Iterable, Sequence
 from itertools import count
-from typing import Annotated, Any, NoReturn, get_args
+from typing import Annotated, Any, Literal, NoReturn, get_args
 
 from cyclopts import (
     App,
@@ -31,7 +31,7 @@ SPIN_COUNT = 100
 """How often an OpenMP thread looks for work before it sleeps; libgomp's default is 300,000.
 `benchmarks/openmp_spinning.py` compares numbers."""
 DASH = "/dev/stdin"
-"""What commands are given for a lone `-`."""
+"""A lone `-`, as commands see it."""
 DASHED_TEXT = "Text that begins with a dash goes after the options and `--`."
 
 
@@ -81,7 +81,7 @@ Flag = Annotated[bool, Parameter(negative="")]
 
 USE = Group("Use a model", sort_key=1)
 TRAIN = Group("Train one", sort_key=2)
-MOVE = Group("Make it smaller, move it", sort_key=3)
+CONVERT = Group("Convert one", sort_key=3)
 HELP = Group("Help", sort_key=4)
 PLACES = count()
 """Commands are listed in the order in which they are added below, which is the order of work."""
@@ -105,13 +105,12 @@ _add(
     USE,
 )
 _add(
-    "apps.parse.command:parse",
-    "Parse sentences, files or standard input, a tree for each line.",
-    USE,
+    "apps.parse.command:parse", "Parse sentences, files or standard input: one tree per line.", USE
 )
-_add("apps.parse.scores:evalb", "Score parse trees by labelled bracketing F1.", USE)
+_add("apps.parse.evalb:evalb", "Score parse trees by labelled bracketing F1.", USE)
 _add("cli.score:score", "Print how probable a model finds given translations.", USE)
 _add("cli.evaluate:evaluate", "Score translations, or a model, by every convention at once.", USE)
+_add("cli.tune:tune", "Find the best beam size and length penalty.", USE)
 _add(
     "apps.visualize.command:visualize",
     "Draw where the heads look, as in the paper's Figures 3 to 5.",
@@ -136,31 +135,26 @@ _add(
 data = _add_family("data", "Fetch and make corpora.", TRAIN)
 _add("cli.data:fetch", "Download a public corpus and cut it into train, dev and test.", to=data)
 _add("cli.data:prepare", "Turn parallel text, or treebanks, into a corpus to train on.", to=data)
-_add(
-    "apps.parse.treebanks:clean",
-    "Print a treebank's trees as a parser learns them, one a line.",
-    to=data,
-)
 
 tokenizer = _add_family("tokenizer", "Learn a vocabulary, and cut text into its pieces.", TRAIN)
 _add("cli.tokenizer:train", "Learn a vocabulary from text.", to=tokenizer)
-_add("cli.tokenizer:encode", "Cut each line into pieces, or into their ids.", to=tokenizer)
-_add("cli.tokenizer:decode", "Put pieces, or their ids, together again.", to=tokenizer)
+_add("cli.tokenizer:apply", "Cut each line into pieces, or join pieces to text.", to=tokenizer)
 
-_add("cli.train:train", "Train a model, or go on where an earlier run stopped.", TRAIN)
-_add("cli.average:average", "Average a run's last checkpoints into one model (section 6.1).", TRAIN)
+_add("cli.train:train", "Train a model, or resume a run.", TRAIN)
+_add("cli.train:average", "Average a run's last checkpoints into one model (section 6.1).", TRAIN)
 
-_add("cli.quantize:quantize", "Store a model in less room, and measure what that costs.", MOVE)
-_add(
-    "engines.commands:shortlist",
-    "Learn which target tokens each source token can lead to.",
-    MOVE,
-)
-_add("formats.commands:export", "Write a model for another engine: CTranslate2.", MOVE)
+_add("formats.commands:export", "Write a model in fewer bits, or for another engine.", CONVERT)
 
-_add(
-    "cli.completion:completion", "Print a script that completes commands and options at TAB.", HELP
-)
+
+def completion(shell: Literal["bash", "fish"], /) -> None:
+    """Print a script for bash or fish that completes words at TAB."""
+    script = app.generate_completion(shell=shell)
+    # bash then completes the name of a file wherever the script has nothing to complete.
+    files = "complete -o default -F _transept transept\n" if shell == "bash" else ""
+    sys.stdout.write(script + files)
+
+
+app.command(completion, name="--completion", group=HELP)
 app["--help"].group = app["--version"].group = HELP
 
 
@@ -184,7 +178,7 @@ def keep_freed_memory() -> None:
     """Let torch's allocator keep freed memory for longer than a step takes.
 
     On ARM that is mimalloc, which gives memory back to the system after 10 ms: each step of a beam
-    search over many sentences would ask for its memory anew, page by page. mimalloc reads the
+    search over many sentences would ask for its memory again, page by page. mimalloc reads the
     variable once, when torch is imported.
     """
     os.environ.setdefault("MIMALLOC_PURGE_DELAY", "2000")
@@ -203,7 +197,7 @@ def limit_spinning() -> None:
 
 def _run(words: list[str], debug: bool) -> int:
     # cyclopts takes a lone `-` for an option; by custom it is a file, standard input.
-    words = _before_text([DASH if word == "-" else word for word in words])
+    words = [DASH if word == "-" else word for word in words]
     try:
         _use_own_help(words)
         result = app(words, exit_on_error=False, print_error=False, result_action="return_value")
@@ -222,15 +216,19 @@ def _run(words: list[str], debug: bool) -> int:
             return 0
         if isinstance(error, SystemExit):
             raise
-        # A full disk or a wrong path is no defect of this program, wherever it shows.
+        # A full disk or a wrong path is not a defect of this program.
         return _failed(TranseptError(_refusal(error)), words, debug)
 
 
 def _failed(error: TranseptError, words: list[str], debug: bool) -> int:
     if debug:
         traceback.print_exc()
-    complain_once(_by_option(error, words))
-    _leave_cause(error)
+    if os.environ.get("LOCAL_RANK", "0") == "0":  # of torchrun's workers on a machine, the first
+        complain(_by_option(error, words))
+    if "TORCHELASTIC_ERROR_FILE" in os.environ:  # by which torchrun reports why a worker ended
+        from transept.runtime.distributed import record_cause
+
+        record_cause(error)
     return error.exit_code
 
 
@@ -238,24 +236,9 @@ def _refusal(error: OSError) -> str:
     """What the system would not do, and where, if it says so."""
     where = error.filename2 or error.filename
     what = error.strerror or str(error)
-    told = f"{os.fsdecode(where)}: {what}" if isinstance(where, str | bytes | os.PathLike) else what
-    return f"{told}; check the path and the room on the disk, and start again"
-
-
-def _before_text(words: list[str]) -> list[str]:
-    """Put `--` before the first text that begins with a dash, unless options come after it."""
-    at = next((place for place, word in enumerate(words) if _is_dashed_text(word)), None)
-    if "--" in words or at is None:
-        return words
-    rest = words[at:]
-    if any(word.startswith("-") and not _is_dashed_text(word) for word in rest):
-        return words
-    return [*words[:at], "--", *rest]
-
-
-def _is_dashed_text(word: str) -> bool:
-    """Whether it is text, such as `- Hello.`: the name of an option has no space in it."""
-    return word.startswith("-") and " " in word.partition("=")[0]
+    if isinstance(where, str | bytes | os.PathLike):
+        what = f"{os.fsdecode(where)}: {what}"
+    return f"{what}; check the path and the room on the disk, and start again"
 
 
 def _explained(error: CycloptsError) -> str:
@@ -274,29 +257,19 @@ def _explained(error: CycloptsError) -> str:
 
 def _by_option(error: TranseptError, words: list[str]) -> str:
     """The error's message, in which arguments and keys are the command's options: `--beam-size`."""
+
+    def option(name: str) -> str | None:
+        arguments = _chosen(words).assemble_argument_collection()
+        own = (one.name for one in arguments if one.field_info.name == name)
+        return next((each for each in own if each.startswith("--")), None)
+
     if not isinstance(error, ConfigError) or not any(problem.key for problem in error.problems):
-        return error.message(lambda name: f"--{name.replace('_', '-')}")
-    known = {name for one in _chosen(words).assemble_argument_collection() for name in one.names}
+        return error.message(lambda name: option(name) or f"--{name.replace('_', '-')}")
     lines = []
     for problem in error.problems:
-        option = f"--{problem.key.replace('_', '-')}"
-        is_option = problem.origin is None and option in known
-        lines.append(f"{option}: {problem.what}" if is_option else str(problem))
+        named = option(problem.key) if problem.origin is None else None
+        lines.append(f"{named}: {problem.what}" if named else str(problem))
     return "\n".join(lines)
-
-
-def complain_once(message: str) -> None:
-    """Say what went wrong; of torchrun's workers on a machine, only the first does."""
-    if os.environ.get("LOCAL_RANK", "0") == "0":
-        complain(message)
-
-
-def _leave_cause(error: TranseptError) -> None:
-    """Let torchrun know why its worker ends."""
-    if "TORCHELASTIC_ERROR_FILE" in os.environ:
-        from transept.runtime.distributed import record_cause
-
-        record_cause(error)
 
 
 def _use_own_help(words: list[str]) -> None:

@@ -5,6 +5,7 @@ The modules that do the work are imported when a command runs: `--help` waits fo
 
 import dataclasses
 import os
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,10 +18,10 @@ from cyclopts import Group, Parameter
 from transept.cli.app import Flag, complain
 from transept.cli.lines import check_plain
 from transept.cli.models import tokenizer_of
-from transept.cli.outlets import outlive_readers
+from transept.cli.outlets import ProgressBar, outlive_readers
 from transept.data.cleaning import Cleaning
 from transept.data.fetching.datasets import DATASETS, DatasetName
-from transept.errors import RESUMABLE, Argument, ConfigError, DataError, StoppedError, TranseptError
+from transept.errors import ConfigError, DataError, StoppedError
 from transept.runtime.interrupt import terminable
 
 if TYPE_CHECKING:
@@ -39,13 +40,13 @@ class Inputs:
     """Where the text comes from."""
 
     source: Files = ()
-    """Text files, one sentence a line; .gz, .xz and .zst are read too."""
+    """Text files, one sentence per line; .gz, .xz and .zst are read too."""
     target: Files = ()
-    """Their translations: as many files, with as many lines each."""
+    """Their translations: the same number of files, each with the same number of lines."""
     tsv: Files = ()
     """Files of tab-separated columns; - is standard input."""
     jsonl: Files = ()
-    """Files of a JSON object a line; - is standard input."""
+    """Files of one JSON object per line; - is standard input."""
     tmx: Files = ()
     """Translation memories."""
     trees: Files = ()
@@ -59,11 +60,8 @@ class Inputs:
     """The languages of a TMX that are source and target: `en de`."""
     tags: Annotated[Literal["XX", "kept", "named"] | None, Parameter(negative="")] = None
     """What stands for a word among the symbols of its tree. XX: the symbol XX. kept: its tag.
-    named: its tag, with the word itself if that is common. Unless given, what the
-    --target-tokenizer has, or else XX."""
-    common: int | None = None
-    """How often a word must occur in the trees to be common for `--tags named`; unless given,
-    20 times."""
+    named: its tag, with the word itself if that occurs at least 20 times. Default: the choice of
+    the --target-tokenizer, or else XX."""
 
     def collected(self) -> "tuple[CorpusInput, ...]":
         """All inputs, in the order of the options above."""
@@ -81,8 +79,8 @@ class Inputs:
             raise ConfigError("--tmx needs --languages: which two to take, such as `en de`")
         if min(self.columns) < 1:
             raise ConfigError("--columns count from 1")
-        if self.tags is not None or self.common is not None:
-            raise ConfigError("--tags and --common are for --trees: give trees, or leave them out")
+        if self.tags is not None:
+            raise ConfigError("--tags is for --trees: give trees, or leave it out")
         pairs = zip(self.source, self.target, strict=True)
         inputs: tuple[CorpusInput, ...] = (
             *(LinePair(source, target) for source, target in pairs),
@@ -117,32 +115,15 @@ class Inputs:
         from transept.tasks.parsing.vocabulary import treebank_vocabulary
         from transept.text.symbols import Symbols
 
-        self._check_common(directory)
         if directory is not None:
             return Symbols.load(directory)
         if _standard(self.trees[0]) == Path("-"):
             raise ConfigError("--trees are read twice: give files, or a --target-tokenizer")
-        common = COMMON if self.common is None else self.common
-        return treebank_vocabulary(self.trees, self.tags or "XX", common)
-
-    def _check_common(self, directory: Path | None) -> None:
-        if self.common is None:
-            return
-        if self.common < 1:
-            raise ConfigError("--common must be at least 1")
-        if directory is not None:
-            raise ConfigError(
-                "--common does not go with --target-tokenizer, which knows its common words; "
-                "leave one of the two out"
-            )
-        if self.tags != "named":
-            raise ConfigError(
-                "--common does nothing without --tags named: add that, or leave it out"
-            )
+        return treebank_vocabulary(self.trees, self.tags or "XX", COMMON)
 
 
 NO_INPUTS, USUAL_CLEANING = Inputs(), Cleaning()
-INPUT_OPTIONS = Parameter(name="*", group=Group("CorpusInput", sort_key=1))
+INPUT_OPTIONS = Parameter(name="*", group=Group("Input", sort_key=1))
 CLEANING_OPTIONS = Parameter(name="*", group=Group("Cleaning", sort_key=2))
 
 
@@ -153,9 +134,10 @@ def prepare(
     target_tokenizer: Path | None = None,
     inputs: Annotated[Inputs, INPUT_OPTIONS] = NO_INPUTS,
     cleaning: Annotated[Cleaning, CLEANING_OPTIONS] = USUAL_CLEANING,
+    shortlist: Path | None = None,
     workers: int | None = None,
     restart: Flag = False,
-) -> int:
+) -> None:
     """Turn parallel text, or treebanks, into a corpus to train on.
 
     It can be stopped at any time, and the same command resumes it.
@@ -164,13 +146,15 @@ def prepare(
         output: The directory to make.
         tokenizer: The directory of the tokenizer, or a model, whose tokenizer is then used: its
             directory, or the name of a shipped one.
-        target_tokenizer: Another tokenizer for the target side. If a corpus of trees exists
-            already, a development set or a further corpus of trees needs the one of that corpus:
+        target_tokenizer: Another tokenizer for the target side. If a corpus of trees already
+            exists, a development set or a further corpus of trees needs the one of that corpus:
             its directory `target_tokenizer`.
         inputs: Where the text comes from.
         cleaning: What to drop.
-        workers: How many processes tokenize; unless given, one for each core.
-        restart: Throw away what an earlier run left in the output.
+        shortlist: Also learn which target tokens go with each source token, and write this file,
+            for `transept translate --shortlist`. Of a finished corpus, only this is done.
+        workers: The number of processes that tokenize. Default: one per core.
+        restart: Delete the output of an earlier run first.
     """
     from transept.cli.data_views import PrepareView, show_prepared
     from transept.data.preparation import prepare as preparing
@@ -185,7 +169,7 @@ def prepare(
     if target_tokenizer is not None:
         target_tokenizer = tokenizer_of(target_tokenizer, "target")
     job = _job(inputs, tokenizer_of(tokenizer), target_tokenizer, output, cleaning)
-    with terminable(), _saying_what_is_kept(output, restart):
+    with terminable(), _resumable(output, restart):
         begin = time.monotonic()
         was_prepared = not restart and (output / MANIFEST).exists()
         if not restart and partial_directory(output).exists():
@@ -193,7 +177,16 @@ def prepare(
         with PrepareView() as view:
             manifest = preparing.prepare(job, workers=workers, restart=restart, watch=view.watch)
     show_prepared(manifest, output, None if was_prepared else time.monotonic() - begin)
-    return 0
+    if shortlist is not None:
+        _learn_shortlist(output, manifest.pairs, shortlist)
+
+
+def _learn_shortlist(corpus: Path, n_pairs: int, file: Path) -> None:
+    from transept.gateway import engines
+
+    with ProgressBar("pairs", n_pairs, results_to_stdout=False) as bar:
+        engines().learn_shortlist(corpus, file, bar.watch)
+    sys.stdout.write(f"{'shortlist':10} {file}\n")
 
 
 def _job(
@@ -219,36 +212,20 @@ def _job(
 
 
 @contextmanager
-def _naming(**options: str) -> Iterator[None]:
-    """Let errors name these arguments by options that are called otherwise."""
-    try:
-        yield
-    except TranseptError as error:
-        others = {name: Argument(option) for name, option in options.items()}
-        error.args = tuple(
-            others.get(part.name, part) if isinstance(part, Argument) else part
-            for part in error.args
-        )
-        raise
-
-
-@contextmanager
-def _saying_what_is_kept(output: Path, restart: bool) -> Iterator[None]:
-    """Tell whoever stopped a preparation, or has no room for it, how it can go on."""
+def _resumable(output: Path, restart: bool) -> Iterator[None]:
+    """If the preparation is stopped, or the disk is full, report how to resume."""
     from transept.data.preparation.journal import partial_directory
 
-    kept = partial_directory(output)
+    kept = f"Finished work is in {partial_directory(output)}"
+    again = "the same command without --restart" if restart else "the same command"
     try:
         yield
     except KeyboardInterrupt:
-        again = "the same command without --restart" if restart else "the same command"
-        raise StoppedError(
-            f"stopped. What is done is kept in {kept}; {again} goes on from there"
-        ) from None
+        raise StoppedError(f"stopped. {kept}; {again} resumes") from None
     except OSError as error:
         raise DataError(
-            f"{output}: cannot be written ({error}); make room or choose another --output. What is "
-            f"done is kept in {kept}: the same command goes on from there"
+            f"{output}: cannot be written ({error}); make room or choose another --output. {kept}: "
+            f"{again} resumes"
         ) from error
 
 
@@ -257,19 +234,19 @@ def fetch(
     /,
     *,
     output: Annotated[Path, Parameter(name=["--output", "-o"])],
-    archives: Annotated[Path | None, Parameter(name="--from")] = None,
+    source: Annotated[Path | None, Parameter(name="--from")] = None,
     mirror: str | None = None,
-) -> int:
+) -> None:
     """Download a public corpus and cut it into train, dev and test.
 
-    If a download breaks off or is stopped, the same command goes on with it. Checksums are
-    compared with published ones, or else with those of the first download.
+    If a download breaks off or is stopped, the same command resumes it. Checksums are compared with
+    published ones, or else with those of the first download.
 
     Args:
         name: The corpus.
         output: The directory to fill.
-        archives: A directory that holds the archives already; nothing is downloaded.
-        mirror: The address of a directory that holds the archives under their usual names, to
+        source: A directory that already has the archives; nothing is downloaded.
+        mirror: The address of a directory that has the archives under their usual names, to
             download them from there.
     """
     from transept.cli.data_views import FetchView, show_fetched
@@ -278,17 +255,15 @@ def fetch(
     outlive_readers()
     dataset = DATASETS[name]
     try:
-        with terminable(), _naming(source="from"), FetchView() as view:
-            result = fetching.fetch(
-                dataset, output, source=archives, mirror=mirror, watch=view.watch
-            )
+        with terminable(), FetchView() as view:
+            result = fetching.fetch(dataset, output, source=source, mirror=mirror, watch=view.watch)
     except KeyboardInterrupt:
-        complain("stopped. What has arrived is kept; the same command goes on from there")
-        return RESUMABLE
+        raise StoppedError(
+            "stopped. Downloaded parts are kept; run the same command to resume"
+        ) from None
     except OSError as error:
         raise DataError(f"{output} cannot be written: {error}") from error
     show_fetched(dataset, result)
-    return 0
 
 
 def _standard(path: Path) -> Path:

@@ -1,9 +1,9 @@
-"""What `transept data` shows: progress while it works, a report when it is done."""
+"""What `transept data` prints: progress, a report at the end; and `transept info CORPUS`."""
 
-import itertools
+import dataclasses
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,30 +18,36 @@ from rich.progress import (
     TransferSpeedColumn,
 )
 from rich.table import Table
+from rich.text import Text
 
 from transept.cli.app import complain
+from transept.data import statistics
+from transept.data.batching.fill import measure
+from transept.data.batching.mixture import Mixture
+from transept.data.batching.plan import Plan
 from transept.data.cleaning import BAD, Reason
+from transept.data.config import BatchConfig
 from transept.data.fetching.datasets import Dataset
 from transept.data.fetching.fetch import DOWNLOADS, Fetched
-from transept.data.shards import DROPPED, Manifest
+from transept.data.shards import DROPPED, Corpus, Manifest
 from transept.progress import Watch
+from transept.text.symbols import load_vocabulary
 
 PLAIN_SECONDS = 10.0
-"""How often a line is written where there is no terminal to draw a bar on."""
-MOST_BAD_LINES = 10
+"""How often a line is printed if standard error is not a terminal."""
 MUCH_LOST = 0.5
 """Share of dropped pairs above which a warning is due."""
 MUCH_FAULTY = 0.1
-"""The same for lines that cannot be read: there should be next to none."""
+"""The same for lines that cannot be read, of which there should be hardly any."""
 _QUESTIONS = {
     Reason.ENCODING: "Are the files in another encoding? `iconv -f cp1252 -t utf-8` converts one",
     Reason.MALFORMED: "Do the options of the input, such as --columns or --keys, fit these files?",
     Reason.EMPTY: "Are these the right files and columns?",
-    Reason.LONG: "Is there one sentence a line? Does the tokenizer fit? --max-tokens is the limit",
+    Reason.LONG: "One sentence per line? Does the tokenizer fit? --max-tokens is the limit",
     Reason.RATIO: "Are the two sides translations, line by line? --max-ratio is the limit",
     Reason.DUPLICATE: "Are files named twice? --no-drop-duplicates keeps such pairs",
 }
-"""What to ask oneself if most pairs were dropped for this reason."""
+"""The question to ask if most pairs were dropped for this reason."""
 
 
 class _View:
@@ -130,18 +136,17 @@ def show_prepared(manifest: Manifest, output: Path, seconds: float | None) -> No
     for name, side in (("source", manifest.source), ("target", manifest.target)):
         mean = side.tokens / manifest.pairs
         unknown = f"{side.unknown:,} unknown"
-        console.print(f"{name:10} {side.tokens:,} tokens, {mean:.1f} a sentence, {unknown}")
+        console.print(f"{name:10} {side.tokens:,} tokens, {mean:.1f} per sentence, {unknown}")
     if manifest.dropped:
         console.print()
         console.print(_dropped_table(manifest.dropped, manifest.read))
         console.print(f"Each dropped line is listed in {output / DROPPED}")
-    _show_bad_lines(console, manifest.dropped, output / DROPPED)
     sys.stdout.flush()
     _warn_of_loss(manifest)
 
 
 def _warn_of_loss(manifest: Manifest) -> None:
-    """Speak up where so much was dropped that something else must be wrong."""
+    """Warn if so much was dropped that something else must be wrong."""
     lost = sum(manifest.dropped.values()) / manifest.read
     faulty = sum(manifest.dropped.get(reason, 0) for reason in BAD) / manifest.read
     if lost <= MUCH_LOST and faulty <= MUCH_FAULTY:
@@ -155,32 +160,25 @@ def _warn_of_loss(manifest: Manifest) -> None:
     )
 
 
-def _show_bad_lines(console: Console, dropped: Mapping[str, int], report: Path) -> None:
-    """Show the first lines that could not be read."""
-    total = sum(dropped.get(reason, 0) for reason in BAD)
-    if not total or not report.exists():
-        return
-    shown = min(total, MOST_BAD_LINES)
-    console.print(f"\nLines that cannot be read (the first {shown:,} of {total:,}):")
-    with report.open(encoding="utf-8", errors="surrogateescape") as file:
-        rows = (line.rstrip("\n").split("\t") for line in itertools.islice(file, 1, None))
-        bad = (row for row in rows if row[2] in BAD)
-        for path, line, reason, detail in itertools.islice(bad, shown):
-            console.print(f"  {path}:{line}  {Reason(reason).meaning}: {detail}", markup=False)
-
-
 def _dropped_table(dropped: Mapping[str, int], total: int) -> Table:
-    table = Table(box=box.SIMPLE, padding=(0, 1, 0, 0), show_edge=False)
-    for column, justify in (("dropped", "left"), ("pairs", "right"), ("share", "right")):
-        table.add_column(column, justify=justify, no_wrap=True)  # type: ignore[arg-type]
+    table = _table("dropped", "pairs", "share")
     table.add_column("because")
     for reason, count in dropped.items():
         table.add_row(reason, f"{count:,}", f"{count / total:.2%}", Reason(reason).meaning)
     return table
 
 
+def _table(first: str, *numbers: str) -> Table:
+    """A table whose first column is text, and the others numbers."""
+    table = Table(box=box.SIMPLE, padding=(0, 1, 0, 0), show_edge=False)
+    table.add_column(first, no_wrap=True)
+    for name in numbers:
+        table.add_column(name, justify="right", no_wrap=True)
+    return table
+
+
 def show_fetched(dataset: Dataset, result: Fetched) -> None:
-    """What was fetched, and how far its archives can be trusted."""
+    """The files that were fetched, and whether their checksums are published."""
     console = _console()
     console.print(f"{dataset.name:16} {dataset.title}")
     if not result.trust:
@@ -192,10 +190,104 @@ def show_fetched(dataset: Dataset, result: Fetched) -> None:
     unproven = [name for name, trust in result.trust.items() if trust == "first use"]
     if unproven:
         console.print(
-            f"No checksum is published for {', '.join(unproven)}: what came was taken on trust, "
-            f"and its sha256 is kept in {result.directory / DOWNLOADS}"
+            f"No checksum is published for {', '.join(unproven)}: the sha256 of this download is "
+            f"stored in {result.directory / DOWNLOADS}"
         )
 
 
 def _console() -> Console:
     return Console(highlight=False, soft_wrap=True)
+
+
+# --- a prepared corpus -----------------------------------------------------------------------
+
+
+def describe_corpus(corpus: Corpus, n_samples: int) -> dict[str, Any]:
+    """Counts, lengths, how well batches are filled, and some pairs as text."""
+    source, target = map(load_vocabulary, (corpus.source_tokenizer, corpus.target_tokenizer))
+    manifest = corpus.manifest
+    sides = {
+        "source": statistics.side_statistics(corpus.source_lengths, manifest.source),
+        "target": statistics.side_statistics(corpus.target_lengths, manifest.target),
+    }
+    drawn = statistics.samples(corpus, n_samples, 0, (source, target))
+    return {
+        "directory": str(corpus.directory),
+        "hash": corpus.hash,
+        "read": manifest.read,
+        "pairs": manifest.pairs,
+        "dropped": manifest.dropped,
+        "sides": {name: dataclasses.asdict(side) for name, side in sides.items()},
+        "batches": _describe_batches(corpus),
+        "samples": [dataclasses.asdict(sample) for sample in drawn],
+    }
+
+
+def _describe_batches(corpus: Corpus) -> list[dict[str, Any]]:
+    """How the corpus fills batches of the paper's size, in both layouts."""
+    longest = BatchConfig().max_length
+    if not ((corpus.source_lengths <= longest) & (corpus.target_lengths <= longest)).any():
+        return []
+    rows = []
+    for config in (BatchConfig(), BatchConfig(layout="by_length")):
+        fill = measure(Plan(Mixture([corpus]), config, seed=1), windows=1)
+        rows.append(
+            {
+                "layout": config.layout,
+                "batches_of_epoch": fill.batches_of_epoch,
+                "source_fill": fill.source,
+                "target_fill": fill.target,
+                "left_out": sum(fill.left_out),
+            }
+        )
+    return rows
+
+
+def show_corpus(report: Mapping[str, Any]) -> None:
+    """Print the description of a corpus as tables."""
+    console = _console()
+    dropped = sum(report["dropped"].values())
+    console.print(f"{'corpus':10} {report['directory']}")
+    console.print(f"{'hash':10} {report['hash']}")
+    console.print(f"{'pairs':10} {report['pairs']:,} ({dropped:,} of {report['read']:,} dropped)")
+    console.print()
+    console.print(_lengths_table(report["sides"]))
+    console.print()
+    if report["batches"]:
+        console.print(_batches_table(report["batches"]))
+        console.print()
+    for sample in report["samples"]:
+        for side in ("source", "target"):
+            label = f"{sample['index']:,}" if side == "source" else ""
+            console.print(Text.assemble((f"{label:>10} ", "dim"), sample[side]))
+    sys.stdout.flush()
+
+
+def _lengths_table(sides: Mapping[str, Any]) -> Table:
+    shares = next(iter(sides.values()))["percentiles"]
+    percentiles = ("median" if share == 50 else f"{share} %" for share in shares)
+    table = _table("tokens", "all", "mean", "min", *percentiles, "max", "unknown")
+    for name, side in sides.items():
+        table.add_row(
+            name,
+            f"{side['tokens']:,}",
+            f"{side['mean']:.1f}",
+            str(side["shortest"]),
+            *map(str, side["percentiles"].values()),
+            str(side["longest"]),
+            f"{side['unknown_rate']:.3%}",
+        )
+    return table
+
+
+def _batches_table(rows: Sequence[Mapping[str, Any]]) -> Table:
+    table = _table("layout", "batches per epoch", "source fill", "target fill", "too long")
+    for row in rows:
+        table.add_row(
+            row["layout"],
+            f"{row['batches_of_epoch']:,}",
+            f"{row['source_fill']:.1%}",
+            f"{row['target_fill']:.1%}",
+            f"{row['left_out']:,}",
+        )
+    return table

@@ -3,7 +3,6 @@
 import dataclasses
 import json
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -11,14 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Group, Parameter
+from rich.console import Console
 
 from transept.api.config import TranslationConfig
-from transept.cli.app import Flag, complain
-from transept.cli.lines import check_uncompressed, told_too_long
-from transept.cli.models import ANY_TRANSLATOR, MODEL_OPTIONS, Models, Translators
-from transept.cli.options import given, remembers_given
-from transept.cli.progress import ProgressBar
-from transept.config import structure
+from transept.cli.app import complain
+from transept.cli.lines import check_uncompressed, naming_lines
+from transept.cli.models import ANY_TRANSLATOR, MODEL_OPTIONS, Translators
+from transept.cli.outlets import ProgressBar
+from transept.cli.score import LABEL, NAME, perplexities, report_console, show_perplexities
 from transept.errors import ConfigError, DataError
 from transept.progress import Watch
 from transept.runtime.interrupt import import_torch
@@ -28,17 +27,12 @@ from transept.text.moses import Language
 if TYPE_CHECKING:
     from transept.api.results import Translation
     from transept.api.transducer import Transducer
-    from transept.evaluation.grid import Grid, Settings, Trial
-    from transept.evaluation.scores import Perplexity, Report
+    from transept.evaluation.report import System
+    from transept.evaluation.scores import Comparison, Interval, Perplexity, Report, Score
 
-Words = Annotated[
-    tuple[str, ...],
-    Parameter(consume_multiple=True, json_list=False, negative="", show_default=False),
-]
 FIXED = Parameter(parse=False)
 
 
-@remembers_given
 @dataclass(frozen=True, kw_only=True)
 class Search(TranslationConfig):
     """How the test set is decoded. Each line is one sentence and has one translation."""
@@ -48,24 +42,22 @@ class Search(TranslationConfig):
     source_language: Annotated[Language, FIXED] = "other"
 
 
-@remembers_given
 @dataclass(frozen=True, kw_only=True)
 class Files:
     """What is compared."""
 
     reference: Path
-    """What the translations should be, one sentence a line."""
+    """The correct translations, one sentence per line."""
     hypothesis: Path | None = None
-    """The translations to score; - is standard input. Without them, a model translates --source."""
+    """The translations to score; - is standard input. Default: a model translates --source."""
     source: Path | None = None
-    """What the model shall translate, line by line."""
+    """The text that the model translates, line by line."""
     other: Path | None = None
     """Another system's translations of the same sentences, to compare with."""
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None
-    """Where to keep the model's translations."""
+    """The file to write the model's translations to."""
 
 
-USUAL = Search()
 FILES = Parameter(name="*", group=Group("Files", sort_key=0))
 SEARCH = Parameter(name="*", group=Group("Search", sort_key=2))
 SCORES = Parameter(group=Group("Scores", sort_key=4))
@@ -74,10 +66,8 @@ SCORES = Parameter(group=Group("Scores", sort_key=4))
 def evaluate(
     *,
     files: Annotated[Files, FILES],
-    models: Annotated[Translators, MODEL_OPTIONS] = ANY_TRANSLATOR,
-    search: Annotated[Search, SEARCH] = USUAL,
-    grid: Annotated[Words | None, SCORES] = None,
-    perplexity: Annotated[Flag, SCORES] = False,
+    models: Annotated[Translators | None, MODEL_OPTIONS] = None,
+    search: Annotated[Search | None, SEARCH] = None,
     target_language: Annotated[Language | None, SCORES] = None,
     as_json: Annotated[bool, Parameter(name="--json", negative=""), SCORES] = False,
 ) -> None:
@@ -85,269 +75,182 @@ def evaluate(
 
     The translations are those of a file (--hypothesis), or a model first makes them from --source.
     With --other, two systems are compared. Files are plain text as people write it (cased, not
-    tokenised), one sentence a line, UTF-8; .gz, .xz and .zst are read too. The paper's convention
-    is tokenised BLEU with compounds split; compare scores only with scores that have the same
-    signature.
+    tokenised), one sentence per line, UTF-8; .gz, .xz and .zst are read too. The paper's convention
+    is tokenised BLEU with compounds split. Compare scores only if their signatures are the same.
 
     Args:
         files: What is compared.
-        models: Which model to use, where --source is translated.
-        search: How to translate.
-        grid: Try every combination of these settings on a development set and show the best:
-            `--grid beam_size=1,4,8 length_penalty=0,0.6,1`.
-        perplexity: Do not translate: only tell how probable the model finds the references.
-        target_language: The language of the translations, for the Moses tokenizer. Unless given,
-            the ending of the reference's name (`test.de`).
+        models: Which model translates --source.
+        search: How it translates.
+        target_language: The language of the translations, for the Moses tokenizer. Default: the
+            ending of the reference's name (`test.de`).
         as_json: Print one JSON object instead of tables.
     """
-    _refuse_useless(files, models, search, grid, perplexity, target_language)
-    language = target_language or _language_of(files.reference)
-    if files.hypothesis is not None:
-        _score_file(files, files.hypothesis, language, as_json)
-        return
-    if files.source is None:
-        raise ConfigError(
-            "nothing to score: give --hypothesis, a file of translations, or --source and a model "
-            "to translate it"
-        )
-    tried = None if grid is None else _grid(grid, search)
-    import_torch()
-    if tried is not None:
-        _choose(files.source, files.reference, models, search, tried, as_json)
-    elif perplexity:
-        models = models.native("--perplexity")
-        _measure_perplexity(files.source, files.reference, models, as_json)
-    else:
-        _score_model(files, files.source, models, search, language, as_json)
-
-
-def _refuse_useless(
-    files: Files,
-    models: Translators,
-    search: Search,
-    grid: Sequence[str] | None,
-    perplexity: bool,
-    target_language: Language | None,
-) -> None:
-    """Refuse options that would have no effect, before torch is imported."""
-    translating = given(models) | given(search) | {"grid": grid, "perplexity": perplexity}
-    if files.hypothesis is not None:
-        _refuse("--hypothesis", source=files.source, output=files.output, **translating)
-    written = {"other": files.other, "output": files.output, "target_language": target_language}
-    if grid is not None:
-        _refuse("--grid", **written, perplexity=perplexity)
-    if perplexity:
-        _refuse("--perplexity", **written, **given(search), shortlist=models.shortlist)
-
-
-def _refuse(option: str, **others: object) -> None:
-    """Refuse the other options that are given: beside this one they make no sense."""
-    for name, value in others.items():
-        if value is not None and value is not False:
-            other = name.replace("_", "-")
-            raise ConfigError(f"{option} and --{other} do not go together; leave one out")
-
-
-def _language_of(path: Path) -> Language:
-    from transept.evaluation.reading import language_of
-
-    return language_of(path)
-
-
-# --- files -----------------------------------------------------------------------------------
-
-
-def _score_file(files: Files, hypothesis: Path, language: Language, as_json: bool) -> None:
-    from transept.evaluation.reading import read_aligned
+    from transept.evaluation.reading import language_of, read_aligned
     from transept.evaluation.report import System
-    from transept.evaluation.report import evaluate as score
+    from transept.evaluation.report import evaluate as evaluate_report
 
-    paths = [files.reference, hypothesis, *([files.other] if files.other else [])]
-    references, *outputs = read_aligned(paths)
-    systems = [
-        System(describe(path), lines) for path, lines in zip(paths[1:], outputs, strict=True)
-    ]
-    other = systems[1] if files.other else None
-    report = score(systems[0], references, other=other, language=language)
-    _present(report, files.reference, {}, as_json)
-
-
-def _present(
-    report: "Report", reference: Path, about_model: Mapping[str, Any], as_json: bool
-) -> None:
-    from transept.cli.evaluation_views import show_report
-
+    scored = _scored(files, models, search)
+    paths = [files.reference, scored, *([files.other] if files.other else [])]
+    references, lines, *others = read_aligned(paths)
+    system = System(describe(scored), lines)
+    measured: tuple[Perplexity, ...] = ()
+    about: dict[str, Any] = {}
+    if files.hypothesis is None:
+        import_torch()
+        decoding = models or ANY_TRANSLATOR, search or Search()
+        system, measured, about = _translated(files, scored, *decoding, (lines, references))
+    report = evaluate_report(
+        system,
+        references,
+        other=System(str(files.other), others[0]) if files.other else None,
+        language=target_language or language_of(files.reference),
+    )
+    report = dataclasses.replace(report, perplexities=measured)
     if as_json:
-        _write_json({"reference": str(reference), **about_model, **dataclasses.asdict(report)})
+        described = {"reference": str(files.reference), **about, **dataclasses.asdict(report)}
+        sys.stdout.write(json.dumps(described) + "\n")
     else:
-        show_report(report, reference, about_model)
+        show_report(report, files.reference, about)
     for warning in report.warnings:
         complain(f"warning: {warning}")
-    for system in report.systems:
-        for warning in system.warnings:
-            complain(f"warning: {system.name}: {warning}")
+    for each in report.systems:
+        for warning in each.warnings:
+            complain(f"warning: {each.name}: {warning}")
 
 
-def _write_json(described: Mapping[str, Any]) -> None:
-    sys.stdout.write(json.dumps(described) + "\n")
+def _scored(files: Files, models: Translators | None, search: Search | None) -> Path:
+    """The file of translations, or of what is to be translated."""
+    if files.hypothesis is None:
+        if files.source is None:
+            raise ConfigError(
+                "nothing to score: give --hypothesis, a file of translations, or --source and a "
+                "model to translate it"
+            )
+        if files.output is not None:
+            check_uncompressed(files.output)
+            if not files.output.parent.is_dir():
+                raise DataError(
+                    f"{files.output.parent}: is not a directory; choose another --output"
+                )
+        return files.source
+    unused = {
+        "--source": files.source,
+        "--output": files.output,
+        "options of the model": models,
+        "options of the search": search,
+    }
+    for what, given in unused.items():
+        if given is not None:
+            raise ConfigError(f"--hypothesis and {what} do not go together; leave one out")
+    return files.hypothesis
 
 
-# --- models ----------------------------------------------------------------------------------
-
-
-def _score_model(
+def _translated(
     files: Files,
     source: Path,
     models: Translators,
-    config: TranslationConfig,
-    language: Language,
-    as_json: bool,
-) -> None:
-    from transept.evaluation.reading import read_aligned
+    search: Search,
+    texts: tuple[Sequence[str], Sequence[str]],
+) -> "tuple[System, tuple[Perplexity, ...], dict[str, Any]]":
+    """The model's output with its perplexities, and how it was decoded."""
     from transept.evaluation.report import System
-    from transept.evaluation.report import evaluate as score
     from transept.text.files import write_sentences
 
-    paths = [source, files.reference, *([files.other] if files.other else [])]
-    sources, references, *others = read_aligned(paths)
-    if files.output is not None:
-        check_uncompressed(files.output)
-        if not files.output.parent.is_dir():
-            raise DataError(f"{files.output.parent}: is no directory; choose another --output")
+    sources, references = texts
     transducer = models.load()
     with ProgressBar("sentences", len(sources), results_to_stdout=False) as bar:
         watch = partial(bar.share, len(sources))
-        translations = _decode(transducer, source, sources, config, watch)
+        translations = decode(transducer, source, sources, search, watch)
     hypotheses = [one.text.replace("\n", " ") for one in translations]
     if files.output is not None:
         write_sentences(files.output, hypotheses)
-    other = System(str(files.other), others[0]) if files.other else None
-    report = score(System(models.names, hypotheses), references, other=other, language=language)
-    report = dataclasses.replace(
-        report, perplexities=_perplexities(transducer, sources, references)
-    )
-    _present(report, files.reference, _about(source, models, transducer, config), as_json)
     if unfinished := sum(not one.outputs[0].finished for one in translations):
         complain(
             f"warning: {unfinished:,} of {len(translations):,} translations were ended by the "
             "maximum length; see --max-length-extra"
         )
+    fields = ("beam_size", "length_penalty", "max_length_factor", "max_length_extra")
+    about = {
+        "source": str(source),
+        "model": models.names,
+        "engine": transducer.engine.name,
+        "search": {field: getattr(search, field) for field in fields},
+    }
+    measured = perplexities(transducer, sources, references)
+    return System(models.names, hypotheses), measured, about
 
 
-def _decode(
+def decode(
     transducer: "Transducer",
     path: Path,
     sources: Sequence[str],
     config: TranslationConfig,
     watch: Watch,
 ) -> "list[Translation]":
-    from transept.api.units import TooLongError
-
-    try:
+    """Translate the lines of a file; a line that is too long is named by its number."""
+    with naming_lines(lambda number: f"{describe(path)}, line {number}"):
         return transducer.translate(sources, watch=watch, **dataclasses.asdict(config))
-    except TooLongError as error:
-        raise told_too_long(f"{describe(path)}, line {error.number}", error) from error
 
 
-def _about(
-    source: Path, models: Translators, transducer: "Transducer", config: TranslationConfig
-) -> dict[str, Any]:
-    fields = ("beam_size", "length_penalty", "max_length_factor", "max_length_extra")
-    search = {field: getattr(config, field) for field in fields}
-    engine = transducer.engine.name
-    return {"source": str(source), "model": models.names, "engine": engine, "search": search}
+# --- tables ----------------------------------------------------------------------------------
 
 
-def _about_pair(source: Path, reference: Path, sentences: int, models: Models) -> dict[str, Any]:
-    return {
-        "reference": str(reference),
-        "sentences": sentences,
-        "source": str(source),
-        "model": models.names,
-    }
-
-
-def _measure_perplexity(source: Path, reference: Path, models: Translators, as_json: bool) -> None:
-    from transept.cli.evaluation_views import show_perplexities
-    from transept.evaluation.reading import read_aligned
-
-    sources, references = read_aligned([source, reference])
-    found = _perplexities(models.load(), sources, references)
-    about = _about_pair(source, reference, len(references), models)
-    if as_json:
-        _write_json({**about, "perplexities": [dataclasses.asdict(one) for one in found]})
+def show_report(report: "Report", reference: Path, about_model: Mapping[str, Any]) -> None:
+    """Scores of one system or two; of a model, also how it was searched."""
+    console = report_console()
+    console.print(f"{'reference':{LABEL}} {reference}, {report.sentences:,} sentences")
+    labels = ("model" if about_model else "hypothesis", "other")
+    for label, system in zip(labels, report.systems, strict=False):
+        console.print(f"{label:{LABEL}} {system.name}")
+        if label == "model":
+            console.print(f"{'source':{LABEL}} {about_model['source']}")
+            console.print(f"{'search':{LABEL}} {_described_search(about_model['search'])}")
+        console.print()
+        head = f"{'':{NAME}}{'score':>7}   {'95 % interval':^16}   length ratio"
+        console.print(head, style="bold")
+        for score in system.scores:
+            console.print(f"{score.convention.name:{NAME}}{score_cells(score)}".rstrip())
+            console.print(f"  {score.convention.signature}", style="dim")
+        console.print()
+        if label == "model":
+            show_perplexities(console, report.perplexities)
+    if report.comparisons:
+        title = f"{labels[0]} − other"
+        head = f"{title:{NAME}}{'points':>7}   {'95 % interval':^16}  p-value     wins"
+        console.print(head, style="bold")
+        for comparison in report.comparisons:
+            _show_comparison(console, comparison)
+        console.print()
+    (interval, *_) = (score.interval for score in report.systems[0].scores if score.interval)
+    drawn = f"{interval.resamples:,} resamples, seed {interval.seed}"
+    if report.comparisons:
+        console.print(f"Paired bootstrap, {drawn}; wins are the {labels[0]}'s.")
     else:
-        show_perplexities(found, about)
+        console.print(f"Intervals: bootstrap, {drawn}.")
 
 
-def _perplexities(
-    transducer: "Transducer", sources: Sequence[str], references: Sequence[str]
-) -> "tuple[Perplexity, Perplexity]":
-    from transept.api.perplexity import measure_perplexities
-
-    with ProgressBar("perplexity", len(sources), results_to_stdout=False) as bar:
-        watch = partial(bar.share, len(sources))
-        return measure_perplexities(transducer, sources, references, watch)
+def score_cells(score: "Score") -> str:
+    """The value, its interval and the length ratio, if it has them."""
+    interval = _span(score.interval) if score.interval else ""
+    ratio = f"{score.breakdown.length_ratio:.3f}" if score.breakdown else ""
+    return f"{score.value:7.2f}   {interval:^16}   {ratio:>12}"
 
 
-# --- a grid of settings ----------------------------------------------------------------------
+def _described_search(search: Mapping[str, Any]) -> str:
+    return (
+        f"beam size {search['beam_size']}, length penalty {search['length_penalty']:g}, "
+        f"at most {search['max_length_factor']:g} × source + {search['max_length_extra']} tokens"
+    )
 
 
-def _grid(words: Sequence[str], search: Search) -> "Grid":
-    """The settings to try. A setting in the grid cannot be given as an option as well."""
-    from transept.evaluation.grid import Grid
-
-    grid, fixed = Grid.parse(words), given(search)
-    for name in fixed.keys() & grid.values.keys():
-        _refuse(f"--grid {name}", **{name: fixed[name]})
-    return grid
+def _show_comparison(console: Console, comparison: "Comparison") -> None:
+    span = _span(comparison.interval, sign="+")
+    console.print(
+        f"{comparison.convention.name:{NAME}}{comparison.difference:+7.2f}   {span:^16}  "
+        f"{comparison.p_value:7.3f}  {comparison.wins:7.1%}"
+    )
 
 
-def _choose(
-    source: Path,
-    reference: Path,
-    models: Translators,
-    config: TranslationConfig,
-    grid: "Grid",
-    as_json: bool,
-) -> None:
-    from transept.cli.evaluation_views import show_trials
-    from transept.evaluation.grid import best
-    from transept.evaluation.reading import read_aligned
-
-    usual = dataclasses.asdict(config)
-    fixed = {name: value for name, value in usual.items() if value is not None}
-    configs = [
-        (one, structure(TranslationConfig, {**fixed, **one}, dict.fromkeys(one, "--grid")))
-        for one in grid
-    ]
-    sources, references = read_aligned([source, reference])
-    transducer = models.load()
-    trials = []
-    total = len(configs) * len(sources)
-    with ProgressBar("sentences", total, results_to_stdout=False) as bar:
-        watch = partial(bar.share, len(sources))
-        for settings, each in configs:
-            begin = time.monotonic()
-            translations = _decode(transducer, source, sources, each, watch)
-            hypotheses = [one.text for one in translations]
-            trials.append(_trial(settings, hypotheses, references, time.monotonic() - begin))
-            bar.advance(len(sources))
-    about = _about_pair(source, reference, len(references), models)
-    if as_json:
-        listed = [dataclasses.asdict(trial) for trial in trials]
-        _write_json({**about, "trials": listed, "best": dict(best(trials).settings)})
-    else:
-        show_trials(trials, best(trials), about)
-
-
-def _trial(
-    settings: "Settings", hypotheses: Sequence[str], references: Sequence[str], seconds: float
-) -> "Trial":
-    from transept.evaluation.conventions import sacre_bleu
-    from transept.evaluation.grid import Trial
-    from transept.evaluation.report import BOOTSTRAP
-
-    bleu = sacre_bleu()
-    score = BOOTSTRAP.score(bleu, bleu.count(hypotheses, references))
-    return Trial(settings=settings, score=score, seconds=seconds)
+def _span(interval: "Interval", sign: str = "") -> str:
+    return f"{interval.low:{sign}.2f} to {interval.high:{sign}.2f}"

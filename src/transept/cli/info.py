@@ -1,4 +1,4 @@
-"""`transept info`: what a path is, or what is installed, and which models and devices there are."""
+"""`transept info`: describes a model, run, corpus or config, or the installation."""
 
 import importlib.metadata
 import json
@@ -16,7 +16,7 @@ from rich.table import Table
 
 from transept import config
 from transept.cli.app import Flag
-from transept.cli.config import load_experiment
+from transept.cli.train import load_experiment
 from transept.errors import ConfigError
 from transept.model.config import LABEL_SMOOTHING, PAPER_PARAMETERS, PRESETS, ModelConfig
 from transept.runtime.interrupt import import_torch
@@ -43,11 +43,9 @@ def info(
     path: Path | None = None,
     /,
     *overrides: str,
-    model: str | None = None,
     presets: Flag = False,
     vocab_size: int = 37_000,
     samples: Annotated[int, CORPUS] = 5,
-    seed: Annotated[int, CORPUS] = 0,
     verify: Annotated[Flag, CORPUS] = False,
     as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
 ) -> None:
@@ -62,25 +60,21 @@ def info(
             name of a shipped model, a corpus that `transept data prepare` made, or the TOML file
             of an experiment.
         overrides: Changes to the TOML file, each of the form key=value: `model.n_heads=16`.
-        model: Like PATH. But of a run, describe the model that other commands would take from it.
         presets: List the paper's models with their dimensions and label smoothing, their parameter
             counts, and the counts in Table 3 of the paper.
         vocab_size: The size of the vocabulary for which these parameters are counted.
         samples: The number of a corpus's pairs to show as text.
-        seed: Decides which pairs are shown.
         verify: Read every file of a corpus and compare its sha256 first.
         as_json: Print one JSON object instead of text and tables.
     """
-    if path is not None and model is not None:
-        raise ConfigError(f"{path} and --model {model}: describe one of them at a time")
     if path is not None and (path.is_file() or path.suffix == ".toml"):
         _describe_config(path, overrides, as_json)
     elif overrides:
         raise ConfigError(f"{overrides[0]}: overrides are for a config file, and {path} is not one")
     elif path is not None and _is_corpus(path):
-        _describe_corpus(path, samples, seed, verify, as_json)
-    elif path is not None or model is not None:
-        _describe_model(path, model, as_json)
+        _describe_corpus(path, samples, verify, as_json)
+    elif path is not None:
+        _describe_model(path, as_json)
     else:
         _describe_installation(presets, vocab_size, as_json)
 
@@ -99,14 +93,13 @@ def _describe_config(path: Path, overrides: Sequence[str], as_json: bool) -> Non
         sys.stdout.write(config.dump(experiment))
 
 
-def _describe_corpus(path: Path, samples: int, seed: int, verify: bool, as_json: bool) -> None:
-    from transept.cli.corpus_view import describe_corpus, show_corpus
+def _describe_corpus(path: Path, samples: int, verify: bool, as_json: bool) -> None:
+    from transept.cli.data_views import describe_corpus, show_corpus
     from transept.data.shards import Corpus
 
-    for option, value in (("--samples", samples), ("--seed", seed)):
-        if value < 0:
-            raise ConfigError(f"{option} must be at least 0")
-    report = describe_corpus(Corpus.open(path, verify=verify), samples, seed)
+    if samples < 0:
+        raise ConfigError("--samples must be at least 0")
+    report = describe_corpus(Corpus.open(path, verify=verify), samples)
     if as_json:
         sys.stdout.write(json.dumps(report) + "\n")
     else:
@@ -138,14 +131,14 @@ def _describe_installation(presets: bool, vocab_size: int, as_json: bool) -> Non
         console.print("               (--presets lists them with their parameter counts)")
 
 
-def _describe_model(path: Path | None, model: str | None, as_json: bool) -> None:
+def _describe_model(path: Path, as_json: bool) -> None:
     import_torch()
     from transept.api.card import Card
     from transept.assembly import describe
     from transept.shelf import find_model, model_of
 
-    if path is None or not path.is_dir():
-        path = find_model(model or path)
+    if not path.is_dir():
+        path = find_model(path)
     report, card = describe(path), Card.load(path)
     if "run" in report:
         report = {"run": report["run"], "used by --model": str(model_of(path))} | report
@@ -155,8 +148,8 @@ def _describe_model(path: Path | None, model: str | None, as_json: bool) -> None
         return
     if card is not None:
         sys.stdout.write(f"{card.markdown()}\n")
-        told = ("parameters", "stored in", "bytes", "verified")
-        report = {"lies in": str(path)} | {name: report[name] for name in told}
+        shown = ("parameters", "stored in", "bytes", "verified")
+        report = {"directory": str(path)} | {name: report[name] for name in shown}
     console = Console(highlight=False, soft_wrap=True)
     rows = list(_rows(report))
     width = max(len(name) for name, _ in rows) + 2

@@ -9,7 +9,6 @@ from cyclopts import Group, Parameter
 
 from transept.api.config import EngineName
 from transept.cli.app import complain
-from transept.cli.options import remembers_given
 from transept.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ class Models:
 
     model: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = ()
     """The directory of a model, a run, a demo or a recipe, or the name of a shipped model, en-de or
-    de-en; unless given, en-de. Given several times, the models work together, as an ensemble."""
+    de-en. Default: en-de. If given several times, the models work together, as an ensemble."""
     device: str = "auto"
     """Where to compute: cpu, cuda, cuda:1; auto is a GPU where there is one."""
 
@@ -52,7 +51,6 @@ class Models:
         return " + ".join(self.found().model)
 
 
-@remembers_given
 @dataclass(frozen=True, kw_only=True)
 class Translators(Models):
     """Which model to use, where, and what searches."""
@@ -61,14 +59,14 @@ class Translators(Models):
     """What searches for translations. native: transept's networks, in single precision. fused: the
     whole search on a GPU, in half precision, many times as fast. ctranslate2, ctranslate2-int8:
     CTranslate2 with the same weights, on a CPU, in single precision or with 8-bit integers, which
-    is quicker and changes results; CTranslate2 ends its beam search by other rules than the
+    is faster and changes results; CTranslate2 ends its beam search by other rules than the
     paper's, but outputs are ranked by the paper's score. auto: the paper's search, by fused on a
     GPU and by native on a CPU. fastest: ctranslate2-int8 on a CPU if the model is stored in int8
     and CTranslate2 is installed, otherwise auto."""
     shortlist: Path | None = None
-    """A file that `transept shortlist` wrote. A translation then has only tokens that went with
-    its source's tokens in a corpus. Quicker on a CPU; a few translations change, and may depend on
-    the sentences that are translated in the same batch."""
+    """A file that `transept data prepare --shortlist` wrote. A translation then has only tokens
+    that went with its source's tokens in a corpus. Faster on a CPU; a few translations change, and
+    may depend on the sentences that are translated in the same batch."""
 
     def load(self, n_texts: int | None = None) -> "Transducer":
         """A model that translates, ready to use.
@@ -99,7 +97,7 @@ class Parsers(Models):
     """Which parsing model to use, and where."""
 
     model: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = ()
-    """The directory of a parsing model, or of a run; none is shipped. Given several times, the
+    """The directory of a parsing model, or of a run; none is shipped. If given several times, the
     models work together, as an ensemble."""
 
     def load_parser(self) -> "Parser":

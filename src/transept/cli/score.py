@@ -1,84 +1,133 @@
 """`transept score`: how probable a model finds given translations."""
 
+import dataclasses
 import json
 import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
+from rich.console import Console
 
 from transept.cli.app import Flag, write_line
 from transept.cli.models import ANY_MODEL, MODEL_OPTIONS, Models
-from transept.cli.progress import ProgressBar
+from transept.cli.outlets import ProgressBar
 from transept.errors import DataError
 from transept.runtime.interrupt import import_torch
 from transept.text.files import describe
 
 if TYPE_CHECKING:
-    from transept.api.results import PairScore
+    from transept.api.transducer import Transducer
+    from transept.evaluation.scores import Perplexity
 
 PAIRS_AT_A_TIME = 1024
+LABEL, NAME = 12, 34
+"""Widths of the first columns in reports of scores."""
 
 
 def score(
     *,
     source: Path,
     target: Path,
-    per_token: Flag = False,
+    perplexity: Flag = False,
     as_json: Annotated[bool, Parameter(name="--json", negative="", show_default=False)] = False,
     models: Annotated[Models, MODEL_OPTIONS] = ANY_MODEL,
 ) -> None:
     """Print how probable a model finds given translations.
 
-    The translations are given to the decoder, which searches for none (forced decoding). Each pair
-    gets a line: log P(target | source), the natural logarithm, not divided by a length penalty;
-    a tab; and the number of target tokens, with the end symbol. For the perplexity of a whole
-    corpus see `transept evaluate --perplexity`.
+    The decoder is given the translations and does not search (forced decoding). Each pair gets a
+    line: log P(target | source), the natural logarithm, not divided by a length penalty; a tab; and
+    the number of target tokens, with the end symbol.
 
     Args:
-        source: UTF-8 text, one sentence a line; .gz, .xz and .zst are read too; - is standard
+        source: UTF-8 text, one sentence per line; .gz, .xz and .zst are read too; - is standard
             input.
         target: Its translations, line by line.
-        per_token: Add a tab, and each token with its own log-probability: `▁Guten=-0.12`.
-        as_json: Print one JSON object a line, with everything that is known.
+        perplexity: Print only the perplexity of all pairs together, per token and per word.
+        as_json: Print JSON. The object of a pair also has each token and its log-probability.
         models: Which model to use.
     """
-    from transept.api.units import TooLongError
     from transept.evaluation.reading import read_aligned
 
     sources, targets = read_aligned([source, target])
     import_torch()
     transducer = models.load()
+    if perplexity:
+        with _naming(source, target):
+            found = perplexities(transducer, sources, targets)
+        about = {"source": str(source), "target": str(target), "model": models.names}
+        _print_perplexities(found, {**about, "sentences": len(sources)}, as_json)
+        return
     with ProgressBar("pairs", len(sources), results_to_stdout=True) as bar:
         for start in range(0, len(sources), PAIRS_AT_A_TIME):
             some = slice(start, start + PAIRS_AT_A_TIME)
-            try:
+            with _naming(source, target, start):
                 watch = partial(bar.share, len(sources[some]))
                 scores = transducer.score(sources[some], targets[some], watch)
-            except TooLongError as error:
-                place = f"{describe(source)} and {describe(target)}, line {start + error.number}"
-                raise DataError(f"{place}: {error.what}; leave that line out of both") from error
             for pair in scores:
-                write_line(_json(pair) if as_json else _line(pair, per_token))
+                if as_json:
+                    write_line(json.dumps(dataclasses.asdict(pair), ensure_ascii=False))
+                else:
+                    write_line(f"{pair.log_probability:.6f}\t{len(pair.tokens)}")
             sys.stdout.buffer.flush()
             bar.advance(len(scores))
 
 
-def _line(pair: "PairScore", per_token: bool) -> str:
-    columns = [f"{pair.log_probability:.6f}", str(len(pair.tokens))]
-    if per_token:
-        each = zip(pair.tokens, pair.token_log_probabilities, strict=True)
-        columns.append(" ".join(f"{token}={log_p:.6f}" for token, log_p in each))
-    return "\t".join(columns)
+@contextmanager
+def _naming(source: Path, target: Path, start: int = 0) -> Iterator[None]:
+    """Name the line of a pair that is too long."""
+    from transept.api.units import TooLongError
+
+    try:
+        yield
+    except TooLongError as error:
+        place = f"{describe(source)} and {describe(target)}, line {start + error.number}"
+        raise DataError(f"{place}: {error.what}; leave that line out of both") from error
 
 
-def _json(pair: "PairScore") -> str:
-    described = {
-        "source": pair.source,
-        "target": pair.target,
-        "log_probability": pair.log_probability,
-        "tokens": pair.tokens,
-        "token_log_probabilities": pair.token_log_probabilities,
-    }
-    return json.dumps(described, ensure_ascii=False)
+# --- perplexity ------------------------------------------------------------------------------
+
+
+def perplexities(
+    transducer: "Transducer", sources: Sequence[str], targets: Sequence[str]
+) -> "tuple[Perplexity, Perplexity]":
+    """Per token and per word, with a bar of progress."""
+    from transept.api.perplexity import measure_perplexities
+
+    with ProgressBar("perplexity", len(sources), results_to_stdout=False) as bar:
+        watch = partial(bar.share, len(sources))
+        return measure_perplexities(transducer, sources, targets, watch)
+
+
+def _print_perplexities(
+    found: "Sequence[Perplexity]", about: dict[str, Any], as_json: bool
+) -> None:
+    if as_json:
+        listed = [dataclasses.asdict(one) for one in found]
+        sys.stdout.write(json.dumps({**about, "perplexities": listed}) + "\n")
+        return
+    console = report_console()
+    console.print(f"{'target':{LABEL}} {about['target']}, {about['sentences']:,} sentences")
+    for label in ("source", "model"):
+        console.print(f"{label:{LABEL}} {about[label]}")
+    console.print()
+    show_perplexities(console, found)
+    console.print("Perplexity: exp of the mean −log p of the target, without label smoothing.")
+
+
+def report_console() -> Console:
+    """A console that prints lines as they are."""
+    return Console(highlight=False, soft_wrap=True, markup=False, emoji=False)
+
+
+def show_perplexities(console: Console, perplexities: "Sequence[Perplexity]") -> None:
+    """A row for each, its convention below it."""
+    for one in perplexities:
+        unit = one.convention.name.rpartition(" ")[2]
+        counted = f"over {one.units:,} {unit}s, each sentence's end counted as one"
+        console.print(f"{one.convention.name:{NAME}}{one.value:7.2f}   {counted}")
+        console.print(f"  {one.convention.signature}", style="dim")
+    console.print()

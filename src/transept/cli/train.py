@@ -1,22 +1,22 @@
-"""`transept train`: from prepared corpora to checkpoints."""
+"""`transept train` and `transept average`: from prepared corpora to checkpoints to a model."""
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from transept import config as configs
 from transept.cli.app import Flag, complain
-from transept.cli.config import load_experiment
 from transept.errors import RESUMABLE, ConfigError, RankError, StoppedError
+from transept.experiment import Experiment
 from transept.runtime.interrupt import import_torch, terminable
 
 if TYPE_CHECKING:
     from transept.cli.training_view import View
-    from transept.experiment import Experiment
     from transept.runtime.distributed import World
     from transept.training.trainer import Outcome
 
@@ -36,8 +36,8 @@ def _stoppable() -> Iterator[None]:
             yield
     except KeyboardInterrupt:
         raise StoppedError(
-            "stopped at once. The same command goes on from the newest checkpoint; where there is "
-            "none, from the beginning"
+            "stopped at once. The same command resumes from the newest checkpoint, or starts from "
+            "the beginning if there is none"
         ) from None
 
 
@@ -53,11 +53,10 @@ def train(
     tensorboard: Flag = False,
     deterministic: Flag = False,
 ) -> int:
-    """Train a model, or go on where an earlier run stopped.
+    """Train a model, or resume a run.
 
-    Ends with exit code 0 when the last step is done or validation no longer improves, and with 75
-    when it was stopped by Ctrl-C, SIGTERM, SIGUSR1, SIGHUP or --minutes: the same command then
-    resumes.
+    The exit code is 0 after the last step, or when validation no longer improves. It is 75 if the
+    run was stopped by Ctrl-C, SIGTERM, SIGUSR1, SIGHUP or --minutes: the same command then resumes.
 
     On several GPUs or machines, let torchrun start it, with at least as many
     `batch.micro_batches` as there are ranks:
@@ -67,11 +66,11 @@ def train(
         config: A TOML file of an experiment, such as configs/base.toml; `transept info CONFIG`
             prints all its keys.
         overrides: Changes to it: `training.max_steps=2000 model.n_heads=16`.
-        output: The run's directory. By default runs/ and the config's name.
+        output: The run's directory. Default: runs/ and the config's name.
         init: Start from this model's weights instead of random ones (fine-tuning): a directory, or
             the name of a shipped model.
-        minutes: Stop after so many minutes, with a checkpoint.
-        allow_change: Go on although the config, or a corpus, is not the one the run began with.
+        minutes: Stop after this number of minutes, with a checkpoint.
+        allow_change: Resume although the config, or a corpus, is not the one of the run's start.
         tensorboard: Write TensorBoard's files too (needs the extra `tb`).
         deterministic: On a GPU, compute sums in a fixed order: the same run gives the same bits,
             and takes a little longer. The same as training.sums=ordered.
@@ -98,13 +97,11 @@ def train(
                 world=world,
             )
         if world.leads and outcome in UNFINISHED:
-            sys.stderr.write(
-                f"{directory}: all of it is saved; the same command goes on from here\n"
-            )
+            sys.stderr.write(f"{directory}: saved; run the same command to resume\n")
     return _exit_code(outcome, world)
 
 
-def joined(experiment: "Experiment", setting: str) -> AbstractContextManager["World"]:
+def joined(experiment: Experiment, setting: str) -> AbstractContextManager["World"]:
     """The ranks that train together, this one among them; `setting` is the key of the patience."""
     import torch
 
@@ -116,9 +113,7 @@ def joined(experiment: "Experiment", setting: str) -> AbstractContextManager["Wo
 
 
 @contextmanager
-def _views(
-    experiment: "Experiment", minutes: float | None, world: "World"
-) -> Iterator[list["View"]]:
+def _views(experiment: Experiment, minutes: float | None, world: "World") -> Iterator[list["View"]]:
     """What is seen of the training, on the rank that leads."""
     from rich.console import Console
 
@@ -141,8 +136,54 @@ def _exit_code(outcome: "Outcome", world: "World") -> int:
     if not world.joined:
         return RESUMABLE if outcome in UNFINISHED else 0
     if outcome == "stopped":
-        record_cause(RankError("stopped by a signal, with a checkpoint: start it again to go on"))
+        record_cause(RankError("stopped by a signal, with a checkpoint: start it again to resume"))
         return RESUMABLE
     # Also when time ran out: torchrun takes any other code for a failure, and would start the ranks
     # again.
     return 0
+
+
+def load_experiment(file: Path, overrides: Sequence[str]) -> Experiment:
+    """The experiment of a file. Recipes and models are refused: other commands use them."""
+    if file.is_dir() or not file.exists():
+        raise ConfigError(
+            f"{file}: is not a config file. If it is a recipe, `transept recipe run {file}` runs "
+            f"it; if it is a model, `transept train CONFIG --init {file}` fine-tunes it"
+        )
+    if "experiment" in configs.keys(file):
+        raise ConfigError(
+            f"{file}: is a recipe; `transept recipe run {file}` runs it, "
+            f"`transept recipe show {file}` prints it"
+        )
+    return configs.load(Experiment, file, overrides)
+
+
+def average(
+    run: Path,
+    /,
+    *,
+    last: int = 5,
+    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    force: Flag = False,
+) -> None:
+    """Average a run's last checkpoints into one model (section 6.1).
+
+    Args:
+        run: The directory of a run.
+        last: The number of checkpoints: 5 for base and 20 for big in the paper. Only those count
+            that were saved at regular intervals or at the end of the run, not those that were saved
+            for the best validation, at a signal or, if only `checkpoint.every_steps` is set, at
+            the end of --minutes.
+        output: The new model's directory. Default: RUN/average-N.
+        force: Replace the content of the output directory.
+    """
+    import_torch()
+    from transept.assembly import average_run
+    from transept.checkpoint import CHECKPOINTS, Checkpoints
+
+    directory, steps = average_run(run, last=last, output=output, force=force)
+    listed = ", ".join(f"{step:,}" for step in steps)
+    sys.stdout.write(f"averaged steps {listed} into {directory}\n")
+    newest = Checkpoints(run / CHECKPOINTS).steps()[-1]
+    if newest not in steps:
+        complain(f"step {newest:,} is left out: it was not saved at a regular interval")

@@ -1,4 +1,4 @@
-"""What a person sees of a run: a live line on a terminal, sparse plain lines elsewhere."""
+"""The progress of a run: a live line on a terminal, sparse plain lines elsewhere."""
 
 import math
 import time
@@ -18,7 +18,7 @@ from rich.text import Text
 from transept.training.observers import Line
 
 PLAIN_SECONDS = 30.0
-"""At most one line of progress in so many seconds where nobody watches live."""
+"""The least time between two lines of progress in a log."""
 
 
 def describe_step(line: Line, width: int | None = None) -> str:
@@ -39,7 +39,7 @@ def describe_step(line: Line, width: int | None = None) -> str:
 
 
 def describe_left(seconds: float) -> str:
-    """The time until the end; infinite where nobody knows yet."""
+    """The time until the end; infinite while it is unknown."""
     if seconds == math.inf:
         return "-:--:-- left"
     minutes, seconds = divmod(round(seconds), 60)
@@ -159,5 +159,5 @@ View = PlainView | LiveView
 
 
 def view_for(console: Console, max_steps: int, minutes: float | None = None) -> View:
-    """The view that suits where the output goes, of a run that ends after so many minutes."""
+    """The view for this console, of a run that ends after these minutes if they are given."""
     return (LiveView if console.is_terminal else PlainView)(console, max_steps, minutes)

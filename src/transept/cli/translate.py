@@ -19,16 +19,16 @@ from transept.cli.app import Flag, complain, write_line
 from transept.cli.lines import (
     Files,
     Line,
+    Page,
     check_uncompressed,
     count,
     in_turn,
+    naming_lines,
     read,
-    told_too_long,
     without_dash,
 )
 from transept.cli.models import ANY_TRANSLATOR, MODEL_OPTIONS, Translators
-from transept.cli.options import given, remembers_given
-from transept.cli.progress import ProgressBar
+from transept.cli.outlets import ProgressBar
 from transept.decoding.config import BeamConfig, OutputConfig, SamplingConfig
 from transept.errors import ConfigError, StoppedError
 from transept.progress import Watch, no_progress
@@ -36,54 +36,38 @@ from transept.runtime.interrupt import import_torch, terminable
 from transept.wording import counted
 
 if TYPE_CHECKING:
-    from transept.api.results import Output, Translation
+    from transept.api.results import Translation
     from transept.api.transducer import Transducer
     from transept.runtime.parts import Parts
 
 
 @dataclass(frozen=True, kw_only=True)
 class InputOptions:
-    """What is read besides arguments."""
+    """What is read if there are no arguments."""
 
     files: Files = ()
     """UTF-8 text; .gz, .xz and .zst are read too. Several are read one after another."""
     read_ahead: int = 512
-    """How many lines to read before they are translated together. More is quicker; 1 answers each
-    line at once, and is what a terminal gets."""
+    """The number of lines to translate together. More is faster; 1 answers each line at once, and
+    is the value for a terminal."""
 
     def __post_init__(self) -> None:
         if self.read_ahead < 1:
             raise ConfigError("--read-ahead must be at least 1")
 
 
-@remembers_given
 @dataclass(frozen=True, kw_only=True)
-class Beam(BeamConfig):
-    """How to search. Sampling does not use these options."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class SampleFlag:
-    """Whether to draw at random. A base class, so that it is the first option of its group."""
+class Sampling(SamplingConfig):
+    """Drawing at random instead of searching."""
 
     sample: Flag = False
     """Draw each translation at random instead of searching for the best. --n-best N draws N
     translations of each line. Only the native engine does this, and it ignores --shortlist."""
 
-
-@remembers_given
-@dataclass(frozen=True, kw_only=True)
-class Sampling(SamplingConfig, SampleFlag):
-    """Drawing at random instead of searching."""
-
     def __post_init__(self) -> None:
-        if not self.sample and given(self).keys() - {"sample"}:
+        if not self.sample:
             raise ConfigError("--temperature, --top-k, --top-p and --seed need --sample")
         super().__post_init__()
-
-    def config(self) -> SamplingConfig | None:
-        """How to draw, if at all."""
-        return self if self.sample else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,20 +77,20 @@ class OutputFormat:
     scores: Flag = False
     """Put each translation's score, and a tab, in front of it."""
     alignments: Flag = False
-    """Put ` ||| ` behind each translation, and which source word belongs to which translated word:
-    `0-0 1-2`. Words are what stands between spaces, counted from 0."""
+    """Add ` ||| ` to each translation, and which source word belongs to which translated word:
+    `0-0 1-2`. Words are separated by spaces and counted from 0."""
     as_json: Annotated[bool, Parameter(name="--json", negative="", show_default=False)] = False
-    """Print one JSON object a line, with everything that is known."""
+    """Print one JSON object per line, with everything that is known."""
     stream: Flag = False
     """Print each translation while it grows. A terminal shows what may still change in dim
     letters; a pipe gets only what is certain. Only the native engine does this."""
     prefix: str | None = None
-    """Text that every translation shall begin with. Lines are then not split into sentences."""
+    """Text that every translation must begin with. Lines are then not split into sentences."""
 
 
-PAPERS, NO_SAMPLING, USUAL, WHOLE = Beam(), Sampling(), OutputConfig(), ReadingConfig()
+USUAL, WHOLE = OutputConfig(), ReadingConfig()
 STANDARD_INPUT, PLAIN = InputOptions(), OutputFormat()
-INPUT = Parameter(name="*", group=Group("InputOptions", sort_key=0))
+INPUT = Parameter(name="*", group=Group("Input", sort_key=0))
 SEARCH = Parameter(name="*", group=Group("Search", sort_key=2))
 SAMPLING = Parameter(name="*", group=Group("Sampling", sort_key=3))
 OUTPUT = Group("Output", sort_key=4)
@@ -117,8 +101,8 @@ def translate(
     source: Annotated[InputOptions, INPUT] = STANDARD_INPUT,
     reading: Annotated[ReadingConfig, INPUT] = WHOLE,
     models: Annotated[Translators, MODEL_OPTIONS] = ANY_TRANSLATOR,
-    beam: Annotated[Beam, SEARCH] = PAPERS,
-    sampling: Annotated[Sampling, SAMPLING] = NO_SAMPLING,
+    beam: Annotated[BeamConfig | None, SEARCH] = None,
+    sampling: Annotated[Sampling | None, SAMPLING] = None,
     output: Annotated[Path | None, Parameter(name=["--output", "-o"], group=OUTPUT)] = None,
     form: Annotated[OutputFormat, Parameter(name="*", group=OUTPUT)] = PLAIN,
     outputs: Annotated[OutputConfig, Parameter(name="*", group=OUTPUT)] = USUAL,
@@ -131,13 +115,13 @@ def translate(
     score is log P / lp, with the length penalty lp of Wu et al.; a line of several sentences has
     the sum of their scores.
 
-    With --output, results go to a file, part by part: after an interruption, the same command goes
-    on where it was. torchrun shares the parts out among GPUs and machines that see that file:
+    With --output, results are written to a file, part by part: after an interruption, the same
+    command resumes. torchrun distributes the parts among GPUs and machines that see that file:
     `torchrun --nproc-per-node 8 -m transept translate --input FILE --output FILE`.
 
     Args:
-        texts: What to translate; without any, files or standard input are read. Write `--` before
-            texts that begin with a dash.
+        texts: Texts to translate. Default: files or standard input. Write `--` before texts that
+            begin with a dash.
         source: What to read.
         reading: How to take text apart.
         models: Which model to use.
@@ -152,8 +136,12 @@ def translate(
     texts = without_dash(texts)
     if form.stream:
         _refuse_with_stream(outputs, sampling, form)
-    wanted = _wanted(beam, sampling, asdict(outputs) | asdict(reading))
-    for option, is_given in {"--stream": form.stream, "--sample": sampling.sample}.items():
+    if sampling is not None and beam is not None:
+        raise ConfigError("--sample does not search: leave --beam-size and --length-penalty out")
+    wanted = asdict(outputs) | asdict(reading)
+    if sampling is None:
+        wanted = asdict(TranslationConfig(**wanted, **asdict(beam or BeamConfig())))
+    for option, is_given in {"--stream": form.stream, "--sample": sampling is not None}.items():
         models = models.native(option) if is_given else models
     n_lines = count(texts, files)
     import_torch()
@@ -166,7 +154,10 @@ def translate(
         sys.stderr.write("Type text, a line at a time; Ctrl-D ends.\n")
         read_ahead = 1
     if form.stream:
-        _stream(transducer, read(texts, files), wanted, form.prefix)
+        page = Page()
+        for line in read(texts, files):
+            with naming_lines(partial(_place, [line])):
+                page.write(transducer.stream(line.text, prefix=form.prefix, **wanted))
     else:
         _print(job, transducer, in_turn(read(texts, files), read_ahead), n_lines)
 
@@ -178,14 +169,19 @@ def _check(texts: Sequence[str], files: Sequence[Path], output: Path | None) -> 
         raise ConfigError("several ranks cannot share standard output: give --output FILE")
 
 
-def _wanted(beam: Beam, sampling: Sampling, others: dict[str, Any]) -> dict[str, Any]:
-    """The options of a search, or those of a draw, which has no beam."""
-    if not sampling.sample:
-        return asdict(TranslationConfig(**asdict(beam), **others))
-    if useless := [*given(beam)]:
-        option = useless[0].replace("_", "-")
-        raise ConfigError(f"--sample and --{option} do not go together; leave one out")
-    return others
+def _refuse_with_stream(
+    outputs: OutputConfig, sampling: Sampling | None, form: OutputFormat
+) -> None:
+    """Refuse options that need the whole translation, and --sample, which does not search."""
+    unfit = {
+        "--n-best": outputs.n_best > 1,
+        "--scores": form.scores,
+        "--alignments": form.alignments,
+        "--json": form.as_json,
+        "--sample": sampling is not None,
+    }
+    if wrong := [option for option, is_given in unfit.items() if is_given]:
+        raise ConfigError(f"--stream and {', '.join(wrong)} do not go together; leave one out")
 
 
 def _print(
@@ -213,7 +209,7 @@ class TranslationJob:
 
     models: Translators
     wanted: dict[str, Any]
-    sampling: Sampling
+    sampling: Sampling | None
     form: OutputFormat
 
     def translate(
@@ -231,7 +227,7 @@ class TranslationJob:
         options: Options = {
             "alignments": self.form.alignments,
             "prefix": self.form.prefix,
-            "sampling": self.sampling.config(),
+            "sampling": self.sampling,
             "watch": watch,
         }
         results = _translate(transducer, lines, self.wanted, options)
@@ -272,7 +268,7 @@ def _translate_in_parts(
     if not parts.begin(settings):
         return
     take_own_gpu()
-    with _saying_what_is_kept(parts.directory):
+    with _resumable(parts.directory):
         n_parts = _make(parts, job, read(texts, files), size, n_lines)
         parts.join(n_parts)
 
@@ -280,7 +276,7 @@ def _translate_in_parts(
 def _make(
     parts: "Parts", job: TranslationJob, everything: Iterator[Line], size: int, n_lines: int
 ) -> int:
-    """Make the parts that are this rank's, and say how many there are in all."""
+    """Make this rank's parts, and return the number of all parts."""
     transducer, number, cut = job.models.load(n_lines), 0, list[str]()
     with ProgressBar("lines", n_lines, results_to_stdout=False) as bar:
         while lines := list(islice(everything, size)):
@@ -295,7 +291,7 @@ def _make(
 
 
 def _warn_of_cut(places: Sequence[str]) -> None:
-    """Say which translations are not whole: in a file of thousands nobody would see them."""
+    """Report translations that are not whole, which are easily overlooked in a long file."""
     if places:
         complain(
             f"warning: {counted(len(places), 'translation')} ended by the maximum length, the "
@@ -304,39 +300,14 @@ def _warn_of_cut(places: Sequence[str]) -> None:
 
 
 @contextmanager
-def _saying_what_is_kept(directory: Path) -> Iterator[None]:
-    """Tell whoever stops a translation how it can go on."""
+def _resumable(directory: Path) -> Iterator[None]:
     try:
         with terminable():
             yield
     except KeyboardInterrupt:
         raise StoppedError(
-            f"stopped. What is done is kept in {directory}; the same command goes on from there"
+            f"stopped. Finished parts are in {directory}; run the same command to resume"
         ) from None
-
-
-def _refuse_with_stream(outputs: OutputConfig, sampling: Sampling, form: OutputFormat) -> None:
-    """Refuse options that need the whole translation, and --sample, which does not search."""
-    unfit = {
-        "--n-best": outputs.n_best > 1,
-        "--scores": form.scores,
-        "--alignments": form.alignments,
-        "--json": form.as_json,
-        "--sample": sampling.sample,
-    }
-    if wrong := [option for option, is_given in unfit.items() if is_given]:
-        raise ConfigError(f"--stream and {', '.join(wrong)} do not go together; leave one out")
-
-
-def _stream(
-    transducer: "Transducer", lines: Iterable[Line], wanted: dict[str, Any], prefix: str | None
-) -> None:
-    from transept.cli.streaming import open_page, write_drafts
-
-    page = open_page()
-    for line in lines:
-        with _told_by_line([line]):
-            write_drafts(transducer.stream(line.text, prefix=prefix, **wanted), page)
 
 
 def _translate(
@@ -348,7 +319,7 @@ def _translate(
         texts = [line.text for line in some]
         return transducer.translate(texts, **options, **wanted)
 
-    with _told_by_line(lines):
+    with naming_lines(partial(_place, lines)):
         try:
             yield from translated(lines)
         except TooLongError as error:
@@ -356,15 +327,8 @@ def _translate(
             raise
 
 
-@contextmanager
-def _told_by_line(lines: Sequence[Line]) -> Iterator[None]:
-    """A sentence that is too long is named by where it stands."""
-    from transept.api.units import TooLongError
-
-    try:
-        yield
-    except TooLongError as error:
-        raise told_too_long(lines[error.number - 1].place, error) from error
+def _place(lines: Sequence[Line], number: int) -> str:
+    return lines[number - 1].place
 
 
 def _result_lines(
@@ -374,7 +338,7 @@ def _result_lines(
         yield json.dumps(_described(result, form.alignments), ensure_ascii=False)
         return
     for one in result.outputs:
-        text = _line(one)
+        text = one.text.replace("\n", " ")  # a model can spell any byte, and a line stays a line
         links = f" ||| {one.pharaoh}" if form.alignments else ""
         if n_best > 1:
             log_p = f"LogP= {one.log_probability:.6f}"
@@ -382,11 +346,6 @@ def _result_lines(
         elif form.scores:
             text = f"{one.score:.6f}\t{text}"
         yield f"{text}{links}"
-
-
-def _line(output: "Output") -> str:
-    # A model can spell any byte, and a line must stay a line.
-    return output.text.replace("\n", " ")
 
 
 def _described(result: "Translation", alignments: bool) -> dict[str, Any]:

@@ -11,7 +11,6 @@ from transept.errors import VocabularyError
 from transept.text.symbols import Vocabulary
 
 PERCENTILES = (50, 75, 90, 95, 99)
-MOST_BINS = 16
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -25,15 +24,6 @@ class SideStatistics:
     percentiles: dict[int, int]
     shortest: int
     longest: int
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Histogram:
-    """How many sentences have a length in [edges[i], edges[i + 1]); the last bin is open."""
-
-    edges: list[int]
-    source: list[int]
-    target: list[int]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -59,16 +49,6 @@ def side_statistics(lengths: NDArray[np.int64], summary: SideSummary) -> SideSta
         shortest=int(lengths.min()),
         longest=int(lengths.max()),
     )
-
-
-def histogram(corpus: Corpus, most_bins: int = MOST_BINS) -> Histogram:
-    """Lengths of both sides in equal bins up to the 99th percentile, and one for the rest."""
-    sides = (corpus.source_lengths, corpus.target_lengths)
-    high = max(int(np.percentile(lengths, 99, method="lower")) for lengths in sides)
-    width = max(1, -(-high // (most_bins - 1)))
-    edges = list(range(1, high + 1 + width, width))
-    counts = [np.histogram(lengths, [*edges, np.inf])[0].tolist() for lengths in sides]
-    return Histogram(edges=edges, source=counts[0], target=counts[1])
 
 
 def samples(

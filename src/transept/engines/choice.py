@@ -14,6 +14,7 @@ from transept.engines.ctranslate2 import CTranslate2Engine
 from transept.engines.fused import fit as decoding_fit
 from transept.engines.native.engine import NativeEngine
 from transept.engines.shortlist import Shortlist
+from transept.engines.shortlist import learn_shortlist as learn_shortlist
 from transept.errors import ConfigError, Problem
 from transept.formats import ctranslate2 as export
 from transept.formats.ctranslate2 import Names

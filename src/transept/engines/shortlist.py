@@ -16,8 +16,10 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 
 from transept.errors import DataError
+from transept.progress import Tally, Watch
 from transept.runtime.storage import write_file
 from transept.shapes import Int, Tensor
+from transept.text.tokenizer import EOS_ID
 
 CHUNK = 2**22
 """So many pairs of tokens are counted at a time."""
@@ -62,7 +64,7 @@ class Shortlist:
                 likely, always = stored.get_tensor("likely"), stored.get_tensor("always")
         except (OSError, SafetensorError) as error:
             raise DataError(
-                f"{file} is not a shortlist ({error}): `transept shortlist` makes one"
+                f"{file} is not a shortlist ({error}): make one from the model's corpus"
             ) from error
         wrong = [
             side
@@ -75,6 +77,34 @@ class Shortlist:
                 "shortlist from a corpus with the model's vocabularies"
             )
         return cls(likely.long(), always.long())
+
+
+def learn_shortlist(directory: Path, file: Path, watch: Watch) -> None:
+    """Learn a shortlist from a prepared corpus, and write it to a file.
+
+    Args:
+        directory: The corpus.
+        file: The file to write.
+        watch: Called with the number of pairs read and that of all.
+    """
+    from transept.data.shards import Corpus  # which translating does not need
+
+    corpus = Corpus.open(directory)
+    tally = Tally(watch, len(corpus))
+
+    def pair(index: int) -> tuple[list[int], list[int]]:
+        tally.add(1)
+        return corpus.source(index).tolist(), corpus.target(index).tolist()
+
+    n_source = corpus.manifest.side("source").vocab_size
+    found = learn(map(pair, range(len(corpus))), n_source, keep=[EOS_ID])
+    try:
+        settings = corpus.manifest.settings
+        found.save(file, (settings.source_tokenizer, settings.target_tokenizer))
+    except OSError as error:
+        raise DataError(
+            f"{file}: cannot be written ({error.strerror}); choose another path"
+        ) from error
 
 
 def learn(

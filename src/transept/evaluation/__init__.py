@@ -1,7 +1,7 @@
 """Strings in, numbers out: no torch.
 
-In reading order: `scores` (what a result says), `bleu` (BLEU, whatever the tokens), `conventions`
-(which tokens, and what to call the result), `significance` (how much of it is chance),
-`perplexity` (what a model expected), `suspicions` (input that looks wrong), `reading` (files),
-`report` (everything at once) and `grid` (settings chosen by a score). `evalb` is about trees.
+In reading order: `scores` (what a result says), `bleu` (BLEU, whatever the tokens, and how much of
+it is chance), `conventions` (which tokens, and what to call the result), `reading` (files, and
+input that looks wrong) and `report` (everything at once). `evalb` and `parse_report` are about
+trees.
 """

@@ -5,7 +5,6 @@
     chrF2                              n-grams of characters                    Popović 2015
     tokenised BLEU                     Moses' tokens, multi-bleu.perl
     tokenised BLEU, compounds split    the same, words cut at their hyphens     the paper's
-    BLEU of given tokens               whatever stands between spaces, multi-bleu.perl
 
 Tokenizer, arithmetic and signature of the first three are the sacrebleu library's.
 """
@@ -26,8 +25,6 @@ Case = Literal["mixed", "lower"]
 Compounds = Literal["whole", "split"]
 
 _COMPOUND = re.compile(rb"(\S)-(\S)")
-# Perl sees bytes there, and to it a no-break space is part of a word.
-_GIVEN_TOKEN = re.compile(r"\S+", re.ASCII)
 
 
 def sacre_bleu(case: Case = "mixed") -> Bleu:
@@ -73,14 +70,6 @@ def tokenised_bleu(language: moses.Language, compounds: Compounds = "whole") -> 
             signature=_signature(f"tok:moses-{language}|atat:{'yes' if split else 'no'}"),
         ),
         tokenize=tokenize_and_split if split else tokenize,
-    )
-
-
-def given_tokens_bleu() -> Bleu:
-    """What multi-bleu.perl says of text that is tokenised already."""
-    return Bleu(
-        convention=Convention(name="BLEU of given tokens", signature=_signature("tok:none")),
-        tokenize=_GIVEN_TOKEN.findall,
     )
 
 

@@ -1,6 +1,12 @@
-"""Files that belong together line by line, and what is wrong with them if they do not."""
+"""Files that belong together line by line, and the usual mistakes that make a score meaningless.
 
-from collections.abc import Sequence
+The tests for such mistakes are cheap and coarse. They compare shares of lines, so a few odd
+sentences do not cause a warning.
+"""
+
+import math
+import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import get_args
 
@@ -9,6 +15,14 @@ from transept.text.files import STANDARD_INPUT, describe, read_sentences
 from transept.text.moses import Language
 
 _STANDARD_INPUTS = (STANDARD_INPUT, Path("/dev/stdin"))
+MANY, FEW = 0.5, 0.1
+"""Shares of lines: what more than MANY lines have is usual in a text; less than FEW, unusual."""
+FEW_SENTENCES = 100
+
+# Only full stop and comma: French sets a space before ! ? : ; in plain text too.
+_LOOSE = re.compile(r"\s[.,](?:\s|$)")
+_TIED = re.compile(r"\w[.,](?:\s|$)")
+_PIECES = re.compile(r"@@(?:\s|$)|▁")
 
 
 def read_aligned(paths: Sequence[Path], cure: str = "") -> list[list[str]]:
@@ -44,3 +58,88 @@ def _lines(path: Path) -> list[str]:
     if not lines:
         raise DataError(f"{describe(path)}: is empty; there is nothing to score")
     return lines
+
+
+def suspect(hypotheses: Sequence[str], references: Sequence[str]) -> tuple[str, ...]:
+    """What looks wrong with hypotheses, beside these references; a sentence for each."""
+    warnings = []
+    if _share(hypotheses, _in_pieces) > MANY:
+        warnings.append(
+            "the hypotheses look cut into subword pieces; put them together before scoring"
+        )
+    elif complaint := _tokenised(hypotheses, references):
+        warnings.append(complaint)
+    if complaint := _lower_cased(hypotheses, references):
+        warnings.append(complaint)
+    empty = sum(not line.strip() for line in hypotheses)
+    if empty and empty == len(hypotheses):
+        warnings.append(f"all {empty:,} hypotheses are empty; check the file of translations")
+    elif empty:
+        warnings.append(f"{empty:,} of {len(hypotheses):,} hypotheses are empty")
+    return tuple(warnings)
+
+
+def suspect_test_set(references: Sequence[str]) -> tuple[str, ...]:
+    """What looks wrong with a test set, whatever is scored on it."""
+    warnings = []
+    empty = sum(not line.strip() for line in references)
+    if empty:
+        warnings.append(f"{empty:,} of {len(references):,} references are empty")
+    if len(references) < FEW_SENTENCES:
+        warnings.append(
+            f"{len(references):,} sentences are few: intervals and p-values mean little "
+            f"below {FEW_SENTENCES}"
+        )
+    return tuple(warnings)
+
+
+def _tokenised(hypotheses: Sequence[str], references: Sequence[str]) -> str | None:
+    ours, theirs = _share(hypotheses, _loose), _share(references, _loose)
+    if ours > MANY and theirs > MANY:
+        return (
+            "both sides look tokenised; sacreBLEU and chrF are for plain text, and these cannot be "
+            "compared with other people's"
+        )
+    if ours > MANY and theirs < FEW:
+        return "the hypotheses look tokenised and the references do not; detokenise them first"
+    if theirs > MANY and ours < FEW:
+        return "the references look tokenised and the hypotheses do not; score against plain text"
+    return None
+
+
+def _lower_cased(hypotheses: Sequence[str], references: Sequence[str]) -> str | None:
+    ours, theirs = _share(hypotheses, _has_capitals), _share(references, _has_capitals)
+    if ours < FEW and theirs > MANY:
+        return (
+            "the hypotheses look lower-cased and the references do not; restore the case, or read "
+            "the lower-cased score only"
+        )
+    if theirs < FEW and ours > MANY:
+        return (
+            "the references look lower-cased and the hypotheses do not; score against cased text, "
+            "or read the lower-cased score only"
+        )
+    return None
+
+
+def _share(lines: Sequence[str], judge: Callable[[str], bool | None]) -> float:
+    """Of the lines that can be judged, the share that is judged true.
+
+    If there are none, it is NaN, which is neither more nor less than any share.
+    """
+    verdicts = [verdict for line in lines if (verdict := judge(line)) is not None]
+    return sum(verdicts) / len(verdicts) if verdicts else math.nan
+
+
+def _loose(line: str) -> bool | None:
+    """Whether spaces stand before the punctuation, if there is any."""
+    loose = bool(_LOOSE.search(line))
+    return loose if loose or _TIED.search(line) else None
+
+
+def _in_pieces(line: str) -> bool | None:
+    return bool(_PIECES.search(line)) if " " in line.strip() else None
+
+
+def _has_capitals(line: str) -> bool | None:
+    return line != line.lower() if line.upper() != line.lower() else None

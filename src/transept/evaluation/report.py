@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from transept.errors import DataError
+from transept.evaluation.bleu import Bootstrap
 from transept.evaluation.conventions import chrf, sacre_bleu, tokenised_bleu
+from transept.evaluation.reading import suspect, suspect_test_set
 from transept.evaluation.scores import Report, SystemScores
-from transept.evaluation.significance import Bootstrap
-from transept.evaluation.suspicions import suspect, suspect_test_set
 from transept.text.moses import Language
 
 BOOTSTRAP = Bootstrap()

@@ -5,7 +5,10 @@ nothing: `Score` and `Comparison` cannot be made without a `Convention`, nor tha
 a signature.
 """
 
+import math
 from dataclasses import dataclass
+
+from transept.version import __version__
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +78,13 @@ class Comparison:
 
 @dataclass(frozen=True, kw_only=True)
 class Perplexity:
-    """Exp of the mean −log p of given translations, by a convention."""
+    """Exp of the mean −log p of given translations, by a convention. It is never smoothed.
+
+    Each sentence ends in a symbol that the model must predict too. This counts as a token and, in
+    the perplexity per word, as a word. Words are what stands between white space. Values per token
+    can be compared only between models with the same vocabulary; values per word between any
+    models, on the same text.
+    """
 
     convention: Convention
     value: float
@@ -107,3 +116,30 @@ class Report:
     """What is wrong with the test set, whatever the system."""
     perplexities: tuple[Perplexity, ...] = ()
     """Of the references, by the first system, if that is a model."""
+
+
+def perplexities(
+    log_probability: float, *, tokens: int, words: int, sentences: int, vocabulary: str
+) -> tuple[Perplexity, Perplexity]:
+    """Per token, and per word.
+
+    Args:
+        log_probability: The natural logarithm, of all sentences together.
+        tokens: Of all sentences, end symbols included.
+        words: Of all sentences, end symbols not included.
+        sentences: How many end symbols there are.
+        vocabulary: The vocabulary of the tokens, for the signature.
+    """
+    return (
+        _perplexity("token", f"tok:{vocabulary}", log_probability, tokens),
+        _perplexity("word", "tok:white-space", log_probability, words + sentences),
+    )
+
+
+def _perplexity(unit: str, tokens: str, log_probability: float, units: int) -> Perplexity:
+    signature = f"per:{unit}|{tokens}|eos:yes|smooth:none|version:transept-{__version__}"
+    return Perplexity(
+        convention=Convention(name=f"perplexity per {unit}", signature=signature),
+        value=math.exp(min(-log_probability / max(1, units), 700.0)),
+        units=units,
+    )

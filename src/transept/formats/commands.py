@@ -1,4 +1,4 @@
-"""`transept export`: a model for another engine."""
+"""`transept export`: a model in fewer bits, or for another engine."""
 
 import sys
 from pathlib import Path
@@ -6,9 +6,10 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
+from transept.errors import ConfigError
 from transept.runtime.interrupt import import_torch
 
-Engine = Literal["ctranslate2"]
+Format = Literal["int8", "bf16", "ctranslate2"]
 # The exporter's own list; written out here because --help does not wait for torch.
 Quantization = Literal[
     "float32", "float16", "bfloat16", "int16", "int8", "int8_float16", "int8_bfloat16"
@@ -25,38 +26,66 @@ To use it without transept:
     (result,) = translator.translate_batch([pieces], beam_size=4, length_penalty=0.6)
     print(target.decode(result.hypotheses[0]))
 
-CTranslate2 divides log P by |Y|^α where the paper divides by ((5 + |Y|) / 6)^α: its scores, and now
-and then its translations, are others. `transept translate --engine ctranslate2` ranks as the paper.
+CTranslate2 divides log P by |Y|^α where the paper divides by ((5 + |Y|) / 6)^α, so its scores, and
+sometimes its translations, differ. `transept translate --engine ctranslate2` ranks as the paper.
 """
 
 
 def export(
     *,
     model: str | None = None,
-    to: Engine,
+    to: Format,
     output: Annotated[Path, Parameter(name=["--output", "-o"])],
-    quantization: Quantization = "float32",
+    quantization: Quantization | None = None,
 ) -> None:
-    """Write a model for another engine: CTranslate2.
+    """Write a model in fewer bits, or for another engine.
 
+    int8 and bf16 are models for transept, and every command takes them: int8 stores a matrix as
+    8-bit integers with a scale for each row, bf16 the upper half of every number. They compute in
+    single precision, as fast as before; only CTranslate2 multiplies the matrices of an int8 model
+    as 8-bit integers (`transept translate --engine`).
+
+    ctranslate2 is a directory for that engine, with the vocabularies as models of sentencepiece.
     The network is exported exactly as it is. If the engine cannot express it, it is refused, with
-    the key in the model's config that is to blame. The vocabularies are written too, as models of
-    sentencepiece.
+    the key in the model's config that is to blame.
 
     Args:
-        model: The directory of a model, a run, a demo or a recipe, or the name of a shipped model;
-            unless given, en-de.
-        to: The engine to write for.
+        model: The directory of a model, a run, a demo or a recipe, or the name of a shipped model,
+            which is in int8 already. Default: en-de.
+        to: What to write.
         output: The new directory.
-        quantization: How the weights are stored. All but float32 change results; those with
-            float16 in their names are for a GPU.
+        quantization: How CTranslate2 stores the weights. All but float32 change results; those with
+            float16 in their names are for a GPU. Default: float32.
     """
+    if quantization is not None and to != "ctranslate2":
+        raise ConfigError(f"--quantization is for --to ctranslate2; leave it out with --to {to}")
     import_torch()
+    if to == "ctranslate2":
+        _export_to_ctranslate2(model, output, quantization or "float32")
+    else:
+        _quantize(model, output, to)
+
+
+def _quantize(model: str | None, output: Path, to: Literal["int8", "bf16"]) -> None:
+    from transept.api.conversion import quantize
+
+    report = quantize(model, to, output)
+    before, after = (f"{n / 1e6:,.2f} MB" for n in (report.bytes_before, report.bytes_after))
+    rounding = report.rounding
+    for what, value in {
+        "stored as": to,
+        "weights": f"{before} before, {after} after",
+        "error of a weight": f"at most {rounding.weight:.2%} of the largest in its row",
+        "error of a matrix": f"at most {rounding.matrix:.2%} ({rounding.name})",
+    }.items():
+        sys.stdout.write(f"{what:18} {value}\n")
+
+
+def _export_to_ctranslate2(model: str | None, output: Path, quantization: Quantization) -> None:
     from transept.checkpoint import tokenizers_in
     from transept.formats.ctranslate2 import export_model
     from transept.text.tokenizer import MODEL_FILE
 
-    assert to == "ctranslate2"
     export_model(model, output, quantization)
     size = sum(path.stat().st_size for path in output.rglob("*"))
     sys.stdout.write(f"{output}: {size / 1e6:,.1f} MB, {quantization}\n")

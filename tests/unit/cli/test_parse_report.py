@@ -1,12 +1,13 @@
 """What a reader sees of parse scores."""
 
+import dataclasses
 import io
 import json
 
 from rich.console import Console
 
-from transept.apps.parse.report import describe_report, show_report, warnings
-from transept.evaluation.evalb.report import ParseReport, evaluate_parses
+from transept.apps.parse.evalb import show_report, warnings
+from transept.evaluation.parse_report import ParseReport, evaluate_parses
 
 CAT = "(S (NP (DT The) (NN cat)) (VP (VBD sat)) (. .))"
 
@@ -44,7 +45,7 @@ def test_columns_stand_under_each_other() -> None:
 
 
 def test_json_holds_everything() -> None:
-    described = json.loads(json.dumps(describe_report(report(CAT, ""), "g", "p")))
+    described = json.loads(json.dumps(dataclasses.asdict(report(CAT, ""))))
     assert described["all"]["evalb"]["f1"] == 100.0
     assert described["all"]["whole"]["recall"] == 50.0
     assert [each["status"] for each in described["sentences"]] == ["valid", "skipped"]

@@ -6,7 +6,7 @@ import pytest
 from transept.data.preparation.formats import Tsv
 from transept.data.preparation.prepare import Preparation, prepare
 from transept.data.shards import Corpus, SideSummary
-from transept.data.statistics import histogram, samples, side_statistics
+from transept.data.statistics import samples, side_statistics
 from transept.errors import VocabularyError
 from transept.text.tokenizer import Tokenizer
 from transept.text.training import train_tokenizer
@@ -34,22 +34,6 @@ def test_figures_of_a_side() -> None:
     assert (figures.shortest, figures.longest, figures.mean) == (2, 100, 22.8)
     assert figures.percentiles == {50: 4, 75: 5, 90: 5, 95: 5, 99: 5}
     assert figures.unknown_rate == 11 / 109
-
-
-def test_a_histogram_counts_every_sentence(corpus: Corpus) -> None:
-    drawn = histogram(corpus)
-    assert sum(drawn.source) == sum(drawn.target) == len(corpus)
-    assert len(drawn.edges) == len(drawn.source) <= 16
-    first = (corpus.source_lengths >= drawn.edges[0]) & (corpus.source_lengths < drawn.edges[1])
-    assert drawn.source[0] == first.sum()
-
-
-def test_a_histogram_of_a_single_length() -> None:
-    class Short:
-        source_lengths = target_lengths = np.ones(3, dtype=np.int64)
-
-    drawn = histogram(Short())  # type: ignore[arg-type]
-    assert sum(drawn.source) == 3
 
 
 def test_samples_are_text_and_depend_on_the_seed_alone(

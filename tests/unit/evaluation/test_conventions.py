@@ -8,7 +8,6 @@ from tests.unit.evaluation.systems import damaged, references
 from transept.evaluation.conventions import (
     Case,
     chrf,
-    given_tokens_bleu,
     sacre_bleu,
     split_compounds,
     tokenised_bleu,
@@ -50,11 +49,6 @@ def test_language_decides_the_tokens() -> None:
     assert tokenised_bleu("de").tokenize("it's") == ["it", "'", "s"]
 
 
-def test_given_tokens_are_what_stands_between_ascii_spaces() -> None:
-    tokens = given_tokens_bleu().tokenize("a,  b \u00a0c\t. ")
-    assert tokens == ["a,", "b", "\u00a0c", "."]
-
-
 @pytest.mark.parametrize("case", ["mixed", "lower"])
 def test_sacrebleu_is_the_librarys(case: Case) -> None:
     theirs = references(150)
@@ -83,7 +77,6 @@ def test_conventions_have_names_and_signatures_of_their_own() -> None:
         tokenised_bleu("de"),
         tokenised_bleu("fr"),
         tokenised_bleu("de", "split"),
-        given_tokens_bleu(),
     ]
     assert len({bleu.convention.signature for bleu in bleus}) == len(bleus)
     assert all("version:" in bleu.convention.signature for bleu in bleus)

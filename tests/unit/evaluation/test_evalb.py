@@ -5,10 +5,8 @@ from pathlib import Path
 import pytest
 
 from transept.errors import DataError
-from transept.evaluation.evalb.parameters import COLLINS, Parameters, read_parameters
-from transept.evaluation.evalb.report import evaluate_parses
-from transept.evaluation.evalb.scoring import score_sentence
-from transept.evaluation.evalb.suspicions import suspect_roots
+from transept.evaluation.evalb import COLLINS, Parameters, read_parameters, score_sentence
+from transept.evaluation.parse_report import evaluate_parses, suspect_roots
 
 CAT = "(S (NP (DT The) (NN cat)) (VP (VBD sat)) (. .))"
 
@@ -111,14 +109,13 @@ def test_a_parameter_file(tmp_path: Path) -> None:
     file.write_text(
         "# a comment\n\nDEBUG 0\nMAX_ERROR 5\nCUTOFF_LEN 70   \nLABELED 0\n"
         "DELETE_LABEL TOP\nDELETE_LABEL ,\nDELETE_LABEL_FOR_LENGTH -NONE-\n"
-        "QUOTE_LABEL POS\nEQ_LABEL ADVP\tPRT\nEQ_LABEL A B\nEQ_WORD  Example example\n"
+        "EQ_LABEL ADVP\tPRT\nEQ_LABEL A B\nEQ_WORD  Example example\n"
     )
     assert read_parameters(file) == Parameters(
         name="mine",
         bracketing="unlabelled",
         deleted=frozenset({"TOP", ","}),
         deleted_for_length=frozenset({"-NONE-"}),
-        quotes=frozenset({"POS"}),
         equal_labels=frozenset({("ADVP", "PRT"), ("A", "B")}),
         equal_words=frozenset({("Example", "example")}),
         cutoff=70,

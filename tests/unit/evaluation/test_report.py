@@ -4,9 +4,9 @@ import pytest
 from tests.unit.evaluation.systems import damaged, references
 
 from transept.errors import DataError
+from transept.evaluation.bleu import Bootstrap
 from transept.evaluation.conventions import sacre_bleu, tokenised_bleu
 from transept.evaluation.report import System, evaluate
-from transept.evaluation.significance import Bootstrap
 
 REFERENCES = references(120)
 OURS, THEIRS = damaged(REFERENCES, 0.1), damaged(REFERENCES, 0.3)

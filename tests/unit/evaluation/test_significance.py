@@ -8,8 +8,8 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.significance import PairedTest
 from tests.unit.evaluation.systems import damaged, references
 
+from transept.evaluation.bleu import Bootstrap
 from transept.evaluation.conventions import sacre_bleu, tokenised_bleu
-from transept.evaluation.significance import Bootstrap
 
 REFERENCES = references(120)
 GOOD, FAIR, BAD = (

@@ -3,7 +3,7 @@
 import pytest
 from tests.unit.evaluation.systems import damaged, references
 
-from transept.evaluation.suspicions import suspect, suspect_test_set
+from transept.evaluation.reading import suspect, suspect_test_set
 from transept.text.moses import tokenize
 
 PLAIN = references(120)

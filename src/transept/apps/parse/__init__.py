@@ -1,5 +1,5 @@
-"""`transept parse`: constituency parsing from the command line, section 6.3.
+"""Constituency parsing from the command line, section 6.3.
 
-In reading order: `command`, `report` (what is printed for each sentence), `scores` (F1 against a
-treebank), `drawing` (trees as text and SVG) and `treebanks` (`transept data clean`).
+In reading order: `command` (`transept parse`), `drawing` (trees as text and pictures) and `evalb`
+(`transept evalb`: F1 against a treebank).
 """

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -18,10 +17,11 @@ from transept.api.parse_config import ParseConfig, ParseOptions
 from transept.cli.app import Flag, complain, write_line
 from transept.cli.lines import Files, count, in_turn, read, without_dash
 from transept.cli.models import ANY_PARSER, MODEL_OPTIONS, Parsers
-from transept.cli.progress import ProgressBar
+from transept.cli.outlets import ProgressBar
 from transept.errors import ConfigError, DataError
 from transept.runtime.interrupt import import_torch
-from transept.text.files import describe, read_sentences, write_sentences
+from transept.runtime.storage import write_file
+from transept.text.files import describe
 from transept.text.trees import WORD
 from transept.wording import counted
 
@@ -39,14 +39,14 @@ Treebanks = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class TreeFormat:
-    """What is printed, and kept."""
+    """What is printed."""
 
     scores: Flag = False
     """Put each tree's score and confidence, with tabs, in front of it."""
     indented: Flag = False
     """Print each tree over several lines, with an empty line after it."""
     as_json: Annotated[bool, Parameter(name="--json", negative="", show_default=False)] = False
-    """Print one JSON object a line, with everything that is known."""
+    """Print one JSON object per line, with everything that is known."""
     svg: Path | None = None
     """Draw the trees as well, into this file, whose name ends in .svg."""
     min_confidence: float | None = None
@@ -67,38 +67,36 @@ def parse(
     *texts: str,
     files: Annotated[Files, INPUT] = (),
     trees: Annotated[Treebanks, INPUT] = (),
-    tags_file: Annotated[Path | None, INPUT] = None,
     read_ahead: Annotated[int, INPUT] = 512,
     models: Annotated[Parsers, MODEL_OPTIONS] = ANY_PARSER,
     config: Annotated[ParseConfig, Parameter(name="*", group=SEARCH)] = USUAL,
     unconstrained: Annotated[Flag, Parameter(group=SEARCH)] = False,
     output: Annotated[TreeFormat, FORMAT] = PLAIN,
 ) -> None:
-    """Parse sentences, files or standard input, a tree for each line.
+    """Parse sentences, files or standard input: one tree per line.
 
     A line is a sentence of words as treebanks have them, with spaces between them:
     `It does n't sleep .` A bracket that is a word may stand as `(` or as `-LRB-`. Every tree is
     well-formed and over exactly these words; an empty line stays an empty line. A sentence that is
     too long also gives an empty line: it is named on standard error, the others are parsed, and
-    the exit code is 3. Where the model writes no tags, the trees have those of --tags-file or
-    --trees; without these, a punctuation mark has its own tag and every other word has XX.
+    the exit code is 3. If the model writes no tags, the trees have those of --trees; without these,
+    a punctuation mark has its own tag and every other word has XX.
 
     Args:
-        texts: What to parse; without any, files or standard input are read. Write `--` before
-            texts that begin with a dash.
-        files: UTF-8 text; .gz, .xz and .zst are read too. Several are read one after another.
-        trees: Treebanks to read instead of text: their sentences are parsed anew and keep their
-            tags, so that `transept evalb` can compare.
-        tags_file: The tags of the words, line for line, to write into the trees.
-        read_ahead: How many lines to read before they are parsed together. More is quicker; 1
-            answers each line at once, and is what a terminal gets.
+        texts: Sentences to parse. Default: files or standard input. Write `--` before texts that
+            begin with a dash.
+        files: UTF-8 text; .gz, .xz and .zst are read too.
+        trees: Treebanks to read instead of text: their sentences are parsed again and keep their
+            tags, so that `transept evalb --clean` can compare.
+        read_ahead: The number of lines to parse together. More is faster; 1 answers each line at
+            once, and is the value for a terminal.
         models: Which model to use.
         config: How to search.
-        unconstrained: Do not hold the model to well-formed trees. Outputs that are no trees are
-            counted and repaired.
+        unconstrained: Do not restrict the model to well-formed trees. Outputs that are not trees
+            are counted and repaired.
         output: What to print.
     """
-    _check(texts, files, trees, tags_file, read_ahead)
+    _check(texts, files, trees, read_ahead)
     _check_output(output, config)
     texts = without_dash(texts)
     n_lines = None if trees else count(texts, files)
@@ -107,7 +105,10 @@ def parse(
     at_terminal = not (texts or files or trees) and sys.stdin.isatty()
     if at_terminal:
         sys.stderr.write("Type sentences, a line at a time; Ctrl-D ends.\n")
-    sentences = _from_trees(trees) if trees else _from_lines(texts, files, tags_file)
+    if trees:
+        sentences = _from_trees(trees)
+    else:
+        sentences = (_Sentence(line.text, None, line.place) for line in read(texts, files))
     writer = _Writer(output, config.n_best)
     with ProgressBar("lines", n_lines, results_to_stdout=True) as bar:
         for some in in_turn(sentences, 1 if at_terminal else read_ahead):
@@ -123,29 +124,23 @@ def parse(
 
 
 def _check(
-    texts: Sequence[str],
-    files: Sequence[Path],
-    trees: Sequence[Path],
-    tags_file: Path | None,
-    read_ahead: int,
+    texts: Sequence[str], files: Sequence[Path], trees: Sequence[Path], read_ahead: int
 ) -> None:
     if sum(map(bool, (texts, files, trees))) > 1:
         raise ConfigError("give one of texts, --input and --trees, not several")
-    if trees and tags_file is not None:
-        raise ConfigError("--trees have tags of their own: leave --tags-file out")
     if read_ahead < 1:
         raise ConfigError("--read-ahead must be at least 1")
 
 
 def _check_output(output: TreeFormat, config: ParseConfig) -> None:
     if output.as_json and (output.indented or output.scores):
-        raise ConfigError("--json tells everything: leave --indented and --scores out")
+        raise ConfigError("--json prints everything: leave --indented and --scores out")
     if output.indented and config.n_best > 1:
         raise ConfigError("--n-best lists trees on a line each: leave --indented out")
     if output.svg is not None and output.svg.suffix != ".svg":
         raise ConfigError(f"--svg {output.svg}: its name must end in .svg")
     if output.svg is not None and not output.svg.parent.is_dir():
-        raise ConfigError(f"{output.svg.parent}: is no directory; choose another --svg")
+        raise ConfigError(f"{output.svg.parent}: is not a directory; choose another --svg")
 
 
 # --- reading ---------------------------------------------------------------------------------
@@ -155,29 +150,6 @@ class _Sentence(NamedTuple):
     words: str
     tags: tuple[str, ...] | None
     place: str
-
-
-def _from_lines(
-    texts: Sequence[str], files: Sequence[Path], tags_file: Path | None
-) -> Iterator[_Sentence]:
-    lines = read(texts, files)
-    if tags_file is None:
-        yield from (_Sentence(line.text, None, line.place) for line in lines)
-        return
-    for line, tags in zip_longest(lines, read_sentences(tags_file)):
-        if line is None or tags is None:
-            which = "more" if line is None else "fewer"
-            raise DataError(
-                f"{describe(tags_file)}: has {which} lines than there are sentences; "
-                "each sentence needs a line of tags"
-            )
-        words, given = WORD.findall(line.text), WORD.findall(tags)
-        if len(words) != len(given):
-            raise DataError(
-                f"{line.place}: {len(words)} words, and {len(given)} tags in "
-                f"{describe(tags_file)}: each word needs one"
-            )
-        yield _Sentence(line.text, tuple(given), line.place)
 
 
 def _from_trees(files: Sequence[Path]) -> Iterator[_Sentence]:
@@ -271,10 +243,11 @@ class _Writer:
 
     def finish(self, unconstrained: bool) -> None:
         """Draw, and sum up."""
-        from transept.apps.parse.drawing import svg
+        from transept.apps.parse.drawing import draw_trees
+        from transept.apps.svg import to_svg
 
         if self.output.svg is not None:
-            write_sentences(self.output.svg, svg(self.drawn).split("\n"))
+            write_file(self.output.svg, to_svg(draw_trees(self.drawn)).encode())
         n_trees = self.faults.total()
         if 2 * self.n_tied > n_trees:
             complain(
@@ -290,7 +263,7 @@ class _Writer:
             listed = "".join(f"\n  {n:6,}  {fault.value}" for fault, n in bad)
             share = n_bad / max(1, n_trees)
             complain(
-                f"{n_bad:,} of {n_trees:,} outputs ({share:.2%}) were no trees, and were repaired"
+                f"{n_bad:,} of {n_trees:,} outputs ({share:.2%}) were not trees, and were repaired"
                 + (f":{listed}" if bad else "")
             )
         if self.n_too_long:

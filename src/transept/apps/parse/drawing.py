@@ -1,24 +1,23 @@
-"""Trees for people: indented, and drawn as SVG."""
+"""Trees for people: indented, and as a picture."""
 
-import re
 from collections.abc import Sequence
-from html import escape as escape_markup
-from typing import Final
 
+from transept.apps.svg import (
+    FONT_SIZE,
+    LETTER,
+    MARGIN,
+    Label,
+    Panel,
+    Picture,
+    Shape,
+    Stroke,
+    text_width,
+)
 from transept.tasks.parsing.leaves import XX
 from transept.text.trees import Tree, escape
 
-_ROW: Final = 40
-_MARGIN: Final = 16
-_CHARACTER: Final = 8
-"""Of a font of 14 pixels, with some room: no font is at hand to measure."""
-_STYLE: Final = (
-    "text{font:14px sans-serif;text-anchor:middle;fill:#222}"
-    ".tag{font-size:11px;fill:#777}.label{font-weight:600;fill:#1a4f8b}"
-    "line{stroke:#aaa;stroke-width:1}"
-)
-# XML has no way to write them.
-_CONTROLS: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+ROW = 3 * FONT_SIZE
+"""From one row of constituents to the next."""
 
 
 def indented(tree: Tree) -> str:
@@ -43,50 +42,48 @@ def indented(tree: Tree) -> str:
     return "\n".join(lines)
 
 
-def svg(trees: Sequence[Tree]) -> str:
+def draw_trees(trees: Sequence[Tree]) -> Picture:
     """A picture of trees, one below the other: words at the foot, constituents above them."""
-    drawn: list[str] = []
-    width, top = 0, 0
+    panels, y = [], MARGIN
     for tree in trees:
-        parts, size = _draw(tree, top)
-        drawn += parts
-        width, top = max(width, size[0]), top + size[1]
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {top}"'
-    head += f' width="{width}" height="{top}">'
-    ground = '<rect width="100%" height="100%" fill="white"/>'
-    return "\n".join([head, f"<style>{_STYLE}</style>", ground, *drawn, "</svg>"])
+        panels.append(_draw(tree).at(MARGIN, y))
+        y += panels[-1].height + MARGIN
+    width = max((panel.width for panel in panels), default=0.0)
+    description = " ".join(panel.title for panel in panels)
+    return Picture("Parse trees", description, width + 2 * MARGIN, y, tuple(panels))
 
 
-def _draw(tree: Tree, top: int) -> tuple[list[str], tuple[int, int]]:
-    """The lines and texts of a tree, and how much room it takes."""
-    words, right = _columns(tree)
+def _draw(tree: Tree) -> Panel:
+    words, width = _columns(tree)
     parents, owners = _parents(tree), _owners(tree)
     heights, centres = _places(tree, words, parents, owners)
-    foot = top + _MARGIN + max(heights) * _ROW + 14
+    foot = max(heights) * ROW + FONT_SIZE / 2
 
-    def y(height: int) -> int:
-        return foot - height * _ROW
+    def joined(bracket: int, x: float, y: float) -> Stroke:
+        """A line from a constituent down to a part of it."""
+        above = foot - heights[bracket] * ROW
+        return Stroke(centres[bracket], above + 0.7 * FONT_SIZE, x, y - 0.7 * FONT_SIZE)
 
-    lines, texts = [], []
+    lines: list[Shape] = []
+    labels: list[Shape] = []
     for bracket, parent in enumerate(parents):
-        x, height = centres[bracket], heights[bracket]
+        x, y = centres[bracket], foot - heights[bracket] * ROW
+        labels.append(Label(x, y, tree.brackets[bracket].label, "strong", head=0))
         if parent is not None:
-            lines.append(_line(centres[parent], y(heights[parent]), x, y(height)))
-        texts.append(_text("label", x, y(height), tree.brackets[bracket].label))
-    for place, (word, tag) in enumerate(zip(tree.words, tree.tags, strict=True)):
-        x, owner = words[place], owners[place]
-        lines.append(_line(centres[owner], y(heights[owner]), x, foot))
-        texts.append(_text("word", x, foot, word))
+            lines.append(joined(parent, x, y))
+    for x, owner, word, tag in zip(words, owners, tree.words, tree.tags, strict=True):
+        lines.append(joined(owner, x, foot))
+        labels.append(Label(x, foot, word))
         if tag != XX:
-            texts.append(_text("tag", x, foot + 14, tag))
-    return [*lines, *texts], (right + _MARGIN, foot + 14 + _MARGIN - top)
+            labels.append(Label(x, foot + 1.2 * FONT_SIZE, tag, "faint"))
+    return Panel(str(tree), width, foot + 2 * FONT_SIZE, (*lines, *labels))
 
 
-def _columns(tree: Tree) -> tuple[list[float], int]:
+def _columns(tree: Tree) -> tuple[list[float], float]:
     """The middle of each word, and where the last one ends."""
-    middles, right = [], _MARGIN
+    middles, right = [], 0.0
     for word, tag in zip(tree.words, tree.tags, strict=True):
-        width = _CHARACTER * max(len(word), len(tag), 2) + _CHARACTER
+        width = max(text_width(word), text_width(tag), 2 * LETTER) + LETTER
         middles.append(right + width / 2)
         right += width
     return middles, right
@@ -95,7 +92,7 @@ def _columns(tree: Tree) -> tuple[list[float], int]:
 def _places(
     tree: Tree, words: Sequence[float], parents: Sequence[int | None], owners: Sequence[int]
 ) -> tuple[list[int], list[float]]:
-    """How many rows above the words each bracket stands, and the middle of what it holds."""
+    """The number of rows from the words up to each bracket, and the middle of what it holds."""
     held: list[list[float]] = [[] for _ in tree.brackets]
     for place, owner in enumerate(owners):
         held[owner].append(words[place])
@@ -127,12 +124,3 @@ def _owners(tree: Tree) -> list[int]:
     for number, (_, start, end) in enumerate(tree.brackets):
         owners[start:end] = [number] * (end - start)
     return owners
-
-
-def _line(x1: float, y1: int, x2: float, y2: int) -> str:
-    return f'<line x1="{x1:g}" y1="{y1 + 5}" x2="{x2:g}" y2="{y2 - 13}"/>'
-
-
-def _text(kind: str, x: float, y: int, text: str) -> str:
-    shown = escape_markup(_CONTROLS.sub("\ufffd", text), quote=False)
-    return f'<text class="{kind}" x="{x:g}" y="{y}">{shown}</text>'

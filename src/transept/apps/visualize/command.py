@@ -34,9 +34,9 @@ class View:
     kind: Kind = "encoder"
     """Self-attention of the encoder or of the decoder, or the decoder's attention to the source."""
     layer: int | None = None
-    """The layer to draw; unless given, the last but one, as in the paper (5 of 6)."""
+    """The layer to draw. Default: the last but one, as in the paper (5 of 6)."""
     heads: str | None = None
-    """The heads to draw, such as 1,2 or 1-4; unless given, all in figures 3 and heat, else the
+    """The heads to draw, such as 1,2 or 1-4. Default: all in figures 3 and heat, in others the
     first two."""
     word: str | None = None
     """The word whose attention figures 3 and 4 draw: the word itself, or its number in the row."""
@@ -67,13 +67,13 @@ def visualize(
     """Draw where the heads look, as in the paper's Figures 3 to 5.
 
     The words above look at the words below; a line's width is the weight, its colour the head.
-    Layers and heads count from 1. `.html` is a page to explore all of it, and needs no network;
+    Layers and heads count from 1. `.html` is a page to explore all of it, and works offline;
     `.json` holds every weight.
 
     Args:
         sentence: What the model reads.
         output: What to write; its ending chooses the format: .svg, .html or .json.
-        target: The translation to look at; unless given, the model's own.
+        target: The translation to look at. Default: the model's own.
         models: Which model to use.
         view: What to draw.
     """
@@ -121,8 +121,8 @@ def _content(suffix: str, attention: "Attention", view: View, choice: "Choice") 
         attention = attention.joined()
     if suffix == ".json":
         return (json.dumps(attention.described(), ensure_ascii=False) + "\n").encode()
+    from transept.apps.svg import to_svg
     from transept.apps.visualize.figures import draw_figure
-    from transept.apps.visualize.svg import to_svg
 
     return to_svg(draw_figure(view.figure, attention, choice)).encode()
 

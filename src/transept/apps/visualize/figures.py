@@ -1,13 +1,12 @@
 """The paper's Figures 3 to 5, and a grid of heat maps, of any pair, layer and heads."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from transept.api.attention import Attention, AttentionMap, Kind
-from transept.apps.visualize.heat_maps import draw_heat_maps
-from transept.apps.visualize.lines import draw_lines
-from transept.apps.visualize.pictures import Picture, arranged
+from transept.apps.svg import Picture, arranged
+from transept.apps.visualize.panels import draw_heat_maps, draw_lines
 from transept.errors import Argument, ConfigError
 
 FigureName = Literal["3", "4", "5", "heat"]
@@ -25,9 +24,9 @@ class Choice:
 
     kind: Kind = "encoder"
     layer: int | None = None
-    """Unless given, the last but one, as in the paper: 5 of 6."""
+    """Default: the last but one, as in the paper: 5 of 6."""
     heads: tuple[int, ...] = ()
-    """Unless given, as many as the figure shows, from the first."""
+    """Default: the number that the figure shows, from the first."""
     word: str | None = None
     """The word to look from, or its number from 1."""
 
@@ -47,7 +46,25 @@ def draw_figure(name: FigureName, attention: Attention, choice: Choice) -> Pictu
     layer, n_heads = _layer(chosen, choice), chosen.weights.shape[1]
     wanted = {"3": n_heads, "4": 2, "5": 2, "heat": n_heads}[name]
     heads = _heads(choice.heads or range(1, min(wanted, n_heads) + 1), n_heads)
-    return _FIGURES[name](chosen, choice, layer, heads)
+    title, word = NAMES[choice.kind], None
+    if name in ("3", "4"):
+        word = _word(chosen, choice)
+        whole = "" if name == "3" else " in full, and"
+        title += f"{whole} from “{_plain(chosen.queries.pieces[word])}”"
+    match name:
+        case "3":
+            rows = [[draw_lines(chosen, layer, heads, word)]]
+        case "4":
+            heads = heads[:2]
+            rows = [
+                [draw_lines(chosen, layer, heads[:1])],
+                [draw_lines(chosen, layer, heads, word)],
+            ]
+        case "5":
+            rows = [[draw_lines(chosen, layer, [head])] for head in heads]
+        case "heat":
+            rows = draw_heat_maps(chosen, layer, heads)
+    return arranged(title, _description(chosen, layer, heads, word), rows)
 
 
 def resolve(attention: AttentionMap, choice: Choice) -> tuple[int, list[int], int | None]:
@@ -103,32 +120,6 @@ def _word(attention: AttentionMap, choice: Choice) -> int:
     return find_word(words, choice.word)
 
 
-def _figure_3(attention: AttentionMap, choice: Choice, layer: int, heads: Sequence[int]) -> Picture:
-    word = _word(attention, choice)
-    title = f"{NAMES[choice.kind]} from “{_plain(attention.queries.pieces[word])}”"
-    panel = draw_lines(attention, layer, heads, word)
-    return arranged(title, _description(attention, layer, heads, word), [[panel]])
-
-
-def _figure_4(attention: AttentionMap, choice: Choice, layer: int, heads: Sequence[int]) -> Picture:
-    word = _word(attention, choice)
-    spelt = _plain(attention.queries.pieces[word])
-    title = f"{NAMES[choice.kind]} in full, and from “{spelt}”"
-    whole = draw_lines(attention, layer, heads[:1])
-    panels = [[whole], [draw_lines(attention, layer, heads[:2], word)]]
-    return arranged(title, _description(attention, layer, heads[:2], word), panels)
-
-
-def _figure_5(attention: AttentionMap, choice: Choice, layer: int, heads: Sequence[int]) -> Picture:
-    panels = [[draw_lines(attention, layer, [head])] for head in heads]
-    return arranged(NAMES[choice.kind], _description(attention, layer, heads), panels)
-
-
-def _heat(attention: AttentionMap, choice: Choice, layer: int, heads: Sequence[int]) -> Picture:
-    panels = draw_heat_maps(attention, layer, heads)
-    return arranged(NAMES[choice.kind], _description(attention, layer, heads), panels)
-
-
 def _description(
     attention: AttentionMap, layer: int, heads: Sequence[int], word: int | None = None
 ) -> str:
@@ -148,12 +139,3 @@ def _description(
 
 def _plain(piece: str) -> str:
     return piece.lstrip("▁") or piece
-
-
-_Draw = Callable[[AttentionMap, Choice, int, Sequence[int]], Picture]
-_FIGURES: dict[FigureName, _Draw] = {
-    "3": _figure_3,
-    "4": _figure_4,
-    "5": _figure_5,
-    "heat": _heat,
-}

@@ -1,4 +1,4 @@
-"""All of an attention as one page to explore, which needs no network and no server."""
+"""All of an attention as one page to explore, which works offline, without a server."""
 
 import base64
 import hashlib
@@ -9,10 +9,9 @@ from importlib import resources
 from typing import Any, Literal
 
 from transept.api.attention import KINDS, Attention, AttentionMap, Kind
-from transept.apps.visualize.colours import DARK, LIGHT, N_COLOURS, Colours
+from transept.apps.svg import DARK, LIGHT, LINE_WIDTH, N_COLOURS, Colours
 from transept.apps.visualize.figures import NAMES, Choice, resolve
-from transept.apps.visualize.lines import FAINTEST
-from transept.apps.visualize.pictures import LINE_WIDTH
+from transept.apps.visualize.panels import FAINTEST
 
 Tokens = Literal["words", "pieces"]
 

@@ -38,7 +38,7 @@ def attend(transducer: Transducer, source: str, target: str) -> WordAttention:
 def draw_attention(attention: WordAttention, width: int = 80) -> list[str]:
     """Lines of at most `width` characters: a row for each target word, shades beneath the source.
 
-    Where the source is too long for one line, it goes on in another picture below.
+    Where the source is too long for one line, it continues in another picture below.
     """
     margin = max(map(len, attention.target))
     lines: list[str] = []

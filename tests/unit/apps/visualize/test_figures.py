@@ -8,9 +8,8 @@ import torch
 from tests.unit.apps.visualize.conftest import NASTY
 
 from transept.api.attention import KINDS, Attention, AttentionMap, Kind, Side
+from transept.apps.svg import LINE_WIDTH, Label, text_width, to_svg
 from transept.apps.visualize.figures import Choice, FigureName, draw_figure
-from transept.apps.visualize.pictures import LINE_WIDTH, Label, text_width
-from transept.apps.visualize.svg import to_svg
 from transept.errors import ConfigError
 
 SVG = "{http://www.w3.org/2000/svg}"

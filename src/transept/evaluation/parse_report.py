@@ -1,15 +1,19 @@
 """All sentences together: evalb's own figures, and beside them those that leave nothing out."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from transept.errors import DataError
-from transept.evaluation.evalb.parameters import COLLINS, Parameters
-from transept.evaluation.evalb.reading import Problem
-from transept.evaluation.evalb.scoring import SentenceScore, score_sentence
+from transept.evaluation.evalb import COLLINS, Parameters, Problem, SentenceScore, score_sentence
+from transept.evaluation.reading import FEW, MANY
 from transept.evaluation.scores import Convention
+from transept.text.trees import ROOTS
 from transept.version import __version__
+
+_FIRST_LABEL: Final = re.compile(r"\s*\(([^\s()]*)", re.ASCII)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -154,3 +158,26 @@ def _stopping_line(troubled: Iterable[tuple[int, Problem]], max_errors: int) -> 
         if problem == "stray text" or number > max_errors + 1:
             return line
     return None
+
+
+def suspect_roots(gold: Sequence[str], predicted: Sequence[str], parameters: Parameters) -> str:
+    """What is wrong with a root that only one side has; nothing if there is no such root.
+
+    evalb counts it like any other bracket, unless the parameters delete its label. So one that is
+    there by the custom of a treebank costs a bracket in every sentence.
+    """
+    theirs, ours = (_share(lines, parameters) for lines in (gold, predicted))
+    which, effect = ("gold", "missed") if theirs > ours else ("predicted", "wrong")
+    if max(theirs, ours) <= MANY or min(theirs, ours) >= FEW:
+        return ""
+    return (
+        f"only the {which} trees have a root without a label, or with one such as ROOT, around "
+        f"them: it counts as {effect} in every sentence; remove it"
+    )
+
+
+def _share(lines: Sequence[str], parameters: Parameters) -> float:
+    """Of the lines with a tree, the share whose first bracket is such a root, and counts."""
+    labels = [found[1] for line in lines if (found := _FIRST_LABEL.match(line))]
+    roots = sum(label in ROOTS and not parameters.deletes_bracket(label) for label in labels)
+    return roots / len(labels) if labels else 0.0
