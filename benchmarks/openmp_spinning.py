@@ -38,12 +38,10 @@ def training() -> Callable[[], int]:
     """Some steps; how many target tokens they have."""
     from workload import bucketed, fresh_update
 
-    from transept import config
-    from transept.apps.recipes.demo.settings import GRAMMAR
-    from transept.experiment import Experiment
+    from transept.apps.recipes import recipe
     from transept.runtime.device import Runtime
 
-    model = config.load(Experiment, GRAMMAR).model
+    model = recipe.load("demo").experiment.model
     update = fresh_update(model, Runtime.choose("cpu"))
     batches = bucketed(model.vocab_size, STEPS, BUDGET)
 

@@ -36,10 +36,10 @@ from transformers import __version__ as transformers_version
 
 from transept import config
 from transept.apps.recipes import recipe
-from transept.apps.recipes.pipeline import work_out
+from transept.apps.recipes.pipeline import run_stage
 from transept.apps.recipes.run import RecipeRun
-from transept.apps.recipes.stages.stage import Watchers
-from transept.apps.recipes.stages.train import flops_per_target_token, sustained_flops
+from transept.apps.recipes.stage import Watchers
+from transept.apps.recipes.train import flops_per_target_token, sustained_flops
 from transept.assembly.run import METRICS
 from transept.checkpoint import CONFIG, WEIGHTS, write_directory
 from transept.data.batching.mixture import Mixture
@@ -250,7 +250,7 @@ def copy_prepared(work: Path, run: RecipeRun) -> None:
         for name in ("vocabulary", "data", "tests"):
             shutil.copytree(work / name, run.directory / name, dirs_exist_ok=True)
         run.records.keep("prepare", json.loads((work / "records/prepare.json").read_bytes()))
-    work_out(run, "prepare", Watchers())
+    run_stage(run, "prepare", Watchers())
 
 
 def conclude(run: RecipeRun, peer: Peer, progress: Progress, budget: Budget) -> None:
@@ -268,7 +268,7 @@ def conclude(run: RecipeRun, peer: Peer, progress: Progress, budget: Budget) -> 
         run.model,
         tensors={WEIGHTS: from_marian(mean, network)},
         texts={CONFIG: config.dump(experiment)},
-        folders={"tokenizer": run.work.vocabulary},
+        folders={"tokenizer": run.vocabulary},
         about={"step": progress.step, "averaged_steps": progress.snapshot_steps},
     )
     averaged, found = {"steps": progress.snapshot_steps}, {"weights": run.weights}
@@ -292,7 +292,7 @@ def conclude(run: RecipeRun, peer: Peer, progress: Progress, budget: Budget) -> 
         "seed": peer.experiment.training.seed,
     }  # fmt: skip
     run.records.write("train", inputs, results, seconds=None)
-    log(run.work.training / METRICS, progress)
+    log(run.training / METRICS, progress)
 
 
 def log(path: Path, progress: Progress) -> None:
@@ -329,18 +329,17 @@ def main() -> None:
     copy_prepared(options.prepared, run)
     budget = Budget(options.minutes, options.target_tokens, options.pause_after)
     if run.records.read("average") is None:
-        corpora = {text.name: run.work.corpus(text.name) for text in loaded.texts}
-        peer = Peer(loaded.filled_in(corpora, run.work.corpus(recipe.DEV)))
+        peer = Peer(run.experiment())
         progress = restore(run.directory / STATE, peer)
         if not train(peer, progress, budget, loaded.average):
             save(run.directory / STATE, peer, progress)
             print("Paused. The same command resumes.")
             sys.exit(RESUMABLE)
-        run.work.training.mkdir(exist_ok=True)
+        run.training.mkdir(exist_ok=True)
         conclude(run, peer, progress, budget)
         del peer
     for stage in ("decode", "score", "report"):
-        done = work_out(run, stage, Watchers())
+        done = run_stage(run, stage, Watchers())
         assert done is not None
         print(done.what, flush=True)
 

@@ -64,7 +64,7 @@ def parts_of(run: RecipeRun, average: Bundle, precision: str) -> dict[str, Any]:
 def scores(run: RecipeRun, model: Path) -> Iterator[Result]:
     transducer = transept.load(model, engine="native")
     search = dataclasses.asdict(run.recipe.search)
-    for test in run.tests:
+    for test in run.recipe.tests:
         sources, references = lines(run.sources(test)), lines(run.references(test))
         found = transducer.translate(sources, split=False, too_long="split", **search)
         texts = [one.text.replace("\n", " ") for one in found]

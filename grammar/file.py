@@ -8,7 +8,7 @@ from typing import Final
 from grammar.examples import EXAMPLES
 from grammar.grammar import Splits
 
-FILE: Final = Path(__file__).parents[1] / "src/transept/apps/recipes/demo/sentences.tsv.xz"
+FILE: Final = Path(__file__).parents[1] / "src/transept/apps/recipes/sentences.tsv.xz"
 """The file in the package."""
 
 

@@ -8,10 +8,10 @@ import torch
 from tests.docs.blocks import Reader
 
 from transept import ModelConfig, Transformer, config
-from transept.apps.recipes.demo.stages import AVERAGED
-from transept.apps.recipes.demo.texts import built_in
-from transept.apps.recipes.work import Work
-from transept.checkpoint import CHECKPOINTS, CONFIG, WEIGHTS, weights_of, write_directory
+from transept.apps.recipes import recipe
+from transept.apps.recipes.run import RecipeRun
+from transept.apps.recipes.sentences import built_in
+from transept.checkpoint import CONFIG, WEIGHTS, weights_of, write_directory
 from transept.experiment import Experiment
 from transept.tasks.parsing.vocabulary import vocabulary_of
 from transept.text.symbols import Symbols
@@ -29,9 +29,9 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Reader:
     pairs = built_in()["train"][:400]
     tokenizer = train_tokenizer((text for pair in pairs for text in pair), vocab_size=400)
     runs = reader.directory / "runs"
-    demo = Work(runs / "demo")
-    (demo.training / CHECKPOINTS).mkdir(parents=True)
-    for place in (demo.model(AVERAGED), runs / "base"):
+    demo = RecipeRun(name="demo", recipe=recipe.load("demo"), directory=runs / "demo")
+    demo.checkpoints.directory.mkdir(parents=True)
+    for place in (demo.model, runs / "base"):
         save(place, NETWORK, {"tokenizer": tokenizer})
     symbols = vocabulary_of(["S", "NP", "VP"])
     parser = replace(

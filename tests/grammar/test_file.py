@@ -11,7 +11,7 @@ import pytest
 from grammar.file import FILE, lines, write
 
 from grammar import EXAMPLES, Grammar, tokens
-from transept.apps.recipes.demo.texts import BUILT_IN, Pair, built_in
+from transept.apps.recipes.sentences import BUILT_IN, Pair, built_in
 
 ROOT = Path(__file__).parents[2]
 

@@ -14,12 +14,14 @@ import pytest
 from tests.integration.workshop import run, write_pairs
 
 from transept import config
-from transept.apps.recipes.demo.stages import AVERAGED
-from transept.apps.recipes.work import averaged_steps
+from transept.apps.recipes import recipe
+from transept.apps.recipes.pipeline import averaged_steps
+from transept.apps.recipes.recipe import Recipe
 from transept.experiment import Experiment
 
 STAGES = ["text", "vocabulary", "ids", "training", "average", "translation"]
 QUICK = ["--pairs", "400", "--steps", "10"]
+MODEL = "average-20"
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +39,19 @@ def read_json(path: Path) -> dict[str, Any]:
     return found
 
 
+def bleu(output: Path) -> float:
+    stages = read_json(output / "record.json")["stages"]
+    value: float = stages["score"]["results"]["tests"]["test"]["systems"][0]["scores"][0]["value"]
+    return value
+
+
+def exact_match(output: Path) -> float:
+    ours, references = (
+        (output / name / "test.de").read_text().splitlines() for name in ("hypotheses", "tests")
+    )
+    return sum(map(str.__eq__, ours, references)) / len(references)
+
+
 def stage_lines(shown: str) -> dict[str, str]:
     found = re.findall(r"^\d (\w+) +(.*)$", shown, flags=re.MULTILINE)
     assert [name for name, _ in found] == STAGES
@@ -45,20 +60,20 @@ def stage_lines(shown: str) -> dict[str, str]:
 
 def test_everything_lies_where_it_is_said_to(finished: tuple[Path, str]) -> None:
     output, shown = finished
-    for name in ("text/train.en", "text/test.de", "vocabulary", "run/metrics.jsonl", "test.de"):
+    for name in ("text/train.en", "text/test.de", "vocabulary", "run/metrics.jsonl"):
         assert (output / name).exists()
     listed = shown.partition("Where everything lies\n")[2].partition("\n\n")[0].splitlines()
     for line in listed:
         assert Path(re.split(r"  +", line.strip())[0]).exists()
     assert len(listed) == 6
-    lines = [(output / name).read_text().count("\n") for name in ("test.de", "text/test.de")]
-    assert lines == [20, 20]
+    for name in ("hypotheses/test.de", "text/test.de"):
+        assert (output / name).read_text().count("\n") == 20
 
 
 def test_average_of_a_short_training_leaves_out_its_first_half(
     finished: tuple[Path, str],
 ) -> None:
-    average = finished[0] / "run" / f"average-{AVERAGED}"
+    average = finished[0] / "run" / MODEL
     assert averaged_steps(average) == [6, 7, 8, 9, 10]
 
 
@@ -71,10 +86,9 @@ def test_results_of_fewer_steps_are_marked_as_cut_short(finished: tuple[Path, st
 
 def test_scores_carry_their_signature(finished: tuple[Path, str]) -> None:
     output, shown = finished
-    scores = json.loads((output / "scores.json").read_text())
     assert re.search(r"sacreBLEU \d+\.\d\d  nrefs:1\|case:mixed\|eff:no\|tok:13a\|smooth", shown)
-    assert f"exact match {100 * scores['exact_match']:.1f} %" in shown
-    assert scores["sentences"] == 20
+    assert f"sacreBLEU {bleu(output):.2f}  " in shown
+    assert f"exact match {100 * exact_match(output):.1f} %" in shown
 
 
 def test_a_pipe_gets_plain_text(finished: tuple[Path, str]) -> None:
@@ -101,6 +115,11 @@ def test_the_run_says_how_it_was_trained(finished: tuple[Path, str]) -> None:
     experiment = config.load(Experiment, finished[0] / "run" / "config.toml")
     assert experiment.training.max_steps == 10
     assert experiment.model.d_model == 128
+
+
+def test_demo_is_the_bundled_recipe(finished: tuple[Path, str]) -> None:
+    begun = config.load(Recipe, finished[0] / "recipe.toml")
+    assert config.differences(begun, recipe.load("demo")) == ["sentences.pairs: 400 -> 80000"]
 
 
 def test_what_is_done_is_not_done_again(
@@ -159,8 +178,8 @@ def test_stopped_demo_presents_nothing_and_resumes(tmp_path: Path, number: signa
     assert process.returncode == 75
     assert "Stopped. Everything so far is kept; the same command resumes" in shown
     assert "4 training" not in shown
-    assert not (output / "scores.json").exists()
-    assert not (output / "run" / f"average-{AVERAGED}").exists()
+    assert not (output / "record.json").exists()
+    assert not (output / "run" / MODEL).exists()
     step = newest_step(output)
     assert run(*words, "--steps", step + 2) == 0
     assert newest_step(output) == step + 2
@@ -176,7 +195,7 @@ def test_a_persons_own_files(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert "de → en" in shown
     # The path is long, and the line is broken somewhere.
     assert "; dev held out from train" in " ".join(shown.split())
-    assert (tmp_path / "demo" / "test.en").read_text().count("\n") == 10
+    assert (tmp_path / "demo" / "hypotheses" / "test.en").read_text().count("\n") == 10
     experiment = config.load(Experiment, tmp_path / "demo" / "run" / "config.toml")
     assert experiment.model.dropout == 0.1
     assert experiment.model.vocab_size <= 2000
@@ -208,6 +227,5 @@ def test_the_demo_keeps_its_promise(tmp_path: Path) -> None:
     # In a separate process: that of the tests has one thread.
     words = [sys.executable, "-m", "transept", "demo", "--output", str(tmp_path / "demo")]
     assert subprocess.run(words, check=False).returncode == 0
-    scores = json.loads((tmp_path / "demo" / "scores.json").read_text())
-    assert scores["sacreBLEU"] > 90
-    assert scores["exact_match"] > 0.8
+    assert bleu(tmp_path / "demo") > 90
+    assert exact_match(tmp_path / "demo") > 0.8

@@ -13,7 +13,7 @@ import pytest
 from making.results import SPLIT, Collection, compare, curves, digest, draw, page
 from tests.integration.kitchen import Kitchen
 
-from transept.apps.recipes.stages.train import device_seconds
+from transept.apps.recipes.train import device_seconds
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 DESCRIPTION = ".//{http://purl.org/dc/elements/1.1/}description"

@@ -17,7 +17,7 @@ import transept
 from transept import config
 from transept.api.card import CARD, README, Card
 from transept.apps.recipes import recipe
-from transept.apps.recipes.demo.texts import BUILT_IN
+from transept.apps.recipes.sentences import BUILT_IN
 from transept.apps.serve.models import open_model
 from transept.apps.serve.texts import Text
 from transept.checkpoint import Bundle
@@ -277,7 +277,7 @@ def test_the_wheel_holds_the_recipes(wheel: dict[str, int]) -> None:
 
 
 def test_the_wheel_holds_the_sentences_of_the_demo(wheel: dict[str, int]) -> None:
-    assert wheel["apps/recipes/demo/sentences.tsv.xz"] == BUILT_IN.stat().st_size
+    assert wheel["apps/recipes/sentences.tsv.xz"] == BUILT_IN.stat().st_size
     assert not [name for name in wheel if name.startswith("grammar")]
 
 

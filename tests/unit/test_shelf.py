@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from transept.apps.recipes.work import Work
 from transept.checkpoint import CHECKPOINTS, STATE, WEIGHTS, write_directory
 from transept.shelf import SHELVES, find_model, find_tokenizer
 
@@ -19,10 +18,10 @@ def write_model(directory: Path, step: int = 0, state: Mapping[str, object] | No
 
 
 def test_the_directory_of_a_demo_or_a_recipe_means_its_run(tmp_path: Path) -> None:
-    work = Work(tmp_path / "demo")
-    (work.training / CHECKPOINTS).mkdir(parents=True)
-    write_model(work.model(20))
-    assert find_model(work.directory) == find_model(work.training) == work.model(20)
+    training = tmp_path / "demo" / "run"
+    (training / CHECKPOINTS).mkdir(parents=True)
+    write_model(training / "average-20")
+    assert find_model(training.parent) == find_model(training) == training / "average-20"
 
 
 def test_a_model_means_itself_whatever_was_trained_inside_it(tmp_path: Path) -> None:

@@ -2,11 +2,13 @@
 
 import hashlib
 import json
-import logging
-from collections.abc import Mapping
+import logging.handlers
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NotRequired, TypedDict
+from typing import Any
 
 import torch
 
@@ -86,9 +88,8 @@ class Run:
     def check_config(self, allow_change: bool) -> None:
         """Refuse to mix two experiments in one directory, unless told to.
 
-        A run that never came to a checkpoint begins anew, and so with any config: else whoever
-        follows the advice of an error that stopped it at once would be refused. Later, such advice
-        is about its `MEANS`, and those are no part of the experiment.
+        A run without a checkpoint starts over, so any config is accepted: it may be the cure of an
+        error that stopped the run at once. Later, cures are about the `MEANS`.
         """
         path = self.directory / CONFIG
         if not (path.exists() and self.checkpoints.steps()):
@@ -159,7 +160,14 @@ class Run:
         tensors = _stored_tensors(update)
         if not update.runtime.world.leads:
             return
-        self._flush_log()
+        log = self.directory / METRICS
+        try:
+            # Where there is a checkpoint, there is also the log of what led to it.
+            flush(log)
+        except OSError as error:
+            raise CheckpointError(
+                f"{log}: cannot be written ({error.strerror}); see to the disk, and start again"
+            ) from error
         write_directory(
             self.checkpoints.path(progress.step),
             tensors=tensors,
@@ -168,39 +176,18 @@ class Run:
                 STATE: json.dumps(progress.as_json(), indent=2),
             },
             folders=corpora.tokenizers,
-            about=self._about(corpora) | {"step": progress.step},
+            about={
+                "transept": __version__,
+                "torch": torch.__version__,
+                "corpora": corpora.hashes,
+                **({} if self.init is None else {"init": self.init}),
+                "step": progress.step,
+            },
         )
         self.checkpoints.prune(progress.best_step)
 
-    def _about(self, corpora: Corpora) -> dict[str, Any]:
-        init = {} if self.init is None else {"init": self.init}
-        return {
-            "transept": __version__,
-            "torch": torch.__version__,
-            "corpora": corpora.hashes,
-            **init,
-        }
-
-    def _flush_log(self) -> None:
-        """Where there is a checkpoint, there is also the log of what led to it."""
-        path = self.directory / METRICS
-        try:
-            flush(path)
-        except OSError as error:
-            raise CheckpointError(
-                f"{path}: cannot be written ({error.strerror}); see to the disk, and start again"
-            ) from error
-
-    def refuse_older_average(self) -> None:
-        """A run that begins anew is not put beside an average of another training."""
-        for average in sorted(self.directory.glob("average-*")):
-            raise CheckpointError(
-                f"{average}: is of an earlier training, and {self.directory} as a model would mean "
-                "it, not this one; remove it, or choose another ", Argument("output"),
-            )  # fmt: skip
-
-    def refuse_to_lose(self, damages: list[str]) -> None:
-        """A run that has checkpoints is not begun anew over them, even if none can be used."""
+    def check_new(self, damages: list[str]) -> None:
+        """Reject a directory with checkpoints that are all damaged, or with an older average."""
         steps = self.checkpoints.steps()
         if steps:
             listed = "\n  ".join(damages)
@@ -209,6 +196,11 @@ class Run:
                 f"{self.directory}: none of its {there} can be used:\n  {listed}\n"
                 "Bring one back from a copy; or, to start from scratch, choose another ",
                 Argument("output"), f" or remove {self.checkpoints.directory}",
+            )  # fmt: skip
+        for average in sorted(self.directory.glob("average-*")):
+            raise CheckpointError(
+                f"{average}: is of an earlier training, and {self.directory} as a model would mean "
+                "it, not this one; remove it, or choose another ", Argument("output"),
             )  # fmt: skip
 
 
@@ -253,7 +245,9 @@ class _Beginning:
     weights: dict[str, torch.Tensor] = field(default_factory=dict)
     training: dict[str, torch.Tensor] = field(default_factory=dict)
 
-    def read(self, run: Run, init: Path | None, corpora: Corpora, allow_change: bool) -> "_Found":
+    def read(
+        self, run: Run, init: Path | None, corpora: Corpora, allow_change: bool
+    ) -> dict[str, Any]:
         """Look for it, on rank 0: keep the tensors here, and return the rest.
 
         The two go separate ways to the other ranks: the rest as JSON, the tensors by `spread`.
@@ -261,15 +255,15 @@ class _Beginning:
         with collected_warnings() as notes:
             newest = run.checkpoints.newest()
         if newest is None:
-            run.refuse_to_lose(notes)
-            run.refuse_older_average()
-            self.weights = {} if init is None else _initial_weights(run, init, corpora)
+            run.check_new(notes)
+            if init is not None:
+                bundle = Bundle.open(find_model(init))
+                _check_fit(run, bundle, init, corpora)
+                self.weights = bundle.weights()
             named = None if init is None else str(init)
             return {"notes": notes, "origin": str(init), "init": named}
-        _check_init(run, newest.about.get("init"), init)
-        if not allow_change:
-            _check_corpora(run, newest.about["corpora"], corpora)
-        _check_fit(run, newest, newest.directory, corpora)
+        _check_begun(run, newest.about, init, corpora, allow_change)
+        before = _check_fit(run, newest, newest.directory, corpora)
         self.weights, self.training = newest.weights(), newest.training()
         state = newest.state()
         run.checkpoints.discard_after(state["step"])
@@ -277,63 +271,35 @@ class _Beginning:
             "notes": notes,
             "origin": str(newest.directory),
             "init": newest.about.get("init"),
-            "state": state,
-            "micro_batches": _micro_batches(newest, run.experiment.batch),
-            "dev": _development_set(newest),
+            "state": state,  # this and what follows, only where there is a checkpoint
+            "micro_batches": _micro_batches(before.batch, run.experiment.batch),
+            "dev": newest.about["corpora"].get(str(before.data.dev)),
             "sha256": dict(newest.sha256),
         }
 
 
-class _Found(TypedDict):
-    """What there is to know of a beginning, besides its tensors."""
+def _micro_batches(before: BatchConfig, now: BatchConfig) -> int:
+    """How many a checkpoint's batches were cut into, if nothing else in the batch config differs.
 
-    notes: list[str]
-    """Of checkpoints that could not be used."""
-    origin: str
-    """Where the weights lie, if they are not random."""
-    init: str | None
-    """The model that the run began from, at its very first step."""
-    state: NotRequired[dict[str, Any]]
-    """The checkpoint's `Progress`; this and what follows, where there is a checkpoint."""
-    micro_batches: NotRequired[int]
-    """How many its batches were cut into."""
-    dev: NotRequired[str | None]
-    """The hash of the corpus by which its best step was found."""
-    sha256: NotRequired[dict[str, str]]
-    """Of its files: what was restored is held against them."""
-
-
-def _micro_batches(checkpoint: Bundle, batch: BatchConfig) -> int:
-    """How many its batches were cut into, if nothing else in the batch config has changed.
-
-    If more has changed, the number of today: its place in the data is then taken as it is.
+    If more differs, the number of today: the checkpoint's place in the data is taken as it is.
     """
-    before = config.load(Experiment, checkpoint.directory / CONFIG).batch
-    only = before == replace(batch, micro_batches=before.micro_batches)
-    return before.micro_batches if only else batch.micro_batches
+    only = before == replace(now, micro_batches=before.micro_batches)
+    return before.micro_batches if only else now.micro_batches
 
 
-def _development_set(checkpoint: Bundle) -> str | None:
-    """The hash of the corpus by which its best step was found."""
-    dev = config.load(Experiment, checkpoint.directory / CONFIG).data.dev
-    found: str | None = checkpoint.about["corpora"].get(str(dev))
-    return found
-
-
-def _check_init(run: Run, before: str | None, init: Path | None) -> None:
-    """The same command goes on; one that names another model would not get what it asks for."""
+def _check_begun(
+    run: Run, about: Mapping[str, Any], init: Path | None, corpora: Corpora, allow_change: bool
+) -> None:
+    """Refuse another initial model, which would change nothing, or corpora prepared again."""
+    before = about.get("init")
     if init is not None and str(init) != before:
         raise ConfigError(
             f"{run.directory}: this run began from {before or 'random weights'}, and ",
             Argument("init"), f" {init} would change nothing now. To start from {init}, choose "
             "another ", Argument("output"), "; to continue this run, leave it out",
         )  # fmt: skip
-
-
-def _check_corpora(run: Run, before: Mapping[str, str], corpora: Corpora) -> None:
-    """The config names places; what lies there may have been prepared anew."""
     for path, hash in corpora.hashes.items():
-        if before.get(path, hash) != hash:
+        if about["corpora"].get(path, hash) != hash and not allow_change:
             raise ConfigError(
                 f"{path}: is not the corpus that {run.directory} began with; choose another ",
                 Argument("output"), ", bring that corpus back, or continue with ",
@@ -341,52 +307,42 @@ def _check_corpora(run: Run, before: Mapping[str, str], corpora: Corpora) -> Non
             )  # fmt: skip
 
 
-def _initial_weights(run: Run, init: Path, corpora: Corpora) -> dict[str, torch.Tensor]:
-    """A bundle's weights to start from."""
-    bundle = Bundle.open(find_model(init))
-    _check_fit(run, bundle, init, corpora)
-    return bundle.weights()
+def _check_fit(run: Run, bundle: Bundle, name: Path, corpora: Corpora) -> Experiment:
+    """Weights must read the vocabulary, and be of the network, that they were learnt with.
 
-
-def _check_fit(run: Run, bundle: Bundle, name: Path, corpora: Corpora) -> None:
-    """Weights must read the vocabulary, and be of the network, that they were learnt with."""
+    Returns:
+        The experiment that the weights were learnt in.
+    """
     learnt_with = tokenizers_in(bundle.directory)
     for folder in (TOKENIZER, TARGET_TOKENIZER):
         theirs = learnt_with.get(folder, bundle.directory / TOKENIZER)
         ours = corpora.tokenizers.get(folder, corpora.tokenizers[TOKENIZER])
-        if not _same_vocabulary(theirs, ours):
+        if load_vocabulary(theirs).sha256 != load_vocabulary(ours).sha256:
             raise VocabularyError(
                 f"{name}: its {folder} is not the corpus's: prepare the corpus with "
                 f"--{folder.replace('_', '-')} {theirs}"
             )
-    before = config.load(Experiment, bundle.directory / CONFIG).model
-    changes = config.differences(before, run.experiment.model, SAME_WEIGHTS)
+    before = config.load(Experiment, bundle.directory / CONFIG)
+    changes = config.differences(before.model, run.experiment.model, SAME_WEIGHTS)
     if changes:
         listed = "\n  ".join(f"model.{each}" for each in changes)
         raise CheckpointError(
             f"{name}: its weights were learnt in another network:\n  {listed}\n"
             "Give the config its values, or train from random weights"
         )
+    return before
 
 
-def _same_vocabulary(one: Path, other: Path) -> bool:
-    return load_vocabulary(one).sha256 == load_vocabulary(other).sha256
-
-
-class collected_warnings(logging.Handler):  # noqa: N801  (used as a context manager)
-    """The warnings of `transept.checkpoint`, as a list."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.WARNING)
-        self.messages: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Take note of one."""
-        self.messages.append(record.getMessage())
-
-    def __enter__(self) -> list[str]:
-        logging.getLogger("transept.checkpoint").addHandler(self)
-        return self.messages
-
-    def __exit__(self, *error: object) -> None:
-        logging.getLogger("transept.checkpoint").removeHandler(self)
+@contextmanager
+def collected_warnings() -> Iterator[list[str]]:
+    """The warnings of `transept.checkpoint`, as a list that is complete at the end."""
+    messages: list[str] = []
+    handler = logging.handlers.BufferingHandler(sys.maxsize)
+    handler.setLevel(logging.WARNING)
+    logger = logging.getLogger("transept.checkpoint")
+    logger.addHandler(handler)
+    try:
+        yield messages
+    finally:
+        logger.removeHandler(handler)
+        messages += [record.getMessage() for record in handler.buffer]

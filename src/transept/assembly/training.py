@@ -1,25 +1,31 @@
 """One experiment, trained: everything built by plain calls, then run."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from transept.assembly.corpora import Corpora
-from transept.assembly.feeding import rehearse_largest, training_data, validation
+import torch
+
+from transept.assembly.corpora import Corpora, rehearse_largest, training_data, validation
 from transept.assembly.run import METRICS, Run
-from transept.assembly.update import build_update, slowness
 from transept.data.batching.feed import check_shares
 from transept.errors import keys_below
 from transept.experiment import Experiment
+from transept.gateway import engines
+from transept.model.transformer import Transformer
 from transept.runtime.determinism import order_of
 from transept.runtime.device import Runtime
 from transept.runtime.distributed import ALONE, World
 from transept.runtime.interrupt import stop_requests
 from transept.runtime.lock import RESTART, held
+from transept.runtime.seed import seed_torch
+from transept.training.loss import Loss
+from transept.training.moving_average import MovingAverage
 from transept.training.observers import MetricsLog, Observer, TensorBoard
 from transept.training.progress import Progress
+from transept.training.schedule import Schedule
 from transept.training.trainer import Outcome, Trainer
-from transept.training.update import Update
+from transept.training.update import Update, make_adam
 
 
 def train(
@@ -42,21 +48,21 @@ def train(
     corpora = Corpora.open(experiment, verify=world.local_rank == 0)
     run = Run(directory, corpora.fit(experiment))
     settings = experiment.training
-
-    def say_waiting(text: str) -> None:
-        _tell(observers, _warning(0, text))
-
-    # Who starts a training by hand twice is told at once; torchrun may be ending our predecessor.
+    # A training started twice by hand fails at once; torchrun may be ending our predecessor.
     patience = RESTART if world.joined else 0.0
-    with order_of(settings.sums), held(directory, world, patience, say_waiting) as notes:
+    waiting = held(directory, world, patience, lambda text: _tell(observers, _warning(0, text)))
+    with order_of(settings.sums), waiting as notes:
         world.from_leader(lambda: run.check_config(allow_change))
         with keys_below("training"):
             runtime = Runtime.choose(settings.device, settings.precision, world)
         update = build_update(run.experiment, runtime)
         world.pulse.at("starting")
         progress, found = run.restore(update, init, corpora, allow_change)
-        notes += [*found, *_advice(run.experiment, corpora, runtime)]
-        own = _records(directory, progress, tensorboard) if world.leads else []
+        notes += [*found, *_startup_warnings(run.experiment, corpora, runtime)]
+        own: list[Observer] = []
+        if world.leads:
+            own = [MetricsLog(directory / METRICS, resume_from=progress.step)]
+            own += [TensorBoard(directory / "tensorboard")] if tensorboard else []
         watchers = [*own, *observers] if world.leads else []
         try:
             for text in notes:
@@ -88,41 +94,22 @@ def _trainer(run: Run, update: Update, corpora: Corpora, observers: Sequence[Obs
     )
 
 
-def _records(directory: Path, progress: Progress, tensorboard: bool) -> list[Observer]:
-    log = MetricsLog(directory / METRICS, resume_from=progress.step)
-    return [log, *([TensorBoard(directory / "tensorboard")] if tensorboard else [])]
-
-
-def _advice(experiment: Experiment, corpora: Corpora, runtime: Runtime) -> list[str]:
-    """What a person should know before so many hours are spent."""
-    return [
-        *slowness(experiment, runtime),
-        *_waiting(experiment, runtime.world),
-        *_left_out(experiment, corpora),
-    ]
-
-
-def _waiting(experiment: Experiment, world: World) -> list[str]:
-    """A line for whoever lets some ranks wait for others in every step."""
-    n = experiment.batch.micro_batches
-    if n % world.size == 0:
-        return []
-    return [
-        f"batch.micro_batches = {n} are shared out unevenly among {world.size} ranks: some wait "
-        "for others. The result is the same"
-    ]
-
-
-def _left_out(experiment: Experiment, corpora: Corpora) -> list[str]:
-    """A line for whoever has text that training never sees."""
+def _startup_warnings(experiment: Experiment, corpora: Corpora, runtime: Runtime) -> Iterator[str]:
+    """Warnings worth reading before a long run."""
+    yield from fused_warnings(experiment, runtime)
+    n, ranks = experiment.batch.micro_batches, runtime.world.size
+    if n % ranks:
+        yield (
+            f"batch.micro_batches = {n} are shared out unevenly among {ranks} ranks: some wait "
+            "for others. The result is the same"
+        )
     train, limit = corpora.train, experiment.batch.max_length
-    n = int(((train.source_lengths > limit) | (train.target_lengths > limit)).sum())
-    if n == 0:
-        return []
-    return [
-        f"{n:,} of {len(train):,} pairs are left out: a side has more tokens than "
-        f"batch.max_length = {limit}"
-    ]
+    left_out = int(((train.source_lengths > limit) | (train.target_lengths > limit)).sum())
+    if left_out:
+        yield (
+            f"{left_out:,} of {len(train):,} pairs are left out: a side has more tokens than "
+            f"batch.max_length = {limit}"
+        )
 
 
 def _start_line(run: Run, update: Update, corpora: Corpora, progress: Progress) -> dict[str, Any]:
@@ -153,3 +140,58 @@ def _warning(step: int, text: str) -> dict[str, Any]:
 def _tell(observers: Sequence[Observer], line: dict[str, Any]) -> None:
     for observer in observers:
         observer.observe(line)
+
+
+# --- the network, its optimizer and its loss ---------------------------------------------------
+
+
+def build_update(experiment: Experiment, runtime: Runtime) -> Update:
+    """A fresh network, its optimizer and its loss: fused where the device and network allow it."""
+    seed_torch(experiment.training.seed, "weights")
+    model = Transformer(experiment.model).to(runtime.device)
+    decay = experiment.training.ema_decay
+    shards = runtime.world if experiment.distributed.optimizer == "sharded" else ALONE
+    fused = _wants_fused(experiment, runtime) and not fused_obstacles(experiment, runtime)
+    kind = engines().training_update(experiment.batch) if fused else Update
+    update = kind(
+        model,
+        adam=make_adam(model, experiment.adam, sharded_over=shards),
+        schedule=Schedule(
+            experiment.model.d_model, experiment.schedule.warmup_steps, experiment.schedule.factor
+        ),
+        loss=Loss(
+            experiment.loss.label_smoothing, experiment.model.pad_id, experiment.loss.smoothing
+        ),
+        runtime=runtime,
+        seed=experiment.training.seed,
+        clip_norm=experiment.training.clip_norm,
+        ema=None if decay is None else MovingAverage(model, decay),
+    )
+    wanted = experiment.training.compile
+    plain_on_gpu = runtime.device.type == "cuda" and not fused
+    if wanted == "always" or (wanted == "auto" and plain_on_gpu):
+        update.objective.states = torch.compile(update.objective.states, dynamic=False)
+    return update
+
+
+def fused_warnings(experiment: Experiment, runtime: Runtime) -> list[str]:
+    """A warning if the fused training step is wanted and cannot be used."""
+    reasons = fused_obstacles(experiment, runtime) if _wants_fused(experiment, runtime) else []
+    if not reasons:
+        return []
+    return [
+        f"our own kernels cannot be used ({', '.join(reasons)}): PyTorch's are used instead, "
+        "which is about half as fast"
+    ]
+
+
+def fused_obstacles(experiment: Experiment, runtime: Runtime) -> list[str]:
+    """What prevents the fused training step; nothing, for the paper's network."""
+    reasons = engines().training_obstacles(experiment.model, experiment.batch)
+    if runtime.precision != "bf16":
+        reasons.append(f"training.precision = {runtime.precision!r}")
+    return reasons
+
+
+def _wants_fused(experiment: Experiment, runtime: Runtime) -> bool:
+    return runtime.device.type == "cuda" and experiment.training.kernels == "auto"

@@ -118,7 +118,7 @@ _add(
 )
 _add("cli.info:info", "Describe a model, run, corpus or config, or this installation.", USE)
 
-_add("apps.recipes.demo.command:demo", "Train a small translator, and see what it learnt.", TRAIN)
+_add("apps.recipes.demo:demo", "Train a small translator, and see what it learnt.", TRAIN)
 
 recipe = _add_family("recipe", "Whole experiments, from text to a report, one command each.", TRAIN)
 _add(

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from transept import ModelConfig, config
-from transept.assembly import build_update, slow_because
-from transept.assembly.update import slowness
+from transept.assembly import build_update, fused_obstacles
+from transept.assembly.training import fused_warnings
 from transept.data.config import BatchConfig
 from transept.engines.training.fit import obstacles
 from transept.experiment import Experiment
@@ -55,7 +55,7 @@ def test_a_layout_or_precision_it_does_not_know_is_named() -> None:
         model=ModelConfig(vocab_size=50), batch=BatchConfig(layout="by_length", tile=100)
     )
     pytest.importorskip("triton")
-    reasons = slow_because(experiment, Runtime(torch.device("cpu"), "fp32"))
+    reasons = fused_obstacles(experiment, Runtime(torch.device("cpu"), "fp32"))
     assert reasons == [
         "batch.tile = 100",
         "batch.layout = 'by_length'",
@@ -66,8 +66,8 @@ def test_a_layout_or_precision_it_does_not_know_is_named() -> None:
 def test_without_triton_it_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("transept.engines.choice.find_spec", lambda name: None)
     experiment = Experiment(model=ModelConfig(vocab_size=50))
-    assert slow_because(experiment, GPU_LIKE) == ["Triton is not installed"]
-    (said,) = slowness(experiment, GPU)
+    assert fused_obstacles(experiment, GPU_LIKE) == ["Triton is not installed"]
+    (said,) = fused_warnings(experiment, GPU)
     assert said.startswith("our own kernels cannot be used (Triton is not installed): PyTorch's")
 
 
@@ -76,9 +76,9 @@ def test_nothing_is_said_where_nobody_expects_the_fast_form(
 ) -> None:
     monkeypatch.setattr("transept.engines.choice.find_spec", lambda name: None)
     experiment = Experiment(model=ModelConfig(vocab_size=50))
-    assert slowness(experiment, Runtime(torch.device("cpu"), "fp32")) == []
+    assert fused_warnings(experiment, Runtime(torch.device("cpu"), "fp32")) == []
     plain = replace(experiment, training=TrainingConfig(kernels="plain"))
-    assert slowness(plain, GPU) == []
+    assert fused_warnings(plain, GPU) == []
 
 
 def test_a_cpu_trains_in_the_plain_form() -> None:

@@ -1,8 +1,7 @@
 """A recipe is a whole experiment in one TOML file: text, vocabulary, training, scores.
 
-`recipe` is the file, and `run` is a recipe in its work directory. `work` is the part of that
-directory that demos have too, and `claim` rejects other recipes in it. `pipeline` runs one stage
-after another, and `stages` has each of them. `command` and `view` are `transept recipe`, and `demo`
-is `transept demo`. `records` is what a stage stores. `ranks` lets several
-processes train together.
+In reading order: `recipe` (the file), `sentences` (the text of a recipe that writes its own), `run`
+(a recipe in its work directory), `records` (what a stage stores), `stage` (what a stage is, and the
+rule by which it is done), `prepare`, `train` and `pipeline` (the stages), `command` (`transept
+recipe`), `demo` (`transept demo`: the recipe of that name, presented), `view` (what both print).
 """

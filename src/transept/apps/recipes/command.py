@@ -98,15 +98,21 @@ def run(
     """
     if deterministic:
         overrides = (*overrides, "experiment.training.sums=ordered")
+    from transept.apps.recipes import recipe
     from transept.runtime.interrupt import import_torch
 
     outlive_readers()
     import_torch()
-    cooked = replace(_found(name, overrides, work), data=data)
-    with _joined(cooked) as cooked:
-        if not cooked.world.leads:
-            return _assist(cooked)
-        return _lead(cooked, share, dry_run)
+    from transept.apps.recipes.run import RecipeRun
+
+    stem, loaded = recipe.find(name).stem, recipe.load(name, overrides)
+    begun = RecipeRun(name=stem, recipe=loaded, directory=work or Path("runs") / stem, data=data)
+    with _joined(begun) as begun:
+        if begun.world.leads:
+            return _lead(begun, share, dry_run)
+        from transept.apps.recipes.train import assist
+
+        return _reported(assist(begun))
 
 
 @contextmanager
@@ -123,16 +129,9 @@ def _joined(run: "RecipeRun") -> Iterator["RecipeRun"]:
         yield replace(run, world=world)
 
 
-def _assist(run: "RecipeRun") -> int:
-    """Train when rank 0 does, and end as it does."""
-    from transept.apps.recipes.ranks import assist
-
-    return _reported(assist(run))
-
-
 def _lead(run: "RecipeRun", share: Share, dry_run: bool) -> int:
     """Run the stages, in a single process or on rank 0."""
-    from transept.apps.recipes.ranks import dismiss_ranks
+    from transept.apps.recipes.train import dismiss_ranks
     from transept.apps.recipes.view import RecipeView
     from transept.runtime.interrupt import terminable
 
@@ -163,34 +162,35 @@ def _reported(code: int) -> int:
 
 def _preview(run: "RecipeRun", view: "RecipeView") -> int:
     from transept.apps.recipes.pipeline import completed
+    from transept.apps.recipes.run import FILE
 
-    run.check()
+    if (run.directory / FILE).exists():
+        run.begin()  # rejects the directory of another recipe
     done = dict(completed(run))
     for stage in STAGES:
-        view.done(stage, done[stage]) if stage in done else view.to_do(stage)
+        view.done(run, stage, done[stage]) if stage in done else view.to_do(stage)
     return 0
 
 
-def _work(run: "RecipeRun", stages: list[StageName], view: "RecipeView") -> int:
-    from transept.apps.recipes.pipeline import work_out
-
+def _work(run: "RecipeRun", stages: Sequence[StageName], view: "RecipeView") -> int:
     run.begin()
     run.remember_minutes()
-    for stage in stages:
-        done = work_out(run, stage, view.watchers())
-        if done is None:
-            view.stopped()
-            return RESUMABLE
-        view.done(stage, done)
+    if not run_stages(run, stages, view):
+        return RESUMABLE
     if "report" in stages:
         view.scores(run)
     return 0
 
 
-def _found(name: str, overrides: tuple[str, ...], work: Path | None) -> "RecipeRun":
-    from transept.apps.recipes import recipe
-    from transept.apps.recipes.run import RecipeRun
+def run_stages(run: "RecipeRun", stages: Sequence[StageName], view: "RecipeView") -> bool:
+    """Run stages one after the other; False if one was stopped, and the same call resumes."""
+    from transept.apps.recipes.pipeline import run_stage
 
-    path = recipe.find(name)
-    loaded = recipe.load(name, overrides)
-    return RecipeRun(name=path.stem, recipe=loaded, directory=work or Path("runs") / path.stem)
+    for stage in stages:
+        with view.waiting(stage):
+            done = run_stage(run, stage, view.watchers())
+        if done is None:
+            view.stopped()
+            return False
+        view.done(run, stage, done)
+    return True

@@ -1,45 +1,234 @@
-"""A recipe from text to a report: its stages in order, and the rule by which a stage is done.
+"""The stages after training (average, decode, score, report), and all stages in their order."""
 
-A stage is done if it has a record with the same inputs, and all of its output exists. Otherwise it
-is carried out, and recorded at its end. So each stage can be stopped, and is not repeated. If it is
-killed between its end and its record, the next call writes the record.
-"""
-
+import json
 import time
-from collections.abc import Iterator, Mapping
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
 
-from transept.apps.recipes.recipe import StageName
-from transept.apps.recipes.run import RecipeRun
-from transept.apps.recipes.stages.average import Average
-from transept.apps.recipes.stages.decode import Decode
-from transept.apps.recipes.stages.prepare import Prepare
-from transept.apps.recipes.stages.report import report
-from transept.apps.recipes.stages.score import ScoreStage
-from transept.apps.recipes.stages.stage import Stage, Watchers
-from transept.apps.recipes.stages.train import Train
-from transept.apps.recipes.work import Done
+from transept import assembly, config
+from transept.api.perplexity import measure_perplexities
+from transept.apps.recipes.prepare import Prepare
+from transept.apps.recipes.recipe import STAGES, StageName, TestSet
+from transept.apps.recipes.records import Table
+from transept.apps.recipes.run import RecipeRun, lines
+from transept.apps.recipes.stage import Done, Stage, Watchers, do
+from transept.apps.recipes.train import Train
+from transept.assembly.run import METRICS
+from transept.checkpoint import Bundle
+from transept.errors import CheckpointError, ConfigError
+from transept.evaluation.reading import language_of
+from transept.evaluation.report import System, evaluate
+from transept.runtime.storage import write_file
+from transept.text.files import write_sentences
+from transept.training.observers import read_metrics
+from transept.wording import counted
+
+
+class Average(Stage):
+    """Average as many checkpoints as the recipe says, or as there are: section 6.1."""
+
+    name = "average"
+
+    def inputs(self) -> Table:
+        """The steps of the checkpoints."""
+        steps = self._steps()
+        if not steps:
+            raise CheckpointError(
+                f"{self.run.directory}: nothing is trained yet; begin with `train`"
+            )
+        return {"steps": steps}
+
+    def carry_out(self, watch: Watchers) -> Table:
+        """Write the model, unless it is there."""
+        if not self.is_whole():
+            bundles = [self._checkpoint(step) for step in self._steps()]
+            assembly.write_average(bundles, self.run.model, replace=True)
+        return {"weights": self.run.weights}
+
+    def summary(self, record: Table) -> str:
+        """Which steps, and whether they are fewer than they should be."""
+        steps, averaging = record["inputs"]["steps"], self.run.recipe.average
+        short = 0 if averaging.after else averaging.last - len(steps)
+        return mean_of(steps) + (f"; {short} fewer than the recipe averages" if short else "")
+
+    def is_whole(self) -> bool:
+        """Whether the model is there."""
+        return averaged_steps(self.run.model) == self._steps()
+
+    def _steps(self) -> list[int]:
+        """The last steps at regular intervals.
+
+        A run that was given more time may still have checkpoints of its earlier end.
+        """
+        averaging = self.run.recipe.average
+        since = 60 * self.run.recipe.within(self.run.minutes).experiment.checkpoint.after_minutes
+        steps = self.run.checkpoints.regular_steps(since)
+        return [step for step in steps if step > averaging.after * steps[-1]][-averaging.last :]
+
+    def _checkpoint(self, step: int) -> Bundle:
+        """A checkpoint to average. A damaged one is not passed over: the mean would be another."""
+        checkpoints = self.run.checkpoints
+        try:
+            return checkpoints.open(step)
+        except CheckpointError as error:
+            raise CheckpointError(
+                f"{error}. Bring it back from a copy; or remove {checkpoints.path(step)} "
+                "to average the others"
+            ) from error
+
+
+def mean_of(steps: Sequence[int]) -> str:
+    """What an average is, in words."""
+    if len(steps) == 1:
+        return f"the weights at step {steps[0]:,}"
+    return f"the mean of the weights at {len(steps)} steps, {steps[0]:,} to {steps[-1]:,}"
+
+
+def averaged_steps(model: Path) -> list[int] | None:
+    """The steps that a model is the average of; None if it is not an average."""
+    try:
+        steps: list[int] | None = Bundle.open(model).about.get("averaged_steps")
+    except CheckpointError:
+        return None
+    return steps
+
+
+class Decode(Stage):
+    """Translate the test sets; a sentence that is in two of them, once."""
+
+    name = "decode"
+
+    def inputs(self) -> Table:
+        """The model, the sentences, and how they are searched."""
+        run = self.run
+        return {
+            "weights": run.weights,
+            "sources": run.hashes(run.sources),
+            "search": config.as_table(run.recipe.search),
+        }
+
+    def carry_out(self, watch: Watchers) -> Table:
+        """Search, and write the translations in the order of the test sets."""
+        run = self.run
+        sources = {test: lines(run.sources(test)) for test in run.recipe.tests}
+        unique = list(dict.fromkeys(line for test in sources.values() for line in test))
+        transducer = run.transducer()
+        begin = time.monotonic()
+        search: dict[str, Any] = asdict(run.recipe.search)
+        # Each line is one sentence of the test set, and has one line of translation.
+        found = transducer.translate(
+            unique, split=False, too_long="split", watch=watch.translating, **search
+        )
+        seconds = time.monotonic() - begin
+        texts = [one.text.replace("\n", " ") for one in found]
+        translations = dict(zip(unique, texts, strict=True))
+        for test, sentences in sources.items():
+            path = run.hypotheses(test)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_sentences(path, [translations[line] for line in sentences])
+        engine = transducer.engine.name
+        return {"search_seconds": seconds, "engine": engine, "sentences": len(unique)}
+
+    def summary(self, record: Table) -> str:
+        """How much was translated."""
+        sentences, beam = record["results"]["sentences"], self.run.recipe.search.beam_size
+        return f"{counted(sentences, 'test sentence')}, beam {beam}"
+
+    def is_whole(self) -> bool:
+        """Whether every translation is there."""
+        return all(self.run.hypotheses(test).exists() for test in self.run.recipe.tests)
+
+
+class ScoreStage(Stage):
+    """Score the translations by every convention, and the references by the model."""
+
+    name = "score"
+
+    def inputs(self) -> Table:
+        """Translations and references; and the model, on which perplexities depend."""
+        run = self.run
+        if not all(run.hypotheses(test).exists() for test in run.recipe.tests):
+            raise ConfigError(f"{run.directory}: nothing is translated yet; begin with `decode`")
+        return {
+            "hypotheses": run.hashes(run.hypotheses),
+            "references": run.hashes(run.references),
+            "weights": run.weights,
+        }
+
+    def carry_out(self, watch: Watchers) -> Table:
+        """A report for each test set."""
+        return {"tests": {test.name: self._score(test) for test in self.run.recipe.tests}}
+
+    def summary(self, record: Table) -> str:
+        """The first score of the first test set."""
+        test = self.run.recipe.tests[0].name
+        score = record["results"]["tests"][test]["systems"][0]["scores"][0]
+        return f"{test}: {score['convention']['name']} {score['value']:.2f}"
+
+    def _score(self, test: TestSet) -> Table:
+        run = self.run
+        references = lines(run.references(test))
+        system = System(run.name, lines(run.hypotheses(test)))
+        scored = asdict(evaluate(system, references, language=language_of(run.references(test))))
+        if test.perplexity:
+            found = measure_perplexities(run.transducer(), lines(run.sources(test)), references)
+            scored["perplexities"] = [asdict(one) for one in found]
+        return scored
+
+
+def report(run: RecipeRun) -> Done:
+    """Gather the records of the other stages and the training curve in one file."""
+    begin = time.monotonic()
+    found = {name: run.records.read(name) for name in STAGES[:-1]}
+    records = {name: record for name, record in found.items() if record is not None}
+    missing = [name for name in found if name not in records]
+    if missing:
+        raise ConfigError(f"{run.directory}: {', '.join(missing)}: not done yet")
+    record = {
+        "kind": "run",
+        "name": run.name,
+        "system": run.system,
+        "recipe": config.as_table(run.recipe),
+        "minutes": records["train"]["inputs"]["minutes"],
+        "stages": records,
+        "curve": _curve(run.training),
+    }
+    content = f"{json.dumps(record, indent=2)}\n".encode()
+    already = run.record.exists() and run.record.read_bytes() == content
+    if not already:
+        write_file(run.record, content)
+    return Done(str(run.record), already, time.monotonic() - begin)
+
+
+def _curve(training: Path) -> list[dict[str, float]]:
+    """The points of the training curve, one for each validation whose −log p is finite.
+
+    Seconds are those of training alone, over all commands.
+    """
+    points: list[dict[str, float]] = []
+    latest: dict[str, Any] = {"seconds": 0.0, "target_tokens": 0}
+    for line in read_metrics(training / METRICS):
+        if line["kind"] == "step":
+            latest = line
+        elif line["kind"] == "validation" and line["nll"] is not None:
+            spent = {key: latest[key] for key in ("seconds", "target_tokens")}
+            points.append({"step": line["step"], **spent, "nll": line["nll"]})
+    return points
+
+
+# --- all stages in their order -------------------------------------------------------------------
+
 
 RECORDED: Final[Mapping[StageName, type[Stage]]] = {
     stage.name: stage for stage in (Prepare, Train, Average, Decode, ScoreStage)
 }
 
 
-def work_out(run: RecipeRun, name: StageName, watch: Watchers) -> Done | None:
+def run_stage(run: RecipeRun, name: StageName, watch: Watchers) -> Done | None:
     """Run a stage; None if it was stopped before its end, and the same call resumes."""
     return report(run) if name == "report" else do(RECORDED[name](run), watch)
-
-
-def do(stage: Stage, watch: Watchers) -> Done | None:
-    """Carry out a stage and record it, unless it is done."""
-    begin = time.monotonic()
-    already = stage.is_done()
-    if not already:
-        stage.fetch(watch)
-        _carry_out(stage, watch)
-        if not stage.is_whole():
-            return None
-    return _done(stage, already, time.monotonic() - begin)
 
 
 def completed(run: RecipeRun) -> Iterator[tuple[StageName, Done]]:
@@ -48,18 +237,4 @@ def completed(run: RecipeRun) -> Iterator[tuple[StageName, Done]]:
         stage = kind(run)
         if not stage.is_done():
             return
-        yield name, _done(stage, already=True)
-
-
-def _carry_out(stage: Stage, watch: Watchers) -> None:
-    begin = time.monotonic()
-    inputs = stage.inputs()
-    results = stage.carry_out(watch)
-    seconds = None if "seconds" in results else time.monotonic() - begin
-    stage.run.records.write(stage.name, inputs, results, seconds)
-
-
-def _done(stage: Stage, already: bool, seconds: float = 0.0) -> Done:
-    record = stage.run.records.read(stage.name)
-    assert record is not None
-    return Done(stage.summary(record), already, record["results"].get("seconds", seconds))
+        yield name, stage.done(already=True)

@@ -10,7 +10,6 @@ from typing import Any, Final, Literal, get_args
 from transept import config
 from transept.config import Checks, did_you_mean
 from transept.data.cleaning import Cleaning
-from transept.data.config import CorpusConfig
 from transept.data.fetching.datasets import DatasetName
 from transept.decoding.config import SearchConfig
 from transept.errors import ConfigError
@@ -60,6 +59,21 @@ class TestSet(TextPair):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class SentencesConfig:
+    """Text that the recipe itself writes as train, dev and test into its work directory."""
+
+    folder: Path | None = None
+    """A folder with custom files. None: the bundled English and German sentences."""
+    pairs: int = 80_000
+    """Sentence pairs to train on, at most."""
+
+    def __post_init__(self) -> None:
+        checks = Checks(self)
+        checks.at_least(100, "pairs")
+        checks.done()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Vocabulary:
     """How the joint vocabulary is learnt; its size is the model's `vocab_size`."""
 
@@ -67,6 +81,9 @@ class Vocabulary:
     """Byte-pair encoding, or a unigram language model, which is similar to word pieces."""
     max_lines: int | None = None
     """The number of lines to learn from at most, drawn evenly. Default: the kind's limit."""
+    min_size: int | None = None
+    """Where there is too little text for `vocab_size` pieces, learn fewer, but at least so many.
+    None: that is an error."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -79,10 +96,14 @@ class Averaging:
     """Their distance, as a share of the run: the paper's ten minutes of base's twelve hours. Where
     `experiment.checkpoint` sets `every_steps` or `every_minutes`, those count until there is a
     `--minutes`."""
+    after: float = 0.0
+    """Leave out checkpoints from before this share of the steps. In a training of a few steps, an
+    early one would spoil the mean."""
 
     def __post_init__(self) -> None:
         checks = Checks(self)
         checks.at_least(1, "last")
+        checks.fraction("after")
         possible = 0 < self.interval * self.last <= 1
         checks.that(possible, "interval", f"times last = {self.last} must be within the run")
         checks.done()
@@ -90,7 +111,7 @@ class Averaging:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Recipe:
-    """What a TOML file under `transept/recipes/` describes."""
+    """What a TOML file under `transept/apps/recipes/` describes."""
 
     title: str
     """A line for people."""
@@ -108,6 +129,8 @@ class Recipe:
     """What is translated and scored at the end."""
     dataset: DatasetName | None = None
     """The public corpus of `transept data fetch` that the text comes from, if it does."""
+    sentences: SentencesConfig | None = None
+    """Where the text comes from, if not from a directory of files or a public corpus."""
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
     """How words are cut, section 5.1."""
     cleaning: Cleaning = field(default_factory=Cleaning)
@@ -140,12 +163,6 @@ class Recipe:
         """Everything that is read."""
         return (*self.texts, *self.dev, *self.tests)
 
-    def filled_in(self, corpora: dict[str, Path], dev: Path) -> Experiment:
-        """The experiment with its corpora."""
-        train = tuple(CorpusConfig(path=corpora[t.name], weight=t.weight) for t in self.texts)
-        data = dataclasses.replace(self.experiment.data, train=train, dev=dev)
-        return dataclasses.replace(self.experiment, data=data)
-
     def within(self, minutes: float | None) -> "Recipe":
         """The same recipe with its interval between checkpoints for a number of minutes.
 
@@ -167,6 +184,26 @@ class Recipe:
                 after_minutes=max(0.0, minutes - (last - 1) * minutes * share),
             )
         experiment = dataclasses.replace(self.experiment, checkpoint=checkpoint)
+        return dataclasses.replace(self, experiment=experiment)
+
+    def trained_for(self, steps: int) -> "Recipe":
+        """The same recipe for a number of steps, with its intervals in proportion."""
+        whole = self.experiment
+
+        def scaled(interval: int) -> int:
+            return max(1, round(interval * steps / whole.training.max_steps))
+
+        every = whole.checkpoint.every_steps
+        experiment = dataclasses.replace(
+            whole,
+            training=dataclasses.replace(whole.training, max_steps=steps),
+            validation=dataclasses.replace(
+                whole.validation, every_steps=scaled(whole.validation.every_steps)
+            ),
+            checkpoint=dataclasses.replace(
+                whole.checkpoint, every_steps=None if every is None else scaled(every)
+            ),
+        )
         return dataclasses.replace(self, experiment=experiment)
 
 

@@ -8,7 +8,6 @@ import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -19,7 +18,7 @@ from transept.runtime.device import describe_devices
 from transept.runtime.storage import make_directory, write_json
 from transept.version import __version__
 
-PACKAGE: Final = Path(__file__).parents[1]
+PACKAGE: Final = Path(__file__).parents[2]
 
 Table = dict[str, Any]
 
@@ -83,11 +82,6 @@ class Records:
         except (OSError, ValueError) as error:
             raise DataError(f"{path}: is damaged ({error}); remove it to do it again") from error
         return table
-
-    def is_done(self, stage: str, inputs: Mapping[str, Any]) -> bool:
-        """Whether a stage has a record with exactly these inputs."""
-        record = self.read(stage)
-        return record is not None and record["inputs"] == json.loads(json.dumps(inputs))
 
     def write(self, stage: str, inputs: Table, results: Table, seconds: float | None) -> None:
         """Record a stage.

@@ -1,7 +1,10 @@
 """A recipe in its work directory.
 
     recipe.toml    the recipe
-    vocabulary/    data/    run/    as in `Work`
+    text/          the sentences of a recipe that writes its own
+    vocabulary/    the tokenizer
+    data/          corpora as ids
+    run/           the training: config, metrics, checkpoints, and the average of the last
     tests/         the test sets, one sentence per line
     hypotheses/    their translations
     records/       what each stage stored, and how long to train
@@ -14,19 +17,23 @@ machine without the text.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from transept.apps.recipes.claim import claim
+from transept import config
+from transept.api.models import load
+from transept.api.transducer import Transducer
 from transept.apps.recipes.recipe import DEV, Recipe, StageName, TestSet
 from transept.apps.recipes.records import Records, Table
-from transept.apps.recipes.work import Work
-from transept.checkpoint import WEIGHTS
+from transept.checkpoint import CHECKPOINTS, WEIGHTS, Checkpoints
+from transept.data.config import CorpusConfig
 from transept.errors import Argument, ConfigError, DataError
 from transept.experiment import MEANS, Experiment
 from transept.runtime.distributed import ALONE, World
-from transept.runtime.storage import digest
+from transept.runtime.storage import digest, make_directory, part_of, write_file
 from transept.text.files import read_text
+from transept.text.tokenizer import Tokenizer
 
 FILE: Final = "recipe.toml"
 RECORD: Final = "record.json"
@@ -50,15 +57,32 @@ class RecipeRun:
     world: World = ALONE
     """The ranks that train it together. Rank 0 runs all other stages alone."""
 
-    def begin(self) -> None:
-        """Claim the directory for this recipe, of which only the `MEANS` may change later."""
-        means = [f"experiment.{key}" for key in MEANS]
-        claim(self.directory, FILE, self.recipe, kind="recipe", argument="work", besides=means)
+    def begin(self, argument: str = "work") -> None:
+        """Claim the directory for this recipe, of which only the `MEANS` may change later.
 
-    def check(self) -> None:
-        """Reject a directory that another recipe has claimed. Nothing is written."""
-        if (self.directory / FILE).exists():
-            self.begin()
+        Args:
+            argument: The argument by which a caller chooses another directory.
+        """
+        path = self.directory / FILE
+        if path.exists():
+            means = [f"experiment.{key}" for key in MEANS]
+            changes = config.differences(config.load(Recipe, path), self.recipe, means)
+            if changes:
+                listed = "\n  ".join(changes)
+                raise ConfigError(
+                    f"{self.directory}: holds a recipe that began with other settings:\n"
+                    f"  {listed}\nChoose another ", Argument(argument),
+                )  # fmt: skip
+        elif self.directory.exists() and {*self.directory.iterdir()} - {part_of(path)}:
+            raise ConfigError(
+                f"{self.directory}: is not empty and not a recipe's; choose another ",
+                Argument(argument),
+            )
+        else:
+            make_directory(self.directory)
+            write_file(path, config.dump(self.recipe).encode())
+
+    # --- training ----------------------------------------------------------------------------
 
     def given(self, minutes: float | None) -> "RecipeRun":
         """The same run with its total minutes of training: these, or else those given before.
@@ -70,7 +94,7 @@ class RecipeRun:
         before = None if said is None else said["minutes"]
         if minutes is None:
             return replace(self, minutes=before)
-        trained = self.work.trained.seconds / 60
+        trained = self.state["seconds"] / 60
         if minutes != before and minutes < trained:
             raise ConfigError(
                 f"{self.directory}: was trained for {trained:.3g} minutes already, and ",
@@ -86,22 +110,52 @@ class RecipeRun:
             self.records.keep(MINUTES, said)
 
     def experiment(self) -> Experiment:
-        """The experiment with its corpora and its interval between checkpoints."""
+        """The experiment with its corpora, its vocabulary and its interval between checkpoints."""
         recipe = self.recipe.within(self.minutes)
-        corpora = {text.name: self.work.corpus(text.name) for text in recipe.texts}
-        return recipe.filled_in(corpora, self.work.corpus(DEV))
+        experiment, model = recipe.experiment, recipe.experiment.model
+        if recipe.vocabulary.min_size is not None:
+            model = replace(model, vocab_size=Tokenizer.load(self.vocabulary).vocab_size)
+        train = tuple(
+            CorpusConfig(path=self.corpus(text.name), weight=text.weight) for text in recipe.texts
+        )
+        data = replace(experiment.data, train=train, dev=self.corpus(DEV))
+        return replace(experiment, model=model, data=data)
 
     @property
-    def tests(self) -> tuple[TestSet, ...]:
-        """The test sets."""
-        return self.recipe.tests
+    def state(self) -> Table:
+        """How far the newest checkpoint is: its step, its seconds of training and more."""
+        return _newest_state(self.checkpoints, tuple(self.checkpoints.steps()))
 
     # --- paths -------------------------------------------------------------------------------
 
     @property
-    def work(self) -> Work:
-        """Vocabulary, corpora and training."""
-        return Work(self.directory)
+    def text(self) -> Path:
+        """The sentences of a recipe that writes its own."""
+        return self.directory / "text"
+
+    @property
+    def vocabulary(self) -> Path:
+        """The tokenizer."""
+        return self.directory / "vocabulary"
+
+    def corpus(self, name: str) -> Path:
+        """A prepared corpus."""
+        return self.directory / "data" / name
+
+    @property
+    def training(self) -> Path:
+        """The run: what `transept train` calls --output."""
+        return self.directory / "run"
+
+    @property
+    def checkpoints(self) -> Checkpoints:
+        """Those of the training."""
+        return Checkpoints(self.training / CHECKPOINTS)
+
+    @property
+    def model(self) -> Path:
+        """The averaged model."""
+        return self.training / f"average-{self.recipe.average.last}"
 
     @property
     def records(self) -> Records:
@@ -112,11 +166,6 @@ class RecipeRun:
     def record(self) -> Path:
         """All records in one."""
         return self.directory / RECORD
-
-    @property
-    def model(self) -> Path:
-        """The averaged model."""
-        return self.work.model(self.recipe.average.last)
 
     def sources(self, test: TestSet) -> Path:
         """The source sentences of a test set."""
@@ -132,6 +181,10 @@ class RecipeRun:
 
     # --- contents ----------------------------------------------------------------------------
 
+    def transducer(self) -> Transducer:
+        """The averaged model, loaded."""
+        return load(self.model)
+
     def results(self, stage: StageName) -> Table | None:
         """The results of a stage; None if it has no record."""
         record = self.records.read(stage)
@@ -140,7 +193,7 @@ class RecipeRun:
     def hashes(self, path: Callable[[TestSet], Path]) -> dict[str, str]:
         """The sha256 of a file of each test set."""
         try:
-            return {test.name: digest(path(test)) for test in self.tests}
+            return {test.name: digest(path(test)) for test in self.recipe.tests}
         except OSError as error:
             raise DataError(
                 f"{error.filename}: cannot be read ({error.strerror}); check the path"
@@ -153,6 +206,13 @@ class RecipeRun:
         if not path.exists():
             raise ConfigError(f"{self.directory}: nothing is averaged yet; begin with `average`")
         return digest(path)
+
+
+@lru_cache(maxsize=1)
+def _newest_state(checkpoints: Checkpoints, steps: tuple[int, ...]) -> Table:
+    """The newest checkpoint's state, cached until `steps` change: verifying reads gigabytes."""
+    newest = checkpoints.newest()
+    return {"step": 0, "seconds": 0.0} if newest is None else newest.state()
 
 
 def lines(path: Path) -> list[str]:

@@ -1,18 +1,29 @@
-"""What a person sees of a recipe."""
+"""What a person sees of a recipe, and of the demo."""
 
+import shlex
+import shutil
+import sys
+import textwrap
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rich.console import Console
+from rich.padding import Padding
+from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
+from transept.apps.recipes.recipe import Recipe
+from transept.apps.recipes.sentences import Folder
 from transept.wording import counted
 
 if TYPE_CHECKING:
     from transept.apps.recipes.run import RecipeRun
-    from transept.apps.recipes.stages.stage import Watchers
-    from transept.apps.recipes.work import Done
+    from transept.apps.recipes.stage import Done, Watchers
+    from transept.apps.visualize.terminal import WordAttention
     from transept.experiment import Experiment
     from transept.progress import Watch
     from transept.training.observers import Observer
@@ -23,7 +34,9 @@ PLAIN_SECONDS = 10.0
 
 
 class RecipeView:
-    """A line a stage; progress of long ones on standard error."""
+    """Prints a line for each stage; progress of long ones on standard error."""
+
+    _name_width = 8
 
     def __init__(self) -> None:
         self._console = Console(highlight=False)
@@ -34,7 +47,7 @@ class RecipeView:
 
     def watchers(self) -> "Watchers":
         """Callbacks that print the progress of long stages."""
-        from transept.apps.recipes.stages.stage import Watchers
+        from transept.apps.recipes.stage import Watchers
 
         return Watchers(
             downloading=self._downloading,
@@ -44,32 +57,33 @@ class RecipeView:
             translating=lambda done, total: self._say(f"{done:,} of {total:,} sentences"),
         )
 
+    def waiting(self, stage: str) -> AbstractContextManager[object]:
+        """What is shown while a stage runs, beside its progress."""
+        return nullcontext()
+
     def to_do(self, stage: str) -> None:
         """Print that a stage is not done."""
         self._line(stage, Text("to do", "dim"))
 
-    def done(self, stage: str, done: "Done") -> None:
+    def done(self, run: "RecipeRun", stage: str, done: "Done") -> None:
         """Print what a stage has done."""
-        took = "done before" if done.already else f"{done.seconds:,.1f} s"
-        self._line(stage, Text.assemble(done.what, (f"  {took}", "dim")))
+        self._stage(stage, done.what, None if done.already else done.seconds)
 
     def stopped(self) -> None:
         """Print how to resume a run that was stopped."""
-        self._console.print("Stopped. Everything so far is kept; the same command resumes.")
+        self._print("Stopped. Everything so far is kept; the same command resumes.")
 
     def scores(self, run: "RecipeRun") -> None:
         """Every test set by every convention."""
-        record = run.records.read("score")
-        assert record is not None
-        for name, report in record["results"]["tests"].items():
-            self._console.print(
-                Text(f"\n{name}, {counted(report['sentences'], 'sentence')}", "bold")
-            )
+        results = run.results("score")
+        assert results is not None
+        for name, report in results["tests"].items():
+            self._heading(f"{name}, {counted(report['sentences'], 'sentence')}")
             for row in (*report["systems"][0]["scores"], *report["perplexities"]):
                 convention = row["convention"]
                 line = f"  {convention['name']:32} {row['value']:6.2f}  "
                 signature = (convention["signature"], "dim")
-                self._console.print(Text.assemble(line, signature), soft_wrap=True)
+                self._print(Text.assemble(line, signature), soft_wrap=True)
 
     def _training(self, experiment: "Experiment") -> "list[Observer]":
         from transept.cli.training_view import view_for
@@ -79,15 +93,239 @@ class RecipeView:
     def _downloading(self, name: str) -> "Watch":
         return lambda done, total: self._say(f"{name}: {done / 1e6:,.0f} MB")
 
+    def _stage(self, name: str, what: str, seconds: float | None) -> None:
+        """A line about a stage; without seconds, it was done before."""
+        took = "done before" if seconds is None else f"{seconds:,.1f} s"
+        self._line(name, Text.assemble(what, (f"  {took}", "dim")))
+
     def _line(self, name: str, what: Text) -> None:
         line = Table.grid(padding=(0, 1))
-        line.add_column(width=8, style="bold")
+        line.add_column(width=self._name_width, style="bold")
         line.add_column()
         line.add_row(name, what)
-        self._console.print(line)
+        self._print(line)
+
+    def _heading(self, text: str) -> None:
+        self._print()
+        self._print(Text(text, "bold"))
+
+    def _print(self, what: Any = "", **options: Any) -> None:
+        """Print; into a file, without the spaces that fill a line up."""
+        if self._console.is_terminal:
+            self._console.print(what, **options)
+            return
+        with self._console.capture() as captured:
+            self._console.print(what, **options)
+        for line in captured.get().splitlines():
+            self._console.out(line.rstrip())
 
     def _say(self, line: str, *, now: bool = False) -> None:
         """A line of progress, every few seconds."""
         if now or time.monotonic() >= self._next:
             self._progress.print(line, markup=False, soft_wrap=True)
             self._next = time.monotonic() + PLAIN_SECONDS
+
+
+# --- the demo ----------------------------------------------------------------------------------
+
+WIDTH = 80
+"""Width of the attention map, whatever that of the terminal."""
+TALLEST = 40
+LONGEST = 160
+"""Characters of a sentence that are shown."""
+
+
+class SampleTranslation(NamedTuple):
+    """A sentence, its translation, and what it should have been."""
+
+    source: str
+    ours: str
+    reference: str
+
+
+class DemoView(RecipeView):
+    """Prints a numbered line for each stage, and then the results.
+
+    Args:
+        whole: The recipe with all of its steps: a model of fewer is presented with a warning.
+    """
+
+    _name_width = 13
+
+    def __init__(self, whole: Recipe) -> None:
+        super().__init__()
+        self._progress = self._console
+        assert whole.sentences is not None
+        languages = (whole.source_language, whole.target_language)
+        folder = whole.sentences.folder
+        self._folder = None if folder is None else Folder(folder, languages)
+        self._all_steps = whole.experiment.training.max_steps
+        self._n_lines = 0
+        self._parts: dict[str, float] = {}
+        self._status: Status | None = None
+        self._print(Text(f"transept demo: {' → '.join(languages)}, from nothing", "bold"))
+        self._print()
+
+    def watchers(self) -> "Watchers":
+        """Callbacks that measure the parts of the first stage, and show the training."""
+        from transept.apps.recipes.stage import Watchers
+
+        return Watchers(part=self._part, training=self._training)
+
+    def waiting(self, stage: str) -> AbstractContextManager[object]:
+        """A sign of life on a terminal; the training has its own."""
+        if stage == "train" or not self._console.is_terminal:
+            return nullcontext()
+        self._status = self._console.status(stage)
+        return self._status
+
+    def done(self, run: "RecipeRun", stage: str, done: "Done") -> None:
+        """Print what a stage has done, the first in three lines; nothing of score and report."""
+        seconds = None if done.already else done.seconds
+        if stage == "prepare":
+            begun = [*self._parts.values(), time.monotonic()]
+            for number, (part, what) in enumerate(self._prepared(run).items()):
+                took = None if done.already else begun[number + 1] - begun[number]
+                self._stage(part, what, took)
+        elif stage == "train":
+            self._stage("training", self._steps(run), seconds)
+        elif stage in ("average", "decode"):
+            name = "translation" if stage == "decode" else stage
+            self._stage(name, done.what, seconds)
+
+    def _prepared(self, run: "RecipeRun") -> dict[str, str]:
+        """The parts of the first stage in words."""
+        from transept.text.tokenizer import Tokenizer
+
+        results = run.results("prepare")
+        assert results is not None
+        (train, dev), (test,) = results["corpora"].values(), results["tests"].values()
+        origin = "a small grammar" if self._folder is None else self._folder.path
+        text = f"{train['read']:,} sentence pairs of {origin}, dev {dev['read']:,}, "
+        text += f"test {test['sentences']:,}"
+        if self._folder is not None and (missing := self._folder.missing_splits()):
+            text += f"; {' and '.join(missing)} held out from train"
+        size = Tokenizer.load(run.vocabulary).vocab_size
+        return {
+            "text": text,
+            "vocabulary": f"{size:,} pieces, one vocabulary for both languages",
+            "ids": f"{train['target_tokens']:,} target tokens to learn from",
+        }
+
+    def _part(self, name: str) -> None:
+        self._parts[name] = time.monotonic()
+        if self._status is not None:
+            self._status.update(name)
+
+    def _stage(self, name: str, what: str, seconds: float | None) -> None:
+        self._n_lines += 1
+        super()._stage(f"{self._n_lines} {name}", what, seconds)
+
+    # --- what came of it -------------------------------------------------------------------------
+
+    def cut_short(self, run: "RecipeRun") -> None:
+        """Warn of a model that was trained for fewer steps than it needs."""
+        if run.state["step"] < self._all_steps:
+            self._print()
+            warning = f"Cut short: this model was trained for {self._steps(run)} only."
+            self._print(Text(warning, "bold yellow"))
+            self._print("The same command without --steps trains the rest.")
+
+    def samples(self, title: str, samples: Sequence[SampleTranslation]) -> None:
+        """Sentences with their translations; the reference only where it differs."""
+        self._heading(title)
+        table = Table.grid(padding=(0, 2, 0, 0))
+        table.add_column(width=1)
+        table.add_column(ratio=1)
+        table.add_column(ratio=1)
+        for sample in samples:
+            right = sample.ours == sample.reference
+            mark = Text("=", "green") if right else Text("≠", "red")
+            table.add_row(mark, *(Text(_presentable(text)) for text in sample[:2]))
+            if not right:
+                table.add_row("", "", Text(f"({_presentable(sample.reference)})", "dim"))
+        self._print(Padding(table, (0, 0, 0, 2)))
+
+    def results(self, run: "RecipeRun", samples: Sequence[SampleTranslation]) -> None:
+        """The first score with the convention it is counted by, and the share of exact matches."""
+        scored = run.results("score")
+        assert scored is not None
+        bleu = scored["tests"][run.recipe.tests[0].name]["systems"][0]["scores"][0]
+        exact = sum(sample.ours == sample.reference for sample in samples) / len(samples)
+        after = f", after {self._steps(run)}" if run.state["step"] < self._all_steps else ""
+        self._heading(f"Scores on the {len(samples):,} test sentences{after}")
+        name, signature = bleu["convention"]["name"], bleu["convention"]["signature"]
+        value = (f"{bleu['value']:.2f}", "bold")
+        self._print(Text.assemble(f"  {name} ", value, (f"  {signature}", "dim")))
+        self._print(Text.assemble("  exact match ", (f"{100 * exact:.1f} %", "bold")))
+
+    def attention(self, attention: "WordAttention") -> None:
+        """Which words it looked at."""
+        from transept.apps.visualize.terminal import draw_attention
+
+        self._heading("Where the decoder looked for each word (last layer, mean of its heads)")
+        for line in draw_attention(attention, WIDTH - 2)[:TALLEST]:
+            self._verbatim(f"  {line}")
+
+    def places(self, run: "RecipeRun") -> None:
+        """Where everything lies."""
+        self._heading("Where everything lies")
+        rows = {
+            run.text: "train, dev and test, a sentence a line",
+            run.vocabulary: "the vocabulary",
+            run.training: "config.toml, metrics.jsonl, the last checkpoints",
+            run.model: "the model: their average",
+            run.hypotheses(run.recipe.tests[0]): "the test set, translated",
+            run.record: "the scores, and a record of every stage",
+        }
+        width = max(len(str(path)) for path in rows) + 2
+        for path, what in rows.items():
+            self._verbatim(f"  {path!s:<{width}}{what}")
+
+    def next_commands(self, run: "RecipeRun", sentence: str) -> None:
+        """What to try now: each line can be pasted."""
+        self._heading("Try next")
+        ours, reference = run.hypotheses(run.recipe.tests[0]), run.references(run.recipe.tests[0])
+        deeper = run.directory.with_name(f"{run.directory.name}-deeper")
+        for words in (
+            ["translate", "--model", run.training, sentence],
+            ["evaluate", "--hypothesis", ours, "--reference", reference],
+            ["info", run.training],
+            ["train", run.training / "config.toml", "model.n_layers=3", "--output", deeper],
+        ):
+            self._verbatim(
+                " ".join([f"  {own_command()}", *(_quoted(str(word)) for word in words)])
+            )
+        if self._folder is None:
+            self._print("\nThe same on files of your own, train.en and train.de say, in a folder:")
+            self._verbatim(f"  {own_command()} demo --data FOLDER --output runs/mine")
+
+    def _steps(self, run: "RecipeRun") -> str:
+        """How long it was trained; and for how long it should be, if that is longer."""
+        step, wanted = run.state["step"], self._all_steps
+        return f"{step:,} of {wanted:,} steps" if step < wanted else f"{step:,} steps"
+
+    def _verbatim(self, line: str) -> None:
+        self._print(line, markup=False, soft_wrap=True)
+
+
+def _presentable(text: str) -> str:
+    """Cut long text, and replace what cannot be printed: an untrained model may write anything."""
+    printable = "".join(letter if letter.isprintable() else "\ufffd" for letter in text)
+    return textwrap.shorten(printable, LONGEST, placeholder=" …")
+
+
+def _quoted(word: str) -> str:
+    """Quote a word for a shell; one with an apostrophe in double quotes, as a person would."""
+    return f'"{word}"' if "'" in word and not {*word} & {*'"$`\\!'} else shlex.quote(word)
+
+
+def own_command() -> str:
+    """How this program was called, so that the next call can be pasted."""
+    called = Path(sys.argv[0])
+    if called.name == "__main__.py":
+        return f"{shlex.quote(sys.executable)} -m transept"
+    on_path = shutil.which(called.name)
+    if on_path is not None and Path(on_path).samefile(called):
+        return called.name
+    return shlex.quote(str(called))

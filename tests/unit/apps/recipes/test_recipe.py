@@ -38,6 +38,14 @@ def test_interval_spaces_the_checkpoints_with_and_without_minutes(
     assert checkpoint.keep == ours.average.last
 
 
+def test_trained_for_fewer_steps_keeps_the_intervals_in_proportion() -> None:
+    short = recipe.load("demo").trained_for(232).experiment
+    assert short.training.max_steps == 232
+    assert (short.validation.every_steps, short.checkpoint.every_steps) == (58, 6)
+    shortest = recipe.load("wmt14-en-de-base").trained_for(1).experiment
+    assert (shortest.validation.every_steps, shortest.checkpoint.every_steps) == (1, None)
+
+
 def test_english_french_is_the_papers() -> None:
     ours, german = recipe.load("wmt14-en-fr-big"), recipe.load("wmt14-en-de-big")
     model = replace(german.experiment.model, dropout=0.1, vocab_size=32_000)

@@ -1,30 +1,44 @@
-"""A directory belongs to one plan, and to a whole one."""
+"""A work directory belongs to one recipe, and to a whole one."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from transept import config
-from transept.apps.recipes.claim import claim
-from transept.apps.recipes.recipe import Averaging
+from transept.apps.recipes import recipe
+from transept.apps.recipes.recipe import Averaging, Recipe
+from transept.apps.recipes.run import FILE, RecipeRun
 from transept.errors import ConfigError
 from transept.runtime.storage import part_of
 
+LOADED = recipe.load("europarl-en-de-small")
 
-def test_a_claim_that_was_killed_is_made_again(tmp_path: Path) -> None:
-    """It leaves half a file, under another name, which claims nothing."""
-    path = tmp_path / "new" / "plan.toml"
+
+def claim(directory: Path, last: int = 5, argument: str = "work") -> None:
+    changed = replace(LOADED, average=Averaging(last=last))
+    RecipeRun(name="claimed", recipe=changed, directory=directory).begin(argument)
+
+
+def test_begin_after_a_kill_claims_the_directory(tmp_path: Path) -> None:
+    """A kill leaves half a file, under another name, which claims nothing."""
+    path = tmp_path / "new" / FILE
     path.parent.mkdir()
     part_of(path).write_text("la")
-    claim(path.parent, path.name, Averaging(last=3), kind="plan", argument="work")
-    assert [each.name for each in path.parent.iterdir()] == [path.name]
-    assert config.load(Averaging, path) == Averaging(last=3)
+    claim(path.parent, last=3)
+    assert [each.name for each in path.parent.iterdir()] == [FILE]
+    assert config.load(Recipe, path).average.last == 3
 
 
-def test_what_belongs_to_another_is_left_alone(tmp_path: Path) -> None:
+def test_begin_rejects_a_directory_of_something_else(tmp_path: Path) -> None:
     (tmp_path / "letter.txt").write_text("Dear")
-    with pytest.raises(ConfigError, match="is not empty and not a plan; choose another `work`"):
-        claim(tmp_path, "plan.toml", Averaging(), kind="plan", argument="work")
-    claim(tmp_path / "mine", "plan.toml", Averaging(), kind="plan", argument="work")
-    with pytest.raises(ConfigError, match="began with other settings:\\n  last: 5 -> 3"):
-        claim(tmp_path / "mine", "plan.toml", Averaging(last=3), kind="plan", argument="work")
+    with pytest.raises(ConfigError, match="is not empty and not a recipe's; choose another `work`"):
+        claim(tmp_path)
+
+
+def test_begin_rejects_a_directory_of_another_recipe(tmp_path: Path) -> None:
+    claim(tmp_path / "mine")
+    claim(tmp_path / "mine")
+    told = r"began with other settings:\n  average.last: 5 -> 3\nChoose another `output`"
+    with pytest.raises(ConfigError, match=told):
+        claim(tmp_path / "mine", last=3, argument="output")

@@ -1,17 +1,22 @@
 """The rule by which a stage is done, or not done again; of a stage that counts its calls."""
 
+import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
+from transept import config
 from transept.apps.recipes import recipe
-from transept.apps.recipes.pipeline import RECORDED, do
+from transept.apps.recipes.pipeline import RECORDED
+from transept.apps.recipes.prepare import Prepare
+from transept.apps.recipes.recipe import Recipe
 from transept.apps.recipes.records import Table
 from transept.apps.recipes.run import RecipeRun
-from transept.apps.recipes.stages.stage import Stage, Watchers
-from transept.apps.recipes.work import Done
+from transept.apps.recipes.stage import Done, Stage, Watchers, do
 from transept.errors import DataError
+
+DOCS = Path(__file__).resolve().parents[4] / "docs"
 
 
 @dataclass(frozen=True)
@@ -93,6 +98,15 @@ def test_a_stage_with_a_clock_of_its_own_is_not_timed(run: RecipeRun) -> None:
     record = run.records.read("score")
     assert record is not None
     assert list(record) == ["stage", "inputs", "results", "by"]
+
+
+@pytest.mark.parametrize("path", sorted((DOCS / "results").glob("*.json")), ids=lambda p: p.stem)
+def test_text_that_an_earlier_version_prepared_is_not_prepared_again(path: Path) -> None:
+    record = json.loads(path.read_bytes())
+    if "stages" in record:
+        begun = config.structure(Recipe, record["recipe"])
+        prepare = Prepare(RecipeRun(name="earlier", recipe=begun, directory=Path("work")))
+        assert prepare.inputs() == record["stages"]["prepare"]["inputs"]
 
 
 def test_every_stage_but_the_report_keeps_a_record() -> None:

@@ -1,17 +1,20 @@
-"""The sentences of a demo in three splits: built-in, or from custom files. No torch."""
+"""The text of a recipe that writes its own: bundled sentences, or those of a folder. No torch."""
 
 import random
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 from typing import Final
 
-from transept.apps.recipes.demo.plan import HELD_OUT, DemoPlan
+from transept.apps.recipes.recipe import Recipe
 from transept.errors import Argument, DataError
 from transept.runtime.storage import new_directory, write_file
 from transept.text.files import read_sentences, read_text
 
 SPLITS: Final = ("train", "dev", "test")
+HELD_OUT: Final = 1000
+"""Sentences of dev, and of test, at most."""
 FEWEST: Final = 100
 """With fewer pairs there is nothing to learn and nothing to test."""
 
@@ -24,12 +27,15 @@ Pair = tuple[str, str]
 Splits = Mapping[str, Sequence[Pair]]
 
 
-def read(plan: DemoPlan) -> Splits:
-    """The three splits that a plan asks for."""
-    if plan.data is not None:
-        return read_own(plan)
-    held_out = min(HELD_OUT, plan.pairs // 20)
-    sizes = dict(zip(SPLITS, (plan.pairs, held_out, held_out), strict=True))
+def splits_of(recipe: Recipe) -> Splits:
+    """The pairs that a recipe's `sentences` ask for: train, dev and test."""
+    wanted = recipe.sentences
+    assert wanted is not None
+    if wanted.folder is not None:
+        folder = Folder(wanted.folder, (recipe.source_language, recipe.target_language))
+        return folder.splits(wanted.pairs, recipe.experiment.training.seed)
+    held_out = min(HELD_OUT, wanted.pairs // 20)
+    sizes = dict(zip(SPLITS, (wanted.pairs, held_out, held_out), strict=True))
     found = built_in()
     return {name: found[name][:size] for name, size in sizes.items()}
 
@@ -51,11 +57,11 @@ def built_in() -> dict[str, list[Pair]]:
     return splits
 
 
-def write(splits: Splits, directory: Path, plan: DemoPlan) -> None:
+def write(splits: Splits, directory: Path, languages: Pair) -> None:
     """Write `train.en`, `train.de` and so on, all of them or none."""
     with new_directory(directory) as part:
         for name, pairs in splits.items():
-            for side, language in enumerate((plan.source_language, plan.target_language)):
+            for side, language in enumerate(languages):
                 text = "".join(f"{pair[side]}\n" for pair in pairs)
                 write_file(part / f"{name}.{language}", text.encode())
 
@@ -92,29 +98,68 @@ def choose_languages(folder: Path, source: str | None, target: str | None) -> Pa
     return chosen
 
 
-def read_own(plan: DemoPlan) -> Splits:
-    """A person's own pairs; what there is no file for is held out from train."""
-    train = _read_pairs(plan, "train", plan.pairs)
-    if len(train) < FEWEST:
-        raise DataError(
-            f"{plan.data}: its train has {len(train):,} pairs; at least {FEWEST} are needed"
-        )
-    there = {
-        name: _read_pairs(plan, name, HELD_OUT)
-        for name in SPLITS[1:]
-        if name not in missing_splits(plan)
-    }
-    return hold_out(train, there, seed=plan.seed)
+def _languages_in(folder: Path) -> list[str]:
+    if not folder.is_dir():
+        raise DataError(f"{folder}: is no folder; give the one with train.en and train.de")
+    names = [path.name for path in folder.glob("train.*") if path.is_file()]
+    for suffix in _COMPRESSED:
+        names = [name.removesuffix(suffix) for name in names]
+    return sorted({name.removeprefix("train.") for name in names})
 
 
-def missing_splits(plan: DemoPlan) -> list[str]:
-    """Of dev and test those that have no file of their own."""
-    languages = (plan.source_language, plan.target_language)
-    return [
-        name
-        for name in SPLITS[1:]
-        if not any(_find(plan, name, language) for language in languages)
-    ]
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A folder with `train.en` and `train.de`, say, and perhaps dev and test of the same kind."""
+
+    path: Path
+    languages: Pair
+
+    def splits(self, pairs: int, seed: int) -> Splits:
+        """All three splits; dev or test, if it has no files, is held out from train."""
+        train = self._read("train", pairs)
+        if len(train) < FEWEST:
+            raise DataError(
+                f"{self.path}: its train has {len(train):,} pairs; at least {FEWEST} are needed"
+            )
+        missing = self.missing_splits()
+        there = {name: self._read(name, HELD_OUT) for name in SPLITS[1:] if name not in missing}
+        return hold_out(train, there, seed=seed)
+
+    def missing_splits(self) -> list[str]:
+        """Those of dev and test that have no files."""
+        return [
+            name
+            for name in SPLITS[1:]
+            if not any(self._find(name, language) for language in self.languages)
+        ]
+
+    def _find(self, split: str, language: str) -> Path | None:
+        paths = (self.path / f"{split}.{language}{suffix}" for suffix in ("", *_COMPRESSED))
+        return next((path for path in paths if path.is_file()), None)
+
+    def _read(self, split: str, most: int) -> list[Pair]:
+        """The first pairs of a split, without those of which a side is empty."""
+        paths = []
+        for language in self.languages:
+            path = self._find(split, language)
+            if path is None:
+                raise DataError(
+                    f"{self.path}: there is no {split}.{language}, the other side of its {split}; "
+                    f"add it, or remove both and {split} is held out from train"
+                )
+            paths.append(path)
+        pairs: list[Pair] = []
+        for number, (source, target) in enumerate(zip_longest(*map(read_sentences, paths)), 1):
+            if source is None or target is None:
+                short = paths[0] if source is None else paths[1]
+                raise DataError(
+                    f"{short}: ends at line {number - 1:,}, and the other side goes on: line n of "
+                    f"{paths[0].name} must be the translation of line n of {paths[1].name}"
+                )
+            pair = (source.strip(), target.strip())
+            if len(pairs) < most and all(pair):
+                pairs.append(pair)
+        return pairs
 
 
 def hold_out(train: Sequence[Pair], there: Splits, *, seed: int) -> Splits:
@@ -140,56 +185,3 @@ def _take(pairs: list[Pair], n: int) -> list[Pair]:
     taken = pairs[-n:]
     del pairs[-n:]
     return taken
-
-
-def _languages_in(folder: Path) -> list[str]:
-    if not folder.is_dir():
-        raise DataError(f"{folder}: is no folder; give the one with train.en and train.de")
-    names = (path.name for path in folder.glob("train.*") if path.is_file())
-    return sorted({_plain(name).removeprefix("train.") for name in names})
-
-
-def _plain(name: str) -> str:
-    """A file's name without the suffix of its compression."""
-    for suffix in _COMPRESSED:
-        name = name.removesuffix(suffix)
-    return name
-
-
-def _find(plan: DemoPlan, split: str, language: str) -> Path | None:
-    assert plan.data is not None
-    wanted = f"{split}.{language}"
-    return next(
-        (
-            plan.data / f"{wanted}{suffix}"
-            for suffix in ("", *_COMPRESSED)
-            if (plan.data / f"{wanted}{suffix}").is_file()
-        ),
-        None,
-    )
-
-
-def _read_pairs(plan: DemoPlan, split: str, most: int) -> list[Pair]:
-    """The first pairs of a split, without those of which a side is empty."""
-    paths = []
-    for language in (plan.source_language, plan.target_language):
-        path = _find(plan, split, language)
-        if path is None:
-            raise DataError(
-                f"{plan.data}: there is no {split}.{language}, the other side of its {split}; "
-                f"add it, or remove both and {split} is held out from train"
-            )
-        paths.append(path)
-    lines = zip_longest(*map(read_sentences, paths))
-    pairs: list[Pair] = []
-    for number, (source, target) in enumerate(lines, start=1):
-        if source is None or target is None:
-            short = paths[0] if source is None else paths[1]
-            raise DataError(
-                f"{short}: ends at line {number - 1:,}, and the other side goes on: line n of "
-                f"{paths[0].name} must be the translation of line n of {paths[1].name}"
-            )
-        pair = (source.strip(), target.strip())
-        if len(pairs) < most and all(pair):
-            pairs.append(pair)
-    return pairs

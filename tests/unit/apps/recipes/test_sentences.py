@@ -1,20 +1,23 @@
-"""Where a demo's sentences come from."""
+"""Where the sentences of a recipe that writes its own come from."""
 
 import gzip
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from transept.apps.recipes.demo.plan import DemoPlan
-from transept.apps.recipes.demo.texts import (
+from transept.apps.recipes import recipe
+from transept.apps.recipes.recipe import SentencesConfig
+from transept.apps.recipes.sentences import (
+    Folder,
+    Splits,
     built_in,
     choose_languages,
     hold_out,
-    read,
-    read_own,
+    splits_of,
     write,
 )
-from transept.errors import ConfigError, DataError
+from transept.errors import DataError
 
 PAIRS = [(f"source {n}", f"target {n}") for n in range(400)]
 
@@ -25,24 +28,28 @@ def fill(folder: Path, split: str, pairs: list[tuple[str, str]]) -> None:
         (folder / f"{split}.{language}").write_text(text, encoding="utf-8")
 
 
-def own(folder: Path, **changes: int) -> DemoPlan:
-    return DemoPlan(data=folder, source_language="en", target_language="fr", **changes)
+def read_own(folder: Path, pairs: int = 1000, seed: int = 1) -> Splits:
+    return Folder(folder, ("en", "fr")).splits(pairs, seed)
 
 
 # --- built-in sentences ------------------------------------------------------------------------
 
 
-def test_read_without_data_returns_the_first_built_in_pairs() -> None:
+def built_in_splits(pairs: int) -> Splits:
+    return splits_of(replace(recipe.load("demo"), sentences=SentencesConfig(pairs=pairs)))
+
+
+def test_splits_of_a_smaller_demo_are_the_first_built_in_pairs() -> None:
     splits = built_in()
-    assert read(DemoPlan(pairs=400, seed=3)) == {
+    assert built_in_splits(400) == {
         "train": splits["train"][:400],
         "dev": splits["dev"][:20],
         "test": splits["test"][:20],
     }
 
 
-def test_read_of_the_default_plan_returns_all_built_in_pairs() -> None:
-    splits = read(DemoPlan())
+def test_splits_of_the_demo_are_all_built_in_pairs() -> None:
+    splits = splits_of(recipe.load("demo"))
     assert {name: len(pairs) for name, pairs in splits.items()} == {
         "train": 80_000,
         "dev": 1_000,
@@ -52,7 +59,7 @@ def test_read_of_the_default_plan_returns_all_built_in_pairs() -> None:
 
 
 def test_text_is_written_whole(tmp_path: Path) -> None:
-    write({"train": [("a", "b"), ("c", "d")], "dev": []}, tmp_path / "text", own(tmp_path))
+    write({"train": [("a", "b"), ("c", "d")], "dev": []}, tmp_path / "text", ("en", "fr"))
     assert (tmp_path / "text" / "train.en").read_text() == "a\nc\n"
     assert (tmp_path / "text" / "train.fr").read_text() == "b\nd\n"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["text"]
@@ -107,21 +114,21 @@ def test_what_languages_are_meant_must_be_clear(
 
 def test_dev_and_test_are_held_out_where_there_are_none(tmp_path: Path) -> None:
     fill(tmp_path, "train", PAIRS)
-    splits = read(own(tmp_path))
+    splits = read_own(tmp_path)
     assert {name: len(pairs) for name, pairs in splits.items()} == {
         "train": 360,
         "dev": 20,
         "test": 20,
     }
     assert sorted(pair for pairs in splits.values() for pair in pairs) == sorted(PAIRS)
-    assert splits == read_own(own(tmp_path))
-    assert splits["test"] != read_own(own(tmp_path, seed=2))["test"]
+    assert splits == read_own(tmp_path)
+    assert splits["test"] != read_own(tmp_path, seed=2)["test"]
 
 
 def test_dev_and_test_are_taken_where_there_are_some(tmp_path: Path) -> None:
     fill(tmp_path, "train", PAIRS)
     fill(tmp_path, "test", PAIRS[:30])
-    splits = read_own(own(tmp_path))
+    splits = read_own(tmp_path)
     assert splits["test"] == PAIRS[:30]
     assert len(splits["dev"]) == 20
     sources = [{source for source, _ in pairs} for pairs in splits.values()]
@@ -139,7 +146,7 @@ def test_what_is_held_out_is_not_said_in_train_either() -> None:
 
 def test_only_so_many_pairs_are_read_and_empty_ones_left_out(tmp_path: Path) -> None:
     fill(tmp_path, "train", [("", "x"), ("x", " "), *PAIRS])
-    splits = read_own(own(tmp_path, pairs=200))
+    splits = read_own(tmp_path, pairs=200)
     assert sorted(pair for pairs in splits.values() for pair in pairs) == sorted(PAIRS[:200])
 
 
@@ -149,7 +156,7 @@ def test_the_ends_of_lines_are_no_part_of_sentences(tmp_path: Path) -> None:
     fill(tmp_path, "test", [(f"{source}\r", f"{target} \r") for source, target in PAIRS[:20]])
     with_mark = tmp_path / "test.en"
     with_mark.write_bytes(b"\xef\xbb\xbf" + with_mark.read_bytes())
-    splits = read_own(own(tmp_path))
+    splits = read_own(tmp_path)
     assert splits["test"] == PAIRS[:20]
     assert not {*splits["train"]} & {*PAIRS[:20]}
 
@@ -159,40 +166,25 @@ def test_compressed_files_are_read(tmp_path: Path) -> None:
     plain = tmp_path / "train.fr"
     (tmp_path / "train.fr.gz").write_bytes(gzip.compress(plain.read_bytes()))
     plain.unlink()
-    assert len(read_own(own(tmp_path))["train"]) == 360
+    assert len(read_own(tmp_path)["train"]) == 360
 
 
 def test_files_that_do_not_fit_are_named(tmp_path: Path) -> None:
     fill(tmp_path, "train", PAIRS)
     (tmp_path / "train.fr").write_text("one\ntwo\n")
     with pytest.raises(DataError, match=r"train\.fr: ends at line 2, and the other side goes on"):
-        read_own(own(tmp_path))
+        read_own(tmp_path)
     fill(tmp_path, "train", PAIRS)
     (tmp_path / "dev.en").write_text("one\n")
     with pytest.raises(DataError, match=r"there is no dev\.fr, the other side of its dev"):
-        read_own(own(tmp_path))
+        read_own(tmp_path)
 
 
 def test_too_little_text_is_said_to_be(tmp_path: Path) -> None:
     fill(tmp_path, "train", PAIRS[:99])
     with pytest.raises(DataError, match="its train has 99 pairs; at least 100"):
-        read_own(own(tmp_path))
+        read_own(tmp_path)
     fill(tmp_path, "train", PAIRS[:120])
     fill(tmp_path, "test", PAIRS[:100])
     with pytest.raises(DataError, match=r"only .* pairs that dev and test do not have"):
-        read_own(own(tmp_path))
-
-
-# --- the plan ----------------------------------------------------------------------------------
-
-
-def test_a_directory_holds_one_demo(tmp_path: Path) -> None:
-    place = tmp_path / "demo"
-    DemoPlan(pairs=400).keep_in(place)
-    DemoPlan(pairs=400).keep_in(place)
-    with pytest.raises(
-        ConfigError, match=r"began with other settings:\n  pairs: 400 -> 500\n  seed: 1 -> 2"
-    ):
-        DemoPlan(pairs=500, seed=2).keep_in(place)
-    with pytest.raises(ConfigError, match="is not empty and not a demo"):
-        DemoPlan().keep_in(tmp_path)
+        read_own(tmp_path)

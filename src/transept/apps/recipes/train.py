@@ -1,22 +1,35 @@
-"""The second stage: training. Each command continues from the newest checkpoint."""
+"""The second stage: training. Each command continues from the newest checkpoint.
+
+On several ranks, rank 0 runs the stages as a single process would. Before it trains, it calls the
+other ranks, which wait for that. At the end it dismisses them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from transept.apps.recipes.ranks import call_ranks, train_together
+from transept import assembly
 from transept.apps.recipes.recipe import fingerprint
 from transept.apps.recipes.records import Table
-from transept.apps.recipes.stages.stage import Stage, Watchers
+from transept.apps.recipes.run import RecipeRun
+from transept.apps.recipes.stage import Stage, Watchers
 from transept.data.config import CorpusConfig
 from transept.data.shards import Corpus
-from transept.errors import ConfigError
+from transept.errors import ConfigError, keys_below
 from transept.experiment import Experiment
 from transept.runtime.device import Runtime
+from transept.runtime.distributed import World
 from transept.training.flops import training_flops
+from transept.training.observers import Observer
 from transept.training.trainer import Outcome
 from transept.wording import counted
 
-COUNTS = ("step", "seconds", "source_tokens", "target_tokens", "best_step", "best_nll")
+COUNTS: Final = ("step", "seconds", "source_tokens", "target_tokens", "best_step", "best_nll")
+ROUNDING: Final = 0.01
+"""Seconds that the sum of several commands' times may be wrong by."""
 
 
 class Train(Stage):
@@ -43,8 +56,7 @@ class Train(Stage):
         """Train the remaining steps; the results count those of all commands."""
         earlier = self.run.results("train")
         outcome = self._outcome_of_a_killed_command() if self.is_whole() else self._train(watch)
-        experiment, state = self.run.experiment(), self.run.work.state
-        assert state is not None
+        experiment, state = self.run.experiment(), self.run.state
         return {
             "outcome": outcome,
             **{name: state[name] for name in COUNTS},
@@ -65,20 +77,23 @@ class Train(Stage):
     def is_recorded(self, inputs: Table) -> bool:
         """Whether the record has all steps. Inputs may differ: training may be given more time."""
         results = self.run.results("train")
-        return results is not None and results["step"] >= self.run.work.trained.step
+        return results is not None and results["step"] >= self.run.state["step"]
 
     def is_whole(self) -> bool:
-        """Whether there is nothing left to train."""
-        results = self.run.results("train")
+        """Whether there is nothing left to train: the last step is done, or the time is over."""
+        results, run = self.run.results("train"), self.run
         if results is not None and results["outcome"] == "no longer improving":
             return True
-        return self.run.work.is_trained(self.run.experiment(), self.run.minutes)
+        if run.minutes is not None and run.state["seconds"] >= 60 * run.minutes - ROUNDING:
+            return True
+        return int(run.state["step"]) >= run.recipe.experiment.training.max_steps
 
     def _train(self, watch: Watchers) -> Outcome:
         observers = watch.training(self.run.experiment())
         try:
-            call_ranks(self.run)
-            return train_together(self.run, self.run.work.trained.seconds, observers)
+            trained = self.run.state["seconds"]
+            self.run.world.from_leader(lambda: {"minutes": self.run.minutes, "trained": trained})
+            return _train_together(self.run, trained, observers)
         finally:
             for observer in observers:
                 observer.close()
@@ -86,7 +101,51 @@ class Train(Stage):
     def _outcome_of_a_killed_command(self) -> Outcome:
         """The outcome of a command that was killed after its last step, before its record."""
         last = self.run.recipe.experiment.training.max_steps
-        return "finished" if self.run.work.trained.step >= last else "out of time"
+        return "finished" if self.run.state["step"] >= last else "out of time"
+
+
+# --- several ranks -----------------------------------------------------------------------------
+
+
+def assist(run: RecipeRun) -> int:
+    """The work of the other ranks: train whenever rank 0 calls; return the exit code."""
+    while True:
+        run.world.pulse.rest()
+        order: Table = run.world.from_leader(dict)
+        if "code" in order:
+            return int(order["code"])
+        _train_together(replace(run, minutes=order["minutes"]), order["trained"])
+
+
+def dismiss_ranks(world: World, code: int) -> None:
+    """Rank 0 lets the others end, with this exit code."""
+    world.from_leader(lambda: {"code": code})
+
+
+def _train_together(run: RecipeRun, trained: float, observers: Sequence[Observer] = ()) -> Outcome:
+    """Train on all ranks at once.
+
+    Args:
+        run: The same on all ranks.
+        trained: The seconds that earlier commands trained.
+        observers: Those of rank 0.
+    """
+    with keys_below("experiment"):
+        outcome = assembly.train(
+            run.experiment(),
+            run.training,
+            minutes=None if run.minutes is None else run.minutes - trained / 60,
+            # The recipe in the work directory refuses another experiment (`RecipeRun.begin`). What
+            # may still differ is allowed: paths, on another machine, and steps, with more time.
+            allow_change=True,
+            observers=observers,
+            world=run.world,
+        )
+    run.world.pulse.rest()
+    return outcome
+
+
+# --- what it cost ------------------------------------------------------------------------------
 
 
 def device_seconds(earlier: Table | None, state: Table) -> float:

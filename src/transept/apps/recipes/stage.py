@@ -1,9 +1,16 @@
-"""What the stages of a recipe have in common."""
+"""What a stage of a recipe is, and the rule by which it is done.
 
+A stage is done if it has a record with the same inputs, and all of its output exists. Otherwise it
+is carried out, and recorded at its end. So each stage can be stopped, and is not repeated. If it is
+killed between its end and its record, the next call writes the record.
+"""
+
+import json
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from transept.apps.recipes.recipe import StageName
 from transept.apps.recipes.records import Table
@@ -11,6 +18,9 @@ from transept.apps.recipes.run import RecipeRun
 from transept.experiment import Experiment
 from transept.progress import Watch, no_progress
 from transept.training.observers import Observer
+
+
+def _no_part(name: str) -> None: ...
 
 
 def _no_observers(experiment: Experiment) -> Sequence[Observer]:
@@ -25,6 +35,8 @@ def _silent(name: str) -> Watch:
 class Watchers:
     """The callbacks that report progress, one for each kind of long work."""
 
+    part: Callable[[str], None] = _no_part
+    """Called when a part of the first stage starts: text, vocabulary, ids."""
     downloading: Callable[[str], Watch] = _silent
     learning: Callable[[int, int], None] | None = None
     preparing: Watch = no_progress
@@ -33,9 +45,19 @@ class Watchers:
     translating: Watch = no_progress
 
 
+class Done(NamedTuple):
+    """A stage that is done, in words."""
+
+    what: str
+    already: bool
+    """Whether it was done before."""
+    seconds: float = 0.0
+    """The time it took."""
+
+
 @dataclass(frozen=True)
 class Stage(ABC):
-    """A stage of one recipe. It only knows its own work: `pipeline.do` writes its record."""
+    """A stage of one recipe. It only knows its own work: `do` writes its record."""
 
     run: RecipeRun
     name: ClassVar[StageName]
@@ -60,7 +82,8 @@ class Stage(ABC):
 
     def is_recorded(self, inputs: Table) -> bool:
         """Whether there is a record with exactly these inputs."""
-        return self.run.records.is_done(self.name, inputs)
+        record = self.run.records.read(self.name)
+        return record is not None and record["inputs"] == json.loads(json.dumps(inputs))
 
     def is_whole(self) -> bool:
         """Whether all of its output exists; if not, it was stopped, or files were lost."""
@@ -69,3 +92,29 @@ class Stage(ABC):
     def is_done(self) -> bool:
         """Whether it has a record of its present inputs, and all of its output exists."""
         return self.is_recorded(self.inputs()) and self.is_whole()
+
+    def done(self, already: bool, seconds: float = 0.0) -> Done:
+        """The stage in words, according to its record."""
+        record = self.run.records.read(self.name)
+        assert record is not None
+        return Done(self.summary(record), already, record["results"].get("seconds", seconds))
+
+
+def do(stage: Stage, watch: Watchers) -> Done | None:
+    """Carry out a stage and record it, unless it is done; None if it was stopped."""
+    begin = time.monotonic()
+    already = stage.is_done()
+    if not already:
+        stage.fetch(watch)
+        _carry_out(stage, watch)
+        if not stage.is_whole():
+            return None
+    return stage.done(already, time.monotonic() - begin)
+
+
+def _carry_out(stage: Stage, watch: Watchers) -> None:
+    begin = time.monotonic()
+    inputs = stage.inputs()
+    results = stage.carry_out(watch)
+    seconds = None if "seconds" in results else time.monotonic() - begin
+    stage.run.records.write(stage.name, inputs, results, seconds)

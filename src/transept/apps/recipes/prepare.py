@@ -4,16 +4,20 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from transept import config
+from transept.apps.recipes import sentences
 from transept.apps.recipes.recipe import DEV, TestSet, TextPair, fingerprint
 from transept.apps.recipes.records import Table
-from transept.apps.recipes.stages.stage import Stage, Watchers
+from transept.apps.recipes.run import lines
+from transept.apps.recipes.stage import Stage, Watchers
 from transept.data.fetching.datasets import DATASETS
 from transept.data.fetching.fetch import fetch
+from transept.data.preparation.formats import LinePair
+from transept.data.preparation.prepare import Preparation, prepare
 from transept.data.shards import Manifest
 from transept.errors import Argument, ConfigError, DataError
 from transept.runtime.storage import digest
 from transept.text.files import read_sentences, read_text, write_sentences
-from transept.text.tokenizer import Tokenizer
+from transept.text.tokenizer import MANIFEST_FILE, Tokenizer
 from transept.text.training import train_tokenizer
 
 
@@ -32,10 +36,14 @@ class Prepare(Stage):
         return {"recipe": words}
 
     def fetch(self, watch: Watchers) -> None:
-        """Download a public corpus, and check that all files of the recipe are there."""
+        """Download or write the text, and check that all files of the recipe are there."""
         data, recipe = self._data, self.run.recipe
+        watch.part("text")
         if recipe.dataset is not None:
             fetch(DATASETS[recipe.dataset], data, watch=watch.downloading)
+        if recipe.sentences is not None and not data.exists():
+            languages = (recipe.source_language, recipe.target_language)
+            sentences.write(sentences.splits_of(recipe), data, languages)
         missing = [str(name) for name in self._names() if not (data / name).is_file()]
         if missing:
             listed = "\n  ".join(dict.fromkeys(missing))
@@ -44,10 +52,13 @@ class Prepare(Stage):
     def carry_out(self, watch: Watchers) -> Table:
         """Prepare everything; the results name each file that was read, with its hash."""
         files = {str(name): _stored(self._data / name) for name in self._names()}
-        tests = {test.name: self._keep(test) for test in self.run.tests}
-        self.run.work.learn_vocabulary(lambda: self._learn(watch))
+        tests = {test.name: self._keep(test) for test in self.run.recipe.tests}
+        watch.part("vocabulary")
+        if not (self.run.vocabulary / MANIFEST_FILE).exists():
+            self._learn(watch).save(self.run.vocabulary)
+        vocabulary = Tokenizer.load(self.run.vocabulary).sha256
+        watch.part("ids")
         corpora = {name: _described(self._ids(name, watch)) for name in self._corpora()}
-        vocabulary = Tokenizer.load(self.run.work.vocabulary).sha256
         return {"files": files, "tests": tests, "vocabulary": vocabulary, "corpora": corpora}
 
     def summary(self, record: Table) -> str:
@@ -61,7 +72,7 @@ class Prepare(Stage):
         results = self.run.results("prepare")
         assert results is not None
         for name, recorded in results["corpora"].items():
-            path = self.run.work.corpus(name)
+            path = self.run.corpus(name)
             if Manifest.load(path).hash != recorded["hash"]:
                 raise DataError(
                     f"{path}: is not the corpus that {self.run.records.directory}/prepare.json "
@@ -71,26 +82,30 @@ class Prepare(Stage):
 
     def _keep(self, test: TestSet) -> Table:
         """Copy a test set into the work directory."""
-        kept: Table = {}
-        places = (self.run.sources(test), self.run.references(test))
-        for side, original, path in zip(
-            ("source", "target"), self._paths(test), places, strict=True
-        ):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            lines = list(read_sentences(original))
-            write_sentences(path, lines)
-            kept |= {f"{side}_sha256": digest(path), "sentences": len(lines)}
-        return kept
+        source, target = self.run.sources(test), self.run.references(test)
+        source.parent.mkdir(parents=True, exist_ok=True)
+        for original, copy in zip(self._paths(test), (source, target), strict=True):
+            write_sentences(copy, read_sentences(original))
+        hashes = {"source_sha256": digest(source), "target_sha256": digest(target)}
+        return {**hashes, "sentences": len(lines(target))}
 
     def _learn(self, watch: Watchers) -> Tokenizer:
+        """Learn the vocabulary: as large as wanted, or as the text can fill."""
         recipe = self.run.recipe
-        return train_tokenizer(
-            self._lines(),
-            vocab_size=recipe.experiment.model.vocab_size,
-            kind=recipe.vocabulary.kind,
-            max_lines=recipe.vocabulary.max_lines,
-            on_read=watch.learning,
-        )
+        size, least = recipe.experiment.model.vocab_size, recipe.vocabulary.min_size
+        while True:
+            try:
+                return train_tokenizer(
+                    self._lines(),
+                    vocab_size=size,
+                    kind=recipe.vocabulary.kind,
+                    max_lines=recipe.vocabulary.max_lines,
+                    on_read=watch.learning,
+                )
+            except ConfigError:
+                size = size * 3 // 4
+                if least is None or size < least:
+                    raise
 
     def _lines(self) -> Iterator[str]:
         """All text, in an order that does not depend on the direction of translation."""
@@ -99,8 +114,13 @@ class Prepare(Stage):
                 yield from read_text(path)
 
     def _ids(self, name: str, watch: Watchers) -> Manifest:
-        pairs = [self._paths(pair) for pair in self._corpora()[name]]
-        return self.run.work.prepare(name, pairs, self.run.recipe.cleaning, watch.preparing)
+        job = Preparation(
+            inputs=tuple(LinePair(*self._paths(pair)) for pair in self._corpora()[name]),
+            tokenizer=self.run.vocabulary,
+            output=self.run.corpus(name),
+            cleaning=self.run.recipe.cleaning,
+        )
+        return prepare(job, watch=watch.preparing)
 
     def _corpora(self) -> dict[str, tuple[TextPair, ...]]:
         """The pairs of files that each corpus is made of."""
@@ -116,6 +136,8 @@ class Prepare(Stage):
 
     @property
     def _data(self) -> Path:
+        if self.run.recipe.sentences is not None:
+            return self.run.text
         if self.run.data is None:
             raise ConfigError(
                 f"{self.run.directory}: its text is not prepared yet: give ", Argument("data"),

@@ -1,0 +1,144 @@
+"""What is made of a run later: the mean of its last checkpoints, section 6.1, and a description."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from transept import config
+from transept.assembly.run import METRICS, collected_warnings
+from transept.checkpoint import (
+    CHECKPOINTS,
+    CONFIG,
+    MANIFEST,
+    STATE,
+    WEIGHTS,
+    Bundle,
+    Checkpoints,
+    average,
+    read_about,
+    tokenizers_in,
+    write_directory,
+)
+from transept.errors import Argument, CheckpointError, ConfigError, Problem
+from transept.experiment import Experiment
+from transept.training.observers import read_metrics
+
+
+def average_run(
+    run: Path, *, last: int, output: Path | None, force: bool
+) -> tuple[Path, list[int]]:
+    """The mean of a run's last checkpoints as a bundle; where it lies, and of which steps."""
+    if last < 1:
+        raise ConfigError([Problem("last", f"{last} must be at least 1")])
+    if not run.is_dir():
+        raise CheckpointError(f"{run}: there is no such directory; check the path")
+    if not (run / CHECKPOINTS).is_dir():
+        raise CheckpointError(
+            f"{run}: is not a run (it has no {CHECKPOINTS}/); give the directory that "
+            "`transept train` wrote"
+        )
+    bundles = Checkpoints(run / CHECKPOINTS).last(last)
+    if not bundles:
+        raise CheckpointError(f"{run}: has no whole checkpoint yet; train it first")
+    if len(bundles) < last:
+        raise CheckpointError(
+            f"{run}: has {len(bundles)} whole checkpoints and not {last} at regular intervals; "
+            "choose ", Argument("last"), f" {len(bundles)}, or train longer with a larger "
+            "checkpoint.keep",
+        )  # fmt: skip
+    directory = output or run / f"average-{last}"
+    if directory.exists():
+        _check_replaceable(directory, run)
+        if not force:
+            raise CheckpointError(
+                f"{directory}: already exists; ", Argument("force"), " replaces it"
+            )
+    return directory, write_average(bundles, directory, replace=force)
+
+
+def write_average(bundles: Sequence[Bundle], directory: Path, *, replace: bool) -> list[int]:
+    """The mean of checkpoints, oldest first, as a bundle; of which steps it is."""
+    newest = bundles[-1]
+    steps = [int(bundle.about["step"]) for bundle in bundles]
+    write_directory(
+        directory,
+        tensors={WEIGHTS: average(bundles)},
+        texts={CONFIG: (newest.directory / CONFIG).read_text(encoding="utf-8")},
+        folders=tokenizers_in(newest.directory),
+        about={**newest.about, "averaged_steps": steps},
+        replace=replace,
+    )
+    return steps
+
+
+def _check_replaceable(directory: Path, run: Path) -> None:
+    """Whether a model lies there, and nothing that training could go on from."""
+    model = (directory / MANIFEST).is_file() and not (directory / STATE).exists()
+    if not model or run.resolve().is_relative_to(directory.resolve()):
+        raise CheckpointError(
+            f"{directory}: already exists, and ", Argument("force"),
+            " replaces a model and nothing else; choose another ", Argument("output"),
+        )  # fmt: skip
+
+
+# --- description -------------------------------------------------------------------------------
+
+
+def describe(path: Path) -> dict[str, Any]:
+    """Everything about a run, a checkpoint or a bundle, every file of it verified."""
+    if (path / CHECKPOINTS).is_dir():
+        return _describe_run(path)
+    return _describe_bundle(Bundle.open(path))
+
+
+def _describe_run(path: Path) -> dict[str, Any]:
+    checkpoints = Checkpoints(path / CHECKPOINTS)
+    with collected_warnings() as damaged:
+        newest = checkpoints.newest()
+    if newest is None:
+        raise CheckpointError(f"{path}: has no whole checkpoint yet; train it first")
+    latest = {
+        f"last {line['kind']}": {key: value for key, value in line.items() if key != "kind"}
+        for line in read_metrics(path / METRICS)
+        if line["kind"] in ("step", "validation")
+    }
+    state = newest.state()
+    return {
+        "run": str(path),
+        "checkpoints": checkpoints.steps(),
+        "regular ones": checkpoints.regular_steps(),
+        "damaged": damaged,
+        "averages": _averages(path),
+        "best": {"step": state["best_step"], "nll": state["best_nll"]},
+        **latest,
+        "newest": str(newest.directory),
+        **_describe_bundle(newest),
+    }
+
+
+def _averages(run: Path) -> dict[str, Any]:
+    """Of which steps each average of a run is the mean."""
+    found = {}
+    for manifest in sorted(run.glob(f"average-*/{MANIFEST}")):
+        try:
+            found[manifest.parent.name] = read_about(manifest.parent).get("averaged_steps")
+        except CheckpointError:
+            found[manifest.parent.name] = "damaged"
+    return found
+
+
+def _describe_bundle(bundle: Bundle) -> dict[str, Any]:
+    weights = bundle.weights()
+    experiment = config.load(Experiment, bundle.directory / CONFIG)
+    files = [path for path in bundle.directory.rglob("*") if path.is_file()]
+    report: dict[str, Any] = {
+        "kind": "checkpoint" if bundle.resumable else "model",
+        "made by": dict(bundle.about),
+        "parameters": sum(weight.numel() for weight in weights.values()),
+        "stored in": bundle.precision,
+        "bytes": sum(path.stat().st_size for path in files),
+        "verified": f"{len(files)} files",
+    }
+    if bundle.resumable:
+        report["state"] = bundle.state()
+    return report | config.as_table(experiment)
