@@ -37,18 +37,17 @@ CLIENTS = 50
 VOCABULARY = 8_000
 QUEUE = 200
 SERVER = """
-import sys
+import sys, threading
 sys.path.insert(0, {here!r})
 from server import QUEUE, model
 from transept.apps.serve.app import create_app
-from transept.apps.serve.hangups import Hangups
 from transept.apps.serve.models import Served
 from transept.apps.serve.running import listen, run
 from transept.apps.serve.settings import ServerSettings
 settings = ServerSettings(port={port}, queue_limit=QUEUE, sentence_limit=QUEUE)
 with listen(settings.host, settings.port) as listening:
     app = create_app(settings, [Served("en", "de", model())])
-    run(app, listening, settings, lambda address: None, Hangups())
+    run(app, listening, settings, lambda address: None, threading.Event())
 """
 
 
@@ -211,7 +210,7 @@ def serve() -> tuple["subprocess.Popen[bytes]", str]:
     url = f"http://127.0.0.1:{port}"
     while True:
         try:
-            httpx.get(f"{url}/readyz").raise_for_status()
+            httpx.get(f"{url}/health").raise_for_status()
             return process, url
         except httpx.TransportError:
             time.sleep(0.2)

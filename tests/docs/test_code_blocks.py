@@ -117,7 +117,7 @@ def test_the_guide_on_serving_runs(reader: Reader) -> None:
     start = reader.arguments(first, f"exec {first.text.strip()} --port {port}")
     server = subprocess.Popen(start, cwd=reader.directory, env=reader.environment)
     try:
-        wait_for(f"http://127.0.0.1:{port}/readyz", server)
+        wait_for(f"http://127.0.0.1:{port}/health", server)
         printed = [reader.run(block, block.text.replace("5000", str(port))) for block in others]
     finally:
         server.terminate()

@@ -228,7 +228,7 @@ def test_a_budget_of_minutes_ends_the_training(
     capsys.readouterr()
     assert kitchen.cook(work, more) == 0
     line = lines_of(capsys.readouterr().out)["train"]
-    assert line.endswith("as --minutes 0.02 says; a longer time, or inf, continues  done before")
+    assert line.endswith("the limit of 0.02 minutes; a longer time, or inf, continues  done before")
     assert record_of(work)["minutes"] == 0.02
     assert record_of(work)["stages"]["train"]["results"]["step"] == trained["step"]
 

@@ -99,7 +99,7 @@ def test_of_the_shipped_models_the_one_that_translate_takes_comes_first(tmp_path
 @pytest.mark.parametrize(
     ("options", "signals", "said"),
     [
-        (["--grace", "0"], [signal.SIGTERM], "0 s after the signal to stop; --grace gives"),
+        (["--grace", "0"], [signal.SIGTERM], "0 s after the signal to stop; --grace allows"),
         ([], [signal.SIGINT, signal.SIGINT], "at the second signal to stop"),
     ],
 )
@@ -147,7 +147,7 @@ def test_a_hangup_before_it_listens_reloads_and_does_not_end_it(
     log = tmp_path / "log"
     with server(trained, log, begun=hang_up) as (_, address):
         wait_for(log, "en-de: reloaded")
-        assert httpx.get(f"{address}/readyz").status_code == 200
+        assert httpx.get(f"{address}/health").status_code == 200
 
 
 def wait_for_delivery(process: "subprocess.Popen[str]", number: signal.Signals) -> None:
@@ -180,7 +180,7 @@ def test_what_is_missing_is_said(
     assert run("serve", "--model", trained) == 2
     assert "does not say its languages: name them" in capsys.readouterr().err
     assert run("serve", "--model", trained, "--source-language", "EN!") == 2
-    assert "'EN!' is no language code" in capsys.readouterr().err
+    assert "'EN!' is not a language code" in capsys.readouterr().err
     assert run("serve", "--model", f"en-de={trained}", "--model", f"en-de={trained}") == 2
     assert "two models translate en-de" in capsys.readouterr().err
     assert run("serve", "--model", f"en-de={trained}", "--key-file", tmp_path / "none") == 2

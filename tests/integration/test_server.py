@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, get_type_hints
 
 import httpx
 import pytest
@@ -17,8 +17,10 @@ from tests.integration.servers import (
 )
 
 from transept import Parser, Transducer
+from transept.apps.serve.messages import SearchOptions
 from transept.apps.serve.models import AnyServed, Served, ServedParser
 from transept.apps.serve.settings import ServerSettings
+from transept.decoding.config import SearchConfig
 from transept.errors import DataError
 from transept.text.trees import escape
 
@@ -42,9 +44,7 @@ def served(transducer: Transducer, parser: Parser) -> list[AnyServed]:
 
 @pytest.fixture(scope="module")
 def client(served: list[AnyServed]) -> Iterator[httpx.Client]:
-    settings = ServerSettings(
-        text_limit=100, sentence_limit=50, char_limit=2_000, weight_limit=5_000
-    )
+    settings = ServerSettings(sentence_limit=50, char_limit=2_000, weight_limit=5_000)
     with serving(served, settings) as client:
         yield client
 
@@ -161,7 +161,7 @@ def test_tags_stay_in_place(client: httpx.Client) -> None:
         ),
         (
             {"q": [""] * 101},
-            "Invalid request: request (101) exceeds limit of texts (100); send fewer at a time",
+            "Invalid request: request (101) exceeds sentence limit (50); send fewer at a time",
         ),
         (
             {"q": "a.\n" * 51},
@@ -205,12 +205,26 @@ def test_n_best_is_that_of_python(client: httpx.Client, transducer: Transducer) 
 
 @pytest.mark.parametrize(
     "change", [{"n_best": 5, "beam_size": 4}, {"n_best": 22}, {"n_best": 0}, {"beem_size": 3},
-               {"length_penalty": -1}, {"source": "de", "target": "de"}, {"source": "zz"}]
+               {"length_penalty": -1}, {"length_penalty": 1e300}, {"beam_size": 22},
+               {"source": "de", "target": "de"}, {"source": "zz"}]
 )  # fmt: skip
 def test_n_best_refuses_what_it_cannot_do(client: httpx.Client, change: dict[str, object]) -> None:
     answer = client.post("/api/nbest", json={"q": "one"} | change)
     assert answer.status_code == 400
     assert answer.json()["error"]
+
+
+def test_search_options_of_requests_are_fields_of_the_search_config(client: httpx.Client) -> None:
+    hints = get_type_hints(SearchConfig)
+    options = get_type_hints(SearchOptions)
+    assert options == {name: hints[name] | None for name in options}
+    wide = client.post("/api/nbest", json={"q": "one", "n_best": 5, "beam_size": 4}).json()
+    assert wide["error"] == "Invalid request: n_best: 5 must not be more than the beam size, 4"
+    schemas = client.get("/openapi.json").json()["components"]["schemas"]
+    for name in ("NBestRequest", "StreamRequest", "ParseRequest"):
+        field = schemas[name]["properties"]["beam_size"]
+        assert field["description"] == "Hypotheses kept alive; 1 is greedy search."
+        assert field["anyOf"][0] == {"type": "integer", "minimum": 1, "maximum": 21}
 
 
 def test_a_score_is_that_of_python(client: httpx.Client, transducer: Transducer) -> None:
@@ -381,7 +395,7 @@ def test_what_a_server_has_no_model_for_is_said(transducer: Transducer, parser: 
     with serving([Served("en", "de", transducer)], ServerSettings()) as client:
         answer = client.post("/api/parse", json=POST["/api/parse"])
         assert answer.status_code == 404
-        assert "no model that parses: start it with --model" in answer.json()["error"]
+        assert answer.json() == {"error": "this server has no model that parses"}
         assert client.get("/languages").json() == [
             {"code": "en", "name": "English", "targets": ["de"]},
             {"code": "de", "name": "German", "targets": []},

@@ -21,7 +21,7 @@ from transept import Transducer
 from transept.apps.serve.models import AnyServed, Served
 from transept.apps.serve.settings import ServerSettings
 
-GET = ["/languages", "/frontend/settings", "/health", "/livez", "/readyz", "/metrics",
+GET = ["/languages", "/frontend/settings", "/health", "/metrics",
        "/openapi.json", "/", "/docs", "/static/style.css", "/static/script.js",
        "/static/icon.svg"]  # fmt: skip
 NEEDS_KEY = {*POST, "/metrics"}
@@ -192,6 +192,6 @@ def test_a_failure_is_a_500_that_tells_nothing(
         answer = client.post("/translate", json=POST["/translate"])
         assert answer.status_code == 500
         assert answer.json() == {"error": "the server failed; its log says where"}
-        assert client.get("/readyz").status_code == 200
+        assert client.get("/health").status_code == 200
     assert "RuntimeError at test_server_refusals.py" in caplog.text
     assert "secret" not in caplog.text

@@ -72,7 +72,7 @@ class Train(Stage):
         if results["outcome"] != "out of time":
             return done
         given = record["inputs"]["minutes"]
-        return f"{done}, as --minutes {given:g} says; a longer time, or inf, continues"
+        return f"{done}, the limit of {given:g} minutes; a longer time, or inf, continues"
 
     def is_recorded(self, inputs: Table) -> bool:
         """Whether the record has all steps. Inputs may differ: training may be given more time."""

@@ -2,15 +2,14 @@
 
 In reading order:
 
-- What is served: `settings`, `models` (loading and reloading).
-- Messages: `messages` (requests and answers), `bodies` (reading a request within limits),
-  `answers`.
-- Texts: `languages` (guessing one), `inline`, `markup` and `texts` (taking a text or HTML apart
-  into sentences, and putting the translation together with its tags).
-- Decoding: `operations` (what a model can do), `jobs` and `batching` (all requests together,
+- What is served: `settings`, `models` (loading, reloading, guessing a language).
+- What comes and goes: `messages` (requests and answers), `envelope` (bodies, errors, keys, headers,
+  log, metrics).
+- Texts: `texts` (taking a text or HTML apart into sentences, and putting the translation together),
+  `inline` (tags move with their words).
+- Decoding: `operations` (what a request asks of a model), `batching` (all requests together,
   through one thread).
-- Paths: `backend` (what they share), `libretranslate`, `streaming`, `analysis` with `trees`,
-  `monitoring` with `metrics`, `routes` (the table of all paths), `openapi` (their description).
-- The process: `protection` (keys, headers, host names), `app` (all of it put together), `hangups`
-  and `running` (socket and signals), `command` (`transept serve`).
+- Paths: `backend` (what they share), `handlers` (one function for each), `app` (the table of all
+  paths, the application, the OpenAPI document).
+- The process: `running` (socket and signals), `command` (`transept serve`).
 """

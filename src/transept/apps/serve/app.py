@@ -1,9 +1,13 @@
-"""The server as an ASGI application."""
+"""The table of paths, and what is made of it: the ASGI application and its OpenAPI document."""
 
-from collections.abc import AsyncIterator, Sequence
+import ast
+import inspect
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from importlib.resources import files
-from typing import Any
+from itertools import pairwise
+from typing import Any, Literal, get_type_hints
 
 import msgspec
 from starlette.applications import Starlette
@@ -14,18 +18,67 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from transept.apps.serve import openapi
-from transept.apps.serve.answers import DrainingResponse, fault
+from transept.apps.serve import handlers as h
 from transept.apps.serve.backend import Backend
-from transept.apps.serve.batching import Batcher, Capacity
-from transept.apps.serve.bodies import Refusal, TooLarge
-from transept.apps.serve.messages import ParseAnswer
-from transept.apps.serve.metrics import Metrics
+from transept.apps.serve.batching import Batcher, OverloadedError, StoppingError
+from transept.apps.serve.envelope import (
+    Envelope,
+    Keys,
+    Metrics,
+    Refusal,
+    answer,
+    fault,
+    read_message,
+)
+from transept.apps.serve.messages import ErrorAnswer
 from transept.apps.serve.models import AnyServed, ServedModels
-from transept.apps.serve.protection import Envelope, Keys
-from transept.apps.serve.routes import Entry, endpoint, entries
 from transept.apps.serve.settings import ServerSettings
+from transept.decoding.config import SearchConfig
+from transept.errors import TranseptError
+from transept.version import __version__
 
+Access = Literal["open", "key"]
+"""Who may use a path: everyone, or only clients with a key if the server has keys."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One path."""
+
+    path: str
+    handler: Callable[..., Awaitable[Any]]
+    access: Access
+
+    @property
+    def takes(self) -> type[msgspec.Struct] | None:
+        """The message in the request's body. None means that it is a GET request without a body."""
+        return get_type_hints(self.handler).get("message")
+
+    @property
+    def gives(self) -> Any:
+        """The message in the answer, or the type of the answer if it is not JSON."""
+        return get_type_hints(self.handler)["return"]
+
+    @property
+    def content_type(self) -> str:
+        """The content type of the answer."""
+        return getattr(self.gives, "media_type", JSON)
+
+
+JSON = "application/json"
+PATHS = (
+    Entry("/translate", h.translate, "key"),
+    Entry("/detect", h.detect, "key"),
+    Entry("/languages", h.languages, "open"),
+    Entry("/frontend/settings", h.frontend_settings, "open"),
+    Entry("/health", h.health, "open"),
+    Entry("/api/stream", h.stream, "key"),
+    Entry("/api/nbest", h.n_best, "key"),
+    Entry("/api/score", h.score, "key"),
+    Entry("/api/attention", h.attention, "key"),
+    Entry("/api/parse", h.parse, "key"),
+    Entry("/metrics", h.metrics, "key"),
+)
 PAGES = {
     "/": ("index.html", "text/html"),
     "/docs": ("index.html", "text/html"),
@@ -45,15 +98,12 @@ def create_app(settings: ServerSettings, served: Sequence[AnyServed]) -> Starlet
         served: The models. A request that names no languages gets the first one that translates.
     """
     keys, metrics, models = Keys.read(settings.key_file), Metrics(), ServedModels(served)
-    batcher = Batcher(_capacity(settings), metrics)
+    batcher = Batcher(settings, metrics.decoded)
     metrics.watch(lambda: batcher.waiting, lambda: batcher.streaming)
-    table = entries(Backend(settings, models, batcher), metrics, keys)
+    backend = Backend(settings, models, batcher, keys, metrics)
     routes = [
-        *(
-            Route(entry.path, endpoint(entry, settings, keys), methods=[entry.method])
-            for entry in table
-        ),
-        _fixed("/openapi.json", _description(table, models, settings, keys), "application/json"),
+        *(_route(entry, backend) for entry in PATHS),
+        _fixed("/openapi.json", msgspec.json.encode(_document(backend)), JSON),
         *(
             _fixed(path, files(__package__).joinpath("pages", name).read_bytes(), kind)
             for path, (name, kind) in PAGES.items()
@@ -70,33 +120,37 @@ def create_app(settings: ServerSettings, served: Sequence[AnyServed]) -> Starlet
         routes=routes,
         lifespan=lifespan,
         middleware=_middleware(settings, metrics, [route.path for route in routes]),
-        exception_handlers=HANDLERS,
+        exception_handlers={Refusal: _refuse, TranseptError: _refuse, HTTPException: _refuse_http},
     )
     app.router.redirect_slashes = False
     app.state.models, app.state.batcher = models, batcher
     return app
 
 
-def _description(
-    table: Sequence[Entry], models: ServedModels, settings: ServerSettings, keys: Keys
-) -> bytes:
-    """The OpenAPI document. Without a parser, the path that parses is left out of it."""
-    there = [entry for entry in table if models.parser or entry.gives is not ParseAnswer]
-    described = openapi.document(
-        there, models.languages, settings.beam_limit, key_required=keys.required
-    )
-    return msgspec.json.encode(described)
+def _route(entry: Entry, backend: Backend) -> Route:
+    """Answers a path: reads the body, checks the key, calls the handler."""
+    takes, settings = entry.takes, backend.settings
+
+    async def respond(request: Request) -> Response:
+        messages = []
+        if takes is not None:
+            limits = settings.body_limit, settings.body_seconds
+            messages = [await read_message(request, takes, *limits)]
+        if entry.access == "key":
+            backend.keys.check(request, *messages)
+        reply = await entry.handler(backend, request, *messages)
+        return reply if isinstance(reply, Response) else answer(reply)
+
+    return Route(entry.path, respond, methods=["GET" if takes is None else "POST"])
 
 
-def _capacity(settings: ServerSettings) -> Capacity:
-    return Capacity(
-        batch=settings.batch_sentences,
-        beam_size=settings.beam_size,
-        queue=settings.queue_limit,
-        streams=settings.stream_limit,
-        gather_seconds=settings.gather_ms / 1000,
-        batch_seconds=settings.batch_seconds,
-    )
+def _fixed(path: str, content: bytes, kind: str) -> Route:
+    """A path that always gives the same answer."""
+
+    async def respond(request: Request) -> Response:
+        return Response(content, media_type=kind)
+
+    return Route(path, respond)
 
 
 def _middleware(settings: ServerSettings, metrics: Metrics, paths: list[str]) -> list[Middleware]:
@@ -114,30 +168,113 @@ def _middleware(settings: ServerSettings, metrics: Metrics, paths: list[str]) ->
     return [envelope, cross_origin]
 
 
-def _fixed(path: str, content: bytes, kind: str) -> Route:
-    """A path that always gives the same answer."""
-
-    async def respond(request: Request) -> Response:
-        return Response(content, media_type=kind)
-
-    return Route(path, respond)
-
-
-# These are coroutines because Starlette runs a plain function in a thread of its own.
-async def _refuse(request: Request, refusal: Refusal) -> Response:
-    return fault(refusal.status, refusal.error, refusal.headers)
+# These are coroutines because Starlette runs a plain function in a separate thread.
+async def _refuse(request: Request, error: Any) -> Response:
+    if isinstance(error, Refusal):
+        return fault(error.status, str(error), error.headers)
+    if isinstance(error, OverloadedError):
+        return fault(429, f"Slowdown: {error}", {"Retry-After": str(error.seconds)})
+    if isinstance(error, StoppingError):
+        return fault(503, str(error), {"Retry-After": "10"})
+    return fault(400, f"Invalid request: {error}")
 
 
-async def _refuse_unread(request: Request, refusal: TooLarge) -> Response:
-    return DrainingResponse(await _refuse(request, refusal), refusal.seconds)
-
-
-async def _refuse_http(request: Request, error: HTTPException) -> Response:
+async def _refuse_http(request: Request, error: Any) -> Response:
     return fault(error.status_code, error.detail, error.headers)
 
 
-HANDLERS: dict[Any, Any] = {
-    Refusal: _refuse,
-    TooLarge: _refuse_unread,
-    HTTPException: _refuse_http,
-}
+# --- the OpenAPI document --------------------------------------------------------------------
+
+REFERENCE = "#/components/schemas/{name}"
+EVENTS_SAID = (
+    "Events: `part` with `text`, of which all joined are the translation, and `tail`, which would "
+    "follow at the moment and may change; at the end `done` with the whole `text`, or `error`."
+)
+"""The events are described in words because a schema describes one message, not a stream."""
+
+
+def _document(backend: Backend) -> dict[str, Any]:
+    """The OpenAPI 3.1 document. Without a parser, the path that parses is left out of it."""
+    entries = [one for one in PATHS if one.handler is not h.parse or backend.models.parser]
+    messages = [one.takes for one in entries if one.takes is not None]
+    answers = [one.gives for one in entries if one.content_type == JSON]
+    types = [ErrorAnswer, *messages, *answers]
+    schemas, components = msgspec.json.schema_components(types, ref_template=REFERENCE)
+    for message in messages:
+        _complete(components[message.__name__]["properties"], backend)
+    of_type = dict(zip(map(str, types), schemas, strict=True))
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "transept",
+            "version": __version__,
+            "description": "A private translation server. `/translate`, `/detect`, `/languages`, "
+            "`/health` and `/frontend/settings` are those of LibreTranslate. Bodies may be sent "
+            "as forms.",
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "paths": {
+            entry.path: {
+                "get" if entry.takes is None else "post": _operation(
+                    entry, of_type, needs_key=entry.access == "key" and backend.keys.required
+                )
+            }
+            for entry in entries
+        },
+        "components": {
+            "schemas": components,
+            "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
+        },
+    }
+
+
+def _complete(fields: dict[str, Any], backend: Backend) -> None:
+    """Add what the types of a message do not say: languages, and options of the search."""
+    meanings = _meanings(SearchConfig)
+    for name, field in fields.items():
+        if name in ("source", "target"):
+            served = dict.fromkeys(getattr(model, name) for model in backend.models)
+            others: list[str | None] = ["auto"] if name == "source" else []
+            field["enum"] = [*served, *([None] if "anyOf" in field else others)]
+        elif name in meanings:
+            field["description"] = meanings[name]
+            if name in ("beam_size", "n_best"):
+                field["anyOf"][0] |= {"minimum": 1, "maximum": backend.settings.beam_limit}
+
+
+def _meanings(config: type) -> dict[str, str]:
+    """The descriptions of a dataclass's fields, which follow the fields in its source."""
+    found: dict[str, str] = {}
+    for kind in config.__mro__[:-1]:
+        (definition,) = ast.parse(inspect.getsource(kind)).body
+        assert isinstance(definition, ast.ClassDef)
+        for field, text in pairwise(definition.body):
+            if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr):
+                described = ast.literal_eval(text.value)
+                found.setdefault(ast.unparse(field.target), " ".join(described.split()))
+    return found
+
+
+def _operation(entry: Entry, of_type: dict[str, Any], *, needs_key: bool) -> dict[str, Any]:
+    error = {JSON: {"schema": of_type[str(ErrorAnswer)]}}
+    operation: dict[str, Any] = {
+        "summary": (entry.handler.__doc__ or "").strip(),
+        "operationId": entry.handler.__name__,
+        "responses": {
+            "200": _result(entry, of_type),
+            "default": {"description": "An error.", "content": error},
+        },
+    }
+    if needs_key:
+        operation["security"] = [{"key": []}]
+    if entry.takes is not None:
+        schema = {"schema": of_type[str(entry.takes)]}
+        operation["requestBody"] = {"required": True, "content": {JSON: schema}}
+    return operation
+
+
+def _result(entry: Entry, of_type: dict[str, Any]) -> dict[str, Any]:
+    if entry.gives is h.EventResponse:
+        return {"description": EVENTS_SAID, "content": {entry.content_type: {}}}
+    schema = of_type.get(str(entry.gives), {"type": "string"})
+    return {"description": "The result.", "content": {entry.content_type: {"schema": schema}}}

@@ -1,32 +1,40 @@
 """What the handlers of all paths share: choosing a model, checking limits, waiting for results."""
 
 import asyncio
-from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, TypeVar
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
-from transept.apps.serve.batching import Batcher, OverloadedError, StoppingError
-from transept.apps.serve.bodies import Refusal
-from transept.apps.serve.jobs import Item, Operation, Result, Stream
-from transept.apps.serve.languages import name_of
-from transept.apps.serve.models import Served, ServedModels, ServedParser
-from transept.apps.serve.operations import Translate
+from transept.apps.serve.batching import Batcher
+from transept.apps.serve.envelope import Keys, Metrics, Refusal
+from transept.apps.serve.messages import BeamOptions
+from transept.apps.serve.models import Served, ServedModels, ServedParser, name_of
+from transept.apps.serve.operations import Item, Operation, Result, Translate
 from transept.apps.serve.settings import ServerSettings
 from transept.apps.serve.texts import Outputs, Text
-from transept.errors import TranseptError
+from transept.decoding.config import BeamConfig, SearchConfig
+from transept.errors import DataError
+
+Config = TypeVar("Config", bound=SearchConfig)
+
+LARGEST_PENALTY = 10.0
+"""The largest length penalty of a request. A much larger one is more than a float can express."""
 
 
 @dataclass(frozen=True)
 class Backend:
-    """A server's models, its limits, and the thread that decodes."""
+    """A server's models and limits, the thread that decodes, its keys and its metrics."""
 
     settings: ServerSettings
     models: ServedModels
     batcher: Batcher
+    keys: Keys
+    metrics: Metrics
 
-    # --- choosing a model --------------------------------------------------------------------
+    # --- choosing a model and a search -------------------------------------------------------
 
     def model(self, source: str, target: str) -> Served:
         """The model that translates from one language to another."""
@@ -44,33 +52,37 @@ class Backend:
         for one in self.models:
             if source in (None, one.source) and target in (None, one.target):
                 return one
-        for code in (source, target):
-            if code is not None and code not in self.models.codes:
-                raise Refusal(400, f"{code} is not supported")
         if self.models.first is None:
-            raise Refusal(404, "this server has no model that translates: start it with one")
+            raise Refusal(404, "this server has no model that translates")
         return self.model(source or self.models.first.source, target or self.models.first.target)
 
     def parser(self) -> ServedParser:
         """The model that parses."""
         if self.models.parser is None:
-            what = "this server has no model that parses: start it with --model DIRECTORY of one"
-            raise Refusal(404, what)
+            raise Refusal(404, "this server has no model that parses")
         return self.models.parser
 
+    def search(self, usual: Config, asked: BeamOptions) -> Config:
+        """How to search: as usual, except for the options that a request has."""
+        given = {field.name: getattr(asked, field.name, None) for field in fields(usual)}
+        options = {name: value for name, value in given.items() if value is not None}
+        limit = self.settings.beam_limit
+        options.setdefault("beam_size", max(min(usual.beam_size, limit), options.get("n_best", 1)))
+        search = replace(usual, **options)
+        if search.beam_size > limit or search.length_penalty > LARGEST_PENALTY:
+            raise DataError(
+                f"beam_size must be at most {limit}, length_penalty {LARGEST_PENALTY:g}"
+            )
+        return search
+
     def translate(
-        self,
-        model: Served,
-        texts: Sequence[Text],
-        beam_size: int | None = None,
-        length_penalty: float | None = None,
+        self, model: Served, texts: Sequence[Text], beam: BeamConfig | None = None
     ) -> Translate:
-        """The operation that translates these texts; None stands for the server's setting."""
-        usual = self.settings
+        """The operation that translates these texts. Default: with the server's beam."""
+        beam = beam or self.settings
         return Translate(
-            model,
-            beam_size or usual.beam_size,
-            usual.length_penalty if length_penalty is None else length_penalty,
+            model.transducer,
+            BeamConfig(beam_size=beam.beam_size, length_penalty=beam.length_penalty),
             alignments=any(text.is_marked for text in texts),
         )
 
@@ -78,28 +90,20 @@ class Backend:
 
     def check_length(self, texts: Sequence[str]) -> None:
         """Refuse a request with too many texts, or with too many characters."""
-        n_texts, limit = len(texts), self.settings.text_limit
-        if n_texts > limit:
-            what = f"request ({n_texts}) exceeds limit of texts ({limit}); send fewer at a time"
-            raise Refusal(400, f"Invalid request: {what}")
+        self.check_count(len(texts))
         size, limit = sum(map(len, texts)), self.settings.char_limit
         if size > limit:
-            what = f"request ({size}) exceeds text limit ({limit}); send fewer characters at a time"
-            raise Refusal(400, f"Invalid request: {what}")
+            raise DataError(
+                f"request ({size}) exceeds text limit ({limit}); send fewer characters at a time"
+            )
 
     def check_count(self, n_sentences: int) -> None:
         """Refuse a request with too many sentences."""
         limit = self.settings.sentence_limit
         if n_sentences > limit:
-            what = f"request ({n_sentences}) exceeds sentence limit ({limit}); send fewer at a time"
-            raise Refusal(400, f"Invalid request: {what}")
-
-    def check_beam(self, n_best: int, beam_size: int) -> None:
-        """Refuse a beam that is too wide, or narrower than the number of outputs."""
-        limit = self.settings.beam_limit
-        if not n_best <= beam_size <= limit:
-            what = f"n_best must be at most beam_size, and beam_size at most {limit}"
-            raise Refusal(400, f"Invalid request: {what}")
+            raise DataError(
+                f"request ({n_sentences}) exceeds sentence limit ({limit}); send fewer at a time"
+            )
 
     async def texts(self, queries: Sequence[str], form: str, language: str) -> list[Text]:
         """The texts, taken apart into sentences; refuse them if they are too long.
@@ -132,50 +136,26 @@ class Backend:
         self, request: Request, operation: Operation[Item, Result], items: Sequence[Item]
     ) -> list[Result]:
         """The results of the items. Stop when the client disconnects or the deadline has passed."""
-        try:
-            job = self.batcher.submit(operation, items)
-        except (OverloadedError, StoppingError) as error:
-            raise _later(error) from None
-        results = asyncio.ensure_future(job.results())
+        job = self.batcher.submit(operation, items)
         disconnected = asyncio.ensure_future(_disconnected(request))
+        either: set[asyncio.Future[Any]] = {job.results, disconnected}
         try:
             await asyncio.wait(
-                {results, disconnected},
-                timeout=self.settings.deadline,
-                return_when=asyncio.FIRST_COMPLETED,
+                either, timeout=self.settings.deadline, return_when=asyncio.FIRST_COMPLETED
             )
-            if results.done():
-                return results.result()
+            if job.results.done():
+                return job.results.result()
             if disconnected.done():
                 raise Refusal(499, "the client has gone")
             raise Refusal(503, self.too_slow, {"Retry-After": "10"})
-        except StoppingError as error:
-            raise _later(error) from None
-        except TranseptError as error:
-            raise Refusal(400, f"Invalid request: {error}") from None
         finally:
-            results.cancel()
             disconnected.cancel()
             job.cancel()
 
-    def stream(self, steps: Generator[Result, None, None]) -> Stream[Result]:
-        """Begin a stream that the client reads while it grows."""
-        try:
-            return self.batcher.open(steps)
-        except (OverloadedError, StoppingError) as error:
-            raise _later(error) from None
-
     @property
     def too_slow(self) -> str:
-        """What a client is told when the deadline has passed."""
+        """The error message when the deadline has passed."""
         return f"it took longer than {self.settings.deadline:g} s; send less at a time"
-
-
-def _later(error: OverloadedError | StoppingError) -> Refusal:
-    """The answer that tells a client to come back later."""
-    if isinstance(error, StoppingError):
-        return Refusal(503, str(error), {"Retry-After": "10"})
-    return Refusal(429, f"Slowdown: {error}", {"Retry-After": str(error.seconds)})
 
 
 async def _disconnected(request: Request) -> None:

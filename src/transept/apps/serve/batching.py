@@ -15,6 +15,8 @@ A stream is decoded by itself, one step at a time. Between two batches the strea
 turn, for at most half as long as the last batch took. So no batch waits for the end of a stream,
 and no stream for the end of all batches. While there are streams, no item is admitted to a running
 batch.
+
+Jobs and streams belong to the event loop. The thread delivers its results to them there.
 """
 
 import asyncio
@@ -23,22 +25,11 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from transept.apps.serve.jobs import (
-    AnyJob,
-    AnyOperation,
-    AnyStream,
-    ContinuousOperation,
-    Item,
-    Job,
-    Operation,
-    Result,
-    Stream,
-)
-from transept.apps.serve.metrics import Metrics
+from transept.apps.serve.operations import ALL, Item, Job, Operation, Result, Stream
+from transept.apps.serve.settings import ServerSettings
 from transept.errors import TranseptError
 
 STREAMS_SHARE = 0.5
@@ -46,12 +37,6 @@ STREAMS_SHARE = 0.5
 UNMEASURED = 0.0005
 """Seconds for a token of a hypothesis, until a batch was measured. It is a slow guess, so that the
 first batch is small and soon measured."""
-ALL = 1 << 30
-"""More items than ever wait: asked for so many, a feed gives all."""
-
-_Item = tuple[AnyJob, int]
-"""A job, and the index of one of its items."""
-_Feed = Callable[[int], list[Any]]
 
 
 class OverloadedError(TranseptError):
@@ -73,50 +58,16 @@ class _AbandonedError(Exception):
     """Every client that waited for this batch has gone."""
 
 
-@dataclass(frozen=True)
-class Capacity:
-    """How many items may wait, and how many are decoded together."""
-
-    batch: int
-    """The most items of a batch with the usual beam; with a wider, slower beam it has fewer."""
-    beam_size: int
-    """The usual beam."""
-    queue: int
-    """The most items that may wait."""
-    streams: int
-    """The most streams at a time."""
-    gather_seconds: float
-    """How long the first item waits for others to form a batch with it."""
-    batch_seconds: float
-    """How long a batch should take, roughly. A single item may take longer."""
-
-    def room(self, beam_size: int) -> int:
-        """The most items of a batch with this beam."""
-        return max(1, min(self.batch, self.batch * self.beam_size // beam_size))
-
-
-class _Speed:
-    """How fast each kind of operation is, measured with the last batches."""
-
-    def __init__(self) -> None:
-        self._seconds: dict[type, float] = {}
-
-    def seconds(self, operation: AnyOperation) -> float:
-        """Seconds for each token of each hypothesis."""
-        return self._seconds.get(type(operation), UNMEASURED)
-
-    def update(self, operation: AnyOperation, size: int, seconds: float) -> None:
-        """Take in a measurement: items with so many tokens together took so many seconds."""
-        usual, now = self.seconds(operation), seconds / (size * operation.beam_size)
-        # One measurement counts at most four times the usual: a machine that was suspended during a
-        # batch is not slow afterwards.
-        self._seconds[type(operation)] = usual + 0.5 * (min(now, 4 * usual) - usual)
+_Operation = Operation[Any, Any]
+_Job = Job[Any, Any]
+_Item = tuple[_Job, int]
+"""A job, and the index of one of its items."""
 
 
 class _Batch:
     """Items that are decoded together: those of the beginning, and those admitted later."""
 
-    def __init__(self, operation: AnyOperation) -> None:
+    def __init__(self, operation: _Operation) -> None:
         self.operation = operation
         self.running: dict[int, _Item] = {}
         """The items that are not done, by number. They are numbered in the order of admission."""
@@ -126,13 +77,11 @@ class _Batch:
         self.measure()
 
     def add(self, items: Sequence[_Item]) -> None:
-        """Admit items."""
         self.running.update(enumerate(items, self.n_admitted))
         self.n_admitted += len(items)
         self._end = self._end or self.n_admitted
 
     def finish(self, number: int) -> _Item:
-        """Note that the item with this number is done, and return it."""
         job, index = self.running.pop(number)
         self.sizes_done.append(job.sizes[index])
         return job, index
@@ -162,11 +111,13 @@ class _Batch:
 class Batcher:
     """The queue of jobs, the streams, and the thread that decodes both."""
 
-    def __init__(self, capacity: Capacity, metrics: Metrics) -> None:
-        self._capacity, self._metrics = capacity, metrics
-        self._jobs: deque[AnyJob] = deque()
-        self._streams: deque[AnyStream] = deque()
-        self._unanswered: set[AnyJob] = set()
+    def __init__(self, settings: ServerSettings, decoded: Callable[[int, float], None]) -> None:
+        self._settings = settings
+        self._decoded = decoded
+        """Called with the items and the seconds of each batch; with 0 items for streams."""
+        self._jobs: deque[_Job] = deque()
+        self._streams: deque[Stream[Any]] = deque()
+        self._unanswered: set[_Job] = set()
         """The jobs whose clients still wait."""
         self._waiting = 0
         """The items of all jobs that no batch has admitted."""
@@ -177,12 +128,10 @@ class Batcher:
         self._changed = threading.Condition()
         """Guards the jobs, the streams and what is waiting; notified when there is more to do."""
         self._seconds_per_item = 0.05
-        self._seconds_per_stream = 1.0
-        self._speed = _Speed()
+        self._seconds_per_token: dict[type, float] = {}
+        """How fast each kind of operation is, for each token of each hypothesis."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = threading.Thread(target=self._work, name="decoding", daemon=True)
-
-    # --- on the event loop -------------------------------------------------------------------
 
     def start(self) -> None:
         """Start the thread. Results are delivered on the event loop that runs now."""
@@ -226,9 +175,10 @@ class Batcher:
         self, operation: Operation[Item, Result], items: Sequence[Item]
     ) -> Job[Item, Result]:
         """Put a job into the queue; raise `OverloadedError` if that is full."""
-        self._check_open()
+        if self._closed:
+            raise StoppingError
         with self._changed:
-            if self._waiting + len(items) > self._capacity.queue:
+            if self._waiting + len(items) > self._settings.queue_limit:
                 raise OverloadedError(self._waiting * self._seconds_per_item)
             job = Job(operation, items, self._remove)
             self._unanswered.add(job)
@@ -240,22 +190,17 @@ class Batcher:
 
     def open(self, steps: Generator[Result, None, None]) -> Stream[Result]:
         """Begin a stream; raise `OverloadedError` if there are too many."""
-        self._check_open()
-        stream = Stream(steps)
+        if self._closed:
+            raise StoppingError
         with self._changed:
-            read = [other for other in self._streams if not other.cancelled]
-            if len(read) >= self._capacity.streams:
-                age = stream.begun - min(other.begun for other in read)
-                raise OverloadedError(self._seconds_per_stream - age)
+            if self.streaming >= self._settings.stream_limit:
+                raise OverloadedError(1)
+            stream = Stream(steps)
             self._streams.append(stream)
             self._changed.notify()
         return stream
 
-    def _check_open(self) -> None:
-        if self._closed:
-            raise StoppingError
-
-    def _remove(self, job: AnyJob) -> None:
+    def _remove(self, job: _Job) -> None:
         """Take a job out of the queue: it was answered, or its client has gone."""
         self._unanswered.discard(job)
         with self._changed:
@@ -264,7 +209,7 @@ class Batcher:
             if job in self._jobs:
                 self._jobs.remove(job)
 
-    # --- in the thread -----------------------------------------------------------------------
+    # All below runs in the thread.
 
     def _work(self) -> None:
         while not self._stopping:
@@ -272,7 +217,7 @@ class Batcher:
             seconds = self._decode(_Batch(operation)) if operation is not None else 0.0
             self._advance_streams(STREAMS_SHARE * seconds)
 
-    def _wait(self) -> AnyOperation | None:
+    def _wait(self) -> _Operation | None:
         """Wait for work, and return the next operation.
 
         It is None if there are only streams, or if the thread is to end.
@@ -282,8 +227,8 @@ class Batcher:
             # With streams there is no need to wait: items gather while the streams take steps.
             if not self._streams:
                 self._changed.wait_for(
-                    lambda: self._waiting >= self._capacity.batch or self._stopping,
-                    timeout=self._capacity.gather_seconds,
+                    lambda: self._waiting >= self._settings.batch_sentences or self._stopping,
+                    timeout=self._settings.gather_ms / 1000,
                 )
             return self._jobs[0].operation if self._jobs and not self._stopping else None
 
@@ -292,12 +237,12 @@ class Batcher:
         seconds = 0.0
         feed = partial(self._admit, batch)
         try:
-            for found in _results(batch.operation, feed):
+            for found in batch.operation.run(feed):
                 self._deliver(batch, found)
                 if batch.is_measured:
                     size = sum(batch.sizes_done)
                     seconds = self._measured(batch)
-                    self._speed.update(batch.operation, size, seconds)
+                    self._note_speed(batch.operation, seconds / size)
         except Exception as error:
             if not batch.n_admitted:  # it failed before it took any item: those that wait must fail
                 feed(ALL)
@@ -309,16 +254,33 @@ class Batcher:
     def _measured(self, batch: _Batch) -> float:
         """End a measurement and begin the next; return how long the items took."""
         n_done, seconds = len(batch.sizes_done), time.perf_counter() - batch.begun
-        if not n_done:
-            return seconds
-        # A moving mean: the time that a refused client is told to wait follows the present speed.
-        self._seconds_per_item += 0.2 * (seconds / n_done - self._seconds_per_item)
-        self._metrics.batch_done(n_done, seconds)
-        batch.measure()
+        if n_done:
+            # A moving mean: a refused client is told to wait according to the present speed.
+            self._seconds_per_item += 0.2 * (seconds / n_done - self._seconds_per_item)
+            self._decoded(n_done, seconds)
+            batch.measure()
         return seconds
 
+    def _note_speed(self, operation: _Operation, seconds_per_token: float) -> None:
+        usual, now = self._speed(operation), seconds_per_token / operation.beam_size
+        # One measurement counts at most four times the usual: a machine that was suspended during a
+        # batch is not slow afterwards.
+        self._seconds_per_token[type(operation)] = usual + 0.5 * (min(now, 4 * usual) - usual)
+
+    def _speed(self, operation: _Operation) -> float:
+        return self._seconds_per_token.get(type(operation), UNMEASURED)
+
     def _deliver(self, batch: _Batch, found: Iterable[tuple[int, Any]]) -> None:
-        self._on_loop(_set_results, [(*batch.finish(number), result) for number, result in found])
+        done = [(*batch.finish(number), result) for number, result in found]
+
+        def set_results() -> None:
+            for job, index, result in done:
+                if isinstance(result, Exception):
+                    job.fail(result)
+                else:
+                    job.deliver(index, result)
+
+        self._on_loop(set_results)
 
     def _admit(self, batch: _Batch, n: int) -> list[Any]:
         """Admit at most n items to a batch, and return them; none while another operation waits.
@@ -346,9 +308,9 @@ class Batcher:
         turns = deque(job for job in self._jobs if job.operation == operation)
         # Jobs with another operation come first next time, then those whose turn it would be.
         others = [job for job in self._jobs if job.operation != operation]
-        n = min(n, self._capacity.room(operation.beam_size) - len(batch.running))
-        per_token = self._speed.seconds(operation) * operation.beam_size
-        seconds = self._capacity.batch_seconds - per_token * batch.size
+        n = min(n, self.room(operation.beam_size) - len(batch.running))
+        per_token = self._speed(operation) * operation.beam_size
+        seconds = self._settings.batch_seconds - per_token * batch.size
         while turns and len(taken) < n:
             job = turns[0]
             seconds -= per_token * job.sizes[job.queued[0]]
@@ -362,25 +324,26 @@ class Batcher:
         self._jobs = deque([*others, *turns])
         return taken
 
+    def room(self, beam_size: int) -> int:
+        """The most items of a batch with this beam: fewer if it is wider, and so slower."""
+        most = self._settings.batch_sentences
+        return max(1, min(most, most * self._settings.beam_size // beam_size))
+
     def _advance_streams(self, seconds: float) -> None:
-        """Let the streams take steps in turn for so many seconds, but at least one step."""
-        start = time.perf_counter()
-        taken = 0.0
+        """Let the streams take steps in turn for at most this time, but at least one step."""
+        start, taken = time.perf_counter(), 0.0
         while self._streams and (not taken or taken < seconds):
             stream = self._streams[0]
-            goes_on = self._step(stream)
+            continues = self._step(stream)
             with self._changed:
                 self._streams.popleft()
-                if goes_on:
+                if continues:
                     self._streams.append(stream)
-            now = time.perf_counter()
-            taken = now - start
-            if not goes_on:
-                self._seconds_per_stream += 0.2 * (now - stream.begun - self._seconds_per_stream)
+            taken = time.perf_counter() - start
         if taken:
-            self._metrics.streams_advanced(taken)
+            self._decoded(0, taken)
 
-    def _step(self, stream: AnyStream) -> bool:
+    def _step(self, stream: Stream[Any]) -> bool:
         """Let a stream take a step; return whether it can take another."""
         if stream.cancelled:
             stream.steps.close()
@@ -398,22 +361,6 @@ class Batcher:
         self._loop.call_soon_threadsafe(function, *arguments)
 
 
-def _results(operation: AnyOperation, feed: _Feed) -> Iterable[Iterable[tuple[int, Any]]]:
-    """The results of the items that a feed gives, as they are found.
-
-    An operation that cannot admit items while it runs asks the feed for one batch.
-    """
-    if isinstance(operation, ContinuousOperation):
-        return operation.run_feed(feed)
-    items = feed(ALL)
-    return [enumerate(operation.run(items, lambda: _poll(feed)))] if items else []
-
-
-def _poll(feed: _Feed) -> None:
-    """Ask the feed for no item, so that it can raise an exception."""
-    feed(0)
-
-
 def _one_by_one(batch: _Batch, error: Exception) -> Iterator[tuple[int, Any]]:
     """After a batch failed, the result of each item by itself: one bad item fails no other."""
     is_final = isinstance(error, _AbandonedError) or len(batch.running) == 1
@@ -421,20 +368,17 @@ def _one_by_one(batch: _Batch, error: Exception) -> Iterator[tuple[int, Any]]:
         yield number, error if is_final else _alone(job, index)
 
 
-def _alone(job: AnyJob, index: int) -> Any:
+def _alone(job: _Job, index: int) -> Any:
     """The result of one item, or the exception that it led to."""
+    left = [job.items[index]]
 
-    def watch() -> None:
+    def feed(n: int) -> list[Any]:
         if job.cancelled:
             raise _AbandonedError
+        return [left.pop()] if n and left else []
 
     try:
-        (result,) = job.operation.run([job.items[index]], watch)
+        ((_, result),) = [pair for found in job.operation.run(feed) for pair in found]
     except Exception as error:
         return error
     return result
-
-
-def _set_results(found: Sequence[tuple[AnyJob, int, Any]]) -> None:
-    for job, index, result in found:
-        job.deliver(index, result)

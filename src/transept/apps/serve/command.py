@@ -1,12 +1,13 @@
 """`transept serve`: a translation server on this machine."""
 
 import logging
+import signal
 import sys
+import threading
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Group, Parameter
 
-from transept.apps.serve.hangups import Hangups
 from transept.apps.serve.settings import Limits, Listening, Pace, Searching, ServerSettings
 from transept.errors import ConfigError, ServingError
 from transept.runtime.interrupt import import_torch
@@ -37,15 +38,15 @@ def serve(
 
     The page, at the server's address, has a box for text to try, and describes the API. The server
     listens on this machine alone unless it is given keys. Nothing that is translated is logged.
-    SIGTERM or Ctrl-C stops it once it has answered the requests that it has accepted; SIGHUP loads
-    the models anew, and keeps an old one if the new one is damaged or incomplete.
+    SIGTERM or Ctrl-C stops it once it has answered the requests that it has accepted. SIGHUP
+    reloads the models, and keeps an old one if the new one is damaged or incomplete.
 
     Args:
-        model: The directory of a model, a run, a demo or a recipe, or the name of a shipped model;
-            unless given, all that are shipped. Given several times, each serves its own languages:
+        model: The directory of a model, a run, a demo or a recipe, or the name of a shipped model.
+            Default: all that are shipped. Given several times, each serves its own languages:
             --model en-de=runs/base --model de-en=runs/back. One of them may be a parser.
         source_language: The language that the model reads, such as en, if neither the model's name
-            nor --model tells.
+            nor --model says it.
         target_language: The language that the model writes.
         device: Where to compute: cpu, cuda, cuda:1; auto is a GPU where there is one.
         listening: Where to listen, and whom to answer.
@@ -59,7 +60,9 @@ def serve(
             "--source-language and --target-language are for one model; with several, name the "
             "languages of each: --model en-de=DIRECTORY"
         )
-    hangups = Hangups()
+    # Without a handler, SIGHUP would end the process while it loads its models.
+    hangup = threading.Event()
+    signal.signal(signal.SIGHUP, lambda *_: hangup.set())
     import_torch()
     try:
         from transept.apps.serve.app import create_app
@@ -79,7 +82,7 @@ def serve(
     with listen(settings.host, settings.port) as socket:
         served = [open_model(name, source_language, target_language, device) for name in names]
         app = create_app(settings, served)
-        run(app, socket, settings, lambda address: _greet(address, served, settings), hangups)
+        run(app, socket, settings, lambda address: _greet(address, served, settings), hangup)
 
 
 def _greet(address: str, served: "list[AnyServed]", settings: ServerSettings) -> None:
@@ -91,7 +94,7 @@ def _greet(address: str, served: "list[AnyServed]", settings: ServerSettings) ->
     elif settings.is_loopback:
         lines.append("Only this machine can reach it.")
     else:
-        lines.append("Whoever can reach this machine can use it: there are no keys.")
+        lines.append("Every machine that can reach it can use it: there are no keys.")
     lines.append("Ctrl-C stops it.")
     sys.stdout.write("\n".join(lines) + "\n")
     sys.stdout.flush()

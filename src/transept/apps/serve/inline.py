@@ -11,10 +11,13 @@ from bisect import bisect, bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape as escape_html
+from operator import attrgetter
 from re import finditer
 from typing import NamedTuple
 
 from transept.api.results import Alignment
+
+START, END = attrgetter("start"), attrgetter("end")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,13 +92,7 @@ class _Pair:
     def written(
         self, elements: Sequence[Element], words: InlineSpan, characters: InlineSpan
     ) -> str:
-        """A span of the target as it is written, with these elements in it.
-
-        Args:
-            elements: The elements, all on the same level.
-            words: The target words that they may be put around.
-            characters: The span of the target that is written.
-        """
+        """A span of the target as it is written, with elements put around some of these words."""
         owners = self._owners(elements)
         places = [
             (*self._place(element, number, owners, words), number)
@@ -138,8 +135,8 @@ class _Pair:
 
     def _words_touched(self, element: Element) -> InlineSpan:
         """The source words that overlap an element; none if its span is empty."""
-        first = bisect(self.source_words, element.start, key=_end)
-        last = bisect_left(self.source_words, element.end, key=_start)
+        first = bisect(self.source_words, element.start, key=END)
+        last = bisect_left(self.source_words, element.end, key=START)
         return InlineSpan(first, first if element.start == element.end else last)
 
     def _holds_letters(self, element: Element, i: int) -> bool:
@@ -234,7 +231,7 @@ class _Pair:
 
     def _between(self, element: Element, words: InlineSpan) -> int:
         """The place of an element without words: behind the word it touched, or before the next."""
-        after = bisect_left(self.source_words, element.start, key=_end)
+        after = bisect_left(self.source_words, element.start, key=END)
         touches = after < len(self.source_words) and self.source_words[after].start < element.start
         nearest = min(
             ((self.source_of[j], j) for j in range(*words) if self.source_of.get(j, -1) >= after),
@@ -267,11 +264,3 @@ def _largest_sum(gains: Sequence[int]) -> InlineSpan | None:
         if total > largest or (total == largest > 0 and longer):
             best, largest = InlineSpan(start, at + 1), total
     return best
-
-
-def _start(span: InlineSpan) -> int:
-    return span.start
-
-
-def _end(span: InlineSpan) -> int:
-    return span.end

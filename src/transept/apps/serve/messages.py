@@ -5,15 +5,16 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from transept.api.attention import Kind
+from transept.api.results import PairScore
+
 Texts = str | list[str]
 Code = Annotated[str, Meta(description="A language code such as `en`.")]
 Key = Annotated[
     str | None,
     Meta(description="A key, if the server needs one and no Authorization header has it."),
 ]
-Kind = Literal["encoder", "decoder", "source"]
 Format = Literal["text", "html"]
-Beam = Annotated[int, Meta(ge=1)] | None
 Numbers = list[Annotated[int, Meta(ge=1)]] | None
 
 
@@ -60,11 +61,16 @@ class DetectRequest(Struct, kw_only=True):
     api_key: Key = None
 
 
-class Language(Struct):
-    """A language, and the languages to which it can be translated."""
+class NamedLanguage(Struct):
+    """The code and the name of a language."""
 
     code: str
     name: str
+
+
+class Language(NamedLanguage):
+    """A language, and the languages to which it can be translated."""
+
     targets: list[str]
 
 
@@ -72,13 +78,6 @@ class Health(Struct):
     """That the server works."""
 
     status: str = "ok"
-
-
-class NamedLanguage(Struct):
-    """The code and the name of a language."""
-
-    code: str
-    name: str
 
 
 class LanguagePair(Struct):
@@ -110,18 +109,30 @@ class ErrorAnswer(Struct):
 # --- paths that only transept has ------------------------------------------------------------
 
 
-class NBestRequest(Struct, kw_only=True, forbid_unknown_fields=True):
+class BeamOptions(Struct, kw_only=True, forbid_unknown_fields=True):
+    """What a request may change about the search. Default: the server's settings.
+
+    `BeamConfig` and `SearchConfig` say what these options mean, and check them.
+    """
+
+    beam_size: int | None = None
+    length_penalty: float | None = None
+
+
+class SearchOptions(BeamOptions, kw_only=True):
+    """The same, with the number of outputs."""
+
+    n_best: int | None = None
+
+
+class NBestRequest(SearchOptions, kw_only=True):
     """A text, and how many of its best translations to give."""
 
     q: Annotated[str, Meta(description="What to translate.")]
     source: Code | None = None
     target: Code | None = None
     format: Format = "text"
-    n_best: Annotated[int, Meta(ge=1)] = 4
-    beam_size: Annotated[Beam, Meta(description="At least n_best.")] = None
-    length_penalty: Annotated[
-        Annotated[float, Meta(ge=0, le=10)] | None, Meta(description="The α of Wu et al.")
-    ] = None
+    n_best: int | None = 4
     api_key: Key = None
 
 
@@ -142,14 +153,13 @@ class NBestAnswer(Struct):
     outputs: list[RankedTranslation]
 
 
-class StreamRequest(Struct, kw_only=True, forbid_unknown_fields=True):
-    """A text whose translation is sent token by token."""
+class StreamRequest(BeamOptions, kw_only=True):
+    """A text whose translation is sent token by token. With a beam of 1 there is no tail."""
 
     q: Annotated[str, Meta(description="What to translate.")]
     source: Code | None = None
     target: Code | None = None
     format: Format = "text"
-    beam_size: Annotated[Beam, Meta(description="With 1 there is no tail.")] = None
     api_key: Key = None
 
 
@@ -179,18 +189,10 @@ class ScoreRequest(Struct, kw_only=True, forbid_unknown_fields=True):
     api_key: Key = None
 
 
-class ScoredPair(Struct):
-    """How probable a translation is, as a whole and token by token."""
-
-    log_probability: float
-    tokens: list[str]
-    token_log_probabilities: list[float]
-
-
 class ScoreAnswer(Struct):
     """A score for each pair."""
 
-    scores: list[ScoredPair]
+    scores: list[PairScore]
 
 
 class AttentionRequest(Struct, kw_only=True, forbid_unknown_fields=True):
@@ -198,7 +200,7 @@ class AttentionRequest(Struct, kw_only=True, forbid_unknown_fields=True):
 
     q: Annotated[str, Meta(description="What the model reads: one sentence.")]
     translation: Annotated[
-        str | None, Meta(description="What it writes; unless given, the model's own translation.")
+        str | None, Meta(description="What it writes; default: the model's own translation.")
     ] = None
     source: Code | None = None
     target: Code | None = None
@@ -210,8 +212,8 @@ class AttentionRequest(Struct, kw_only=True, forbid_unknown_fields=True):
             "decoder's attention to the source.",
         ),
     ] = ("source",)
-    layers: Annotated[Numbers, Meta(description="Unless given, all.")] = None
-    heads: Annotated[Numbers, Meta(description="Unless given, all.")] = None
+    layers: Annotated[Numbers, Meta(description="Default: all.")] = None
+    heads: Annotated[Numbers, Meta(description="Default: all.")] = None
     tokens: Annotated[
         Literal["words", "pieces"], Meta(description="Join the vocabulary's pieces to words.")
     ] = "words"
@@ -244,12 +246,10 @@ class AttentionAnswer(Struct):
     attention: dict[Kind, AttentionWeights]
 
 
-class ParseRequest(Struct, kw_only=True, forbid_unknown_fields=True):
+class ParseRequest(SearchOptions, kw_only=True):
     """A sentence, or a list of sentences, to parse: words with spaces between them."""
 
     q: Annotated[Texts, Meta(description="Words as treebanks have them: `It does n't sleep .`")]
-    n_best: Annotated[int, Meta(ge=1, description="How many trees to give for each sentence.")] = 1
-    beam_size: Annotated[Beam, Meta(description="At least n_best.")] = None
     api_key: Key = None
 
 

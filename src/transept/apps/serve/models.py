@@ -1,24 +1,29 @@
-"""The models that are served, by their languages. Each can be reloaded while it serves."""
+"""The models that are served, by their languages, and how the language of a text is guessed.
+
+Each model can be reloaded while it serves.
+"""
 
 import logging
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import islice, pairwise
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Any, TypeVar
 
 from transept.api.card import Card
 from transept.api.models import load_any
 from transept.api.parser import Parser
 from transept.api.transducer import Transducer
-from transept.apps.serve.languages import is_code, name_of
-from transept.errors import ConfigError, Problem
+from transept.apps.serve.messages import Detection
+from transept.errors import Argument, ConfigError, Problem
 from transept.shelf import find_model
 
 log = logging.getLogger("transept.apps.serve")
 
 WARM_UP = (1, 4, 16, 64, 256)
-"""So many sentences are translated together, one number after another, before a GPU model serves.
+"""Before a model on a GPU serves, it translates batches of these sizes.
 
 The GPU compiles its kernels at their first run. On an H200 the first client waited 13 seconds.
 """
@@ -39,10 +44,6 @@ class Served:
     def __str__(self) -> str:
         return f"{self.source}-{self.target}"
 
-    def reload(self) -> None:
-        """Load the model again; keep the old one if the new one is damaged or incomplete."""
-        self.transducer = _reloaded(str(self), self.load, self.transducer)
-
 
 @dataclass(eq=False, slots=True)
 class ServedParser:
@@ -55,24 +56,8 @@ class ServedParser:
     def __str__(self) -> str:
         return "parser"
 
-    def reload(self) -> None:
-        """Load the model again; keep the old one if the new one is damaged or incomplete."""
-        self.parser = _reloaded(str(self), self.load, self.parser)
-
 
 AnyServed = Served | ServedParser
-
-
-def _reloaded(name: str, load: Callable[[], Model] | None, old: Model) -> Model:
-    if load is None:
-        return old
-    try:
-        model = load()
-    except Exception as error:  # whatever goes wrong, the old model must go on serving
-        log.error("%s: not reloaded, the old model goes on: %s", name, error)
-        return old
-    log.info("%s: reloaded", name)
-    return model
 
 
 class ServedModels:
@@ -104,14 +89,6 @@ class ServedModels:
         """Every language that a model reads or writes."""
         return list(dict.fromkeys(code for pair in self._by_pair for code in pair))
 
-    @property
-    def languages(self) -> dict[Literal["source", "target"], list[str]]:
-        """The languages that models read, and those that they write."""
-        return {
-            "source": list(dict.fromkeys(source for source, _ in self._by_pair)),
-            "target": list(dict.fromkeys(target for _, target in self._by_pair)),
-        }
-
     def targets(self, source: str) -> list[str]:
         """The languages to which a language can be translated."""
         return [target for one, target in self._by_pair if one == source]
@@ -121,19 +98,35 @@ class ServedModels:
         return self._by_pair.get((source, target))
 
     def reload(self) -> None:
-        """Reload every model, one after another."""
+        """Reload every model; keep an old one if the new one is damaged or incomplete."""
         for one in self:
-            one.reload()
+            one.transducer = _reloaded(str(one), one.load, one.transducer)
         if self.parser is not None:
-            self.parser.reload()
+            parser = self.parser
+            parser.parser = _reloaded(str(parser), parser.load, parser.parser)
+
+
+def _reloaded(name: str, load: Callable[[], Model] | None, old: Model) -> Model:
+    if load is None:
+        return old
+    try:
+        model = load()
+    except Exception as error:  # whatever goes wrong, the old model must continue to serve
+        log.error("%s: not reloaded, the old model goes on: %s", name, error)
+        return old
+    log.info("%s: reloaded", name)
+    return model
+
+
+# --- loading ---------------------------------------------------------------------------------
 
 
 def open_model(name: str | None, source: str | None, target: str | None, device: str) -> AnyServed:
-    """Load the model that `--model` names: `MODEL`, or `en-de=MODEL` to name its languages too.
+    """Load a model by name: `MODEL`, or `en-de=MODEL` to name its languages too.
 
     Args:
-        name: What the user gave; None is the shipped model.
-        source: The language that it reads, if the user named it by an option of its own.
+        name: What the user gave. Default: the shipped model.
+        source: The language that it reads, if the user named it separately.
         target: The language that it writes, likewise.
         device: Where it computes.
     """
@@ -151,14 +144,13 @@ def open_model(name: str | None, source: str | None, target: str | None, device:
     known_source, _, known_target = next(named, "").partition("-")
     languages = (source or known_source, target or known_target)
     for key, code in zip(("source_language", "target_language"), languages, strict=True):
+        if not code:
+            raise ConfigError(
+                f"{directory} does not say its languages: name them, such as ",
+                Argument("model"), f" en-de={path} for English to German",
+            )  # fmt: skip
         if not is_code(code):
-            what = (
-                f"{code!r} is no language code such as en"
-                if code
-                else f"{directory} does not say its languages: name them, such as --model "
-                f"en-de={path} for English to German"
-            )
-            raise ConfigError([Problem(key, what)])
+            raise ConfigError([Problem(key, f"{code!r} is not a language code such as en")])
     return Served(*languages, model, lambda: _opened(path, device, Transducer))
 
 
@@ -192,3 +184,68 @@ def describe(served: AnyServed) -> str:
         return "trees"
     engine = served.transducer.engine.name
     return f"{name_of(served.source)} to {name_of(served.target)} (engine: {engine})"
+
+
+# --- languages -------------------------------------------------------------------------------
+
+NAMES = {
+    "ar": "Arabic", "bg": "Bulgarian", "ca": "Catalan", "cs": "Czech", "da": "Danish",
+    "de": "German", "el": "Greek", "en": "English", "eo": "Esperanto", "es": "Spanish",
+    "et": "Estonian", "fa": "Persian", "fi": "Finnish", "fr": "French", "he": "Hebrew",
+    "hi": "Hindi", "hu": "Hungarian", "id": "Indonesian", "it": "Italian", "ja": "Japanese",
+    "ko": "Korean", "lt": "Lithuanian", "lv": "Latvian", "nb": "Norwegian", "nl": "Dutch",
+    "pl": "Polish", "pt": "Portuguese", "ro": "Romanian", "ru": "Russian", "sk": "Slovak",
+    "sl": "Slovenian", "sv": "Swedish", "th": "Thai", "tr": "Turkish", "uk": "Ukrainian",
+    "vi": "Vietnamese", "zh": "Chinese",
+}  # fmt: skip
+
+_LABELS = {"nb": "no"}
+"""The identifier's name of a language, if it is not the code that is used here."""
+LOOKED_AT = 2_000
+"""A guess uses at most this many characters from the beginning of a text."""
+SURE = 50.0
+"""With at least this confidence, a guess is likelier than all others together."""
+
+
+def is_code(text: str) -> bool:
+    """Whether a text looks like a language code: two or three small letters, as in ISO 639."""
+    return re.fullmatch("[a-z]{2,3}", text) is not None
+
+
+def name_of(code: str) -> str:
+    """The English name of a language; its code if the name is unknown."""
+    return NAMES.get(code, code)
+
+
+def guess(text: str, languages: Sequence[str]) -> list[Detection]:
+    """How likely it is that a text is in each of these languages, likeliest first.
+
+    If the text tells nothing, all confidences are 0 and the languages are in the order given.
+    """
+    text = text[:LOOKED_AT]
+    likelihood: dict[str, float] = {}
+    if any(letter.isalpha() for letter in text):
+        likelihood = dict(_identifier().rank(text))
+    served = {code: likelihood.pop(_LABELS.get(code, code), 0.0) for code in languages}
+    # The text may be in another language. So the likeliest of the others takes part too, and if it
+    # is likely, the confidences are low.
+    total = sum(served.values()) + max(likelihood.values(), default=1.0)
+    guesses = [Detection(code, round(100 * value / total, 1)) for code, value in served.items()]
+    return sorted(guesses, key=lambda one: -one.confidence)
+
+
+def guess_each(texts: Sequence[str], languages: Sequence[str]) -> list[Detection]:
+    """The likeliest language of each text. One that tells little has that of all together."""
+    each = [guess(text, languages)[0] for text in texts]
+    if len(texts) == 1 or all(one.confidence >= SURE for one in each):
+        return each
+    together = guess("\n".join(texts), languages)[0]
+    return [one if one.confidence >= SURE else together for one in each]
+
+
+@cache
+def _identifier() -> Any:
+    # Imported here because it takes most of a second: only the first guess waits for it.
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)

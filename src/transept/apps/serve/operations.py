@@ -1,82 +1,192 @@
-"""What a model can do for a request: translate, score, show attention, parse.
+"""What a request asks of a model, and the results that it waits for.
 
-Items of equal operations are decoded in one batch.
+An operation is what to do: translate, score, show attention, parse. A job is the items of a request
+with their results, and a stream is one growing result. `batching` runs them.
 """
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
 
-from transept.api.attention import Attention, AttentionMap, Kind
+import msgspec
+
+from transept.api.attention import AttentionMap
+from transept.api.parse_config import ParseConfig
+from transept.api.parser import Parser
 from transept.api.parses import Parse
 from transept.api.results import Draft, Output, PairScore, Sentence, Translation
 from transept.api.transducer import Transducer
 from transept.api.units import TooLongError, Unit
-from transept.apps.serve.models import Served, ServedParser
+from transept.apps.serve.messages import AttentionAnswer, AttentionRequest, AttentionWeights
 from transept.apps.serve.texts import Outputs, Text
+from transept.decoding.config import BeamConfig
 from transept.errors import DataError
 from transept.text.tokenizer import Tokenizer
 
+ALL = 1 << 30
+"""Larger than any queue: a feed returns everything."""
 
-class EncodedUnit(NamedTuple):
-    """A unit, and the vocabulary of its ids: a model may be reloaded with another one."""
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+In = TypeVar("In", contravariant=True)
+Out = TypeVar("Out", covariant=True)
+Feed = Callable[[int], Sequence[Item]]
+Found = Iterator[Sequence[tuple[int, Result]]]
 
-    unit: Unit
-    tokenizer: Tokenizer
 
-    def of(self, transducer: Transducer) -> Unit:
-        """The unit with ids that this model reads."""
-        tokenizer = transducer.source_tokenizer
-        if tokenizer is self.tokenizer:
-            return self.unit
-        return self.unit._replace(ids=tokenizer.encode(self.unit.text))
+@runtime_checkable
+class Operation(Protocol[In, Out]):
+    """What to do with the items of a request: which model does it, and with which options.
+
+    Items of equal operations may be decoded in one batch.
+    """
+
+    def __hash__(self) -> int: ...
+
+    @property
+    def beam_size(self) -> int:
+        """The hypotheses of each item, by which the time that it takes is estimated."""
+
+    def size(self, item: In) -> int:
+        """Roughly the tokens of an item, by which the time that it takes is estimated too."""
+
+    def run(self, feed: Feed[In]) -> Found[Out]:
+        """Results as soon as they are known, each with the number of its item.
+
+        Items are numbered from 0 in the order in which the feed gave them.
+
+        Args:
+            feed: Given a number, it returns at most that many items, and none if none waits now. It
+                is to be called now and then, even with 0, and raises an exception to stop the work.
+        """
+
+
+class Job(Generic[Item, Result]):
+    """The items of one request, and their results as they come."""
+
+    def __init__(
+        self,
+        operation: Operation[Item, Result],
+        items: Sequence[Item],
+        remove: "Callable[[Job[Any, Any]], None]",
+    ) -> None:
+        self.operation, self.items, self._remove = operation, items, remove
+        self.sizes = [*map(operation.size, items)]
+        self.queued = deque(range(len(items)))
+        """The indices of the items that no batch has admitted."""
+        self.cancelled = False
+        self.results: asyncio.Future[list[Result]] = asyncio.get_running_loop().create_future()
+        """The results of all items, when all are there."""
+        self._found: dict[int, Result] = {}
+        if not items:
+            self.results.set_result([])
+
+    def cancel(self) -> None:
+        """The client waits no more: items that are still in the queue are never decoded."""
+        self.cancelled = True
+        self._remove(self)
+        if not self.results.cancel() and not self.results.cancelled():
+            self.results.exception()  # asyncio logs an exception that was not retrieved
+
+    def fail(self, reason: Exception) -> None:
+        """End the job for this reason, unless it has all results."""
+        if not self.results.done():
+            self.results.set_exception(reason)
+
+    def deliver(self, index: int, result: Result) -> None:
+        """Set the result of an item."""
+        self._found[index] = result
+        if len(self._found) == len(self.items) and not self.results.done():
+            self.results.set_result([self._found[at] for at in range(len(self.items))])
+
+
+class Stream(Generic[Result]):
+    """Results that replace each other step by step, such as the drafts of a translation.
+
+    A client that reads slowly misses some of them, but always gets the newest.
+    """
+
+    def __init__(self, steps: Generator[Result, None, None]) -> None:
+        self.steps = steps
+        """Only the decoding thread runs and closes this generator."""
+        self.cancelled = False
+        """Whether it takes no further step."""
+        self._newest: Result | None = None
+        self._end: Exception | None = None
+        self._changed = asyncio.Event()
+
+    async def __aiter__(self) -> AsyncIterator[Result]:
+        """The newest result whenever there is a new one; at the end its exception, if any."""
+        while True:
+            await self._changed.wait()
+            self._changed.clear()
+            newest, self._newest = self._newest, None
+            if newest is not None:
+                yield newest
+            elif isinstance(self._end, StopIteration):
+                return
+            elif self._end is not None:
+                raise self._end
+            if self._end is not None:
+                self._changed.set()
+
+    def cancel(self) -> None:
+        """The client reads no more: take no further step."""
+        self.cancelled = True
+
+    def deliver(self, newest: Result) -> None:
+        """Replace the newest result."""
+        self._newest = newest
+        self._changed.set()
+
+    def end(self, reason: Exception) -> None:
+        """End the stream for this reason; `StopIteration` means that it is complete.
+
+        Of several reasons, the first counts.
+        """
+        self.cancelled = True
+        self._end = self._end or reason
+        self._changed.set()
+
+
+# --- operations ------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Translate:
     """Translate sentences: give as many outputs of each as the beam is wide."""
 
-    model: Served
-    beam_size: int
-    length_penalty: float
+    transducer: Transducer
+    """The model when the request came. After a reload, later requests have another."""
+    beam: BeamConfig
     alignments: bool = False
     """Whether to find out which words belong together, so that markup can follow its words."""
 
-    def units(self, sentences: Sequence[str]) -> list[list[EncodedUnit]]:
+    @property
+    def beam_size(self) -> int:
+        """The width of the beam."""
+        return self.beam.beam_size
+
+    def units(self, sentences: Sequence[str]) -> list[list[Unit]]:
         """The units of each sentence: only one that is too long for the model has several."""
-        return _units(self.model.transducer, sentences)
+        return self.transducer.units(sentences, split=False, too_long="split")
 
-    def size(self, item: EncodedUnit) -> int:
+    def size(self, item: Unit) -> int:
         """The tokens of the source; an output has about as many."""
-        return len(item.unit.ids) + 1
+        return len(item.ids) + 1
 
-    def run(self, items: Sequence[EncodedUnit], watch: Callable[[], None]) -> list[Outputs]:
-        """The outputs of each unit."""
-        return self._outputs(self.model.transducer, items, watch)
-
-    def run_feed(
-        self, feed: Callable[[int], Sequence[EncodedUnit]]
-    ) -> Iterator[list[tuple[int, Outputs]]]:
+    def run(self, feed: Feed[Unit]) -> Found[Outputs]:
         """The outputs of units that come while others are being translated."""
-        transducer = self.model.transducer
-
-        def units(n: int) -> list[Unit]:
-            # Once the model was loaded again, later sentences are for the new one: take no more.
-            is_old = self.model.transducer is not transducer
-            return [item.of(transducer) for item in feed(0 if is_old else n)]
-
-        return transducer.translate_feed(
-            units,
-            beam_size=self.beam_size,
-            length_penalty=self.length_penalty,
-            n_best=self.beam_size,
-            alignments=self.alignments,
+        return self.transducer.translate_feed(
+            feed, **asdict(self.beam), n_best=self.beam_size, alignments=self.alignments
         )
 
     def joined(
         self,
         sentences: Sequence[str],
-        units: Sequence[Sequence[EncodedUnit]],
+        units: Sequence[Sequence[Unit]],
         outputs: Iterable[Outputs],
     ) -> list[Outputs]:
         """The outputs of sentences, from the outputs of all their units in order."""
@@ -86,42 +196,27 @@ class Translate:
             for sentence, parts in zip(sentences, units, strict=True)
         ]
 
-    def _outputs(
-        self, transducer: Transducer, items: Sequence[EncodedUnit], watch: Callable[[], None]
-    ) -> list[Outputs]:
-        return transducer.translate_units(
-            [item.of(transducer) for item in items],
-            beam_size=self.beam_size,
-            length_penalty=self.length_penalty,
-            n_best=self.beam_size,
-            alignments=self.alignments,
-            watch=lambda done, total: watch(),
-        )
-
     def drafts(self, text: Text) -> Generator[Draft, None, None]:
         """Drafts of the translation of a text, one after each token."""
         assert self.alignments or not text.is_marked
-        transducer = self.model.transducer  # the same to the end, even if the model is reloaded
         done: list[Outputs] = []
         for part in text.with_words:
             before = text.before_next(done)
             if part.inside:
                 # Where the markup of a sentence goes is known only when all of it is translated. A
                 # draft after each unit lets other streams have their turns.
-                (units,) = _units(transducer, [part.text])
+                (units,) = self.units([part.text])
                 outputs = []
                 for unit in units:
-                    outputs += self._outputs(transducer, [unit], lambda: None)
+                    outputs += self.transducer.translate_units(
+                        [unit], **asdict(self.beam), alignments=True
+                    )
                     yield Draft(before, len(before))
                 done.append(_together(part.text, units, outputs, 1))
                 continue
             best = ""
-            for draft in transducer.stream(
-                part.text,
-                beam_size=self.beam_size,
-                length_penalty=self.length_penalty,
-                split=False,
-                too_long="split",
+            for draft in self.transducer.stream(
+                part.text, **asdict(self.beam), split=False, too_long="split"
             ):
                 best = draft.text
                 yield text.drafted(before, draft)
@@ -130,125 +225,84 @@ class Translate:
         yield Draft(whole, len(whole))
 
 
+def _together(
+    sentence: str, units: Sequence[Unit], outputs: Sequence[Outputs], n_best: int
+) -> Outputs:
+    """The outputs of a sentence, put together from those of its units."""
+    each = [Sentence(*unit[:2], found) for unit, found in zip(units, outputs, strict=True)]
+    return Translation.best(sentence, each, n_best).outputs
+
+
 @dataclass(frozen=True)
-class ScoreOperation:
+class ScorePairs:
     """Compute how probable given translations are."""
 
-    model: Served
+    transducer: Transducer
     beam_size: ClassVar[int] = 1
 
     def size(self, item: tuple[str, str]) -> int:
         """The characters of source and target."""
         return 1 + sum(map(len, item))
 
-    def run(self, items: Sequence[tuple[str, str]], watch: Callable[[], None]) -> list[PairScore]:
+    def run(self, feed: Feed[tuple[str, str]]) -> Found[PairScore]:
         """The score of each pair of source and target."""
-        transducer = self.model.transducer
-        for source, target in items:
-            _check_length(source, transducer.source_tokenizer, transducer)
-            _check_length(target, transducer.target_tokenizer, transducer)
-        sources, targets = zip(*items, strict=True)
-        return transducer.score(sources, targets)
+        pairs = feed(ALL)
+        for source, target in pairs:
+            _check_length(source, self.transducer.source_tokenizer, self.transducer)
+            _check_length(target, self.transducer.target_tokenizer, self.transducer)
+        sources, targets = [source for source, _ in pairs], [target for _, target in pairs]
+        yield [*enumerate(self.transducer.score(sources, targets))]
 
 
-# No two are equal, so each is a batch by itself: a batch of several would gain nothing.
-@dataclass(frozen=True, eq=False)
-class AttendOperation:
+@dataclass(frozen=True)
+class ShowAttention:
     """Show the attention weights of chosen heads of chosen layers."""
 
-    model: Served
-    kinds: tuple[Kind, ...]
-    layers: tuple[int, ...]
-    """Layers and heads are counted from 1. An empty tuple means all."""
-    heads: tuple[int, ...]
-    tokens: str
+    transducer: Transducer
     limit: int
     """The most weights that an answer may have."""
     beam_size: ClassVar[int] = 1
 
-    def size(self, item: tuple[str, str | None]) -> int:
+    def size(self, item: AttentionRequest) -> int:
         """The same for all: each is a batch by itself, so its size is not used."""
         return 1
 
-    def run(
-        self, items: Sequence[tuple[str, str | None]], watch: Callable[[], None]
-    ) -> list[dict[str, Any]]:
-        """The weights between the tokens of each pair, in the form of the JSON answer."""
-        return [self._seen(*pair) for pair in items]
+    def run(self, feed: Feed[AttentionRequest]) -> Found[AttentionAnswer]:
+        """The weights of one request: a batch of several would gain nothing."""
+        for item in feed(1):
+            yield [(0, self._seen(item))]
 
-    def _seen(self, source: str, target: str | None) -> dict[str, Any]:
-        transducer = self.model.transducer
-        config = transducer.model.config
-        layers = _numbers("layers", self.layers, config.n_layers)
-        heads = _numbers("heads", self.heads, config.n_heads)
-        _check_length(source, transducer.source_tokenizer, transducer)
-        _check_length(target or "", transducer.target_tokenizer, transducer)
-        seen = transducer.attend(source, target)
-        maps = self._chosen(seen.joined() if self.tokens == "words" else seen, layers, heads)
+    def _seen(self, item: AttentionRequest) -> AttentionAnswer:
+        config = self.transducer.model.config
+        layers = _numbers("layers", item.layers, config.n_layers)
+        heads = _numbers("heads", item.heads, config.n_heads)
+        _check_length(item.q, self.transducer.source_tokenizer, self.transducer)
+        _check_length(item.translation or "", self.transducer.target_tokenizer, self.transducer)
+        seen = self.transducer.attend(item.q, item.translation)
+        joined = seen.joined() if item.tokens == "words" else seen
+        maps = {kind: _chosen(joined.of(kind), layers, heads) for kind in item.kinds}
         size = sum(one.weights.numel() for one in maps.values())
         if size > self.limit:
             raise DataError(
                 f"that is {size:,} weights, and an answer has {self.limit:,} at most; choose "
                 "fewer kinds, layers or heads"
             )
-        return {
-            "source": seen.source,
-            "target": seen.target,
-            "layers": layers,
-            "heads": heads,
-            "attention": {kind: one.described() for kind, one in maps.items()},
+        weights = {
+            kind: msgspec.convert(one.described(), AttentionWeights) for kind, one in maps.items()
         }
-
-    def _chosen(
-        self, seen: Attention, layers: Sequence[int], heads: Sequence[int]
-    ) -> dict[Kind, AttentionMap]:
-        at_layers, at_heads = ([number - 1 for number in chosen] for chosen in (layers, heads))
-        maps = {kind: seen.of(kind) for kind in self.kinds}
-        return {
-            kind: replace(one, weights=one.weights[at_layers][:, at_heads])
-            for kind, one in maps.items()
-        }
+        return AttentionAnswer(seen.source, seen.target, layers, heads, weights)
 
 
-@dataclass(frozen=True)
-class ParseTrees:
-    """Parse sentences: give the best trees of each."""
-
-    model: ServedParser
-    beam_size: int
-    n_best: int
-
-    def size(self, item: str) -> int:
-        """The characters of the sentence."""
-        return 1 + len(item)
-
-    def run(self, items: Sequence[str], watch: Callable[[], None]) -> list[Parse]:
-        """The parse of each sentence."""
-        try:
-            return self.model.parser.parse(
-                items,
-                beam_size=self.beam_size,
-                n_best=self.n_best,
-                watch=lambda done, total: watch(),
-            )
-        except TooLongError as error:
-            # The whole message would name an option of Python, and the number of the sentence in
-            # the batch, which may hold sentences of other clients.
-            raise DataError(f"{error.what}; send shorter ones") from error
+def _numbers(what: str, chosen: Sequence[int] | None, n: int) -> list[int]:
+    """The chosen numbers, or all from 1 to n if none was chosen."""
+    if chosen and max(chosen) > n:
+        raise DataError(f"{what}: the model has {n}, and {max(chosen)} is none of them")
+    return sorted({*chosen}) if chosen else list(range(1, n + 1))
 
 
-def _units(transducer: Transducer, sentences: Sequence[str]) -> list[list[EncodedUnit]]:
-    """Only sentences that are too long are cut: a request's text is in sentences already."""
-    taken = transducer.units(sentences, split=False, too_long="split")
-    return [[EncodedUnit(unit, transducer.source_tokenizer) for unit in each] for each in taken]
-
-
-def _together(
-    sentence: str, units: Sequence[EncodedUnit], outputs: Sequence[Outputs], n_best: int
-) -> Outputs:
-    """The outputs of a sentence, put together from those of its units."""
-    each = [Sentence(*item.unit[:2], found) for item, found in zip(units, outputs, strict=True)]
-    return Translation.best(sentence, each, n_best).outputs
+def _chosen(one: AttentionMap, layers: Sequence[int], heads: Sequence[int]) -> AttentionMap:
+    at_layers, at_heads = ([number - 1 for number in chosen] for chosen in (layers, heads))
+    return replace(one, weights=one.weights[at_layers][:, at_heads])
 
 
 def _check_length(text: str, tokenizer: Tokenizer, transducer: Transducer) -> None:
@@ -257,8 +311,31 @@ def _check_length(text: str, tokenizer: Tokenizer, transducer: Transducer) -> No
         raise DataError(f"a sentence has {n_tokens:,} tokens, and the model reads {longest:,}")
 
 
-def _numbers(what: str, chosen: tuple[int, ...], n: int) -> list[int]:
-    """The chosen numbers, or all from 1 to n if none was chosen."""
-    if chosen and max(chosen) > n:
-        raise DataError(f"{what}: the model has {n}, and {max(chosen)} is none of them")
-    return sorted({*chosen}) if chosen else list(range(1, n + 1))
+@dataclass(frozen=True)
+class ParseTrees:
+    """Parse sentences: give the best trees of each."""
+
+    parser: Parser
+    config: ParseConfig
+
+    @property
+    def beam_size(self) -> int:
+        """The width of the beam."""
+        return self.config.beam_size
+
+    def size(self, item: str) -> int:
+        """The characters of the sentence."""
+        return 1 + len(item)
+
+    def run(self, feed: Feed[str]) -> Found[Parse]:
+        """The parse of each sentence."""
+
+        def watch(done: int, total: int) -> None:
+            feed(0)
+
+        try:
+            yield [*enumerate(self.parser.parse(feed(ALL), **asdict(self.config), watch=watch))]
+        except TooLongError as error:
+            # The whole message would name an option of Python, and the number of the sentence in
+            # the batch, which may hold sentences of other clients.
+            raise DataError(f"{error.what}; send shorter ones") from error

@@ -6,6 +6,7 @@ import errno
 import logging
 import signal
 import socket
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -14,9 +15,8 @@ import uvicorn
 from starlette.applications import Starlette
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from transept.apps.serve.hangups import Hangups
 from transept.apps.serve.settings import ServerSettings
-from transept.errors import ServingError
+from transept.errors import Argument, ServingError
 
 log = logging.getLogger("transept.apps.serve")
 
@@ -27,8 +27,8 @@ HEADER_BYTES = 16_384
 READING_SECONDS = 1.0
 """Seconds that clients have to read their last answer, before the server ends their connections."""
 _CURES = {
-    errno.EADDRINUSE: "try another --port",
-    errno.EACCES: "try a --port above 1023",
+    errno.EADDRINUSE: ("try another ", Argument("port")),
+    errno.EACCES: ("try a ", Argument("port"), " above 1023"),
 }
 
 
@@ -37,7 +37,7 @@ def run(
     listening: socket.socket,
     settings: ServerSettings,
     on_start: Callable[[str], None],
-    hangups: Hangups,
+    hangup: threading.Event,
 ) -> None:
     """Serve until SIGTERM or SIGINT, then finish the accepted requests. SIGHUP reloads the models.
 
@@ -46,16 +46,16 @@ def run(
         listening: The socket, from `listen`.
         settings: How long to wait for clients, and at the end for requests.
         on_start: Called with the server's address when it is ready for requests.
-        hangups: Whether SIGHUP came while the models were loaded: then they are loaded again.
+        hangup: Set if SIGHUP came while the models were loaded: then they are loaded again.
     """
     host, port = listening.getsockname()[:2]
     address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
     config = configured(app, settings)
-    server = _Server(config, app, lambda: on_start(address), hangups, settings.grace)
+    server = _Server(config, app, lambda: on_start(address), hangup, settings.grace)
     asyncio.run(server.serve(sockets=[listening]))
     if server.abandoned:
         n = "1 request was" if server.abandoned == 1 else f"{server.abandoned} requests were"
-        raise ServingError(f"{n} given up, not done {server.reason}")
+        raise ServingError(f"{n} given up, not done ", *server.reason)
 
 
 def configured(app: Starlette, settings: ServerSettings) -> uvicorn.Config:
@@ -82,14 +82,14 @@ class _Server(uvicorn.Server):
         config: uvicorn.Config,
         app: Starlette,
         on_start: Callable[[], None],
-        hangups: Hangups,
+        hangup: threading.Event,
         grace: float,
     ) -> None:
         super().__init__(config)
-        self._app, self._on_start, self._hangups, self._grace = app, on_start, hangups, grace
+        self._app, self._on_start, self._hangup, self._grace = app, on_start, hangup, grace
         self._reloading: asyncio.Task[None] | None = None
         self._ending: asyncio.Task[None] | None = None
-        self.abandoned, self.reason = 0, ""
+        self.abandoned, self.reason = 0, tuple[str | Argument, ...]()
         """How many requests were not done when the time to stop was over, and when that was."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -97,12 +97,12 @@ class _Server(uvicorn.Server):
         self._on_start()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        why = f"{self._grace:g} s after the signal to stop; --grace gives them longer"
-        due = asyncio.get_running_loop().call_later(self._grace, self._give_up, why)
+        why = f"{self._grace:g} s after the signal to stop; ", Argument("grace"), " allows more"
+        due = asyncio.get_running_loop().call_later(self._grace, self._give_up, *why)
         await super().shutdown(sockets)
         due.cancel()
 
-    def _give_up(self, reason: str) -> None:
+    def _give_up(self, *reason: str | Argument) -> None:
         """Answer all requests that are not done with an error, and soon end their connections."""
         if not self.reason:
             self.abandoned, self.reason = len(self.server_state.tasks), reason
@@ -138,14 +138,14 @@ class _Server(uvicorn.Server):
         self.should_exit = True
 
     def _hang_up(self) -> None:
-        self._hangups.came = True
+        self._hangup.set()
         if self._reloading is None or self._reloading.done():
             self._reloading = asyncio.create_task(self._reload())
 
     async def _reload(self) -> None:
         # A signal that came during a reload may mean newer files, so reload once more.
-        while self._hangups.came:
-            self._hangups.came = False
+        while self._hangup.is_set():
+            self._hangup.clear()
             await asyncio.to_thread(self._app.state.models.reload)
 
 
@@ -161,15 +161,16 @@ def listen(host: str, port: int) -> socket.socket:
             listening.bind(address)
             on_failure.pop_all()
     except OSError as error:
-        cure = _CURES.get(error.errno or 0, "--host must be an address of this machine")
+        usual = Argument("host"), " must be an address of this machine"
         raise ServingError(
-            f"{host}, port {port}: cannot listen there ({error.strerror}); {cure}"
+            f"{host}, port {port}: cannot listen there ({error.strerror}); ",
+            *_CURES.get(error.errno or 0, usual),
         ) from error
     return listening
 
 
 def _protocol(seconds: float) -> type[H11Protocol]:
-    """The HTTP protocol with a time limit: a header must come within so many seconds."""
+    """The HTTP protocol with a time limit for a header, in seconds."""
 
     class Protocol(H11Protocol):
         _due: asyncio.TimerHandle | None = None

@@ -5,6 +5,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from transept.config import Checks
+from transept.decoding.config import BeamConfig
+from transept.errors import Argument, ConfigError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,7 +18,7 @@ class Listening:
     port: int = 5000
     """The port to listen on; 0 takes a free one."""
     key_file: Path | None = None
-    """A file of API keys, one in each line: a key of at least 16 characters, or `sha256:` and the
+    """A file of API keys, one per line: a key of at least 16 characters, or `sha256:` and the
     key's hash. Clients send a key as `Authorization: Bearer KEY` or as `api_key`."""
     no_key: bool = False
     """Let other machines use the server without keys, and answer under any host name."""
@@ -25,13 +27,9 @@ class Listening:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Searching:
-    """How the server searches."""
+class Searching(BeamConfig):
+    """How the server searches, unless a request says otherwise."""
 
-    beam_size: int = 4
-    """Hypotheses kept alive, unless a request says otherwise; 1 is greedy search."""
-    length_penalty: float = 0.6
-    """The α of Wu et al., unless a request says otherwise."""
     beam_limit: int = 21
     """The largest beam that a request may ask for."""
 
@@ -44,10 +42,8 @@ class Limits:
     """The most bytes of a request's body."""
     char_limit: int = 20_000
     """The most characters of all texts of a request together."""
-    text_limit: int = 1_000
-    """The most texts of a request, empty ones too."""
     sentence_limit: int = 500
-    """The most sentences of a request."""
+    """The most sentences of a request, and the most texts, empty ones too."""
     queue_limit: int = 2_000
     """The most sentences that may wait. A request beyond that is told to come back later."""
     stream_limit: int = 16
@@ -85,21 +81,17 @@ class ServerSettings(Listening, Searching, Limits, Pace):
         return cls(**{name: value for part in parts for name, value in asdict(part).items()})
 
     def __post_init__(self) -> None:
+        BeamConfig.__post_init__(self)
         checks = Checks(self)
-        checks.that(0 <= self.port <= 65535, "port", "is no port: 0 to 65535")
-        checks.that(
-            self.is_loopback or self.key_file is not None or self.no_key,
-            "host",
-            "can be reached from other machines: give --key-file FILE, or say --no-key",
-        )
+        checks.that(0 <= self.port <= 65535, "port", "is not a port: 0 to 65535")
         checks.that(
             not (self.key_file and self.no_key), "no_key", "contradicts the key file: omit one"
         )
         checks.at_least(
-            1, "beam_size", "body_limit", "char_limit", "text_limit", "sentence_limit",
-            "stream_limit", "weight_limit", "batch_sentences",
+            1, "body_limit", "char_limit", "sentence_limit", "stream_limit", "weight_limit",
+            "batch_sentences",
         )  # fmt: skip
-        checks.at_least(0, "length_penalty", "gather_ms", "grace")
+        checks.at_least(0, "gather_ms", "grace")
         for limit, of in (("beam_limit", "beam_size"), ("queue_limit", "sentence_limit")):
             least = getattr(self, of)
             checks.that(getattr(self, limit) >= least, limit, f"is less than {of}, {least:,}")
@@ -109,6 +101,11 @@ class ServerSettings(Listening, Searching, Limits, Pace):
             right = origin.startswith(("http://", "https://")) and not origin.endswith("/")
             checks.that(right, "origin", "must be like https://example.org, without a path")
         checks.done()
+        if not (self.is_loopback or self.key_file or self.no_key):
+            raise ConfigError(
+                f"host: {self.host!r} can be reached from other machines: give ",
+                Argument("key_file"), " with keys, or ", Argument("no_key"),
+            )  # fmt: skip
 
     @property
     def is_loopback(self) -> bool:
@@ -120,9 +117,9 @@ class ServerSettings(Listening, Searching, Limits, Pace):
 
     @property
     def local_names_only(self) -> bool:
-        """Whether to answer only requests for one of this machine's own names.
+        """Whether to answer only requests for a local host name.
 
-        Otherwise a page on the web could use a server without keys: it would let a name of its own
+        Otherwise a page on the web could use a server without keys: it would let its own host name
         point to this machine (DNS rebinding).
         """
         return self.is_loopback and self.key_file is None and not self.no_key

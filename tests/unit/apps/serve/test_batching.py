@@ -14,12 +14,14 @@ from typing import Any
 
 import pytest
 
-from transept.apps.serve import batching, jobs
-from transept.apps.serve.batching import Batcher, Capacity, OverloadedError
-from transept.apps.serve.jobs import Stream
-from transept.apps.serve.metrics import Metrics
+from transept.apps.serve import batching
+from transept.apps.serve.batching import Batcher, OverloadedError
+from transept.apps.serve.operations import ALL, Stream
+from transept.apps.serve.settings import ServerSettings
 
-CAPACITY = Capacity(batch=4, beam_size=4, queue=8, streams=2, gather_seconds=0, batch_seconds=5)
+SETTINGS = ServerSettings(
+    batch_sentences=4, sentence_limit=8, queue_limit=8, stream_limit=2, gather_ms=0, batch_seconds=5
+)
 PATIENCE = 120.0
 """Seconds after which a test that waits for an event fails. No result depends on it."""
 TICK = 1 / 1024
@@ -28,6 +30,8 @@ FOREVER = 1 << 40
 """Steps that no test sees the end of."""
 
 Spend = Callable[[float], object]
+Feed = Callable[[int], Sequence[int]]
+Found = Iterator[list[tuple[int, int]]]
 
 
 class Clock:
@@ -46,8 +50,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    for module in (batching, jobs):
-        monkeypatch.setattr(module, "time", clock)
+    monkeypatch.setattr(batching, "time", clock)
     return clock
 
 
@@ -63,9 +66,10 @@ class Echo:
     def size(self, item: int) -> int:
         return 1
 
-    def run(self, items: Sequence[int], watch: Callable[[], None]) -> list[int]:
+    def run(self, feed: Feed) -> Found:
+        items = feed(ALL)
         self.spend(self.seconds)
-        return list(items)
+        yield [*enumerate(items)]
 
 
 @dataclass(frozen=True)
@@ -75,10 +79,11 @@ class Hold(Echo):
     begun: threading.Event = field(default_factory=threading.Event)
     let: threading.Event = field(default_factory=threading.Event)
 
-    def run(self, items: Sequence[int], watch: Callable[[], None]) -> list[int]:
+    def run(self, feed: Feed) -> Found:
+        items = feed(ALL)
         self.begun.set()
         assert self.let.wait(PATIENCE)
-        return list(items)
+        yield [*enumerate(items)]
 
 
 async def held(batcher: Batcher) -> threading.Event:
@@ -110,11 +115,11 @@ async def newest(stream: Stream[int]) -> int:
 
 def with_batcher(
     test: Callable[[Batcher], Awaitable[None]],
-    capacity: Capacity = CAPACITY,
-    metrics: Metrics | None = None,
+    settings: ServerSettings = SETTINGS,
+    decoded: Callable[[int, float], None] = lambda n_items, seconds: None,
 ) -> None:
     async def run() -> None:
-        batcher = Batcher(capacity, metrics or Metrics())
+        batcher = Batcher(settings, decoded)
         batcher.start()
         try:
             await asyncio.wait_for(test(batcher), PATIENCE)
@@ -143,11 +148,11 @@ def test_streams_take_steps_for_half_as_long_as_each_batch(clock: Clock) -> None
         waiting = [batcher.submit(Echo(str(n), batch, 16 * TICK), [n]) for n in range(20)]
         let.set()
         for number, job in enumerate(waiting):
-            assert await job.results() == [number]
+            assert await job.results == [number]
         for stream in streams:
             stream.cancel()
 
-    with_batcher(test, replace(CAPACITY, queue=100))
+    with_batcher(test, replace(SETTINGS, queue_limit=100))
     between = "".join("|" if one == "batch" else one for one in seen).split("|")
     assert len(between) == 21
     assert {"".join(sorted(taken)) for taken in between[1:-1]} == {"aaaabbbb"}
@@ -187,35 +192,6 @@ def test_a_stream_that_nobody_reads_is_closed() -> None:
     with_batcher(test)
 
 
-def test_one_stream_too_many_is_told_when_the_oldest_may_end(clock: Clock) -> None:
-    let = threading.Event()
-
-    def told(batcher: Batcher) -> int:
-        with pytest.raises(OverloadedError) as refused:
-            batcher.open(steps(1))
-        assert str(refused.value).endswith(f"try again in {refused.value.seconds} s")
-        return refused.value.seconds
-
-    def wait(seconds: float) -> None:
-        assert let.wait(PATIENCE)
-        clock.spend(seconds)
-
-    async def test(batcher: Batcher) -> None:
-        assert await newest(batcher.open(steps(1, clock.spend, 2.5))) == 0
-        # A stream is counted once it has ended, and before the next batch.
-        await batcher.submit(Echo(spend=clock.spend), [1]).results()
-        for _ in range(2):
-            batcher.open(steps(1, wait))
-        try:
-            assert told(batcher) == 2
-            clock.spend(0.5)
-            assert told(batcher) == 1
-        finally:
-            let.set()
-
-    with_batcher(test)
-
-
 def test_a_batch_takes_about_as_long_as_it_may(clock: Clock) -> None:
     """Items that come meanwhile wait for its end."""
     begun: list[list[float]] = []
@@ -227,21 +203,22 @@ def test_a_batch_takes_about_as_long_as_it_may(clock: Clock) -> None:
         def size(self, item: float) -> int:
             return round(1000 * item)
 
-        def run(self, items: Sequence[float], watch: Callable[[], None]) -> list[float]:
+        def run(self, feed: Callable[[int], Sequence[float]]) -> Iterator[list[tuple[int, float]]]:
+            items = feed(ALL)
             begun.append([*items])
             clock.spend(sum(items))
-            return list(items)
+            yield [*enumerate(items)]
 
     async def test(batcher: Batcher) -> None:
-        await batcher.submit(Slow(), [0.02] * 40).results()
+        await batcher.submit(Slow(), [0.02] * 40).results
         let = await held(batcher)
         # One that takes too long is a batch by itself; the last waits for no other.
         long, short = batcher.submit(Slow(), [0.2] * 2), batcher.submit(Slow(), [0.01])
         let.set()
-        await short.results()
-        await long.results()
+        await short.results
+        await long.results
 
-    with_batcher(test, replace(CAPACITY, batch=100, queue=100, batch_seconds=0.1))
+    with_batcher(test, replace(SETTINGS, batch_sentences=100, queue_limit=100, batch_seconds=0.1))
     *first, one, two, three = begun
     assert first[0] == [0.02] * 10, "a slow guess, until it is measured"
     assert [len(batch) for batch in first[1:-1]] == [6, 5, 5, 5, 5]
@@ -249,7 +226,8 @@ def test_a_batch_takes_about_as_long_as_it_may(clock: Clock) -> None:
 
 
 def test_a_wider_beam_makes_smaller_batches() -> None:
-    assert [CAPACITY.room(beam) for beam in (1, 4, 5, 8, 21)] == [4, 4, 3, 2, 1]
+    batcher = Batcher(SETTINGS, lambda n_items, seconds: None)
+    assert [batcher.room(beam) for beam in (1, 4, 5, 8, 21)] == [4, 4, 3, 2, 1]
 
 
 # --- items that come while a batch is running ------------------------------------------------
@@ -262,12 +240,7 @@ class Steps(Echo):
     runs: list[threading.Event] = field(default_factory=list, compare=False)
     """One for each batch, set at its end."""
 
-    def run(self, items: Sequence[int], watch: Callable[[], None]) -> list[int]:
-        if 13 in items:
-            raise ValueError("13")
-        return list(items)
-
-    def run_feed(self, feed: Callable[[int], Sequence[int]]) -> Iterator[list[tuple[int, int]]]:
+    def run(self, feed: Feed) -> Found:
         ended = threading.Event()
         self.runs.append(ended)
         try:
@@ -275,7 +248,7 @@ class Steps(Echo):
         finally:
             ended.set()
 
-    def _found(self, feed: Callable[[int], Sequence[int]]) -> Iterator[list[tuple[int, int]]]:
+    def _found(self, feed: Feed) -> Found:
         items: list[int] = []
         left: dict[int, int] = {}
         while True:
@@ -301,9 +274,9 @@ def test_items_are_admitted_to_a_running_batch_and_delivered_when_they_are_done(
     async def test(batcher: Batcher) -> None:
         step = Steps()
         long = batcher.submit(step, [FOREVER])
-        assert await batcher.submit(step, [3, 1]).results() == [3, 1]
+        assert await batcher.submit(step, [3, 1]).results == [3, 1]
         for _ in range(3):
-            assert await batcher.submit(step, [2]).results() == [2]
+            assert await batcher.submit(step, [2]).results == [2]
         assert [ended.is_set() for ended in step.runs] == [False]
         long.cancel()
 
@@ -314,10 +287,10 @@ def test_a_batch_ends_when_all_its_jobs_are_cancelled() -> None:
     async def test(batcher: Batcher) -> None:
         step = Steps()
         long = batcher.submit(step, [FOREVER])
-        assert await batcher.submit(step, [1]).results() == [1]
+        assert await batcher.submit(step, [1]).results == [1]
         long.cancel()
         await happened(step.runs[0])
-        assert await batcher.submit(step, [1]).results() == [1]
+        assert await batcher.submit(step, [1]).results == [1]
         assert len(step.runs) == 2
 
     with_batcher(test)
@@ -329,7 +302,7 @@ def test_another_operation_has_a_turn_though_items_of_the_first_keep_coming() ->
     async def without_end(batcher: Batcher, was_served: asyncio.Event) -> None:
         """A client that always has a next item."""
         while True:
-            await batcher.submit(STEP, [2]).results()
+            await batcher.submit(STEP, [2]).results
             was_served.set()
 
     async def test(batcher: Batcher) -> None:
@@ -338,7 +311,7 @@ def test_another_operation_has_a_turn_though_items_of_the_first_keep_coming() ->
             await one.wait()
         for other in (Steps(name="other"), Echo()):
             for number in range(3):
-                assert await batcher.submit(other, [1 + number]).results() == [1 + number]
+                assert await batcher.submit(other, [1 + number]).results == [1 + number]
         assert await newest(batcher.open(steps(5))) == 4
         for task in crowd:
             assert not task.done()
@@ -352,24 +325,21 @@ def test_one_who_fails_spoils_none() -> None:
         good, bad = batcher.submit(STEP, [50]), batcher.submit(STEP, [13])
         more = batcher.submit(STEP, [7, 8])
         with pytest.raises(ValueError, match="13"):
-            await bad.results()
-        assert await good.results() + await more.results() == [50, 7, 8]
+            await bad.results
+        assert await good.results + await more.results == [50, 7, 8]
 
     with_batcher(test)
 
 
 def test_what_fails_before_it_takes_anything_fails_for_who_waits() -> None:
     class Broken(Steps):
-        def run(self, items: Sequence[int], watch: Callable[[], None]) -> list[int]:
-            raise ValueError("no")
-
-        def run_feed(self, feed: Callable[[int], Sequence[int]]) -> Iterator[list[tuple[int, int]]]:
+        def run(self, feed: Feed) -> Found:
             raise ValueError("no")
 
     async def test(batcher: Batcher) -> None:
         for items in ([1], [1, 2]):
             with pytest.raises(ValueError, match="no"):
-                await batcher.submit(Broken(), items).results()
+                await batcher.submit(Broken(), items).results
 
     with_batcher(test)
 
@@ -377,15 +347,11 @@ def test_what_fails_before_it_takes_anything_fails_for_who_waits() -> None:
 def test_items_and_seconds_are_counted_while_a_batch_runs(clock: Clock) -> None:
     counted: list[tuple[int, float]] = []
 
-    class Counting(Metrics):
-        def batch_done(self, n_items: int, seconds: float) -> None:
-            counted.append((n_items, seconds))
-
     async def test(batcher: Batcher) -> None:
         step = Steps(spend=clock.spend)
 
         def submit(*items: int) -> Any:
-            return batcher.submit(step, items).results()
+            return batcher.submit(step, items).results
 
         let = await held(batcher)
         both = asyncio.gather(submit(20, 4), submit(20, 4))
@@ -397,7 +363,7 @@ def test_items_and_seconds_are_counted_while_a_batch_runs(clock: Clock) -> None:
             await submit(5)
             await longer
 
-    with_batcher(test, metrics=Counting())
+    with_batcher(test, decoded=lambda n_items, seconds: counted.append((n_items, seconds)))
     hold, first, *_ = counted
     assert (hold, first) == ((1, 0.0), (4, 20 * TICK))
     assert sum(n_items for n_items, _ in counted) == 1 + 4 + 30
@@ -412,7 +378,7 @@ def test_when_it_is_stopped_no_item_is_admitted() -> None:
         assert let.wait(PATIENCE)
 
     async def run() -> None:
-        batcher = Batcher(CAPACITY, Metrics())
+        batcher = Batcher(SETTINGS, lambda n_items, seconds: None)
         batcher.start()
         step = Steps(spend=wait)
         first = batcher.submit(step, [20])
@@ -422,7 +388,7 @@ def test_when_it_is_stopped_no_item_is_admitted() -> None:
         late = batcher.submit(step, [1])
         let.set()
         await stopping
-        assert await first.results() == [20]
+        assert await first.results == [20]
         assert batcher.waiting == 1
         late.cancel()
 

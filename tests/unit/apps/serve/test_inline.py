@@ -4,11 +4,11 @@ import pytest
 
 from transept.api.results import Alignment
 from transept.apps.serve.inline import transfer
-from transept.apps.serve.markup import split_html
+from transept.apps.serve.texts import Text
 
 
 def translated(source: str, target: str, alignment: str) -> str:
-    (part,) = split_html(source, "en")
+    (part,) = Text.of(source, "html", "en").parts
     links: Alignment = tuple(
         (int(i), int(j)) for i, j in (pair.split("-") for pair in alignment.split())
     )

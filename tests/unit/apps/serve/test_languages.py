@@ -1,6 +1,7 @@
 import pytest
 
-from transept.apps.serve.languages import guess, is_code, name_of
+from transept.apps.serve.messages import Detection
+from transept.apps.serve.models import guess, is_code, name_of
 
 SAMPLES = {
     "en": "We went to the market and it was full of people.",
@@ -26,7 +27,7 @@ def test_a_plain_sentence_is_recognised(code: str) -> None:
 
 def test_without_evidence_it_says_so() -> None:
     for text in ("", "123 !?"):
-        assert guess(text, ["en", "de"]) == [("en", 0.0), ("de", 0.0)]
+        assert guess(text, ["en", "de"]) == [Detection("en", 0.0), Detection("de", 0.0)]
 
 
 @pytest.mark.parametrize(
@@ -46,7 +47,7 @@ def test_languages_may_be_unknown_or_called_otherwise() -> None:
     norwegian, other = guess("Jeg vil gjerne ha en kopp kaffe på torget.", ["gsw", "nb"])
     assert norwegian.language == "nb"
     assert norwegian.confidence > 50
-    assert other == ("gsw", 0.0)
+    assert other == Detection("gsw", 0.0)
 
 
 def test_codes_and_names() -> None:

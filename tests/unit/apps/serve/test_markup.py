@@ -8,14 +8,17 @@ from hypothesis import strategies as st
 
 from transept.api.results import Output
 from transept.apps.serve.inline import Element
-from transept.apps.serve.markup import split_html
-from transept.apps.serve.texts import Text
+from transept.apps.serve.texts import MarkupPart, Text
 
 TAG = re.compile(r"""(?is)</?[a-z](?:[^"'<>]|"[^"]*"|'[^']*')*+>|</?[a-z][^<>]*>|<!--.*?-->""")
 BITS = ["<p>", "</p>", "<b>", "</b>", '<a href="x>y">', "</a>", "<br/>", "<!-- no -->", "one",
         " ", ". ", "Two", "&amp;", "&lt;b&gt;", "&nbsp;", "<", ">", '"', "'", "\n",
         "<script>x<y</script>", "<pre> a  b </pre>", "<!doctype html>", "&bogus;", "<p", "</",
         "<img alt='a']>"]  # fmt: skip
+
+
+def parts_of(text: str) -> tuple[MarkupPart, ...]:
+    return Text.of(text, "html", "en").parts
 
 
 def translated(text: str, output: str) -> str:
@@ -25,7 +28,7 @@ def translated(text: str, output: str) -> str:
 
 
 def test_text_is_taken_out_and_markup_left() -> None:
-    pieces = split_html('<p id="a">One two.  Three <b>four</b>\n</p>', "en")
+    pieces = parts_of('<p id="a">One two.  Three <b>four</b>\n</p>')
     assert [piece.text for piece in pieces] == ["", "One two.", "Three four"]
     assert [piece.space for piece in pieces] == ['<p id="a">', "  ", "\n</p>"]
     assert [piece.inside for piece in pieces] == [(), (), (Element("<b>", "</b>", 6, 10),)]
@@ -66,8 +69,8 @@ def test_which_tags_end_a_sentence(text: str, sentences: list[str]) -> None:
 
 
 def test_a_line_break_in_html_ends_no_sentence() -> None:
-    assert [piece.text for piece in split_html("one\ntwo", "en")] == ["one two"]
-    assert [piece.text for piece in split_html("one\n\t\ttwo", "en")] == ["one two"]
+    assert [piece.text for piece in parts_of("one\ntwo")] == ["one two"]
+    assert [piece.text for piece in parts_of("one\n\t\ttwo")] == ["one two"]
 
 
 @pytest.mark.parametrize(
@@ -78,7 +81,7 @@ def test_what_is_no_prose_is_kept(kept: str) -> None:
 
 
 def test_entities_are_read_and_written() -> None:
-    assert split_html("a &lt; b &amp; c&nbsp;d", "en")[0].text == "a < b & c d"
+    assert parts_of("a &lt; b &amp; c&nbsp;d")[0].text == "a < b & c d"
     assert translated("x", "<img onerror=y> & z") == "&lt;img onerror=y&gt; &amp; z"
 
 
@@ -149,4 +152,4 @@ def test_nothing_is_lost(text: str) -> None:
                                   "<b>", "</b>", "<b>x</b> ", "<b>x. </b>", "<img>", "<sup>",
                                   "<b translate=no", '<b class="'])  # fmt: skip
 def test_time_is_in_proportion(evil: str) -> None:
-    split_html(evil * 4_000, "en")  # quadratic would take minutes
+    parts_of(evil * 4_000)  # quadratic would take minutes

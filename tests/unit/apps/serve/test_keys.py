@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from transept.apps.serve.protection import Keys
+from transept.apps.serve.envelope import Keys
 from transept.apps.serve.settings import ServerSettings
 from transept.errors import ConfigError
 

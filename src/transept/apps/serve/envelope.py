@@ -1,0 +1,360 @@
+"""Everything around a message: its body, the key, headers, errors, the log and the metrics.
+
+Neither the log nor a metric ever holds a text, or who sent it.
+"""
+
+import asyncio
+import hashlib
+import hmac
+import logging
+import re
+import secrets
+import time
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from urllib.parse import parse_qsl
+
+import msgspec
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from transept.apps.serve.batching import StoppingError
+from transept.apps.serve.messages import ErrorAnswer
+from transept.errors import ConfigError, Problem
+
+log = logging.getLogger("transept.apps.serve")
+
+FORM = "application/x-www-form-urlencoded"
+# A client that is still sending would block the connection for the next request.
+CLOSING = {"Connection": "close"}
+FAILED = "the server failed; its log says where"
+"""What a client is told about an unexpected exception, whose own message may quote a text."""
+LEAST_KEY = 16
+LOCAL_NAMES = {"localhost", "127.0.0.1", "::1"}
+HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+
+# --- answers ---------------------------------------------------------------------------------
+
+
+class Refusal(Exception):  # noqa: N818  (it is an answer, not a fault of the server)
+    """Ends the handling of a request: the answer is an error with this status."""
+
+    def __init__(self, status: int, error: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(error)
+        self.status, self.headers = status, headers
+
+
+def answer(message: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """The answer with a message as JSON."""
+    return Response(msgspec.json.encode(message), status, headers, "application/json")
+
+
+def fault(status: int, error: str, headers: Mapping[str, str] | None = None) -> Response:
+    """The answer `{"error": …}`, in the form of LibreTranslate."""
+    return answer(ErrorAnswer(error), status, headers)
+
+
+# --- bodies ----------------------------------------------------------------------------------
+
+
+async def read_message(request: Request, schema: type[T], limit: int, seconds: float) -> T:
+    """The message in a request's body, which must have at most `limit` bytes."""
+    body = await _read_body(request, limit, seconds)
+    kind = request.headers.get("content-type", "")
+    # Some clients of LibreTranslate send their fields in the address.
+    if not body and request.url.query:
+        body, kind = request.url.query.encode(), FORM
+    return _parse(body, kind, schema)
+
+
+async def _read_body(request: Request, limit: int, seconds: float) -> bytes:
+    body, size = bytearray(), 0
+    try:
+        async with asyncio.timeout(seconds):
+            async for chunk in request.stream():
+                size += len(chunk)
+                # The rest of a body that is too large is read and thrown away. If the connection
+                # were closed before, the client would only see that it broke.
+                if size <= limit:
+                    body += chunk
+    except TimeoutError:
+        if size <= limit:
+            raise Refusal(408, f"the body did not come within {seconds:g} s", CLOSING) from None
+    except ClientDisconnect:
+        raise Refusal(400, "the client has gone", CLOSING) from None
+    if size > limit:
+        what = f"Invalid request: the body has more than {limit:,} bytes; send less at a time"
+        raise Refusal(413, what, CLOSING)
+    return bytes(body)
+
+
+def _parse(body: bytes, content_type: str, schema: type[T]) -> T:
+    """A message from a body in JSON, or in one of the two encodings of a form."""
+    kind, _, rest = content_type.partition(";")
+    kind = kind.strip().lower()
+    try:
+        if kind == FORM:
+            text = body.decode()
+            fields = parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=2_000)
+            return _from_fields(fields, schema)
+        if kind == "multipart/form-data":
+            return _from_fields(list(_multipart_fields(body, rest)), schema)
+        if kind and kind != "application/json":
+            raise Refusal(415, f"{kind} is not supported; send application/json")
+        if not body.strip():
+            needed = ", ".join(f.name for f in msgspec.structs.fields(schema) if f.required)
+            raise ValueError(f"the body is empty; send a JSON object with {needed}")
+        return msgspec.json.decode(body, type=schema)
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        raise Refusal(400, f"Invalid request: {_explained(error, schema)}") from None
+
+
+def _from_fields(fields: list[tuple[str, str]], schema: type[T]) -> T:
+    """A message from the fields of a form; a `q` or `translation` that comes twice is a list."""
+    values: dict[str, Any] = {}
+    for name, value in fields:
+        if name in values and name in ("q", "translation"):
+            before = values[name]
+            values[name] = [*before, value] if isinstance(before, list) else [before, value]
+        else:
+            values[name] = value
+    return msgspec.convert(values, schema, strict=False)
+
+
+def _multipart_fields(body: bytes, parameters: str) -> Iterator[tuple[str, str]]:
+    """The fields of a form that a browser sends by `FormData`; files in it are ignored."""
+    boundary = re.search(r'boundary="?([^";,\s]{1,70})"?', parameters)
+    if boundary is None:
+        raise ValueError("the form has no boundary")
+    parts = (b"\r\n" + body).split(b"\r\n--" + boundary[1].encode())
+    for part in parts[1:-1]:
+        header, blank, value = part.partition(b"\r\n\r\n")
+        name = re.search(rb'(?<![a-z])name="([^"]*)"', header)
+        if not blank or name is None:
+            raise ValueError("the form is broken")
+        if b"filename=" not in header:
+            yield name[1].decode(), value.decode()
+
+
+def _explained(error: Exception, schema: type[msgspec.Struct]) -> str:
+    """What is wrong, in LibreTranslate's words where it has some; never the text that was sent."""
+    if isinstance(error, UnicodeError):
+        return "the body is not UTF-8"
+    if isinstance(error, RecursionError):
+        return "the body is nested too deeply"
+    missing = re.fullmatch(r"Object missing required field `(\w+)`", str(error))
+    if missing:
+        return f"missing {missing[1]} parameter"
+    chosen = re.fullmatch(r"Invalid enum value .* - at `\$\.(\w+).*`", str(error), re.DOTALL)
+    if chosen:
+        return f"{error}; choose from {', '.join(_choices(get_type_hints(schema)[chosen[1]]))}"
+    if isinstance(error, msgspec.ValidationError) or not isinstance(error, msgspec.DecodeError):
+        return str(error)
+    return f"the body is not JSON: {error}"
+
+
+def _choices(hint: Any) -> list[str]:
+    """The values that a field, or each item of a list, may have."""
+    if get_origin(hint) is Literal:
+        return list(get_args(hint))
+    return [choice for inner in get_args(hint) for choice in _choices(inner)]
+
+
+# --- keys ------------------------------------------------------------------------------------
+
+
+class Keys:
+    """The API keys that are accepted. Only their hashes are kept."""
+
+    def __init__(self, digests: Iterable[bytes]) -> None:
+        self._digests = tuple(digests)
+
+    @classmethod
+    def read(cls, path: Path | None) -> "Keys":
+        """The keys in a file, one per line; none if there is no file."""
+        if path is None:
+            return cls(())
+        try:
+            lines = path.read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError([Problem("key_file", f"cannot be read ({error})")]) from error
+        wanted = [
+            (number, line.strip())
+            for number, line in enumerate(lines, start=1)
+            if line.strip() and not line.lstrip().startswith("#")
+        ]
+        if not wanted:
+            raise ConfigError([Problem("key_file", "has no key in it", str(path))])
+        return cls(_digest_of_line(line, f"{path}, line {number}") for number, line in wanted)
+
+    @property
+    def required(self) -> bool:
+        """Whether clients need a key."""
+        return bool(self._digests)
+
+    def check(self, request: Request, message: object = None) -> None:
+        """Refuse a request without a key that is accepted, in its header or in its message.
+
+        The time that this takes does not depend on the keys.
+        """
+        scheme, _, value = request.headers.get("authorization", "").partition(" ")
+        in_header = value.strip() if scheme.lower() == "bearer" else None
+        key = in_header or getattr(message, "api_key", None)
+        if not self.accept(key):
+            raise Refusal(403, "Invalid API key" if key else "An API key is needed")
+
+    def accept(self, key: str | None) -> bool:
+        """Whether a key is accepted."""
+        if not self.required:
+            return True
+        digest = _digest(key or "")
+        matches = [hmac.compare_digest(digest, one) for one in self._digests]
+        return any(matches)
+
+
+def _digest(key: str) -> bytes:
+    return hashlib.sha256(key.encode("utf-8", errors="surrogatepass")).digest()
+
+
+def _digest_of_line(line: str, place: str) -> bytes:
+    kind, colon, digest = line.partition(":")
+    if colon and kind == "sha256":
+        if re.fullmatch("[0-9a-fA-F]{64}", digest):
+            return bytes.fromhex(digest)
+        raise ConfigError([Problem("key_file", "is not sha256: and 64 hexadecimal digits", place)])
+    if len(line) < LEAST_KEY:
+        what = f"is shorter than {LEAST_KEY} characters: make one with `openssl rand -hex 16`"
+        raise ConfigError([Problem("key_file", what, place)])
+    return _digest(line)
+
+
+# --- metrics and log -------------------------------------------------------------------------
+
+
+class Metrics:
+    """The metrics of one server, for Prometheus."""
+
+    def __init__(self) -> None:
+        self._registry = own = CollectorRegistry()
+        self._requests = Counter(
+            "transept_requests", "Requests answered.", ["route", "status"], registry=own
+        )
+        self._seconds = Histogram(
+            "transept_request_seconds",
+            "Time from a request's header to the end of its answer.",
+            ["route"],
+            registry=own,
+            buckets=(0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60),
+        )
+        self._batch = Histogram(
+            "transept_batch_sentences",
+            "Sentences decoded together.",
+            registry=own,
+            buckets=(1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024),
+        )
+        self._decoding = Counter("transept_decoding_seconds", "Time spent in models.", registry=own)
+        self._queue = Gauge("transept_queue_sentences", "Sentences that wait.", registry=own)
+        self._streams = Gauge("transept_streams", "Translations that are streamed.", registry=own)
+
+    def watch(self, waiting: Callable[[], float], streaming: Callable[[], float]) -> None:
+        """Use these functions to read the length of the queue and the number of streams."""
+        self._queue.set_function(waiting)
+        self._streams.set_function(streaming)
+
+    def answered(self, route: str, status: int, seconds: float) -> None:
+        """Count a request; its status is 0 if the client disconnected before the answer."""
+        self._requests.labels(route, str(status)).inc()
+        self._seconds.labels(route).observe(seconds)
+
+    def decoded(self, n_items: int, seconds: float) -> None:
+        """Count a batch that was decoded; without items, the time that streams took."""
+        if n_items:
+            self._batch.observe(n_items)
+        self._decoding.inc(seconds)
+
+    def text(self) -> bytes:
+        """All metrics in Prometheus' text format."""
+        return generate_latest(self._registry)
+
+
+class Envelope:
+    """Middleware around every request.
+
+    It checks the host name, gives the request a number, adds headers to its answer, turns an
+    unexpected exception into an answer, writes a line to the log, and counts the request.
+    """
+
+    def __init__(
+        self, app: ASGIApp, *, metrics: Metrics, paths: Iterable[str], local_names_only: bool
+    ) -> None:
+        self._app, self._metrics, self._paths = app, metrics, frozenset(paths)
+        self._local_names_only = local_names_only
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        # A client can write any text into a path, so only known paths are logged.
+        route = scope["path"] if scope["path"] in self._paths else "other"
+        number, start, status = secrets.token_hex(8), time.perf_counter(), 0
+
+        async def send_on(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = MutableHeaders(scope=message)
+                headers.update(HEADERS)
+                headers["X-Request-ID"] = number
+                if not route.startswith("/static"):
+                    headers["Cache-Control"] = "no-store"
+            await send(message)
+
+        try:
+            if self._local_names_only and not _is_local(Headers(scope=scope).get("host", "")):
+                what = "this server has no keys, so it answers only requests for localhost"
+                await fault(421, what)(scope, receive, send_on)
+            else:
+                await self._app(scope, receive, send_on)
+        except asyncio.CancelledError:
+            # Only a server that stops, and has waited long enough, cancels a request.
+            if not status:
+                await fault(503, str(StoppingError()))(scope, receive, send_on)
+        except Exception as error:
+            log.error("%s %s failed: %s", number, route, _where(error))
+            if not status:
+                await fault(500, FAILED)(scope, receive, send_on)
+        finally:
+            seconds = time.perf_counter() - start
+            self._metrics.answered(route, status, seconds)
+            log.info("%s %s %s %d %.0f ms", number, scope["method"], route, status, 1000 * seconds)
+
+
+def _is_local(host: str) -> bool:
+    name = host.rpartition(":")[0] if not host.endswith("]") and ":" in host else host
+    return name.strip("[]").lower() in LOCAL_NAMES
+
+
+def _where(error: Exception) -> str:
+    """The type and the place of an error, but not its message: that may quote a text."""
+    frames = traceback.extract_tb(error.__traceback__)[-3:]
+    places = " < ".join(f"{Path(one.filename).name}:{one.lineno}" for one in reversed(frames))
+    return f"{type(error).__name__} at {places}"

@@ -1,0 +1,303 @@
+"""The handler of each path: a message in, a message out.
+
+The summary of a path in the OpenAPI document is the first line of its handler's docstring, and the
+types of the handler's message and of its result are described there.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+import msgspec
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from transept.api.parse_config import ParseConfig
+from transept.api.results import Draft
+from transept.apps.serve import messages as m
+from transept.apps.serve.backend import Backend
+from transept.apps.serve.envelope import FAILED, Refusal
+from transept.apps.serve.models import guess, guess_each, name_of
+from transept.apps.serve.operations import ParseTrees, ScorePairs, ShowAttention, Stream
+from transept.apps.serve.texts import text_of
+from transept.decoding.config import SearchConfig
+from transept.errors import DataError, TranseptError
+from transept.text.trees import PLACEHOLDER, Bracket, Tree
+
+METRICS_VERSION = {"Content-Type": "text/plain; version=0.0.4; charset=utf-8"}
+
+
+def _listed(texts: m.Texts) -> list[str]:
+    return [texts] if isinstance(texts, str) else texts
+
+
+# --- LibreTranslate's API --------------------------------------------------------------------
+
+
+async def translate(
+    backend: Backend, request: Request, message: m.TranslateRequest
+) -> m.TranslateAnswer:
+    """Translate a text, or a list of texts."""
+    queries = _listed(message.q)
+    backend.check_length(queries)
+    guesses = await _guesses(backend, queries, message)
+    sources = [one.language for one in guesses] or [message.source] * len(queries)
+    # A text in the target language stays as it is.
+    best, others = [*queries], [list[str]() for _ in queries]
+    for source in dict.fromkeys(sources):
+        if source != message.target:
+            chosen = [i for i, one in enumerate(sources) if one == source]
+            given = [queries[i] for i in chosen]
+            found = await _translations(backend, request, given, source, message)
+            for i, (first, *rest) in zip(chosen, found, strict=True):
+                best[i], others[i] = first, rest
+    is_list = not isinstance(message.q, str)
+    reply = m.TranslateAnswer(best if is_list else best[0])
+    if message.alternatives:
+        reply.alternatives = others if is_list else others[0]
+    if message.source == "auto":
+        reply.detected_language = guesses if is_list else guesses[0]
+    return reply
+
+
+async def _translations(
+    backend: Backend,
+    request: Request,
+    queries: Sequence[str],
+    source: str,
+    message: m.TranslateRequest,
+) -> list[list[str]]:
+    """The different translations of each of these texts, which are in one language, best first."""
+    texts = await backend.texts(queries, message.format, source)
+    operation = backend.translate(backend.model(source, message.target), texts)
+    n_best = 1 + min(message.alternatives, operation.beam_size - 1)
+    sentences = [sentence for text in texts for sentence in text.sentences]
+    outputs = iter(await backend.translations(request, operation, sentences))
+    found = [text.put_together([next(outputs) for _ in text.sentences], n_best) for text in texts]
+    return [[*dict.fromkeys(one.text for one in translation.outputs)] for translation in found]
+
+
+async def _guesses(
+    backend: Backend, queries: Sequence[str], message: m.TranslateRequest
+) -> list[m.Detection]:
+    """The language of each text, if it is to be guessed; none if it was named."""
+    models = backend.models
+    targets, sources = models.codes, [*models.codes, "auto"]
+    for code, known in ((message.target, targets), (message.source, sources)):
+        if code not in known:
+            raise Refusal(400, f"{code} is not supported")
+    if message.source != "auto":
+        return []
+    possible = [
+        code for code in models.codes if code == message.target or models.get(code, message.target)
+    ]
+    # If nothing is known about a text, it is taken for one that can be translated.
+    model = next((one for one in models if one.target == message.target), None)
+    unknown = m.Detection(model.source if model else message.target, 0.0)
+    read = text_of if message.format == "html" else str
+    guesses = await run_in_threadpool(
+        lambda: guess_each([read(query) for query in queries], possible)
+    )
+    return [one if one.confidence else unknown for one in guesses]
+
+
+async def detect(backend: Backend, request: Request, message: m.DetectRequest) -> list[m.Detection]:
+    """Guess the language of a text, among the languages that are served."""
+    queries = _listed(message.q)
+    backend.check_length(queries)
+    return await run_in_threadpool(guess, "\n".join(queries), backend.models.codes)
+
+
+async def languages(backend: Backend, request: Request) -> list[m.Language]:
+    """List the languages, and to which languages each can be translated."""
+    models = backend.models
+    return [m.Language(code, name_of(code), models.targets(code)) for code in models.codes]
+
+
+async def frontend_settings(backend: Backend, request: Request) -> m.FrontendSettings:
+    """Tell a web page which features the server has."""
+    first = backend.models.first
+    codes = (first.source, first.target) if first else ()
+    named = [m.NamedLanguage(code, name_of(code)) for code in codes]
+    return m.FrontendSettings(
+        char_limit=backend.settings.char_limit,
+        frontend_timeout=500,
+        api_keys=backend.keys.required,
+        key_required=backend.keys.required,
+        suggestions=False,
+        files_translation=False,
+        supported_files_format=[],
+        language=m.LanguagePair(*named) if named else None,
+    )
+
+
+async def health(backend: Backend, request: Request) -> m.Health:
+    """Say whether the server can translate."""
+    if not backend.batcher.alive:
+        raise Refusal(503, "the model does not work")
+    return m.Health()
+
+
+async def metrics(backend: Backend, request: Request) -> PlainTextResponse:
+    """Give the metrics for Prometheus."""
+    return PlainTextResponse(backend.metrics.text(), headers=METRICS_VERSION)
+
+
+# --- a translation while it is being written -------------------------------------------------
+
+
+class EventResponse(StreamingResponse):
+    """Server-sent events, which end if the client disconnects, or at the deadline.
+
+        event: part
+        data: {"text": "Guten ", "tail": "Morgen"}
+
+    The `text` fields of all parts, joined together, are the translation, so a client can print them
+    as they come. `tail` is what would follow them at the moment. The next part may change it. The
+    event `done` holds the whole translation. The event `error` ends a stream that failed.
+    """
+
+    media_type = "text/event-stream"
+
+    def __init__(self, stream: Stream[Any], events: AsyncIterator[bytes], deadline: float) -> None:
+        self._stream, self._deadline = stream, deadline
+        # A proxy that buffers answers would send the whole translation at once.
+        super().__init__(events, headers={"X-Accel-Buffering": "no"})
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the events.
+
+        The stream is cancelled here and not in the generator of the events: if the client is gone
+        already, that generator never begins, and so would never clean up.
+        """
+        loop = asyncio.get_running_loop()
+        due = loop.call_later(self._deadline, self._stream.end, TimeoutError())
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            due.cancel()
+            self._stream.cancel()
+
+
+async def stream(backend: Backend, request: Request, message: m.StreamRequest) -> EventResponse:
+    """Translate a text, and send the translation token by token (server-sent events)."""
+    model = backend.model_meant(message.source, message.target)
+    search = backend.search(_usual(backend), message)
+    (text,) = await backend.texts([message.q], message.format, model.source)
+    operation = backend.translate(model, [text], search)
+    drafts = backend.batcher.open(operation.drafts(text))
+    events = _events(drafts, len(text.sentences), backend.too_slow)
+    return EventResponse(drafts, events, backend.settings.deadline)
+
+
+def _usual(backend: Backend) -> SearchConfig:
+    settings = backend.settings
+    return SearchConfig(beam_size=settings.beam_size, length_penalty=settings.length_penalty)
+
+
+async def _events(drafts: Stream[Draft], n_sentences: int, too_slow: str) -> AsyncIterator[bytes]:
+    sent, tail, whole = 0, "", ""
+    try:
+        async for draft in drafts:
+            whole, before = draft.text, (sent, tail)
+            # Text that was sent cannot be taken back, even if a later draft differs in it.
+            fresh, sent = whole[sent : draft.stable], max(sent, draft.stable)
+            tail = whole[sent:]
+            if (sent, tail) != before:
+                yield _event("part", m.StreamedPart(fresh, tail))
+        yield _event("done", m.Whole(whole, n_sentences))
+    except TimeoutError:
+        yield _event("error", m.ErrorAnswer(too_slow))
+    except TranseptError as error:
+        yield _event("error", m.ErrorAnswer(str(error)))
+    except Exception:
+        yield _event("error", m.ErrorAnswer(FAILED))
+        raise
+
+
+def _event(name: str, message: msgspec.Struct) -> bytes:
+    return b"event: %s\ndata: %s\n\n" % (name.encode(), msgspec.json.encode(message))
+
+
+# --- more than a translation -----------------------------------------------------------------
+
+
+async def n_best(backend: Backend, request: Request, message: m.NBestRequest) -> m.NBestAnswer:
+    """Search for the best translations of a text, with their scores."""
+    model = backend.model_meant(message.source, message.target)
+    search = backend.search(_usual(backend), message)
+    (text,) = await backend.texts([message.q], message.format, model.source)
+    operation = backend.translate(model, [text], search)
+    outputs = await backend.translations(request, operation, text.sentences)
+    found = text.put_together(outputs, search.n_best).outputs
+    ranked = msgspec.convert(found, list[m.RankedTranslation], from_attributes=True)
+    return m.NBestAnswer(model.source, model.target, ranked)
+
+
+async def score(backend: Backend, request: Request, message: m.ScoreRequest) -> m.ScoreAnswer:
+    """Say how probable the model finds given translations."""
+    model = backend.model_meant(message.source, message.target)
+    sources, targets = _listed(message.q), _listed(message.translation)
+    if len(sources) != len(targets):
+        raise DataError("each q needs one translation")
+    pairs = list(zip(sources, targets, strict=True))
+    backend.check_length(["".join(pair) for pair in pairs])
+    return m.ScoreAnswer(await backend.results(request, ScorePairs(model.transducer), pairs))
+
+
+async def attention(
+    backend: Backend, request: Request, message: m.AttentionRequest
+) -> m.AttentionAnswer:
+    """Show the attention weights for a sentence and its translation."""
+    model = backend.model_meant(message.source, message.target)
+    backend.check_length([message.q + (message.translation or "")])
+    operation = ShowAttention(model.transducer, backend.settings.weight_limit)
+    (seen,) = await backend.results(request, operation, [message])
+    return seen
+
+
+async def parse(backend: Backend, request: Request, message: m.ParseRequest) -> m.ParseAnswer:
+    """Parse a sentence, or a list of sentences, into constituency trees."""
+    parser = backend.parser().parser
+    search = backend.search(ParseConfig(), message)
+    sentences = _listed(message.q)
+    backend.check_length(sentences)
+    parses = await backend.results(request, ParseTrees(parser, search), sentences)
+    return m.ParseAnswer(
+        [
+            m.Parsed(
+                list(one.words),
+                [
+                    m.ParsedTree(
+                        str(output.tree),
+                        _nested(output.tree),
+                        output.score,
+                        output.log_probability,
+                        output.confidence,
+                    )
+                    for output in one.outputs
+                ],
+            )
+            for one in parses
+        ]
+    )
+
+
+def _nested(tree: Tree) -> m.Node:
+    """A tree as nodes that contain nodes; the innermost ones hold the words."""
+    top: list[m.Node] = []
+    unfinished = [(top, len(tree.words))]
+    brackets = iter([*tree.brackets, Bracket("", len(tree.words), len(tree.words))])
+    bracket = next(brackets)
+    for place, (tag, word) in enumerate(zip(tree.tags, tree.words, strict=True)):
+        while unfinished[-1][1] <= place:
+            unfinished.pop()
+        while bracket.start <= place:
+            children: list[m.Node] = []
+            unfinished[-1][0].append(m.Node(bracket.label, children=children))
+            unfinished.append((children, bracket.end))
+            bracket = next(brackets)
+        unfinished[-1][0].append(m.Node(tag, word=word))
+    return top[0] if len(top) == 1 else m.Node(PLACEHOLDER, children=top)
