@@ -8,16 +8,14 @@ import torch
 
 from transept.assembly.corpora import Corpora
 from transept.data.batching.feed import Feed
-from transept.data.batching.loader import Loader
 from transept.data.batching.mixture import Mixture
 from transept.data.batching.plan import Position
 from transept.experiment import Experiment
 from transept.model.packing import Tokens
 from transept.runtime.device import Runtime
-from transept.training.batches import Batch, MicroBatch, to_batch, to_micro_batches
-from transept.training.rehearsal import rehearse
-from transept.training.update import Update
-from transept.training.validation import Validation, validate
+from transept.training.batches import Batch, Loader, MicroBatch, read_batches, to_micro_batches
+from transept.training.trainer import Validation, validate
+from transept.training.update import Update, rehearse
 
 
 def training_data(
@@ -32,9 +30,7 @@ def training_data(
         rank=runtime.world.rank,
         world_size=runtime.world.size,
     )
-    with Loader(feed, workers=experiment.data.workers) as loader:
-        for header, block in loader:
-            yield to_batch(header, block, experiment.model, runtime)
+    return read_batches(feed, experiment.data.workers, experiment.model, runtime)
 
 
 def validation(

@@ -17,7 +17,7 @@ from transept.runtime.distributed import ALONE, World
 from transept.runtime.interrupt import stop_requests
 from transept.runtime.lock import RESTART, held
 from transept.training.observers import MetricsLog, Observer, TensorBoard
-from transept.training.progress import Progress
+from transept.training.state import Progress
 from transept.training.trainer import Outcome, Trainer
 from transept.training.update import Update
 

@@ -11,9 +11,7 @@ from transept.runtime.device import Runtime
 from transept.runtime.distributed import ALONE
 from transept.runtime.seed import seed_torch
 from transept.training.loss import Loss
-from transept.training.moving_average import MovingAverage
-from transept.training.schedule import Schedule
-from transept.training.update import Update, make_adam
+from transept.training.update import MovingAverage, Schedule, Update, make_adam
 
 
 def build_update(experiment: Experiment, runtime: Runtime) -> Update:

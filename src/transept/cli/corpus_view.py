@@ -11,9 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from transept.data import statistics
-from transept.data.batching.fill import measure
 from transept.data.batching.mixture import Mixture
-from transept.data.batching.plan import Plan
+from transept.data.batching.plan import Plan, measure
 from transept.data.config import BatchConfig
 from transept.data.shards import Corpus
 from transept.text.symbols import load_vocabulary

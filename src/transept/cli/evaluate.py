@@ -25,7 +25,7 @@ from transept.text.files import describe
 from transept.text.moses import Language
 
 if TYPE_CHECKING:
-    from transept.api.results import Translation
+    from transept.api.texts import Translation
     from transept.api.transducer import Transducer
     from transept.evaluation.grid import Grid, Settings, Trial
     from transept.evaluation.scores import Perplexity, Report
@@ -240,7 +240,7 @@ def _decode(
     config: TranslationConfig,
     watch: Watch,
 ) -> "list[Translation]":
-    from transept.api.units import TooLongError
+    from transept.api.texts import TooLongError
 
     try:
         return transducer.translate(sources, watch=watch, **dataclasses.asdict(config))

@@ -12,7 +12,7 @@ from transept.errors import ConfigError, DataError
 from transept.text.files import COMPRESSED, STANDARD_INPUT, describe, read_sentences, stored_size
 
 if TYPE_CHECKING:
-    from transept.api.units import TooLongError
+    from transept.api.texts import TooLongError
 
 T = TypeVar("T")
 Files = Annotated[

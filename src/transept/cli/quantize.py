@@ -9,7 +9,7 @@ from cyclopts import Parameter
 from transept.runtime.interrupt import import_torch
 
 if TYPE_CHECKING:
-    from transept.api.conversion import Quantized
+    from transept.api.models import Quantized
     from transept.evaluation.scores import Score
 
 
@@ -36,7 +36,7 @@ def quantize(
             compared.
     """
     import_torch()
-    from transept.api.conversion import quantize
+    from transept.api.models import quantize
     from transept.evaluation.reading import read_aligned
 
     lines = None if test is None else read_aligned(test)

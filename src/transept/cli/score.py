@@ -16,7 +16,7 @@ from transept.runtime.interrupt import import_torch
 from transept.text.files import describe
 
 if TYPE_CHECKING:
-    from transept.api.results import PairScore
+    from transept.api.texts import PairScore
 
 PAIRS_AT_A_TIME = 1024
 
@@ -44,7 +44,7 @@ def score(
         as_json: Print one JSON object a line, with everything that is known.
         models: Which model to use.
     """
-    from transept.api.units import TooLongError
+    from transept.api.texts import TooLongError
     from transept.evaluation.reading import read_aligned
 
     sources, targets = read_aligned([source, target])

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from transept.api.results import Draft
+    from transept.api.texts import Draft
 
 _UNFINISHED = "\N{REPLACEMENT CHARACTER}"
 """At the end of a draft: a character of which not all bytes are there yet."""

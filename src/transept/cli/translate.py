@@ -35,7 +35,7 @@ from transept.runtime.interrupt import import_torch, terminable
 from transept.wording import counted
 
 if TYPE_CHECKING:
-    from transept.api.results import Output, Translation
+    from transept.api.texts import Output, Translation
     from transept.api.transducer import Transducer
     from transept.runtime.parts import Parts
 
@@ -341,7 +341,7 @@ def _stream(
 def _translate(
     transducer: "Transducer", lines: Sequence[Line], wanted: dict[str, Any], options: Options
 ) -> "Iterator[Translation]":
-    from transept.api.units import TooLongError
+    from transept.api.texts import TooLongError
 
     def translated(some: Sequence[Line]) -> "list[Translation]":
         texts = [line.text for line in some]
@@ -358,7 +358,7 @@ def _translate(
 @contextmanager
 def _told_by_line(lines: Sequence[Line]) -> Iterator[None]:
     """A sentence that is too long is named by where it stands."""
-    from transept.api.units import TooLongError
+    from transept.api.texts import TooLongError
 
     try:
         yield

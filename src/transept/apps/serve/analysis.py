@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from starlette.requests import Request
 from starlette.responses import Response
 
-from transept.api.parse_config import ParseConfig
+from transept.api.parses import ParseConfig
 from transept.apps.serve import messages as m
 from transept.apps.serve.answers import answer
 from transept.apps.serve.backend import Backend

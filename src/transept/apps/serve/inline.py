@@ -14,7 +14,7 @@ from html import escape as escape_html
 from re import finditer
 from typing import NamedTuple
 
-from transept.api.results import Alignment
+from transept.api.texts import Alignment
 
 
 @dataclass(frozen=True, slots=True)

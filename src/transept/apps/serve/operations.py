@@ -9,9 +9,8 @@ from typing import Any, ClassVar, NamedTuple
 
 from transept.api.attention import Attention, AttentionMap, Kind
 from transept.api.parses import Parse
-from transept.api.results import Draft, Output, PairScore, Sentence, Translation
+from transept.api.texts import Draft, Output, PairScore, Sentence, TooLongError, Translation, Unit
 from transept.api.transducer import Transducer
-from transept.api.units import TooLongError, Unit
 from transept.apps.serve.models import Served, ServedParser
 from transept.apps.serve.texts import Outputs, Text
 from transept.errors import DataError

@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from transept.api.results import Draft
+from transept.api.texts import Draft
 from transept.apps.serve import messages as m
 from transept.apps.serve.answers import FAILED
 from transept.apps.serve.backend import Backend

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from transept.api.results import NOTHING, Draft, Output, Sentence, Translation
+from transept.api.texts import NOTHING, Draft, Output, Sentence, Translation
 from transept.apps.serve.inline import transfer
 from transept.apps.serve.markup import HTML, PLAIN, Form, MarkupPart, split_html, split_plain
 from transept.text.moses import Language

@@ -12,7 +12,7 @@ from transept.data.shards import Corpus
 from transept.errors import ConfigError
 from transept.experiment import Experiment
 from transept.runtime.device import Runtime
-from transept.training.flops import training_flops
+from transept.training.batches import training_flops
 from transept.training.trainer import Outcome
 from transept.wording import counted
 
