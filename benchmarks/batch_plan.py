@@ -18,10 +18,9 @@ import numpy as np
 from measuring import Goal, Row, parser_of, report
 from numpy.typing import NDArray
 
-from transept.data.batching.collation import collate
-from transept.data.batching.fill import Fill, measure
+from transept.data.batching.feed import collate
 from transept.data.batching.mixture import Mixture, PairCorpus
-from transept.data.batching.plan import START, Plan
+from transept.data.batching.plan import START, Fill, Plan, measure
 from transept.data.batching.tiles import first_fit_decreasing, pack
 from transept.data.config import BatchConfig
 

@@ -27,9 +27,8 @@ from transept.decoding.beam import search
 from transept.decoding.config import SearchConfig
 from transept.decoding.engine import Input
 from transept.engines.ctranslate2 import CTranslate2Engine
-from transept.engines.native.encoding import encode
 from transept.engines.native.engine import NativeEngine
-from transept.engines.native.incremental import IncrementalDecoder
+from transept.engines.native.network import IncrementalDecoder, encode
 from transept.formats import ctranslate2 as export
 from transept.formats.ctranslate2 import Names
 from transept.progress import no_progress

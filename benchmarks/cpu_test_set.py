@@ -24,8 +24,7 @@ from transept import Transformer
 from transept.data.shards import Corpus
 from transept.decoding.beam import search
 from transept.decoding.config import SearchConfig
-from transept.engines.native.encoding import encode
-from transept.engines.native.incremental import IncrementalDecoder
+from transept.engines.native.network import IncrementalDecoder, encode
 from transept.engines.shortlist import Shortlist, learn
 from transept.evaluation.conventions import sacre_bleu
 from transept.text.tokenizer import EOS_ID, PAD_ID

@@ -19,7 +19,7 @@ from workload import LENGTH, MODELS, NO_END, random_model, sources
 
 from transept.decoding.config import SearchConfig
 from transept.decoding.engine import Input
-from transept.engines.fused.search import FusedSearch
+from transept.engines.fused.engine import FusedSearch
 from transept.formats import ctranslate2 as export
 
 OURS, THEIRS = "transept fp16", "CTranslate2 float16"

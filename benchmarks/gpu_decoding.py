@@ -33,9 +33,8 @@ from transept.data.shards import Corpus
 from transept.decoding.beam import search
 from transept.decoding.config import SearchConfig
 from transept.decoding.engine import Input
-from transept.engines.fused.engine import DTYPE
-from transept.engines.fused.search import FusedSearch
-from transept.engines.native.incremental import IncrementalDecoder
+from transept.engines.fused.engine import DTYPE, FusedSearch
+from transept.engines.native.network import IncrementalDecoder
 from transept.experiment import Experiment
 from transept.text.tokenizer import EOS_ID
 from transept.training.config import CheckpointConfig, TrainingConfig

@@ -29,8 +29,8 @@ from transept.data.shards import Corpus
 from transept.experiment import Experiment
 from transept.model.config import ModelConfig
 from transept.runtime.device import Runtime
+from transept.training.batches import training_flops
 from transept.training.config import CheckpointConfig, TrainingConfig
-from transept.training.flops import training_flops
 
 MFU_GOALS = {"base": 0.50, "big": 0.65}
 TIMES_MARIAN = 3.7

@@ -22,7 +22,7 @@ from typing import NamedTuple
 from recombination import recombined
 
 import transept
-from transept.api.parse_config import TreeSearch
+from transept.api.parses import TreeSearch
 from transept.assembly import average_run
 from transept.checkpoint import CHECKPOINTS, MANIFEST, Checkpoints
 from transept.data.cleaning import Cleaning

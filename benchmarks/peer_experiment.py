@@ -47,7 +47,7 @@ from transept.data.shards import Corpus
 from transept.errors import RESUMABLE
 from transept.experiment import Experiment
 from transept.runtime.device import Runtime
-from transept.training.schedule import Schedule
+from transept.training.update import Schedule
 
 STATE = "peer.pt"
 VALIDATIONS = 24

@@ -13,8 +13,7 @@ from transept.text.tokenizer import EOS_ID
 from transept.training.batches import MicroBatch
 from transept.training.config import AdamConfig
 from transept.training.loss import Loss
-from transept.training.schedule import Schedule
-from transept.training.update import Update, make_adam
+from transept.training.update import Schedule, Update, make_adam
 
 MODELS = {
     "small": ModelConfig(vocab_size=8_000, n_layers=3, d_model=256, d_ff=1024, n_heads=4),

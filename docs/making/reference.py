@@ -17,7 +17,7 @@ PAGES: dict[str, tuple[str, list[str]]] = {
         [
             "api.models",
             "api.transducer",
-            "api.results",
+            "api.texts",
             "api.parser",
             "api.parses",
             "api.attention",
@@ -32,7 +32,7 @@ PAGES: dict[str, tuple[str, list[str]]] = {
             "model.layers",
             "model.positions",
             "model.packing",
-            "engines.native.incremental",
+            "engines.native.network",
         ],
     ),
     "training": (
@@ -40,7 +40,6 @@ PAGES: dict[str, tuple[str, list[str]]] = {
         [
             "experiment",
             "training.config",
-            "training.schedule",
             "training.loss",
             "training.update",
             "checkpoint",
@@ -52,10 +51,7 @@ PAGES: dict[str, tuple[str, list[str]]] = {
             "decoding.config",
             "decoding.beam",
             "decoding.greedy",
-            "decoding.length",
-            "decoding.sampling",
             "decoding.step",
-            "decoding.hypothesis",
         ],
     ),
     "evaluation": (

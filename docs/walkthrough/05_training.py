@@ -16,8 +16,7 @@ from transept.data.config import BatchConfig
 from transept.model.layers import Dropout
 from transept.training.config import AdamConfig
 from transept.training.loss import Loss, reference_loss, smoothed_targets
-from transept.training.schedule import Schedule
-from transept.training.update import Update
+from transept.training.update import Schedule, Update
 
 torch.manual_seed(0)
 

@@ -15,8 +15,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from transept import ModelConfig, Transformer
 from transept.decoding.greedy import greedy_search, one_by_one
-from transept.engines.native.encoding import encode
-from transept.engines.native.incremental import IncrementalDecoder
+from transept.engines.native.network import IncrementalDecoder, encode
 from transept.model.attention import record_attention
 from transept.model.packing import Tokens
 from transept.runtime.device import Runtime
@@ -24,8 +23,7 @@ from transept.tasks.toy import Toy
 from transept.training.batches import MicroBatch
 from transept.training.config import AdamConfig
 from transept.training.loss import Loss
-from transept.training.schedule import Schedule
-from transept.training.update import Update, make_adam
+from transept.training.update import Schedule, Update, make_adam
 
 torch.manual_seed(1)
 torch.set_num_threads(1)  # matrices this small gain nothing from a second

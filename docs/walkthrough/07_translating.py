@@ -24,7 +24,7 @@ from transept.apps.svg import Label, Stroke
 from transept.apps.visualize.figures import Choice, draw_figure
 from transept.checkpoint import WEIGHTS, Bundle, average, load_weights, weights_of, write_directory
 from transept.decoding.beam import Beams
-from transept.decoding.length import length_penalty
+from transept.decoding.step import length_penalty
 from transept.evaluation.conventions import sacre_bleu
 from transept.model.packing import Tokens
 from transept.runtime.device import Runtime
@@ -33,8 +33,7 @@ from transept.text.training import train_tokenizer
 from transept.training.batches import MicroBatch
 from transept.training.config import AdamConfig
 from transept.training.loss import Loss
-from transept.training.schedule import Schedule
-from transept.training.update import Update, make_adam
+from transept.training.update import Schedule, Update, make_adam
 
 torch.manual_seed(1)
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from transept.api.models import load_parser as load_parser
     from transept.api.parser import Parser as Parser
     from transept.api.parses import Parse as Parse
-    from transept.api.results import Translation as Translation
+    from transept.api.texts import Translation as Translation
     from transept.api.transducer import Transducer as Transducer
     from transept.decoding.config import SamplingConfig as SamplingConfig
     from transept.errors import TranseptError as TranseptError
@@ -26,7 +26,7 @@ _PUBLIC = {
     "Parser": "transept.api.parser",
     "SamplingConfig": "transept.decoding.config",
     "Transducer": "transept.api.transducer",
-    "Translation": "transept.api.results",
+    "Translation": "transept.api.texts",
     "load": "transept.api.models",
     "load_parser": "transept.api.models",
     "ModelConfig": "transept.model.config",

@@ -26,7 +26,7 @@ Letters side by side are multiplied: HDv is all heads of the values. An axis tha
 itself what it is, in small letters: `tiles`, `places`. Numbers, `_` and `...` are jaxtyping's.
 
 Masks are boolean and True means *may attend*. The annotations are checked in the tests, where
-an import hook turns each into an assertion; elsewhere they cost nothing. Only `kernels.slots`
+an import hook turns each into an assertion; elsewhere they cost nothing. Only `kernels.beams`
 reads them: it looks for the R.
 """
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from transept import ModelConfig, config
 from transept.api.config import TranslationConfig
-from transept.api.parse_config import ParseConfig
+from transept.api.parses import ParseConfig
 from transept.data.config import BatchConfig
 from transept.decoding.config import SearchConfig
 from transept.experiment import Experiment

@@ -9,9 +9,8 @@ import torch
 from transept import ModelConfig, Transformer
 from transept.decoding.beam import search
 from transept.decoding.config import SearchConfig
-from transept.decoding.hypothesis import Hypothesis
-from transept.decoding.step import Constrained
-from transept.engines.native.incremental import IncrementalDecoder
+from transept.decoding.step import Constrained, Hypothesis
+from transept.engines.native.network import IncrementalDecoder
 from transept.tasks.parsing.constraint import TreeConstraint
 from transept.tasks.parsing.linearisation import delinearise, fault_of
 from transept.tasks.parsing.repair import repair

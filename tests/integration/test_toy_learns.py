@@ -10,7 +10,7 @@ from transept import ModelConfig, Transformer
 from transept.shapes import Tensor
 from transept.tasks.toy import Pair, Toy
 from transept.training.loss import reference_loss
-from transept.training.schedule import Schedule
+from transept.training.update import Schedule
 
 BATCH, STEPS = 64, 400
 

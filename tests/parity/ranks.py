@@ -27,10 +27,8 @@ from transept.runtime.distributed import ALONE, World, join_world
 from transept.training.batches import MicroBatch
 from transept.training.config import AdamConfig
 from transept.training.loss import Loss
-from transept.training.moving_average import MovingAverage
-from transept.training.schedule import Schedule
-from transept.training.tensors import training_tensors
-from transept.training.update import Update, make_adam
+from transept.training.state import training_tensors
+from transept.training.update import MovingAverage, Schedule, Update, make_adam
 
 MICRO_BATCHES, STEPS, SOME, FEW = 4, 50, 10, 2
 LONG = (2, 4)

@@ -12,7 +12,7 @@ from transept import ModelConfig, Transformer
 from transept.api.networks import Networks
 from transept.decoding.config import SearchConfig
 from transept.decoding.engine import Engine, Input
-from transept.decoding.hypothesis import Hypothesis
+from transept.decoding.step import Hypothesis
 from transept.engines.ctranslate2 import CTranslate2Engine
 from transept.engines.native.engine import NativeEngine
 from transept.errors import ConfigError

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from transept import ModelConfig, Transformer
 from transept.decoding.config import SearchConfig
 from transept.decoding.engine import Engine, Input
-from transept.decoding.hypothesis import Hypothesis
+from transept.decoding.step import Hypothesis
 from transept.engines.ctranslate2 import CTranslate2Engine
 from transept.engines.native.engine import NativeEngine
 from transept.formats import ctranslate2 as export

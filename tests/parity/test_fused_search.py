@@ -17,18 +17,15 @@ pytest.importorskip("triton")
 from transept.decoding.beam import search
 from transept.decoding.config import SearchConfig
 from transept.decoding.engine import Input
-from transept.decoding.hypothesis import Hypothesis
-from transept.decoding.length import length_penalty
+from transept.decoding.step import Hypothesis, length_penalty
 from transept.engines.choice import choose
 from transept.engines.fused import engine as fused_engine
-from transept.engines.fused import search as fused
-from transept.engines.fused.engine import FusedEngine
-from transept.engines.fused.search import FusedSearch
+from transept.engines.fused.engine import FusedEngine, FusedSearch
 from transept.engines.fused.workspace import Traces
 from transept.engines.kernels.beams import DeviceBeams, advance
-from transept.engines.kernels.likeliest import SpecialIds
+from transept.engines.kernels.logits import SpecialIds
 from transept.engines.native.engine import NativeEngine
-from transept.engines.native.incremental import IncrementalDecoder
+from transept.engines.native.network import IncrementalDecoder
 from transept.model.config import ModelConfig
 from transept.model.transformer import Transformer
 from transept.progress import no_progress
@@ -131,8 +128,8 @@ def test_outputs_are_those_of_the_reference(
     width: int, n_best: int, end: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Fewer slots than sentences: some begin where others are done; at the end slots are compacted.
-    monkeypatch.setattr(fused, "SLOTS", 4)
-    monkeypatch.setattr(fused, "CHECK_EVERY", 2)
+    monkeypatch.setattr(fused_engine, "SLOTS", 4)
+    monkeypatch.setattr(fused_engine, "CHECK_EVERY", 2)
     model = model_with(width, end=end)
     inputs = [Input(source, len(source) + 2) for source in sentences(width, 6)]
     config = SearchConfig(beam_size=width, n_best=n_best)
@@ -196,7 +193,7 @@ def test_who_comes_later_finds_the_same(plan: list[int], monkeypatch: pytest.Mon
     # Steps of one slot and of four; the third is too long for the first workspace, the fifth is
     # for the other engine.
     for name, value in {"SLOTS": 4, "CHECK_EVERY": 2, "LEAST_PLACES": 8}.items():
-        monkeypatch.setattr(fused, name, value)
+        monkeypatch.setattr(fused_engine, name, value)
     model = model_with(3, end=3.0)
     inputs = [Input(source, len(source) + 2) for source in sentences(3, 7)]
     inputs[2], inputs[4] = Input([9, 8, EOS], 9), Input([7, 8, EOS], 4, prefix=[5])

@@ -16,9 +16,7 @@ from transept.runtime.device import Runtime
 from transept.training.batches import MicroBatch
 from transept.training.config import AdamConfig
 from transept.training.loss import Loss, reference_loss
-from transept.training.rehearsal import rehearse
-from transept.training.schedule import Schedule
-from transept.training.update import Update, make_adam
+from transept.training.update import Schedule, Update, make_adam, rehearse
 
 pytestmark = pytest.mark.gpu
 

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from transept import ModelConfig, Transformer
 from transept.decoding.beam import search
 from transept.decoding.config import SamplingConfig, SearchConfig
-from transept.decoding.sampling import sample
+from transept.decoding.greedy import sample
 from transept.decoding.step import Constrained, Ensemble, ForcedPrefix
-from transept.engines.native import encoding, matrices
-from transept.engines.native.incremental import IncrementalDecoder
-from transept.engines.native.prepared import prepare
+from transept.engines.native import network, weights
+from transept.engines.native.network import IncrementalDecoder
+from transept.engines.native.weights import Reordered, prepare
 from transept.model.transformer import Memory
 from transept.shapes import Tensor
 
@@ -51,7 +51,7 @@ def pad(sentences: list[list[int]]) -> Tensor:
 
 
 def encode(model: Transformer, sources: list[list[int]]) -> Memory:
-    return encoding.encode(model, pad(sources))
+    return network.encode(model, pad(sources))
 
 
 class Uncached:
@@ -133,8 +133,8 @@ def test_the_best_tokens_are_those_of_all_log_probabilities(n_rows: int) -> None
 def test_large_matrices_are_reordered(monkeypatch: pytest.MonkeyPatch) -> None:
     """As the matrices of the paper's models are; here all of them, small as they are."""
     model = make(VARIANTS[3])
-    monkeypatch.setattr(matrices, "LARGE", 1)
-    assert isinstance(prepare(model).decoder(2).projection, matrices.Reordered)
+    monkeypatch.setattr(weights, "LARGE", 1)
+    assert isinstance(prepare(model).decoder(2).projection, Reordered)
     fast, slow = IncrementalDecoder(model, encode(model, SOURCES)), Uncached(model, SOURCES)
     tokens = torch.tensor([7, 8, 9, 10])
     torch.testing.assert_close(fast(None), slow(None), atol=1e-5, rtol=1e-5)

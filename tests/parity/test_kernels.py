@@ -12,11 +12,15 @@ from torch.nn import functional as F
 
 from transept.engines.kernels import LONGEST
 from transept.engines.kernels.attention import Sight, TokenSide, attend, attend_backward, spans
-from transept.engines.kernels.cross_entropy import cross_entropy
-from transept.engines.kernels.dropout import Drop
-from transept.engines.kernels.embedding import embed, embed_backward
-from transept.engines.kernels.relu import relu_backward
-from transept.engines.kernels.residual import add_norm, add_norm_backward
+from transept.engines.kernels.logits import cross_entropy
+from transept.engines.kernels.pointwise import (
+    Drop,
+    add_norm,
+    add_norm_backward,
+    embed,
+    embed_backward,
+    relu_backward,
+)
 from transept.model.attention import attention_weights
 from transept.runtime.determinism import order_of
 from transept.shapes import Tensor

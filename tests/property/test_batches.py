@@ -8,17 +8,16 @@ from typing import Any, Literal
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.memory_corpus import MemoryCorpus
 
-from transept.data.batching.collation import Shape
 from transept.data.batching.feed import Feed
-from transept.data.batching.loader import Loader
-from transept.data.batching.memory import MemoryCorpus
+from transept.data.batching.layouts import BatchPlan, MicroPlan, Shape
 from transept.data.batching.mixture import Mixture
 from transept.data.batching.plan import Plan, Position
-from transept.data.batching.window import BatchPlan, MicroPlan
 from transept.data.config import BatchConfig
 from transept.model.packing import Tokens
 from transept.shapes import Tensor
+from transept.training.batches import Loader
 
 LONGEST = 40
 
@@ -134,22 +133,22 @@ def test_a_change_of_micro_batches_takes_each_pair_as_often_as_without(
 
 
 def check_packed(micro: MicroPlan, config: BatchConfig) -> None:
-    assert (micro.n_rows, micro.source_width, micro.target_width) == (
+    assert (micro.shape.n_rows, micro.shape.source_width, micro.shape.target_width) == (
         config.tiles, config.tile, config.tile,
     )  # fmt: skip
     long = micro.pairs.longest > config.tile
-    assert micro.row_tiles == (config.row_tiles if long.any() else 1)
+    assert micro.shape.row_tiles == (config.row_tiles if long.any() else 1)
     sides = ((micro.source_at, micro.pairs.sources), (micro.target_at, micro.pairs.targets))
     for at, lengths in sides:
         begin, end = rows(at, lengths, config.tile)
         assert (begin == end)[~long].all()
-        wide_begin, wide_end = rows(at, lengths, config.tile * micro.row_tiles)
+        wide_begin, wide_end = rows(at, lengths, config.tile * micro.shape.row_tiles)
         assert (wide_begin == wide_end).all()
         # Long pairs begin a wide row, and nobody else stands in their tiles.
         assert not (at[long] % (config.tile * config.row_tiles)).any()
         places = np.concatenate([np.zeros(0, int), *map(np.arange, at, at + lengths)])
         assert len(set(places)) == len(places)
-        assert (places < micro.n_rows * config.tile).all()
+        assert (places < micro.shape.n_rows * config.tile).all()
     tile_of = [rows(at, lengths, config.tile)[0] for at, lengths in sides]
     assert (tile_of[0] == tile_of[1]).all()
     spans = -(-micro.pairs.longest // config.tile)
@@ -181,11 +180,11 @@ def test_by_length_keeps_to_its_budget(
 ) -> None:
     for batch in epoch(Plan(mixture([[(3, 3)], *lengths]), config, seed=1)):
         for micro in batch.micro:
-            assert micro.source_places * config.micro_batches <= config.source_tokens
-            assert micro.target_places * config.micro_batches <= config.target_tokens
-            assert (micro.source_at == np.arange(len(micro.pairs)) * micro.source_width).all()
-            assert (micro.pairs.sources <= micro.source_width).all()
-            assert (micro.pairs.targets <= micro.target_width).all()
+            assert micro.shape.source_places * config.micro_batches <= config.source_tokens
+            assert micro.shape.target_places * config.micro_batches <= config.target_tokens
+            assert (micro.source_at == np.arange(len(micro.pairs)) * micro.shape.source_width).all()
+            assert (micro.pairs.sources <= micro.shape.source_width).all()
+            assert (micro.pairs.targets <= micro.shape.target_width).all()
 
 
 @settings(max_examples=40)

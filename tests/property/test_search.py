@@ -10,10 +10,8 @@ from hypothesis import strategies as st
 
 from transept.decoding.beam import search
 from transept.decoding.config import SamplingConfig, SearchConfig
-from transept.decoding.greedy import greedy_search
-from transept.decoding.length import length_penalty
-from transept.decoding.sampling import likelier_part, sample, seed_of_draw
-from transept.decoding.step import Constrained, Ensemble, ForcedPrefix
+from transept.decoding.greedy import greedy_search, likelier_part, sample, seed_of_draw
+from transept.decoding.step import Constrained, Ensemble, ForcedPrefix, length_penalty
 from transept.shapes import Tensor
 
 EOS = 1

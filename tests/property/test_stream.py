@@ -4,11 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.property.test_search import EOS, Table, alphas
 
-from transept.decoding.beam import search
+from transept.decoding.beam import search, stream
 from transept.decoding.config import SearchConfig
-from transept.decoding.hypothesis import Partial
-from transept.decoding.step import Constrained, ForcedPrefix
-from transept.decoding.stream import stream
+from transept.decoding.step import Constrained, ForcedPrefix, Partial
 
 
 def streamed(seed: int, vocab_size: int, max_length: int, config: SearchConfig) -> list[Partial]:

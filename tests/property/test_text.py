@@ -12,11 +12,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from transept.text.cutting import cut
-from transept.text.escaping import ESCAPE, MARK, SPACE_SYMBOL, escape, unescape
 from transept.text.files import read_lines, read_raw_lines
 from transept.text.moses import Language
 from transept.text.sentences import split_sentences
-from transept.text.tokenizer import BOS_ID, EOS_ID, PAD_ID, UNK_ID, Kind, Tokenizer
+from transept.text.tokenizer import (
+    BOS_ID,
+    EOS_ID,
+    ESCAPE,
+    MARK,
+    PAD_ID,
+    SPACE_SYMBOL,
+    UNK_ID,
+    Kind,
+    Tokenizer,
+    escape,
+    unescape,
+)
 from transept.text.training import train_tokenizer
 
 LITERALS = [

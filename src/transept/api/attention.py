@@ -9,8 +9,7 @@ import torch
 from transept.model.attention import record_attention
 from transept.model.transformer import Transformer
 from transept.shapes import Float, Tensor
-from transept.text.escaping import unescape
-from transept.text.tokenizer import BOS, Tokenizer
+from transept.text.tokenizer import BOS, Tokenizer, unescape
 
 Kind = Literal["encoder", "decoder", "source"]
 """Encoder self-attention, decoder self-attention, encoder-decoder attention."""

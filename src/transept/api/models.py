@@ -1,6 +1,7 @@
-"""Models, loaded and ready to use."""
+"""Model directories: loaded and ready to use, or written again with smaller weights."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from transept import config
@@ -11,14 +12,17 @@ from transept.checkpoint import (
     CONFIG,
     TARGET_TOKENIZER,
     TOKENIZER,
+    WEIGHTS,
     Bundle,
     load_weights,
     tokenizers_in,
+    write_directory,
 )
 from transept.errors import CheckpointError, ConfigError, Problem, VocabularyError
 from transept.experiment import Experiment
 from transept.gateway import engines
 from transept.model.transformer import Transformer
+from transept.quantization import Precision, Rounding, pack, unpack
 from transept.runtime.device import Runtime
 from transept.shelf import find_model
 from transept.text.symbols import Symbols, Vocabulary, load_vocabulary
@@ -160,3 +164,46 @@ def _check_agreement(
                     "vocabularies, so they cannot decide together; train both with the same "
                     "tokenizer"
                 )
+
+
+@dataclass(frozen=True, slots=True)
+class Quantized:
+    """What became of a model that was stored in less room."""
+
+    before: Path
+    after: Path
+    bytes_before: int
+    """Of the file of weights."""
+    bytes_after: int
+    rounding: Rounding
+
+
+def quantize(name: Path | str | None, precision: Precision, output: Path) -> Quantized:
+    """Write a model anew, its weights in less than single precision.
+
+    Args:
+        name: A model, as `load` takes it.
+        precision: In what to store them.
+        output: The new directory.
+    """
+    bundle = Bundle.open(find_model(name))
+    if bundle.precision != "fp32":
+        raise CheckpointError(
+            f"{bundle.directory}: is of {bundle.precision} already; quantize the model that it was "
+            "made from"
+        )
+    if output.exists():
+        raise CheckpointError(f"{output}: already exists; choose another directory")
+    weights = bundle.weights()
+    packed = pack(weights, precision)
+    write_directory(
+        output,
+        tensors={WEIGHTS: packed},
+        texts={CONFIG: (bundle.directory / CONFIG).read_text(encoding="utf-8")},
+        folders=tokenizers_in(bundle.directory),
+        about=bundle.about,
+        precision=precision,
+    )
+    before, after = ((path / WEIGHTS).stat().st_size for path in (bundle.directory, output))
+    rounding = Rounding.between(weights, unpack(packed, precision, output))
+    return Quantized(bundle.directory, output, before, after, rounding)

@@ -3,24 +3,14 @@
 from collections.abc import Sequence
 from typing import NamedTuple, Unpack, overload
 
-import torch
-
 from transept.api.networks import Networks
-from transept.api.parse_config import CheckedParseOptions, ParseOptions
-from transept.api.parses import Parse, ParseOutput
-from transept.api.units import TooLongError, described, in_order
-from transept.decoding.beam import search
-from transept.decoding.engine import (
-    TOKENS_AT_ONCE,
-    batches_by_length,
-)
-from transept.decoding.hypothesis import Hypothesis
-from transept.decoding.step import Constrained, Step
+from transept.api.parses import CheckedParseOptions, Parse, ParseOptions, ParseOutput
+from transept.api.texts import LengthLimits, TooLongError, described, in_order
+from transept.decoding.engine import Input
+from transept.decoding.step import Hypothesis
 from transept.errors import DataError
 from transept.gateway import engines
 from transept.model.transformer import Transformer
-from transept.progress import Tally
-from transept.runtime.threads import cores, side_by_side
 from transept.tasks.parsing.constraint import TreeConstraint
 from transept.tasks.parsing.linearisation import delinearise, fault_of
 from transept.tasks.parsing.repair import repair
@@ -70,7 +60,7 @@ class Parser:
         self.networks, self._native = Networks(models), engines().native(models)
         self.source_tokenizer = source_tokenizer
         self.target_tokenizer = target_tokenizer
-        self.max_source_length = self.networks.within(max_source_length)
+        self.limits = LengthLimits(max_source_length, [model.config for model in models])
         self.tags = tags_of(target_tokenizer)
         """What the model writes for words: their tags, or XX for all of them."""
 
@@ -134,30 +124,19 @@ class Parser:
         self, sentences: Sequence[str] | Sequence[Sequence[str]], request: CheckedParseOptions
     ) -> list[Parse]:
         units = self._units(sentences, request)
-        todo = [index for index, unit in enumerate(units) if unit.words]
-        parses = [Parse(unit.words, ()) for unit in units]
-        tally = Tally(request.watch, len(todo))
-
-        def parse(batch: list[int]) -> None:
-            chosen = [todo[number] for number in batch]
-            found = self._search([units[index] for index in chosen], request)
-            for index, each in zip(chosen, found, strict=True):
-                outputs = tuple(self._output(units[index], one) for one in each)
-                parses[index] = Parse(units[index].words, outputs)
-            tally.add(len(batch))
-
-        n_threads = cores(self.networks.device)
-        lengths = [len(units[index].ids) for index in todo]
-        most = TOKENS_AT_ONCE[self.networks.device.type] // request.config.beam_size
-        batches = [*batches_by_length(lengths, most, n_threads)]
-        side_by_side(parse, batches, n_threads, self._native.threads)
-        return parses
+        found = iter(self._search([unit for unit in units if unit.words], request))
+        return [
+            Parse(
+                unit.words,
+                tuple(self._output(unit, one) for one in next(found)) if unit.words else (),
+            )
+            for unit in units
+        ]
 
     def _units(
         self, sentences: Sequence[str] | Sequence[Sequence[str]], request: CheckedParseOptions
     ) -> list[_Unit]:
         """The sentences in words and in tokens, with end symbols."""
-        self.networks.check_limit(request.config.max_source_length)
         given = request.tags
         if given is not None and len(given) != len(sentences):
             raise DataError(
@@ -180,11 +159,11 @@ class Parser:
 
     def _check_lengths(self, units: Sequence[_Unit], request: CheckedParseOptions) -> None:
         """Refuse sentences that are too long, all at once: finding one takes tokens of all."""
-        longest = request.config.max_source_length or self.max_source_length
+        longest = self.limits.asked(request.config.max_source_length).tokens
         refused: list[TooLongError] = []
         for number, unit in enumerate(units, start=1):
             n_tokens, what = len(unit.ids), f"the sentence has {len(unit.ids):,} tokens, and"
-            if (possible := self.networks.within(n_tokens)) < n_tokens:
+            if (possible := self.limits.within(n_tokens)) < n_tokens:
                 what = f"{what} the model knows {possible:,} positions"
                 refused.append(TooLongError(number, what, None, "leave it out"))
             elif n_tokens > longest:
@@ -195,22 +174,24 @@ class Parser:
             refused[0].all = refused
             raise refused[0]
 
-    @torch.inference_mode()
     def _search(
         self, units: Sequence[_Unit], request: CheckedParseOptions
     ) -> list[list[Hypothesis]]:
         config = request.config
         lengths = [
-            self.networks.within(max(config.max_length(len(unit.ids)), len(unit.words) + _ROOM))
+            self.limits.within(max(config.max_length(len(unit.ids)), len(unit.words) + _ROOM))
             for unit in units
         ]
-        step: Step = self._native.step([unit.ids for unit in units], [[]] * len(units))
-        if request.constraint == "trees":
+
+        def trees(batch: Sequence[int]) -> TreeConstraint:
+            words = [units[number].words for number in batch]
+            longest = [lengths[number] for number in batch]
             device = self.networks.device
-            words = [unit.words for unit in units]
-            trees = TreeConstraint(self.target_tokenizer, words, lengths, config.max_unary, device)
-            step = Constrained(step, trees)
-        return search(step, lengths, config, EOS_ID)
+            return TreeConstraint(self.target_tokenizer, words, longest, config.max_unary, device)
+
+        inputs = [Input(unit.ids, length) for unit, length in zip(units, lengths, strict=True)]
+        constrain = trees if request.constraint == "trees" else None
+        return self._native.search(inputs, config, request.watch, constrain)
 
     def _output(self, unit: _Unit, found: Hypothesis) -> ParseOutput:
         symbols = self.target_tokenizer.symbols_of(found.ids)

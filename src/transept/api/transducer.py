@@ -1,25 +1,27 @@
 """A network with its vocabularies: it translates texts, scores translations and shows attention."""
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import count
+from itertools import count, repeat
 from typing import Unpack, overload
 
-from transept.api.alignment import align, words_of_tokens
 from transept.api.attention import Attention, Encoded, attention_of
 from transept.api.config import Options, Request
 from transept.api.networks import Networks
-from transept.api.results import (
+from transept.api.texts import (
     NOTHING,
     Alignment,
     Draft,
+    LengthLimits,
     Output,
     PairScore,
     Sentence,
     Translation,
+    Unit,
+    as_texts,
+    take_apart,
 )
-from transept.api.units import Limit, Unit, as_texts, take_apart
 from transept.decoding.engine import Engine, Ids, Input
-from transept.decoding.hypothesis import Hypothesis, Partial
+from transept.decoding.step import Hypothesis, Partial
 from transept.errors import ConfigError, DataError, Problem
 from transept.gateway import engines
 from transept.model.transformer import Transformer
@@ -69,7 +71,7 @@ class Transducer:
         self.native = self.engine.native
         self.source_tokenizer = source_tokenizer
         self.target_tokenizer = target_tokenizer
-        self.max_source_length = self.networks.within(max_source_length)
+        self.limits = LengthLimits(max_source_length, [model.config for model in models])
 
     def __repr__(self) -> str:
         sizes = (
@@ -81,6 +83,11 @@ class Transducer:
     def model(self) -> Transformer:
         """The network, or the first of several."""
         return self.networks.models[0]
+
+    @property
+    def max_source_length(self) -> int:
+        """The longest sentence that the model was trained on, in tokens with EOS."""
+        return self.limits.trained
 
     # --- translating -------------------------------------------------------------------------
 
@@ -155,7 +162,7 @@ class Transducer:
         if request.sampling is not None:
             raise ConfigError([Problem("sampling", "is not for drafts: use `translate`")])
         (text,) = as_texts([text])
-        (units,) = take_apart([text], request.config, self.source_tokenizer, self._limit(request))
+        (units,) = take_apart([text], request.config, self.source_tokenizer, self.limits)
         prefixes = self._prefixes(request, [units])
         before: list[Sentence] = []
         for unit, prefix in zip(units, prefixes, strict=True):
@@ -182,9 +189,7 @@ class Transducer:
             ['Good morning.', 'It rains.']
         """
         request = Request.of(options)
-        return take_apart(
-            as_texts(texts), request.config, self.source_tokenizer, self._limit(request)
-        )
+        return take_apart(as_texts(texts), request.config, self.source_tokenizer, self.limits)
 
     def translate_units(
         self, units: Sequence[Unit], **options: Unpack[Options]
@@ -270,7 +275,7 @@ class Transducer:
 
     def _translate(self, texts: Sequence[str], request: Request) -> list[Translation]:
         config = request.config
-        taken = take_apart(texts, config, self.source_tokenizer, self._limit(request))
+        taken = take_apart(texts, config, self.source_tokenizer, self.limits)
         prefixes = self._prefixes(request, taken)
         units = [unit for each in taken for unit in each]
         outputs = iter(self._decode(units, prefixes, request))
@@ -283,16 +288,6 @@ class Transducer:
             )
             for text, each in zip(texts, taken, strict=True)
         ]
-
-    def _limit(self, request: Request) -> Limit:
-        """The longest sentence: what the request says, or else what the model was trained on."""
-        asked, possible = request.config.max_source_length, self.networks.max_positions
-        self.networks.check_limit(asked)
-        if asked is not None:
-            return Limit(asked, f"the limit given is {asked:,}", possible)
-        trained = self.max_source_length
-        why = f"the longest that the model was trained on has {trained:,}"
-        return Limit(trained, why, possible)
 
     def _prefixes(self, request: Request, taken: Sequence[Sequence[Unit]]) -> list[Ids]:
         """The prefix of each unit's output: that of its text for the first unit with a token."""
@@ -328,7 +323,7 @@ class Transducer:
         """The unit for an engine. An output has room for the prefix and the end symbol at least."""
         source = [*unit.ids, EOS_ID]
         longest = max(request.config.max_length(len(source)), len(prefix) + 1)
-        return Input(source, self.networks.within(longest), prefix)
+        return Input(source, self.limits.within(longest), prefix)
 
     def _search(self, inputs: Sequence[Input], request: Request) -> list[list[Hypothesis]]:
         """The hypotheses of each input: the best ones, or with sampling some drawn at random."""
@@ -343,7 +338,10 @@ class Transducer:
         pairs = [
             (unit.ids, one.ids) for unit, each in zip(units, found, strict=True) for one in each
         ]
-        alignments = iter(self._align(pairs) if request.alignments else [None] * len(pairs))
+        vocabularies = self.source_tokenizer, self.target_tokenizer
+        alignments: Iterator[Alignment | None] = repeat(None)
+        if request.alignments:
+            alignments = iter(self.networks.alignments(pairs, vocabularies))
         return [
             tuple(
                 Output(
@@ -357,25 +355,6 @@ class Transducer:
             )
             for each in found
         ]
-
-    def _align(self, pairs: Sequence[tuple[Ids, Ids]]) -> list[Alignment]:
-        """Which words of source and target belong together. The ids have no end symbols."""
-        lengths = [max(map(len, pair)) + 1 for pair in pairs]
-        alignments: list[Alignment] = [()] * len(pairs)
-        for batch in self.networks.batches(lengths):
-            sources, targets = zip(*(pairs[index] for index in batch), strict=True)
-            # A target needs no end symbol here, since no word is aligned with it. But an empty
-            # target gets one, because a row must have a token.
-            weights = self.networks.source_attention(
-                [[*ids, EOS_ID] for ids in sources], [ids or [EOS_ID] for ids in targets]
-            )
-            for index, row, source, target in zip(batch, weights, sources, targets, strict=True):
-                alignments[index] = align(
-                    row,
-                    words_of_tokens(self.source_tokenizer.surfaces(source)),
-                    words_of_tokens(self.target_tokenizer.surfaces(target)),
-                )
-        return alignments
 
     # --- scoring -----------------------------------------------------------------------------
 
@@ -429,7 +408,7 @@ class Transducer:
             max(len(source), len(target))
             for source, target in zip(source_ids, target_ids, strict=True)
         ]
-        self.networks.check_positions(lengths)
+        self.limits.check_pairs(lengths)
         log_p: list[list[float]] = [[] for _ in lengths]
         todo = [index for index, length in enumerate(lengths) if length > 1]
         tally = Tally(watch, len(lengths))
@@ -473,7 +452,7 @@ class Transducer:
         """
         request = Request.of({"split": False})
         text = as_texts([source])[0].strip()
-        (units,) = take_apart([text], request.config, self.source_tokenizer, self._limit(request))
+        (units,) = take_apart([text], request.config, self.source_tokenizer, self.limits)
         if not units:
             raise DataError("there is no word in the source to attend to; give a sentence")
         source_ids = [*units[0].ids, EOS_ID]
@@ -483,7 +462,7 @@ class Transducer:
             target_ids, target = [*best.ids, EOS_ID], self.target_tokenizer.decode(best.ids)
         else:
             (target_ids,) = self._sentences(self.target_tokenizer, as_texts([target], "target"))
-        self.networks.check_positions([max(len(source_ids), len(target_ids))])
+        self.limits.check_pairs([max(len(source_ids), len(target_ids))])
         return attention_of(
             self.model,
             Encoded(source, self.source_tokenizer, source_ids),

@@ -10,7 +10,6 @@ import torch
 
 from transept.checkpoint import TARGET_TOKENIZER, TOKENIZER
 from transept.data.batching.feed import Feed
-from transept.data.batching.loader import Loader
 from transept.data.batching.mixture import Mixture
 from transept.data.batching.plan import Position
 from transept.data.shards import Corpus
@@ -18,10 +17,9 @@ from transept.errors import ConfigError, Problem, VocabularyError
 from transept.experiment import Experiment
 from transept.model.packing import Tokens
 from transept.runtime.device import Runtime
-from transept.training.batches import Batch, MicroBatch, to_batch, to_micro_batches
-from transept.training.rehearsal import rehearse
-from transept.training.update import Update
-from transept.training.validation import Validation, validate
+from transept.training.batches import Batch, Loader, MicroBatch, to_batch, to_micro_batches
+from transept.training.trainer import Validation, validate
+from transept.training.update import Update, rehearse
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,8 +39,7 @@ from transept.runtime.device import Runtime
 from transept.runtime.storage import flush, make_directory, write_file
 from transept.shelf import find_model
 from transept.text.symbols import load_vocabulary
-from transept.training.progress import Progress
-from transept.training.tensors import restore_training_tensors, training_tensors
+from transept.training.state import Progress, restore_training_tensors, training_tensors
 from transept.training.update import Update
 from transept.version import __version__
 from transept.wording import counted

@@ -20,12 +20,10 @@ from transept.runtime.interrupt import stop_requests
 from transept.runtime.lock import RESTART, held
 from transept.runtime.seed import seed_torch
 from transept.training.loss import Loss
-from transept.training.moving_average import MovingAverage
 from transept.training.observers import MetricsLog, Observer, TensorBoard
-from transept.training.progress import Progress
-from transept.training.schedule import Schedule
+from transept.training.state import Progress
 from transept.training.trainer import Outcome, Trainer
-from transept.training.update import Update, make_adam
+from transept.training.update import MovingAverage, Schedule, Update, make_adam
 
 
 def train(

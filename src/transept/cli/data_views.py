@@ -22,9 +22,8 @@ from rich.text import Text
 
 from transept.cli.app import complain
 from transept.data import statistics
-from transept.data.batching.fill import measure
 from transept.data.batching.mixture import Mixture
-from transept.data.batching.plan import Plan
+from transept.data.batching.plan import Plan, measure
 from transept.data.cleaning import BAD, Reason
 from transept.data.config import BatchConfig
 from transept.data.fetching.datasets import Dataset

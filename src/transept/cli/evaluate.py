@@ -25,7 +25,7 @@ from transept.text.files import describe
 from transept.text.moses import Language
 
 if TYPE_CHECKING:
-    from transept.api.results import Translation
+    from transept.api.texts import Translation
     from transept.api.transducer import Transducer
     from transept.evaluation.report import System
     from transept.evaluation.scores import Comparison, Interval, Perplexity, Report, Score

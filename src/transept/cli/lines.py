@@ -14,7 +14,7 @@ from transept.errors import ConfigError, DataError
 from transept.text.files import COMPRESSED, STANDARD_INPUT, describe, read_sentences, stored_size
 
 if TYPE_CHECKING:
-    from transept.api.results import Draft
+    from transept.api.texts import Draft
 
 T = TypeVar("T")
 Files = Annotated[
@@ -107,7 +107,7 @@ def naming_lines(place: Callable[[int], str]) -> Iterator[None]:
     Args:
         place: The place of a line, by its number from 1.
     """
-    from transept.api.units import TooLongError
+    from transept.api.texts import TooLongError
 
     try:
         yield

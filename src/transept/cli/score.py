@@ -79,7 +79,7 @@ def score(
 @contextmanager
 def _naming(source: Path, target: Path, start: int = 0) -> Iterator[None]:
     """Name the line of a pair that is too long."""
-    from transept.api.units import TooLongError
+    from transept.api.texts import TooLongError
 
     try:
         yield

@@ -36,7 +36,7 @@ from transept.runtime.interrupt import import_torch, terminable
 from transept.wording import counted
 
 if TYPE_CHECKING:
-    from transept.api.results import Translation
+    from transept.api.texts import Translation
     from transept.api.transducer import Transducer
     from transept.runtime.parts import Parts
 
@@ -313,7 +313,7 @@ def _resumable(directory: Path) -> Iterator[None]:
 def _translate(
     transducer: "Transducer", lines: Sequence[Line], wanted: dict[str, Any], options: Options
 ) -> "Iterator[Translation]":
-    from transept.api.units import TooLongError
+    from transept.api.texts import TooLongError
 
     def translated(some: Sequence[Line]) -> "list[Translation]":
         texts = [line.text for line in some]

@@ -10,9 +10,15 @@ import torch
 
 from transept.decoding.config import SearchConfig
 from transept.decoding.greedy import greedy_states
-from transept.decoding.hypothesis import Hypothesis, Partial, State, results
-from transept.decoding.length import length_penalty
-from transept.decoding.step import Step, ranking
+from transept.decoding.step import (
+    Hypothesis,
+    Partial,
+    State,
+    Step,
+    length_penalty,
+    ranking,
+    results,
+)
 from transept.shapes import Float, Int, Tensor
 
 
@@ -244,3 +250,24 @@ def _n_in_common(outputs: Sequence[tuple[int, ...]]) -> int:
     """On how many first tokens all of them agree."""
     columns = zip(*outputs, strict=False)
     return sum(1 for _ in itertools.takewhile(lambda column: len(set(column)) == 1, columns))
+
+
+def stream(step: Step, max_length: int, config: SearchConfig, eos_id: int) -> Iterator[Partial]:
+    """`search` for one sentence, telling after each step what is known.
+
+    The last one yielded has the outputs, the same that `search` returns. The best of these begins
+    with every token that was stable before. With beam size 1, all tokens are stable at once.
+
+    Args:
+        step: The model, with one row.
+        max_length: The longest output, end symbol counted.
+        config: Beam size, length penalty, number of outputs.
+        eos_id: The end symbol.
+    """
+    for state in search_states(step, [max_length], config, eos_id):
+        if not state.done[0]:
+            yield state.partial(0)
+            continue
+        outputs = tuple(state.result(0))
+        ids = outputs[0].ids if outputs else ()
+        yield Partial(ids, stable=len(ids), outputs=outputs)

@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from transept.decoding.config import SamplingConfig, SearchConfig
-from transept.decoding.hypothesis import Hypothesis, Partial
-from transept.decoding.step import Step
+from transept.decoding.step import Constraint, Hypothesis, Partial
 from transept.progress import Watch
 
 Ids = Sequence[int]
@@ -38,6 +37,8 @@ Feed = Callable[[int], Sequence[Input]]
 The search calls it again and again. It calls it even when it has no room, with 0, because the feed
 may raise an exception to stop the search.
 """
+Constrain = Callable[[Sequence[int]], Constraint]
+"""Makes the constraint of a batch from the numbers of its sentences."""
 Found = list[tuple[int, list[Hypothesis]]]
 """Sentences that are done: the number of each, counted from 0 in the order in which the feed gave
 them, and its outputs."""
@@ -85,9 +86,14 @@ class Engine(Protocol):
 class StepEngine(Engine, Protocol):
     """An engine that searches over a `Step`, and so can also stream, sample and be constrained."""
 
-    @property
-    def threads(self) -> int:
-        """The number of CPU threads that share the matrix products of one batch."""
+    def search(
+        self,
+        inputs: Sequence[Input],
+        config: SearchConfig,
+        watch: Watch,
+        constrain: Constrain | None = None,
+    ) -> list[list[Hypothesis]]:
+        """The best outputs for each sentence, best first, as the constraint of each allows."""
 
     def stream(self, one: Input, config: SearchConfig) -> Iterator[Partial]:
         """`search` for one sentence; yield the partial output after each token."""
@@ -96,9 +102,6 @@ class StepEngine(Engine, Protocol):
         self, inputs: Sequence[Input], sampling: SamplingConfig, n: int, watch: Watch
     ) -> list[list[Hypothesis]]:
         """Draw n outputs of each sentence at random."""
-
-    def step(self, sources: Sequence[Ids], prefixes: Sequence[Ids]) -> Step:
-        """The step of a search: one row per source, whose output begins with the prefix."""
 
 
 def batches_by_length(

@@ -11,7 +11,6 @@ from transept.config import did_you_mean
 from transept.data.config import BatchConfig
 from transept.decoding.engine import Engine
 from transept.engines.ctranslate2 import CTranslate2Engine
-from transept.engines.fused import fit as decoding_fit
 from transept.engines.native.engine import NativeEngine
 from transept.engines.shortlist import Shortlist
 from transept.engines.shortlist import learn_shortlist as learn_shortlist
@@ -27,6 +26,9 @@ if TYPE_CHECKING:
     from transept.training.update import Update
 
 ENGINES: tuple[str, ...] = get_args(EngineName)
+SIZES = (16, 32, 64, 128)
+"""The sizes of heads and tiles that a GPU's matrix units can multiply."""
+NO_TRITON = "Triton is not installed"
 
 
 def native(models: Sequence[Transformer]) -> NativeEngine:
@@ -82,11 +84,27 @@ def choose(
 def training_obstacles(model: ModelConfig, batch: BatchConfig) -> list[str]:
     """Why the training kernels cannot be used; empty if they can."""
     if find_spec("triton") is None:
-        return ["Triton is not installed"]
+        return [NO_TRITON]
+    found = model.unlike(activation_dropout=0.0)
+    # A variant beyond these has no gradient yet in `engines.training`.
+    for key, known in {
+        "positions": ("sinusoidal", "learned"),
+        "activation": ("relu", "swish"),
+        "d_k": SIZES,
+        "d_v": SIZES,
+    }.items():
+        if getattr(model, key) not in known:
+            found.append(f"model.{key} = {getattr(model, key)!r}")
+    if batch.tile not in SIZES:
+        found.append(f"batch.tile = {batch.tile}")
     # Imported here, as below, because translating does without it.
-    from transept.engines.training.fit import obstacles
+    from transept.engines.kernels import LONGEST
 
-    return obstacles(model, batch)
+    if batch.max_length >= LONGEST:
+        found.append(f"batch.max_length = {batch.max_length}")
+    if batch.layout != "packed":
+        found.append(f"batch.layout = {batch.layout!r}")
+    return found
 
 
 def training_update(batch: BatchConfig) -> "Callable[..., Update]":
@@ -132,9 +150,19 @@ def _fused_obstacles(models: Sequence[Transformer]) -> list[str]:
     if len(models) > 1:
         return ["several models that decide together"]
     device = models[0].projection.weight.device.type
-    return (
-        [f"the device {device!r}"] if device != "cuda" else decoding_fit.obstacles(models[0].config)
-    )
+    return [f"the device {device!r}"] if device != "cuda" else fused_obstacles(models[0].config)
+
+
+def fused_obstacles(config: ModelConfig) -> list[str]:
+    """What `fused` does not support in a network; empty for the paper's network."""
+    if find_spec("triton") is None:
+        return [NO_TRITON]
+    found = config.unlike(decoder_window=None)
+    if config.d_k != config.d_v or config.d_k not in SIZES:
+        found.append(f"model.d_k = {config.d_k}, model.d_v = {config.d_v}")
+    elif config.n_heads * config.d_k != config.d_model:
+        found.append(f"model.n_heads = {config.n_heads} heads of {config.d_k}")
+    return found
 
 
 def _ctranslate2_obstacles(models: Sequence[Transformer]) -> list[Problem]:

@@ -18,8 +18,7 @@ import torch
 
 from transept.decoding.config import SearchConfig
 from transept.decoding.engine import Feed, Found, Input, StepEngine, search_in_turn
-from transept.decoding.hypothesis import Hypothesis
-from transept.decoding.length import length_penalty
+from transept.decoding.step import Hypothesis, length_penalty
 from transept.formats import ctranslate2 as export
 from transept.formats.ctranslate2 import Names
 from transept.model.transformer import Transformer

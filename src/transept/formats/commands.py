@@ -67,7 +67,7 @@ def export(
 
 
 def _quantize(model: str | None, output: Path, to: Literal["int8", "bf16"]) -> None:
-    from transept.api.conversion import quantize
+    from transept.api.models import quantize
 
     report = quantize(model, to, output)
     before, after = (f"{n / 1e6:,.2f} MB" for n in (report.bytes_before, report.bytes_after))

@@ -1,6 +1,6 @@
 """The machine, and what can go wrong with it.
 
-To compute with: `device` (which one, in which arithmetic), `threads`, `seed` (random numbers by a
+To compute with: `device` (which one, in which arithmetic), `seed` (random numbers by a
 key), `determinism` (sums in one order) and `power` (what a GPU draws).
 
 Files and signals: `storage` (files that are whole or not there), `lock` (a directory to oneself)

@@ -15,7 +15,6 @@ from concurrent.futures import Future
 from typing import cast, get_args
 
 from transept.errors import ConfigError, DataError, Problem, TranseptError
-from transept.text.escaping import SPACE_SYMBOL, escape
 from transept.text.tokenizer import (
     BOS,
     BOS_ID,
@@ -24,10 +23,12 @@ from transept.text.tokenizer import (
     FIRST_LEARNT,
     PAD,
     PAD_ID,
+    SPACE_SYMBOL,
     UNK,
     UNK_ID,
     Kind,
     Tokenizer,
+    escape,
 )
 
 MAX_LINES: dict[Kind, int] = {"bpe": 10_000_000, "unigram": 1_000_000}

@@ -1,8 +1,9 @@
-"""The loop: steps, checkpoints, validations, and a good end whatever happens."""
+"""The loop: steps, checkpoints, validations, and a clean shutdown in every case."""
 
 import dataclasses
+import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
@@ -13,14 +14,47 @@ from transept.data.batching.plan import Position
 from transept.errors import TranseptError
 from transept.runtime.distributed import World
 from transept.runtime.interrupt import StopRequest
-from transept.training.batches import Batch
+from transept.training.batches import Batch, MicroBatch
 from transept.training.config import CheckpointConfig, TrainingConfig, ValidationConfig
 from transept.training.observers import Observer
-from transept.training.progress import Progress
+from transept.training.state import Progress
 from transept.training.update import StepValues, Update
-from transept.training.validation import Validation
 
 Outcome = Literal["finished", "no longer improving", "stopped", "out of time"]
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """Means over the target tokens of a development set."""
+
+    loss: float
+    """With label smoothing, as in training."""
+    nll: float
+    """Without: −log p."""
+    tokens: int
+
+    @property
+    def perplexity(self) -> float:
+        """Exp of the mean −log p per token, never smoothed."""
+        return math.exp(min(self.nll, 700.0))
+
+
+@torch.no_grad()
+def validate(update: Update, batches: Iterable[tuple[MicroBatch, int]]) -> Validation:
+    """Run the network over (batch, target tokens) pairs, without dropout and without learning.
+
+    Of several ranks each has some of the batches; all get the means over all of them.
+    """
+    update.model.eval()
+    world = update.runtime.world
+    sums = torch.zeros(3, dtype=torch.float64, device=update.runtime.device)
+    with update.averaged():
+        for batch, n_target_tokens in batches:
+            world.pulse.at("validating")
+            sums[:2] += torch.stack(update.objective(batch))
+            sums[2] += n_target_tokens
+    smoothed, nll, tokens = world.total(sums).tolist()
+    return Validation(smoothed / tokens, nll / tokens, int(tokens))
 
 
 @dataclass(slots=True)

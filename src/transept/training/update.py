@@ -1,13 +1,15 @@
-"""One update of the weights: gradients of a global batch, then Adam (section 5.3)."""
+"""One update of the weights: gradients of a global batch, then Adam at the rate of equation (3)."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
 from torch import nn
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
+from transept.errors import ConfigError, Problem
 from transept.model.packing import Tokens
 from transept.model.transformer import Transformer
 from transept.runtime.device import Runtime
@@ -17,10 +19,21 @@ from transept.shapes import Float, Tensor
 from transept.training.batches import MicroBatch
 from transept.training.config import AdamConfig
 from transept.training.loss import Loss, LossSums
-from transept.training.moving_average import MovingAverage
-from transept.training.replica import no_sync, replicate
-from transept.training.schedule import Schedule
-from transept.training.sharding import own_part, shard
+from transept.training.ranks import own_part, replicate, shard
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """lrate = d_model^-0.5 · min(step^-0.5, step · warmup_steps^-1.5), equation (3)."""
+
+    d_model: int
+    warmup_steps: int = 4000
+    factor: float = 1.0
+
+    def __call__(self, step: int) -> float:
+        """The learning rate of a step; the first step is 1."""
+        rate: float = self.d_model**-0.5 * min(step**-0.5, step * self.warmup_steps**-1.5)
+        return self.factor * rate
 
 
 class StepValues(NamedTuple):
@@ -81,6 +94,34 @@ def make_adam(
     return torch.optim.Adam(model.parameters(), **settings)
 
 
+class MovingAverage:
+    """An exponential moving average of the weights, which then is the model; the paper has none."""
+
+    def __init__(self, model: nn.Module, decay: float) -> None:
+        self.decay = decay
+        self.weights = {n: p.detach().clone() for n, p in model.named_parameters()}
+
+    @torch.no_grad()
+    def begin(self, model: nn.Module) -> None:
+        """Reset it to the network's current weights."""
+        for name, parameter in model.named_parameters():
+            self.weights[name].copy_(parameter)
+
+    @torch.no_grad()
+    def follow(self, model: nn.Module) -> None:
+        """Take a step towards the network's weights."""
+        ours = list(self.weights.values())
+        torch._foreach_lerp_(ours, [p.detach() for p in model.parameters()], 1 - self.decay)
+
+    @torch.no_grad()
+    def exchange(self, model: nn.Module) -> None:
+        """Swap the average and the network's weights."""
+        for name, parameter in model.named_parameters():
+            weight = parameter.detach().clone()
+            parameter.copy_(self.weights[name])
+            self.weights[name].copy_(weight)
+
+
 class Update:
     """Makes one step of training out of built objects; knows no files and no clock.
 
@@ -113,6 +154,9 @@ class Update:
         self.ema = ema
         self.objective = Objective(model, loss, runtime)
         self.replica = self._replicate()
+        self._no_sync = getattr(self.replica, "no_sync", nullcontext)
+        """Within it, gradients stay on their rank."""
+        self._own_adam: Any = own_part(adam)
         self.suppressed = torch.zeros((), device=runtime.device)
         self.suppressed_in_a_row = torch.zeros((), device=runtime.device)
 
@@ -147,7 +191,7 @@ class Update:
     ) -> Float[Tensor, "2"]:
         """Add up the gradients of micro-batches on this rank; give the sums of their losses."""
         sums = torch.zeros(2, device=self.runtime.device)
-        with no_sync(self.replica):
+        with self._no_sync():
             for batch in micro_batches:
                 sums += self._backward(step, batch, n_target_tokens)
         return sums
@@ -174,7 +218,7 @@ class Update:
         # The fused Adam skips a step whose `found_inf` is 1 on the device itself: weights,
         # moments and its step count stay as they are, and the host need not look.
         bad = (~norm.isfinite()).float()
-        own_part(self.adam).found_inf = bad  # type: ignore[attr-defined]
+        self._own_adam.found_inf = bad
         self.suppressed += bad
         self.suppressed_in_a_row.add_(1).mul_(bad)
         self.adam.step()
@@ -198,3 +242,62 @@ class Update:
             yield
         finally:
             self.ema.exchange(self.model)
+
+
+def rehearse(
+    update: Update, batch: MicroBatch, smaller: Callable[[int], MicroBatch], divisors: Sequence[int]
+) -> None:
+    """Run forward, backward and Adam's allocation on `batch`, and leave everything as it was.
+
+    Where memory is short, training then fails at second 1, not at hour 3.
+
+    Args:
+        update: What will be trained.
+        batch: A batch as large as any that will come.
+        smaller: A batch of a given fraction of that: `smaller(4)` is a quarter.
+        divisors: The fractions to try when it does not fit, to tell which one would.
+    """
+    if _fits_all(update, batch):
+        return
+    fitting = next((n for n in divisors if _fits_all(update, smaller(n))), None)
+    if fitting is None:
+        cure = "not even the smallest one does: use a smaller model"
+    else:
+        cure = f"1/{fitting} of it does: make this {fitting} times as large"
+    tokens = len(batch.target.ids)
+    problem = f"a micro-batch of {tokens:,} target places does not fit into memory; {cure}"
+    raise ConfigError([Problem("batch.micro_batches", problem)])
+
+
+def without_moments(adam: torch.optim.Optimizer) -> list[torch.nn.Parameter]:
+    """Those of this rank's parameters whose moments are not there yet."""
+    own = own_part(adam)
+    return [p for group in own.param_groups for p in group["params"] if p not in own.state]
+
+
+def _fits_all(update: Update, batch: MicroBatch) -> bool:
+    """Whether it fits on every rank."""
+    [misfit] = update.runtime.world.agree([not _fits(update, batch)])
+    return not misfit
+
+
+def _fits(update: Update, batch: MicroBatch) -> bool:
+    # Adam's two moments are allocated at the first step: stand in for them where they are absent.
+    moments = [torch.empty_like(p) for p in without_moments(update.adam) for _ in range(2)]
+    try:
+        update.model.train()
+        update.accumulate(0, [batch], n_target_tokens=max(1, len(batch.target.ids)))
+        update.runtime.synchronize()
+    except (MemoryError, torch.OutOfMemoryError):
+        return False
+    except RuntimeError as error:
+        # On a CPU torch has no error of its own for this.
+        if "not enough memory" not in str(error) and "can't allocate memory" not in str(error):
+            raise
+        return False
+    finally:
+        update.clear_gradients()
+        del moments
+        if update.runtime.device.type == "cuda":
+            torch.cuda.empty_cache()
+    return True

@@ -2,7 +2,7 @@
 
 import torch
 
-from transept.api.alignment import align, words_of_tokens
+from transept.api.networks import align, words_of_tokens
 from transept.text.tokenizer import Tokenizer
 
 

@@ -1,6 +1,6 @@
 """Texts put together from their sentences."""
 
-from transept.api.results import Output, Sentence, Translation
+from transept.api.texts import Output, Sentence, Translation
 
 
 def sentence(

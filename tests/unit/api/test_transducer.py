@@ -12,12 +12,12 @@ from tests.unit.api.conftest import WORDS, network
 from transept import ModelConfig, SamplingConfig, Transducer, Transformer
 from transept.api.config import Options, TranslationConfig
 from transept.api.networks import Networks
-from transept.api.units import TooLongError, Unit
-from transept.decoding.beam import search
+from transept.api.texts import TooLongError, Unit
 from transept.decoding.config import SearchConfig
-from transept.decoding.engine import TOKENS_AT_ONCE
+from transept.decoding.engine import TOKENS_AT_ONCE, Input
 from transept.engines.native.engine import NativeEngine
 from transept.errors import ConfigError, DataError
+from transept.progress import no_progress
 from transept.text.tokenizer import EOS_ID, Tokenizer
 
 
@@ -273,7 +273,8 @@ def test_forced_decoding_finds_what_the_search_found(seeds: tuple[int, ...]) -> 
     networks, engine = Networks(models), NativeEngine(models)
     sources = [[270, 271, EOS_ID], [280, EOS_ID], [261, 262, 263, 264, EOS_ID]]
     config = SearchConfig(beam_size=3, n_best=3)
-    found = search(engine.step(sources, [[]] * 3), [6, 5, 6], config, EOS_ID)
+    inputs = [Input(source, longest) for source, longest in zip(sources, [6, 5, 6], strict=True)]
+    found = engine.search(inputs, config, no_progress)
     for source, hypotheses in zip(sources, found, strict=True):
         targets = [[*one.ids, EOS_ID] if one.finished else [*one.ids] for one in hypotheses]
         log_p = networks.token_log_probabilities([source] * len(targets), targets)

@@ -1,24 +1,22 @@
 """Which networks the search on a GPU knows, and what is said of the others."""
 
-import importlib.util
 from typing import Any
 
 import pytest
 
 from transept import ModelConfig
-from transept.engines.fused import fit
-from transept.engines.fused.fit import obstacles
+from transept.engines import choice
+from transept.engines.choice import fused_obstacles
 
 
 def test_the_papers_networks_and_their_variants_have_no_obstacles() -> None:
-    if importlib.util.find_spec("triton") is None:
-        pytest.skip("Triton is not installed")
-    assert obstacles(ModelConfig.preset("base")) == []
-    assert obstacles(ModelConfig.preset("big")) == []
+    pytest.importorskip("triton")
+    assert fused_obstacles(ModelConfig.preset("base")) == []
+    assert fused_obstacles(ModelConfig.preset("big")) == []
     every_variant = ModelConfig(
         vocab_size=99, norm="pre", activation="swish", positions="learned", attention_bias=True
     )
-    assert obstacles(every_variant) == []
+    assert fused_obstacles(every_variant) == []
 
 
 @pytest.mark.parametrize(
@@ -30,11 +28,10 @@ def test_the_papers_networks_and_their_variants_have_no_obstacles() -> None:
     ],
 )
 def test_others_are_named_by_their_keys(change: dict[str, Any], obstacle: str) -> None:
-    if importlib.util.find_spec("triton") is None:
-        pytest.skip("Triton is not installed")
-    assert obstacles(ModelConfig(vocab_size=99, **change)) == [obstacle]
+    pytest.importorskip("triton")
+    assert fused_obstacles(ModelConfig(vocab_size=99, **change)) == [obstacle]
 
 
 def test_without_triton_that_is_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fit, "find_spec", lambda name: None)
-    assert obstacles(ModelConfig.preset("base")) == ["Triton is not installed"]
+    monkeypatch.setattr(choice, "find_spec", lambda name: None)
+    assert fused_obstacles(ModelConfig.preset("base")) == ["Triton is not installed"]

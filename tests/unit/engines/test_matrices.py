@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from transept.engines.native.matrices import AsItLies, MakeMatrix, Reordered, Transposed
+from transept.engines.native.weights import AsItLies, MakeMatrix, Reordered, Transposed
 
 
 @pytest.mark.parametrize("make", [AsItLies, Transposed, Reordered])

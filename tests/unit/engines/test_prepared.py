@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from transept import ModelConfig, Transformer
-from transept.engines.native.prepared import prepare
+from transept.engines.native.weights import prepare
 from transept.errors import ConfigError
 from transept.model.attention import (
     fused_attention,

@@ -9,7 +9,7 @@ from transept import ModelConfig, Transformer
 from transept.decoding.beam import search
 from transept.decoding.config import SearchConfig
 from transept.engines import shortlist as shortlists
-from transept.engines.native.incremental import IncrementalDecoder
+from transept.engines.native.network import IncrementalDecoder
 from transept.engines.shortlist import Shortlist, learn
 from transept.errors import DataError
 

@@ -2,7 +2,7 @@ from dataclasses import dataclass
 
 import torch
 
-from transept.engines.kernels.slots import Slotted
+from transept.engines.kernels.beams import Slotted
 from transept.shapes import Int, Tensor
 
 

@@ -10,7 +10,7 @@ from transept import ModelConfig, config
 from transept.assembly import build_update, fused_obstacles
 from transept.assembly.training import fused_warnings
 from transept.data.config import BatchConfig
-from transept.engines.training.fit import obstacles
+from transept.engines.choice import training_obstacles
 from transept.experiment import Experiment
 from transept.model.config import PRESETS
 from transept.runtime.device import Runtime
@@ -22,16 +22,20 @@ GPU_LIKE = Runtime(torch.device("cpu"), "bf16")
 
 
 def test_the_papers_networks_are_fast() -> None:
-    known = {name for name in PRESETS if not obstacles(ModelConfig.preset(name), BatchConfig())}
+    pytest.importorskip("triton")
+    known = {
+        name for name in PRESETS if not training_obstacles(ModelConfig.preset(name), BatchConfig())
+    }
     # One head of 512 does not fit a tile of the chip.
     assert set(PRESETS) - known == {"A-h1"}
 
 
 def test_the_parsers_are_fast() -> None:
+    pytest.importorskip("triton")
     for path in (Path(__file__).parents[3] / "configs").glob("parsing-*.toml"):
         experiment = config.load(Experiment, path)
         on_a_cpu = ["batch.layout = 'by_length'"] if path.stem == "parsing-small" else []
-        assert obstacles(experiment.model, experiment.batch) == on_a_cpu, path.name
+        assert training_obstacles(experiment.model, experiment.batch) == on_a_cpu, path.name
 
 
 @pytest.mark.parametrize(
@@ -42,12 +46,14 @@ def test_the_parsers_are_fast() -> None:
     ],
 )
 def test_an_obstacle_is_named_by_its_key(model: ModelConfig, reason: str) -> None:
-    assert obstacles(model, BatchConfig()) == [reason]
+    pytest.importorskip("triton")
+    assert training_obstacles(model, BatchConfig()) == [reason]
 
 
 def test_sentences_of_more_places_than_are_numbered_are_an_obstacle() -> None:
+    pytest.importorskip("triton")
     batch = BatchConfig(max_length=4096, source_tokens=10_000, target_tokens=10_000)
-    assert obstacles(ModelConfig(vocab_size=50), batch) == ["batch.max_length = 4096"]
+    assert training_obstacles(ModelConfig(vocab_size=50), batch) == ["batch.max_length = 4096"]
 
 
 def test_a_layout_or_precision_it_does_not_know_is_named() -> None:

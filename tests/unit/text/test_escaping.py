@@ -1,6 +1,6 @@
 import pytest
 
-from transept.text.escaping import ESCAPE, MARK, escape, unescape
+from transept.text.tokenizer import ESCAPE, MARK, escape, unescape
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 import pytest
 
-from transept.training.schedule import Schedule
+from transept.training.update import Schedule
 
 
 def test_the_rate_rises_linearly_then_falls_by_the_root() -> None:

@@ -9,18 +9,14 @@ import pytest
 import torch
 
 from transept import ModelConfig, Transformer
-from transept.engines.native.encoding import encode
+from transept.engines.native.network import encode
 from transept.model.packing import Tokens
 from transept.runtime.device import Runtime
-from transept.training.batches import MicroBatch
+from transept.training.batches import MicroBatch, training_flops
 from transept.training.config import AdamConfig
-from transept.training.flops import training_flops
 from transept.training.loss import Loss, reference_loss
-from transept.training.moving_average import MovingAverage
-from transept.training.rehearsal import without_moments
-from transept.training.schedule import Schedule
-from transept.training.tensors import restore_training_tensors, training_tensors
-from transept.training.update import Update, make_adam
+from transept.training.state import restore_training_tensors, training_tensors
+from transept.training.update import MovingAverage, Schedule, Update, make_adam, without_moments
 
 CPU = Runtime(torch.device("cpu"), "fp32")
 SENTENCES = [[5, 6, 1], [7, 8, 9, 10, 1], [11, 1], [12, 13, 14, 1], [5, 1], [6, 7, 1]]

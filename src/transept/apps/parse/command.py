@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from cyclopts import Group, Parameter
 
-from transept.api.parse_config import ParseConfig, ParseOptions
+from transept.api.parses import ParseConfig, ParseOptions
 from transept.cli.app import Flag, complain, write_line
 from transept.cli.lines import Files, count, in_turn, read, without_dash
 from transept.cli.models import ANY_PARSER, MODEL_OPTIONS, Parsers
@@ -164,7 +164,7 @@ def _parse(
     parser: "Parser", sentences: Sequence[_Sentence], config: ParseConfig, options: ParseOptions
 ) -> "list[Parse]":
     """The parse of each sentence; one that is too long has no tree."""
-    from transept.api.units import TooLongError
+    from transept.api.texts import TooLongError
 
     def parsed(some: Sequence[_Sentence]) -> "list[Parse]":
         if some[0].tags is not None:

@@ -22,7 +22,7 @@ from transept.errors import ConfigError, keys_below
 from transept.experiment import Experiment
 from transept.runtime.device import Runtime
 from transept.runtime.distributed import World
-from transept.training.flops import training_flops
+from transept.training.batches import training_flops
 from transept.training.observers import Observer
 from transept.training.trainer import Outcome
 from transept.wording import counted

@@ -14,8 +14,8 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from transept.api.parse_config import ParseConfig
-from transept.api.results import Draft
+from transept.api.parses import ParseConfig
+from transept.api.texts import Draft
 from transept.apps.serve import messages as m
 from transept.apps.serve.backend import Backend
 from transept.apps.serve.envelope import FAILED, Refusal

@@ -15,7 +15,7 @@ from operator import attrgetter
 from re import finditer
 from typing import NamedTuple
 
-from transept.api.results import Alignment
+from transept.api.texts import Alignment
 
 START, END = attrgetter("start"), attrgetter("end")
 

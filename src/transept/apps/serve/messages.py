@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from transept.api.attention import Kind
-from transept.api.results import PairScore
+from transept.api.texts import PairScore
 
 Texts = str | list[str]
 Code = Annotated[str, Meta(description="A language code such as `en`.")]

@@ -13,12 +13,10 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
 import msgspec
 
 from transept.api.attention import AttentionMap
-from transept.api.parse_config import ParseConfig
 from transept.api.parser import Parser
-from transept.api.parses import Parse
-from transept.api.results import Draft, Output, PairScore, Sentence, Translation
+from transept.api.parses import Parse, ParseConfig
+from transept.api.texts import Draft, Output, PairScore, Sentence, TooLongError, Translation, Unit
 from transept.api.transducer import Transducer
-from transept.api.units import TooLongError, Unit
 from transept.apps.serve.messages import AttentionAnswer, AttentionRequest, AttentionWeights
 from transept.apps.serve.texts import Outputs, Text
 from transept.decoding.config import BeamConfig
@@ -330,7 +328,7 @@ class ParseTrees:
     def run(self, feed: Feed[str]) -> Found[Parse]:
         """The parse of each sentence."""
 
-        def watch(done: int, total: int) -> None:
+        def watch(done: int, total: int | None) -> None:
             feed(0)
 
         try:

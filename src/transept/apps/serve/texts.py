@@ -15,7 +15,7 @@ from itertools import pairwise
 from operator import attrgetter
 from typing import NamedTuple
 
-from transept.api.results import NOTHING, Draft, Output, Sentence, Translation
+from transept.api.texts import NOTHING, Draft, Output, Sentence, Translation
 from transept.apps.serve.inline import Element, InlineSpan, escape, has_letters, transfer
 from transept.text.moses import Language
 from transept.text.sentences import split_sentences

@@ -104,7 +104,7 @@ def _check(figure: FigureName, choice: "Choice") -> None:
 
 
 def _attention(models: Models, sentence: str, target: str | None) -> "Attention":
-    from transept.api.units import TooLongError
+    from transept.api.texts import TooLongError
 
     try:
         return models.load().attend(sentence, target)

@@ -8,13 +8,12 @@
        ▼
     Header       the batch in figures, and a Shape for each micro-batch of this rank
     + block      their ids, segments and positions: one array, one copy to the device
-       │ to_batch in the trainer: `training.batches`
+       │ to_batch in the trainer: `training.batches`, which reads ahead
        ▼
     Batch        the Header, and MicroBatches of source and target
                  Tokens (ids on a flat axis) with their Layout: `model.packing`
 
-In reading order: `mixture` (several corpora as one), `shuffling`, `window` (how much of an epoch is
-planned at a time), `tiles` (packing), `packed` and `by_length` (the two layouts), `plan` (which
-pairs make which batch), `fill` (how full they are), `collation` (their ids), `feed` and `loader`
-(read ahead, in order). `memory` is a corpus that was never on a disk.
+In reading order: `mixture` (several corpora as one, shuffled), `layouts` (a window of an epoch
+becomes batches, packed or by length), `tiles` (packing), `plan` (which pairs make which batch, and
+how full they are) and `feed` (their ids, as a worker process reads them). No torch here.
 """

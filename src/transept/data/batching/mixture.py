@@ -1,5 +1,7 @@
 """Several corpora as one: which pairs an epoch takes, and their ids."""
 
+import hashlib
+import json
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, Literal, Protocol
@@ -7,14 +9,13 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from transept.data.batching.shuffling import permutation
 from transept.errors import DataError
 
 Numbers = NDArray[np.int64]
 
 
 class PairCorpus(Protocol):
-    """What batches ask of a corpus: `Corpus` maps one from disk, `MemoryCorpus` holds one."""
+    """What batches ask of a corpus; `data.shards.Corpus` maps one from disk."""
 
     @property
     def hash(self) -> str:
@@ -122,3 +123,21 @@ def _times(weight: float, n: int) -> tuple[int, int]:
 
 
 _NOTHING = np.zeros(0, dtype=np.int32)
+
+
+def digest(*key: Any) -> str:
+    """The sha256 of anything that JSON can say."""
+    return hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()
+
+
+def permutation(n: int, *key: Any) -> NDArray[np.int64]:
+    """The numbers below n, in an order that follows from the key alone."""
+    # Only a bit generator's raw numbers are promised never to change, `Generator.permutation` is
+    # not. Each number carries its index in the low bits, so that no two are equal and every
+    # sorting algorithm gives the same order.
+    seed = np.random.SeedSequence(int(digest(*key), 16))
+    bits = np.uint64(n.bit_length())
+    numbers = np.random.PCG64(seed).random_raw(n) >> bits << bits
+    numbers |= np.arange(n, dtype=np.uint64)
+    numbers.sort()
+    return (numbers & ((np.uint64(1) << bits) - np.uint64(1))).astype(np.int64)

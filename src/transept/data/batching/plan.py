@@ -6,15 +6,14 @@ number of them. An epoch is one shuffle of all its pairs, cut into windows; a wi
 itself, so that to continue in the middle costs planning one window.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from transept.config import as_table
-from transept.data.batching.by_length import by_length
-from transept.data.batching.mixture import Mixture, Numbers
-from transept.data.batching.packed import packed
-from transept.data.batching.shuffling import digest, permutation
-from transept.data.batching.window import BatchPlan, Pairs, Planner
+from transept.data.batching.layouts import BatchPlan, MicroPlan, Pairs, Planner, by_length, packed
+from transept.data.batching.mixture import Mixture, Numbers, digest, permutation
 from transept.data.config import BatchConfig
 from transept.errors import DataError
 
@@ -147,3 +146,57 @@ class Plan:
             pairs = self.mixture.epoch(self._fitting, self._key, epoch, "weights")
             self._order = epoch, pairs[permutation(len(pairs), self._key, epoch, "order")]
         return self._order[1]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fill:
+    """Real tokens among the places of some windows' batches."""
+
+    windows: int
+    """Windows that were measured."""
+    windows_of_epoch: int
+    batches: int
+    pairs: int
+    source_tokens: int
+    source_places: int
+    target_tokens: int
+    target_places: int
+    left_out: tuple[int, ...]
+    """Pairs of each corpus that are longer than `max_length`."""
+
+    @property
+    def source(self) -> float:
+        """The share of source places that hold a token."""
+        return self.source_tokens / self.source_places
+
+    @property
+    def target(self) -> float:
+        """The share of target places that hold a token."""
+        return self.target_tokens / self.target_places
+
+    @property
+    def batches_of_epoch(self) -> int:
+        """Batches of an epoch; an estimate unless all of its windows were measured."""
+        return round(self.batches * self.windows_of_epoch / self.windows)
+
+
+def measure(plan: Plan, windows: int | None = None) -> Fill:
+    """The fill of the first epoch, or of its first windows."""
+    measured = min(windows or plan.n_windows, plan.n_windows)
+    sums: Counter[str] = Counter()
+    for window in range(measured):
+        batches = plan.window(0, window)
+        sums["batches"] += len(batches)
+        for micro in chain.from_iterable(batch.micro for batch in batches):
+            sums.update(_figures(micro))
+    return Fill(windows=measured, windows_of_epoch=plan.n_windows, left_out=plan.left_out, **sums)
+
+
+def _figures(micro: MicroPlan) -> dict[str, int]:
+    return {
+        "pairs": len(micro.pairs),
+        "source_tokens": int(micro.pairs.sources.sum()),
+        "source_places": micro.shape.source_places,
+        "target_tokens": int(micro.pairs.targets.sum()),
+        "target_places": micro.shape.target_places,
+    }

@@ -2,8 +2,7 @@
 
 Sentences are decoded in slots. Where a sentence is done, the next one takes its slot.
 
-In reading order: `search` (which sentence is in which slot), `admission` (sentences that wait for a
-slot), `workspace` (the memory of all slots, and a step for all of them), `decoder` and `encoder`
-(the network), `weights`, `sizes`, `engine`, and `fit` (which networks it supports). The kernels are
-`kernels.likeliest`, `kernels.beams` and `kernels.attention_step`.
+In reading order: `engine` (which sentence is in which slot, and which ones wait), `workspace` (the
+memory of all slots, and a step for all of them) and `network` (encoder and decoder). The kernels
+are `kernels.attention_step`, `kernels.logits` and `kernels.beams`.
 """

@@ -1,17 +1,26 @@
-"""The search on the GPU as an engine. Sentences that it cannot search for go to `native`."""
+"""Beam search with all of it on the device. Where a sentence is done, the next takes its slot."""
 
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import accumulate, count, islice, repeat
 
 import torch
 
 from transept.decoding.config import SearchConfig
 from transept.decoding.engine import Feed, Found, Input
-from transept.decoding.hypothesis import Hypothesis
-from transept.engines.fused.admission import AdmissionQueue
-from transept.engines.fused.search import FusedSearch, is_unsupported
+from transept.decoding.step import Hypothesis
+from transept.engines.fused.network import (
+    DecodingWeights,
+    DeviceDecoder,
+    DeviceEncoder,
+    Sizes,
+    room,
+)
+from transept.engines.fused.workspace import Arena, EncodedInput, Traces, Workspace
+from transept.engines.kernels import LONGEST
 from transept.engines.native.engine import NativeEngine
 from transept.model.transformer import Transformer
-from transept.progress import Watch
+from transept.progress import Tally, Watch, no_progress
 from transept.text.tokenizer import EOS_ID
 
 DTYPE = torch.float16
@@ -19,6 +28,17 @@ DTYPE = torch.float16
 near ties better. No number in a post-norm network comes near its largest one."""
 MAX_WIDTH = 8
 """The widest beam: one warp handles the candidates of a sentence, and more would be too many."""
+SLOTS = 256
+"""The most sentences at once: with more, a GPU gains little."""
+CACHE_BYTES = 1 << 30
+"""The most memory for keys and values of outputs: of long sentences, fewer are decoded at once."""
+ENCODED_TOKENS = 1 << 14
+"""The most source tokens that are encoded together, before there are slots for all of them."""
+CHECK_EVERY = 8
+"""After so many tokens the host checks which sentences are done; for a single sentence, after half
+as many."""
+LEAST_PLACES, LEAST_SOURCE = 128, 64
+"""The least room of a slot, in tokens of an output and of a source."""
 
 
 class FusedEngine:
@@ -59,3 +79,238 @@ class FusedEngine:
                 continue
             for done in self._search.search_queue(queue, config):
                 yield [(n_before + number, outputs) for number, outputs in done]
+
+
+def is_unsupported(one: Input) -> bool:
+    """Whether this search cannot handle a sentence: it has a prefix, or is too long."""
+    return bool(one.prefix) or one.n_positions >= LONGEST
+
+
+class AdmissionQueue:
+    """Admits the sentences of a feed in their order: behind one that does not fit, all wait."""
+
+    def __init__(self, feed: Feed) -> None:
+        self._feed = feed
+        self._waiting: deque[Input] = deque()
+        self.n_admitted = 0
+
+    def first(self) -> Input | None:
+        """The sentence that is admitted next; None if none waits now."""
+        if not self._waiting:
+            self._waiting.extend(self._feed(1))
+        return self._waiting[0] if self._waiting else None
+
+    def poll(self) -> None:
+        """Ask the feed for no sentence, so that it can raise an exception to stop the search."""
+        self._feed(0)
+
+    def admit(self, n: int, fits: Callable[[Input], bool]) -> list[Input]:
+        """Take the next sentences off the queue: at most n, up to the first that does not fit."""
+        self._waiting.extend(self._feed(max(0, n - len(self._waiting))))
+        admitted: list[Input] = []
+        while self._waiting and len(admitted) < n and fits(self._waiting[0]):
+            admitted.append(self._waiting.popleft())
+        self.n_admitted += len(admitted)
+        return admitted
+
+
+Admit = Callable[[int], Sequence[EncodedInput]]
+"""Gives the next sentences: at most so many, and none if none waits now."""
+
+
+class FusedSearch:
+    """A search that runs on the device: the host puts sentences in and takes results out."""
+
+    def __init__(self, model: Transformer, dtype: torch.dtype, eos_id: int) -> None:
+        weights = DecodingWeights(model, dtype)
+        self._encoder, self._decoder = DeviceEncoder(weights), DeviceDecoder(weights)
+        self._eos_id = eos_id
+        self._arena = Arena.of(0, self._decoder)
+        self._workspaces: dict[Sizes, Workspace] = {}
+
+    @torch.inference_mode()
+    def __call__(
+        self, inputs: Sequence[Input], config: SearchConfig, watch: Watch = no_progress
+    ) -> list[list[Hypothesis]]:
+        """The best outputs for each sentence, best first.
+
+        Args:
+            inputs: The sentences, none with a prefix.
+            config: Beam size, length penalty, number of outputs.
+            watch: Called every few tokens with the numbers of sentences done and of all. It may
+                raise an exception to stop the search.
+        """
+        assert not any(one.prefix for one in inputs)
+        found: list[list[Hypothesis]] = [[] for _ in inputs]
+        tally = Tally(watch, len(inputs))
+        for group, places in _groups(inputs):
+            group.sort(key=lambda index: -len(inputs[index].source))
+            some = [inputs[index] for index in group]
+            workspace = self._workspace(len(some), places, len(some[0].source), config)
+            for done in _run(workspace, _in_order(self._encoded(some)), config.n_best):
+                for number, outputs in done:
+                    found[group[number]] = outputs
+                tally.add(len(done))
+        return found
+
+    @torch.inference_mode()
+    def search_queue(self, queue: AdmissionQueue, config: SearchConfig) -> Iterator[Found]:
+        """Search for the sentences of a queue, and for those that come to it meanwhile.
+
+        The first sentence decides how much room each slot has. When a sentence comes that needs
+        more, none is admitted any more, and the search ends with the sentences in the slots.
+        """
+        first = queue.first()
+        assert first is not None
+        places = room(first.n_positions, LEAST_PLACES)
+        workspace = self._workspace(SLOTS, places, places, config)
+
+        def fits(one: Input) -> bool:
+            return not is_unsupported(one) and one.n_positions <= places
+
+        def admit(n: int) -> list[EncodedInput]:
+            return list(self._encoded(queue.admit(n, fits)))
+
+        yield from filter(None, _run(workspace, admit, config.n_best))
+
+    def _workspace(
+        self, n_sentences: int, places: int, longest: int, config: SearchConfig
+    ) -> Workspace:
+        """A workspace for such sentences: an earlier one of the same sizes, or a new one."""
+        model = self._decoder.config
+        row = places * model.n_layers * 2 * model.d_model * self._decoder.dtype.itemsize
+        most = max(1, min(SLOTS, CACHE_BYTES // (row * config.beam_size)))
+        slots = min(room(n_sentences, 1), most)
+        sizes = Sizes(slots, config.beam_size, places, room(longest, LEAST_SOURCE))
+        n_cached = self._decoder.n_cached(sizes)
+        if n_cached > len(self._arena.numbers):
+            # Their graphs remember the addresses of the old memory, which is freed first.
+            self._workspaces.clear()
+            self._arena = Arena.of(0, self._decoder)
+            self._arena = Arena.of(n_cached, self._decoder)
+        if sizes not in self._workspaces:
+            self._workspaces[sizes] = Workspace(self._decoder, self._arena, sizes, self._eos_id)
+        self._workspaces[sizes].set_length_penalty(config.length_penalty)
+        return self._workspaces[sizes]
+
+    def _encoded(self, inputs: Sequence[Input]) -> Iterator[EncodedInput]:
+        """The sentences in their order, encoded at most ENCODED_TOKENS tokens at a time."""
+        sources = [one.source for one in inputs]
+        start = 0
+        while start < len(sources):
+            end, n_tokens = start, 0
+            while end < len(sources) and (
+                end == start or n_tokens + len(sources[end]) <= ENCODED_TOKENS
+            ):
+                n_tokens += len(sources[end])
+                end += 1
+            states = self._encoder(sources[start:end])
+            ends = list(accumulate(map(len, sources[start:end])))
+            max_lengths = [one.max_length for one in inputs[start:end]]
+            yield from map(EncodedInput, repeat(states), [0, *ends], ends, max_lengths)
+            start = end
+
+
+def _in_order(sentences: Iterator[EncodedInput]) -> Admit:
+    return lambda n: list(islice(sentences, n))
+
+
+def _run(workspace: Workspace, admit: Admit, n_best: int) -> Iterator[Found]:
+    """Decode the sentences that are admitted, until all are done and no more come.
+
+    It yields at each check what the check before it has found to be done, which may be nothing.
+    """
+    slots, numbers = Slots(workspace.sizes.slots), count()
+    done: tuple[list[int], Traces] | None = None
+    while True:
+        free = slots.free()
+        if admitted := admit(len(free)):
+            taken = free[: len(admitted)]
+            workspace.admit(taken, admitted)
+            slots.fill(zip(taken, numbers, (one.max_length for one in admitted), strict=False))
+        elif moves := slots.compact():
+            workspace.move(*zip(*moves, strict=True))
+        n_steps = slots.advance()
+        if n_steps:
+            workspace.advance(slots.n_active, n_steps)
+        # The device works on these steps while the host traces the outputs that were done before.
+        if done is None:
+            yield []
+        else:
+            which, traces = done
+            yield list(zip(which, traces.outputs(workspace.alpha, n_best), strict=True))
+        if not n_steps:
+            return
+        ended = [slot for slot in workspace.done(slots.n_active) if slot in slots]
+        done = (slots.release(ended), workspace.traces(ended)) if ended else None
+
+
+class Slots:
+    """Which sentence is in which slot, and how many slots a step computes."""
+
+    def __init__(self, n_slots: int) -> None:
+        self._sizes = [n_slots]
+        """The numbers of slots that a step may compute, least first. Each has a CUDA graph."""
+        while self._sizes[0] >= 4:
+            self._sizes.insert(0, self._sizes[0] // 4)
+        self.n_active = self._sizes[0]
+        """The next step computes so many slots, from the first on."""
+        self._number: dict[int, int] = {}
+        """The number of the sentence in each slot that is not free."""
+        self._left: dict[int, int] = {}
+        """How many tokens each of these sentences may still write."""
+
+    def __contains__(self, slot: int) -> bool:
+        return slot in self._number
+
+    def free(self) -> list[int]:
+        """The slots without a sentence, in their order."""
+        return [slot for slot in range(self._sizes[-1]) if slot not in self._number]
+
+    def fill(self, sentences: Iterable[tuple[int, int, int]]) -> None:
+        """Put sentences into free slots: the slot, number and maximum length of each."""
+        for slot, number, max_length in sentences:
+            self._number[slot], self._left[slot] = number, max_length
+        self.n_active = max(self.n_active, self._least(1 + max(self._number)))
+
+    def release(self, slots: Sequence[int]) -> list[int]:
+        """Free these slots; return the numbers of the sentences that were in them."""
+        for slot in slots:
+            del self._left[slot]
+        return [self._number.pop(slot) for slot in slots]
+
+    def advance(self) -> int:
+        """Count the steps until the next check, and return how many; 0 if all slots are free.
+
+        They are never more than the longest sentence may still take.
+        """
+        check = CHECK_EVERY if len(self._left) > 1 else CHECK_EVERY // 2
+        n_steps = min(check, max(self._left.values(), default=0))
+        for slot in self._left:
+            self._left[slot] -= n_steps
+        return n_steps
+
+    def compact(self) -> list[tuple[int, int]]:
+        """Move the last sentences to the first slots, so that a step computes fewer slots.
+
+        Returns the old and the new slot of each sentence that moves.
+        """
+        self.n_active = self._least(len(self._number))
+        behind = sorted(slot for slot in self._number if slot >= self.n_active)
+        moves = list(zip(behind, self.free(), strict=False))
+        for old, new in moves:
+            self._number[new], self._left[new] = self._number.pop(old), self._left.pop(old)
+        return moves
+
+    def _least(self, n: int) -> int:
+        """The least number of slots that a step may compute and that is at least n."""
+        return next(size for size in self._sizes if size >= n)
+
+
+def _groups(inputs: Sequence[Input]) -> Iterator[tuple[list[int], int]]:
+    """Sentences whose outputs need the same room, by index, and that room; the largest first."""
+    rooms: dict[int, list[int]] = {}
+    for index, one in enumerate(inputs):
+        rooms.setdefault(room(one.max_length, LEAST_PLACES), []).append(index)
+    for places in sorted(rooms, reverse=True):
+        yield rooms[places], places

@@ -8,12 +8,10 @@ from typing import Any
 
 import torch
 
-from transept.decoding.hypothesis import Hypothesis
-from transept.decoding.length import length_penalty
-from transept.engines.fused.decoder import DeviceDecoder
-from transept.engines.fused.sizes import Sizes
+from transept.decoding.step import Hypothesis, length_penalty
+from transept.engines.fused.network import DeviceDecoder, Sizes
 from transept.engines.kernels.beams import DeviceBeams, advance
-from transept.engines.kernels.likeliest import SpecialIds
+from transept.engines.kernels.logits import SpecialIds
 from transept.shapes import Float, Int, Tensor
 
 

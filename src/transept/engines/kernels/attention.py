@@ -12,9 +12,11 @@ import triton
 import triton.language as tl
 
 from transept.engines.kernels import LONGEST
-from transept.engines.kernels.dropout import Drop, kept
-from transept.engines.kernels.powers import LOG2_E
+from transept.engines.kernels.pointwise import Drop, kept
 from transept.shapes import Float, Int, Tensor
+
+LOG2_E = tl.constexpr(1.4426950408889634)
+"""A GPU has an instruction for powers of two, and exp(x) is 2 to the power of x · log₂ e."""
 
 
 @dataclass(frozen=True, slots=True)

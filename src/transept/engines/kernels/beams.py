@@ -1,18 +1,43 @@
 """Beam search on the device: what becomes of a beam at each step (section 6.1).
 
-`decoding.beam` is the truth; here the same is done for all sentences at once, without the host.
-Triton counts in powers of two: WP and KP are W and K filled up to one.
+`decoding.beam` is the reference. Here the same is done for all sentences at once, without the host;
+each sentence has a slot in the tensors. Triton counts in powers of two: WP and KP are W and K
+filled up to one.
 """
 
+import dataclasses
 from dataclasses import dataclass
+from typing import Self, get_type_hints
 
 import torch
 import triton
 import triton.language as tl
 
-from transept.engines.kernels.likeliest import SpecialIds, likeliest
-from transept.engines.kernels.slots import Slotted
+from transept.engines.kernels.logits import SpecialIds, likeliest
 from transept.shapes import Float, Int, Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Slotted:
+    """Tensors whose shapes say by an R which axis the slots are; one without R is common to all."""
+
+    def first(self, n_slots: int) -> Self:
+        """The first slots alone, in the same memory."""
+        parts = {
+            name: getattr(self, name).narrow(axis, 0, n_slots)
+            for name, axis in _axes(type(self)).items()
+        }
+        return dataclasses.replace(self, **parts)
+
+    def by_slot(self) -> list[Tensor]:
+        """All that belongs to sentences, with the slots as first axis, in the same memory."""
+        return [getattr(self, name).movedim(axis, 0) for name, axis in _axes(type(self)).items()]
+
+
+def _axes(kind: type[Slotted]) -> dict[str, int]:
+    """Which axis the slots are, of each field that has them."""
+    shapes = {name: hint.dim_str.split() for name, hint in get_type_hints(kind).items()}
+    return {name: shape.index("R") for name, shape in shapes.items() if "R" in shape}
 
 
 @dataclass(frozen=True, slots=True)

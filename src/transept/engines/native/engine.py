@@ -1,32 +1,40 @@
 """The native engine: the networks in PyTorch, and the paper's search over them."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from itertools import chain, islice
+from typing import TypeVar
 
 import torch
 
-from transept.decoding.beam import search_states
+from transept.decoding.beam import search_states, stream
 from transept.decoding.config import SamplingConfig, SearchConfig
 from transept.decoding.engine import (
     TOKENS_AT_ONCE,
+    Constrain,
     Feed,
     Found,
-    Ids,
     Input,
     batches_by_length,
     search_in_turn,
 )
-from transept.decoding.hypothesis import Hypothesis, Partial, State, results
-from transept.decoding.sampling import sample, seed_of_draw
-from transept.decoding.step import Constrained, Ensemble, ForcedPrefix, Step
-from transept.decoding.stream import stream
-from transept.engines.native.encoding import encode
-from transept.engines.native.incremental import IncrementalDecoder
+from transept.decoding.greedy import sample, seed_of_draw
+from transept.decoding.step import (
+    Constrained,
+    Ensemble,
+    ForcedPrefix,
+    Hypothesis,
+    Partial,
+    State,
+    Step,
+    results,
+)
+from transept.engines.native.network import IncrementalDecoder, encode
 from transept.engines.shortlist import Shortlist
 from transept.model.packing import pad_rows
 from transept.model.transformer import Transformer
 from transept.progress import Tally, Watch
-from transept.runtime.threads import cores, side_by_side, threads_inside
 from transept.text.tokenizer import EOS_ID
 
 SHARED = 1 << 19
@@ -73,7 +81,11 @@ class NativeEngine:
         return 1 if widest < SHARED else torch.get_num_threads()
 
     def search(
-        self, inputs: Sequence[Input], config: SearchConfig, watch: Watch
+        self,
+        inputs: Sequence[Input],
+        config: SearchConfig,
+        watch: Watch,
+        constrain: Constrain | None = None,
     ) -> list[list[Hypothesis]]:
         """The best outputs for each sentence, best first (section 6.1)."""
         tally = Tally(watch, len(inputs))
@@ -81,7 +93,9 @@ class NativeEngine:
         @torch.inference_mode()
         def decode(batch: list[int]) -> list[list[Hypothesis]]:
             some = [inputs[index] for index in batch]
-            step = self._step(some)
+            step = self._step(some, self._shortlist)
+            if constrain is not None:
+                step = Constrained(step, constrain(batch))
             states = search_states(step, _max_lengths(some), config, EOS_ID)
             outputs = results(_watched(states, tally), len(batch))
             tally.add(len(batch))
@@ -105,7 +119,7 @@ class NativeEngine:
         """`search` for one sentence; yield after each token what is known."""
         n_threads = self.threads
         with threads_inside(n_threads):
-            step = self._step([one])
+            step = self._step([one], self._shortlist)
         partials = stream(step, one.max_length, config, EOS_ID)
         while True:
             # Not around the yield: the reader may compute in between, and needs all its threads.
@@ -129,21 +143,19 @@ class NativeEngine:
             some = [inputs[index] for index in batch]
             rows = [one for one in some for _ in range(n)]
             seeds = [seed_of_draw(sampling.seed, one.source, k) for one in some for k in range(n)]
-            step = self.step([one.source for one in rows], [one.prefix for one in rows])
-            drawn = iter(sample(step, _max_lengths(rows), seeds, sampling, EOS_ID))
+            drawn = iter(sample(self._step(rows), _max_lengths(rows), seeds, sampling, EOS_ID))
             for index in batch:
                 found[index] = [*islice(drawn, n)]
             tally.add(len(batch))
         return found
 
-    def step(
-        self, sources: Sequence[Ids], prefixes: Sequence[Ids], shortlist: Shortlist | None = None
-    ) -> Step:
-        """The step of a search: one row per source, whose output begins with the prefix.
+    def _step(self, inputs: Sequence[Input], shortlist: Shortlist | None = None) -> Step:
+        """The step of a search: one row per input, whose output begins with the prefix.
 
         With a shortlist, only the tokens that it lists for the sources, and those of the prefixes,
         can be written.
         """
+        sources, prefixes = [one.source for one in inputs], [one.prefix for one in inputs]
         source_ids = pad_rows(sources, self._models[0].config.pad_id).to(self._device)
         tokens = None
         if shortlist is not None:
@@ -156,10 +168,6 @@ class NativeEngine:
         if any(prefixes):
             step = Constrained(step, ForcedPrefix(prefixes, self._models[0].config.vocab_size))
         return step
-
-    def _step(self, inputs: Sequence[Input]) -> Step:
-        sources, prefixes = [one.source for one in inputs], [one.prefix for one in inputs]
-        return self.step(sources, prefixes, self._shortlist)
 
     def _batches(self, inputs: Sequence[Input], rows: int, at_least: int = 1) -> list[list[int]]:
         lengths = [len(one.source) for one in inputs]
@@ -176,3 +184,48 @@ def _watched(states: Iterable[State], tally: Tally) -> Iterator[State]:
     for state in states:
         tally.add(0)
         yield state
+
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def cores(device: torch.device) -> int:
+    """How many pieces of work to do at once: on a CPU as many as torch may use threads."""
+    return torch.get_num_threads() if device.type == "cpu" else 1
+
+
+@contextmanager
+def threads_inside(number: int) -> Iterator[None]:
+    """Share each operation of torch among so many threads."""
+    before = torch.get_num_threads()
+    if number == before:
+        yield
+        return
+    torch.set_num_threads(number)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def side_by_side(
+    work: Callable[[Item], Result], items: Sequence[Item], n_threads: int, inside: int
+) -> list[Result]:
+    """Do the work of each item, `n_threads` items at once, each by a single thread.
+
+    Matrices of a few rows are too small to be shared by threads: waiting for one another takes them
+    longer than the product, and on a machine with other work many times as long. If only one item
+    is done at a time, `inside` threads do it together.
+    """
+    if min(n_threads, len(items)) < 2:
+        with threads_inside(inside):
+            return [work(item) for item in items]
+    before = torch.get_num_threads()
+    pool = ThreadPoolExecutor(n_threads, initializer=torch.set_num_threads, initargs=(1,))
+    try:
+        return list(pool.map(work, items))
+    finally:
+        pool.shutdown(cancel_futures=True)
+        # Later threads would begin with the number that these have set.
+        torch.set_num_threads(before)

@@ -8,18 +8,20 @@ from typing import cast
 import torch
 
 from transept.engines.kernels.attention import Sight, TokenSide, spans
-from transept.engines.kernels.cross_entropy import cross_entropy
-from transept.engines.kernels.dropout import Drop
-from transept.engines.kernels.embedding import embed, embed_backward
+from transept.engines.kernels.logits import cross_entropy
+from transept.engines.kernels.pointwise import Drop, embed, embed_backward
 from transept.engines.program import StackNorms, decoder_layer, encoder_layer
-from transept.engines.training.matrix import Copies, Matrix, accumulate, gradient_of
 from transept.engines.training.operations import (
+    Copies,
+    Matrix,
     PositionWise,
     SelfAttention,
     SourceAttention,
     TapedOperations,
     TrainedDecoderLayer,
     TrainedEncoderLayer,
+    accumulate,
+    gradient_of,
 )
 from transept.model.layers import Embedding, Residual
 from transept.model.packing import Band, Tokens

@@ -12,13 +12,13 @@ from typing import Any
 import torch
 from torch import nn
 
-from transept.engines.training.matrix import gradient_of
 from transept.engines.training.network import FusedNetwork, Tiles
+from transept.engines.training.operations import gradient_of
 from transept.model.packing import Tokens
 from transept.runtime.seed import derive_seed
 from transept.shapes import Float, Tensor
 from transept.training.batches import MicroBatch
-from transept.training.replica import FlatGradients
+from transept.training.ranks import FlatGradients
 from transept.training.update import StepValues, Update
 
 

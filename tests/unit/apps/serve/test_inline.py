@@ -2,7 +2,7 @@
 
 import pytest
 
-from transept.api.results import Alignment
+from transept.api.texts import Alignment
 from transept.apps.serve.inline import transfer
 from transept.apps.serve.texts import Text
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transept.api.results import Output
+from transept.api.texts import Output
 from transept.apps.serve.inline import Element
 from transept.apps.serve.texts import MarkupPart, Text
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from transept.api.results import Draft, Output
+from transept.api.texts import Draft, Output
 from transept.apps.serve.texts import Text
 
 

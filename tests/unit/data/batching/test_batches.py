@@ -1,14 +1,14 @@
 import numpy as np
 import torch
+from tests.memory_corpus import MemoryCorpus
 
-from transept.data.batching.collation import Header, Shape
-from transept.data.batching.feed import Feed
-from transept.data.batching.loader import Loader
-from transept.data.batching.memory import MemoryCorpus
+from transept.data.batching.feed import Feed, Header
+from transept.data.batching.layouts import Shape
 from transept.data.batching.mixture import Mixture
 from transept.data.config import BatchConfig
 from transept.model.packing import Tokens
 from transept.shapes import Tensor
+from transept.training.batches import Loader
 
 SOURCES = [[5, 6, 1], [7, 1], [8, 9, 10, 11, 12, 13, 1], [14, 15, 1]]
 TARGETS = [[21, 1], [22, 23, 1], [24, 25, 26, 27, 28, 1], [29, 30, 31, 1]]

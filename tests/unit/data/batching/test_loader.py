@@ -1,4 +1,5 @@
 import multiprocessing
+import os
 import subprocess
 import sys
 import time
@@ -9,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from tests.memory_corpus import MemoryCorpus
 
 from transept.data.batching.feed import Feed
-from transept.data.batching.loader import Loaded, Loader
-from transept.data.batching.memory import MemoryCorpus
 from transept.data.batching.mixture import Mixture
 from transept.data.config import BatchConfig
 from transept.errors import ConfigError, DataError
+from transept.training.batches import Loaded, Loader
 
 CONFIG = BatchConfig(
     source_tokens=128, target_tokens=128, tile=16, max_length=32, window=60, micro_batches=4
@@ -140,7 +141,7 @@ def test_a_loader_cannot_have_less_than_no_workers() -> None:
 
 def test_a_worker_imports_no_torch() -> None:
     """It would take seconds to start, and a quarter of a gigabyte."""
-    modules = "transept.data.batching.feed, transept.data.batching.memory, transept.runtime.workers"
+    modules = "transept.data.batching.feed, transept.runtime.workers"
     code = f"import sys, {modules}; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
@@ -149,11 +150,11 @@ SCRIPT = """
 import multiprocessing, os, signal, sys, time
 from transept.data.config import BatchConfig
 from transept.data.batching.feed import Feed
-from transept.data.batching.memory import MemoryCorpus
+from tests.memory_corpus import MemoryCorpus
 from transept.data.batching.mixture import Mixture
 
 if __name__ == "__main__":
-    from transept.data.batching.loader import Loader  # torch: workers, who read this, need none
+    from transept.training.batches import Loader  # torch: workers, who read this, need none
     corpus = MemoryCorpus([[4, 1]] * 5000, [[5, 1]] * 5000)
     config = BatchConfig(source_tokens=64, target_tokens=64, tile=8, max_length=8)
     loader = Loader(Feed(mixture=Mixture([corpus]), config=config, seed=1), workers=2)
@@ -169,6 +170,7 @@ def start(tmp_path: Path, then: str) -> "subprocess.Popen[str]":
     return subprocess.Popen(
         [sys.executable, "-W", "error", str(script)],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
     )  # fmt: skip
 
 

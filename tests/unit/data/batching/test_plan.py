@@ -4,12 +4,11 @@ from itertools import islice
 
 import numpy as np
 import pytest
+from tests.memory_corpus import MemoryCorpus
 
-from transept.data.batching.fill import measure
-from transept.data.batching.memory import MemoryCorpus
+from transept.data.batching.layouts import BatchPlan
 from transept.data.batching.mixture import Mixture, Numbers
-from transept.data.batching.plan import Plan, Position
-from transept.data.batching.window import BatchPlan
+from transept.data.batching.plan import Plan, Position, measure
 from transept.data.config import BatchConfig
 from transept.errors import ConfigError, DataError
 
@@ -211,7 +210,7 @@ def test_long_pairs_of_a_batch_share_its_first_micro_batches() -> None:
     )
     plan = Plan(Mixture([MemoryCorpus(sources, sources)]), config, seed=1)
     for batch in plan.window(0, 0):
-        row_tiles = [micro.row_tiles for micro in batch.micro]
+        row_tiles = [micro.shape.row_tiles for micro in batch.micro]
         assert row_tiles == sorted(row_tiles, reverse=True)
 
 
@@ -224,8 +223,8 @@ def test_by_length_puts_similar_lengths_together_within_the_budget() -> None:
     for batch in batches:
         assert len(batch.micro) == 2
         for micro in batch.micro:
-            assert micro.source_places <= 100
-            assert micro.target_places <= 60
+            assert micro.shape.source_places <= 100
+            assert micro.shape.target_places <= 60
     longest = [int(micro.pairs.longest.max()) for batch in batches for micro in batch.micro]
     spread = [int(np.ptp(micro.pairs.longest)) for batch in batches for micro in batch.micro]
     assert np.mean(spread) < 1

@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import torch
 
-from transept.runtime import threads
-from transept.runtime.threads import cores, side_by_side
+from transept.engines.native import engine
+from transept.engines.native.engine import cores, side_by_side
 
 
 @pytest.fixture(autouse=True)
@@ -63,7 +63,7 @@ def test_what_fails_leaves_the_rest_undone(monkeypatch: pytest.MonkeyPatch) -> N
             raise InterruptedError
         assert over.wait(120)
 
-    monkeypatch.setattr(threads, "ThreadPoolExecutor", Pool)
+    monkeypatch.setattr(engine, "ThreadPoolExecutor", Pool)
     with pytest.raises(InterruptedError):
         side_by_side(work, range(40), 2, 2)
     assert {*begun} <= {0, 1, 2}, "one that fails, and one in each of two threads"

@@ -1,11 +1,17 @@
-"""How far a run has come: all that a resume needs besides tensors."""
+"""What a resume needs besides the weights: progress, and the tensors of Adam."""
 
 import dataclasses
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
+
 from transept.data.batching.plan import Position
+from transept.shapes import Tensor
+from transept.training.ranks import gathered_moments, is_own, own_part
+from transept.training.update import Update
 
 
 @dataclass(slots=True)
@@ -60,3 +66,39 @@ class Progress:
         best = table["best_nll"]
         position = Position(**table["position"])
         return cls(**table | {"position": position, "best_nll": math.inf if best is None else best})
+
+
+MEAN, SQUARE, COUNT = "adam.mean.", "adam.square.", "adam.count"
+RAW = "raw."
+
+
+def training_tensors(update: Update) -> dict[str, Tensor]:
+    """Adam's moments and its count of steps; with a moving average, the weights behind it too.
+
+    All ranks must ask; rank 0 is given all of it.
+    """
+    tensors: dict[str, Tensor] = {}
+    named = dict(update.model.named_parameters())
+    moments = gathered_moments(update.adam, list(named.values()), update.runtime.world)
+    for (name, parameter), state in zip(named.items(), moments, strict=True):
+        tensors[MEAN + name] = state["exp_avg"]
+        tensors[SQUARE + name] = state["exp_avg_sq"]
+        tensors[COUNT] = state["step"]
+        if update.ema is not None:
+            tensors[RAW + name] = parameter.detach()
+    return tensors
+
+
+def restore_training_tensors(update: Update, tensors: Mapping[str, Tensor]) -> None:
+    """Put back what `training_tensors` gave. The network already holds the bundle's weights."""
+    for name, parameter in update.model.named_parameters():
+        if is_own(update.adam, parameter):
+            own_part(update.adam).state[parameter] = {
+                "step": tensors[COUNT].to(parameter.device, copy=True),
+                "exp_avg": tensors[MEAN + name].to(parameter.device),
+                "exp_avg_sq": tensors[SQUARE + name].to(parameter.device),
+            }
+        if update.ema is not None:
+            with torch.no_grad():
+                update.ema.weights[name].copy_(parameter)
+                parameter.copy_(tensors[RAW + name])

@@ -1,4 +1,4 @@
-"""A corpus that was never written to disk: toy tasks, a handful of sentences, tests."""
+"""A corpus that was never written to disk."""
 
 import hashlib
 from collections.abc import Sequence
