@@ -6,7 +6,7 @@ GPU.
 
     python benchmarks/scaling_plan.py                      print the tables
     python benchmarks/scaling_plan.py --network 10         another network, in GB/s and GPU
-    python benchmarks/scaling_plan.py --write              put them into docs/scaling.md
+    python benchmarks/scaling_plan.py --write              put them into docs/internals/scaling.md
     python benchmarks/scaling_plan.py --check              say whether that page agrees
 """
 
@@ -24,7 +24,7 @@ import torch
 from transept import ModelConfig, Transformer
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "scaling.md"
+PAGE = ROOT / "docs" / "internals" / "scaling.md"
 RESULTS = ROOT / "benchmarks" / "results" / "gpu_training.json"
 PLACE = re.compile(r"(<!-- scaling_plan -->\n).*?(<!-- /scaling_plan -->)", re.DOTALL)
 
@@ -47,7 +47,7 @@ SMALLEST = 256
 PAPER_TOKENS = {"base": 100_000 * PAPER_BATCH, "big": 300_000 * PAPER_BATCH}
 FIXED = 1.7e-3
 """Seconds of a base step that do not depend on its tokens: Adam, copies, zeros, gaps; measured
-(docs/performance.md). They grow with the parameters."""
+(docs/internals/performance-log.md). They grow with the parameters."""
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,9 @@ def plan(network: float) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--network", type=float, default=NETWORK / 1e9, help="GB/s a GPU")
-    parser.add_argument("--write", action="store_true", help="put the tables into docs/scaling.md")
+    parser.add_argument(
+        "--write", action="store_true", help="put the tables into docs/internals/scaling.md"
+    )
     parser.add_argument("--check", action="store_true", help="fail if the page does not have them")
     arguments = parser.parse_args()
     text = plan(1e9 * arguments.network)
