@@ -113,7 +113,7 @@ def cards() -> list[Card]:
 
 
 HEADER = [
-    "| GPUs | batch | tokens a GPU | compute | all-reduce fp32 | bf16 | step as built | overlapped "
+    "| GPUs | batch | tokens per GPU | compute | all-reduce fp32 | bf16 | step as built | overlapped "
     "| tokens/s | efficiency | the paper's tokens |",
     "|---|---|---|---|---|---|---|---|---|---|---|",
 ]
@@ -149,8 +149,8 @@ def duration(seconds: float) -> str:
 
 def plan(network: float) -> str:
     lines = [
-        f"Assumed: {NVLINK / 1e9:.0f} GB/s a GPU inside of a machine of {PER_NODE}, "
-        f"{network / 1e9:.0f} GB/s a GPU between machines, {1e6 * HOP:.0f} µs a hop, "
+        f"Assumed: {NVLINK / 1e9:.0f} GB/s per GPU inside a machine of {PER_NODE}, "
+        f"{network / 1e9:.0f} GB/s per GPU between machines, {1e6 * HOP:.0f} µs per hop, "
         f"{BACKWARD:.0%} of compute to hide a reduction under. Measured, on one H200: "
         + ", ".join(f"{c.name} {c.tokens_per_second:,.0f} target tokens/s" for c in cards())
         + ".",
@@ -163,7 +163,7 @@ def plan(network: float) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--network", type=float, default=NETWORK / 1e9, help="GB/s a GPU")
+    parser.add_argument("--network", type=float, default=NETWORK / 1e9, help="GB/s per GPU")
     parser.add_argument(
         "--write", action="store_true", help="put the tables into docs/internals/scaling.md"
     )

@@ -81,7 +81,7 @@ def read_cells(script: Path) -> list[Cell]:
 
 
 def run(script: Path) -> list[Cell]:
-    """Run a chapter from top to bottom in a namespace of its own."""
+    """Run a chapter from top to bottom in a separate namespace."""
     import matplotlib
 
     matplotlib.use("agg")

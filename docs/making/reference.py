@@ -142,7 +142,7 @@ def _function(function: Any, name: str = "", level: str = "###") -> str:
 
 
 def _signature(function: Any) -> str:
-    """As it stands in the source, so that shapes are read as they were written."""
+    """The source's own lines, so that shapes are read as they were written."""
     source = textwrap.dedent(inspect.getsource(function))
     node = ast.parse(source).body[0]
     assert isinstance(node, ast.FunctionDef)

@@ -41,9 +41,12 @@ def main() -> int:
     write_reference(source / "reference")
     write_commands(source / "commands")
     write_settings(source)
-    write_attention(source / "_static" / "attention.html")
     write_walkthrough(source / "walkthrough", chosen.chapters)
-    return 0 if chosen.no_html else build(source, chosen.output / "html")
+    if chosen.no_html:
+        return 0
+    failed = build(source, chosen.output / "html")
+    write_attention(chosen.output / "html" / "_static" / "attention.html")
+    return failed
 
 
 def copy_linked(page: Path, source: Path) -> None:
