@@ -1,7 +1,7 @@
 """Figures of the documentation, made from benchmarks/results as tables.py makes tables.
 
 A chart of bars is one entry of CHARTS: the record, its unit, and the works and systems to show. Its
-file is docs/figures/NAME.svg.
+file is docs/figures/NAME.svg. It is drawn if the record exists.
 """
 
 import re
@@ -59,6 +59,18 @@ CHARTS = {
             "base, beam 4, batch 1": "base, beam 4, 1 sentence",
             "base, greedy, batch 64": "base, greedy, 64 sentences",
             "base, beam 4, batch 64": "base, beam 4, 64 sentences",
+        },
+    ),
+    "translate-gpu-ctranslate2": Chart(
+        "gpu_ctranslate2",
+        "Translation speed on one H200 in half precision, output tokens per second",
+        "output tokens/s",
+        {"transept fp16": OURS, "CTranslate2 float16": CT2_FP16},
+        {
+            "base, beam 4, 1 sentence": "base, beam 4, 1 sentence",
+            "base, beam 4, 64 sentences": "base, beam 4, 64 sentences",
+            "base, beam 4, 1,024 sentences": "base, beam 4, 1,024 sentences",
+            "base, beam 4, 3,003 sentences": "base, beam 4, 3,003 sentences",
         },
     ),
     "translate-cpu": Chart(

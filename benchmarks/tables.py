@@ -29,7 +29,11 @@ PAGES = [
 ]
 FIGURES = {
     "parsing-length": ("parsing", parsing_length),
-    **{name: (made.record, partial(chart, name)) for name, made in CHARTS.items()},
+    **{
+        name: (made.record, partial(chart, name))
+        for name, made in CHARTS.items()
+        if (RESULTS / f"{made.record}.json").exists()
+    },
 }
 """The record and the function of each file docs/figures/NAME.svg."""
 Rows = list[dict[str, Any]]
