@@ -121,7 +121,8 @@ def chart(name: str, record: Record) -> str:
     groups = {}
     for work, heading in made.works.items():
         values = found[work]
-        note = ", ".join(f"{key} {value:.0f} ms" for key, value in waits.get(work, {}).items())
+        waited = ", ".join(f"{key} {value:.0f} ms" for key, value in waits.get(work, {}).items())
+        note = f"({waited})" if waited else ""
         if made.times:
             ours, theirs, *_ = values.values()
             note = f"({ours / theirs:.1f} ×)"

@@ -171,12 +171,16 @@ def _style() -> Iterator[None]:
         yield
 
 
-def _from_paper(colour: str) -> Any:
-    """A colour map from nothing, which shows the page, to a colour."""
+def _from_paper(colour: str) -> str:
+    """The name of a colour map from transparent to a colour."""
+    from matplotlib import colormaps
     from matplotlib.colors import LinearSegmentedColormap, to_rgb
 
-    ends = [(*to_rgb(colour), 0.0), (*to_rgb(colour), 1.0)]
-    return LinearSegmentedColormap.from_list("from paper", ends)
+    name = f"from paper to {colour}"
+    if name not in colormaps:
+        ends = [(*to_rgb(colour), 0.0), (*to_rgb(colour), 1.0)]
+        colormaps.register(LinearSegmentedColormap.from_list(name, ends))
+    return name
 
 
 def write_page(cells: list[Cell], page: Path, notebook: str) -> None:

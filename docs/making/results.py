@@ -137,8 +137,10 @@ def _overview(records: Collection) -> str:
     return table(f"model | training | {' | '.join(tests)}", rows)
 
 
-def _order(run: Record) -> tuple[str, str, float]:
-    return (title_of(run), system_of(run), -run["stages"]["train"]["results"]["seconds"])
+def _order(run: Record) -> tuple[str, bool, float]:
+    """By model, transept before the baseline, the longest training first."""
+    seconds = run["stages"]["train"]["results"]["seconds"]
+    return (title_of(run), system_of(run) == MARIAN, -seconds)
 
 
 def _interval(report: Record) -> str:
@@ -146,7 +148,7 @@ def _interval(report: Record) -> str:
     score = next(one for one in scores if one["convention"]["name"] == "sacreBLEU")
     spread = score.get("interval")
     shown = f"{score['value']:.1f}"
-    return f"{shown} ({spread['low']:.1f} to {spread['high']:.1f})" if spread else shown
+    return f"{shown} ({spread['low']:.1f}–{spread['high']:.1f})" if spread else shown
 
 
 def _paper_says(records: Collection) -> str:
@@ -203,7 +205,8 @@ def _examples(records: Collection) -> Iterator[str]:
     yield "## Examples"
     yield """The bundled models translated these sentences with beam 4. The sentences are not from
 a test set, because the test sets are not in the repository. They were not selected by their
-translations."""
+translations. The translation of *Attention is all you need.* is wrong: it lacks the word
+*attention*."""
     for model, translated in records.examples.items():
         yield table(
             f"source | translation by `{model}`",

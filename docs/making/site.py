@@ -35,6 +35,7 @@ def main() -> int:
     source = chosen.output / "source"
     shutil.rmtree(source, ignore_errors=True)
     shutil.copytree(DOCS, source, ignore=shutil.ignore_patterns("making", "*.py", "__pycache__"))
+    add_guides(source / "index.md")
     for page in source.rglob("*.md"):
         copy_linked(page, source)
         page.write_text(with_pictures(page), encoding="utf-8")
@@ -47,6 +48,15 @@ def main() -> int:
     failed = build(source, chosen.output / "html")
     write_attention(chosen.output / "html" / "_static" / "attention.html")
     return failed
+
+
+def add_guides(index: Path) -> None:
+    """Put guides that the landing page does not list at the end of its list of guides."""
+    text = index.read_text(encoding="utf-8")
+    guides = sorted(f"guides/{path.stem}" for path in (index.parent / "guides").glob("*.md"))
+    new = [guide for guide in guides if not re.search(rf"^{guide}$", text, re.MULTILINE)]
+    last = [*re.finditer(r"^guides/\S+$", text, re.MULTILINE)][-1].end()
+    index.write_text("\n".join([text[:last], *new]) + text[last:], encoding="utf-8")
 
 
 def copy_linked(page: Path, source: Path) -> None:
