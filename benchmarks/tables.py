@@ -117,7 +117,7 @@ def short(name: str) -> str:
     found: dict[str, dict[str, str]] = {}
     for row in read(name)["rows"]:
         if chosen.get(row["work"]) == row["unit"] and row["system"] != BASELINE:
-            found.setdefault(row["system"], {})[row["work"]] = _number(row["value"])
+            found.setdefault(row["system"], {})[row["work"]] = f"{row['value']:.1f}"
     heads = " | ".join(f"{work}, {unit}" for work, unit in chosen.items())
     lines = [f"| system | {heads} |", f"|---|{'---|' * len(chosen)}"]
     for system, values in found.items():

@@ -43,7 +43,7 @@ class Plot:
     described: str
     """What it shows, for readers who do not see it."""
     titles: str
-    """The titles of its panels."""
+    """The titles of its panels, which are its caption unless the cell has one."""
 
 
 @dataclass(slots=True)
@@ -116,8 +116,7 @@ def _drawn() -> Iterator[Plot]:
         figure.set_layout_engine("constrained")
         figure.savefig(png, dpi=DOTS_PER_INCH, metadata={"Software": None})
         figure.savefig(svg, format="svg", dpi=DOTS_PER_INCH, transparent=True)
-        titles = dict.fromkeys(filter(None, (axis.get_title() for axis in figure.axes)))
-        yield Plot(png.getvalue(), _fit_page(svg.getvalue()), _described(figure), ", ".join(titles))
+        yield Plot(png.getvalue(), _fit_page(svg.getvalue()), _described(figure), _titles(figure))
         pyplot.close(number)
 
 
@@ -127,6 +126,15 @@ def _fit_page(svg: str) -> str:
     drawing = re.sub(r" *<metadata>.*?</metadata>\n", "", drawing, flags=re.DOTALL)
     drawing = drawing.replace(INK, "currentColor").replace("#000000", "currentColor")
     return drawing.replace("<svg ", '<svg role="img" aria-label="" ', 1)
+
+
+def _titles(figure: Any) -> str:
+    """The titles of the panels as one sentence, or two if there are two panels."""
+    titles = [*dict.fromkeys(filter(None, (axis.get_title() for axis in figure.axes)))]
+    if len(figure.axes) == len(titles) == 2:
+        return f"Left: {titles[0]}. Right: {titles[1]}."
+    joined = "; ".join(titles)
+    return f"{joined[0].upper()}{joined[1:]}." if joined else ""
 
 
 def _described(figure: Any) -> str:
@@ -198,15 +206,11 @@ def write_page(cells: list[Cell], page: Path, notebook: str) -> None:
             parts.append(f"```{{code-block}} text\n:class: printed\n\n{cell.printed}\n```")
         captions = FIGURE.findall(cell.text)
         for index, plot in enumerate(cell.figures):
-            caption = captions[index] if index < len(captions) else _sentence(plot.titles)
+            caption = captions[index] if index < len(captions) else plot.titles
             alt = " ".join(filter(None, (caption, plot.described)))
             parts.append(inlined(plot.svg, alt, caption))
     parts.append(f"---\n\nThis chapter as a notebook: {{download}}`{notebook} <{notebook}>`.")
     page.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
-
-
-def _sentence(titles: str) -> str:
-    return f"{titles[0].upper()}{titles[1:]}." if titles else ""
 
 
 def _captioned(cell: Cell) -> str:
