@@ -50,6 +50,10 @@ HEADLINES = {
     "[translating](#decoding-on-a-gpu) newstest2014, beam 4, one H200": (
         "gpu_decoding", "3,003 sentences, beam 4", "s", "transept fp16", "HF MarianMT fp16"
     ),
+    "translating 64 sentences with base, beam 4, one H200": (
+        "gpu_ctranslate2", "base, beam 4, 64 sentences", "output tokens/s", "transept fp16",
+        "CTranslate2 float16",
+    ),
     "[training](#training-on-a-cpu) base, one core": (
         "cpu_training", "train base", "target tokens/CPU-s", "transept", "HF MarianMT"
     ),
@@ -95,7 +99,9 @@ def table(name: str, layout: Layout) -> str:
         lines.append(f"| {goal['goal']} | {value} | {target} | {met} |")
     found = {key: value for key, value in record["versions"].items() if value != "absent"}
     versions = ", ".join(f"{key} {value}" for key, value in found.items())
-    lines += ["", f"`{record['command']}` at {record['commit']}: {record['machine']}; {versions}."]
+    # The place of the file on the machine that measured is of no use to readers.
+    command = re.sub(r"--json /\S+", "--json FILE", record["command"])
+    lines += ["", f"`{command}` at {record['commit']}: {record['machine']}; {versions}."]
     return "\n".join(lines) + "\n"
 
 

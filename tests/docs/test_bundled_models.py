@@ -22,7 +22,7 @@ def row(head: str) -> list[str]:
 @pytest.mark.parametrize("name", NAMES)
 def test_page_states_the_facts_of_the_card(name: str) -> None:
     card = tomllib.loads((ROOT / f"src/transept/models/{name}/card.toml").read_text("utf-8"))
-    place = row("").index(f"`{name}`")
+    place = row("model").index(f"`{name}`")
     assert row("parameters")[place] == f"{card['parameters']:,}"
     assert row("training")[place].startswith(f"{card['steps']:,} steps")
     assert row("recipe")[place] == f"`{card['recipe']}`"

@@ -12,7 +12,15 @@ from making.pictures import inlined, is_chart, with_pictures
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ("internals/performance-log.md", "internals/parsing-log.md")
-CHARTS = ("train-gpu", "translate-gpu", "translate-cpu", "server", "results", "parsing-length")
+CHARTS = (
+    "train-gpu",
+    "translate-gpu",
+    "translate-gpu-ctranslate2",
+    "translate-cpu",
+    "server",
+    "results",
+    "parsing-length",
+)
 
 
 def test_tables_and_figures_are_those_of_the_results() -> None:
