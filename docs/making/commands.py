@@ -27,8 +27,7 @@ def write_commands(folder: Path) -> None:
     for path, command in commands(app):
         name = "-".join(path)
         (folder / f"{name}.md").write_text(page(path, command), encoding="utf-8")
-        group = (app[path[0]].group or (None,))[0]
-        title = getattr(group, "name", "") or "Commands"
+        title = _title(app[path[0]].group) or "Commands"
         row = f"| [`{' '.join(path)}`]({name}.md) | {cell(_with_code(_line(command)))} |"
         groups.setdefault(title, []).append(row)
         names.append(name)
@@ -113,9 +112,14 @@ def _is_option(argument: Argument) -> bool:
     return any(name.startswith("-") for name in argument.names)
 
 
+def _title(groups: Any) -> str:
+    """The name of the first of several groups, or of the only one."""
+    first = groups[0] if isinstance(groups, tuple) and groups else groups
+    return str(getattr(first, "name", "") or "")
+
+
 def _group(argument: Argument) -> str:
-    (group, *_) = argument.parameter.group or ("Options",)
-    name: str = getattr(group, "name", str(group))
+    name = _title(argument.parameter.group) or "Options"
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
     return spaced[:1].upper() + spaced[1:].lower() if spaced != name else name
 
