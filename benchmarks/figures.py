@@ -1,90 +1,173 @@
-"""Figures of the documentation, made from benchmarks/results as tables.py makes tables."""
+"""Figures of the documentation, made from benchmarks/results as tables.py makes tables.
+
+A chart of bars is one entry of CHARTS: the record, its unit, and the works and systems to show. Its
+file is docs/figures/NAME.svg. It is drawn if the record exists.
+"""
 
 import re
-from collections.abc import Mapping
-from html import escape
-from typing import Any
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
 
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 680, 340, 48, 190, 40, 44
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#7d7d7d")
-LINE = 16
-STYLE = (
-    "text{font:13px 'DejaVu Sans','Helvetica Neue',Arial,sans-serif;fill:#1b1f24}"
-    ".paper{fill:#fff}.rule{stroke:#8884;stroke-width:1}.middle{text-anchor:middle}"
-    ".end{text-anchor:end}polyline{fill:none;stroke-width:2}"
-    "@media(prefers-color-scheme:dark){text{fill:#e8eaed}.paper{fill:#15181c}}"
-)
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "docs"))
+
+from making.charts import LINE, WIDTH, Bar, Frame, bars, names_beside, svg
+
+Record = Mapping[str, Any]
+
+OURS, MARIAN, CT2, CT2_INT8 = (
+    "transept", "Hugging Face MarianMT", "CTranslate2 float32", "CTranslate2 int8"
+)  # fmt: skip
+CT2_FP16, ONE_CALL = "CTranslate2 float16", "one call, no server"
+COLOURS = {OURS: 0, MARIAN: 7, CT2: 1, CT2_FP16: 1, CT2_INT8: 4, "server": 0, ONE_CALL: 7}
+"""The number of each system's colour: the same in every chart."""
+
+
+class Chart(NamedTuple):
+    """A chart of bars: some rows of one record."""
+
+    record: str
+    title: str
+    unit: str
+    systems: Mapping[str, str]
+    """How the chart names each system of the record."""
+    works: Mapping[str, str]
+    """The heading of each work of the record that is shown."""
+    times: bool = True
+    """Whether the first bar of a group says how many times as fast it is as the next one."""
+    notes: Sequence[str] = ()
+    """Rows of the same work, in ms, that are printed after the value."""
+    shared_scale: bool = False
+
+
+CHARTS = {
+    "train-gpu": Chart(
+        "gpu_training",
+        "Training speed on one H200, target tokens per second",
+        "target tokens/s",
+        {"transept": OURS, "MarianMT bf16": MARIAN},
+        {"base": "base, 25,000 tokens per batch", "big": "big, 25,000 tokens per batch"},
+    ),
+    "translate-gpu": Chart(
+        "gpu_decoding",
+        "Translation speed on one H200 in half precision, output tokens per second",
+        "output tokens/s",
+        {"transept fp16": OURS, "HF MarianMT fp16": MARIAN},
+        {
+            "base, greedy, batch 1": "base, greedy, 1 sentence",
+            "base, beam 4, batch 1": "base, beam 4, 1 sentence",
+            "base, greedy, batch 64": "base, greedy, 64 sentences",
+            "base, beam 4, batch 64": "base, beam 4, 64 sentences",
+        },
+    ),
+    "translate-gpu-ctranslate2": Chart(
+        "gpu_ctranslate2",
+        "Translation speed on one H200 in half precision, output tokens per second",
+        "output tokens/s",
+        {"transept fp16": OURS, "CTranslate2 float16": CT2_FP16},
+        {
+            "base, beam 4, 1 sentence": "base, beam 4, 1 sentence",
+            "base, beam 4, 64 sentences": "base, beam 4, 64 sentences",
+            "base, beam 4, 1,024 sentences": "base, beam 4, 1,024 sentences",
+            "base, beam 4, 3,003 sentences": "base, beam 4, 3,003 sentences",
+        },
+    ),
+    "translate-cpu": Chart(
+        "cpu_decoding",
+        "Translation speed on one CPU core, beam 4, output tokens per CPU-second",
+        "output tokens/CPU-s",
+        {
+            "transept": OURS, "HF MarianMT": MARIAN, "CTranslate2 float32": CT2,
+            "transept, engine ctranslate2-int8": CT2_INT8,
+        },
+        {
+            "small, beam 4, batch 1": "small, 1 sentence",
+            "small, beam 4, batch 32": "small, 32 sentences",
+            "base, beam 4, batch 1": "base, 1 sentence",
+            "base, beam 4, batch 32": "base, 32 sentences",
+        },
+        times=False,
+    ),
+    "server": Chart(
+        "served",
+        "Sentences per second of the server on one H200",
+        "sentences/s",
+        {"server": "server", "Python": ONE_CALL},
+        {
+            "1 client, 1 at once": "1 client, 1 sentence per request",
+            "50 clients, 1 at once": "50 clients, 1 sentence per request",
+            "200 clients, 1 at once": "200 clients, 1 sentence per request",
+            "50 clients, 20 at once": "50 clients, 20 sentences per request",
+            "3,003 sentences in one call": "3,003 sentences in one call of the Python API",
+        },
+        times=False,
+        notes=("p50", "p95"),
+        shared_scale=True,
+    ),
+}  # fmt: skip
+
+
+def chart(name: str, record: Record) -> str:
+    """One of CHARTS, as SVG."""
+    made = CHARTS[name]
+    found: dict[str, dict[str, float]] = {}
+    waits: dict[str, dict[str, float]] = {}
+    for row in record["rows"]:
+        if row["unit"] == made.unit and row["system"] in made.systems:
+            found.setdefault(row["work"], {})[made.systems[row["system"]]] = row["value"]
+        elif row["unit"] == "ms" and row["system"] in made.notes:
+            waits.setdefault(row["work"], {})[row["system"]] = row["value"]
+    groups = {}
+    for work, heading in made.works.items():
+        values = found[work]
+        waited = ", ".join(f"{key} {value:.0f} ms" for key, value in waits.get(work, {}).items())
+        note = f"({waited})" if waited else ""
+        if made.times:
+            ours, theirs, *_ = values.values()
+            note = f"({ours / theirs:.1f} ×)"
+        groups[heading] = [
+            Bar(system, value, note if index == 0 else "")
+            for index, (system, value) in enumerate(values.items())
+        ]
+    return bars(made.title, groups, COLOURS, shared_scale=made.shared_scale)
+
+
+# --- parsing ---------------------------------------------------------------------------------
+
 LOWEST, HIGHEST, BASELINE = 70, 95, "right-branching"
 LENGTH = re.compile(r"test, (\d+ to \d+|over \d+) words")
 
 
-def parsing_length(record: Mapping[str, Any]) -> str:
+def parsing_length(record: Record) -> str:
     """F1 of each parser by the length of the sentence, as SVG.
 
-    The baseline is far below all of them: with it, nobody could tell them apart.
+    The baseline is left out. It is so far below the parsers that their curves would coincide.
     """
     systems: dict[str, dict[str, float]] = {}
     for row in record["rows"]:
         if row["system"] != BASELINE and (length := LENGTH.fullmatch(row["work"])):
             systems.setdefault(row["system"], {})[length[1].replace(" to ", "–")] = row["value"]
     lengths = list(dict.fromkeys(length for found in systems.values() for length in found))
-    step = (WIDTH - LEFT - RIGHT) / max(1, len(lengths) - 1)
-    across = {length: LEFT + step * index for index, length in enumerate(lengths)}
-    title = "F1 on test by the words of a sentence"
-    return "\n".join(
-        [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
-            f'width="{WIDTH}" height="{HEIGHT}" role="img" aria-label="{title}">',
-            f"<title>{title}</title>",
-            f"<style>{STYLE}</style>",
-            '<rect class="paper" width="100%" height="100%"/>',
-            f'<text x="{LEFT}" y="22">{title}</text>',
-            *map(_rule, range(LOWEST, HIGHEST + 1, 5)),
-            *(
-                f'<text class="middle" x="{x:.1f}" y="{HEIGHT - 18}">{length}</text>'
-                for length, x in across.items()
-            ),
-            *(
-                _curve(system, [(across[length], f1) for length, f1 in found.items()], colour)
-                for (system, found), colour in zip(systems.items(), COLOURS, strict=False)
-            ),
-            *_names({name: found[lengths[-1]] for name, found in systems.items()}),
-            "</svg>\n",
-        ]
-    )
-
-
-def _rule(f1: int) -> str:
-    y = _down(f1)
-    return (
-        f'<line class="rule" x1="{LEFT}" y1="{y:.1f}" x2="{WIDTH - RIGHT}" y2="{y:.1f}"/>'
-        f'<text class="end" x="{LEFT - 8}" y="{y + 4:.1f}">{f1}</text>'
-    )
-
-
-def _curve(system: str, points: list[tuple[float, float]], colour: str) -> str:
-    places = [(x, _down(f1)) for x, f1 in points]
-    line = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
-    dots = "".join(
-        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="{colour}"><title>{escape(system)}: '
-        f"{f1:.1f}</title></circle>"
-        for (x, y), (_, f1) in zip(places, points, strict=True)
-    )
-    return f'<polyline points="{line}" stroke="{colour}"/>{dots}'
-
-
-def _names(ends: Mapping[str, float]) -> list[str]:
-    """Each curve's name beside its end, the lowest first, with a line's height between two."""
-    colours = dict(zip(ends, COLOURS, strict=False))
-    names, below = [], float(HEIGHT)
-    for system in sorted(ends, key=ends.__getitem__):
-        y = below = min(_down(ends[system]) + 4, below - LINE)
-        names.append(
-            f'<text x="{WIDTH - RIGHT + 10}" y="{y:.1f}">'
-            f'<tspan fill="{colours[system]}">● </tspan>{escape(system)}</text>'
-        )
-    return names
-
-
-def _down(f1: float) -> float:
-    return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * (f1 - LOWEST) / (HIGHEST - LOWEST)
+    across = {length: float(index) for index, length in enumerate(lengths)}
+    frame = Frame(40, 30, WIDTH - 230, 250, (0, len(lengths) - 1), (LOWEST, HIGHEST))
+    colours = {system: index for index, system in enumerate(systems)}
+    parts = [
+        f'<text class="quiet" x="0" y="{LINE}">F1</text>',
+        *frame.axes(
+            {x: length for length, x in across.items()},
+            {float(f1): str(f1) for f1 in range(LOWEST, HIGHEST + 1, 5)},
+        ),
+        f'<text class="middle quiet" x="{frame.left + frame.width / 2:.0f}" y="318">'
+        "words of a sentence</text>",
+        *(
+            frame.curve([(across[length], f1) for length, f1 in found.items()], colours[name], name)
+            for name, found in systems.items()
+        ),
+        *names_beside(
+            frame.left + frame.width + 12,
+            {name: frame.down(found[lengths[-1]]) for name, found in systems.items()},
+            colours,
+        ),
+    ]
+    return svg("F1 on the test set by the length of the sentence", 324, parts)

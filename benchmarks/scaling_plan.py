@@ -6,7 +6,7 @@ GPU.
 
     python benchmarks/scaling_plan.py                      print the tables
     python benchmarks/scaling_plan.py --network 10         another network, in GB/s and GPU
-    python benchmarks/scaling_plan.py --write              put them into docs/scaling.md
+    python benchmarks/scaling_plan.py --write              put them into docs/internals/scaling.md
     python benchmarks/scaling_plan.py --check              say whether that page agrees
 """
 
@@ -24,7 +24,7 @@ import torch
 from transept import ModelConfig, Transformer
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "scaling.md"
+PAGE = ROOT / "docs" / "internals" / "scaling.md"
 RESULTS = ROOT / "benchmarks" / "results" / "gpu_training.json"
 PLACE = re.compile(r"(<!-- scaling_plan -->\n).*?(<!-- /scaling_plan -->)", re.DOTALL)
 
@@ -47,7 +47,7 @@ SMALLEST = 256
 PAPER_TOKENS = {"base": 100_000 * PAPER_BATCH, "big": 300_000 * PAPER_BATCH}
 FIXED = 1.7e-3
 """Seconds of a base step that do not depend on its tokens: Adam, copies, zeros, gaps; measured
-(docs/performance.md). They grow with the parameters."""
+(docs/internals/performance-log.md). They grow with the parameters."""
 
 
 @dataclass(frozen=True)
@@ -113,8 +113,8 @@ def cards() -> list[Card]:
 
 
 HEADER = [
-    "| GPUs | batch | tokens a GPU | compute | all-reduce fp32 | bf16 | step as built | overlapped "
-    "| tokens/s | efficiency | the paper's tokens |",
+    "| GPUs | batch | tokens per GPU | compute | all-reduce fp32 | bf16 | step as built "
+    "| overlapped | tokens/s | efficiency | the paper's tokens |",
     "|---|---|---|---|---|---|---|---|---|---|---|",
 ]
 
@@ -149,8 +149,8 @@ def duration(seconds: float) -> str:
 
 def plan(network: float) -> str:
     lines = [
-        f"Assumed: {NVLINK / 1e9:.0f} GB/s a GPU inside of a machine of {PER_NODE}, "
-        f"{network / 1e9:.0f} GB/s a GPU between machines, {1e6 * HOP:.0f} µs a hop, "
+        f"Assumed: {NVLINK / 1e9:.0f} GB/s per GPU inside a machine of {PER_NODE}, "
+        f"{network / 1e9:.0f} GB/s per GPU between machines, {1e6 * HOP:.0f} µs per hop, "
         f"{BACKWARD:.0%} of compute to hide a reduction under. Measured, on one H200: "
         + ", ".join(f"{c.name} {c.tokens_per_second:,.0f} target tokens/s" for c in cards())
         + ".",
@@ -163,8 +163,10 @@ def plan(network: float) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--network", type=float, default=NETWORK / 1e9, help="GB/s a GPU")
-    parser.add_argument("--write", action="store_true", help="put the tables into docs/scaling.md")
+    parser.add_argument("--network", type=float, default=NETWORK / 1e9, help="GB/s per GPU")
+    parser.add_argument(
+        "--write", action="store_true", help="put the tables into docs/internals/scaling.md"
+    )
     parser.add_argument("--check", action="store_true", help="fail if the page does not have them")
     arguments = parser.parse_args()
     text = plan(1e9 * arguments.network)

@@ -1,11 +1,11 @@
-"""Tables and figures of docs/, made from benchmarks/results: what is read was measured.
+"""Tables and figures of docs/, made from the records in benchmarks/results.
 
-    python benchmarks/tables.py          write them anew
-    python benchmarks/tables.py --check  say whether they agree
+    python benchmarks/tables.py          write them
+    python benchmarks/tables.py --check  report whether they agree with the records
 
-In a page, a table stands between `<!-- NAME -->` and `<!-- /NAME -->`. `<!-- NAME across -->` gives
-each system a column, which suits what was measured once. `<!-- headlines -->` has one line of each
-benchmark, for the beginning of the page.
+In a page, a table is between `<!-- NAME -->` and `<!-- /NAME -->`. `<!-- NAME across -->` gives
+each system a column, which suits single measurements. `<!-- NAME rows -->` has the rows that ROWS
+names, and no goals. `<!-- headlines -->` has one row of each benchmark.
 """
 
 import argparse
@@ -13,16 +13,29 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from figures import parsing_length
+from figures import BASELINE, CHARTS, chart, parsing_length
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 DOCS = ROOT / "docs"
-PAGES = [DOCS / "performance.md", DOCS / "parsing.md"]
-FIGURES = {DOCS / "figures" / "parsing-length.svg": ("parsing", parsing_length)}
+PAGES = [
+    DOCS / "parsing.md",
+    DOCS / "internals" / "performance-log.md",
+    DOCS / "internals" / "parsing-log.md",
+]
+FIGURES = {
+    "parsing-length": ("parsing", parsing_length),
+    **{
+        name: (made.record, partial(chart, name))
+        for name, made in CHARTS.items()
+        if (RESULTS / f"{made.record}.json").exists()
+    },
+}
+"""The record and the function of each file docs/figures/NAME.svg."""
 Rows = list[dict[str, Any]]
 Layout = Callable[[Rows], list[str]]
 TIMES = ("s", "CPU-s")
@@ -37,6 +50,10 @@ HEADLINES = {
     "[translating](#decoding-on-a-gpu) newstest2014, beam 4, one H200": (
         "gpu_decoding", "3,003 sentences, beam 4", "s", "transept fp16", "HF MarianMT fp16"
     ),
+    "translating 64 sentences with base, beam 4, one H200": (
+        "gpu_ctranslate2", "base, beam 4, 64 sentences", "output tokens/s", "transept fp16",
+        "CTranslate2 float16",
+    ),
     "[training](#training-on-a-cpu) base, one core": (
         "cpu_training", "train base", "target tokens/CPU-s", "transept", "HF MarianMT"
     ),
@@ -44,7 +61,7 @@ HEADLINES = {
         "cpu_decoding", "base, beam 4, batch 32", "output tokens/CPU-s", "transept",
         "CTranslate2 float32",
     ),
-    "translating Tatoeba's test set with the shipped en-de, beam 4, one core": (
+    "translating Tatoeba's test set with the bundled en-de, beam 4, one core": (
         "cpu_test_set", "beam 4", "CPU-s", "transept", "CTranslate2 float32"
     ),
     "[preparing](#preparing-a-corpus) 500,000 pairs, by CPU time": (
@@ -53,7 +70,16 @@ HEADLINES = {
     ),
 }  # fmt: skip
 """What a reader wants to know first: the benchmark, its work and unit, our system and another."""
-PLACE = re.compile(r"(<!-- (\w+)( across)? -->\n).*?(<!-- /\2 -->)", re.DOTALL)
+ROWS = {"parsing": {"test": "F1", "test, at most 40 words": "F1", "training": "minutes"}}
+"""The work and unit of each column of a short table."""
+WORDS = {
+    r"\b(HF )?MarianMT\b": "Hugging Face MarianMT",
+    r"\btimes HF\b": "times Hugging Face MarianMT",
+    r"\bpeer\b": "baseline",
+    r"\bshipped\b": "bundled",
+}
+"""How the tables name what records name otherwise."""
+PLACE = re.compile(r"(<!-- (\w+)( across| rows)? -->\n).*?(<!-- /\2 -->)", re.DOTALL)
 
 
 def read(name: str) -> dict[str, Any]:
@@ -73,7 +99,36 @@ def table(name: str, layout: Layout) -> str:
         lines.append(f"| {goal['goal']} | {value} | {target} | {met} |")
     found = {key: value for key, value in record["versions"].items() if value != "absent"}
     versions = ", ".join(f"{key} {value}" for key, value in found.items())
-    lines += ["", f"`{record['command']}` at {record['commit']}: {record['machine']}; {versions}."]
+    # The place of the file on the machine that measured is of no use to readers.
+    command = re.sub(r"--json /\S+", "--json FILE", record["command"])
+    lines += ["", f"`{command}` at {record['commit']}: {record['machine']}; {versions}."]
+    return "\n".join(lines) + "\n"
+
+
+def worded(text: str) -> str:
+    """A table with today's names of systems. The commands below tables stay as recorded."""
+    lines = text.splitlines(keepends=True)
+    return "".join(
+        re.sub("|".join(WORDS), _word, line) if line.startswith("|") else line for line in lines
+    )
+
+
+def _word(found: re.Match[str]) -> str:
+    return next(word for pattern, word in WORDS.items() if re.fullmatch(pattern, found[0]))
+
+
+def short(name: str) -> str:
+    """A row for each system, and a column for each quantity of ROWS."""
+    chosen = ROWS[name]
+    found: dict[str, dict[str, str]] = {}
+    for row in read(name)["rows"]:
+        if chosen.get(row["work"]) == row["unit"] and row["system"] != BASELINE:
+            found.setdefault(row["system"], {})[row["work"]] = f"{row['value']:.1f}"
+    heads = " | ".join(f"{work}, {unit}" for work, unit in chosen.items())
+    lines = [f"| system | {heads} |", f"|---|{'---|' * len(chosen)}"]
+    for system, values in found.items():
+        cells = " | ".join(values.get(work, "") for work in chosen)
+        lines.append(f"| {system} | {cells} |")
     return "\n".join(lines) + "\n"
 
 
@@ -101,7 +156,7 @@ def across(rows: Rows) -> list[str]:
 
 
 def headlines() -> str:
-    """The lines of the page's beginning."""
+    """The rows at the beginning of the page."""
     lines = ["| | unit | transept | | times as fast |", "|---|---|---|---|---|"]
     for what, (name, work, unit, ours, other) in HEADLINES.items():
         found = {
@@ -124,18 +179,20 @@ def _number(value: float) -> str:
 
 
 def renewed() -> Iterator[tuple[Path, str]]:
-    """Every page with its tables made anew, and every figure."""
+    """Every page with new tables, and every figure."""
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
         yield page, PLACE.sub(_filled, text)
     for figure, (name, draw) in FIGURES.items():
-        yield figure, draw(read(name))
+        yield DOCS / "figures" / f"{figure}.svg", draw(read(name))
 
 
 def _filled(place: re.Match[str]) -> str:
     if place[2] == "headlines":
-        return place[1] + headlines() + place[4]
-    return place[1] + table(place[2], across if place[3] else down) + place[4]
+        return place[1] + worded(headlines()) + place[4]
+    if place[3] == " rows":
+        return place[1] + short(place[2]) + place[4]
+    return place[1] + worded(table(place[2], across if place[3] else down)) + place[4]
 
 
 def main() -> None:
@@ -146,7 +203,7 @@ def main() -> None:
         if not check:
             path.write_text(new, encoding="utf-8")
         elif not path.exists() or path.read_text(encoding="utf-8") != new:
-            sys.exit(f"{path} does not say what benchmarks/results does: run {Path(__file__).name}")
+            sys.exit(f"{path} differs from benchmarks/results; run {Path(__file__).name}")
 
 
 if __name__ == "__main__":

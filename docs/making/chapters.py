@@ -1,7 +1,8 @@
 """A chapter of the walk-through: a percent script, run cell by cell, as a page and a notebook.
 
-`# %%` begins a cell of code, `# %% [markdown]` one of prose. What a cell prints and draws is kept
-with it. A cell that only prints sources is shown as those sources.
+`# %%` begins a cell of code, `# %% [markdown]` one of prose. The output and the plots of a cell are
+stored with it. A cell that only prints sources is shown as those sources. A comment
+`# Figure: TEXT` in a cell is the caption of its plot, and is left out of the page's code.
 """
 
 import ast
@@ -17,26 +18,44 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from making.pictures import inlined
+
 MARKER = re.compile(r"^# %%( \[markdown\])?$", re.MULTILINE)
 SOURCE = re.compile(r"^print\(getsource\((.+)\)\)$")
+FIGURE = re.compile(r"^# Figure: (.+)\n", re.MULTILINE)
 DOTS_PER_INCH = 144
+INK = "#1b1f24"
+"""The colour of text and axes. On the page it is the colour of the text around a plot."""
 
 
 class ChapterError(Exception):
     """A cell that failed."""
 
 
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """A figure that a cell drew."""
+
+    png: bytes
+    """On white paper, for a notebook."""
+    svg: str
+    """Transparent, with text and axes in the colour of the page's text."""
+    described: str
+    """What it shows, for readers who do not see it."""
+    titles: str
+    """The titles of its panels, which are its caption unless the cell has one."""
+
+
 @dataclass(slots=True)
 class Cell:
-    """Prose or code, and what running it gave."""
+    """Prose or code, and the output of running it."""
 
     kind: Literal["prose", "code"]
     text: str
     line: int
     """Where it begins in the script."""
     printed: str = ""
-    figures: list[bytes] = field(default_factory=list)
-    """Each as PNG."""
+    figures: list[Plot] = field(default_factory=list)
 
     @property
     def shows_source(self) -> bool:
@@ -62,7 +81,7 @@ def read_cells(script: Path) -> list[Cell]:
 
 
 def run(script: Path) -> list[Cell]:
-    """Run a chapter from top to bottom in a namespace of its own."""
+    """Run a chapter from top to bottom in a separate namespace."""
     import matplotlib
 
     matplotlib.use("agg")
@@ -87,17 +106,54 @@ def _run(cell: Cell, namespace: dict[str, Any], script: Path) -> None:
     cell.figures = [*_drawn()]
 
 
-def _drawn() -> Iterator[bytes]:
+def _drawn() -> Iterator[Plot]:
     """The figures that are open, which are then closed."""
     from matplotlib import pyplot
 
     for number in pyplot.get_fignums():
-        png = io.BytesIO()
+        png, svg = io.BytesIO(), io.StringIO()
         figure = pyplot.figure(number)
         figure.set_layout_engine("constrained")
         figure.savefig(png, dpi=DOTS_PER_INCH, metadata={"Software": None})
+        figure.savefig(svg, format="svg", dpi=DOTS_PER_INCH, transparent=True)
+        yield Plot(png.getvalue(), _fit_page(svg.getvalue()), _described(figure), _titles(figure))
         pyplot.close(number)
-        yield png.getvalue()
+
+
+def _fit_page(svg: str) -> str:
+    """An SVG file as part of a page: without its head, in the colour of the page's text."""
+    drawing = svg[svg.index("<svg ") :]
+    drawing = re.sub(r" *<metadata>.*?</metadata>\n", "", drawing, flags=re.DOTALL)
+    drawing = drawing.replace(INK, "currentColor").replace("#000000", "currentColor")
+    return drawing.replace("<svg ", '<svg role="img" aria-label="" ', 1)
+
+
+def _titles(figure: Any) -> str:
+    """The titles of the panels as one sentence, or two if there are two panels."""
+    titles = [*dict.fromkeys(filter(None, (axis.get_title() for axis in figure.axes)))]
+    if len(figure.axes) == len(titles) == 2:
+        return f"Left: {titles[0]}. Right: {titles[1]}."
+    joined = "; ".join(titles)
+    return f"{joined[0].upper()}{joined[1:]}." if joined else ""
+
+
+def _described(figure: Any) -> str:
+    """The kind, title, axes and curves of each panel."""
+    panels = dict.fromkeys(map(_panel, figure.axes))
+    return ". ".join(panels) + "."
+
+
+def _panel(axis: Any) -> str:
+    if axis.images:
+        kind = "Heat map"
+    elif axis.lines:
+        kind = "Curves"
+    else:
+        kind = "Bars" if axis.patches else "Drawing"
+    curves = [line.get_label() for line in axis.lines if not line.get_label().startswith("_")]
+    ends = " against ".join(filter(None, (axis.get_ylabel(), axis.get_xlabel())))
+    said = [axis.get_title(), ends, ", ".join(curves)]
+    return ": ".join(filter(None, (kind, "; ".join(filter(None, said)))))
 
 
 @contextlib.contextmanager
@@ -107,31 +163,52 @@ def _style() -> Iterator[None]:
     style: dict[Any, Any] = {
         "figure.figsize": (7.2, 3.2),
         "font.size": 9,
+        "text.color": INK,
+        "axes.edgecolor": INK,
+        "axes.labelcolor": INK,
+        "xtick.color": INK,
+        "ytick.color": INK,
         "axes.spines.top": False,
         "axes.spines.right": False,
-        "image.cmap": "Purples",
+        "image.cmap": _from_paper("#1583c4"),
+        "legend.framealpha": 0.0,
+        "svg.fonttype": "none",
+        "svg.hashsalt": "transept",
     }
     with pyplot.rc_context(style):
         yield
 
 
+def _from_paper(colour: str) -> str:
+    """The name of a colour map from transparent to a colour."""
+    from matplotlib import colormaps
+    from matplotlib.colors import LinearSegmentedColormap, to_rgb
+
+    name = f"from paper to {colour}"
+    if name not in colormaps:
+        ends = [(*to_rgb(colour), 0.0), (*to_rgb(colour), 1.0)]
+        colormaps.register(LinearSegmentedColormap.from_list(name, ends))
+    return name
+
+
 def write_page(cells: list[Cell], page: Path, notebook: str) -> None:
-    """A chapter as Markdown, its figures beside it."""
+    """A chapter as Markdown, with its figures."""
     parts = []
-    for number, cell in enumerate(cells):
+    for cell in cells:
         if cell.kind == "prose":
             parts.append(cell.text)
             continue
         if cell.shows_source:
             parts.append(_captioned(cell))
             continue
-        parts.append(f"```python\n{cell.text}\n```")
+        parts.append(f"```python\n{FIGURE.sub('', cell.text)}\n```")
         if cell.printed:
             parts.append(f"```{{code-block}} text\n:class: printed\n\n{cell.printed}\n```")
-        for index, figure in enumerate(cell.figures):
-            name = f"{page.stem}-{number}-{index}.png"
-            (page.parent / name).write_bytes(figure)
-            parts.append(f"![What the cell above draws]({name})")
+        captions = FIGURE.findall(cell.text)
+        for index, plot in enumerate(cell.figures):
+            caption = captions[index] if index < len(captions) else plot.titles
+            alt = " ".join(filter(None, (caption, plot.described)))
+            parts.append(inlined(plot.svg, alt, caption))
     parts.append(f"---\n\nThis chapter as a notebook: {{download}}`{notebook} <{notebook}>`.")
     page.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
 
@@ -143,7 +220,7 @@ def _captioned(cell: Cell) -> str:
 
 
 def write_notebook(cells: list[Cell], path: Path) -> None:
-    """A chapter as a Jupyter notebook, with what it gave."""
+    """A chapter as a Jupyter notebook, with its output."""
     notebook = {
         "cells": [_notebook_cell(number, cell) for number, cell in enumerate(cells)],
         "metadata": {
@@ -166,9 +243,9 @@ def _notebook_cell(number: int, cell: Cell) -> dict[str, Any]:
     outputs += [
         {
             "output_type": "display_data",
-            "data": {"image/png": base64.b64encode(figure).decode("ascii")},
+            "data": {"image/png": base64.b64encode(plot.png).decode("ascii")},
             "metadata": {},
         }
-        for figure in cell.figures
+        for plot in cell.figures
     ]
     return {"cell_type": "code", "execution_count": None, "outputs": outputs, **shared}

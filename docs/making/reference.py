@@ -1,4 +1,4 @@
-"""The API reference: what the package's modules offer, from their docstrings."""
+"""The API reference, made from the docstrings of the package's modules."""
 
 import ast
 import dataclasses
@@ -10,6 +10,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from making.docstrings import to_markdown
+from making.fields import fields_of
 
 PAGES: dict[str, tuple[str, list[str]]] = {
     "using": (
@@ -87,10 +88,11 @@ def write_reference(folder: Path) -> None:
     (folder / "index.md").write_text(index, encoding="utf-8")
 
 
-INDEX = """# API reference
+INDEX = """# Python API
 
-Made from the docstrings. What `import transept` offers is [used](using.md) most; below it every
-layer can be used by itself. Names that begin with an underscore are nobody's business.
+`make docs` writes these pages from the docstrings. [Using a model](using.md) has the names that
+`import transept` offers. Every layer below it can be used by itself. Names that begin with an
+underscore are private.
 """
 
 
@@ -135,7 +137,7 @@ def _function(function: Any, name: str = "", level: str = "###") -> str:
 
 
 def _signature(function: Any) -> str:
-    """As it stands in the source, so that shapes are read as they were written."""
+    """The source's own lines, so that shapes are read as they were written."""
     source = textwrap.dedent(inspect.getsource(function))
     node = ast.parse(source).body[0]
     assert isinstance(node, ast.FunctionDef)
@@ -144,20 +146,10 @@ def _signature(function: Any) -> str:
 
 
 def _fields(cls: type) -> str:
-    """The fields of a class, each with the string that stands below it."""
-    (node,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body
-    assert isinstance(node, ast.ClassDef)
-    body = node.body
+    """The fields of a class, each with the string below it."""
     rows = []
-    for field, after in zip(body, [*body[1:], None], strict=True):
-        if not isinstance(field, ast.AnnAssign) or not isinstance(field.target, ast.Name):
-            continue
-        if field.target.id.startswith("_"):
-            continue
-        value = "" if field.value is None else f" = {ast.unparse(field.value)}"
-        doc = ""
-        if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant):
-            doc = " ".join(inspect.cleandoc(str(after.value.value)).split())
-        said = f": {doc}" if doc else ""
-        rows.append(f"- `{field.target.id}: {ast.unparse(field.annotation)}{value}`{said}")
+    for field in fields_of(cls):
+        value = f" = {field.default}" if field.default else ""
+        said = f": {field.doc}" if field.doc else ""
+        rows.append(f"- `{field.name}: {field.annotation}{value}`{said}")
     return "\n".join(rows)

@@ -1,9 +1,10 @@
 """Build the site: `python docs/making/site.py --output build/docs`.
 
-Everything that is generated lies in `OUTPUT/source`, what a browser opens in `OUTPUT/html`.
+The pages that Sphinx reads are written to `OUTPUT/source`, and the site to `OUTPUT/html`.
 """
 
 import argparse
+import re
 import shutil
 import sys
 import time
@@ -13,7 +14,15 @@ DOCS = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(DOCS))
 
 from making.chapters import run, write_notebook, write_page  # noqa: E402
+from making.commands import write_commands  # noqa: E402
+from making.pictures import with_pictures  # noqa: E402
 from making.reference import write_reference  # noqa: E402
+from making.settings import write_settings  # noqa: E402
+
+SENTENCE = "The old man reads a book in the garden."
+"""The sentence of the landing page's pictures."""
+OUTSIDE = re.compile(r"\]\(((?:\.\./)+[^)#\s]+)")
+"""A link from a page to a file above its folder."""
 
 
 def main() -> int:
@@ -26,9 +35,51 @@ def main() -> int:
     source = chosen.output / "source"
     shutil.rmtree(source, ignore_errors=True)
     shutil.copytree(DOCS, source, ignore=shutil.ignore_patterns("making", "*.py", "__pycache__"))
+    add_guides(source / "index.md")
+    for page in source.rglob("*.md"):
+        copy_linked(page, source)
+        page.write_text(with_pictures(page), encoding="utf-8")
     write_reference(source / "reference")
+    write_commands(source / "commands")
+    write_settings(source)
     write_walkthrough(source / "walkthrough", chosen.chapters)
-    return 0 if chosen.no_html else build(source, chosen.output / "html")
+    if chosen.no_html:
+        return 0
+    failed = build(source, chosen.output / "html")
+    write_attention(chosen.output / "html" / "_static" / "attention.html")
+    return failed
+
+
+def add_guides(index: Path) -> None:
+    """Put guides that the landing page does not list at the end of its list of guides."""
+    text = index.read_text(encoding="utf-8")
+    guides = sorted(f"guides/{path.stem}" for path in (index.parent / "guides").glob("*.md"))
+    new = [guide for guide in guides if not re.search(rf"^{guide}$", text, re.MULTILINE)]
+    last = [*re.finditer(r"^guides/\S+$", text, re.MULTILINE)][-1].end()
+    index.write_text("\n".join([text[:last], *new]) + text[last:], encoding="utf-8")
+
+
+def copy_linked(page: Path, source: Path) -> None:
+    """Copy the files of the repository that a page links and that are not in docs/.
+
+    They get the same place relative to the page.
+    """
+    for link in OUTSIDE.findall(page.read_text(encoding="utf-8")):
+        original = (DOCS / page.relative_to(source).parent / link).resolve()
+        place = (page.parent / link).resolve()
+        if not original.is_relative_to(DOCS) and original.is_file():
+            place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(original, place)
+
+
+def write_attention(page: Path) -> None:
+    """The interactive page of `transept visualize`, for a sentence of the bundled model."""
+    from transept import load
+    from transept.apps.visualize.figures import Choice
+    from transept.apps.visualize.html import to_html
+
+    attention = load("en-de", engine="native", device="cpu").attend(SENTENCE)
+    page.write_text(to_html(attention, Choice(kind="source")), encoding="utf-8")
 
 
 def write_walkthrough(folder: Path, names: list[str] | None) -> None:

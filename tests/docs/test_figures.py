@@ -1,13 +1,26 @@
-"""What the documentation says was measured is what was measured."""
+"""Tables and charts of the documentation agree with the records of benchmarks."""
 
 import json
+import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
+import pytest
+from making.pictures import inlined, is_chart, with_pictures
+
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ("performance.md", "parsing.md")
+PAGES = ("internals/performance-log.md", "internals/parsing-log.md")
+CHARTS = (
+    "train-gpu",
+    "translate-gpu",
+    "translate-gpu-ctranslate2",
+    "translate-cpu",
+    "server",
+    "results",
+    "parsing-length",
+)
 
 
 def test_tables_and_figures_are_those_of_the_results() -> None:
@@ -37,3 +50,23 @@ def test_every_benchmark_has_its_table() -> None:
     for result in (ROOT / "benchmarks" / "results").glob("*.json"):
         place = f"<!-- /{result.stem} -->"
         assert any(place in page for page in pages), f"{result.stem} is in none of {PAGES}"
+
+
+@pytest.mark.parametrize("name", CHARTS)
+def test_chart_has_no_background_and_fits_both_themes(name: str) -> None:
+    chart = (ROOT / "docs" / "figures" / f"{name}.svg").read_text(encoding="utf-8")
+    assert is_chart(chart)
+    assert "prefers-color-scheme:dark" in chart
+    shown = inlined(chart, "what it shows", "caption")
+    assert 'aria-label="what it shows"' in shown
+    assert "prefers-color-scheme" not in shown, "on the site its colours are the page's"
+    assert not re.findall(r'fill="#|fill:#', shown)
+
+
+def test_picture_with_a_title_becomes_a_figure_with_a_caption(tmp_path: Path) -> None:
+    (tmp_path / "photo.png").touch()
+    page = tmp_path / "page.md"
+    page.write_text('![alt text](photo.png "Caption.")\n\n```text\n![kept](photo.png)\n```\n')
+    text = with_pictures(page)
+    assert "```{figure} photo.png\n:alt: alt text\n\nCaption.\n```" in text
+    assert "![kept](photo.png)" in text, "code is not changed"

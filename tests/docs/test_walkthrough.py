@@ -45,8 +45,8 @@ def test_the_site_builds_without_a_warning(built: Built) -> None:
 def test_a_chapter_shows_source_results_and_pictures(built: Built, chapter: Path) -> None:
     page = built.folder / "html" / "walkthrough" / f"{chapter.stem}.html"
     text = page.read_text(encoding="utf-8")
-    pictures = re.findall(r'src="(\.\./_images/[^"]+\.png)"', text)
-    assert all((page.parent / picture).exists() for picture in pictures)
+    pictures = re.findall(r'<figure class="plot">\s*<svg[^>]*aria-label="([^"]*)"', text)
+    assert all(pictures), "each is described"
     assert "printed" in text
     script = chapter.read_text(encoding="utf-8")
     assert "assert " in script
@@ -70,8 +70,18 @@ def test_a_reader_needs_no_network(built: Built) -> None:
     """No page loads anything from elsewhere; links that a reader may follow are another matter."""
     loads = re.compile(r'<(?:script|img|link|iframe)[^>]*(?:src|href)="(https?:)?//', re.IGNORECASE)
     pages = [*(built.folder / "html").rglob("*.html")]
-    assert len(pages) > 20
+    assert len(pages) > 40
     assert [page.name for page in pages if loads.search(page.read_text(encoding="utf-8"))] == []
+
+
+def test_landing_page_has_a_picture_and_an_interactive_one(built: Built) -> None:
+    html = built.folder / "html"
+    text = (html / "index.html").read_text(encoding="utf-8")
+    assert "<figure" in text
+    (page,) = re.findall(r'href="(_static/attention[^"]*)"', text)
+    assert "Content-Security-Policy" in (html / page).read_text(encoding="utf-8")
+    assert "copy.js" in text
+    assert "logo.svg" in text
 
 
 def test_the_reference_tells_arguments_and_their_defaults(built: Built) -> None:

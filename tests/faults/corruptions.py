@@ -212,7 +212,7 @@ FAULTS = [
     Fault(
         name="spoil-all",
         does="damage to every checkpoint of a run",
-        promise="each is named; nothing is removed or begun anew",
+        promise="each is named; nothing is removed or started again",
         happen=_all_checkpoints,
         cases=times(3, 30),
     ),
@@ -233,7 +233,7 @@ FAULTS = [
     Fault(
         name="spoil-log",
         does="damage to metrics.jsonl",
-        promise="training goes on, bit for bit",
+        promise="training resumes, bit for bit",
         happen=_metrics,
         cases=times(2, 30),
     ),

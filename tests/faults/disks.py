@@ -234,15 +234,15 @@ FAULTS = [
     Fault(
         name="full-train",
         does="disk full at each page of a run: log, save, config",
-        promise="clear error, nothing corrupt; with room it goes on, bit for bit",
+        promise="clear error, nothing corrupt; with free space it resumes, bit for bit",
         happen=_full_in_training,
         cases=drawn(_pages_of_run, 6),
         unavailable=mounts.unavailable,
     ),
     Fault(
         name="full-files",
-        does="no room for another file, at each file of a run",
-        promise="clear error, nothing corrupt; with room it goes on, bit for bit",
+        does="no space for another file, at each file of a run",
+        promise="clear error, nothing corrupt; with free space it resumes, bit for bit",
         happen=_out_of_files_in_training,
         cases=drawn(_files_of_run, 3),
         unavailable=mounts.unavailable,
@@ -250,7 +250,7 @@ FAULTS = [
     Fault(
         name="full-prepare",
         does="disk full at each page of data prepare",
-        promise="clear error; with room the same command gives the same corpus",
+        promise="clear error; with free space the same command gives the same corpus",
         happen=_full_in_preparation,
         cases=drawn(_pages_of_corpus, 4),
         unavailable=mounts.unavailable,
@@ -258,7 +258,7 @@ FAULTS = [
     Fault(
         name="read-only-run",
         does="a run's directory is read-only",
-        promise="clear error; then it goes on, bit for bit",
+        promise="clear error; then it resumes, bit for bit",
         happen=_read_only_run,
         cases=times(2, 4),
         unavailable=mounts.unavailable,
@@ -266,7 +266,7 @@ FAULTS = [
     Fault(
         name="read-only-save",
         does="checkpoints become read-only in mid-run",
-        promise="clear error; then it goes on, bit for bit",
+        promise="clear error; then it resumes, bit for bit",
         happen=_read_only_meanwhile,
         cases=times(1, 10),
         unavailable=mounts.unavailable,

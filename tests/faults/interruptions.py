@@ -180,7 +180,7 @@ def _demand_finite(run: Path) -> None:
 
 
 def _never_a_number(bench: Bench) -> None:
-    """Where no gradient is a number any more, the run ends and says so; the weights are spared."""
+    """Where NaN gradients in every step, the run ends and says so; the weights are spared."""
 
     def train() -> int:
         _poison(set(range(4, LAST_STEP + 1)))
@@ -194,7 +194,7 @@ FAULTS = [
     Fault(
         name=name,
         does=f"{name} at a random moment",
-        promise="saved, exit code 75; it goes on, bit for bit",
+        promise="saved, exit code 75; it resumes, bit for bit",
         happen=_asked_to_stop(signal.Signals[name]),
         cases=times(1, 20),
     )
@@ -204,28 +204,28 @@ FAULTS += [
     Fault(
         name="SIGTERM-twice",
         does="SIGTERM twice, the second at once or in the save",
-        promise="it goes on, bit for bit",
+        promise="it resumes, bit for bit",
         happen=_asked_twice,
         cases=times(1, 20),
     ),
     Fault(
         name="SIGSTOP",
         does="SIGSTOP, and SIGCONT after a while",
-        promise="it ends as undisturbed, bit for bit",
+        promise="it ends like an undisturbed run, bit for bit",
         happen=_paused,
         cases=times(1, 20),
     ),
     Fault(
         name="twice",
-        does="the same command again while the run lives, and kill -9",
-        promise="refused by name; the run ends as undisturbed, bit for bit",
+        does="the same command again while the run is active, and kill -9",
+        promise="refused by name; the run ends like an undisturbed one, bit for bit",
         happen=_started_twice,
         cases=times(2, 20),
     ),
     Fault(
         name="clock",
         does="the time of day jumps by years, files are from any year",
-        promise="it ends as undisturbed, bit for bit",
+        promise="it ends like an undisturbed run, bit for bit",
         happen=_clock_jumps,
         cases=times(1, 20),
     ),
@@ -238,14 +238,14 @@ FAULTS += [
     ),
     Fault(
         name="nan",
-        does="gradients of some steps are no numbers, and kill -9",
-        promise="left out and counted; killed or not, the same bits",
+        does="NaN gradients in some steps, and kill -9",
+        promise="skipped and counted; killed or not, the same bits",
         happen=_not_a_number,
         cases=times(1, 20),
     ),
     Fault(
         name="nan-for-good",
-        does="no gradient is a number any more",
+        does="NaN gradients in every step",
         promise="the run ends and says so; weights stay finite",
         happen=_never_a_number,
         cases=times(1, 3),

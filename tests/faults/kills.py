@@ -168,8 +168,8 @@ CHANGES_OF_SAVE = AtEachCall(_save, _changing, Bench.demand_recovery, Bench.begi
 CHANGES_OF_RUN = AtEachCall(_run, _changing, Bench.demand_recovery, cuts=1)
 CHANGES_OF_PREPARATION = AtEachCall(_preparation, _changing, _prepares_the_same)
 
-AS_UNDISTURBED = "the run goes on and ends as undisturbed, bit for bit"
-SAME_CORPUS = "the same command goes on and gives the same corpus"
+AS_UNDISTURBED = "the run resumes and ends like an undisturbed one, bit for bit"
+SAME_CORPUS = "the same command resumes and gives the same corpus"
 FAULTS = [
     Fault(
         name="kill",

@@ -1,4 +1,4 @@
-"""The table of docs/reliability.md, made from the recorded score of the long form.
+"""The table of docs/internals/reliability.md, made from the recorded score of the long form.
 
     python -m tests.faults --json tests/faults/score.json    make the score
     python -m tests.faults.page                              and the table
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "reliability.md"
+PAGE = ROOT / "docs" / "internals" / "reliability.md"
 SCORE = Path(__file__).with_name("score.json")
 PLACE = re.compile(r"(<!-- score -->\n).*?(<!-- /score -->)", re.DOTALL)
 

@@ -1,4 +1,4 @@
-"""The page of results, which docs/making/results.py writes, agrees with the records."""
+"""The pages of results, which docs/making/results.py writes, agree with the records."""
 
 import copy
 import json
@@ -10,7 +10,10 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from making.results import SPLIT, Collection, compare, curves, digest, draw, page
+from making.records import SPLIT, Collection
+from making.result_charts import curves, digest, draw
+from making.results import compare, page, written
+from making.results_log import log
 from tests.integration.kitchen import Kitchen
 
 from transept.apps.recipes.train import device_seconds
@@ -34,9 +37,9 @@ def records(kitchen: Kitchen, cooked: Path, tmp_path_factory: pytest.TempPathFac
     return Collection.read(results)
 
 
-def test_committed_page_agrees_with_the_committed_records() -> None:
-    read = Collection.read(DOCS / "results")
-    assert (DOCS / "results.md").read_text(encoding="utf-8") == page(read)
+def test_committed_pages_agree_with_the_committed_records() -> None:
+    for path, text in written(Collection.read(DOCS / "results")).items():
+        assert path.read_text(encoding="utf-8") == text, f"{path}: run docs/making/results.py"
 
 
 def test_committed_pictures_show_the_committed_records() -> None:
@@ -46,10 +49,16 @@ def test_committed_pictures_show_the_committed_records() -> None:
     assert described == {name: digest(points) for name, points in shown.items()}
 
 
-def test_every_score_on_the_page_is_in_a_record_and_the_other_way_round(
+def test_page_has_a_row_for_each_run(records: Collection) -> None:
+    text = page(records)
+    for name in records.runs:
+        assert len(re.findall(rf"^\| \[.+\]\(results/{name}\.json\) \|", text, re.M)) == 1
+
+
+def test_every_score_of_the_log_is_in_a_record_and_the_other_way_round(
     records: Collection,
 ) -> None:
-    text = page(records)
+    text = log(records)
     for name, record in records.runs.items():
         section = text.partition(f"## {name}\n")[2].partition("\n- ")[0]
         shown = re.findall(r"^\| (\w+) \| (\d+) \| ([^|]+) \| ([\d.]+) \|", section, re.MULTILINE)
@@ -78,7 +87,7 @@ def test_flops_by_the_papers_method_count_every_device(records: Collection) -> N
     trained = runs["one"]["stages"]["train"]["results"]
     assert trained["device_seconds"] == trained["seconds"]  # one process, one device
     trained["device_seconds"] = 8 * trained["seconds"]
-    shown = page(replace(records, runs=runs))
+    shown = log(replace(records, runs=runs))
     assert f"| {8 * trained['seconds'] * trained['sustained_flops']:.2e} |" in shown
 
 
@@ -95,7 +104,7 @@ def test_a_comparison_can_be_traced_to_the_runs_it_compares(records: Collection)
         assert found["hypotheses"] == [
             run["stages"]["score"]["inputs"]["hypotheses"][test] for run in records.runs.values()
         ]
-    text = page(records)
+    text = log(records)
     assert f"transept ({records.link('one')}, " in text
     assert f", against transept ({records.link('two')}, " in text
 
@@ -127,8 +136,8 @@ def test_translations_beside_a_record_are_linked_if_they_are_the_scored_ones(
     kept = tmp_path / "results" / "one" / f"{hypotheses.name}.xz"
     kept.write_bytes(lzma.compress(hypotheses.read_bytes()))
     read = replace(records, directory=tmp_path / "results")
-    link = f"The scored translations: [{hypotheses.stem}](results/one/{kept.name})."
-    assert page(read).count(link) == 1
+    link = f"The scored translations: [{hypotheses.stem}](../results/one/{kept.name})."
+    assert log(read).count(link) == 1
     kept.write_bytes(lzma.compress(hypotheses.read_bytes() + b"one more\n"))
     with pytest.raises(ValueError, match=r"is not what one\.json scored"):
-        page(read)
+        log(read)
