@@ -51,7 +51,7 @@ def load(
             Draws at random are from all tokens.
 
     Example:
-        >>> transept.load("runs/base").translate("Good morning.").text    # doctest: +SKIP
+        >>> transept.load("en-de").translate("Good morning.").text    # doctest: +SKIP
         'Guten Morgen.'
     """
     model = load_any(*models, device=device, engine=engine, shortlist=shortlist)
