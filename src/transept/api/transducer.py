@@ -126,9 +126,9 @@ class Transducer:
                 watch: Called with the numbers of sentences done and of all, after each batch.
 
         Example:
-            >>> model = transept.load("en-de")                    # doctest: +SKIP
-            >>> model.translate("Good morning. How are you?").text    # doctest: +SKIP
-            'Guten Morgen. Wie geht es dir?'
+            >>> model = transept.load("en-de")
+            >>> model.translate("Good morning. How are you?").text
+            'Guten Morgen! Wie geht es dir?'
         """
         request = Request.of(options)
         if isinstance(texts, str):
@@ -405,7 +405,7 @@ class Transducer:
         Example:
             >>> model = transept.load("en-de")
             >>> model.score("Good morning.", "Guten Morgen.").log_probability  # doctest: +SKIP
-            -0.47
+            -1.7
             >>> best = model.translate("Good morning.").outputs[0]
             >>> model.score("Good morning.", best.text).log_probability <= 0
             True
