@@ -1,13 +1,12 @@
 # %% [markdown]
-# # 2. Attention
+# # 2. Scaled dot-product and multi-head attention
 #
 # *Section 3.2*
 #
-# Each place of a sentence asks a question, and every place offers an answer together with a label
-# that says what the answer is about. The question is a vector, the **query**; the labels are
-# **keys**; the answers are **values**. The dot product of a key and a query says how well they fit.
-# A softmax turns these products into weights. The result for a place is the weighted mean of the
-# values.
+# Attention is a soft lookup. Each position of a sentence has three vectors: a **query** describes
+# what the position looks for, a **key** describes what it offers, and a **value** is its content.
+# The dot product of a query and a key is their score. A softmax turns the scores of a query into
+# weights that sum to 1. The result for a position is the weighted mean of the values.
 
 # %%
 import math
@@ -27,25 +26,25 @@ from transept.model.packing import Band, Tokens, visible
 torch.manual_seed(0)
 
 # %% [markdown]
-# ## Equation (1)
+# ## Equation (1): scaled dot-product attention
 #
 # > Attention(Q, K, V) = softmax(Q Kᵀ / √d_k) V
 #
-# In the package it is two short functions, one for the weights:
+# The package has two short functions for it. One computes the weights:
 
 # %%
 print(getsource(attention_weights))
 
 # %% [markdown]
-# and one that applies them:
+# The other applies them:
 
 # %%
 print(getsource(reference_attention))
 
 # %% [markdown]
 # The letters in the signatures are shapes: B sentences, H heads, T queries, S keys. The tests check
-# them. Here is an example that you can compute without a machine: one query, two keys. The first
-# key points in the direction of the query, the second is at a right angle to it.
+# them. This example can be computed by hand: one query, two keys. The first key points in the
+# direction of the query, the second is orthogonal to it.
 
 # %%
 q = torch.tensor([2.0, 0.0]).view(1, 1, 1, 2)
@@ -64,10 +63,10 @@ assert math.isclose(result, 10 * first + 20 * (1 - first), rel_tol=1e-6)
 # %% [markdown]
 # ## Why divide by √d_k
 #
-# Take queries and keys whose numbers are independent, with mean 0 and variance 1. Their dot
-# product is a sum of d_k products, so its variance is d_k. The wider the head, the larger the
-# scores, and a softmax of large numbers is nearly all or nothing: its gradient vanishes almost
-# everywhere. Dividing by √d_k keeps the scores at size one whatever the width.
+# Take queries and keys whose components are independent, with mean 0 and variance 1. Their dot
+# product is a sum of d_k products, so its variance is d_k. The larger d_k, the larger the scores. A
+# softmax of large scores saturates: one weight is close to 1, and the gradient almost vanishes.
+# Dividing by √d_k keeps the standard deviation of the scores at 1 for every d_k.
 
 # %%
 widths = [4, 16, 64, 256, 1024]
@@ -85,7 +84,7 @@ for d_k in widths:
 _, (left, right) = plt.subplots(1, 2)
 left.loglog(widths, plain, "o-", color="tab:red", label="q · k")
 left.loglog(widths, scaled, "o-", color="tab:purple", label="q · k / √d_k")
-left.set(xlabel="d_k", title="how large scores are")
+left.set(xlabel="d_k", title="standard deviation of the scores")
 left.legend(frameon=False)
 right.semilogx(widths, [a.item() for a, _ in largest], "o-", color="tab:red")
 right.semilogx(widths, [b.item() for _, b in largest], "o-", color="tab:purple")
@@ -95,19 +94,19 @@ assert all(0.9 < s < 1.1 for s in scaled)
 assert plain[-1] > 25
 
 # %% [markdown]
-# ## Who may look at whom
+# ## Masking: who may look at whom
 #
-# A mask says which keys a query may see. Illegal scores become −∞ before the softmax, so their
-# weight is exactly zero. There are three kinds of attention in the network and a fourth in section
-# 4 of the paper. All of them follow one rule: *a query sees only keys of the same sentence, and
-# none that are further away than a band allows*.
+# A mask defines which keys a query may attend to. Masked scores become −∞ before the softmax, so
+# their weight is exactly zero. There are three kinds of attention in the network and a fourth in
+# section 4 of the paper. All of them follow one rule: *a query attends only to keys of the same
+# sentence, within a band of positions*.
 
 # %%
 print(getsource(visible))
 
 # %% [markdown]
-# Here are four such masks, for a batch row with two sentences (of five and three words, and two
-# places of padding). A marked square means that a query (row) may see a key (column):
+# These are four such masks, for a batch row with two sentences (of five and three words, and two
+# positions of padding). A marked square means that a query (row) may attend to a key (column):
 
 # %%
 segments = torch.tensor([[1, 1, 1, 1, 1, 2, 2, 2, 0, 0]])
@@ -128,19 +127,19 @@ for axis, (name, mask) in zip(axes, masks.items(), strict=True):
     axis.set(xticks=[], yticks=[])
 
 causal = masks["decoder"]
-assert not causal[:8, :8].triu(1).any(), "no word sees a later one"
-assert not causal[5:8, :5].any(), "no word sees another sentence"
+assert not causal[:8, :8].triu(1).any(), "no word attends to a later one"
+assert not causal[5:8, :5].any(), "no word attends to another sentence"
 assert masks["restricted, r = 3"][:5].sum(-1).tolist() == [2, 3, 3, 3, 2]
 
 # %% [markdown]
-# (The block at the lower right is padding. It may look at itself, because a softmax over nothing is
-# not a number. Nothing ever reads the result.)
+# (The block at the lower right is padding. It attends to itself, because a softmax over no scores
+# is NaN. Its result is never used.)
 #
-# ## Several heads
+# ## Multi-head attention
 #
-# One weighted mean can look at only one thing at a time. So the paper uses h of them side by side.
-# Each **head** projects queries, keys and values to fewer dimensions, with its own matrices, and
-# attends. The results are concatenated and projected once more.
+# A single weighted mean blends everything that a position attends to. The paper therefore computes
+# h of them in parallel. Each **head** projects queries, keys and values to fewer dimensions, with
+# its own matrices, and attends. The results are concatenated and projected once more.
 #
 # > MultiHead(Q, K, V) = Concat(head_1, …, head_h) W_O
 
@@ -148,8 +147,8 @@ assert masks["restricted, r = 3"][:5].sum(-1).tolist() == [2, 3, 3, 3, 2]
 print(getsource(MultiHeadAttention.forward))
 
 # %% [markdown]
-# With d_k = d_v = d_model / h, eight heads cost as much as one wide head. But you can set d_k and
-# d_v freely: rows A and B of Table 3 need that.
+# With d_k = d_v = d_model / h, eight heads cost as much as one wide head. d_k and d_v can also be
+# set independently, as rows A and B of Table 3 require.
 
 # %%
 for n_heads, d_k in ((8, 64), (1, 512), (8, 16)):
@@ -159,11 +158,11 @@ for n_heads, d_k in ((8, 64), (1, 512), (8, 16)):
 assert sum(p.numel() for p in MultiHeadAttention(512, 8, 64, 64).parameters()) == 4 * 512**2
 
 # %% [markdown]
-# ## The slow way is the truth, the fast way is used
+# ## The reference and the fast implementation
 #
-# `reference_attention` holds the whole matrix of weights in memory. PyTorch has kernels that never
-# do, and the network uses those. Each fast path in this package has a plain one beside it, and a
-# test checks that they agree:
+# `reference_attention` stores the whole matrix of weights in memory. PyTorch has kernels that do
+# not, and the network uses those. Each fast implementation in this package has a reference
+# implementation, and a test checks that the two agree:
 
 # %%
 q, k, v = (torch.randn(2, 4, 10, 16) for _ in range(3))

@@ -3,19 +3,19 @@
 #
 # *Section 4 and Table 1*
 #
-# The paper compares layers by three things: how much they compute, how much of that must happen
-# one after the other, and how many steps a signal takes between the two ends of a sentence. The
-# last one matters for learning: the shorter the path, the easier it is to learn a dependency.
+# The paper compares layers by three criteria: the computational complexity, the number of
+# sequential operations, and the maximum path length between two positions of a sentence. The path
+# length matters for learning: the shorter the path, the easier it is to learn a dependency.
 #
-# | layer | computes | one after the other | longest path |
+# | layer | complexity | sequential operations | maximum path length |
 # |---|---|---|---|
 # | self-attention | n² · d | 1 | 1 |
 # | recurrent | n · d² | n | n |
 # | convolution of width k | k · n · d² | 1 | log_k n |
 # | self-attention, r neighbours | r · n · d | 1 | n / r |
 #
-# You need not believe this table. This chapter counts the arithmetic while it runs, and the entries
-# of the masks that the network uses.
+# This chapter verifies the table: it counts the operations while they run, and the entries of the
+# masks that the network uses.
 
 # %%
 from inspect import getsource
@@ -30,9 +30,9 @@ from transept.model.attention import reference_attention
 from transept.model.packing import Band, Tokens, visible
 
 # %% [markdown]
-# ## How much they compute
+# ## Computational complexity
 #
-# PyTorch can count the multiplications and additions of any code. How many more are there with
+# PyTorch can count the multiplications and additions of any code. How does their number grow with
 # twice the words, or with vectors twice as wide?
 
 
@@ -44,7 +44,7 @@ def self_attention(n, d):
 
 
 def flops(layer, n, d):
-    """What it takes."""
+    """The number of floating-point operations."""
     with FlopCounterMode(display=False) as counter, torch.no_grad():
         layer(n, d)
     return counter.get_total_flops()
@@ -62,9 +62,9 @@ for name, layer in layers.items():
     assert (longer / once, wider / once) == ((4, 2) if layer is self_attention else (2, 4))
 
 # %% [markdown]
-# ## How far a signal goes
+# ## Path length
 #
-# Which keys a query sees is a band around it:
+# The keys that a query attends to are a band around it:
 
 # %%
 print(getsource(Band))
@@ -72,13 +72,13 @@ print(getsource(Band))
 
 # %%
 def sees(n, band):
-    """Who sees whom in a sentence of n words."""
+    """Which word attends to which, in a sentence of n words."""
     layout = Tokens.padded(torch.ones(1, n, dtype=torch.long), pad_id=0).layout
     return visible(layout, layout, band)[0]
 
 
 def longest_way(mask):
-    """Layers until every word can know of every other."""
+    """The number of layers until every word depends on every other."""
     reached, layers = mask, 1
     while not reached.all():
         reached, layers = (reached.float() @ mask.float()) > 0, layers + 1
@@ -91,7 +91,7 @@ lengths = [8, 16, 32, 64, 128]
 dense = [sees(n, Band()) for n in lengths]
 near = [sees(n, Band.restricted(r)) for n in lengths]
 
-print("   n    pairs, dense    r = 9    way, dense    r = 9")
+print("   n    pairs, dense    r = 9   path, dense    r = 9")
 for n, all_of_them, neighbours in zip(lengths, dense, near, strict=True):
     ways = longest_way(all_of_them), longest_way(neighbours)
     print(f"{n:4} {all_of_them.sum():15,} {neighbours.sum():8,} {ways[0]:13} {ways[1]:8}")
@@ -108,22 +108,22 @@ left.set(xlabel="words", title="pairs to compute")
 left.legend(frameon=False)
 right.plot(lengths, [longest_way(m) for m in dense], "o-", color="tab:purple")
 right.plot(lengths, [longest_way(m) for m in near], "o-", color="tab:orange")
-right.set(xlabel="words", title="layers from end to end")
+right.set(xlabel="words", title="maximum path length, in layers")
 
 # %% [markdown]
-# Sentences have some 30 words and the base model d = 512: n is far smaller than d, so n² · d is
-# less than n · d². That is why the paper can afford to let every word see every other.
+# Sentences have about 30 words, and the base model has d = 512. As n is much smaller than d, n² · d
+# is less than n · d². This is why self-attention over all pairs of words is affordable.
 #
-# (Restricted attention is a mask here: a word sees the same words as in the paper, but all pairs
-# are still computed. None of the paper's models uses it.)
+# (Restricted self-attention is a mask here: a word attends to the same words as in the paper, but
+# all pairs are still computed. None of the paper's models uses it.)
 #
 # ## The same in the network
 #
-# Restricted attention is a field of the config. With r = 3 and two layers, information can travel
-# two places and no farther. The gradient of word 5's state with respect to the embeddings shows it.
-# A state is a vector, so its gradient needs a direction, and a random one is used here. The plain
-# sum of the state would not do: a layer norm makes it zero for every input, so its gradient is zero
-# too.
+# Restricted self-attention is a field of the config. With r = 3 and two layers, information can
+# move by at most two positions. The gradient of word 5's state with respect to the embeddings shows
+# it. A state is a vector, so its gradient needs a direction. A random one is used here. The plain
+# sum of the state would not work: layer normalization makes it zero for every input, so its
+# gradient is zero too.
 
 # %%
 torch.manual_seed(0)

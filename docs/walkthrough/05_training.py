@@ -3,8 +3,8 @@
 #
 # *Section 5*
 #
-# Four things decide what the network learns: which sentences come together in a step, how large a
-# step is, what the network is told to predict, and what is hidden from it on purpose.
+# Four choices determine what the network learns: the sentences of a batch, the learning rate, the
+# targets of the loss (**label smoothing**), and regularization by **dropout**.
 
 # %%
 from inspect import getsource
@@ -23,27 +23,27 @@ torch.manual_seed(0)
 # %% [markdown]
 # ## 5.1 Batches are counted in tokens
 #
-# A batch has about 25,000 source tokens and 25,000 target tokens, however many sentences that is.
-# Batches that are much smaller are the commonest reason why reproductions fail: the schedule below
-# was made for this size. The loss is the mean over *target tokens*, not over sentences.
+# A batch has about 25,000 source tokens and 25,000 target tokens, for any number of sentences. The
+# learning rate schedule below is made for this size, and much smaller batches are a common reason
+# why reproductions fail. The loss is the mean over *target tokens*, not over sentences.
 
 # %%
 batch = BatchConfig()
-print(f"{batch.source_tokens:,} source and {batch.target_tokens:,} target tokens to a step")
+print(f"{batch.source_tokens:,} source and {batch.target_tokens:,} target tokens per step")
 assert batch.source_tokens == batch.target_tokens == 25_000
 
 # %% [markdown]
-# Here is one whole step. The loss of each part of a batch is a sum. It is divided by the number of
-# tokens in the whole batch, so that every token has the same weight:
+# A batch may be split into parts (**gradient accumulation**). The loss of each part is a sum. It is
+# divided by the number of tokens in the whole batch, so that every token has the same weight:
 
 # %%
 print(getsource(Update.accumulate))
 
 # %% [markdown]
-# ## 5.2 What it costs
+# ## 5.2 Training cost
 #
-# The paper gives its cost as time × number of GPUs × what one GPU sustains in single precision, 9.5
-# TFLOP/s for a P100. Base took 12 hours on eight P100s, big took 3.5 days:
+# The paper estimates the training cost as time × number of GPUs × the sustained single-precision
+# rate of one GPU, 9.5 TFLOP/s for a P100. Base took 12 hours on eight P100s, big took 3.5 days:
 
 # %%
 hour = 3600
@@ -53,10 +53,10 @@ assert f"{base:.1e}" == "3.3e+18"
 assert f"{big:.1e}" == "2.3e+19"
 
 # %% [markdown]
-# ## 5.3 How large a step is
+# ## 5.3 Optimizer and learning rate
 #
-# The optimizer is Adam, with β2 = 0.98 instead of the usual 0.999: it has a shorter memory of how
-# large gradients are. The learning rate changes at every step:
+# The optimizer is Adam, with β2 = 0.98 instead of the usual 0.999: its estimate of the gradients'
+# magnitude covers fewer steps. The learning rate changes at every step:
 #
 # > lrate = d_model^-0.5 · min(step^-0.5, step · warmup_steps^-1.5)
 
@@ -81,14 +81,15 @@ assert abs(rate(16_000) - rate(4000) / 2) < 1e-12, "the inverse square root on t
 assert (AdamConfig().beta1, AdamConfig().beta2, AdamConfig().epsilon) == (0.9, 0.98, 1e-9)
 
 # %% [markdown]
-# The rate rises at first, because in its first steps Adam hardly knows how large gradients are, and
-# post-norm stacks do not forgive large steps then. It falls later, because later steps should be
-# finer. Wider networks take smaller steps.
+# The rate rises linearly at first (**warm-up**), because Adam's estimates are unreliable in the
+# first steps, and post-norm stacks diverge easily then. Afterwards it falls with the inverse square
+# root of the step. Wider networks have a lower rate.
 #
 # ## 5.4 Dropout
 #
-# During training, each number of a sub-layer's output is set to zero with probability 0.1, and the
-# others are scaled up so that the mean stays. The same happens to the sum of word and position.
+# During training, **dropout** sets each number of a sub-layer's output to zero with probability
+# 0.1, and scales up the others to preserve the mean. It reduces **overfitting**. It is also applied
+# to the sum of embedding and positional encoding.
 
 # %%
 dropout = Dropout(0.1).train()
@@ -96,14 +97,15 @@ dropped = dropout(torch.ones(1000, 100))
 print(f"{(dropped == 0).float().mean():.1%} are zero, the mean is {dropped.mean():.3f}")
 assert abs((dropped == 0).float().mean() - 0.1) < 0.01
 assert abs(dropped.mean() - 1) < 0.01
-assert torch.equal(dropout.eval()(torch.ones(5, 5)), torch.ones(5, 5)), "not when translating"
+assert torch.equal(dropout.eval()(torch.ones(5, 5)), torch.ones(5, 5)), "not during inference"
 
 # %% [markdown]
 # ## 5.4 Label smoothing
 #
-# If a network is told that the right word has probability 1, it pushes its logits apart for ever.
-# So it is told 0.9, and the rest is spread over the vocabulary. This makes it less sure of itself.
-# The paper found that perplexity becomes worse, and translations become better.
+# If the target probability of the correct word is 1, the loss keeps pushing the logits apart.
+# **Label smoothing** lowers the target to 0.9 and distributes the rest over the vocabulary. The
+# network becomes less confident. The paper found that this makes perplexity worse, but accuracy and
+# BLEU better.
 
 # %%
 print(getsource(smoothed_targets))
@@ -123,12 +125,12 @@ for axis, (name, targets) in zip(axes, shown.items(), strict=True):
 
 for targets in shown.values():
     assert torch.allclose(targets[:3].sum(-1), torch.ones(3))
-    assert targets[:3, 0].sum() == 0, "padding is never right"
+    assert targets[:3, 0].sum() == 0, "padding is never a target"
 
 # %% [markdown]
-# What happens when a network is right and becomes more and more sure? Without smoothing, the loss
-# falls for ever. With smoothing, there is a best distance between the logits, and being surer than
-# that raises the loss:
+# What happens when a correct network becomes more and more confident? Without smoothing, the loss
+# keeps falling. With smoothing, there is an optimal distance between the logits. More confidence
+# than that raises the loss:
 
 # %%
 sureness = torch.linspace(0, 14, 80)
@@ -149,8 +151,9 @@ print(f"with ε = 0.1 and 8 entries the best logit is about {best:.1f}")
 assert 3 < best < 6
 
 # %% [markdown]
-# The logits of a whole batch, 25,000 × 37,000 numbers, would take 3.7 GB. So the loss that is used
-# goes through them in chunks, and computes its gradients on the way. It is the same number:
+# The logits of a whole batch, 25,000 × 37,000 numbers, would need 3.7 GB. The loss of the package
+# therefore processes them in chunks, and computes its gradients at the same time. The result is the
+# same:
 
 # %%
 states, projection = torch.randn(12, 16), torch.nn.Linear(16, 40, bias=False)
@@ -161,5 +164,5 @@ print(f"chunked {sums.smoothed:.4f}, plain {plain:.4f}; unsmoothed {sums.nll:.4f
 assert torch.allclose(sums.smoothed, plain)
 
 # %% [markdown]
-# The unsmoothed sum is kept beside it: perplexity, exp(nll / tokens), is always reported without
-# smoothing.
+# The loss also returns the unsmoothed sum: perplexity, exp(nll / tokens), is always reported
+# without smoothing.

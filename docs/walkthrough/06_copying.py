@@ -1,9 +1,9 @@
 # %% [markdown]
-# # 6. A first example: copying
+# # 6. A first model: the copy task
 #
-# The simplest task for a network that turns sequences into sequences is to copy its input. It takes
-# seconds to learn, and shows every part at work: the encoder must keep the symbols apart by their
-# places, the decoder must know how far it has come, and the end symbol must come at the end.
+# The simplest task for a sequence-to-sequence model is to copy its input. It is learned in seconds
+# and needs every part of the network: the encoder must represent the position of each symbol, the
+# decoder must keep track of its progress, and it must write the end symbol after the last one.
 
 # %%
 import math
@@ -26,7 +26,7 @@ from transept.training.loss import Loss
 from transept.training.update import Schedule, Update, make_adam
 
 torch.manual_seed(1)
-torch.set_num_threads(1)  # matrices this small gain nothing from a second
+torch.set_num_threads(1)  # a second thread does not help with such small matrices
 
 # %%
 toy = Toy(kind="copy", n_symbols=8, min_length=3, max_length=6)
@@ -45,14 +45,14 @@ print(f"{model.n_parameters():,} parameters")
 
 
 def rows(ids):
-    """Sentences of different lengths as one tensor, filled up with zeros."""
+    """Sentences of different lengths as one tensor, padded with zeros."""
     return pad_sequence([torch.tensor(row) for row in ids], batch_first=True)
 
 
 # %% [markdown]
 # ## Training
 #
-# This puts the objects of the last chapter together: Adam, the schedule and the smoothed loss.
+# `Update` combines the objects of the last chapter: Adam, the schedule and the smoothed loss.
 
 # %%
 update = Update(
@@ -75,23 +75,23 @@ for step in range(1, 401):
 _, axis = plt.subplots(figsize=(7.2, 2.4))
 axis.semilogy(losses, color="tab:purple", linewidth=1)
 axis.set(xlabel="step", ylabel="−log p of a token", title="learning to copy")
-print(f"a token costs {losses[0]:.2f} at first and {losses[-1]:.3f} in the end")
+print(f"loss per token: {losses[0]:.2f} at first, {losses[-1]:.3f} at the end")
 assert losses[-1] < 0.2
 
 # %% [markdown]
-# ## Writing, one token at a time
+# ## Greedy search
 #
-# Greedy decoding takes the likeliest token, appends it, and asks again, until the end symbol comes.
-# The search knows nothing of networks: it asks a *step* for log-probabilities and tells it what was
-# appended.
+# Inference is **autoregressive**: the decoder writes one token at a time. Greedy search appends the
+# most probable token and repeats, until the end symbol. The search is independent of the network:
+# it calls a *step* with the last token and receives the log-probabilities of the next one.
 
 # %%
 print(getsource(greedy_search))
 print(getsource(one_by_one))
 
 # %% [markdown]
-# The step here is the decoder. It keeps its keys and values, so each token is computed only once.
-# The network now copies sequences that it never saw in training:
+# The step here is the decoder. It caches its keys and values, so each token is computed only once.
+# The network now copies sequences that did not occur in training:
 
 # %%
 model.eval()
@@ -105,24 +105,25 @@ for (source, _), output in list(zip(held_out, outputs, strict=True))[:4]:
 right = sum(
     list(output.ids) == target[:-1] for (_, target), output in zip(held_out, outputs, strict=True)
 )
-print(f"{right} of {len(held_out)} are right")
+print(f"{right} of {len(held_out)} are correct")
 assert right >= 190
 
 # %% [markdown]
-# It is always right, and yet never quite sure. That is the effect of label smoothing: for every
-# right token it was told 0.9 plus a share of the rest, and that is the probability that it gives.
+# The output is correct, but the probabilities stay below 1. This is the effect of label smoothing:
+# the target probability of a correct token was 0.9 plus a share of the rest, and the network
+# predicts that probability.
 
 # %%
 n_tokens = sum(len(output.ids) + 1 for output in outputs)  # the end symbol counts
 sure = math.exp(sum(output.log_probability for output in outputs) / n_tokens)
-print(f"a token has probability {sure:.3f}; it was told {0.9 + 0.1 / (toy.vocab_size - 1):.3f}")
+print(f"mean probability {sure:.3f}, target {0.9 + 0.1 / (toy.vocab_size - 1):.3f}")
 assert 0.85 < sure < 0.95
 
 # %% [markdown]
-# ## How it does it
+# ## Attention of the copy task
 #
-# To copy, the step that writes symbol *i* should look at symbol *i* of the source. Attention
-# weights can be read while a model runs:
+# To copy, the step that writes symbol *i* should attend to symbol *i* of the source.
+# `record_attention` reads the attention weights while a model runs:
 
 # %%
 source, target = max(held_out, key=lambda pair: len(pair[0]))
@@ -140,9 +141,9 @@ for head, (axis, map_) in enumerate(zip(axes, looked, strict=True), start=1):
 
 both = looked.amax(dim=0)
 found = both.argmax(-1).eq(torch.arange(len(source))).float().mean()
-print(f"the strongest look of {found:.0%} of the steps is at the symbol they write")
+print(f"{found:.0%} of the steps attend most to the symbol that they write")
 assert torch.allclose(looked.sum(-1), torch.ones(2, len(source)), atol=1e-5)
 assert found > 0.5
 
 # %% [markdown]
-# Nobody told it to look there. The diagonal is what gradient descent found.
+# The training did not specify this alignment. Gradient descent found the diagonal.

@@ -1,12 +1,12 @@
 # %% [markdown]
-# # 7. Translating
+# # 7. Translation
 #
-# *Section 6, and all that came before*
+# *Section 6, and all previous chapters*
 #
-# Now the real task at a small scale: English to German, from raw sentences to a translator. The
-# sentences come from a table of words in the first cell, so you need not download anything. With
-# your own files only that cell changes. What takes a GPU and an hour for the paper takes half a
-# minute here, because the sentences are short and the network is tiny.
+# This chapter trains a small translation model, English to German, from raw sentences. The
+# sentences are generated from the words in the first cell, so no download is needed. With your own
+# files only that cell changes. The training takes half a minute, because the sentences are short
+# and the network is tiny.
 
 # %%
 import random
@@ -40,9 +40,9 @@ torch.manual_seed(1)
 # %% [markdown]
 # ## Text
 #
-# Some forty words are enough for something worth learning. German shows who does what by the
+# About forty words are enough for an interesting task. German marks subject and object by the
 # endings of articles and adjectives (*der alte Mann*, but *den alten Mann*). An adverb at the front
-# moves the subject behind the verb. The participle goes to the end: *The old man has seen the dog*
+# moves the subject behind the verb. The participle is at the end: *The old man has seen the dog*
 # is *Der alte Mann hat den Hund gesehen*.
 
 # %%
@@ -72,7 +72,7 @@ def noun_phrase(chance, case):
 
 
 def sentence(chance):
-    """A meaning, said twice."""
+    """A sentence in English and in German."""
     (subject, subjekt), (object_, objekt) = (noun_phrase(chance, c) for c in ("subject", "object"))
     (now, plain, past), (jetzt, partizip) = chance.choice([*VERBS.items()])
     adverb, adverb_ = chance.choice([*ADVERBS.items()])
@@ -89,18 +89,17 @@ def sentence(chance):
 chance = random.Random(1)
 pairs = [*dict.fromkeys(sentence(chance) for _ in range(12_000))]
 train, test = pairs[:-200], pairs[-200:]
-print(f"{len(train):,} pairs to learn from, {len(test)} to be tested on")
+print(f"{len(train):,} pairs for training, {len(test)} for the test")
 for source, target in test[:4]:
     print(f"  {source:48} {target}")
 assert not {source for source, _ in train} & {source for source, _ in test}
 
 # %% [markdown]
-# ## One vocabulary for both
+# ## A shared subword vocabulary
 #
-# Byte-pair encoding begins with single characters and keeps joining the pair that occurs most
-# often. Frequent words end up whole, rare ones in pieces, and nothing is unknown. Both languages
-# share the vocabulary, as in section 5.1, and the pieces can always be joined to the same text
-# again:
+# **Byte-pair encoding** starts with single characters and repeatedly merges the most frequent pair.
+# Frequent words become one token, rare words are split into **subwords**, and no word is unknown.
+# Both languages share the vocabulary, as in section 5.1. Decoding restores the text exactly:
 
 # %%
 tokenizer = train_tokenizer((text for pair in train for text in pair), vocab_size=500)
@@ -112,8 +111,8 @@ for text in (*test[0], "Übermorgen?"):
 # %% [markdown]
 # ## Training
 #
-# Sentences of a batch are drawn at random here; the package's own loader packs them into tiles and
-# can resume in the middle of an epoch.
+# The sentences of a batch are sampled at random here. The package's data loader packs them into
+# tiles and can resume within an epoch.
 
 # %%
 sources = [[*ids, EOS_ID] for ids in tokenizer.encode_batch([source for source, _ in train])]
@@ -139,8 +138,8 @@ update = Update(
 print(f"{model.n_parameters():,} parameters")
 
 # %% [markdown]
-# Along the way five checkpoints are written: model directories, with the sha256 of each file. The
-# paper averages its last five.
+# The loop writes five **checkpoints**: model directories, with the sha256 of each file. The paper
+# averages its last five.
 
 # %%
 steps, size = 300, 64
@@ -159,12 +158,12 @@ for step in range(1, steps + 1):
 
 _, axis = plt.subplots(figsize=(7.2, 2.4))
 axis.semilogy(perplexities, color="tab:purple", linewidth=1)
-axis.set(xlabel="step", ylabel="perplexity of a token")
-print(f"perplexity {perplexities[0]:.0f} at first, {perplexities[-1]:.2f} in the end")
+axis.set(xlabel="step", ylabel="perplexity per token")
+print(f"perplexity {perplexities[0]:.0f} at first, {perplexities[-1]:.2f} at the end")
 assert perplexities[-1] < 2
 
 # %% [markdown]
-# ## Averaging
+# ## Checkpoint averaging
 
 # %%
 print(getsource(average))
@@ -177,12 +176,12 @@ print(f"the mean of {len(checkpoints)} checkpoints")
 assert len(checkpoints) == 5
 
 # %% [markdown]
-# ## Searching
+# ## Beam search
 #
-# Greedy search commits itself at every word. **Beam search** keeps the W likeliest beginnings
-# alive, and takes the best of those that come to an end. There is one catch: each further word
-# makes a sentence less probable, so the most probable outputs are too short. The paper uses the
-# length penalty of Wu et al. and ranks outputs by log P(Y|X) / lp(Y):
+# Greedy search never revises a word. **Beam search** keeps the W most probable prefixes, and
+# returns the best finished output. Each additional word lowers the probability of an output, so the
+# most probable outputs are too short. The paper uses the **length penalty** of Wu et al. and ranks
+# outputs by log P(Y|X) / lp(Y):
 
 # %%
 print(getsource(length_penalty))
@@ -197,9 +196,9 @@ axis.legend(frameon=False)
 assert length_penalty(1, 0.6) == 1.0
 
 # %% [markdown]
-# When may a search stop? When no unfinished hypothesis can still win. No further word can raise log
-# P. So the best score that a hypothesis could reach is its present log P, divided by the penalty of
-# the longest length allowed. With this bound, stopping early loses nothing.
+# A search may stop when no unfinished hypothesis can still win. No additional word can raise log P.
+# Therefore the best score that a hypothesis can reach is its current log P, divided by the penalty
+# of the maximum length. With this bound, early stopping of the search never changes the result.
 
 # %%
 print(getsource(Beams._done))
@@ -216,20 +215,20 @@ bleu = sacre_bleu()
 for name, results in (("greedy", greedy), ("beam 4", beam)):
     said = [result.text for result in results]
     exact = sum(ours == theirs for ours, theirs in zip(said, references, strict=True))
-    print(f"{name}: {exact} of {len(test)} exactly right, {bleu.measure(said, references)}")
+    print(f"{name}: {exact} of {len(test)} exactly correct, {bleu.measure(said, references)}")
 assert exact > 150
 
 # %% [markdown]
-# On a task as easy as this one, the two searches find the same. The n-best list shows what else the
-# model considered, with the scores by which the outputs are ranked:
+# On a task as easy as this one, the two searches find the same outputs. The n-best list shows the
+# alternatives, with the scores by which they are ranked:
 
 # %%
 for output in translator.translate(texts[0], n_best=4).outputs:
     print(f"{output.score:8.3f}  {output.text}")
 
 # %% [markdown]
-# The same network after its first thirty steps is less sure of itself. There a wider beam finds
-# outputs to which the model itself gives a higher score. A wider beam promises no more than that:
+# The same network after its first thirty steps is less confident. There a wider beam finds outputs
+# with a higher score under the model. A higher score does not imply a better translation:
 
 # %%
 novice = Transducer([unsure.eval()], tokenizer, tokenizer)
@@ -242,10 +241,10 @@ print(f"  beam 4  {wide[1].score:7.2f}  {wide[1].text}")
 assert better > worse
 
 # %% [markdown]
-# ## Where the heads look
+# ## Attention maps
 #
-# This is the decoder's attention to the source in the last layer, head by head. Rows are the words
-# that are written, columns are the words that they read:
+# These are the heads of the encoder-decoder attention in the last layer. Rows are the words that
+# the decoder writes, columns are the source words that it attends to:
 
 # %%
 right = [r for r, (_, target) in zip(beam, test, strict=True) if r.text == target]
@@ -268,30 +267,29 @@ weights = attention.cross.weights
 assert torch.allclose(weights.sum(-1), torch.ones(weights.shape[:-1]), atol=1e-4)
 
 # %% [markdown]
-# The articles are worth a look. English *the* has no gender. So the step that writes *der*, *die*,
-# *das* or *den* must find the noun that the article belongs to, and whether it is the subject.
+# Consider the articles. English *the* has no gender. The step that writes *der*, *die*, *das* or
+# *den* must find the noun of the article, and whether it is the subject.
 #
-# The encoder's self-attention in its first layer is harder to read. Some heads look at one word
-# that matters to all the others. Some look at neighbours, which the waves of chapter 3 make easy:
+# The encoder's self-attention in its first layer is harder to interpret:
 
 # %%
 draw(attention.encoder, layer=0)
 
 # %% [markdown]
-# In the decoder's self-attention each word sees what was written before it, and nothing later.
+# In the decoder's masked self-attention each word attends to previous words, and to no later one.
 
 # %%
 draw(attention.decoder, layer=0)
 ahead = attention.decoder.weights.triu(1)
-print(f"weight on words that are yet to come: {ahead.sum():.1f}")
+print(f"weight on later words: {ahead.sum():.1f}")
 assert ahead.sum() == 0
 
 # %% [markdown]
-# ## As the paper drew it
+# ## The form of the paper's figures
 #
-# Figures 3 to 5 have lines between words, thicker where the weight is larger, with a colour for
-# each head. `transept visualize` draws them for any model, as SVG or as an interactive page.
-# Here are the encoder's first two heads in the form of Figure 5:
+# Figures 3 to 5 draw lines between words. The width of a line is the weight, its colour is the
+# head. `transept visualize` draws them for any model, as SVG or as an interactive page. These are
+# the encoder's first two heads in the form of Figure 5:
 
 # %%
 picture = draw_figure("5", attention, Choice(kind="encoder", layer=1, heads=(1, 2)))
@@ -315,10 +313,11 @@ print(f"{len(drawn)} lines, whose weights sum to 1 for each of {n_words} words a
 assert abs(sum(weight.value for weight in drawn) - 2 * n_words) < 0.1
 
 # %% [markdown]
-# Attention shows what a head reads, not why the model says what it says.
+# An attention map shows which words a head reads. It does not explain why the model chose its
+# output.
 #
-# ## What is left for a real translator
+# ## Beyond this example
 #
-# A real translator needs more text, a larger network, and time. The [guide to
-# training](../guides/train.md) does the same with your own files, by four commands. The [guide to
-# reproducing the paper](../guides/reproduce.md) does it with the paper's text.
+# A practical translation model needs more text, a larger network, and time. The [guide to
+# training](../guides/train.md) does the same with your own files. The [guide to reproducing the
+# paper](../guides/reproduce.md) does it with the paper's text.

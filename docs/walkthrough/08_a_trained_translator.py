@@ -1,12 +1,12 @@
 # %% [markdown]
-# # 8. A trained translator
+# # 8. A trained translation model
 #
 # *Section 6, and the paper's appendix*
 #
-# The networks of the last two chapters were toys. The one that comes with transept has read 1.9
-# million sentences of parliament debates and of everyday talk, for eleven minutes on one GPU: four
-# layers of width 256 on each side, a seventh of the paper's base model. It is small enough to be
-# looked into on a laptop, and good enough that there is something to see.
+# The networks of the last two chapters were toys. The bundled model `en-de` was trained on 1.9
+# million sentences of parliament debates and everyday language, for eleven minutes on one GPU. It
+# has four layers with d_model = 256 per stack, a seventh of the paper's base model. It is small
+# enough for a laptop, and good enough to be worth inspecting.
 
 # %%
 import torch
@@ -45,11 +45,11 @@ for result in results:
 assert results[5].text == "Ich habe den alten Mann heute nicht gesehen."
 
 # %% [markdown]
-# ## One meaning, several orders
+# ## n-best translations
 #
-# In German, *heute* can stand almost anywhere. Nobody told the network, but it has seen all of
-# these orders. So its n best outputs are the same words in different orders, with scores (log P /
-# lp) that are close together.
+# In German, *heute* can occur at several positions of the sentence. The training data contains all
+# of these orders. The n-best outputs are the same words in different orders, with similar scores
+# (log P / lp).
 
 # %%
 outputs = model.translate(TEXTS[5], n_best=4).outputs
@@ -58,11 +58,11 @@ for output in outputs:
 assert {*outputs[0].text.lower().split()} == {*outputs[1].text.lower().split()}
 
 # %% [markdown]
-# ## How sure it is
+# ## Confidence
 #
-# `score` asks the opposite question: how probable is a given translation, piece by piece? Once
-# *le·hn·te* has begun, its end is certain, and so is the *ab* that belongs to it, further on.
-# The network hesitates only where it must choose: which verb, and *das Darlehen* or *den Kredit*.
+# `score` returns the probability of a given translation, subword by subword. After the first
+# subword of *le·hn·te*, the rest is almost certain, and so is the separated prefix *ab* at the end.
+# The network is uncertain only where it must choose: the verb, and *das Darlehen* or *den Kredit*.
 
 # %%
 known = model.score("The bank refused the loan.", "Die Bank lehnte das Darlehen ab.")
@@ -70,14 +70,14 @@ p = torch.tensor(known.token_log_probabilities).exp()
 _, axis = plt.subplots(figsize=(7.2, 2.2))
 axis.bar(range(len(p)), p.tolist(), color="tab:purple")
 axis.set_xticks(range(len(p)), known.tokens, rotation=45)
-axis.set(ylabel="p(piece | before, source)", ylim=(0, 1))
+axis.set(ylabel="p(subword | prefix, source)", ylim=(0, 1))
 chance = dict(zip(known.tokens, p.tolist(), strict=True))
 assert chance["▁das"] < chance["▁le"] < chance["▁ab"]
 
 # %% [markdown]
-# No probability reaches 1: label smoothing taught the network to leave a tenth to all the other
-# pieces. This does not harm a search, but it harms random sampling. At a temperature of 1 each step
-# has some chance to pick nonsense. At a higher temperature there is nothing but nonsense.
+# No probability reaches 1: with **label smoothing**, the network learned to leave a tenth to all
+# other subwords. This does not harm a search, but it harms random **sampling**. At a temperature of
+# 1, each step may sample an unsuitable subword. At a higher temperature the output is nonsense.
 
 # %%
 for temperature in (0.3, 1.0, 1.5):
@@ -87,10 +87,10 @@ for temperature in (0.3, 1.0, 1.5):
         print(f"T {temperature}  {output.text[:90]}")
 
 # %% [markdown]
-# ## What the table of words knows
+# ## The embedding matrix
 #
-# To the network, a word is nothing but a row of one table. Training has moved the rows of words
-# together that are used alike: countries, institutions, inflections, conjunctions.
+# Each subword is a row of the **embedding matrix**. After training, words that are used in similar
+# ways have similar embeddings: countries, institutions, inflections, conjunctions.
 
 # %%
 table = F.normalize(model.model.source_embedding.weight.detach(), dim=-1)
@@ -104,20 +104,20 @@ assert "▁Italy" in nearest["▁Germany"]
 assert "▁obwohl" in nearest["▁weil"]
 
 # %% [markdown]
-# Both languages share the table, and yet *Germany* and *Deutschland* are not neighbours: nothing in
-# training asks for that. Translation happens between the stacks, not in the table.
+# Both languages share the matrix, but *Germany* and *Deutschland* are not neighbours: the training
+# does not require that. Translation happens in the stacks, not in the embedding matrix.
 #
-# ## What the encoder's heads do
+# ## The heads of the encoder
 #
-# How much weight does each head give to the word before, to the word itself, to the one after it,
-# and to the end of the sentence? The mean over all the sentences above:
+# How much weight does each head give to the previous word, to the word itself, to the next one,
+# and to the end of the sentence? The plot shows the mean over all sentences above:
 
 # %%
 attentions = [model.attend(result.source, result.text).joined() for result in results]
 
 
 def habits(map_):
-    """Mean weights on the word before, itself, the next, and the end: layer by head by habit."""
+    """Mean weights on the previous word, itself, the next, and the end: layer by head by habit."""
     w = map_.weights
     offsets = [w.diagonal(offset, -2, -1).mean(-1) for offset in (-1, 0, 1)]
     return torch.stack([*offsets, w[..., -1].mean(-1)], dim=-1)
@@ -127,25 +127,25 @@ mean = torch.stack([habits(attention.encoder) for attention in attentions]).mean
 _, axes = plt.subplots(1, 4, figsize=(7.2, 2.2), sharey=True)
 for habit, axis in enumerate(axes):
     axis.imshow(mean[..., habit].numpy(), vmin=0, vmax=1)
-    axis.set_title(("the word before", "itself", "the next", "the end")[habit], fontsize=9)
+    axis.set_title(("previous word", "itself", "next word", "end symbol")[habit], fontsize=9)
     axis.set_xticks(range(4), range(1, 5))
     axis.set_yticks(range(4), range(1, 5))
     axis.set_xlabel("head")
 axes[0].set_ylabel("layer")
 before, after = mean[0, :, 0].max(), mean[0, :, 2].max()
-print(f"in layer 1 one head gives {before:.0%} to the word before, one {after:.0%} to the next")
+print(f"layer 1: a head gives {before:.0%} to the previous word, one {after:.0%} to the next")
 assert before > 0.8
 assert after > 0.8
 
 # %% [markdown]
-# In the first layer, one head has learnt to look back by one word, and another to look ahead by
-# one. These are the relative offsets for which section 3.5 chose sinusoids, and nobody told the
-# network to use them. In higher layers, where a head looks depends more on the meaning. A head that
-# has nothing to say looks at the end symbol.
+# In the first layer, one head learned to attend to the previous word, and another to the next. The
+# paper chose a sinusoidal **positional encoding** so that a model can learn to attend by such
+# relative positions (section 3.5). In higher layers, attention depends more on the meaning of the
+# words, and some heads attend mostly to the end symbol.
 #
-# ## How the decoder keeps its place
+# ## Encoder-decoder attention
 #
-# Here are two heads of the decoder's attention to the source, in the first layer and in the last:
+# These are two heads of the encoder-decoder attention, in the first layer and in the last:
 
 # %%
 seen = attentions[5].cross
@@ -158,7 +158,7 @@ for (layer, head), axis in zip(((0, 0), (3, 3)), axes, strict=True):
 
 
 def reads(layer, head, word):
-    """The source word that a head reads most when this word is written."""
+    """The source word that a head attends to most when this word is written."""
     row = seen.weights[layer, head, seen.queries.words.index(word)]
     return seen.keys.words[row.argmax()]
 
@@ -169,15 +169,15 @@ assert [reads(0, 0, word) for word in ("Mann", "gesehen")] == ["old", "not"]
 assert [reads(3, 3, word) for word in ("Mann", "gesehen")] == ["man", "seen"]
 
 # %% [markdown]
-# The decoder's input is the word that was written *last*. So the first layer looks at the source of
-# that word: before it writes *Mann*, it reads *old*, because *alten* has just been written. From
-# there the layers work out what comes next, and the last layer reads it: *man*. This is the
-# alignment that the [parser](../parsing.md) has so much trouble finding.
+# The decoder's input is the word that was written *last*. The first layer attends to the source of
+# that word: before the decoder writes *Mann*, this head reads *old*, because *alten* was written
+# last. The last layer attends to the source of the next word: *man*. This is the alignment that is
+# hard to learn for the [parser](../parsing.md).
 #
-# ## How far to search
+# ## Beam size
 #
-# A wider beam finds outputs to which the model gives a higher score. With a model that is sure of
-# itself, a beam of two is almost always enough. The paper's four are on the safe side.
+# A wider beam finds outputs with a higher score under the model. With a confident model, a beam of
+# two is almost always enough. The paper uses four.
 
 # %%
 scores = {}
@@ -190,9 +190,9 @@ assert scores[4] > scores[1]
 # %% [markdown]
 # ## Where it fails
 #
-# It is a small network that sees one sentence at a time. It takes a doctor for a man, as in most of
-# what it has read. It takes the bank of a river for a bank with accounts. It loses the cat
-# altogether. And it leaves out *sequence transduction*, which is no subject for a parliament.
+# It is a small network that translates one sentence at a time. It translates *doctor* as a man, as
+# in most of its training data. It confuses the bank of a river with a financial bank. It omits the
+# cat. It also omits *sequence transduction*, which does not occur in parliament debates.
 
 # %%
 for text in (
@@ -203,6 +203,6 @@ for text in (
     print(f"{text}\n    {model.translate(text).text}")
 
 # %% [markdown]
-# What helps is what helped the paper: more text, more width, more time. The
-# [results](../results.md) show what this recipe reaches at other sizes, and the
-# [guide](../guides/train.md) shows how to train this very model further on your own text.
+# More text, a larger network and more training help, as in the paper. The [results](../results.md)
+# show the scores of other sizes. The [guide to fine-tuning](../guides/fine-tune.md) shows how to
+# **fine-tune** this model on your own text.

@@ -1,4 +1,4 @@
-"""A reader, and models as small as they can be where the documentation names some."""
+"""A reader with transept installed, and small untrained models that pages and docstrings name."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -18,21 +18,19 @@ from transept.text.symbols import Symbols
 from transept.text.tokenizer import Tokenizer
 from transept.text.training import train_tokenizer
 
-NETWORK = ModelConfig(vocab_size=400, n_layers=6, d_model=16, d_ff=16, n_heads=8)
-"""As many layers and heads as the figures of the paper name."""
+NETWORK = ModelConfig(vocab_size=400, n_layers=2, d_model=16, d_ff=16, n_heads=2)
 
 
 @pytest.fixture(scope="session")
 def reader(tmp_path_factory: pytest.TempPathFactory) -> Reader:
-    """Someone with models that were never trained, under the names that the pages use."""
+    """A reader with an untrained `runs/demo` and an untrained parser, `runs/parsing-small`."""
     reader = Reader(tmp_path_factory.mktemp("reader"))
     pairs = built_in()["train"][:400]
     tokenizer = train_tokenizer((text for pair in pairs for text in pair), vocab_size=400)
     runs = reader.directory / "runs"
     demo = RecipeRun(name="demo", recipe=recipe.load("demo"), directory=runs / "demo")
     demo.checkpoints.directory.mkdir(parents=True)
-    for place in (demo.model, runs / "base"):
-        save(place, NETWORK, {"tokenizer": tokenizer})
+    save(demo.model, NETWORK, {"tokenizer": tokenizer})
     symbols = vocabulary_of(["S", "NP", "VP"])
     parser = replace(
         NETWORK,

@@ -73,11 +73,21 @@ def test_the_guide_on_exporting_runs(reader: Reader) -> None:
 
 
 @pytest.mark.slow
-def test_the_guide_on_training_runs(tmp_path: Path) -> None:
-    printed = "".join(Reader(tmp_path).follow(GUIDES / "train.md"))
-    trial, before, tuned = map(float, re.findall(r"^sacreBLEU +(\d+\.\d+)", printed, re.MULTILINE))
-    assert trial < 20
-    assert tuned > max(75, before), "it has learnt what is special in these sentences"
+def test_fine_tuning_guide_raises_bleu(tmp_path: Path) -> None:
+    before, after = bleu_scores(Reader(tmp_path).follow(GUIDES / "fine-tune.md"))
+    assert after > max(80, before + 10)
+
+
+@pytest.mark.slow
+def test_training_guide_reaches_the_bleu_that_it_states(tmp_path: Path) -> None:
+    (score,) = bleu_scores(Reader(tmp_path).follow(GUIDES / "train.md"))
+    (stated,) = re.findall(r"reaches (\d+) BLEU", (GUIDES / "train.md").read_text("utf-8"))
+    assert score > int(stated) - 5, "rounding differs between machines, results only slightly"
+
+
+def bleu_scores(printed: list[str]) -> list[float]:
+    scores = re.findall(r"^sacreBLEU +(\d+\.\d+)", "".join(printed), re.MULTILINE)
+    return [float(score) for score in scores]
 
 
 @pytest.mark.slow
@@ -95,9 +105,9 @@ def test_the_guide_on_varying_runs(tmp_path: Path) -> None:
 
 def test_recipe_in_the_guide_on_reproducing_is_valid(tmp_path: Path) -> None:
     (block,) = (one for one in blocks_of(GUIDES / "reproduce.md") if one.language == "toml")
-    path = tmp_path / "mine.toml"
+    path = tmp_path / "open.toml"
     path.write_text(block.text, encoding="utf-8")
-    assert recipe.load(str(path)).tests[0].name == "held-out"
+    assert [test.name for test in recipe.load(str(path)).tests] == ["tatoeba", "newstest2014"]
 
 
 @pytest.mark.slow

@@ -55,8 +55,8 @@ def load(
             Draws at random are from all tokens.
 
     Example:
-        >>> transept.load("runs/base").translate("Good morning.").text    # doctest: +SKIP
-        'Guten Morgen.'
+        >>> transept.load("en-de").translate("Good morning.").text
+        'Guten Morgen!'
     """
     model = load_any(*models, device=device, engine=engine, shortlist=shortlist)
     if isinstance(model, Parser):

@@ -41,7 +41,7 @@ class Transducer:
     `transept.load` makes one from a model's directory. It computes on the device of its weights.
 
     Example:
-        >>> model = transept.load("runs/base")
+        >>> model = transept.load("en-de")
         >>> results = model.translate(["Good morning.", "It rains."], n_best=2)
         >>> [len(result.outputs) for result in results]
         [2, 2]
@@ -134,9 +134,9 @@ class Transducer:
                 watch: Called with the numbers of sentences done and of all, after each batch.
 
         Example:
-            >>> model = transept.load("runs/base")                    # doctest: +SKIP
-            >>> model.translate("Good morning. How are you?").text    # doctest: +SKIP
-            'Guten Morgen. Wie geht es dir?'
+            >>> model = transept.load("en-de")
+            >>> model.translate("Good morning. How are you?").text
+            'Guten Morgen! Wie geht es dir?'
         """
         request = Request.of(options)
         if isinstance(texts, str):
@@ -153,7 +153,7 @@ class Transducer:
         may still change what comes after the stable part.
 
         Example:
-            >>> model = transept.load("runs/base")
+            >>> model = transept.load("en-de")
             >>> drafts = [draft.text for draft in model.stream("Good morning.")]
             >>> drafts[-1] == model.translate("Good morning.").text
             True
@@ -184,7 +184,7 @@ class Transducer:
                 `max_source_length` matter here.
 
         Example:
-            >>> (units,) = transept.load("runs/base").units(["Good morning. It rains."])
+            >>> (units,) = transept.load("en-de").units(["Good morning. It rains."])
             >>> [unit.text for unit in units]
             ['Good morning.', 'It rains.']
         """
@@ -201,7 +201,7 @@ class Transducer:
             **options: Those of `translate`, except `prefix`.
 
         Example:
-            >>> model = transept.load("runs/base")
+            >>> model = transept.load("en-de")
             >>> (units,) = model.units(["Good morning."])
             >>> ((output, *_),) = model.translate_units(units)
             >>> output.text == model.translate("Good morning.").text
@@ -227,7 +227,7 @@ class Transducer:
             **options: Those of `translate`, except `sampling`, `prefix` and `watch`.
 
         Example:
-            >>> model = transept.load("runs/base")
+            >>> model = transept.load("en-de")
             >>> waiting = [unit for (unit,) in model.units(["Good morning.", "It rains."])]
             >>> def feed(n):
             ...     return [waiting.pop() for _ in range(min(n, len(waiting)))]
@@ -383,9 +383,9 @@ class Transducer:
             watch: Called with the numbers of pairs done and of all, after each batch.
 
         Example:
-            >>> model = transept.load("runs/base")
+            >>> model = transept.load("en-de")
             >>> model.score("Good morning.", "Guten Morgen.").log_probability  # doctest: +SKIP
-            -0.47
+            -1.7
             >>> best = model.translate("Good morning.").outputs[0]
             >>> model.score("Good morning.", best.text).log_probability <= 0
             True
@@ -443,11 +443,11 @@ class Transducer:
                 several networks, these translate together, and the attention is that of the first.
 
         Example:
-            >>> model = transept.load("runs/base")
+            >>> model = transept.load("en-de")
             >>> seen = model.attend("The law is just.", "Das Gesetz ist gerecht.").joined()
             >>> seen.cross.queries.words
             ('Das', 'Gesetz', 'ist', 'gerecht', '.', '</s>')
-            >>> seen.cross.weights[4, 0].shape  # layer 5, head 1
+            >>> seen.cross.weights[3, 0].shape  # layer 4, head 1
             torch.Size([6, 6])
         """
         request = Request.of({"split": False})

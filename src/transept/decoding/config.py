@@ -69,7 +69,7 @@ class SamplingConfig:
     """How to draw.
 
     Example:
-        >>> model, drawing = transept.load("runs/base"), SamplingConfig(top_k=10, seed=1)
+        >>> model, drawing = transept.load("en-de"), SamplingConfig(top_k=10, seed=1)
         >>> again = [model.translate("It rains.", sampling=drawing).text for _ in range(2)]
         >>> again[0] == again[1]
         True

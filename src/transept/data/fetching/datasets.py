@@ -109,7 +109,13 @@ class Dataset:
 
 
 DatasetName = Literal[
-    "wmt14-en-de", "wmt14-en-fr", "iwslt14-de-en", "multi30k-en-de", "tatoeba-en-de"
+    "wmt14-en-de",
+    "wmt14-en-fr",
+    "europarl-en-de",
+    "europarl-en-fr",
+    "iwslt14-de-en",
+    "multi30k-en-de",
+    "tatoeba-en-de",
 ]
 
 

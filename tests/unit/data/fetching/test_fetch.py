@@ -103,7 +103,7 @@ def iwslt_archive() -> bytes:
 
 
 def archives(name: str) -> dict[str, bytes]:
-    if name.startswith("wmt14"):
+    if name.startswith(("wmt14", "europarl")):
         return wmt_archives()
     if name == "iwslt14-de-en":
         return {"de-en.tgz": iwslt_archive()}
@@ -142,6 +142,8 @@ def fetch_from(site: "Site", name: DatasetName, output: Path) -> Fetched:
 EXPECTED: dict[DatasetName, dict[str, int]] = {
     "wmt14-en-de": {"train": 6, "dev": 2, "test": 2},
     "wmt14-en-fr": {"train": 18, "dev": 2, "test": 2},
+    "europarl-en-de": {"train": 3, "dev": 2, "test": 2},
+    "europarl-en-fr": {"train": 4, "dev": 2, "test": 2},
     "iwslt14-de-en": {"train": 44, "dev": 2, "test": 10},
     "multi30k-en-de": {"train": 5, "dev": 2, "test": 3},
     "tatoeba-en-de": {"train": 588, "dev": 6, "test": 6},
