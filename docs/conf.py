@@ -3,7 +3,7 @@
 import tomllib
 from pathlib import Path
 
-from transept.apps.visualize.colours import DARK, LIGHT, Colours
+from transept.apps.svg import DARK, LIGHT, Colours
 from transept.version import __version__
 
 PYPROJECT = Path(__file__).resolve().parents[1] / "pyproject.toml"

@@ -10,7 +10,7 @@ from html import escape
 from math import ceil, floor
 from typing import Final, NamedTuple
 
-from transept.apps.visualize.colours import DARK, LIGHT, Colours
+from transept.apps.svg import DARK, LIGHT, Colours
 
 WIDTH: Final = 660
 LINE: Final = 16

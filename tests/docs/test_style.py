@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 from runpy import run_path
 
-from transept.apps.visualize.colours import DARK, LIGHT
+from transept.apps.svg import DARK, LIGHT
 
 ROOT = Path(__file__).resolve().parents[2]
 
