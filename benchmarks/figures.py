@@ -121,8 +121,7 @@ def chart(name: str, record: Record) -> str:
     groups = {}
     for work, heading in made.works.items():
         values = found[work]
-        waited = ", ".join(f"{key} {value:.0f} ms" for key, value in waits.get(work, {}).items())
-        note = waited
+        note = ", ".join(f"{key} {value:.0f} ms" for key, value in waits.get(work, {}).items())
         if made.times:
             ours, theirs, *_ = values.values()
             note = f"{ours / theirs:.1f} ×"
