@@ -121,11 +121,10 @@ def chart(name: str, record: Record) -> str:
     groups = {}
     for work, heading in made.works.items():
         values = found[work]
-        waited = ", ".join(f"{key} {value:.0f} ms" for key, value in waits.get(work, {}).items())
-        note = f"({waited})" if waited else ""
+        note = ", ".join(f"{key} {value:.0f} ms" for key, value in waits.get(work, {}).items())
         if made.times:
             ours, theirs, *_ = values.values()
-            note = f"({ours / theirs:.1f} ×)"
+            note = f"{ours / theirs:.1f} ×"
         groups[heading] = [
             Bar(system, value, note if index == 0 else "")
             for index, (system, value) in enumerate(values.items())

@@ -207,8 +207,7 @@ def write_page(cells: list[Cell], page: Path, notebook: str) -> None:
         captions = FIGURE.findall(cell.text)
         for index, plot in enumerate(cell.figures):
             caption = captions[index] if index < len(captions) else plot.titles
-            alt = " ".join(filter(None, (caption, plot.described)))
-            parts.append(inlined(plot.svg, alt, caption))
+            parts.append(inlined(plot.svg, plot.described, caption))
     parts.append(f"---\n\nThis chapter as a notebook: {{download}}`{notebook} <{notebook}>`.")
     page.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
 

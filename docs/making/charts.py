@@ -46,7 +46,7 @@ class Bar(NamedTuple):
     system: str
     value: float
     note: str = ""
-    """Printed after the value."""
+    """Printed behind the bar."""
 
 
 def colour(number: int) -> str:
@@ -86,7 +86,10 @@ def bars(
         shared_scale: Whether the bars of all groups have one scale. By default the longest bar
             of each group has the full length.
     """
-    left, right, thick, gap = 168, 150, 17, 5
+    # Names and values come first, so that a narrow screen shows them without scrolling.
+    names, left, thick, gap = 156, 236, 17, 5
+    notes = max(len(bar.note) for group in groups.values() for bar in group)
+    right = 12 + 7 * notes
     longest = max(bar.value for group in groups.values() for bar in group)
     parts: list[str] = []
     y = 0.0
@@ -98,15 +101,17 @@ def bars(
         for bar in group:
             width = max(1.0, (WIDTH - left - right) * bar.value / scale)
             middle = y + thick / 2 + 4.5
-            value = f"{number(bar.value)}{f' {bar.note}' if bar.note else ''}"
+            value = number(bar.value)
             parts += [
-                f'<text class="end quiet" x="{left - 10}" y="{middle:.1f}">'
-                f"{escape(bar.system)}</text>",
+                f'<text class="end quiet" x="{names}" y="{middle:.1f}">{escape(bar.system)}</text>',
+                f'<text class="end" x="{left - 8}" y="{middle:.1f}">{value}</text>',
                 f'<rect x="{left}" y="{y:.1f}" width="{width:.1f}" height="{thick}" rx="2" '
                 f'fill="{colour(colours[bar.system])}"><title>{escape(bar.system)}: {value}'
                 "</title></rect>",
-                f'<text x="{left + width + 8:.1f}" y="{middle:.1f}">{escape(value)}</text>',
             ]
+            if bar.note:
+                x = left + width + 8
+                parts.append(f'<text x="{x:.1f}" y="{middle:.1f}">{escape(bar.note)}</text>')
             y += thick + gap
         y += 6
     return svg(title, y, parts)

@@ -129,7 +129,9 @@ class Prepare(Stage):
 
     def _names(self) -> list[Path]:
         """The files of the recipe, below the data's directory."""
-        return [path for pair in self.run.recipe.pairs for path in (pair.source, pair.target)]
+        recipe = self.run.recipe
+        pairs = (*recipe.texts, *recipe.dev, *recipe.tests)
+        return [path for pair in pairs for path in (pair.source, pair.target)]
 
     def _paths(self, pair: TextPair) -> tuple[Path, Path]:
         return self._data / pair.source, self._data / pair.target

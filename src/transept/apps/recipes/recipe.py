@@ -3,7 +3,7 @@
 import dataclasses
 import hashlib
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
@@ -158,11 +158,6 @@ class Recipe:
         )
         checks.done()
 
-    @property
-    def pairs(self) -> tuple[TextPair, ...]:
-        """Everything that is read."""
-        return (*self.texts, *self.dev, *self.tests)
-
     def within(self, minutes: float | None) -> "Recipe":
         """The same recipe with its interval between checkpoints for a number of minutes.
 
@@ -172,39 +167,32 @@ class Recipe:
             minutes: The minutes of training. None: until the last step.
         """
         share, last = self.average.interval, self.average.last
-        checkpoint = dataclasses.replace(
-            self.experiment.checkpoint,
-            every_share=share,
-            keep=max(last, self.experiment.checkpoint.keep),
-        )
+        checkpoint = self.experiment.checkpoint
+        checkpoint = replace(checkpoint, every_share=share, keep=max(last, checkpoint.keep))
         if minutes is not None:
-            checkpoint = dataclasses.replace(
+            checkpoint = replace(
                 checkpoint,
                 every_minutes=minutes * share,
                 after_minutes=max(0.0, minutes - (last - 1) * minutes * share),
             )
-        experiment = dataclasses.replace(self.experiment, checkpoint=checkpoint)
-        return dataclasses.replace(self, experiment=experiment)
+        return replace(self, experiment=replace(self.experiment, checkpoint=checkpoint))
 
     def trained_for(self, steps: int) -> "Recipe":
         """The same recipe for a number of steps, with its intervals in proportion."""
-        whole = self.experiment
+        whole, checkpoint = self.experiment, self.experiment.checkpoint
 
         def scaled(interval: int) -> int:
             return max(1, round(interval * steps / whole.training.max_steps))
 
-        every = whole.checkpoint.every_steps
-        experiment = dataclasses.replace(
+        if checkpoint.every_steps is not None:
+            checkpoint = replace(checkpoint, every_steps=scaled(checkpoint.every_steps))
+        experiment = replace(
             whole,
-            training=dataclasses.replace(whole.training, max_steps=steps),
-            validation=dataclasses.replace(
-                whole.validation, every_steps=scaled(whole.validation.every_steps)
-            ),
-            checkpoint=dataclasses.replace(
-                whole.checkpoint, every_steps=None if every is None else scaled(every)
-            ),
+            training=replace(whole.training, max_steps=steps),
+            validation=replace(whole.validation, every_steps=scaled(whole.validation.every_steps)),
+            checkpoint=checkpoint,
         )
-        return dataclasses.replace(self, experiment=experiment)
+        return replace(self, experiment=experiment)
 
 
 def names() -> list[str]:

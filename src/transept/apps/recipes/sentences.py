@@ -170,7 +170,10 @@ def hold_out(train: Sequence[Pair], there: Splits, *, seed: int) -> Splits:
     chance = random.Random(seed)
     drawn = sorted(dict(train).items(), key=lambda _: chance.random())
     n = min(max(1, len(drawn) // 20), HELD_OUT)
-    held = {name: there[name] if name in there else _take(drawn, n) for name in SPLITS[1:]}
+    held = dict(there)
+    for name in SPLITS[1:]:
+        if name not in there:
+            held[name], drawn = drawn[-n:], drawn[:-n]
     said = {source for pairs in held.values() for source, _ in pairs}
     rest = [pair for pair in train if pair[0] not in said]
     if len(rest) < FEWEST // 2:
@@ -179,9 +182,3 @@ def hold_out(train: Sequence[Pair], there: Splits, *, seed: int) -> Splits:
             "from; take files that do not overlap"
         )
     return {"train": rest, **held}
-
-
-def _take(pairs: list[Pair], n: int) -> list[Pair]:
-    taken = pairs[-n:]
-    del pairs[-n:]
-    return taken
