@@ -81,7 +81,7 @@ def test_info_presets_prints_label_smoothing_and_the_papers_counts(
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (["info", "absent.toml"], "absent.toml: is not a config file"),
+        (["info", "absent.toml"], "absent.toml: is neither a config file nor a model"),
         (["info", str(BASE), "model.n_headz=3"], "did you mean 'n_heads'?"),
         (["info", str(BASE), "model.n_heads=0"], "model.n_heads: 0 must be at least 1"),
         (["info", str(BASE), "model.d_model=511"], "must be even"),
@@ -92,7 +92,7 @@ def test_info_presets_prints_label_smoothing_and_the_papers_counts(
             ["train", "en-de"],
             "if it is a model, `transept train CONFIG --init en-de`",
         ),
-        (["train", str(find_model("en-de"))], "is not a config file"),
+        (["train", str(find_model("en-de"))], "data.train: is empty"),
         (["train", "wmt14-en-de-base"], "`transept recipe run wmt14-en-de-base` runs it"),
         (["recipe", "run", str(BASE)], f"not a recipe; `transept train {BASE}` trains it"),
         (["recipe", "show", str(BASE)], f"`transept info {BASE}` prints it"),

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
 
@@ -20,6 +20,17 @@ if TYPE_CHECKING:
     from transept.runtime.distributed import World
     from transept.training.trainer import Outcome
 
+FINE_TUNING: Final = (
+    "batch.source_tokens=1000",
+    "batch.target_tokens=1000",
+    "schedule.factor=0.02",
+    "schedule.warmup_steps=20",
+    "training.max_steps=300",
+    "validation.every_steps=100",
+    "checkpoint.every_steps=100",
+)
+"""Defaults for a run that starts from a model: with the learning rate of a full training it would
+forget what it has learned."""
 UNFINISHED = ("stopped", "out of time")
 """The outcomes after which there is more to do."""
 
@@ -64,9 +75,11 @@ def train(
 
     Args:
         config: A TOML file of an experiment, such as configs/base.toml; `transept info CONFIG`
-            prints all its keys.
+            prints all its keys. Or a model to fine-tune, by its directory or name: its config with
+            batches of 1,000 tokens, a low learning rate and 300 steps.
         overrides: Changes to it: `training.max_steps=2000 model.n_heads=16`.
-        output: The run's directory. Default: runs/ and the config's name.
+        output: The run's directory. Default: runs/ and the config's name, or for a model
+            runs/NAME-tuned.
         init: Start from this model's weights instead of random ones (fine-tuning): a directory, or
             the name of a shipped model.
         minutes: Stop after this number of minutes, with a checkpoint.
@@ -79,11 +92,15 @@ def train(
         raise ConfigError("--minutes must be more than 0")
     if deterministic:
         overrides = (*overrides, "training.sums=ordered")
-    experiment = load_experiment(config, overrides)
+    if (model := _model_named(config)) is not None:
+        experiment = configs.load(Experiment, model / "config.toml", (*FINE_TUNING, *overrides))
+        init, directory = init or config, output or Path("runs") / f"{config.name}-tuned"
+    else:
+        experiment = load_experiment(config, overrides)
+        directory = output or Path("runs") / config.stem
     import_torch()
     from transept.assembly import train as run
 
-    directory = output or Path("runs") / config.stem
     with joined(experiment, "distributed.patience") as world:
         with _views(experiment, minutes, world) as views:
             outcome = run(
@@ -99,6 +116,16 @@ def train(
         if world.leads and outcome in UNFINISHED:
             sys.stderr.write(f"{directory}: saved; run the same command to resume\n")
     return _exit_code(outcome, world)
+
+
+def _model_named(name: Path) -> Path | None:
+    """The directory of the model with this name or path; None if it is a config file."""
+    if name.is_file():
+        return None
+    import_torch()
+    from transept.shelf import find_model, is_model
+
+    return find_model(name) if is_model(name) else None
 
 
 def joined(experiment: Experiment, setting: str) -> AbstractContextManager["World"]:
@@ -147,8 +174,8 @@ def load_experiment(file: Path, overrides: Sequence[str]) -> Experiment:
     """The experiment of a file. Recipes and models are refused: other commands use them."""
     if file.is_dir() or not file.exists():
         raise ConfigError(
-            f"{file}: is not a config file. If it is a recipe, `transept recipe run {file}` runs "
-            f"it; if it is a model, `transept train CONFIG --init {file}` fine-tunes it"
+            f"{file}: is neither a config file nor a model. If it is a recipe, "
+            f"`transept recipe run {file}` runs it"
         )
     if "experiment" in configs.keys(file):
         raise ConfigError(
