@@ -119,12 +119,10 @@ class Batcher:
         self._streams: deque[Stream[Any]] = deque()
         self._unanswered: set[_Job] = set()
         """The jobs whose clients still wait."""
-        self._waiting = 0
-        """The items of all jobs that no batch has admitted."""
-        self._closed = False
-        """Whether new requests are refused."""
+        self.waiting = 0
+        """The items of all jobs that wait for a batch."""
         self._stopping = False
-        """Whether the thread is to end."""
+        """Whether new requests are refused and the thread is to end."""
         self._changed = threading.Condition()
         """Guards the jobs, the streams and what is waiting; notified when there is more to do."""
         self._seconds_per_item = 0.05
@@ -140,30 +138,26 @@ class Batcher:
 
     async def stop(self) -> None:
         """Let the thread finish the batch that is running, and end it."""
-        with self._changed:
-            self._stopping = True
-            self._changed.notify()
+        self._close()
         await asyncio.to_thread(self._thread.join)
 
     def fail_all(self) -> None:
         """Refuse new requests, and answer all that wait with an error: the time to stop is over."""
-        self._closed = True
+        for stream in self._close():
+            stream.end(StoppingError())
         for job in self._unanswered:
             job.fail(StoppingError())
+
+    def _close(self) -> list[Stream[Any]]:
         with self._changed:
-            streams = [*self._streams]
-        for stream in streams:
-            stream.end(StoppingError())
+            self._stopping = True
+            self._changed.notify()
+            return [*self._streams]
 
     @property
     def alive(self) -> bool:
         """Whether the thread works."""
         return self._thread.is_alive() and not self._stopping
-
-    @property
-    def waiting(self) -> int:
-        """The items that wait for a batch."""
-        return self._waiting
 
     @property
     def streaming(self) -> int:
@@ -175,22 +169,22 @@ class Batcher:
         self, operation: Operation[Item, Result], items: Sequence[Item]
     ) -> Job[Item, Result]:
         """Put a job into the queue; raise `OverloadedError` if that is full."""
-        if self._closed:
+        if self._stopping:
             raise StoppingError
         with self._changed:
-            if self._waiting + len(items) > self._settings.queue_limit:
-                raise OverloadedError(self._waiting * self._seconds_per_item)
+            if self.waiting + len(items) > self._settings.queue_limit:
+                raise OverloadedError(self.waiting * self._seconds_per_item)
             job = Job(operation, items, self._remove)
             self._unanswered.add(job)
             if items:
                 self._jobs.append(job)
-                self._waiting += len(items)
+                self.waiting += len(items)
                 self._changed.notify()
         return job
 
     def open(self, steps: Generator[Result, None, None]) -> Stream[Result]:
         """Begin a stream; raise `OverloadedError` if there are too many."""
-        if self._closed:
+        if self._stopping:
             raise StoppingError
         with self._changed:
             if self.streaming >= self._settings.stream_limit:
@@ -204,7 +198,7 @@ class Batcher:
         """Take a job out of the queue: it was answered, or its client has gone."""
         self._unanswered.discard(job)
         with self._changed:
-            self._waiting -= len(job.queued)
+            self.waiting -= len(job.queued)
             job.queued.clear()
             if job in self._jobs:
                 self._jobs.remove(job)
@@ -227,7 +221,7 @@ class Batcher:
             # With streams there is no need to wait: items gather while the streams take steps.
             if not self._streams:
                 self._changed.wait_for(
-                    lambda: self._waiting >= self._settings.batch_sentences or self._stopping,
+                    lambda: self.waiting >= self._settings.batch_sentences or self._stopping,
                     timeout=self._settings.gather_ms / 1000,
                 )
             return self._jobs[0].operation if self._jobs and not self._stopping else None
@@ -320,7 +314,7 @@ class Batcher:
             turns.popleft()
             if job.queued:
                 turns.append(job)
-        self._waiting -= len(taken)
+        self.waiting -= len(taken)
         self._jobs = deque([*others, *turns])
         return taken
 
