@@ -70,6 +70,10 @@ class Options(TypedDict, total=False):
     watch: Watch
 
 
+DEFAULT = TranslationConfig()
+"""The search of section 6.1, which most calls ask for."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Request:
     """What `Transducer.translate` was asked for, checked."""
@@ -95,7 +99,7 @@ class Request:
             _refuse_beam(options)
             options["beam_size"] = options.get("n_best") or 1  # so many draws, and no beam
         return cls(
-            config=TranslationConfig.of(options),
+            config=TranslationConfig.of(options) if options else DEFAULT,
             alignments=alignments,
             sampling=sampling,
             prefix=prefix,
