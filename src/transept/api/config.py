@@ -70,10 +70,6 @@ class Options(TypedDict, total=False):
     watch: Watch
 
 
-DEFAULT = TranslationConfig()
-"""The search of section 6.1, which most calls ask for."""
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Request:
     """What `Transducer.translate` was asked for, checked."""
@@ -133,3 +129,7 @@ def check_longest(checks: Checks, max_source_length: int | None) -> None:
 def given(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options that say something: None is as good as left out."""
     return {name: option for name, option in options.items() if option is not None}
+
+
+DEFAULT = TranslationConfig()
+"""The search of section 6.1, which most calls ask for."""
