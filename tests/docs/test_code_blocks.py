@@ -15,13 +15,13 @@ from transept.apps.recipes import recipe
 ROOT = Path(__file__).resolve().parents[2]
 GUIDES = ROOT / "docs" / "guides"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-SHOWN = {"", "text", "nginx", "ini", "toml", "{toctree}", "{raw} html"}
+SHOWN = {"", "text", "bibtex", "nginx", "ini", "toml", "{toctree}", "{raw} html"}
 """Output, and files of other programs."""
 
 README_NOT_RUN = {
     "make install": "is how these tests come to run; a slow test runs the demo",
-    "transept data fetch": "needs WMT 2014; the guide on training runs the rest in small",
-    "transept serve": "needs models; the guides on serving and parsing run it in small",
+    "transept data prepare": "needs your files; the guide on fine-tuning runs the same commands",
+    "transept serve": "does not end; the guide on serving runs it",
 }
 
 
