@@ -1,4 +1,4 @@
-"""The colours of the site and its charts, in both themes. docs/internals/style.md describes them."""
+"""The colours of the site and its charts in both themes, as docs/internals/style.md has them."""
 
 from typing import Final, NamedTuple
 
