@@ -3,7 +3,8 @@
 import tomllib
 from pathlib import Path
 
-from transept.apps.svg import DARK, LIGHT, Colours
+from making.palette import DARK, LIGHT, Palette
+
 from transept.version import __version__
 
 PYPROJECT = Path(__file__).resolve().parents[1] / "pyproject.toml"
@@ -14,17 +15,10 @@ SANS = 'system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif'
 MONOSPACE = 'ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace'
 
 
-def variables(colours: Colours, surface: str, edge: str) -> dict[str, str]:
-    """The palette of docs/internals/style.md as custom properties, and furo's in its terms."""
-    palette = {
-        "t-paper": colours.paper,
-        "t-surface": surface,
-        "t-ink": colours.ink,
-        "t-quiet": colours.faint,
-        "t-edge": edge,
-        "t-accent": colours.heads[0],
-    }
-    charts = {f"chart-{number}": colour for number, colour in enumerate(colours.heads)}
+def variables(palette: Palette) -> dict[str, str]:
+    """The palette as custom properties, and furo's own properties in its terms."""
+    own = {f"t-{name}": value for name, value in palette._asdict().items() if name != "series"}
+    charts = {f"chart-{number}": colour for number, colour in enumerate(palette.series)}
     furo = {
         "color-brand-primary": "var(--t-accent)",
         "color-brand-content": "var(--t-accent)",
@@ -39,7 +33,7 @@ def variables(colours: Colours, surface: str, edge: str) -> dict[str, str]:
         "font-stack--monospace": MONOSPACE,
     }
     ink = {"chart-ink": "var(--t-ink)", "chart-quiet": "var(--t-quiet)"}
-    return palette | charts | ink | furo
+    return own | charts | ink | furo
 
 
 project = "transept"
@@ -60,8 +54,8 @@ html_show_sphinx = False
 html_copy_source = False
 html_show_sourcelink = False
 html_theme_options = {
-    "light_css_variables": variables(LIGHT, surface="#f6f7f9", edge="#dfe3e8"),
-    "dark_css_variables": variables(DARK, surface="#1b1f24", edge="#343a42"),
+    "light_css_variables": variables(LIGHT),
+    "dark_css_variables": variables(DARK),
 }
 if REPOSITORY:
     html_theme_options["footer_icons"] = [

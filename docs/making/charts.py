@@ -10,7 +10,7 @@ from html import escape
 from math import ceil, floor
 from typing import Final, NamedTuple
 
-from transept.apps.svg import DARK, LIGHT, Colours
+from making.palette import DARK, LIGHT, Palette
 
 WIDTH: Final = 660
 LINE: Final = 16
@@ -19,10 +19,10 @@ RULE: Final = "#8885"
 """Grid lines: half transparent, so that one colour suits both themes."""
 
 
-def properties(colours: Colours) -> str:
+def properties(palette: Palette) -> str:
     """The colours of a theme as custom properties: `--chart-ink`, `--chart-0` and so on."""
-    series = "".join(f"--chart-{n}:{colour};" for n, colour in enumerate(colours.heads))
-    return f"--chart-ink:{colours.ink};--chart-quiet:{colours.faint};{series}"
+    series = "".join(f"--chart-{n}:{colour};" for n, colour in enumerate(palette.series))
+    return f"--chart-ink:{palette.ink};--chart-quiet:{palette.quiet};{series}"
 
 
 COLOURS: Final = (

@@ -204,9 +204,9 @@ def _examples(records: Collection) -> Iterator[str]:
         return
     yield "## Examples"
     yield """The bundled models translated these sentences with beam 4. The sentences are not from
-a test set, because the test sets are not in the repository. They were not selected by their
-translations. The translation of *Attention is all you need.* is wrong: it lacks the word
-*attention*."""
+a test set, because the test sets are not in the repository. The first of each table is from the
+README. The others were written before their translations were seen. The translation of *Attention
+is all you need.* is wrong: it lacks the word *attention*."""
     for model, translated in records.examples.items():
         yield table(
             f"source | translation by `{model}`",

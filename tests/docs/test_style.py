@@ -1,10 +1,13 @@
-"""The palette that docs/internals/style.md describes is the one that pictures and site have."""
+"""The palette of docs/internals/style.md is the one that the site and pictures have."""
 
 import re
 from pathlib import Path
 from runpy import run_path
 
-from transept.apps.svg import DARK, LIGHT
+import pytest
+from making.palette import DARK, LIGHT, Palette
+
+from transept.apps.visualize import html
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -15,7 +18,18 @@ def test_described_palette_is_the_sites() -> None:
     options = run_path(str(ROOT / "docs" / "conf.py"))["html_theme_options"]
     light, dark = options["light_css_variables"], options["dark_css_variables"]
     assert {name for name, *_ in described} == {name for name in light if name.startswith("t-")}
-    for name, on_white, on_black in described:
-        assert (light[name], dark[name]) == (on_white, on_black)
-    assert (light["t-paper"], dark["t-paper"]) == (LIGHT.paper, DARK.paper)
-    assert light["chart-3"] == LIGHT.heads[3]
+    for name, in_light, in_dark in described:
+        assert (light[name], dark[name]) == (in_light, in_dark)
+    assert light["chart-3"] == LIGHT.series[3]
+
+
+@pytest.mark.parametrize(("theme", "palette"), [("LIGHT", LIGHT), ("DARK", DARK)])
+def test_attention_pictures_have_the_sites_colours(theme: str, palette: Palette) -> None:
+    colours = getattr(html, theme)
+    assert (colours.paper, colours.ink, colours.faint) == (
+        palette.paper,
+        palette.ink,
+        palette.quiet,
+    )
+    assert colours.heads == palette.series
+    assert palette.accent == palette.series[0]
