@@ -215,7 +215,7 @@ class Translation:
     """What the model makes of one text: its best output, and the others that were asked for.
 
     Example:
-        >>> result = transept.load("runs/base").translate("It rains.", n_best=3)
+        >>> result = transept.load("en-de").translate("It rains.", n_best=3)
         >>> result.text == result.outputs[0].text
         True
         >>> result.outputs[0].score >= result.outputs[2].score
