@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo docs test test-slow test-portable test-all test-gpu faults check format clean
+.PHONY: help install demo docs package test test-slow test-portable test-all test-gpu faults check format clean
 
 help:  ## say what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -46,6 +46,13 @@ test-portable: install  ## run the numerical tests without vector instructions, 
 
 faults: install  ## break training and data in every way we know, and count what survives
 	$(BIN)/python -m tests.faults $(if $(SEED),--seed $(SEED))
+
+package: install  ## build sdist and wheel, and try the wheel in a fresh environment: build/dist
+	rm -rf build/dist build/fresh
+	$(BIN)/python -m hatchling build -d build/dist
+	$(PYTHON) -m venv build/fresh
+	build/fresh/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt build/dist/*.whl
+	cd build && fresh/bin/transept translate "I would like a cup of tea."
 
 docs: install  ## run the walk-through and build the site: build/docs/html/index.html
 	$(BIN)/python docs/making/site.py --output build/docs

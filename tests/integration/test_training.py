@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -289,6 +290,11 @@ def test_fine_tuning_starts_from_a_bundle_with_the_same_vocabulary(
     assert run(*words, "--init", bundle, "--output", tmp_path / "second") == 0
     after = metrics(tmp_path / "second")[-1]
     assert after["nll"] < metrics(tmp_path / "first")[0]["nll"] - 0.5
+    # Given a model instead of a config file, its config is used, with a low learning rate.
+    assert run("train", bundle, "training.max_steps=1", "--output", tmp_path / "tuned") == 0
+    settings = tomllib.loads((tmp_path / "tuned/config.toml").read_text())
+    assert settings["schedule"]["factor"] == 0.02
+    assert metrics(tmp_path / "tuned")[0]["nll"] < metrics(tmp_path / "first")[0]["nll"] - 0.5
     # Of a run its average is meant, as everywhere.
     assert run(*words, "--init", tmp_path / "first", "--output", tmp_path / "again") == 0
     assert metrics(tmp_path / "again")[-1]["nll"] == after["nll"]
