@@ -50,7 +50,7 @@ def watch_three(clock: Clock, *phases: str, silent: int | None = None) -> RankEr
         for rank, pulse in zip(ranks, pulses, strict=True):
             if rank.rank != silent or clock.now < began + PATIENCE / 2:
                 rank.beat(pulse)
-        watchdog._look_at_ranks()
+        watchdog._check_ranks()
     [error] = told
     assert str(ranks[2].published()) == str(error)
     return error
@@ -83,7 +83,7 @@ def test_the_first_cause_is_everyones() -> None:
     later = second.publish("something that follows from it", 1)
     assert (str(later), later.exit_code) == ("the disk is full", 4)
     assert str(second.first_cause()) == "the disk is full"
-    assert (first.spoke, second.spoke) == (True, False)
+    assert (first.published_first, second.published_first) == (True, False)
 
 
 def test_whoever_keeps_the_store_leaves_when_all_know_why(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,10 +121,10 @@ def test_who_moves_is_left_alone(clock: Clock) -> None:
         pulse.at("computing")
         clock.now += 0.9 * PATIENCE
         board.beat(pulse)
-        watchdog._look_at_ranks()
+        watchdog._check_ranks()
     assert told == []
     clock.now += 0.2 * PATIENCE
-    watchdog._look_at_ranks()
+    watchdog._check_ranks()
     assert len(told) == 1
 
 

@@ -65,7 +65,7 @@ def test_the_plan_never_changes() -> None:
 
 
 def test_a_position_goes_through_json() -> None:
-    position = Position(3, 1, 4).planned_anew(8)
+    position = Position(3, 1, 4).replanned(8)
     assert Position(**json.loads(json.dumps(asdict(position)))) == position
 
 
@@ -223,8 +223,8 @@ def test_by_length_puts_similar_lengths_together_within_the_budget() -> None:
     for batch in batches:
         assert len(batch.micro) == 2
         for micro in batch.micro:
-            assert micro.shape.source_places <= 100
-            assert micro.shape.target_places <= 60
+            assert micro.shape.source_positions <= 100
+            assert micro.shape.target_positions <= 60
     longest = [int(micro.pairs.longest.max()) for batch in batches for micro in batch.micro]
     spread = [int(np.ptp(micro.pairs.longest)) for batch in batches for micro in batch.micro]
     assert np.mean(spread) < 1
