@@ -51,7 +51,7 @@ def test_views_are_views(directory: Path) -> None:
 def test_an_index_out_of_range(directory: Path) -> None:
     corpus = Corpus.open(directory)
     for index in (-1, len(corpus)):
-        with pytest.raises(IndexError, match=f"pair {index} of a corpus of 3"):
+        with pytest.raises(IndexError, match=f"pair {index} is out of range"):
             corpus.target(index)
 
 
@@ -85,7 +85,7 @@ def test_damage_is_found_and_named(directory: Path, name: str) -> None:
     with pytest.raises(DataError, match=rf"{name} has \d+ bytes instead of \d+; copy it again"):
         Corpus.open(directory)
     path.write_bytes(bytes([whole[0] ^ 1]) + whole[1:])
-    with pytest.raises(DataError, match=rf"{name} has been altered.*prepare the corpus again"):
+    with pytest.raises(DataError, match=rf"{name} was altered.*prepare the corpus again"):
         Corpus.open(directory, verify=True)
     path.unlink()
     with pytest.raises(DataError, match=f"{name} is missing"):
@@ -97,9 +97,9 @@ def test_damage_is_found_and_named(directory: Path, name: str) -> None:
     [
         (lambda text: text[:40], "is damaged"),
         (lambda text: "[]", "is damaged"),
-        (lambda text: text.replace('"format": 1', '"format": 2', 1), "is of format 2"),
+        (lambda text: text.replace('"format": 1', '"format": 2', 1), "has format 2"),
         (lambda text: text.replace('"pairs": 3', '"pairs": "x"', 1), "pairs: expected int"),
-        (lambda text: text.replace('"pairs": 3', '"pairs": 2', 1), "do not fit together"),
+        (lambda text: text.replace('"pairs": 3', '"pairs": 2', 1), "do not match"),
     ],
 )
 def test_a_damaged_manifest(directory: Path, damage: Callable[[str], str], complaint: str) -> None:
@@ -125,12 +125,12 @@ def test_a_vocabulary_that_did_not_make_the_ids(directory: Path) -> None:
     with pytest.raises(DataError, match=r"tokenizer\.model.*prepare the corpus again"):
         Corpus.open(directory, verify=True)
     Symbols(["one", "two"]).save(directory / "tokenizer")
-    with pytest.raises(DataError, match="is not the vocabulary that made the ids"):
+    with pytest.raises(DataError, match="is not the vocabulary of the ids"):
         Corpus.open(directory, verify=True)
 
 
 def test_a_directory_of_something_else(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"no prepared corpus.*transept data prepare"):
+    with pytest.raises(DataError, match=r"not a prepared corpus.*transept data prepare"):
         Corpus.open(tmp_path)
 
 

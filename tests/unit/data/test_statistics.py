@@ -50,5 +50,5 @@ def test_samples_are_text_and_depend_on_the_seed_alone(
 
 def test_another_tokenizer_is_refused(corpus: Corpus, tokenizer: Tokenizer) -> None:
     other = train_tokenizer(["other words than those"] * 5, vocab_size=290)
-    with pytest.raises(VocabularyError, match="the target was not made with this tokenizer"):
+    with pytest.raises(VocabularyError, match="the target was prepared with another tokenizer"):
         samples(corpus, 1, 0, (tokenizer, other))

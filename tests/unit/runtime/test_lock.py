@@ -52,8 +52,8 @@ def test_another_process_is_refused_until_the_first_is_dead_though_its_fork_live
     process, fork = holder
     name = f"process {process} on {platform.node()} since 20"
     at_once, told = refused(tmp_path, 0.0)
-    assert at_once.startswith(f"{tmp_path}: another training is at work there, {name}")
-    assert at_once.endswith("Wait for its end or stop it, or choose another directory")
+    assert at_once.startswith(f"{tmp_path}: another training is running there, {name}")
+    assert at_once.endswith("Wait for it, stop it, or choose another directory")
     assert not told
     _, told = refused(tmp_path, 0.5)
     assert len(told) == 1
@@ -76,6 +76,6 @@ def test_where_nothing_can_be_locked_that_is_said_and_the_work_goes_on(tmp_path:
     (tmp_path / LOCK).mkdir()
     with held(tmp_path, ALONE, 0.0, print) as notes:
         assert notes == [
-            f"{tmp_path}: cannot be locked (Is a directory): nothing would stop a second training "
-            "there"
+            f"{tmp_path}: cannot be locked (Is a directory), so a second training there would not "
+            "be prevented"
         ]

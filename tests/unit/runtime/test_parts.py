@@ -43,7 +43,7 @@ def test_a_rank_that_begins_after_the_join_is_done(tmp_path: Path) -> None:
     assert work(first, 1) == [0]
     assert not second.begin(SETTINGS)
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
-    with pytest.raises(ConfigError, match="is there already"):
+    with pytest.raises(ConfigError, match="already exists"):
         first.begin(SETTINGS)
 
 

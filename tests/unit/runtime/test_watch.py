@@ -60,18 +60,18 @@ def test_a_rank_that_no_longer_answers_is_named(clock: Clock) -> None:
     waiting = ("reducing gradients",) * 3
     error = watch_three(clock, *waiting, silent=2)
     assert str(error).startswith("rank 2 on ")
-    assert "(step 7, reducing gradients) does not answer" in str(error)
+    assert "(step 7, reducing gradients) does not respond" in str(error)
 
 
 def test_else_the_one_that_is_furthest_behind(clock: Clock) -> None:
     error = watch_three(clock, "reducing gradients", "reading data", "reducing gradients")
     assert str(error).startswith("rank 1 on ")
-    assert "(step 7, reading data) has not moved for 8 s" in str(error)
+    assert "(step 7, reading data) has made no progress for 8 s" in str(error)
 
 
 def test_where_none_is_behind_all_are_listed(clock: Clock) -> None:
     error = watch_three(clock, "saving", "saving", "saving")
-    assert str(error).startswith("no rank has moved for 8 s")
+    assert str(error).startswith("no rank has made progress for 8 s")
     assert all(f"rank {rank} on " in str(error) for rank in range(3))
 
 
@@ -138,4 +138,4 @@ def test_a_thread_watches_within_the_block() -> None:
 
     with Watchdog(Pulse(), Board(common_store(), 0, 1), 0.2, end):
         assert heard.wait(120)
-    assert str(told[0]).startswith("no rank has moved for 0.2 s: rank 0 on ")
+    assert str(told[0]).startswith("no rank has made progress for 0.2 s: rank 0 on ")

@@ -49,7 +49,7 @@ def test_trees_become_pairs_and_faults_are_named(treebank: Path) -> None:
     texts = [text.decode("utf-8", "replace") for _, (text,) in bank.rows()]
     found = bank.sentences([texts[:5]])
     assert list(zip(found.source, found.target, strict=True))[:3] == PAIRS
-    assert found.malformed == {3: "the word 'hello' has no tag of its own"}
+    assert found.malformed == {3: "the word 'hello' has no tag"}
     assert found.source[4] == ""
     kept = Treebank(treebank, "kept").sentences([texts[:1]])
     assert kept.target == ["(S (NP DT NN )NP (VP VBZ )VP )S"]

@@ -144,7 +144,7 @@ def test_an_archive_by_another_name_is_refused_with_a_cure(
     suffix: str, compress: Callable[[bytes], bytes], tmp_path: Path
 ) -> None:
     (path := tmp_path / "text.en").write_bytes(compress(b"a house\n"))
-    with pytest.raises(DataError, match=rf"text.en: is an archive.* ends in \{suffix}$"):
+    with pytest.raises(DataError, match=rf"text.en: its first bytes show an archive.* ends in \{suffix}$"):
         list(read_text(path))
 
 
@@ -154,14 +154,14 @@ def test_an_archive_is_refused_before_its_lines_are_counted(
 ) -> None:
     path = tmp_path / "text.en"
     path.write_bytes(compress(b"one line\nand another\n"))
-    with pytest.raises(DataError, match=r"text.en: is an archive, by its first bytes"):
+    with pytest.raises(DataError, match=r"text.en: its first bytes show an archive"):
         list(read_lines(path))
 
 
 def test_bzip2_is_refused_with_its_own_cure_and_text_is_not_taken_for_it(tmp_path: Path) -> None:
     path = tmp_path / "text.bz2"
     path.write_bytes(bz2.compress(b"one line\n"))
-    with pytest.raises(DataError, match=r"text.bz2: is an archive.* decompress it with `bunzip2`"):
+    with pytest.raises(DataError, match=r"text.bz2: its first bytes show.* decompress it with `bunzip2`"):
         list(read_text(path))
     path.write_text("BZh is an abbreviation.\n")
     assert list(read_text(path)) == ["BZh is an abbreviation."]

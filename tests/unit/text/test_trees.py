@@ -70,12 +70,12 @@ def test_odd_words_stay_as_they_are() -> None:
 @pytest.mark.parametrize(
     ("text", "line", "what"),
     [
-        ("(S (NN a))\n\n(S (NP the cat))", 3, "the word 'the' has no tag of its own"),
-        ("(S (NN a) dog)", 1, "the word 'dog' has no tag of its own"),
-        ("(S\n(NN a)\ndog)", 3, "the word 'dog' has no tag of its own"),
-        ("(S (NN a))\nhello", 2, "'hello' stands outside of any tree"),
-        ("(S (NN a)))", 1, "a bracket is closed that was not opened"),
-        ("(S (NN a))\n)(NN a)", 2, "a bracket is closed that was not opened"),
+        ("(S (NN a))\n\n(S (NP the cat))", 3, "the word 'the' has no tag"),
+        ("(S (NN a) dog)", 1, "the word 'dog' has no tag"),
+        ("(S\n(NN a)\ndog)", 3, "the word 'dog' has no tag"),
+        ("(S (NN a))\nhello", 2, "'hello' is outside of any tree"),
+        ("(S (NN a)))", 1, "a closing bracket has no opening bracket"),
+        ("(S (NN a))\n)(NN a)", 2, "a closing bracket has no opening bracket"),
         ("(S (NN a)\n(NP ))", 2, "a bracket holds no word"),
         ("(S (NN a)\n\n((NN b)))", 3, "a bracket inside a tree has no label"),
         ("()", 1, "a bracket holds no word"),

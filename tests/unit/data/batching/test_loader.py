@@ -87,7 +87,7 @@ def test_ranks_may_have_unequal_shares_but_none_goes_without() -> None:
         shapes = [batches[number][0].shapes for batches in shares]
         assert list(map(len, shapes)) == [2, 1, 1]
         assert sum(shape.n_pairs for share in shapes for shape in share) == header.n_pairs
-    with pytest.raises(ConfigError, match="micro_batches: 4 cannot be shared out among 5 ranks"):
+    with pytest.raises(ConfigError, match="micro_batches: 4 cannot be divided among 5 ranks"):
         replace(FEED, world_size=5)
     with pytest.raises(ConfigError, match="no rank 2 among 2"):
         replace(FEED, rank=2, world_size=2)
@@ -106,7 +106,7 @@ def test_a_damaged_corpus_is_said_with_or_without_workers(workers: int) -> None:
     damaged.source_lengths[3] += 1
     feed = replace(FEED, mixture=Mixture([damaged]), epochs=1)
     with (
-        pytest.raises(DataError, match="source sentences of other lengths than it says") as caught,
+        pytest.raises(DataError, match="source sentences of a corpus do not have the recorded") as caught,
         Loader(feed, workers) as loader,
     ):
         list(loader)

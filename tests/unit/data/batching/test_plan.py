@@ -154,7 +154,7 @@ def test_an_empty_sentence_is_named() -> None:
 
 
 def test_weights_come_one_for_each_corpus() -> None:
-    with pytest.raises(DataError, match="1 corpora have 2 weights"):
+    with pytest.raises(DataError, match="1 corpora but 2 weights"):
         Mixture([corpus()], [1, 2])
 
 

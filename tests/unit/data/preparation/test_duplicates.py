@@ -58,7 +58,7 @@ def test_can_be_taken_up_again_at_any_earlier_count(tmp_path: Path) -> None:
 
 def test_a_shortened_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "seen").write_bytes(b"\1" * 8)
-    with pytest.raises(DataError, match=r"seen has lost what was written.*`restart`"):
+    with pytest.raises(DataError, match=r"seen is shorter than recorded.*`restart`"):
         SeenPairs(tmp_path / "seen", count=2)
 
 

@@ -59,9 +59,9 @@ def test_wrong_encoding_can_be_fatal(tokenizer: Tokenizer) -> None:
 def test_zero_characters_are_no_text(tokenizer: Tokenizer) -> None:
     encoded = encode(tokenizer, b"a\nb\0c\nd\n\0", b"e\nf\ng\0\nh\0")
     assert encoded.dropped == [
-        Dropped("x.en", 2, Reason.ENCODING, "character 2 of the source is zero"),
-        Dropped("x.de", 3, Reason.ENCODING, "character 2 of the target is zero"),
-        Dropped("x.en", 4, Reason.ENCODING, "character 1 of the source is zero"),
+        Dropped("x.en", 2, Reason.ENCODING, "character 2 of the source is NUL"),
+        Dropped("x.de", 3, Reason.ENCODING, "character 2 of the target is NUL"),
+        Dropped("x.en", 4, Reason.ENCODING, "character 1 of the source is NUL"),
     ]
     with pytest.raises(DataError, match=r"x\.de, line 1: not UTF-8 text \(character 2 of the"):
         encode(tokenizer, b"a", b"b\0", Cleaning(bad_encoding="stop"))
@@ -75,7 +75,7 @@ def test_zero_characters_behind_an_escape(tokenizer: Tokenizer) -> None:
     chunk = Chunk(0, np.array([5]), (line,))
     encoded = ChunkEncoder([Jsonl(Path("x"))], tokenizer, tokenizer, Cleaning()).encode(chunk)
     assert encoded.dropped == [
-        Dropped("x", 5, Reason.ENCODING, "character 2 of the target is zero")
+        Dropped("x", 5, Reason.ENCODING, "character 2 of the target is NUL")
     ]
 
 

@@ -93,7 +93,7 @@ class TestJsonl:
             ("{", "Expecting property name"),
             ("[1, 2]", "no key 'source'"),
             ('{"source": "a"}', "no key 'target'"),
-            ('{"source": "a", "target": 3}', "'target' is no text"),
+            ('{"source": "a", "target": 3}', "'target' is not a string"),
             (r'{"source": "a", "target": "\ud800"}', "surrogates not allowed"),
             ("[" * 100_000, "recursion"),
             ("", "Expecting value"),
