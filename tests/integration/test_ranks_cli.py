@@ -69,7 +69,7 @@ def test_only_rank_0_writes_and_says_that_the_ranks_have_changed(runs: dict[str,
     lines = read_metrics(runs["changing"] / "metrics.jsonl")
     assert [line["ranks"] for line in lines if line["kind"] == "start"] == [1, 4, 2]
     told = [line["text"] for line in lines if line["kind"] == "warning"]
-    assert any("ranks was 1 and is 4" in text for text in told)
+    assert any("ranks changed from 1 to 4" in text for text in told)
     assert [line["step"] for line in steps(runs["changing"])] == list(range(1, STEPS + 1))
 
 

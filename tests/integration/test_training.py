@@ -354,7 +354,7 @@ def test_other_threads_are_named_as_not_bit_exact(
         assert run(*words, "training.max_steps=6", "--allow-change") == 0
     finally:
         torch.set_num_threads(before)
-    assert f"threads was {before} and is {before + 1}" in capsys.readouterr().err
+    assert f"threads changed from {before} to {before + 1}" in capsys.readouterr().err
 
 
 def test_info_tells_all_about_a_run_and_its_models(
