@@ -115,8 +115,8 @@ def site() -> Iterator[Site]:
 
 
 @pytest.fixture
-def nobody() -> str:
-    """An address at which nobody listens."""
+def unused_address() -> str:
+    """An address at which unused_address listens."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return f"http://127.0.0.1:{free.getsockname()[1]}"

@@ -19,7 +19,7 @@ def work(parts: Parts, n: int) -> list[int]:
     return mine
 
 
-def test_a_rank_that_is_still_starting_when_the_parts_are_joined_has_nothing_to_do(
+def test_rank_still_starting_during_join_has_nothing_to_do(
     tmp_path: Path,
 ) -> None:
     output = tmp_path / "out"
@@ -36,7 +36,7 @@ def test_a_rank_that_is_still_starting_when_the_parts_are_joined_has_nothing_to_
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
-def test_a_rank_that_begins_after_the_join_is_done(tmp_path: Path) -> None:
+def test_begin_returns_false_after_join(tmp_path: Path) -> None:
     output = tmp_path / "out"
     first, second = Parts(output, 0, 2), Parts(output, 1, 2)
     assert first.begin(SETTINGS)
@@ -47,9 +47,7 @@ def test_a_rank_that_begins_after_the_join_is_done(tmp_path: Path) -> None:
         first.begin(SETTINGS)
 
 
-def test_a_rank_that_begins_during_the_join_is_done(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_begin_returns_false_during_join(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     output = tmp_path / "out"
     first, second = Parts(output, 0, 2), Parts(output, 1, 2)
     assert first.begin(SETTINGS)
