@@ -62,9 +62,9 @@ class Determiner:
 
     name: str
     english: tuple[str, str]
-    """Before a singular and before a plural; empty if there is no word."""
+    """Before a singular and before a plural; empty if no word is used."""
     german: tuple[str, ...]
-    """Sixteen forms, `4 * case + column`; empty if there is no word."""
+    """Sixteen forms, `4 * case + column`; empty if no word is used."""
     declension: int
     """The declension of adjectives after it."""
     definite: bool

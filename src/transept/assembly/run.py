@@ -123,10 +123,10 @@ class Run:
         Rank 0 reads it and sends it to the other ranks. They need no access to its files, and
         cannot read different ones.
         """
-        world, beginning = update.runtime.world, _Beginning()
-        found = world.from_leader(lambda: beginning.read(self, init, corpora, allow_change))
+        world, start = update.runtime.world, _StartingPoint()
+        found = world.from_leader(lambda: start.read(self, init, corpora, allow_change))
         notes, self.init = found["notes"], found["init"]
-        weights, training = world.spread(beginning.weights), world.spread(beginning.training)
+        weights, training = world.spread(start.weights), world.spread(start.training)
         here = _fresh_progress(update.runtime)
         if weights:
             load_weights(update.model, weights, Path(found["origin"]))
@@ -239,7 +239,7 @@ def _fresh_progress(runtime: Runtime) -> Progress:
 
 
 @dataclass(slots=True)
-class _Beginning:
+class _StartingPoint:
     """The starting point of a run: its newest checkpoint, a model's weights, or random weights."""
 
     weights: dict[str, torch.Tensor] = field(default_factory=dict)
@@ -262,7 +262,7 @@ class _Beginning:
                 self.weights = bundle.weights()
             named = None if init is None else str(init)
             return {"notes": notes, "origin": str(init), "init": named}
-        _check_begun(run, newest.about, init, corpora, allow_change)
+        _check_same_start(run, newest.about, init, corpora, allow_change)
         before = _check_fit(run, newest, newest.directory, corpora)
         self.weights, self.training = newest.weights(), newest.training()
         state = newest.state()
@@ -287,7 +287,7 @@ def _micro_batches(before: BatchConfig, now: BatchConfig) -> int:
     return before.micro_batches if only else now.micro_batches
 
 
-def _check_begun(
+def _check_same_start(
     run: Run, about: Mapping[str, Any], init: Path | None, corpora: Corpora, allow_change: bool
 ) -> None:
     """Reject a different initial model, which would have no effect, and changed corpora."""

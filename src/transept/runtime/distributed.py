@@ -172,7 +172,7 @@ def _failing_together(board: Board) -> Iterator[None]:
     try:
         yield
     except TranseptError as error:
-        first = board.publish(f"{board.who} failed: {error}", error.exit_code)
+        first = board.publish(f"{board.name} failed: {error}", error.exit_code)
         board.leave()
         if board.published_first:
             raise
@@ -180,7 +180,7 @@ def _failing_together(board: Board) -> Iterator[None]:
         raise first from error
     except Exception as error:
         if not _is_about_others(error):
-            board.publish(f"{board.who} failed: {type(error).__name__}: {error}", 1)
+            board.publish(f"{board.name} failed: {type(error).__name__}: {error}", 1)
             board.leave()
             record_cause(error)
             raise

@@ -18,7 +18,7 @@ from transept.runtime.storage import make_directory, replacing, write_file
 
 SETTINGS = "settings.json"
 PAUSE = 0.2
-PLACE = {"RANK": "0", "WORLD_SIZE": "1"}
+RANK_VARIABLES = {"RANK": "0", "WORLD_SIZE": "1"}
 """The environment variables torchrun sets for each rank, and their values without torchrun."""
 
 
@@ -34,7 +34,9 @@ class Parts:
     @classmethod
     def of(cls, output: Path) -> "Parts":
         """Return this process's parts by torchrun's variables; without torchrun, all parts."""
-        rank, size = (int(os.environ.get(name, there)) for name, there in PLACE.items())
+        rank, size = (
+            int(os.environ.get(name, default)) for name, default in RANK_VARIABLES.items()
+        )
         return cls(output, rank, size)
 
     @property

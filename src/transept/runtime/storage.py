@@ -90,14 +90,14 @@ def remove_directory(path: Path) -> None:
     shutil.rmtree(part, ignore_errors=True)
 
 
-def copy_files(folder: Path, place: Path) -> None:
+def copy_files(folder: Path, destination: Path) -> None:
     """Copy a folder's files without their permissions, so that the copy can be removed."""
-    place.mkdir()
+    destination.mkdir()
     for path in sorted(folder.iterdir()):
         if path.is_dir():
-            copy_files(path, place / path.name)
+            copy_files(path, destination / path.name)
         else:
-            shutil.copyfile(path, place / path.name)
+            shutil.copyfile(path, destination / path.name)
 
 
 def make_directory(path: Path) -> None:

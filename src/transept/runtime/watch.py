@@ -74,7 +74,7 @@ class Notice:
     beats: int
 
     @property
-    def place(self) -> tuple[int, int]:
+    def progress(self) -> tuple[int, int]:
         """The rank's progress, for comparison."""
         return self.step, PHASES.index(self.phase)
 
@@ -98,7 +98,7 @@ class Board:
         self._lock = threading.Lock()
 
     @property
-    def who(self) -> str:
+    def name(self) -> str:
         """This rank's name in messages."""
         return f"rank {self.rank} on {self._host}"
 
@@ -251,11 +251,11 @@ class Watchdog:
                 self._beats[notice.rank] = notice.beats, now
         if idle >= self._patience:
             silent = [one for one in notices if now - self._beats[one.rank][1] > self._patience / 4]
-            self._end(self._board.publish(self._who_hangs(notices, silent), code=1))
+            self._end(self._board.publish(self._describe_hang(notices, silent), code=1))
 
-    def _who_hangs(self, notices: list[Notice], silent: list[Notice]) -> str:
-        last = min(notice.place for notice in notices)
-        behind = [notice for notice in notices if notice.place == last]
+    def _describe_hang(self, notices: list[Notice], silent: list[Notice]) -> str:
+        last = min(notice.progress for notice in notices)
+        behind = [notice for notice in notices if notice.progress == last]
         limit = f"for {self._patience:g} s" + (f" ({self._setting})" if self._setting else "")
         if silent:
             return (

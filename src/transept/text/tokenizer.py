@@ -32,7 +32,7 @@ MANY = 32
 """From this many texts on, one batch call of sentencepiece is faster than one call per text. A
 batch call starts a thread and waits for it, which takes longer than encoding a sentence."""
 
-_SILENT = frozenset({PAD_ID, EOS_ID, BOS_ID})
+_SPECIAL_IDS = frozenset({PAD_ID, EOS_ID, BOS_ID})
 _TRAIN = "train one with `transept tokenizer train`"
 
 
@@ -163,7 +163,7 @@ class Tokenizer:
         return [self._surface(index) for index in ids]
 
     def _surface(self, index: int) -> bytes:
-        if index in _SILENT:
+        if index in _SPECIAL_IDS:
             return b""
         piece: str = self._processor.id_to_piece(index)
         if self._processor.is_byte(index):
@@ -196,7 +196,7 @@ class Tokenizer:
 
 def without_special_ids(ids: Iterable[int], vocab_size: int) -> list[int]:
     """Drop PAD, EOS and BOS. An id outside the vocabulary raises an error."""
-    kept = [index for index in map(operator.index, ids) if index not in _SILENT]
+    kept = [index for index in map(operator.index, ids) if index not in _SPECIAL_IDS]
     if kept and not (min(kept) >= 0 and max(kept) < vocab_size):
         wrong = next(index for index in kept if not 0 <= index < vocab_size)
         raise VocabularyError(

@@ -40,7 +40,7 @@ CHARACTER_COVERAGE = 0.9999
 of characters that occur once or twice. Bytes can spell these, which leaves more room for words."""
 
 # Special tokens, bytes and the space: the minimum to spell any text.
-_LEAST_PIECES = FIRST_LEARNT + 1
+_MIN_VOCAB_SIZE = FIRST_LEARNT + 1
 _SEED = 2017
 # sentencepiece aborts the process on a word of 2¹⁶ characters, so longer lines are split.
 _MAX_LINE_BYTES = 8192
@@ -79,7 +79,7 @@ def train_tokenizer(
     uniform = random.Random(_SEED).random
     sample, n_seen = _sample(lines, max_lines or MAX_LINES[kind], uniform)
     if not sample:
-        raise DataError("there is no text to train a vocabulary on; check the input")
+        raise DataError("the input has no text to train a vocabulary on; check the input")
     if on_read is not None:
         on_read(len(sample), n_seen)
     if kind == "unigram":
@@ -93,10 +93,10 @@ def train_tokenizer(
 
 def _check(vocab_size: int, kind: str, character_coverage: float, max_lines: int | None) -> None:
     problems = []
-    if vocab_size < _LEAST_PIECES:
+    if vocab_size < _MIN_VOCAB_SIZE:
         why = "4 special tokens, 256 bytes, the space"
         problems.append(
-            Problem("vocab_size", f"{vocab_size} must be at least {_LEAST_PIECES} ({why})")
+            Problem("vocab_size", f"{vocab_size} must be at least {_MIN_VOCAB_SIZE} ({why})")
         )
     if kind not in get_args(Kind):
         problems.append(Problem("kind", f"{kind!r} is not one of {', '.join(get_args(Kind))}"))

@@ -88,16 +88,16 @@ class Tree:
         """
         sequence: list[str] = []
         unfinished: list[Bracket] = []
-        place = 0
+        position = 0
         for bracket in (*self.brackets, Bracket("", len(leaves), len(leaves))):
             label, start, _ = bracket
             while unfinished and unfinished[-1].end <= start:
                 finished = unfinished.pop()
-                sequence += leaves[place : finished.end]
-                place = finished.end
+                sequence += leaves[position : finished.end]
+                position = finished.end
                 sequence.append(close(finished.label))
-            sequence += leaves[place:start]
-            place = start
+            sequence += leaves[position:start]
+            position = start
             sequence.append(f"({label}")
             unfinished.append(bracket)
         sequence.pop()  # the sentinel bracket, which closed all the others
@@ -107,10 +107,10 @@ class Tree:
 class BracketStack:
     """The brackets of a tree while it is read from left to right."""
 
-    __slots__ = ("_ends", "_labels", "_starts", "_unfinished", "depth", "place")
+    __slots__ = ("_ends", "_labels", "_starts", "_unfinished", "depth", "position")
 
     def __init__(self) -> None:
-        self.place = 0  # words so far: the reader counts them
+        self.position = 0  # words read so far, counted by the reader
         self.depth = 0
         self._labels: list[str] = []
         self._starts: list[int] = []
@@ -121,20 +121,20 @@ class BracketStack:
         """Open a bracket."""
         self._unfinished.append(len(self._labels))
         self._labels.append(label)
-        self._starts.append(self.place)
+        self._starts.append(self.position)
         self._ends.append(0)
         self.depth += 1
 
     def close(self) -> str:
         """Close the innermost bracket and return its label."""
         bracket = self._unfinished.pop()
-        self._ends[bracket] = self.place
+        self._ends[bracket] = self.position
         self.depth -= 1
         return self._labels[bracket]
 
     def holds_a_word(self) -> bool:
         """Whether the innermost bracket is not empty."""
-        return self._starts[self._unfinished[-1]] < self.place
+        return self._starts[self._unfinished[-1]] < self.position
 
     def labels(self) -> list[str]:
         """Return the labels of the open brackets, from the root inwards."""
@@ -204,7 +204,7 @@ def parse_trees(text: str, name: str = "text", line: int = 1) -> list[Tree]:
         if word:
             words.append(word)
             tags.append(tag)
-            stack.place += 1
+            stack.position += 1
         elif close and stack.depth and stack.holds_a_word():
             stack.close()
         elif not (close or stray) and (label or not stack.depth):

@@ -28,7 +28,7 @@ with held(Path(sys.argv[1]), ALONE, 0.0, print):
 
 @pytest.fixture
 def holder(tmp_path: Path) -> Iterator[tuple[int, int]]:
-    """A process that holds the directory, and its fork."""
+    """A process that holds the lock, and its fork."""
     words = [sys.executable, "-c", HOLDER, str(tmp_path)]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -39,7 +39,7 @@ def holder(tmp_path: Path) -> Iterator[tuple[int, int]]:
 
 
 def refused(directory: Path, patience: float) -> tuple[str, list[str]]:
-    """With which words, and what was reported before."""
+    """The error message, and the messages reported before it."""
     reported: list[str] = []
     with pytest.raises(TranseptError) as error, held(directory, ALONE, patience, reported.append):
         pass

@@ -1,4 +1,4 @@
-"""Ranks meet under a name of their own, whatever an earlier start has left in the store."""
+"""Ranks meet under a unique name and ignore what an earlier start left in the store."""
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta

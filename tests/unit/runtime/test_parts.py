@@ -1,4 +1,4 @@
-"""Bulk work in parts, by ranks that begin when they can."""
+"""Bulk work in parts, by ranks that start at different times."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ SETTINGS = {"beam_size": 4}
 
 
 def work(parts: Parts, n: int) -> list[int]:
-    """What a rank does of `n` parts once it has loaded its model."""
+    """Produce a rank's share of `n` parts and return their numbers."""
     mine = [number for number in range(n) if parts.is_mine(number)]
     for number in mine:
         parts.put(number, f"{number}\n".encode())
@@ -51,7 +51,7 @@ def test_begin_returns_false_during_join(tmp_path: Path, monkeypatch: pytest.Mon
     output = tmp_path / "out"
     first, second = Parts(output, 0, 2), Parts(output, 1, 2)
     assert first.begin(SETTINGS)
-    looks = iter([False])  # at its first look there is no output: rank 0 is just about to join
+    looks = iter([False])  # the first check finds no output: rank 0 is about to join the parts
 
     def exists(path: Path) -> bool:
         if path == output and not next(looks, True):

@@ -106,7 +106,7 @@ def test_seal_detects_every_changed_byte() -> None:
             found = unsealed(bytes(altered))
         except ValueError:
             continue
-        # Only the name of the seal itself may have changed, which its reader does not know.
+        # Only the key of the seal itself may change: then it is an unknown key.
         assert set(found) - set(table), bytes(altered)
     for _ in range(20):
         with pytest.raises(ValueError, match=r"."):

@@ -1,4 +1,4 @@
-"""Who is named when all stand still, and who hears of it."""
+"""Which rank is named when none makes progress, and how others learn of it."""
 
 import threading
 from datetime import timedelta
@@ -15,7 +15,7 @@ PATIENCE = 8.0
 
 
 class Clock:
-    """A clock that moves only when it is reported to."""
+    """A clock that only moves when the test sets it."""
 
     now = 100.0
 
@@ -36,7 +36,7 @@ def common_store() -> Any:
 
 
 def watch_three(clock: Clock, *phases: str, silent: int | None = None) -> RankError:
-    """Three ranks that do not move; the error that the first of them reports."""
+    """Let three ranks make no progress; return the error that the first one reports."""
     store = common_store()
     ranks = [Board(store.clone(), rank, 3) for rank in range(3)]
     pulses = [Pulse(step=7, phase=phase) for phase in phases]

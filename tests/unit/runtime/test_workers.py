@@ -96,7 +96,7 @@ def test_workers_ignore_signals() -> None:
 
 
 def test_workers_ignore_signals_from_their_start() -> None:
-    """In a separate process, whose first child brings multiprocessing's resource tracker."""
+    """Runs in a separate process, whose first child starts multiprocessing's resource tracker."""
     code = """
 import multiprocessing, os, signal
 from transept.runtime.workers import Workers

@@ -1,4 +1,4 @@
-"""Trees for people."""
+"""Human-readable trees: indented text and SVG."""
 
 import xml.etree.ElementTree as ElementTree
 

@@ -1,4 +1,4 @@
-"""Treebank files on their way into a corpus."""
+"""Treebank files as input of data preparation."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Sentences too long: where they are cut."""
+"""Where sentences that are too long are split."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Moses-style tokenisation: sentences of our own, tokens as tokenizer.perl gives them."""
+"""Moses-style tokenization: sentences written for these tests, with tokenizer.perl's tokens."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Where sentences end: a | in each example, in any language or in one."""
+"""Sentence splitting: a | marks each end in the examples, for any language or a specific one."""
 
 import pytest
 
@@ -73,7 +73,7 @@ def test_line_break_always_ends_a_sentence() -> None:
 
 
 def test_tab_always_ends_a_sentence() -> None:
-    """The cells of a table have nothing to do with each other, and models know no tab."""
+    """The cells of a table are independent, and models have not seen tabs."""
     assert split_sentences("Chair\t15.30\t4\n") == [
         Piece("Chair", "\t"),
         Piece("15.30", "\t"),

@@ -23,7 +23,7 @@ def babble(n_lines: int, seed: int = 0) -> list[str]:
 
 
 def learnt(tokenizer: Tokenizer) -> list[str]:
-    """The pieces that are neither special nor bytes."""
+    """The subwords that are neither special tokens nor bytes."""
     ids = range(260, tokenizer.vocab_size)
     return [tokenizer._processor.id_to_piece(index) for index in ids]
 
@@ -124,7 +124,7 @@ def test_errors_of_the_iterator_are_raised() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_space_has_a_token_even_if_the_text_has_none(kind: Kind) -> None:
-    # Sentencepiece drops it as too rare, and a space would come back as the character ▁.
+    # Sentencepiece drops it as too rare, and a space would be decoded as the character ▁.
     lines = ["".join(babble(60, seed)).replace(" ", "") for seed in range(3)]
     tokenizer = train_tokenizer(lines, vocab_size=300, kind=kind, character_coverage=0.98)
     assert "▁" in learnt(tokenizer)
@@ -154,7 +154,7 @@ def test_long_lines_are_neither_dropped_nor_fatal(kind: Kind) -> None:
 def test_unigram_training_shuffles_a_repeated_corpus(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # A stretch of lines that comes twice costs sentencepiece time quadratic in its length.
+    # A repeated run of lines costs sentencepiece time quadratic in its length.
     seen: list[bytes] = []
 
     def spy(lines: Iterator[bytes], *rest: Any) -> bytes:
@@ -166,7 +166,7 @@ def test_unigram_training_shuffles_a_repeated_corpus(
     lines = [f"{line} {number}" for number, line in enumerate(babble(600))]
     train_tokenizer([*lines, *lines], vocab_size=400, kind="unigram")
     assert sorted(seen) == sorted(line.encode() for line in 2 * lines)
-    # As they came, 599 pairs of neighbours would come twice. Chance leaves about one.
+    # Unshuffled, 599 pairs of neighbours would occur twice. Shuffled, about one does.
     assert len({*itertools.pairwise(seen)}) > 1190
 
 

@@ -113,7 +113,7 @@ class Feed:
     def __post_init__(self) -> None:
         check_shares(self.config, self.world_size)
         if not 0 <= self.rank < self.world_size:
-            raise ConfigError(f"there is no rank {self.rank} among {self.world_size}")
+            raise ConfigError(f"rank {self.rank} is not below the world size {self.world_size}")
 
     def blocks(
         self, worker: int = 0, workers: int = 1

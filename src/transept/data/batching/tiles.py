@@ -25,8 +25,8 @@ def pack(sources: NDArray[np.int32], targets: NDArray[np.int32], tile: int) -> N
     code = (sources.astype(np.int64) * (tile + 1) + targets).astype(_code_type(tile))
     codes, counts = np.unique(code, return_counts=True)
     lengths = (divmod(one, tile + 1) for one in codes.tolist())
-    shelf = Shelf(dict(zip(lengths, counts.tolist(), strict=True)), tile)
-    placed_code, placed_tile = _lay_out(shelf, tile)
+    counted = LengthCounts(dict(zip(lengths, counts.tolist(), strict=True)), tile)
+    placed_code, placed_tile = _lay_out(counted, tile)
     # The pairs of each code, in order, go to the tiles that the packer assigned to that code.
     tile_of = np.empty(len(code), dtype=np.int64)
     tile_of[np.argsort(code, kind="stable")] = placed_tile[np.argsort(placed_code, kind="stable")]
@@ -52,7 +52,7 @@ def first_fit_decreasing(
     return tile_of
 
 
-class Shelf:
+class LengthCounts:
     """Counts of the unpacked pairs by length, with a fast search for the best fit."""
 
     def __init__(self, counts: dict[Lengths, int], tile: int) -> None:
@@ -124,12 +124,12 @@ class Shelf:
             self._longest_target -= 1
 
 
-def _lay_out(shelf: Shelf, tile: int) -> tuple[NDArray[np.integer], Numbers]:
+def _lay_out(counted: LengthCounts, tile: int) -> tuple[NDArray[np.integer], Numbers]:
     """Return the code and the tile of every packed pair, tile by tile."""
     codes: list[int] = []
     sizes: list[int] = []
     repeats: list[int] = []
-    for pairs, times in shelf.tiles():
+    for pairs, times in counted.tiles():
         codes += [source * (tile + 1) + target for source, target in pairs.elements()]
         sizes.append(pairs.total())
         repeats.append(times)

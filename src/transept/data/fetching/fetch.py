@@ -88,7 +88,7 @@ def fetch(
     pairs = _cut(dataset, files, output)
     # Record checksums only now: a file that could not be unpacked must not become trusted.
     _write_checksums(downloads / CHECKSUMS, checksums)
-    _conclude(dataset, pairs, checksums, output)
+    _write_description(dataset, pairs, checksums, output)
     return Fetched(directory=output, pairs=pairs, trust=trust)
 
 
@@ -146,20 +146,20 @@ def _check(archive: Archive, path: Path, checksums: dict[str, str]) -> Trust:
     """Compare a file with its known checksums, and add its sha256 to `checksums`."""
     sha256 = digest(path)
     if archive.sha256 is not None and archive.sha256 != sha256:
-        raise DataError(_wrong(path, "sha256", archive.sha256, "published for it"))
+        raise DataError(_mismatch(path, "sha256", archive.sha256, "published for it"))
     if archive.md5 is not None and archive.md5 != digest(path, "md5"):
-        raise DataError(_wrong(path, "md5", archive.md5, "published for it"))
+        raise DataError(_mismatch(path, "md5", archive.md5, "published for it"))
     earlier = checksums.get(archive.name)
     if earlier is not None and earlier != sha256:
         origin = f"recorded in {CHECKSUMS} by an earlier fetch"
-        raise DataError(_wrong(path, "sha256", earlier, origin))
+        raise DataError(_mismatch(path, "sha256", earlier, origin))
     checksums[archive.name] = sha256
     if archive.sha256 or archive.md5:
         return "published"
     return "recorded earlier" if earlier else "first use"
 
 
-def _wrong(path: Path, kind: str, expected: str, origin: str) -> str:
+def _mismatch(path: Path, kind: str, expected: str, origin: str) -> str:
     return (
         f"{path} is not the expected file: its {kind} is not {expected}, the one {origin}. "
         "If it was truncated or altered, delete it and fetch again"
@@ -270,7 +270,7 @@ class _SplitFiles:
         self.counts[split] += 1
 
 
-def _conclude(
+def _write_description(
     dataset: Dataset, pairs: dict[str, int], checksums: dict[str, str], output: Path
 ) -> None:
     description: dict[str, Any] = {

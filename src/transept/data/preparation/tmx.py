@@ -46,7 +46,7 @@ def read_units(
 
 
 @dataclass(slots=True)
-class _Open:
+class _OpenUnit:
     """The unit being read."""
 
     line: int
@@ -60,7 +60,7 @@ class _Reader:
         self._languages = languages
         self._name = name
         self._units: list[TranslationUnit] = []
-        self._unit: _Open | None = None
+        self._unit: _OpenUnit | None = None
         self._language: str | None = None
         self._pieces: list[str] | None = None
         self._size = 0
@@ -82,14 +82,14 @@ class _Reader:
         self._n_bytes += len(block)
         if self._n_bytes - max(self._parser.CurrentByteIndex, 0) > TAG_LIMIT:
             raise self._error(f"has a tag of more than {TAG_LIMIT >> 20} MiB")
-        return self._taken()
+        return self._pop_units()
 
     def close(self) -> list[TranslationUnit]:
         """Return the remaining units at the end of the file."""
         self._parse(b"", final=True)
-        return self._taken()
+        return self._pop_units()
 
-    def _taken(self) -> list[TranslationUnit]:
+    def _pop_units(self) -> list[TranslationUnit]:
         units, self._units = self._units, []
         return units
 
@@ -111,7 +111,7 @@ class _Reader:
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
         if tag == "tu":
-            self._unit = _Open(self._parser.CurrentLineNumber)
+            self._unit = _OpenUnit(self._parser.CurrentLineNumber)
         elif tag == "tuv":
             code = attributes.get("xml:lang") or attributes.get("lang") or ""
             self._language = self._match(code)

@@ -105,11 +105,11 @@ class TreeConstraint:
 
     def _may_close(self, top: Int[Tensor, "N 3"], around: Int[Tensor, "N 3"]) -> Bool[Tensor, " N"]:
         chain = top[:, _CHAIN]
-        whole = (chain >= 1) & (chain <= self._max_unary)
+        valid = (chain >= 1) & (chain <= self._max_unary)
         # The root may be closed only after the last word.
         allowed = (self._depth > 1) | ((self._depth == 1) & (self._words_left == 0))
         needed = (around[:, _DEBT] + _chain_around(top, around) - 1) // self._max_unary
-        return whole & allowed & (needed <= self._words_left)
+        return valid & allowed & (needed <= self._words_left)
 
     def _append(self, tokens: Int[Tensor, " N"]) -> None:
         """Update the one level of each row's stack that a symbol changes.

@@ -87,7 +87,7 @@ def scan(symbols: Sequence[str], n_words: int) -> tuple[Bracket, ...] | Fault:
         return Fault.NO_ROOT
     if stack.depth:
         return Fault.UNCLOSED
-    return stack.brackets() if stack.place == n_words else Fault.TOO_FEW_WORDS
+    return stack.brackets() if stack.position == n_words else Fault.TOO_FEW_WORDS
 
 
 def _advance(symbol: str, stack: BracketStack, n_words: int) -> Fault | None:
@@ -100,8 +100,8 @@ def _advance(symbol: str, stack: BracketStack, n_words: int) -> Fault | None:
             return Fault.MISMATCHED
     elif symbol == UNK:
         return Fault.UNKNOWN
-    elif stack.place == n_words:
+    elif stack.position == n_words:
         return Fault.TOO_MANY_WORDS
     else:
-        stack.place += 1
+        stack.position += 1
     return None

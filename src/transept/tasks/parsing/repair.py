@@ -40,7 +40,7 @@ def repair(
                     pass
         elif symbol != UNK and len(leaves) < len(words):
             leaves.append(tag_of(symbol))
-            stack.place += 1
+            stack.position += 1
     while stack.depth:
         stack.close()
     brackets = [bracket for bracket in stack.brackets() if bracket.start < bracket.end]

@@ -30,7 +30,7 @@ def only(**changes: object) -> tuple[Shape, Tensor, Tensor]:
 
 
 def sentences(side: Tensor) -> list[list[int]]:
-    """What stands in the places of each segment, in the order of its positions."""
+    """The ids of each segment, ordered by position."""
     ids, segments, positions = side
     found = []
     for segment in range(1, int(segments.max()) + 1):
@@ -79,7 +79,7 @@ def test_by_length_puts_one_pair_in_each_row() -> None:
 
 
 def test_model_tokens_equal_the_collated_sentences() -> None:
-    """The data do not know the network; this is how the two meet."""
+    """The data code does not depend on the model; this test connects the two."""
     shape, _, side = only()
     tokens = Tokens.tiled(*side, row_tiles=shape.row_tiles).without_padding()
     layout = tokens.layout

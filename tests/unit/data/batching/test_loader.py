@@ -49,7 +49,7 @@ def same(one: list[Loaded], other: list[Loaded]) -> bool:
 
 @pytest.mark.parametrize("workers", [1, 4])
 def test_batches_do_not_depend_on_workers(workers: int) -> None:
-    """Over several windows and the end of the epoch."""
+    """Covers several windows and the end of the epoch."""
     expected = take(FEED, 75)
     assert expected[-1][0].next.epoch > 1
     assert same(take(FEED, 75, workers), expected)
@@ -89,7 +89,7 @@ def test_each_rank_gets_at_least_one_micro_batch() -> None:
         assert sum(shape.n_pairs for share in shapes for shape in share) == header.n_pairs
     with pytest.raises(ConfigError, match="micro_batches: 4 cannot be divided among 5 ranks"):
         replace(FEED, world_size=5)
-    with pytest.raises(ConfigError, match="no rank 2 among 2"):
+    with pytest.raises(ConfigError, match="rank 2 is not below the world size 2"):
         replace(FEED, rank=2, world_size=2)
 
 
@@ -142,7 +142,7 @@ def test_negative_worker_count_is_rejected() -> None:
 
 
 def test_worker_does_not_import_torch() -> None:
-    """It would take seconds to start, and a quarter of a gigabyte."""
+    """Importing it would take seconds and a quarter of a gigabyte."""
     modules = "transept.data.batching.feed, transept.runtime.workers"
     code = f"import sys, {modules}; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
@@ -156,7 +156,7 @@ from tests.memory_corpus import MemoryCorpus
 from transept.data.batching.mixture import Mixture
 
 if __name__ == "__main__":
-    from transept.training.batches import Loader  # torch: workers, who read this, need none
+    from transept.training.batches import Loader  # workers do not need torch
     corpus = MemoryCorpus([[4, 1]] * 5000, [[5, 1]] * 5000)
     config = BatchConfig(source_tokens=64, target_tokens=64, tile=8, max_length=8)
     loader = Loader(Feed(mixture=Mixture([corpus]), config=config, seed=1), workers=2)
@@ -207,7 +207,7 @@ def test_workers_exit_when_the_program_is_killed(tmp_path: Path) -> None:
 
 @needs_proc
 def test_workers_ignore_signals_and_exit_with_the_program(tmp_path: Path) -> None:
-    """Ctrl-C and torchrun signal the whole group, and the trainer wants to save in peace.
+    """Ctrl-C and torchrun signal the whole group, and the trainer must be able to save first.
 
     This program then forgets to close its loader.
     """

@@ -24,7 +24,7 @@ def corpus(n: int = 100, longest: int = 20, seed: int = 0) -> MemoryCorpus:
 
 @dataclass
 class LengthsAlone:
-    """A corpus too large for a test to make up its sentences: planning reads none."""
+    """A corpus of lengths only, too large to generate its sentences. Planning reads none."""
 
     source_lengths: Numbers
     target_lengths: Numbers
@@ -52,7 +52,7 @@ def numbers(batch: BatchPlan) -> list[int]:
 
 
 def test_plan_matches_recorded_hashes() -> None:
-    """Fails when numpy, or someone here, changes the order: then count PLANNER_VERSION up."""
+    """If numpy or this package changes the order, increment PLANNER_VERSION."""
     sources = [[5] * (7 * i % 20) + [1] for i in range(100)]
     targets = [[5] * (11 * i % 20) + [1] for i in range(100)]
     plan = Plan(Mixture([MemoryCorpus(sources, targets)]), SMALL, seed=1)
@@ -192,7 +192,7 @@ def test_fill_counts_match_the_plan() -> None:
 
 
 def test_empty_tiles_are_spread_over_all_micro_batches() -> None:
-    """41 full tiles make 6 batches of 2 x 4: each micro-batch is given 3 or 4 of them."""
+    """41 full tiles make 6 batches of 2 x 4: each micro-batch gets 3 or 4 of them."""
     config = BatchConfig(
         source_tokens=128, target_tokens=128, tile=16, max_length=16, micro_batches=2
     )

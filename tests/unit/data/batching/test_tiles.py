@@ -11,7 +11,7 @@ Lengths = NDArray[np.int32]
 
 
 def realistic(n: int, ratio: float = 1.05) -> tuple[Lengths, Lengths]:
-    """Lengths as Europarl has them in subwords: about 30, correlated, a long tail."""
+    """Lengths in subwords like Europarl's: about 30, correlated, with a long tail."""
     chance = np.random.default_rng(0)
     source = chance.lognormal(np.log(26), 0.55, n)
     target = source * ratio * chance.lognormal(0, 0.16, n)

@@ -1,4 +1,4 @@
-"""All five corpora, from small archives of the layout of the real ones."""
+"""Fetches all corpora from small archives with the layout of the real ones."""
 
 import dataclasses
 import gzip
@@ -119,7 +119,7 @@ def archives(name: str) -> dict[str, bytes]:
 
 
 def without_published_checksums(dataset: Dataset, url: str = "") -> Dataset:
-    """The same corpus, of our own archives, whose checksums unused_address has published."""
+    """The same corpus with generated archives, whose checksums are not published."""
 
     def changed(part: DatasetPart) -> DatasetPart:
         address = f"{url}/{part.archive.name}" if url else part.archive.url

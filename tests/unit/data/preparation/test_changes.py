@@ -1,4 +1,4 @@
-"""What differs between two preparations, by the names of their arguments."""
+"""The differences between two preparations, by argument name."""
 
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ SETTINGS = Settings(
 
 
 def lines(before: Settings, now: Settings) -> list[str]:
-    """The changes as a user of Python reads them."""
+    """The changes as shown to callers of the Python API."""
     return str(DataError(*changes(before, now))).split("\n  ")[1:]
 
 

@@ -70,7 +70,7 @@ def test_rows_with_nul_characters_are_dropped(tokenizer: Tokenizer) -> None:
 
 
 def test_escaped_nul_characters_are_dropped(tokenizer: Tokenizer) -> None:
-    """A file of one column has no second path to name."""
+    """An input with a single file has no second path to report."""
     line = rb'{"source": "a", "target": "b\u0000"}'
     chunk = Chunk(0, np.array([5]), (line,))
     encoded = ChunkEncoder([Jsonl(Path("x"))], tokenizer, tokenizer, Cleaning()).encode(chunk)

@@ -1,4 +1,4 @@
-"""Preparation as a library: results, resuming, refusals. Real kills: see the integration tests."""
+"""Preparation as a library: results, resuming, errors. Integration tests kill real processes."""
 
 import dataclasses
 import io
@@ -24,7 +24,7 @@ from transept.runtime.storage import unsealed
 from transept.text.training import train_tokenizer
 
 ROWS = 10
-"""Rows per chunk, few enough that the text has several."""
+"""Rows per chunk, small enough that the text has several chunks."""
 
 Pairs = list[tuple[str, str]]
 
@@ -49,7 +49,7 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
 def job(
     tmp_path: Path, tokenizer_directory: Path, sentence_pairs: Callable[[int], Pairs]
 ) -> Preparation:
-    """Pairs with some of everything that is dropped among them."""
+    """Pairs that include every reason for dropping."""
     pairs = sentence_pairs(120)
     pairs[15] = ("", "nothing")
     pairs[37] = pairs[4]
@@ -74,7 +74,7 @@ def contents(directory: Path) -> dict[str, bytes]:
 
 
 class Interruption(BaseException):
-    """Stands for a signal: nothing that the code catches."""
+    """Simulates a signal: an exception that the code does not catch."""
 
 
 def interrupted_at(row: int) -> Watch:
@@ -159,7 +159,7 @@ def test_finished_corpus_is_not_prepared_again(job: Preparation) -> None:
 
 
 def rewrite(path: Path, old: bytes, new: bytes) -> None:
-    """Change a file in place, at another moment than it was made."""
+    """Change a file in place, with another modification time."""
     path.write_bytes(path.read_bytes().replace(old, new))
     os.utime(path, ns=(1, 1))
 
@@ -177,7 +177,7 @@ def test_changed_text_of_the_same_length_is_rejected(job: Preparation) -> None:
 def test_copied_inputs_are_recognized_by_their_text(
     job: Preparation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Only where a time differs is the text read, in whatever chunks; watchers hear of that."""
+    """The text is read only if a time differs, in chunks of any size, with progress reports."""
     before = prepare(job, workers=0)
     monkeypatch.setattr(formats, "CHUNK_ROWS", 7)
     reported: list[tuple[int, int | None]] = []
@@ -190,7 +190,7 @@ def test_copied_inputs_are_recognized_by_their_text(
 
 
 def test_corpus_without_text_record_is_accepted(job: Preparation) -> None:
-    """As the first version made them: its inputs cannot be compared beyond their sizes."""
+    """Written by the first version: only the sizes of its inputs can be compared."""
     before = dataclasses.replace(prepare(job, workers=0), text=None)
     before.save(job.output)
     os.utime(job.inputs[0].paths[0], ns=(1, 1))
