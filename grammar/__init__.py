@@ -1,6 +1,6 @@
-"""A small bilingual grammar: it generates the English and German sentence pairs of the demo.
+"""A small bilingual grammar that generates the English and German sentence pairs of the demo.
 
-A meaning is drawn at random (`draw_*.py`) from a lexicon (`nouns.py`, `verbs.py`, `modifiers.py`,
+A meaning is sampled (`draw_*.py`) from a lexicon (`nouns.py`, `verbs.py`, `modifiers.py`,
 `function_words.py`) and expressed twice, by `english.py` and by `german.py`. The words that express
 the same part of it are aligned. `grammar.py` makes splits of such pairs, and `file.py` stores them.
 """

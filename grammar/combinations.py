@@ -1,4 +1,4 @@
-"""Which words come together in a sentence: what a test can hold out."""
+"""Word combinations in a sentence, which can be held out for dev and test."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -14,7 +14,7 @@ Combination = tuple[Verb | Adjective | Preposition, Noun | Name]
 
 
 def combinations(sentence: Sentence) -> list[Combination]:
-    """All that the sentence contains."""
+    """Return all combinations in the sentence."""
     found: list[Combination] = []
     _in_clause(sentence.clause, found)
     if sentence.joined is not None:
@@ -64,7 +64,7 @@ def _behind(preposition: Preposition, nominal: Nominal, found: list[Combination]
 
 
 class HeldOut(NamedTuple):
-    """The combinations that train never shows: those kept for dev, and those kept for test."""
+    """The combinations that never occur in train, for dev and for test."""
 
     dev: frozenset[Combination]
     test: frozenset[Combination]
@@ -73,8 +73,8 @@ class HeldOut(NamedTuple):
 def hold_out(words: Lexicon, seed: int, share: float = 0.05) -> HeldOut:
     """Choose about this share of all combinations for dev, and as many for test.
 
-    Each word keeps at least three quarters of its combinations, and at least six: it is known
-    from train, only not in this company.
+    Each word keeps at least three quarters of its combinations, and at least six. So every word
+    is known from train, but not in the combinations that are held out.
     """
     dice = Dice(f"{seed} held out")
     dev: set[Combination] = set()
@@ -95,7 +95,7 @@ def hold_out(words: Lexicon, seed: int, share: float = 0.05) -> HeldOut:
 
 
 def _spare(every: list[Combination]) -> dict[object, int]:
-    """How many of its combinations each word can do without."""
+    """Return how many combinations of each word may be held out."""
     counts: dict[object, int] = {}
     for combination in every:
         for word in combination:

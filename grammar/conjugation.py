@@ -1,4 +1,4 @@
-"""How verbs are conjugated: regular ones from the infinitive, others from their principal parts."""
+"""Conjugates verbs: regular ones from the infinitive, others from their principal parts."""
 
 import re
 from typing import Final
@@ -6,14 +6,14 @@ from typing import Final
 from grammar.words import EnglishVerb, GermanVerb
 
 _NEEDS_E: Final = re.compile(r"([td]|[fg]n|chn)$")
-"""Stems that put an e before -t and -st: arbeitet, öffnet, zeichnet."""
+"""Stems that take an e before -t and -st: arbeitet, öffnet, zeichnet."""
 
 _INSEPARABLE: Final = ("be", "er", "ge", "ver", "über", "zer")
 """Prefixes after which the participle has no ge-."""
 
 
 def english_verb(written: str) -> EnglishVerb:
-    """From `base[/past/participle[/progressive]] [words that follow]`."""
+    """Parse `base[/past/participle[/progressive]] [words that follow]`."""
     head, *tail = written.split()
     base, *parts = head.split("/")
     past = parts[0] if parts else _ed(base)
@@ -52,7 +52,7 @@ def _without_y(base: str) -> str:
 
 
 def german_verb(written: str) -> GermanVerb:
-    """From `[prefix|]infinitive[/third/past/participle][(s)]`."""
+    """Parse `[prefix|]infinitive[/third/past/participle][(s)]`."""
     takes_sein = written.endswith("(s)")
     prefix, _, body = written.removesuffix("(s)").rpartition("|")
     infinitive, *parts = body.split("/")
@@ -72,14 +72,14 @@ def german_verb(written: str) -> GermanVerb:
 
 
 def past_forms(third: str) -> tuple[str, ...]:
-    """All five forms of the preterite."""
+    """Return all five forms of the preterite."""
     plural = third + "n" if third.endswith("e") else third + "en"
     second = third + ("est" if third.endswith(("s", "ß", "t", "d")) else "st")
     return (third, second, third, plural, plural)
 
 
 def modal_forms(third: str, infinitive: str) -> tuple[str, ...]:
-    """All five forms of a present that is an old preterite: kann, muss, weiß."""
+    """Return all five present forms of preterite-present verbs: kann, muss, weiß."""
     second = third + ("t" if third.endswith(("s", "ß")) else "st")
     return (third, second, third, infinitive, infinitive)
 
@@ -98,7 +98,7 @@ def _present(infinitive: str, stem: str, third: str) -> tuple[str, ...]:
 
 
 def _first(infinitive: str, stem: str) -> str:
-    """The first person: mache, füttere, but lächle."""
+    """Return the first person: mache, füttere, but lächle."""
     return stem[:-2] + "le" if infinitive.endswith("eln") else stem + "e"
 
 

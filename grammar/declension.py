@@ -1,4 +1,4 @@
-"""How German nouns, articles and adjectives are declined."""
+"""Declines German nouns, articles and adjectives."""
 
 from typing import Final
 
@@ -8,7 +8,7 @@ GENDERS: Final = {"der": MASCULINE, "die": FEMININE, "das": NEUTER}
 
 
 def _table(forms: str) -> tuple[str, ...]:
-    """Sixteen forms: nominative, accusative, dative, genitive; in each m., f., n., plural."""
+    """Return sixteen forms: nominative, accusative, dative, genitive; each m., f., n., plural."""
     return tuple("" if form == "-" else form for form in forms.split())
 
 
@@ -39,17 +39,17 @@ CONTRACTIONS: Final = {
 
 
 def like_this(stem: str) -> tuple[str, ...]:
-    """The forms of `dieser`, `jeder`, `welcher`, `viele`."""
+    """Return the forms of `dieser`, `jeder`, `welcher`, `viele`."""
     return tuple(stem + ending for ending in _THIS)
 
 
 def like_a(stem: str) -> tuple[str, ...]:
-    """The forms of `ein`, `kein`, `mein`."""
+    """Return the forms of `ein`, `kein`, `mein`."""
     return tuple(stem + ending for ending in _A)
 
 
 def noun_cases(gender: int, nominative: str, genitive: str, plural: str) -> tuple[str, ...]:
-    """The four cases of the singular, then those of the plural."""
+    """Return the four cases of the singular, then those of the plural."""
     weak = gender == MASCULINE and genitive in (nominative + "n", nominative + "en")
     oblique = genitive if weak else nominative
     dative_plural = plural if plural.endswith(("n", "s")) else plural + "n"

@@ -1,4 +1,4 @@
-"""Chance that is the same under every version of Python and on every machine."""
+"""Random choices that are the same on every machine and with every version of Python."""
 
 import random
 from collections.abc import Sequence
@@ -8,19 +8,19 @@ T = TypeVar("T")
 
 
 class Dice:
-    """Choices that follow from a seed.
+    """Random choices determined by a seed.
 
-    They are all made from `random()`: it is the one method of `random.Random` whose numbers
-    Python promises never to change.
+    All use `random()`, the only method of `random.Random` whose numbers Python guarantees not to
+    change.
     """
 
     def __init__(self, seed: int | str) -> None:
         self.roll = random.Random(seed).random
 
     def pick(self, menu: Sequence[T]) -> T:
-        """One of them, all alike."""
+        """Return one element, all with the same probability."""
         return menu[int(self.roll() * len(menu))]
 
     def happens(self, probability: float) -> bool:
-        """True so often."""
+        """Return True with this probability."""
         return self.roll() < probability

@@ -1,4 +1,4 @@
-"""Clauses drawn at random: a verb, and what goes with it."""
+"""Samples random clauses: a verb and its complements."""
 
 from typing import Final, NamedTuple
 
@@ -23,7 +23,7 @@ from grammar.meaning import (
 from grammar.words import THIRD, Adjective, Adverbial, Modal, Name, Noun, Pronoun
 
 MODAL, PAST_MODAL, LIKING = range(5, 8)
-"""Drawn along with the tenses, and instead of one."""
+"""Sampled like the tenses, in place of one."""
 
 Tenses = tuple[int, ...]
 
@@ -53,17 +53,17 @@ FRAMES: Final = (
 _MODALS: Final = (f.CAN, f.CAN, f.MUST, f.MUST, f.WANT, f.WANT, f.SHOULD, f.MAY, f.WOULD_LIKE)
 _PAST_MODALS: Final = (f.CAN, f.MUST, f.WANT)
 _WITHOUT_NOT: Final = (f.MUST, f.LIKE)
-"""`Must not` is no denial of `must`, and `does not like to` none of `gern` alone."""
+"""Never negated: `must not` does not negate `must`, nor `does not like to` just `gern`."""
 
 
 class Setting(NamedTuple):
-    """What surrounds a clause, and so what it may be like."""
+    """The context of a clause, which restricts its form."""
 
     tenses: Tenses = ANY_TENSE
     light: bool = False
-    """Whether it is short, because there is another beside it."""
+    """Whether the clause is short, because there is a second one."""
     fronts: bool = True
-    """Whether something other than the subject may come first."""
+    """Whether a part other than the subject may come first."""
     negation: float = 0.1
 
 
@@ -71,7 +71,7 @@ ALONE: Final = Setting()
 
 
 class Clauses:
-    """Draws clauses that make sense."""
+    """Samples meaningful clauses."""
 
     def __init__(self, words: Lexicon, dice: Dice, phrases: Phrases) -> None:
         self._words, self._dice, self._phrases = words, dice, phrases
@@ -83,14 +83,14 @@ class Clauses:
         )
 
     def any(self, setting: Setting = ALONE) -> Clause:
-        """A clause of any kind."""
+        """Sample a clause of any kind."""
         frame = self._dice.pick(FRAMES)
         if frame == "quality":
             return self.quality(setting)
         return self.of(self._dice.pick(self._words.uses[frame]), setting)
 
     def of(self, use: Use, setting: Setting) -> Clause:
-        """A clause with this verb, complete."""
+        """Sample a complete clause with this verb."""
         dice = self._dice
         tense, modal = self.tense(use, setting.tenses)
         negated = dice.happens(setting.negation) and modal not in _WITHOUT_NOT
@@ -102,21 +102,21 @@ class Clauses:
     def about(
         self, subject: Phrase | Pronoun, use: Use, setting: Setting, *, keep: bool = False
     ) -> Clause:
-        """A clause of which this is the subject; said by another word unless it is to `keep`."""
+        """Sample a clause with this subject, which another word expresses unless `keep` is set."""
         tense, modal = self.tense(use, setting.tenses)
         tense, _ = _clear(tense, modal, use, subject)
         clause = self.fill(Clause(use.verb, subject, tense=tense, modal=modal), use, setting)
         return clause if keep else clause._replace(subject=None)
 
     def without_object(self, thing: Phrase | None, use: Use, setting: Setting) -> Clause:
-        """A clause of which this is the object, said by another word."""
+        """Sample a clause with this object, which another word expresses."""
         subject = self._phrases.other(use.subjects, thing, known=True, light=True)
         tense, modal = self.tense(use, setting.tenses)
         tense, subject = _clear(tense, modal, use, subject)
         return Clause(use.verb, subject, tense=tense, modal=modal)
 
     def fill(self, clause: Clause, use: Use, setting: Setting) -> Clause:
-        """Add objects and circumstances to a verb and its subject."""
+        """Add objects and adverbials to a verb and its subject."""
         clause = self._with_objects(clause, use, setting.light)
         clause = self._with_circumstances(clause, use, setting.light)
         if setting.fronts:
@@ -124,7 +124,7 @@ class Clauses:
         return clause
 
     def quality(self, setting: Setting) -> Clause:
-        """What someone or something is like."""
+        """Sample a clause that describes a subject with an adjective."""
         dice = self._dice
         menu = self._passing if setting.light and dice.happens(0.7) else self._qualities
         adjective, nouns = dice.pick(menu)
@@ -144,7 +144,7 @@ class Clauses:
         )
 
     def tense(self, use: Use, tenses: Tenses) -> tuple[int, Modal | None]:
-        """A tense, and perhaps a modal verb."""
+        """Sample a tense, and perhaps a modal verb."""
         tense = self._dice.pick(tenses)
         if tense == PROGRESSIVE and use.verb.stative:
             return PRESENT, None
@@ -163,7 +163,7 @@ class Clauses:
     # --- parts of a clause -----------------------------------------------------------------------
 
     def _who(self, nouns: tuple[Noun, ...], tense: int) -> Nominal:
-        """The subject of a quality: no adjective of its own, and someone or something known."""
+        """Sample the definite subject of a quality, without an adjective."""
         subject = self._phrases.subject(nouns, known=True, light=True)
         if isinstance(subject, Phrase):
             return subject._replace(adjective=None, very=False)
@@ -215,9 +215,9 @@ class Clauses:
         return clause._replace(place=place, time=time, adverb=adverb, manner=manner)
 
     def time(self, tense: int, modal: Modal | None) -> Adverbial:
-        """When it is, was or will be."""
+        """Sample a time that fits the tense."""
         if modal is not None and tense == PRESENT:
-            tense = FUTURE  # what must or can be done lies ahead
+            tense = FUTURE  # a modal verb refers to the future
         return self._dice.pick(self._dice.pick(self._words.times[tense]))
 
     def _place(self, use: Use, light: bool) -> Prepositional | Adverbial | None:
@@ -237,7 +237,7 @@ class Clauses:
         return self._circumstance(use, light)
 
     def _circumstance(self, use: Use, light: bool) -> Prepositional | Adverbial | None:
-        """Where it happens, or with whom, or for whom; mostly not said."""
+        """Sample where it happens, with whom or for whom; usually None."""
         dice, places, chance = self._dice, self._words.places, self._dice.roll()
         resting = use.frame == "alone"
         if light:
@@ -249,7 +249,7 @@ class Clauses:
         return self.whereabouts(resting=resting) if chance > 0.82 else None
 
     def whereabouts(self, *, resting: bool) -> Prepositional | Adverbial:
-        """Where something is done; or where something rests, which may be on or under a table."""
+        """Sample where something happens or, if `resting`, where it is, such as under a table."""
         chance, places = self._dice.roll(), self._words.places
         if chance < 0.14:
             return self._dice.pick(self._words.here)
@@ -291,10 +291,10 @@ class Clauses:
 
 
 def _clear(tense: int, modal: Modal | None, use: Use, subject: Nominal) -> tuple[int, Nominal]:
-    """Leave out what is unclear in English or odd in German.
+    """Avoid forms that are ambiguous in English or odd in German.
 
-    `They read it` may be present or past, so it is said with `are reading`; and hardly anyone
-    says `du sahst`.
+    `They read it` may be present or past, so `are reading` is used. Forms such as `du sahst` are
+    hardly ever used.
     """
     if subject is f.YOU and tense == PAST:
         return tense, f.US
@@ -305,12 +305,12 @@ def _clear(tense: int, modal: Modal | None, use: Use, subject: Nominal) -> tuple
 
 
 def _deniable(thing: Phrase) -> bool:
-    """Whether `not` leaves no doubt: not `many`, not `every`, not three."""
+    """Whether `not` is unambiguous: not with `many`, `every` or three."""
     return thing.number is None and thing.determiner not in (f.MANY, f.SOME, f.EVERY, f.ALL)
 
 
 def _is_timeless(clause: Clause) -> bool:
-    """Where a time would be misread: in `um 2 Uhr 40 Bücher`, in `does not work every day`."""
+    """Whether a time would be ambiguous: `um 2 Uhr 40 Bücher`, `does not work every day`."""
     if clause.negated and clause.tense == PRESENT and clause.modal is None:
         return True
     number = clause.object.number if isinstance(clause.object, Phrase) else None

@@ -1,4 +1,4 @@
-"""Phrases drawn at random: which one, how many, and what they are like."""
+"""Samples random phrases: nouns with determiners, numbers and adjectives."""
 
 from typing import Final
 
@@ -26,7 +26,7 @@ from grammar.meaning import Nominal, Pair, Phrase, Prepositional
 from grammar.words import Adjective, Determiner, Name, Noun, Number, Pronoun
 
 Article = Determiner | None
-"""None where an owner stands in its place."""
+"""None if an owner takes its place."""
 
 _KNOWN: Final[tuple[Article, ...]] = (
     *(THE,) * 14,
@@ -43,11 +43,11 @@ _KNOWN_MASS: Final[tuple[Article, ...]] = (*(THE,) * 6, *POSSESSIVES, THIS)
 _OWNERS: Final = (THE, THE, THE, *POSSESSIVES)
 
 _CLASHES: Final = {I: (I, US), US: (I, US), YOU: (YOU,)}
-"""`I see me` would be `I see myself`; `he sees him` speaks of two."""
+"""`I see me` would be `I see myself`; `he sees him` refers to two people."""
 
 
 class Phrases:
-    """Draws phrases of any kind."""
+    """Samples phrases of any kind."""
 
     def __init__(self, words: Lexicon, dice: Dice) -> None:
         self._words, self._dice = words, dice
@@ -58,7 +58,7 @@ class Phrases:
         }
 
     def subject(self, nouns: tuple[Noun, ...], *, known: bool, light: bool) -> Nominal:
-        """Who or what does it."""
+        """Sample a subject."""
         noun, chance = self._dice.pick(nouns), self._dice.roll()
         if noun.kind == "person":
             if chance < 0.35:
@@ -78,7 +78,7 @@ class Phrases:
         light: bool = False,
         pronoun: bool = True,
     ) -> Nominal:
-        """Someone or something other than the subject."""
+        """Sample a phrase that differs from the subject."""
         noun, chance = self._dice.pick(nouns), self._dice.roll()
         if noun.kind == "person" and chance < 0.3:
             if pronoun and chance < 0.14:
@@ -91,7 +91,7 @@ class Phrases:
     def phrase(
         self, noun: Noun, *, known: bool = False, light: bool = False, digits: bool = True
     ) -> Phrase:
-        """A noun with an article, a number or an owner, perhaps with an adjective."""
+        """Sample a noun with an article, a number or an owner, perhaps with an adjective."""
         if noun.mass:
             article = self._dice.pick(_KNOWN_MASS if known else _MASS)
         elif noun.owned == "often" and self._dice.happens(0.8):
@@ -107,17 +107,17 @@ class Phrases:
         )
 
     def new(self, noun: Noun, *, light: bool = False) -> Phrase:
-        """Something that was not mentioned before."""
+        """Sample an indefinite phrase, which was not mentioned before."""
         return self._complete(noun, self._dice.pick(_NEW), 0.1 if light else 0.28)
 
     def place(self, place: Place) -> Prepositional:
-        """A place, or a person whom it is done with or for."""
+        """Sample a place, or a person after `with` or `for`."""
         noun = self._dice.pick(place.nouns)
         article = self._dice.pick(_PLACES)
         return Prepositional(place.preposition, self._complete(noun, article, 0.2, plural=0.08))
 
     def name(self) -> Name:
-        """A person's."""
+        """Sample a person's name."""
         return self._dice.pick(self._words.people)
 
     def _complete(
@@ -129,7 +129,7 @@ class Phrases:
         digits: bool = True,
         plural: float = 0.25,
     ) -> Phrase:
-        """The phrase with this article; its number and adjective are still open."""
+        """Complete the phrase with this article: sample its number and adjective."""
         dice = self._dice
         if noun.owned == "never" and (article is None or article in POSSESSIVES):
             article = THE
@@ -145,7 +145,7 @@ class Phrases:
         return Phrase(noun, article, is_plural, number, very, quality, owner)
 
     def _is_plural(self, article: Determiner, probability: float) -> bool:
-        """Where the article leaves it open, so often."""
+        """Sample the number with this probability if the article allows both."""
         singular, plural = article.english
         return self._dice.happens(probability) if singular and plural else not singular
 
@@ -154,7 +154,7 @@ class Phrases:
         return self._dice.pick(menu) if menu else None
 
     def _number(self, digits: bool) -> Number | None:
-        """A number before half of the plurals without article."""
+        """Sample a number for half of the plurals without an article."""
         chance = self._dice.roll()
         if chance < 0.4:
             return self._dice.pick(self._words.numbers)

@@ -1,4 +1,4 @@
-"""Sentences drawn at random: statements, questions and commands of one clause or two."""
+"""Samples random sentences: statements, questions and commands of one or two clauses."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -54,7 +54,7 @@ _SPEAKING: Final[Tenses] = (PRESENT, PRESENT, PAST)
 
 
 class Sentences:
-    """Draws sentences."""
+    """Samples sentences."""
 
     def __init__(self, words: Lexicon, dice: Dice) -> None:
         self._words, self._dice = words, dice
@@ -75,7 +75,7 @@ class Sentences:
         self._shapes = tuple(shape for shape, weight in shapes for _ in range(weight))
 
     def draw(self) -> Sentence:
-        """The next sentence."""
+        """Sample the next sentence."""
         return self._dice.pick(self._shapes)()
 
     # --- statements ------------------------------------------------------------------------------
@@ -96,7 +96,7 @@ class Sentences:
         return clause._replace(subject=self._with_relative(subject))
 
     def _about_object(self, clause: Clause) -> Clause:
-        """Only of an object that ends the clause: else it would not be clear what is meant."""
+        """Add a relative clause to an object that ends the clause; elsewhere it is ambiguous."""
         thing = clause.object
         if not isinstance(thing, Phrase) or clause.front == parts.OBJECT:
             return clause
@@ -121,7 +121,7 @@ class Sentences:
         return Sentence(main, joined=Joined(conjunction, second, leads))
 
     def _event(self, setting: Setting) -> Clause:
-        """What happens at a time, once."""
+        """Sample a single event at a time."""
         use = self._dice.pick(self._menus.dynamic)
         return self._clauses.of(use, setting._replace(negation=0.0))._replace(adverb=None)
 
@@ -159,7 +159,7 @@ class Sentences:
         return Sentence(main, joined=Joined(None, self._asking(setting)))
 
     def _trying(self) -> Sentence:
-        """Someone tries, begins or promises to do something."""
+        """Sample a sentence in which someone tries, begins or promises to do something."""
         main = self._clauses.of(
             self._dice.pick(self._words.uses["trying"]),
             Setting((PRESENT, PROGRESSIVE, PAST, PAST, PERFECT), light=True),
@@ -168,7 +168,7 @@ class Sentences:
         return Sentence(main._replace(place=None, time=None, infinitive=deed, front=parts.SUBJECT))
 
     def _deed(self, subject: Nominal | None, *, negated: bool) -> Clause:
-        """Something that one can choose to do."""
+        """Sample a voluntary action."""
         use = self._dice.pick(self._menus.volitional)
         clause = Clause(use.verb, subject, negated=negated)
         clause = self._clauses.fill(clause, use, Setting(light=True, fronts=False))
@@ -206,7 +206,7 @@ class Sentences:
         return Sentence(self._asking(_ASKED), "question")
 
     def _asking(self, setting: Setting) -> Clause:
-        """A clause with a word in front that asks."""
+        """Sample a clause that starts with a question word."""
         chance = self._dice.roll()
         if chance < 0.2:
             return self._asking_where(setting)
@@ -232,7 +232,7 @@ class Sentences:
         return clause._replace(time=word, adverb=None, front=parts.TIME)
 
     def _asking_object(self, setting: Setting) -> Clause:
-        """Who, or what."""
+        """Sample a question for the object: who or what."""
         use = self._dice.pick(self._menus.direct)
         noun = self._dice.pick(use.objects)
         clause = self._clauses.without_object(None, use, setting)
@@ -246,7 +246,7 @@ class Sentences:
 
 @dataclass(frozen=True, slots=True)
 class _Menus:
-    """What the shapes of sentences choose from."""
+    """The alternatives for each form of sentence."""
 
     volitional: tuple[Use, ...]
     dynamic: tuple[Use, ...]
@@ -256,7 +256,7 @@ class _Menus:
     local: tuple[Use, ...]
     by_subject: dict[Noun, list[Use]]
     by_object: dict[Noun, list[Use]]
-    """For each noun, what it can do and what can be done to it."""
+    """For each noun, the verbs it can be the subject of, and those it can be the object of."""
 
 
 def _menus(words: Lexicon) -> _Menus:
@@ -285,7 +285,7 @@ def _uses_by_noun(words: Lexicon) -> tuple[dict[Noun, list[Use]], dict[Noun, lis
             for noun in use.subjects:
                 by_subject.setdefault(noun, []).append(use)
             if use.verb.preposition is not None and use.verb.german.prefix:
-                continue  # `the child after whom she looks` is no English
+                continue  # `the child after whom she looks` is not grammatical
             for noun in use.objects:
                 by_object.setdefault(noun, []).append(use)
     return by_subject, by_object

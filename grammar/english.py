@@ -1,4 +1,4 @@
-"""How a meaning is said in English."""
+"""Expresses a meaning in English."""
 
 from typing import Final
 
@@ -31,7 +31,7 @@ _HAVE: Final = ("have", "have", "has", "have", "have")
 
 
 def say(sentence: Sentence) -> list[Token]:
-    """The tokens of the sentence, in order."""
+    """Return the tokens of the sentence, in order."""
     out: list[Token] = []
     clause, joined = sentence.clause, sentence.joined
     if joined is not None and joined.leads:
@@ -62,12 +62,12 @@ def _joined(out: list[Token], joined: Joined) -> None:
 
 
 def _clause(out: list[Token], clause: Clause, at: int, *, inverted: bool = False) -> None:
-    """Subject, verb, objects, manner, place, time: always in this order, but for what leads."""
+    """Subject, verb, objects, manner, place, time: in this order, except for a fronted part."""
     subject, front = clause.subject, clause.front
     if front != parts.SUBJECT:
         _part(out, clause, front, at)
     elif asks(subject):
-        inverted = False  # `Who sees it?` is asked without an auxiliary
+        inverted = False  # `Who sees it?` has no auxiliary
     assert subject is not None
     agree = agreement(subject)
     if not inverted:
@@ -83,7 +83,7 @@ def _clause(out: list[Token], clause: Clause, at: int, *, inverted: bool = False
 
 
 def _predicate(out: list[Token], clause: Clause, at: int, agree: int) -> None:
-    """The verb and all that follows it."""
+    """The verb and everything after it."""
     verbs, has_auxiliary = _verbs(clause, at, agree, support=clause.negated)
     if has_auxiliary:
         out.append(verbs.pop(0))
@@ -93,7 +93,7 @@ def _predicate(out: list[Token], clause: Clause, at: int, agree: int) -> None:
 
 
 def _inner(out: list[Token], clause: Clause, at: int) -> None:
-    """What stands within the verb: behind its first auxiliary, before the verb itself."""
+    """The words within the verb: after its first auxiliary, before the verb itself."""
     if clause.negated:
         if out[-1][0] == "can":
             out[-1] = ("cannot", (at + parts.AUXILIARY, at + parts.NOT))
@@ -116,7 +116,7 @@ def _infinitive(out: list[Token], clause: Clause, at: int) -> None:
 
 
 def _rest(out: list[Token], clause: Clause, at: int) -> None:
-    """All that follows the verb, without what was said at the front."""
+    """Everything after the verb, without the fronted part."""
     front = clause.front
     manner_first = clause.verb.preposition is not None  # `speaks quietly with him`
     if clause.manner is not None and manner_first:
@@ -140,7 +140,7 @@ def _rest(out: list[Token], clause: Clause, at: int) -> None:
 
 
 def _part(out: list[Token], clause: Clause, part: int, at: int) -> None:
-    """An object, a place or a time, wherever it stands."""
+    """An object, a place or a time, in any position."""
     if part == parts.OBJECT:
         assert clause.object is not None
         if clause.verb.preposition is not None:
@@ -166,9 +166,9 @@ def _quality(out: list[Token], quality: Quality, at: int) -> None:
 
 
 def _verbs(clause: Clause, at: int, agree: int, *, support: bool) -> tuple[list[Token], bool]:
-    """The verb with its auxiliaries, and whether the first of them is one.
+    """The verb with its auxiliaries, and whether the first word is an auxiliary.
 
-    With `support`, one is needed, for a question or a `not`: the verb gets `do` if it has none.
+    With `support`, a question or a `not` requires an auxiliary: `do` is added if there is none.
     """
     verb, says, helps = clause.verb.english, (at + parts.VERB,), (at + parts.AUXILIARY,)
     tense = clause.tense

@@ -1,4 +1,4 @@
-"""Sentences that a person might type. They lie within the grammar, and train never holds them."""
+"""Sentences that a user might type. The grammar covers them, and train never contains them."""
 
 from typing import Final
 

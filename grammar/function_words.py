@@ -1,4 +1,4 @@
-"""The words of which a language has few: articles, pronouns, modal verbs, conjunctions."""
+"""Closed word classes: articles, pronouns, modal verbs, conjunctions."""
 
 from typing import Final
 
@@ -68,10 +68,10 @@ THEM: Final = Pronoun(("they", "them"), ("sie", "sie", "ihnen"), THEY)
 WHO: Final = Pronoun(("who", "who"), ("wer", "wen", "wem"), THIRD, asks=True)
 WHAT: Final = Pronoun(("what", "what"), ("was", "was", "was"), THIRD, asks=True)
 IT: Final = Pronoun(("it", "it"), ("es", "es", "ihm"), THIRD)
-"""Only of the weather: of a thing, German would ask for its gender."""
+"""Only for the weather: for a thing, German would need its gender."""
 
 PERSONS: Final = (I, I, YOU, YOU, HE, SHE, US, THEM)
-"""People speak most of themselves, and of whom they speak to."""
+"""Speakers mention themselves and their listener most often."""
 
 
 def _word(english: str, german: str) -> Adverbial:
@@ -82,14 +82,14 @@ VERY: Final = _word("very", "sehr")
 TOO: Final = _word("too", "zu")
 WHERE: Final = _word("where", "wo")
 WHERE_TO: Final = _word("where", "wohin")
-"""With verbs of going: English does not tell it from WHERE."""
+"""With verbs of motion. English does not distinguish it from WHERE."""
 WHEN: Final = _word("when", "wann")
 WHY: Final = _word("why", "warum")
 
 IN: Final = Preposition(("in",), "in", DATIVE)
 TO: Final = Preposition(("to",), "nach", DATIVE)
 FROM: Final = Preposition(("from",), "aus", DATIVE)
-"""Of cities and countries."""
+"""For cities and countries."""
 
 AND: Final = Conjunction("and", "und", subordinates=False)
 BUT: Final = Conjunction("but", "aber", subordinates=False, comma=True)
@@ -98,7 +98,7 @@ WHETHER: Final = Conjunction("if", "ob", subordinates=True)
 IF: Final = Conjunction("if", "wenn", subordinates=True)
 WHENEVER: Final = Conjunction("when", "wenn", subordinates=True)
 ONCE: Final = Conjunction("when", "als", subordinates=True)
-"""`When` of the past."""
+"""`When` in the past."""
 BECAUSE: Final = Conjunction("because", "weil", subordinates=True)
 ALTHOUGH: Final = Conjunction("although", "obwohl", subordinates=True)
 WHILE: Final = Conjunction("while", "während", subordinates=True)

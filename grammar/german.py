@@ -1,8 +1,8 @@
-"""How a meaning is said in German.
+"""Expresses a meaning in German.
 
-A main clause has its finite verb in second place, a question and a command in first, a
-subordinate clause at the end. Between the places of the verb stand the subject, what is known,
-time and frequency, `nicht`, manner, place, what is new, and the object of a preposition.
+A main clause has its finite verb in second position, a question and a command in first, and a
+subordinate clause at the end. Between the verb positions come the subject, known objects, time
+and frequency, `nicht`, manner, place, new objects, and the object of a preposition.
 """
 
 from typing import Final
@@ -58,7 +58,7 @@ _NO: Final = like_a("kein")
 
 
 def say(sentence: Sentence) -> list[Token]:
-    """The tokens of the sentence, in order."""
+    """Return the tokens of the sentence, in order."""
     out: list[Token] = []
     clause, joined = sentence.clause, sentence.joined
     leads = joined is not None and joined.leads
@@ -117,7 +117,7 @@ def _verb_first(out: list[Token], clause: Clause, at: int) -> None:
 
 
 def _verb_last(out: list[Token], clause: Clause, at: int, agree: int | None = None) -> None:
-    """A subordinate clause; `agree` where a relative pronoun is its subject."""
+    """A subordinate clause. `agree` is set if a relative pronoun is its subject."""
     said = 0
     if clause.front != parts.SUBJECT:
         said = clause.front
@@ -143,7 +143,7 @@ def _agreement(clause: Clause) -> int:
 
 
 def _middle(out: list[Token], clause: Clause, at: int, *, said: int) -> None:
-    """What stands between the places of the verb, but for what was said in front."""
+    """Everything between the verb positions, without the fronted part."""
     by_kein = clause.negated and _takes_kein(clause)
     if said != parts.SUBJECT and clause.subject is not None:
         _part(out, clause, parts.SUBJECT, at)
@@ -168,7 +168,7 @@ def _middle(out: list[Token], clause: Clause, at: int, *, said: int) -> None:
 
 
 def _takes_kein(clause: Clause) -> bool:
-    """`does not see a dog` is `sieht keinen Hund`: what is new is denied at its article."""
+    """`does not see a dog` is `sieht keinen Hund`: a new object is negated at its article."""
     thing = clause.object
     return (
         isinstance(thing, Phrase)
@@ -182,13 +182,13 @@ def _takes_kein(clause: Clause) -> bool:
 def _objects(
     out: list[Token], clause: Clause, at: int, *, said: int, known: bool, by_kein: bool
 ) -> None:
-    """The objects without preposition that are `known`, or those that are new."""
+    """The objects without a preposition: the known ones if `known`, otherwise the new ones."""
     recipient, thing = clause.recipient, clause.object
     if recipient is not None and is_definite(recipient) == known:
         _nominal(out, recipient, DATIVE, at + parts.RECIPIENT)
     if thing is None or said == parts.OBJECT or clause.verb.preposition is not None:
         return
-    # Beside someone who is given it, a thing counts as new, unless `nicht` is to follow it.
+    # With a recipient, the thing given counts as new, unless `nicht` follows it.
     thing_known = is_definite(thing) and (recipient is None or clause.negated)
     if thing_known == known:
         if by_kein:
@@ -199,7 +199,7 @@ def _objects(
 
 
 def _after(out: list[Token], clause: Clause, at: int) -> None:
-    """What does not wait for the verb: a relative clause, an infinitive."""
+    """The parts after the final verb: a relative clause, an infinitive."""
     thing = clause.object
     if isinstance(thing, Phrase) and thing.relative is not None:
         _relative(out, thing, thing.relative, at + parts.OBJECT)
@@ -213,7 +213,7 @@ def _after(out: list[Token], clause: Clause, at: int) -> None:
 
 
 def _part(out: list[Token], clause: Clause, part: int, at: int) -> None:
-    """A subject, an object, a place or a time, wherever it stands."""
+    """A subject, an object, a place or a time, in any position."""
     if part == parts.SUBJECT:
         subject = clause.subject
         assert subject is not None
@@ -246,7 +246,7 @@ def _quality(out: list[Token], quality: Quality, at: int) -> None:
 
 
 def _verbs(clause: Clause, at: int, agree: int, *, last: bool) -> tuple[Token, list[Token]]:
-    """The finite verb, and what closes the clause: prefix, participle or infinitive."""
+    """The finite verb, and the end of the clause: prefix, participle or infinitive."""
     verb, says, helps = clause.verb.german, (at + parts.VERB,), (at + parts.AUXILIARY,)
     tense, modal = clause.tense, clause.modal
     if modal is not None and modal.present:
@@ -274,7 +274,7 @@ def _adverbial(out: list[Token], adverbial: Adverbial, at: int) -> None:
 
 
 def _prepositional(out: list[Token], preposition: Preposition, nominal: Nominal, at: int) -> None:
-    """A preposition and its phrase; `in dem` is `im`."""
+    """A preposition and its phrase; `in dem` becomes `im`."""
     start = len(out)
     _nominal(out, nominal, preposition.case, at)
     word, says = out[start]
@@ -303,7 +303,7 @@ def _pair(out: list[Token], pair: Pair, case: int, at: int) -> None:
 
 
 def _phrase(out: list[Token], phrase: Phrase, case: int, at: int, *, no: int | None = None) -> None:
-    """A noun and what agrees with it; with `no`, `kein` says that part and the article."""
+    """A noun and the words that agree with it; with `no`, `kein` replaces the article."""
     noun, owner = phrase.noun, phrase.owner
     cell = 4 * case + (PLURAL if phrase.plural else noun.gender)
     declension = phrase.determiner.declension
@@ -334,7 +334,7 @@ def _phrase(out: list[Token], phrase: Phrase, case: int, at: int, *, no: int | N
 
 
 def _relative(out: list[Token], phrase: Phrase, relative: Relative, at: int) -> None:
-    """A relative clause with the comma before it; the one behind it is the host's to write."""
+    """A relative clause with the comma before it. The caller writes the comma after it."""
     says, below = (at + parts.RELATIVE,), parts.inside(at + parts.RELATIVE)
     column = PLURAL if phrase.plural else phrase.noun.gender
     clause = relative.clause

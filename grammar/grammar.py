@@ -1,4 +1,4 @@
-"""Sentence pairs that follow from a seed, and three splits that share none of them."""
+"""Generates sentence pairs from a seed, and three disjoint splits of them."""
 
 from collections.abc import Sequence, Set
 from typing import Final, NamedTuple
@@ -11,16 +11,16 @@ from grammar.lexicon import lexicon
 from grammar.pairs import SentencePair, pair, tokens
 
 LONGEST: Final = 11
-"""Words of a sentence, at most; what is drawn longer is passed over."""
+"""Maximum words per sentence. Longer samples are skipped."""
 
 _PATIENCE: Final = 100_000
-"""A split is taken to be impossible when this number of draws in a row yields no new pair."""
+"""A split is considered impossible after this many samples in a row without a new pair."""
 
 _NOTHING: Final[frozenset[Combination]] = frozenset()
 
 
 class Splits(NamedTuple):
-    """Pairs to learn from, to choose settings on, and to test with once."""
+    """Pairs for training, for choosing settings, and for the final test."""
 
     train: list[SentencePair]
     dev: list[SentencePair]
@@ -28,26 +28,26 @@ class Splits(NamedTuple):
 
 
 class _Split(NamedTuple):
-    """What one of them is to be."""
+    """The requirements of one split."""
 
     name: str
     size: int
     seed: int | str
     without: Set[Combination] = _NOTHING
-    """None of these occurs in it."""
+    """Combinations that must not occur."""
     with_one_of: Set[Combination] | None = None
-    """One of these occurs in each of its sentences."""
+    """Each sentence must contain one of these combinations."""
     words: tuple[Set[str], ...] | None = None
-    """No other English and no other German words occur in it."""
+    """The only English and German words that may occur."""
 
-    def means(self, found: list[Combination]) -> bool:
-        """Whether it takes a meaning with these combinations."""
+    def allows_meaning(self, found: list[Combination]) -> bool:
+        """Whether a meaning with these combinations is allowed."""
         if not self.without.isdisjoint(found):
             return False
         return self.with_one_of is None or not self.with_one_of.isdisjoint(found)
 
-    def says(self, made: SentencePair) -> bool:
-        """Whether it takes a sentence of these words."""
+    def allows_pair(self, made: SentencePair) -> bool:
+        """Whether the length and the words of this pair are allowed."""
         if max(made.source.count(" "), made.target.count(" ")) >= LONGEST:
             return False
         if self.words is None:
@@ -56,7 +56,7 @@ class _Split(NamedTuple):
 
 
 class Grammar:
-    """A small grammar of English and German, in which a sentence has one translation.
+    """A small grammar of English and German, in which each sentence has one translation.
 
     Example:
         >>> source, target, alignment = Grammar().pairs(1, seed=7)[0]
@@ -65,18 +65,18 @@ class Grammar:
     """
 
     def pairs(self, n: int, *, seed: int) -> list[SentencePair]:
-        """The first `n` pairs that follow from `seed`; no English sentence comes twice."""
+        """Generate `n` pairs from `seed`. No English sentence occurs twice."""
         return _draw(_Split("pairs", n, seed), set())
 
     def splits(
         self, *, train: int = 80_000, dev: int = 1_000, test: int = 1_000, seed: int = 1
     ) -> Splits:
-        """Three lists of pairs that share no sentence on either side. Default: those of the demo.
+        """Generate three splits that share no sentence on either side. Default: those of the demo.
 
         A tenth of all combinations of verb and object, adjective and noun, preposition and noun
-        never occurs in train. Every sentence of test contains one that is held out for it, every
-        sentence of dev one of the others. All their words, in the form they have there, do occur
-        in train. So dev and test measure whether known words are combined correctly.
+        never occur in train. Half of them are held out for test, the others for dev, and every
+        sentence of test and dev contains one. All word forms of dev and test do occur in train. So
+        dev and test measure whether known words are combined correctly.
 
         Raises:
             ValueError: Train is too small to contain all words that dev and test need.
@@ -91,36 +91,36 @@ class Grammar:
 
 
 def _draw(split: _Split, taken: set[str]) -> list[SentencePair]:
-    """Draw a split whose sentences are not `taken`, and add them to those."""
+    """Sample a split without sentences that are `taken`, and add its sentences to `taken`."""
     if split.size < 0:
         raise ValueError(f"{split.name}: {split.size} pairs are requested; give 0 or more")
     sentences = Sentences(lexicon(), Dice(split.seed))
     drawn: dict[str, SentencePair] = {}
-    in_vain = 0
+    rejected = 0
     while len(drawn) < split.size:
         meaning = sentences.draw()
-        if split.means(combinations(meaning)):
+        if split.allows_meaning(combinations(meaning)):
             made = pair(meaning)
-            if made.source not in drawn and taken.isdisjoint(made[:2]) and split.says(made):
+            if made.source not in drawn and taken.isdisjoint(made[:2]) and split.allows_pair(made):
                 drawn[made.source] = made
-                in_vain = 0
+                rejected = 0
                 continue
-        in_vain += 1
-        if in_vain == _PATIENCE:
+        rejected += 1
+        if rejected == _PATIENCE:
             raise ValueError(_shortage(split, len(drawn)))
     taken.update(sentence for made in drawn.values() for sentence in made[:2])
     return list(drawn.values())
 
 
 def _shortage(split: _Split, n: int) -> str:
-    cure = f"ask for fewer than {split.size:,}"
+    cure = f"request fewer than {split.size:,}"
     if split.words is not None:
-        cure += ", or for a larger train, whose words are all that it may use"
-    return f"{split.name}: the grammar found {n:,} pairs and then no other; {cure}"
+        cure += ", or a larger train, which limits the words of the other splits"
+    return f"{split.name}: the grammar found only {n:,} pairs; {cure}"
 
 
 def _words(pairs: Sequence[SentencePair]) -> tuple[set[str], set[str]]:
-    """The English words, and the German."""
+    """Return the English and the German words."""
     source = {word for made in pairs for word in tokens(made.source)}
     target = {word for made in pairs for word in tokens(made.target)}
     return source, target

@@ -1,4 +1,4 @@
-"""The tables of words, read: what there is to choose from."""
+"""Parses the word tables into a lexicon."""
 
 import textwrap
 from dataclasses import dataclass
@@ -25,12 +25,12 @@ from grammar.words import (
 _CASES: Final = {"accusative": ACCUSATIVE, "dative": DATIVE}
 
 _PARTICLES: Final = frozenset({"up", "off", "on", "away", "along"})
-"""Behind these an English pronoun would have to come first: `picks him up`."""
+"""An English pronoun would have to come before these: `picks him up`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Use:
-    """A verb and what it goes with."""
+    """A verb and its possible complements."""
 
     frame: str
     verb: Verb
@@ -38,19 +38,19 @@ class Use:
     objects: tuple[Noun, ...]
     manners: tuple[Adverbial, ...] = ()
     marks: frozenset[str] = frozenset()
-    """Those that `verbs.py` lists, and `name` where its object is no pronoun."""
+    """The marks from `verbs.py`, and `name` if its object cannot be a pronoun."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Place:
-    """A preposition and what may stand behind it."""
+    """A preposition and the nouns that may follow it."""
 
     preposition: Preposition
     nouns: tuple[Noun, ...]
 
 
 Menus = tuple[tuple[Adverbial, ...], ...]
-"""To choose from: first one of the groups, then one of its phrases."""
+"""Groups of phrases. First a group is chosen, then one of its phrases."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,23 +62,23 @@ class Lexicon:
     cities: tuple[Name, ...]
     countries: tuple[Name, ...]
     uses: dict[str, tuple[Use, ...]]
-    """The verbs by what they need."""
+    """The verbs by their complements."""
     adjectives: dict[Adjective, tuple[Noun, ...]]
     places: dict[str, tuple[Place, ...]]
-    """By sense: staying, resting, going, company, favour."""
+    """The places by sense: staying, resting, going, company, favour."""
     numbers: tuple[Number, ...]
-    """In words."""
+    """Numbers in words."""
     digits: tuple[Number, ...]
     adverbs: dict[int, tuple[Adverbial, ...]]
     times: dict[int, Menus]
-    """Both by tense."""
+    """Both are indexed by tense."""
     here: tuple[Adverbial, ...]
     home: Adverbial
 
 
 @cache
 def lexicon() -> Lexicon:
-    """The words, read once."""
+    """Return the lexicon, parsed once."""
     known = _nouns()
     return Lexicon(
         nouns=known,
@@ -107,12 +107,12 @@ def lexicon() -> Lexicon:
 
 
 def _entries(table: str) -> list[str]:
-    """The lines of a table; one that is indented further goes on with the last."""
+    """Return the lines of a table. A line with deeper indentation continues the previous one."""
     return textwrap.dedent(table).strip().replace("\n ", " ").splitlines()
 
 
 def _pairs(words: str) -> list[tuple[str, str]]:
-    """`Berlin Munich/München`: each word with its translation, which may be itself."""
+    """Parse `Berlin Munich/München`: each word with its translation, which may be itself."""
     pairs = (word.partition("/") for word in words.split())
     return [(english, german or english) for english, _, german in pairs]
 
@@ -122,13 +122,13 @@ def _names(words: str) -> tuple[Name, ...]:
 
 
 def _adverbials(table: str) -> tuple[Adverbial, ...]:
-    """`at/home = zu/Hause, here = hier`."""
+    """Parse `at/home = zu/Hause, here = hier`."""
     entries = (entry.split(" = ") for entry in table.split(","))
     return tuple(adverbial(english, german) for english, german in entries)
 
 
 def adverbial(english: str, german: str) -> Adverbial:
-    """A fixed phrase, cut at its slashes into the pieces that correspond."""
+    """Return a fixed phrase, split at its slashes into corresponding parts."""
     pieces = [
         tuple(tuple(p.split()) for p in text.strip().split("/")) for text in (english, german)
     ]
@@ -172,7 +172,7 @@ def _plural(name: str) -> str:
 
 
 def _choice(words: str, known: dict[str, Noun]) -> tuple[Noun, ...]:
-    """`@animal tree`: all nouns of a kind, and single ones."""
+    """Parse `@animal tree`: all nouns of a kind, and single nouns."""
     chosen: dict[Noun, None] = {}
     for word in words.replace("-", "").split():
         if word.startswith("@"):
@@ -262,7 +262,7 @@ def _kind(marks: list[str]) -> Literal["lasting", "passing", "colour"]:
 
 
 def _times() -> dict[int, Menus]:
-    """When something is done, by the tenses that suit it."""
+    """Return the adverbials of time for each tense."""
     groups = {name: _adverbials(table) for name, table in modifiers.TIMES.items()}
     clock = tuple(adverbial(f"at/{hour}/o'clock", f"um/{hour}/Uhr") for hour in range(1, 13))
     days = tuple(adverbial(f"on/{e}", f"am/{g}") for e, g in _pairs(modifiers.DAYS))

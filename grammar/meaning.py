@@ -1,6 +1,6 @@
-"""What a sentence says, before it is said in a language.
+"""The meaning of a sentence, independent of a language.
 
-A meaning is a tree of words of the lexicon. `english.py` and `german.py` walk it each on its own.
+A meaning is a tree of words of the lexicon. `english.py` and `german.py` each traverse it.
 """
 
 from typing import Final, Literal, NamedTuple
@@ -23,14 +23,14 @@ from grammar.words import (
 )
 
 PRESENT, PROGRESSIVE, PAST, PERFECT, FUTURE = range(5)
-"""Tenses as English has them. German says the first two alike; the past is its preterite."""
+"""The English tenses. German has one form for the first two; the past is its preterite."""
 
 
 # --- phrases -----------------------------------------------------------------------------------
 
 
 class Phrase(NamedTuple):
-    """A noun with what stands about it."""
+    """A noun with its determiner, number, adjective and relative clause."""
 
     noun: Noun
     determiner: Determiner
@@ -39,12 +39,12 @@ class Phrase(NamedTuple):
     very: bool = False
     adjective: Adjective | None = None
     owner: "Phrase | Name | None" = None
-    """Said instead of the determiner: `the man's dog`."""
+    """Replaces the determiner: `the man's dog`."""
     relative: "Relative | None" = None
 
 
 class Pair(NamedTuple):
-    """Two joined by `and`."""
+    """Two phrases joined by `and`."""
 
     first: "Phrase | Name"
     second: "Phrase | Name"
@@ -54,7 +54,7 @@ Nominal = Phrase | Name | Pronoun | Pair
 
 
 class Relative(NamedTuple):
-    """A clause about a noun, in which the noun plays a role that the clause leaves open."""
+    """A clause about a noun, in which the noun fills the open role."""
 
     role: Literal["subject", "object", "place"]
     clause: "Clause"
@@ -63,14 +63,14 @@ class Relative(NamedTuple):
 
 
 class Prepositional(NamedTuple):
-    """A phrase behind a preposition."""
+    """A preposition and its phrase."""
 
     preposition: Preposition
     nominal: Nominal
 
 
 class Quality(NamedTuple):
-    """What a subject is: `old`, `very old`."""
+    """A predicative adjective: `old`, `very old`."""
 
     adjective: Adjective
     degree: Adverbial | None = None
@@ -87,7 +87,7 @@ class Clause(NamedTuple):
 
     verb: Verb
     subject: Nominal | None = None
-    """None in commands, infinitives, and where a relative pronoun takes its place."""
+    """None in commands, in infinitives, and if a relative pronoun takes its place."""
     object: Nominal | None = None
     recipient: Nominal | None = None
     tense: int = PRESENT
@@ -99,19 +99,19 @@ class Clause(NamedTuple):
     time: Adverbial | None = None
     quality: Quality | None = None
     infinitive: "Clause | None" = None
-    """What is tried, forgotten or promised: `to open the door`."""
+    """The action that is tried, forgotten or promised: `to open the door`."""
     front: int = parts.SUBJECT
-    """The part that opens the clause: SUBJECT, OBJECT, PLACE or TIME."""
+    """The first part of the clause: SUBJECT, OBJECT, PLACE or TIME."""
 
 
 class Joined(NamedTuple):
-    """A second clause, and how it belongs to the first."""
+    """A second clause, and its relation to the first."""
 
     conjunction: Conjunction | None
-    """None before an indirect question, which brings its own word in front."""
+    """None before an indirect question, which starts with a question word."""
     clause: Clause
     leads: bool = False
-    """Whether it stands before the main clause."""
+    """Whether it precedes the main clause."""
 
 
 class Sentence(NamedTuple):
@@ -127,7 +127,7 @@ STOPS: Final = {"statement": ".", "question": "?", "command": "!"}
 
 
 def agreement(nominal: Nominal) -> int:
-    """The person and number that a subject asks of its verb."""
+    """Return the person and number of the verb of this subject."""
     if isinstance(nominal, Phrase):
         return THEY if nominal.plural else THIRD
     if isinstance(nominal, Pronoun):
@@ -136,12 +136,12 @@ def agreement(nominal: Nominal) -> int:
 
 
 def asks(nominal: Nominal | None) -> bool:
-    """Whether it is a question: who, what."""
+    """Whether it is a question word: who, what."""
     return isinstance(nominal, Pronoun) and nominal.asks
 
 
 def is_definite(nominal: Nominal) -> bool:
-    """Whether the hearer knows which one is meant."""
+    """Whether the listener knows which one is meant."""
     if isinstance(nominal, Phrase):
         return nominal.determiner.definite or nominal.owner is not None
     return True

@@ -1,7 +1,7 @@
-"""Everything but nouns and verbs: adjectives, adverbs, prepositions, numbers.
+"""Adjectives, adverbs, prepositions and numbers.
 
-Phrases that do not vary are cut into the pieces that correspond: in `in the/morning = am/Morgen`,
-`in the` is said by `am`.
+Fixed phrases are split into corresponding parts: in `in the/morning = am/Morgen`, `am`
+corresponds to `in the`.
 """
 
 from typing import Final
@@ -43,8 +43,8 @@ ADJECTIVES: Final = """
     dark = dunkel/dunkl ; @room forest street house church coat
     interesting = interessant ; @text @art @idea museum city picture
 """
-"""English and German, with the stem that endings follow where it differs; what they are said of;
-and a mark: `passing` qualities go with a time, a `colour` with no degree."""
+"""English and German, with the stem before endings if it differs; the nouns they describe; and a
+mark: `passing` qualities may have a time, a `colour` has no degree."""
 
 MANNERS: Final = """
     quickly = schnell, slowly = langsam, loudly = laut, quietly = leise, well = gut,
@@ -58,7 +58,7 @@ ADVERBS: Final = {
     "perfect": "already = schon, never = nie, often = oft",
     "future": "soon = bald, never = nie",
 }
-"""By tense: they stand within the verb in English and before what is new in German."""
+"""By tense. They are within the verb in English and before new objects in German."""
 
 DAYS: Final = """
     Monday/Montag Tuesday/Dienstag Wednesday/Mittwoch Thursday/Donnerstag Friday/Freitag
@@ -98,7 +98,7 @@ PREPOSITIONS: Final = """
     without = ohne accusative ; @person ; company
     for = für accusative ; @person ; favour
 """
-"""Where something is done, where something rests, where it goes, with whom and for whom."""
+"""Where something happens, where something is, where it goes, with whom and for whom."""
 
 NUMBERS: Final = """
     two/zwei three/drei four/vier five/fünf six/sechs seven/sieben eight/acht nine/neun ten/zehn

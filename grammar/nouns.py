@@ -1,11 +1,11 @@
-"""The nouns, as a dictionary has them: `child/children = das Kind Kindes Kinder`.
+"""The nouns, in dictionary notation: `child/children = das Kind Kindes Kinder`.
 
-English plurals stand behind the slash where they are irregular. German has the article, the
-nominative, the genitive and the plural; a feminine noun has no genitive of its own, and a noun
-without plural (`-`) is a mass: it goes without article. A masculine whose genitive ends in -n is
-weak: it has that form in every case but the nominative.
+Irregular English plurals follow the slash. German entries have the article, the nominative, the
+genitive and the plural. A feminine noun has no separate genitive. A noun without a plural (`-`)
+is a mass noun and takes no article. A masculine noun whose genitive ends in -n is weak: it has
+that form in every case except the nominative.
 
-No noun has one form for both numbers in English (`sheep`): a sentence must say which is meant.
+No English noun has the same form in singular and plural (`sheep`), as the number must be clear.
 """
 
 from typing import Final
@@ -160,24 +160,23 @@ NOUNS: Final = {
         plan = der Plan Planes Pläne
     """,
 }
-"""What kinds of things there are, and their names. Verbs, adjectives and prepositions choose by
-kind (`@person`) or by name."""
+"""The nouns by kind. Verbs, adjectives and prepositions refer to a kind (`@person`) or a noun."""
 
 RELATIONS: Final = """
     mother father brother sister son daughter aunt grandmother friend neighbour
 """
-"""Who is someone's: said with an owner more often than with `a`."""
+"""Relations: used with an owner more often than with `a`."""
 
 NOT_OWNED: Final = """
     man woman boy girl thief farmer baker king queen wolf bear lion mouse bus train church museum
     castle station forest bridge lake mountain park street city village
 """
-"""What nobody calls his own."""
+"""Nouns that never have an owner."""
 
 PEOPLE: Final = """
     Anna Maria Emma Julia Clara Peter Paul Martin Simon Karl
 """
-"""First names, alike in both languages; none ends in -s, so the genitive is plain."""
+"""First names, the same in both languages. None ends in -s, so the genitive is regular."""
 
 CITIES: Final = """
     Berlin London Munich/München Vienna/Wien Cologne/Köln

@@ -1,4 +1,4 @@
-"""Sentence pairs: a meaning said twice, with the words that correspond."""
+"""Sentence pairs: a meaning expressed in two languages, with word alignment."""
 
 import re
 from typing import Final, NamedTuple
@@ -27,7 +27,7 @@ class SentencePair(NamedTuple):
 
 
 def tokens(text: str) -> list[str]:
-    """Words, with the apostrophes and hyphens inside them, and single punctuation marks.
+    """Split a text into words, including inner apostrophes and hyphens, and punctuation marks.
 
     Example:
         >>> tokens("Anna's dog sleeps, at 8 o'clock.")
@@ -37,29 +37,29 @@ def tokens(text: str) -> list[str]:
 
 
 def pair(sentence: Sentence) -> SentencePair:
-    """Say a meaning in both languages."""
+    """Express a meaning in both languages."""
     source, target = english.say(sentence), german.say(sentence)
     return SentencePair(_write(source), _write(target), _align(source, target))
 
 
-def _write(said: list[Token]) -> str:
-    """Spaces between words, none before punctuation, and a capital to begin with."""
-    stop = said[-1][0]
-    text = " ".join([word for word, _ in said[:-1]]).replace(" ,", ",")
+def _write(tokens: list[Token]) -> str:
+    """Join tokens with spaces, except before punctuation, and capitalize the first."""
+    stop = tokens[-1][0]
+    text = " ".join([word for word, _ in tokens[:-1]]).replace(" ,", ",")
     return text[0].upper() + text[1:] + stop
 
 
 def _align(source: list[Token], target: list[Token]) -> Alignment:
-    """Tokens correspond when they say the same part of the meaning."""
-    places: dict[int, list[int]] = {}
+    """Align tokens that express the same part of the meaning."""
+    positions: dict[int, list[int]] = {}
     for j, (_, parts) in enumerate(target):
         for part in parts:
-            places.setdefault(part, []).append(j)
+            positions.setdefault(part, []).append(j)
     pairs = [
         (i, j)
         for i, (_, parts) in enumerate(source)
         for part in parts
-        for j in places.get(part, ())
+        for j in positions.get(part, ())
     ]
     pairs.sort()
     return tuple(pairs)

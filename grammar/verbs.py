@@ -1,22 +1,22 @@
-"""The verbs, by what they need beside a subject.
+"""The verbs, by their complements.
 
     english ; german ; subjects ; objects ; manner and marks
 
 `take/took/taken off`: base, past and participle of an irregular verb (a fourth form is the one in
 -ing), then the words that always follow it. `aus|ziehen/zieht/zog/gezogen`: infinitive with its
-separable prefix, third person, past, participle; a regular verb has its infinitive alone; (s)
+separable prefix, third person, past, participle. A regular verb has only its infinitive. (s)
 forms the perfect with `sein`. Subjects and objects are nouns or kinds of nouns (`@person`). Marks:
 
     stative   has no progressive and no time
     state     has no perfect either
-    command   may be ordered
+    command   has an imperative
     for       may be done for someone
-    far       is said of cities and countries
-    nowhere   is said without a place
-    new       is said of things not mentioned before
+    far       is used with cities and countries
+    nowhere   is used without a place
+    new       is used with things not mentioned before
 
-No two entries share their English form and differ only in German, or one English sentence would
-have two translations.
+No two entries share their English form and differ only in German, because one English sentence
+would then have two translations.
 """
 
 from typing import Final
@@ -115,7 +115,7 @@ WITH_RECIPIENT: Final = """
         @drink @clothing book newspaper chair soup ; command
     offer ; an|bieten/bietet/bot/geboten ; @person ; @fruit @drink @food @dish chair ; command
 """
-"""Someone is given something: the one in the dative, the other in the accusative."""
+"""Verbs of giving: the recipient is in the dative, the thing in the accusative."""
 
 WITH_PREPOSITION: Final = """
     wait + for ; warten + auf accusative ; @person ; @person bus train letter answer ; command

@@ -1,24 +1,24 @@
-"""What the grammar knows of a word: its forms in both languages.
+"""Words and their forms in both languages.
 
-Words are compared by identity: each is made once, by the lexicon, and two that look alike
-(`to know` a person and to know that something is so) are two words.
+Words are compared by identity. The lexicon creates each word once, and two that look alike
+(`to know` a person and to know a fact) are different words.
 """
 
 from dataclasses import dataclass
 from typing import Literal
 
 FIRST, SECOND, THIRD, WE, THEY = range(5)
-"""Person and number: the index of a verb's forms. `you` is one person, and a familiar one."""
+"""Person and number: the index of a verb's forms. `you` is singular and informal."""
 
 NOMINATIVE, ACCUSATIVE, DATIVE, GENITIVE = range(4)
 MASCULINE, FEMININE, NEUTER, PLURAL = range(4)
 """A table of German endings has a row of these four for each case."""
 
 WEAK, MIXED, STRONG = range(3)
-"""How an adjective is declined: after `der`, after `ein`, after nothing that shows the case."""
+"""Declension of an adjective: after `der`, after `ein`, or after no word that shows the case."""
 
 Pieces = tuple[tuple[str, ...], ...]
-"""A fixed phrase in pieces; the n-th says the same as the n-th of the other language."""
+"""A fixed phrase in parts. The n-th part corresponds to the n-th of the other language."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,7 +46,7 @@ class Name:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pronoun:
-    """A personal or an asking pronoun."""
+    """A personal or an interrogative pronoun."""
 
     english: tuple[str, str]
     """As a subject and as an object."""
@@ -58,17 +58,17 @@ class Pronoun:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Determiner:
-    """An article or what stands in its place."""
+    """An article, or a word in its place."""
 
     name: str
     english: tuple[str, str]
-    """Before a singular and before a plural; empty where nothing is said."""
+    """Before a singular and before a plural; empty if no word is used."""
     german: tuple[str, ...]
-    """Sixteen forms, `4 * case + column`; empty where nothing is said."""
+    """Sixteen forms, `4 * case + column`; empty if no word is used."""
     declension: int
-    """What follows from it for adjectives."""
+    """The declension of adjectives after it."""
     definite: bool
-    """What is known stands before adverbs in German, what is new or counted behind them."""
+    """In German, known phrases precede adverbs; new or counted ones follow them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,9 +86,9 @@ class Adjective:
     name: str
     german: str
     stem: str
-    """What German endings follow: teuer, but ein teur-es Auto."""
+    """The stem before German endings: teuer, but ein teur-es Auto."""
     kind: Literal["lasting", "passing", "colour"]
-    """A passing one goes with a time (tired now, but not old now), a colour with no degree."""
+    """A passing one may have a time (tired now, but not old now); a colour has no degree."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,7 +101,7 @@ class Adverbial:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Preposition:
-    """A preposition in one of its meanings, and so with one case."""
+    """A preposition in one of its meanings, which has one case."""
 
     english: tuple[str, ...]
     german: str
@@ -110,13 +110,13 @@ class Preposition:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Conjunction:
-    """A word between clauses; after some of them the German verb goes to the end."""
+    """A conjunction. After some, the German verb is at the end of the clause."""
 
     english: str
     german: str
     subordinates: bool
     comma: bool = False
-    """Whether English has a comma before it. German has one before all of them but `und`."""
+    """Whether English has a comma before it. German has one before all except `und`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -148,7 +148,7 @@ class GermanVerb:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Verb:
-    """A verb in one of its uses: with its forms, and what it governs."""
+    """A verb in one of its uses: its forms, and what it governs."""
 
     name: str
     english: EnglishVerb
@@ -156,19 +156,19 @@ class Verb:
     case: int = ACCUSATIVE
     """The German case of its object."""
     preposition: Preposition | None = None
-    """What its object stands behind in both languages: `wait for`, `warten auf`."""
+    """The preposition of its object in both languages: `wait for`, `warten auf`."""
     stative: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Modal:
-    """What stands before an infinitive: `can`, `wants to`."""
+    """A verb before an infinitive: `can`, `wants to`."""
 
     english: tuple[str, ...]
-    """The words of the present where it is an auxiliary; empty where it is a verb like others."""
+    """The present of an auxiliary; empty for a full verb."""
     english_past: tuple[str, ...]
-    """Empty where the past is not said so."""
+    """Empty if the past has another form."""
     verb: EnglishVerb | None
     present: tuple[str, ...]
-    """Empty for `likes to`: that is no verb in German but the adverb `gern`."""
+    """Empty for `likes to`, which is the adverb `gern` in German, not a verb."""
     past: tuple[str, ...]

@@ -97,7 +97,7 @@ def _checkpoint(bench: Bench) -> None:
         demand(named and "passing over it" in named[0], f"{directory.name} is not named: {said}")
     if bench.case % FULL_RESUME == 0:
         ended = bench.train()
-        ended.demand(0, spoilt[0].name, "going on from step")
+        ended.demand(0, spoilt[0].name, "resuming from step")
         bench.demand_same_run()
 
 

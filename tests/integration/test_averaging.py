@@ -24,8 +24,8 @@ def test_an_average_is_a_bundle_of_the_last_checkpoints(
     assert run("average", tmp_path / "run", "--last", "2", "--output", tmp_path / "mean") == 4
     assert run("average", tmp_path / "run", "--last", "99") == 4
     errors = capsys.readouterr().err
-    assert "--force replaces it" in errors
-    assert "has 5 whole checkpoints and not 99" in errors
+    assert "use --force to replace it" in errors
+    assert "has only 5 complete regular checkpoints, not 99" in errors
 
 
 @pytest.mark.slow
@@ -74,10 +74,10 @@ def test_an_average_is_of_a_run_that_is_there(
     assert run("average", tmp_path / "typo") == 4
     assert "typo: there is no such directory" in capsys.readouterr().err
     assert run("average", tmp_path) == 4
-    assert "is not a run (it has no checkpoints/)" in capsys.readouterr().err
+    assert "is not a run directory (no checkpoints/)" in capsys.readouterr().err
     (tmp_path / "checkpoints").mkdir()
     assert run("average", tmp_path) == 4
-    assert "has no whole checkpoint yet; train it first" in capsys.readouterr().err
+    assert "has no complete checkpoint yet; train it first" in capsys.readouterr().err
 
 
 def test_an_average_takes_the_place_of_a_model_and_of_nothing_else(
@@ -92,7 +92,7 @@ def test_an_average_takes_the_place_of_a_model_and_of_nothing_else(
     for place in (work, tmp_path, work / "../run", checkpoint, checkpoint / "tokenizer"):
         capsys.readouterr()
         assert run(*words, "2", "--output", place) == 4, place
-        assert "--force replaces a model" in capsys.readouterr().err
+        assert "--force replaces only models" in capsys.readouterr().err
     shutil.copy(work / "average-2/manifest.json", work)
     assert run(*words, "2", "--output", work) == 4
     (work / "manifest.json").unlink()

@@ -89,10 +89,10 @@ def test_other_options_and_finished_outputs_are_refused(
     (tmp_path / "out.de.parts").mkdir()
     (tmp_path / "out.de.parts/settings.json").write_text("{}")
     assert run(*words) == 2
-    assert "holds parts that were made with other options" in capsys.readouterr().err
+    assert "holds parts made with other options" in capsys.readouterr().err
     (tmp_path / "out.de").touch()
     assert run(*words) == 2
-    assert "is there already" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
 
 
 @pytest.mark.slow
@@ -113,7 +113,7 @@ def test_parts_of_two_models_are_not_mixed(
     assert run("average", work, "--last", "2") == 0
     capsys.readouterr()
     assert translate(work) == 2
-    assert "holds parts that were made with other options" in capsys.readouterr().err
+    assert "holds parts made with other options" in capsys.readouterr().err
     assert translate(used) == 3
     shutil.rmtree(used)
     shutil.copytree(work / "average-2", used)
@@ -132,7 +132,7 @@ def test_parts_of_two_texts_are_not_mixed(
     text.write_text(f"two\n\n\n\n{too_long}\n")
     capsys.readouterr()
     assert run(*words) == 2
-    assert "made with other options, or of other text" in capsys.readouterr().err
+    assert "made with other options or from other text" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -56,7 +56,7 @@ def test_a_corpus_that_was_prepared_anew_in_its_place_is_noticed(
     shutil.rmtree(ids)
     shutil.copytree(workshop.directory / "dev-ids", ids)
     assert run(*words) == 2
-    assert f"{ids}: is not the corpus that {tmp_path / 'run'} began with" in told(capsys)
+    assert f"{ids}: is not the corpus that {tmp_path / 'run'} started with" in told(capsys)
     assert run(*words, "--allow-change") == 0
 
 
@@ -116,7 +116,7 @@ def test_init_is_for_the_beginning_and_another_one_is_refused(
     assert run(*words, "--output", first) == 0
     assert run(*words, "--output", first, "--init", "en-de") == 2
     errors = capsys.readouterr().err
-    assert "began from random weights" in errors
+    assert "started from random weights" in errors
     assert "choose another --output" in errors
 
     assert run(*words, "--output", tuned, "--init", first) == 0
@@ -124,7 +124,7 @@ def test_init_is_for_the_beginning_and_another_one_is_refused(
     assert run(*longer) == 0
     assert run(*longer, "--init", first) == 0
     assert run(*longer, "--init", tmp_path / "other") == 2
-    assert f"began from {first}, and --init {tmp_path / 'other'}" in capsys.readouterr().err
+    assert f"started from {first}, so --init {tmp_path / 'other'}" in capsys.readouterr().err
     assert Checkpoints(tuned / "checkpoints").newest().about["init"] == str(first)  # type: ignore[union-attr]
 
 
@@ -181,7 +181,7 @@ def test_a_run_that_begins_anew_does_not_pass_off_an_older_average_as_its_own(
     assert run("average", output, "--last", "2") == 0
     shutil.rmtree(output / "checkpoints")
     assert run(*words, "schedule.factor=0.5") == 4
-    assert f"{output / 'average-2'}: is of an earlier training" in told(capsys)
+    assert f"{output / 'average-2'}: belongs to an earlier training" in told(capsys)
     shutil.rmtree(output / "average-2")
     assert run(*words, "schedule.factor=0.5") == 0
 
@@ -199,7 +199,7 @@ def test_the_best_checkpoint_is_the_best_on_the_development_set_of_today(
     assert model_of(output) == output / "checkpoints/step-00000020"
     changed = [f'data.dev="{harder}"', "--allow-change"]
     assert run(*words, "training.max_steps=22", *changed) == 0
-    assert "the development set is another one" in told(capsys)
+    assert "the development set has changed" in told(capsys)
     assert model_of(output) == output / "checkpoints/step-00000022"
     assert run(*words, "training.max_steps=24", "data.dev=none", "--allow-change") == 0
     assert model_of(output) == output / "checkpoints/step-00000024"

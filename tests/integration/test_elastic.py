@@ -41,7 +41,7 @@ def test_a_killed_rank_restarts_from_the_newest_checkpoint_and_not_a_bit_is_lost
     job.signal(1, signal.SIGKILL)
     errors = job.end()
     assert job.process.returncode == 0, errors
-    assert "going on from step" in errors
+    assert "resuming from step" in errors
     assert_same_run(tmp_path / "straight", tmp_path / "killed")
 
 
@@ -63,7 +63,7 @@ def test_a_rank_that_hangs_is_named_within_the_limit(
     errors = job.end()
     cause = job.causes()[f"attempt_0/{1 - rank}"]
     assert f"rank {rank} on {socket.gethostname()} (step " in cause
-    assert "does not answer and has not moved for 8 s (distributed.patience)" in cause
+    assert "does not respond and has made no progress for 8 s (distributed.patience)" in cause
     assert cause.removeprefix("RankError: ") in errors
     assert job.process.returncode == 1
 

@@ -139,7 +139,7 @@ def test_different_numbers_of_lines_are_an_error(evaluate: Evaluate) -> None:
         (b"", "bad.de: is empty"),
         (b"\n" * 120, "every line is empty"),
         (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "bad.de, line 1: byte 1 (0x89) is not UTF-8"),
-        (b"M\0Z\0\n", "bad.de, line 1: holds a zero byte"),
+        (b"M\0Z\0\n", "bad.de, line 1: has a NUL byte"),
     ],
 )
 def test_bad_references_are_said_plainly_and_exit_3(

@@ -364,7 +364,7 @@ def test_the_wrong_kind_of_model(
         (["--trees", "{test}", "--tsv", "x"], 2, "do not go together: make two corpora"),
         (["--trees", "{test}", "--target-tokenizer", "{vocabulary}"], 3, "is not a vocabulary of"),
         (["--trees", "-"], 2, "are read twice"),
-        (["--trees", "/dev/null"], 3, "/dev/null: there are no trees to learn from"),
+        (["--trees", "/dev/null"], 3, "/dev/null: no trees found"),
         (
             ["--trees", "{test}", "--tags", "kept", "--target-tokenizer", "{symbols}"],
             2,

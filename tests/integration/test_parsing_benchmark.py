@@ -53,7 +53,7 @@ def test_a_command_goes_on_where_the_one_before_stopped(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert not file.exists()
     done = run(*usual)
-    assert "going on from step" in done.stderr
+    assert "resuming from step" in done.stderr
     alone = figures(json.loads(file.read_text()))
     # What the first parser scored is kept, and stands beside the second's.
     more = tmp_path / "trees" / "dev.mrg"

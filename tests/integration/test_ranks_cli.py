@@ -69,13 +69,13 @@ def test_only_rank_0_writes_and_says_that_the_ranks_have_changed(runs: dict[str,
     lines = read_metrics(runs["changing"] / "metrics.jsonl")
     assert [line["ranks"] for line in lines if line["kind"] == "start"] == [1, 4, 2]
     told = [line["text"] for line in lines if line["kind"] == "warning"]
-    assert any("ranks was 1 and is 4" in text for text in told)
+    assert any("ranks changed from 1 to 4" in text for text in told)
     assert [line["step"] for line in steps(runs["changing"])] == list(range(1, STEPS + 1))
 
 
 def test_a_sharded_run_goes_on_with_other_shards_uneven_ones_too(runs: dict[str, Path]) -> None:
     lines = read_metrics(runs["sharded"] / "metrics.jsonl")
-    assert any("unevenly among 3 ranks" in line.get("text", "") for line in lines)
+    assert any("evenly among 3 ranks" in line.get("text", "") for line in lines)
     expected = [line["loss"] for line in steps(runs["alone"])[:6]]
     assert [line["loss"] for line in steps(runs["sharded"])] == pytest.approx(expected, rel=1e-4)
     newest = Checkpoints(runs["sharded"] / "checkpoints").newest()
@@ -93,6 +93,6 @@ def test_too_few_micro_batches_are_refused_with_the_cure(
         capture_output=True, text=True, check=False, timeout=300,
     )  # fmt: skip
     assert "ranks ended with [2, 2]" in result.stderr
-    assert result.stderr.count("batch.micro_batches: 1 cannot be shared out among 2 ranks") == 1
-    assert "say batch.micro_batches=2" in result.stderr
+    assert result.stderr.count("batch.micro_batches: 1 cannot be divided among 2 ranks") == 1
+    assert "set batch.micro_batches=2" in result.stderr
     assert not (tmp_path / "run").exists()

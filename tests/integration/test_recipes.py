@@ -467,4 +467,4 @@ def test_the_real_archives_are_held_to_their_checksums(
         (tmp_path / "downloads" / file).write_bytes(content)
     words = ["recipe", "run", "wmt14-en-de-base", "--data", tmp_path, "--work", tmp_path / "w"]
     assert run(*words) == 3
-    assert "is not the file it should be" in capsys.readouterr().err
+    assert "is not the expected file" in capsys.readouterr().err

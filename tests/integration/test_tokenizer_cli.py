@@ -115,7 +115,7 @@ def test_train_replaces_only_if_forced(
 @pytest.mark.parametrize(
     ("option", "value", "code", "complaint"),
     [
-        ("--vocab-size", "99999", 2, "--vocab-size: 99999 is more than this text fills"),
+        ("--vocab-size", "99999", 2, "--vocab-size: 99999 is too large for this text"),
         ("--vocab-size", "many", 2, "--vocab-size"),
         ("--kind", "words", 2, "--kind"),
         ("--input", "no/such/file.gz", 3, "no/such/file.gz: cannot be read"),
@@ -198,8 +198,8 @@ def test_ids_are_those_of_the_pieces(vocabulary: Path, tmp_path: Path, call: Cal
     ("words", "content", "complaint"),
     [
         (["apply"], b"fine\n" + DAMAGED, "line 2: byte 1 (0xff) is not UTF-8"),
-        (["apply", "--decode"], "▁\nno-piece\n".encode(), "line 2: 'no-piece' is no piece"),
-        (["apply", "--decode"], "▁  ▁\n".encode(), "line 1: '' is no piece"),
+        (["apply", "--decode"], "▁\nno-piece\n".encode(), "line 2: 'no-piece' is not in this vocabulary"),
+        (["apply", "--decode"], "▁  ▁\n".encode(), "line 1: '' is not in this vocabulary"),
         (
             ["apply", "--decode", "--ids"],
             b"4\n4 500\n",

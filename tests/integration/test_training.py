@@ -186,7 +186,7 @@ def test_pairs_that_are_too_long_to_learn_from_are_counted(
     words[3] = tmp_path / "short"
     assert run(*words, "batch.max_length=10") == 0
     errors = " ".join(capsys.readouterr().err.split())
-    assert re.search(r"\d+ of \d+ pairs are left out: .* batch.max_length = 10", errors)
+    assert re.search(r"\d+ of \d+ pairs are skipped: .* batch.max_length = 10", errors)
 
 
 def test_damaged_checkpoints_are_passed_over_by_name(
@@ -206,7 +206,7 @@ def test_damaged_checkpoints_are_passed_over_by_name(
     errors = capsys.readouterr().err
     assert "step-00000030/weights.safetensors: is damaged" in errors
     assert "step-00000025/training.safetensors: is damaged" in errors
-    assert "going on from step 20" in errors
+    assert "resuming from step 20" in errors
     assert_same_run(tmp_path / "straight", tmp_path / "harmed")
 
 
@@ -330,7 +330,7 @@ def test_a_run_that_counts_steps_does_not_look_at_the_clock(
     [
         ("model.vocab_size=301", 2, "set model.vocab_size=300"),
         ("data.train=[]", 2, "data.train: is empty"),
-        ('data.dev="absent"', 3, "absent is no prepared corpus"),
+        ('data.dev="absent"', 3, "absent is not a prepared corpus"),
         ("training.device=cuda", 2, "sees no GPU"),
         ("training.device=gpu", 2, "training.device: 'gpu' cannot be used"),
         ("training.device=mps", 2, "training.device: 'mps' cannot be used"),
@@ -360,7 +360,7 @@ def test_other_threads_are_named_as_not_bit_exact(
         assert run(*words, "training.max_steps=6", "--allow-change") == 0
     finally:
         torch.set_num_threads(before)
-    assert f"threads was {before} and is {before + 1}" in capsys.readouterr().err
+    assert f"threads changed from {before} to {before + 1}" in capsys.readouterr().err
 
 
 def test_info_tells_all_about_a_run_and_its_models(

@@ -268,7 +268,7 @@ def test_what_cannot_be_translated_is_said(
     ("junk", "complaint"),
     [
         (b"one\n\x89PNG\r\n", "line 2: byte 1 (0x89) is not UTF-8"),
-        (b"one\nP\0K\0\n", "line 2: holds a zero byte, so it is no text"),
+        (b"one\nP\0K\0\n", "line 2: has a NUL byte, so it is not text"),
     ],
 )
 def test_what_is_no_text_is_refused_before_anything_is_translated(

@@ -49,13 +49,13 @@ def test_a_second_one_is_refused_but_may_read_and_goes_on_once_the_first_is_dead
     with training(workshop, output) as first:
         assert run(*again) == 1
         errors = capsys.readouterr().err
-        assert f"transept: {output}: another training is at work there" in errors
+        assert f"transept: {output}: another training is running there" in errors
         assert f"process {first.pid} on {platform.node()} since 20" in errors
         assert run("info", output) == 0
         assert run("average", output, "--last", 1, "--output", tmp_path / "mean") == 0
         assert first.poll() is None
     assert run(*again, "--minutes", 0.001) == 75
-    assert "going on from step" in capsys.readouterr().err
+    assert "resuming from step" in capsys.readouterr().err
 
 
 @pytest.mark.slow
@@ -67,7 +67,7 @@ def test_under_torchrun_the_next_leader_waits_for_the_one_before(
         job = start(workshop, output, "training.max_steps=1")
         assert job.process.stderr is not None
         said = ""
-        while "waiting up to 30 s for its end" not in said:
+        while "waiting up to 30 s for it to end" not in said:
             assert job.process.poll() is None, said
             said += job.process.stderr.readline()
         assert f"process {os.getpid()} on" in said

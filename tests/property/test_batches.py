@@ -124,7 +124,7 @@ def test_a_change_of_micro_batches_takes_each_pair_as_often_as_without(
     for steps, other in changes:
         taken = list(islice(Plan(data, now, seed=1).batches(at, epochs=1), steps))
         found += numbers([batch for _, batch in taken])
-        at = (taken[-1][0] if taken else at).planned_anew(now.micro_batches)
+        at = (taken[-1][0] if taken else at).replanned(now.micro_batches)
         now = replace(config, micro_batches=1 + other % config.micro_batches)
     rest = list(Plan(data, now, seed=1).batches(at, epochs=1))
     found += numbers([batch for _, batch in rest])
@@ -180,8 +180,8 @@ def test_by_length_keeps_to_its_budget(
 ) -> None:
     for batch in epoch(Plan(mixture([[(3, 3)], *lengths]), config, seed=1)):
         for micro in batch.micro:
-            assert micro.shape.source_places * config.micro_batches <= config.source_tokens
-            assert micro.shape.target_places * config.micro_batches <= config.target_tokens
+            assert micro.shape.source_positions * config.micro_batches <= config.source_tokens
+            assert micro.shape.target_positions * config.micro_batches <= config.target_tokens
             assert (micro.source_at == np.arange(len(micro.pairs)) * micro.shape.source_width).all()
             assert (micro.pairs.sources <= micro.shape.source_width).all()
             assert (micro.pairs.targets <= micro.shape.target_width).all()

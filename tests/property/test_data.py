@@ -108,7 +108,7 @@ def test_any_file_is_prepared_or_refused(
             manifest = prepare(job, workers=0)
         except DataError as refusal:
             # Hypothesis also tries constants of the code, such as the first bytes of archives.
-            if "is an archive, by its first bytes" in str(refusal):
+            if "its first bytes show an archive" in str(refusal):
                 return
             raise
         corpus = Corpus.open(job.output, verify=True)

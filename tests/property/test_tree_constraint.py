@@ -227,7 +227,7 @@ def test_forbidden_symbols_break_nothing() -> None:
 
 @pytest.mark.parametrize(("n_words", "max_length", "max_unary"), [(0, 9, 1), (3, 5, 1), (3, 9, 0)])
 def test_where_there_is_no_tree(n_words: int, max_length: int, max_unary: int) -> None:
-    with pytest.raises(DecodingError, match="there is no tree over the"):
+    with pytest.raises(DecodingError, match="no tree over them"):
         TreeConstraint(TWO_LABELS, [some(1), some(n_words)], [9, max_length], max_unary)
 
 

@@ -1,8 +1,8 @@
-"""The composition root: configs become built objects here, by plain calls, and are run.
+"""The composition root: builds the objects that a config describes, and runs them.
 
-In reading order: `corpora` (what is learnt from, and its batches), `run` (the directory, restoring
-and saving), `training` (network, optimizer and loss, and all of it together), `outputs` (averages
-and descriptions of what a run has left).
+In reading order: `corpora` (the training corpora and their batches), `run` (the run directory,
+saving and restoring), `training` (model, optimizer, loss and the training itself), `outputs`
+(averages and descriptions of a run).
 """
 
 from transept.assembly.outputs import average_run, describe, write_average

@@ -1,4 +1,4 @@
-"""An experiment's corpora: opened, compared with each other and the config, cut into batches."""
+"""Opens an experiment's corpora, checks them against each other and the config, batches them."""
 
 import dataclasses
 from collections.abc import Callable, Iterator
@@ -29,20 +29,23 @@ class Corpora:
     train: Mixture
     dev: Corpus | None
     tokenizers: dict[str, Path]
-    """What a bundle copies: `tokenizer`, and `target_tokenizer` where it is another one."""
+    """The directories a bundle copies: `tokenizer`, and `target_tokenizer` if it differs."""
     vocab_sizes: dict[str, int]
-    """Of `source` and `target`."""
+    """The vocabulary sizes of `source` and `target`."""
     hashes: dict[str, str]
-    """Of all, by their directories."""
+    """The hash of every corpus, by directory."""
 
     @classmethod
     def open(cls, experiment: Experiment, verify: bool = True) -> "Corpora":
-        """Open them, and check that they were made for one another; and every byte, if asked to."""
+        """Open the corpora and check that they fit together.
+
+        With `verify`, check the checksum of every file.
+        """
         entries = experiment.data.train
         if not entries:
             what = "is empty: name a corpus that `transept data prepare` wrote"
             raise ConfigError([Problem("data.train", what)])
-        # Reading it all costs seconds for the largest corpora, and training will read it anyway.
+        # Verifying takes seconds even for the largest corpora, and training reads the files anyway.
         corpora = [Corpus.open(entry.path, verify=verify) for entry in entries]
         named = experiment.data.dev
         dev = None if named is None else Corpus.open(named, verify=verify)
@@ -58,7 +61,10 @@ class Corpora:
         return cls(mixture, dev, tokenizers, sizes, hashes)
 
     def fit(self, experiment: Experiment) -> Experiment:
-        """The experiment with the sizes of these vocabularies, which must be those it names."""
+        """Return the experiment with these vocabulary sizes filled in.
+
+        Sizes that the experiment sets itself must agree with the corpora.
+        """
         model = experiment.model.with_vocabularies(**self.vocab_sizes)
         named = {"target": model.vocab_size, "source": model.source_vocab_size or model.vocab_size}
         for side, size in named.items():
@@ -66,7 +72,7 @@ class Corpora:
             if there != size:
                 key = "model.vocab_size" if side == "target" else "model.source_vocab_size"
                 where = experiment.data.train[0].path
-                what = f"{size} is not the {there} of {where}; set {key}={there}"
+                what = f"is {size}, but {where} has {there}; set {key}={there}"
                 raise ConfigError([Problem(key, what)])
         return dataclasses.replace(experiment, model=model)
 
@@ -76,8 +82,8 @@ def _check_vocabularies(corpus: Corpus, first: Corpus) -> None:
     sides = ("source_tokenizer", "target_tokenizer")
     if any(getattr(ours, side) != getattr(theirs, side) for side in sides):
         raise VocabularyError(
-            f"{corpus.directory} and {first.directory} were prepared with different tokenizers: "
-            "prepare them with the same one"
+            f"{corpus.directory} and {first.directory} were prepared with different tokenizers; "
+            "use the same tokenizer for both"
         )
 
 
@@ -87,7 +93,7 @@ def _check_vocabularies(corpus: Corpus, first: Corpus) -> None:
 def training_data(
     experiment: Experiment, corpora: Corpora, runtime: Runtime, start: Position
 ) -> Iterator[Batch]:
-    """The global batches of training from a place in the data on, without end."""
+    """Yield the global batches of training endlessly, from the position `start` on."""
     feed = Feed(
         mixture=corpora.train,
         config=experiment.batch,
@@ -104,11 +110,11 @@ def training_data(
 def validation(
     experiment: Experiment, corpora: Corpora, update: Update
 ) -> Callable[[], Validation] | None:
-    """What looks at the development set, where there is one."""
+    """Return a function that validates on the development set, or None if there is none."""
     if corpora.dev is None:
         return None
     dev = Mixture([corpora.dev])
-    # Long sentences count on the development set too, whatever training leaves out.
+    # The development set includes long sentences, even those that training leaves out.
     longest = max(int(dev.source_lengths.max()), int(dev.target_lengths.max()))
     batch = dataclasses.replace(
         experiment.batch,
@@ -132,7 +138,7 @@ def validation(
 
 
 def rehearse_largest(update: Update, experiment: Experiment) -> None:
-    """Try a batch whose every place is taken, before there is anything to lose."""
+    """Run a batch without padding first, so that running out of memory loses no work."""
     batch, device = experiment.batch, update.runtime.device
     side = min(batch.source_tokens, batch.target_tokens) // batch.micro_batches
     tile = min(batch.tile * batch.row_tiles, side)

@@ -1,4 +1,4 @@
-"""What is made of a run later: the mean of its last checkpoints, section 6.1, and a description."""
+"""Averages the last checkpoints of a run (section 6.1 of the paper) and describes runs."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,22 +27,22 @@ from transept.training.observers import read_metrics
 def average_run(
     run: Path, *, last: int, output: Path | None, force: bool
 ) -> tuple[Path, list[int]]:
-    """The mean of a run's last checkpoints as a bundle; where it lies, and of which steps."""
+    """Average a run's last checkpoints into a bundle; return its directory and the steps."""
     if last < 1:
         raise ConfigError([Problem("last", f"{last} must be at least 1")])
     if not run.is_dir():
         raise CheckpointError(f"{run}: there is no such directory; check the path")
     if not (run / CHECKPOINTS).is_dir():
         raise CheckpointError(
-            f"{run}: is not a run (it has no {CHECKPOINTS}/); give the directory that "
+            f"{run}: is not a run directory (no {CHECKPOINTS}/); give the directory that "
             "`transept train` wrote"
         )
     bundles = Checkpoints(run / CHECKPOINTS).last(last)
     if not bundles:
-        raise CheckpointError(f"{run}: has no whole checkpoint yet; train it first")
+        raise CheckpointError(f"{run}: has no complete checkpoint yet; train it first")
     if len(bundles) < last:
         raise CheckpointError(
-            f"{run}: has {len(bundles)} whole checkpoints and not {last} at regular intervals; "
+            f"{run}: has only {len(bundles)} complete regular checkpoints, not {last}; "
             "choose ", Argument("last"), f" {len(bundles)}, or train longer with a larger "
             "checkpoint.keep",
         )  # fmt: skip
@@ -51,13 +51,13 @@ def average_run(
         _check_replaceable(directory, run)
         if not force:
             raise CheckpointError(
-                f"{directory}: already exists; ", Argument("force"), " replaces it"
+                f"{directory}: already exists; use ", Argument("force"), " to replace it"
             )
     return directory, write_average(bundles, directory, replace=force)
 
 
 def write_average(bundles: Sequence[Bundle], directory: Path, *, replace: bool) -> list[int]:
-    """The mean of checkpoints, oldest first, as a bundle; of which steps it is."""
+    """Average checkpoints, given oldest first, into a bundle; return their steps."""
     newest = bundles[-1]
     steps = [int(bundle.about["step"]) for bundle in bundles]
     write_directory(
@@ -72,12 +72,12 @@ def write_average(bundles: Sequence[Bundle], directory: Path, *, replace: bool) 
 
 
 def _check_replaceable(directory: Path, run: Path) -> None:
-    """Whether a model lies there, and nothing that training could go on from."""
+    """Reject a directory that is not a model, or that training could resume from."""
     model = (directory / MANIFEST).is_file() and not (directory / STATE).exists()
     if not model or run.resolve().is_relative_to(directory.resolve()):
         raise CheckpointError(
             f"{directory}: already exists, and ", Argument("force"),
-            " replaces a model and nothing else; choose another ", Argument("output"),
+            " replaces only models; choose another ", Argument("output"),
         )  # fmt: skip
 
 
@@ -85,7 +85,7 @@ def _check_replaceable(directory: Path, run: Path) -> None:
 
 
 def describe(path: Path) -> dict[str, Any]:
-    """Everything about a run, a checkpoint or a bundle, every file of it verified."""
+    """Describe a run, a checkpoint or a bundle, after verifying every file."""
     if (path / CHECKPOINTS).is_dir():
         return _describe_run(path)
     return _describe_bundle(Bundle.open(path))
@@ -96,7 +96,7 @@ def _describe_run(path: Path) -> dict[str, Any]:
     with collected_warnings() as damaged:
         newest = checkpoints.newest()
     if newest is None:
-        raise CheckpointError(f"{path}: has no whole checkpoint yet; train it first")
+        raise CheckpointError(f"{path}: has no complete checkpoint yet; train it first")
     latest = {
         f"last {line['kind']}": {key: value for key, value in line.items() if key != "kind"}
         for line in read_metrics(path / METRICS)
@@ -117,7 +117,7 @@ def _describe_run(path: Path) -> dict[str, Any]:
 
 
 def _averages(run: Path) -> dict[str, Any]:
-    """Of which steps each average of a run is the mean."""
+    """The steps that each average of a run was computed from."""
     found = {}
     for manifest in sorted(run.glob(f"average-*/{MANIFEST}")):
         try:

@@ -1,4 +1,4 @@
-"""A run's directory: what a training leaves there, and how another takes it up."""
+"""The run directory: what training stores there, and how it resumes."""
 
 import hashlib
 import json
@@ -56,9 +56,9 @@ SAME_WEIGHTS = (
     "source_vocab_size",
     "vocab_size",
 )
-"""Keys of a model that may change under weights that were learnt: these mean the same afterwards,
-or they do not fit and are refused. With any other key changed, matrices of the same shape would
-mean something else: those of eight heads are no good for four."""
+"""Model keys that may change when weights are reused. Either the weights keep their meaning, or
+they do not fit and are rejected. Changing any other key could give matrices of the same shape
+another meaning: weights trained with eight heads do not work with four."""
 
 
 @dataclass(slots=True)
@@ -68,15 +68,15 @@ class Run:
     directory: Path
     experiment: Experiment
     init: str | None = None
-    """The model that it began from, and not from random weights; known once it is restored."""
+    """The model that the run started from, if any. Set by `restore`."""
 
     @property
     def checkpoints(self) -> Checkpoints:
-        """Where the run can be taken up again."""
+        """The checkpoints that the run can resume from."""
         return Checkpoints(self.directory / CHECKPOINTS, self.experiment.checkpoint.keep)
 
     def state_hash(self, step: int) -> str | None:
-        """The sha256 of all tensors that the run goes on from; None where it begins."""
+        """The sha256 of all tensors that the run resumes from, or None for a new run."""
         path = self.checkpoints.path(step) / MANIFEST
         if not path.exists():
             return None
@@ -85,10 +85,10 @@ class Run:
         return hashlib.sha256(parts.encode()).hexdigest()
 
     def check_config(self, allow_change: bool) -> None:
-        """Refuse to mix two experiments in one directory, unless told to.
+        """Reject a config that differs from the run's, unless `allow_change` is set.
 
-        A run without a checkpoint starts over, so any config is accepted: it may be the cure of an
-        error that stopped the run at once. Later, cures are about the `MEANS`.
+        A run without a checkpoint starts over, so any config is accepted: it may fix the error
+        that stopped the run. After that, only the keys in `MEANS` may change.
         """
         path = self.directory / CONFIG
         if not (path.exists() and self.checkpoints.steps()):
@@ -98,35 +98,35 @@ class Run:
         if changes and not allow_change:
             listed = "\n  ".join(changes)
             raise ConfigError(
-                f"{self.directory}: this run began with another config:\n  {listed}\n"
+                f"{self.directory}: this run started with another config:\n  {listed}\n"
                 "Choose another ", Argument("output"), ", or continue with ",
                 Argument("allow_change"),
             )  # fmt: skip
 
     def write_config(self) -> None:
-        """Write the config into the directory; where a run goes on, after every check."""
+        """Write the config into the directory. A resumed run does so after all checks."""
         path = self.directory / CONFIG
         try:
             make_directory(self.directory)
             write_file(path, config.dump(self.experiment).encode())
         except OSError as error:
             raise CheckpointError(
-                f"{self.directory}: the run cannot be written there ({error.strerror}); "
-                "make room or choose another ", Argument("output"),
+                f"{self.directory}: cannot be written ({error.strerror}); "
+                "free some space or choose another ", Argument("output"),
             ) from error  # fmt: skip
 
     def restore(
         self, update: Update, init: Path | None, corpora: Corpora, allow_change: bool
     ) -> tuple[Progress, list[str]]:
-        """Put the newest whole checkpoint into `update`; with it come things worth saying.
+        """Load the newest complete checkpoint into `update`; also return notes for the log.
 
-        Rank 0 reads it, and the others are given what it has read: they need not see its files,
-        and cannot see others.
+        Rank 0 reads it and sends it to the other ranks. They need no access to its files, and
+        cannot read different ones.
         """
-        world, beginning = update.runtime.world, _Beginning()
-        found = world.from_leader(lambda: beginning.read(self, init, corpora, allow_change))
+        world, start = update.runtime.world, _StartingPoint()
+        found = world.from_leader(lambda: start.read(self, init, corpora, allow_change))
         notes, self.init = found["notes"], found["init"]
-        weights, training = world.spread(beginning.weights), world.spread(beginning.training)
+        weights, training = world.spread(start.weights), world.spread(start.training)
         here = _fresh_progress(update.runtime)
         if weights:
             load_weights(update.model, weights, Path(found["origin"]))
@@ -138,34 +138,34 @@ class Run:
         _check_restored(update, Path(found["origin"]), found["sha256"])
         progress = Progress.from_json(found["state"])
         if found["micro_batches"] != self.experiment.batch.micro_batches:
-            progress.position = progress.position.planned_anew(found["micro_batches"])
+            progress.position = progress.position.replanned(found["micro_batches"])
         if found["dev"] != (corpora.dev.hash if corpora.dev else None):
             progress.forget_best()
-            notes.append("the development set is another one: the best step is looked for anew")
+            notes.append("the development set has changed; the search for the best step restarts")
         update.suppressed.fill_(progress.suppressed)
         for name in ("threads", "ranks", "device", "torch"):
             before, now = getattr(progress, name), getattr(here, name)
             if before != now:
                 notes.append(
-                    f"{name} was {before} and is {now}: the run goes on, "
+                    f"{name} changed from {before} to {now}: the run continues, "
                     "but not bit for bit as it would have"
                 )
                 setattr(progress, name, now)
         return progress, notes
 
     def save(self, update: Update, progress: Progress, corpora: Corpora) -> None:
-        """Write a checkpoint, then remove those that are no longer wanted."""
+        """Write a checkpoint, then remove those that are no longer needed."""
         progress.suppressed = int(update.suppressed)
         tensors = _stored_tensors(update)
         if not update.runtime.world.leads:
             return
         log = self.directory / METRICS
         try:
-            # Where there is a checkpoint, there is also the log of what led to it.
+            # A checkpoint must never be newer than the log on disk.
             flush(log)
         except OSError as error:
             raise CheckpointError(
-                f"{log}: cannot be written ({error.strerror}); see to the disk, and start again"
+                f"{log}: cannot be written ({error.strerror}); check the disk, then start again"
             ) from error
         write_directory(
             self.checkpoints.path(progress.step),
@@ -193,18 +193,19 @@ class Run:
             there = counted(len(steps), "checkpoint")
             raise CheckpointError(
                 f"{self.directory}: none of its {there} can be used:\n  {listed}\n"
-                "Bring one back from a copy; or, to start from scratch, choose another ",
+                "Restore one from a backup; or, to start from scratch, choose another ",
                 Argument("output"), f" or remove {self.checkpoints.directory}",
             )  # fmt: skip
         for average in sorted(self.directory.glob("average-*")):
             raise CheckpointError(
-                f"{average}: is of an earlier training, and {self.directory} as a model would mean "
-                "it, not this one; remove it, or choose another ", Argument("output"),
+                f"{average}: belongs to an earlier training, and would be loaded instead of this "
+                f"run when {self.directory} is used as a model; remove it, or choose another ",
+                Argument("output"),
             )  # fmt: skip
 
 
 def _stored_tensors(update: Update) -> dict[str, Tensors]:
-    """What a checkpoint holds of an update, by the names of its files; every rank takes part."""
+    """The tensors of a checkpoint, by file name. All ranks must call this."""
     training = training_tensors(update)
     with update.averaged():
         weights = {name: weight.clone() for name, weight in weights_of(update.model).items()}
@@ -212,15 +213,15 @@ def _stored_tensors(update: Update) -> dict[str, Tensors]:
 
 
 def _check_restored(update: Update, checkpoint: Path, sha256: Mapping[str, str]) -> None:
-    """What lies on the device must be what was stored, to the last bit."""
+    """Check that the tensors on the device equal the stored ones bit for bit."""
     stored = _stored_tensors(update)
 
     def check() -> None:
         for name, tensors in stored.items():
             if tensors_sha256(tensors) != sha256[name]:
                 raise CheckpointError(
-                    f"{checkpoint / name}: was not restored bit for bit: the config must have "
-                    "changed, in training.ema_decay or the model; go on with the one it began with"
+                    f"{checkpoint / name}: was not restored bit for bit; the config has probably "
+                    "changed in training.ema_decay or the model. Resume with the original config"
                 )
 
     update.runtime.world.from_leader(check)
@@ -238,8 +239,8 @@ def _fresh_progress(runtime: Runtime) -> Progress:
 
 
 @dataclass(slots=True)
-class _Beginning:
-    """Where a run begins: at its newest checkpoint, at a model's weights, or at random ones."""
+class _StartingPoint:
+    """The starting point of a run: its newest checkpoint, a model's weights, or random weights."""
 
     weights: dict[str, torch.Tensor] = field(default_factory=dict)
     training: dict[str, torch.Tensor] = field(default_factory=dict)
@@ -247,9 +248,9 @@ class _Beginning:
     def read(
         self, run: Run, init: Path | None, corpora: Corpora, allow_change: bool
     ) -> dict[str, Any]:
-        """Look for it, on rank 0: keep the tensors here, and return the rest.
+        """Find the starting point, on rank 0. Keep the tensors here, and return the rest.
 
-        The two go separate ways to the other ranks: the rest as JSON, the tensors by `spread`.
+        The rest is sent to the other ranks as JSON, the tensors by `spread`.
         """
         with collected_warnings() as notes:
             newest = run.checkpoints.newest()
@@ -261,7 +262,7 @@ class _Beginning:
                 self.weights = bundle.weights()
             named = None if init is None else str(init)
             return {"notes": notes, "origin": str(init), "init": named}
-        _check_begun(run, newest.about, init, corpora, allow_change)
+        _check_same_start(run, newest.about, init, corpora, allow_change)
         before = _check_fit(run, newest, newest.directory, corpora)
         self.weights, self.training = newest.weights(), newest.training()
         state = newest.state()
@@ -270,7 +271,7 @@ class _Beginning:
             "notes": notes,
             "origin": str(newest.directory),
             "init": newest.about.get("init"),
-            "state": state,  # this and what follows, only where there is a checkpoint
+            "state": state,  # this and the following keys are set only if there is a checkpoint
             "micro_batches": _micro_batches(before.batch, run.experiment.batch),
             "dev": newest.about["corpora"].get(str(before.data.dev)),
             "sha256": dict(newest.sha256),
@@ -278,39 +279,39 @@ class _Beginning:
 
 
 def _micro_batches(before: BatchConfig, now: BatchConfig) -> int:
-    """How many a checkpoint's batches were cut into, if nothing else in the batch config differs.
+    """The checkpoint's micro-batches per batch, if nothing else in the batch config differs.
 
-    If more differs, the number of today: the checkpoint's place in the data is taken as it is.
+    Otherwise the current number, so that the checkpoint's position in the data is used as it is.
     """
     only = before == replace(now, micro_batches=before.micro_batches)
     return before.micro_batches if only else now.micro_batches
 
 
-def _check_begun(
+def _check_same_start(
     run: Run, about: Mapping[str, Any], init: Path | None, corpora: Corpora, allow_change: bool
 ) -> None:
-    """Refuse another initial model, which would change nothing, or corpora prepared again."""
+    """Reject a different initial model, which would have no effect, and changed corpora."""
     before = about.get("init")
     if init is not None and str(init) != before:
         raise ConfigError(
-            f"{run.directory}: this run began from {before or 'random weights'}, and ",
-            Argument("init"), f" {init} would change nothing now. To start from {init}, choose "
+            f"{run.directory}: this run started from {before or 'random weights'}, so ",
+            Argument("init"), f" {init} would have no effect. To start from {init}, choose "
             "another ", Argument("output"), "; to continue this run, leave it out",
         )  # fmt: skip
     for path, hash in corpora.hashes.items():
         if about["corpora"].get(path, hash) != hash and not allow_change:
             raise ConfigError(
-                f"{path}: is not the corpus that {run.directory} began with; choose another ",
-                Argument("output"), ", bring that corpus back, or continue with ",
+                f"{path}: is not the corpus that {run.directory} started with; choose another ",
+                Argument("output"), ", restore that corpus, or continue with ",
                 Argument("allow_change"),
             )  # fmt: skip
 
 
 def _check_fit(run: Run, bundle: Bundle, name: Path, corpora: Corpora) -> Experiment:
-    """Weights must read the vocabulary, and be of the network, that they were learnt with.
+    """Check that the weights were trained with this vocabulary and this architecture.
 
     Returns:
-        The experiment that the weights were learnt in.
+        The experiment that the weights were trained in.
     """
     learnt_with = tokenizers_in(bundle.directory)
     for folder in (TOKENIZER, TARGET_TOKENIZER):
@@ -318,7 +319,7 @@ def _check_fit(run: Run, bundle: Bundle, name: Path, corpora: Corpora) -> Experi
         ours = corpora.tokenizers.get(folder, corpora.tokenizers[TOKENIZER])
         if load_vocabulary(theirs).sha256 != load_vocabulary(ours).sha256:
             raise VocabularyError(
-                f"{name}: its {folder} is not the corpus's: prepare the corpus with "
+                f"{name}: its {folder} differs from the corpus's; prepare the corpus with "
                 f"--{folder.replace('_', '-')} {theirs}"
             )
     before = config.load(Experiment, bundle.directory / CONFIG)
@@ -326,15 +327,15 @@ def _check_fit(run: Run, bundle: Bundle, name: Path, corpora: Corpora) -> Experi
     if changes:
         listed = "\n  ".join(f"model.{each}" for each in changes)
         raise CheckpointError(
-            f"{name}: its weights were learnt in another network:\n  {listed}\n"
-            "Give the config its values, or train from random weights"
+            f"{name}: its weights were trained with another architecture:\n  {listed}\n"
+            "Set these keys to its values, or train from random weights"
         )
     return before
 
 
 @contextmanager
 def collected_warnings() -> Iterator[list[str]]:
-    """The warnings of `transept.checkpoint`, as a list that is complete at the end."""
+    """Collect the warnings of `transept.checkpoint` in a list, filled when the block ends."""
     messages: list[str] = []
     handler = logging.handlers.BufferingHandler(sys.maxsize)
     handler.setLevel(logging.WARNING)

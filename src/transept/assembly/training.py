@@ -1,4 +1,4 @@
-"""One experiment, trained: everything built by plain calls, then run."""
+"""Builds everything an experiment needs and trains it."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -37,18 +37,19 @@ def train(
     observers: Sequence[Observer] = (),
     world: World = ALONE,
 ) -> Outcome:
-    """Train an experiment in a run's directory, from its newest checkpoint if it has one.
+    """Train an experiment in a run directory, resuming from its newest checkpoint if it has one.
 
-    Of several ranks, the first looks after the directory and the observers.
+    With several ranks, rank 0 handles the directory and the observers.
     """
     check_shares(experiment.batch, world.size)
-    # One rank of a machine reads the files through for all of its ranks.
+    # One rank per machine verifies the files for all of them.
     corpora = Corpora.open(experiment, verify=world.local_rank == 0)
     run = Run(directory, corpora.fit(experiment))
     settings = experiment.training
-    # A training started twice by hand fails at once; torchrun may be ending our predecessor.
+    # Started twice by hand, the second run fails immediately. Under torchrun, the previous
+    # process may still be shutting down.
     patience = RESTART if world.joined else 0.0
-    waiting = held(directory, world, patience, lambda text: _tell(observers, _warning(0, text)))
+    waiting = held(directory, world, patience, lambda text: _notify(observers, _warning(0, text)))
     with order_of(settings.sums), waiting as notes:
         world.from_leader(lambda: run.check_config(allow_change))
         with keys_below("training"):
@@ -64,8 +65,8 @@ def train(
         watchers = [*own, *observers] if world.leads else []
         try:
             for text in notes:
-                _tell(watchers, _warning(progress.step, text))
-            _tell(watchers, _start_line(run, update, corpora, progress))
+                _notify(watchers, _warning(progress.step, text))
+            _notify(watchers, _start_line(run, update, corpora, progress))
             world.pulse.at("starting", progress.step)
             rehearse_largest(update, run.experiment)
             world.from_leader(run.write_config)
@@ -98,14 +99,14 @@ def _startup_warnings(experiment: Experiment, corpora: Corpora, runtime: Runtime
     n, ranks = experiment.batch.micro_batches, runtime.world.size
     if n % ranks:
         yield (
-            f"batch.micro_batches = {n} are shared out unevenly among {ranks} ranks: some wait "
-            "for others. The result is the same"
+            f"batch.micro_batches = {n} cannot be divided evenly among {ranks} ranks: some ranks "
+            "wait for others. The result is the same"
         )
     train, limit = corpora.train, experiment.batch.max_length
     left_out = int(((train.source_lengths > limit) | (train.target_lengths > limit)).sum())
     if left_out:
         yield (
-            f"{left_out:,} of {len(train):,} pairs are left out: a side has more tokens than "
+            f"{left_out:,} of {len(train):,} pairs are skipped: a side has more tokens than "
             f"batch.max_length = {limit}"
         )
 
@@ -115,7 +116,7 @@ def _start_line(run: Run, update: Update, corpora: Corpora, progress: Progress) 
     size = runtime.world.size
     ranks = f", {size} rank{'s' if size > 1 else ''}" if runtime.world.joined else ""
     where = f"{progress.device}, {runtime.precision}{ranks}"
-    begin = f"going on from step {progress.step:,}" if progress.step else "starting"
+    begin = f"resuming from step {progress.step:,}" if progress.step else "starting"
     n_parameters = update.model.n_parameters()
     return {
         "kind": "start",
@@ -135,16 +136,16 @@ def _warning(step: int, text: str) -> dict[str, Any]:
     return {"kind": "warning", "step": step, "text": text}
 
 
-def _tell(observers: Sequence[Observer], line: dict[str, Any]) -> None:
+def _notify(observers: Sequence[Observer], line: dict[str, Any]) -> None:
     for observer in observers:
         observer.observe(line)
 
 
-# --- the network, its optimizer and its loss ---------------------------------------------------
+# --- model, optimizer and loss -----------------------------------------------------------------
 
 
 def build_update(experiment: Experiment, runtime: Runtime) -> Update:
-    """A fresh network, its optimizer and its loss: fused where the device and network allow it."""
+    """Build model, optimizer and loss, fused if the device and the architecture allow it."""
     seed_torch(experiment.training.seed, "weights")
     model = Transformer(experiment.model).to(runtime.device)
     decay = experiment.training.ema_decay
@@ -173,18 +174,18 @@ def build_update(experiment: Experiment, runtime: Runtime) -> Update:
 
 
 def fused_warnings(experiment: Experiment, runtime: Runtime) -> list[str]:
-    """A warning if the fused training step is wanted and cannot be used."""
+    """Return a warning if the fused training step is requested but cannot be used."""
     reasons = fused_obstacles(experiment, runtime) if _wants_fused(experiment, runtime) else []
     if not reasons:
         return []
     return [
-        f"our own kernels cannot be used ({', '.join(reasons)}): PyTorch's are used instead, "
+        f"the fused kernels cannot be used ({', '.join(reasons)}); falling back to PyTorch, "
         "which is about half as fast"
     ]
 
 
 def fused_obstacles(experiment: Experiment, runtime: Runtime) -> list[str]:
-    """What prevents the fused training step; nothing, for the paper's network."""
+    """Return the reasons that rule out the fused training step. The paper's model has none."""
     reasons = engines().training_obstacles(experiment.model, experiment.batch)
     if runtime.precision != "bf16":
         reasons.append(f"training.precision = {runtime.precision!r}")

@@ -1,1 +1,1 @@
-"""Corpora: from raw text, whatever its format, to memory-mapped ids and batches of them."""
+"""Corpora: from raw text in various formats to memory-mapped ids and batches."""

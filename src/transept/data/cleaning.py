@@ -1,4 +1,4 @@
-"""Which pairs are worth training on: what is dropped, why, and the thresholds."""
+"""Which pairs are dropped before training: reasons and thresholds."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -8,7 +8,7 @@ from transept.config import Checks
 
 
 class Reason(StrEnum):
-    """Why a pair was dropped. They are tried in this order; the first that applies is counted."""
+    """Why a pair was dropped. Checked in this order; the first reason that applies is counted."""
 
     ENCODING = "encoding"
     MALFORMED = "malformed"
@@ -19,7 +19,7 @@ class Reason(StrEnum):
 
     @property
     def meaning(self) -> str:
-        """A line for the report."""
+        """The reason in words, for the report."""
         return _MEANINGS[self]
 
 
@@ -33,28 +33,28 @@ _MEANINGS = {
 }
 
 BAD = (Reason.ENCODING, Reason.MALFORMED)
-"""Faults of the file and not of the sentence: their lines are listed one by one."""
+"""Faults of the file rather than the sentence. Their lines are listed individually."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Cleaning:
-    """What to drop. Lengths are in tokens, with the EOS that ends every sentence."""
+    """Which pairs to drop. Lengths are in tokens, including EOS."""
 
     max_tokens: int = 250
     """Drop pairs with more tokens than this on a side; 0 for no limit."""
     max_ratio: float = 3.0
-    """Drop pairs of which one side is more than this many times as long as the other; 0 for no
-    limit. This is not asked of trees."""
+    """Drop pairs if one side is more than this many times as long as the other; 0 for no limit.
+    Not applied to trees."""
     drop_empty: bool = True
     """Drop pairs with an empty side."""
     drop_duplicates: bool = True
     """Drop all but the first of equal pairs."""
     bad_encoding: Literal["drop", "stop", "replace"] = "drop"
-    """Text that is not UTF-8, or holds zero characters: drop the pair, stop, or replace what cannot
-    be read."""
+    """Text that is not UTF-8 or contains NUL characters: drop the pair, stop, or replace the
+    invalid characters."""
     malformed: Literal["drop", "stop"] = "drop"
-    """A line that is not in the input's format: drop it, or stop. Without a target tokenizer, a
-    vocabulary is made from the trees, and a malformed tree always stops."""
+    """A line that is not in the input's format: drop it or stop. Without a target tokenizer, a
+    vocabulary is built from the trees, and a malformed tree is always an error."""
 
     def __post_init__(self) -> None:
         checks = Checks(self)
@@ -67,7 +67,7 @@ class Cleaning:
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """One row that was dropped: where it stood, why, and what exactly was wrong."""
+    """A dropped row: its location, the reason and details."""
 
     path: str
     line: int

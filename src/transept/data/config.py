@@ -1,4 +1,4 @@
-"""What section 5.1 fixes about data and batches. No numpy here: reading a config costs nothing."""
+"""Data and batch settings of section 5.1. Importing this module does not import numpy."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,47 +9,49 @@ from transept.config import Checks
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CorpusConfig:
-    """One prepared corpus among those that are trained on."""
+    """One of the prepared corpora to train on."""
 
     path: Path
     """The directory that `transept data prepare` wrote."""
     weight: float = 1.0
-    """How often an epoch takes each pair: 2 is twice, 0.5 another random half each epoch."""
+    """How often each pair occurs per epoch: 2 means twice, 0.5 a different random half each
+    epoch."""
 
     def __post_init__(self) -> None:
         checks = Checks(self)
-        checks.that(0 < self.weight < float("inf"), "weight", "must be more than 0, and finite")
+        checks.that(0 < self.weight < float("inf"), "weight", "must be positive and finite")
         checks.done()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BatchConfig:
-    """Section 5.1: about 25,000 source and 25,000 target tokens to a batch."""
+    """Section 5.1: about 25,000 source and 25,000 target tokens per batch."""
 
     source_tokens: int = 25_000
-    """Places for source tokens in a global batch, at most."""
+    """Maximum source positions per global batch, including padding."""
     target_tokens: int = 25_000
-    """Places for target tokens in a global batch, at most. Tiles have both sides alike, so the
-    smaller of the two counts for the `packed` layout."""
+    """Maximum target positions per global batch, including padding. Both sides of a tile have the
+    same size, so the `packed` layout uses the smaller of the two limits."""
     layout: Literal["packed", "by_length"] = "packed"
-    """Pairs of mixed lengths packed into tiles; or, as in the paper, pairs of similar length in
+    """Pairs of mixed lengths packed into tiles, or, as in the paper, pairs of similar length in
     padded rows."""
     tile: int = 128
-    """Places on either side of a tile. A pair lies in one tile; a longer one takes whole tiles."""
+    """Positions on each side of a tile. A pair fits into one tile, or takes several whole tiles."""
     micro_batches: int = 1
     """Equal parts of a global batch, accumulated on a small device or divided among ranks."""
     window: int = 2**17
-    """About so many pairs of the shuffled epoch are planned together. A larger window fills batches
-    better; a run that resumes has to plan one window again."""
+    """Approximate number of pairs that are planned together. A larger window fills batches
+    better. A run that resumes has to plan one window again."""
     max_length: int = 250
-    """The longest side of a pair, in tokens with EOS. Longer pairs are left out, and counted."""
+    """Maximum tokens on either side of a pair, including EOS. Longer pairs are skipped and
+    counted."""
 
     def __post_init__(self) -> None:
         checks = Checks(self)
         counts = ("tile", "micro_batches", "window", "max_length")
         checks.at_least(1, *counts)
         if all(getattr(self, name) >= 1 for name in counts):
-            # A budget too small for the longest pair would leave it nowhere to go.
+            # The longest pair must fit into a micro-batch.
             longest = self.max_length if self.layout == "by_length" else self.row_tiles * self.tile
             least = longest * self.micro_batches
             for key in ("source_tokens", "target_tokens"):
@@ -63,12 +65,12 @@ class BatchConfig:
 
     @property
     def row_tiles(self) -> int:
-        """Tiles that the longest pair takes: in rows of so many, no pair crosses a row's end."""
+        """Tiles of the longest pair. In rows of this many tiles, no pair crosses a row boundary."""
         return -(-self.max_length // self.tile)
 
     @property
     def tiles(self) -> int:
-        """Tiles of a micro-batch in the `packed` layout: whole rows, and within the budget."""
+        """Tiles per micro-batch in the `packed` layout: whole rows within the budget."""
         budget = min(self.source_tokens, self.target_tokens) // self.micro_batches
         return budget // (self.tile * self.row_tiles) * self.row_tiles
 
@@ -78,12 +80,12 @@ class DataConfig:
     """The prepared corpora of an experiment."""
 
     train: tuple[CorpusConfig, ...] = ()
-    """What is learnt from; several corpora are mixed by their weights."""
+    """The training corpora, mixed by their weights."""
     dev: Path | None = None
-    """The prepared corpus that validation looks at. None: no validation."""
+    """The prepared corpus for validation. None: no validation."""
     workers: int = 1
-    """Processes that read batches ahead; 0 reads each when it is asked for. The batches are the
-    same."""
+    """Number of processes that read batches ahead. 0 reads each batch when it is needed. The
+    batches are the same."""
 
     def __post_init__(self) -> None:
         checks = Checks(self)

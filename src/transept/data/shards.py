@@ -1,10 +1,10 @@
 """A prepared corpus: a directory of memory-mapped ids.
 
-    manifest.json                    what it is: counts, settings, sha256 of each file; the hash
-    source.ids      target.ids       the ids of all sentences, end to end; each ends in EOS
-    source.offsets  target.offsets   where sentence i begins; one more for where the last ends
+    manifest.json                    counts, settings, sha256 of each file and of the corpus
+    source.ids      target.ids       the concatenated ids of all sentences; each ends with EOS
+    source.offsets  target.offsets   the start of each sentence, and the end of the last
     tokenizer/      [target_tokenizer/]
-    dropped.tsv                      file, line, reason and detail of each pair left out
+    dropped.tsv                      file, line, reason and detail of each dropped pair
 
 Ids are little-endian uint16, or uint32 for vocabularies of more than 65,535; offsets are uint64.
 """
@@ -40,12 +40,12 @@ Width = Literal["uint16", "uint32"]
 OFFSET_TYPE = np.dtype("<u8")
 CURE = "copy it again or prepare the corpus again"
 STREAM = -1
-"""Stands for the size of standard input and other pipes."""
+"""The recorded size of standard input and other pipes."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class InputRecord:
-    """An input as the manifest names it, with the sizes of its files (-1: a pipe)."""
+    """An input as recorded in the manifest, with the sizes of its files (-1: a pipe)."""
 
     format: str
     paths: tuple[str, ...]
@@ -55,7 +55,7 @@ class InputRecord:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Settings:
-    """Everything that decides the contents of a corpus."""
+    """All settings that determine the contents of a corpus."""
 
     inputs: tuple[InputRecord, ...]
     source_tokenizer: str
@@ -65,18 +65,18 @@ class Settings:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TextRecord:
-    """What the text of the inputs is recognised by."""
+    """Identifies the text of the inputs."""
 
     checksums: tuple[int, ...]
-    """Of each column of each input that is not empty."""
+    """The checksum of each column of each non-empty input."""
     modified: tuple[int, ...]
-    """When each file was last written, in nanoseconds (-1: a pipe). If a time differs, the file may
+    """Modification time of each file in nanoseconds (-1: a pipe). If a time differs, the file may
     just have been copied, so its text is read and the checksums are compared."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SideSummary:
-    """One side of a corpus in figures; tokens include the EOS of each sentence."""
+    """Statistics of one side of a corpus. Tokens include the EOS of each sentence."""
 
     tokens: int
     unknown: int
@@ -86,7 +86,7 @@ class SideSummary:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Manifest:
-    """What `manifest.json` says."""
+    """The contents of `manifest.json`."""
 
     format: int
     hash: str
@@ -98,27 +98,27 @@ class Manifest:
     settings: Settings
     files: dict[str, Stored]
     text: TextRecord | None = None
-    """What was read; None in corpora of the first versions."""
+    """The text that was read. None in corpora of the first versions."""
 
     def side(self, name: str) -> SideSummary:
-        """The figures of `source` or `target`."""
+        """Return the statistics of `source` or `target`."""
         return self.source if name == "source" else self.target
 
     def save(self, directory: Path) -> None:
-        """Write it, at once or not at all."""
+        """Write the manifest atomically."""
         write_file(directory / MANIFEST, sealed(config.as_table(self)))
 
     @classmethod
     def load(cls, directory: Path) -> "Manifest":
-        """Read it, or say what is wrong with the directory."""
+        """Read the manifest; raise DataError if the directory is not a usable corpus."""
         path = directory / MANIFEST
         try:
             table = unsealed(path.read_bytes())
             found = table.get("format")
         except FileNotFoundError as error:
             raise DataError(
-                f"{directory} is no prepared corpus: it has no {MANIFEST}; "
-                "make one with `transept data prepare`"
+                f"{directory} is not a prepared corpus (no {MANIFEST}); "
+                "create one with `transept data prepare`"
             ) from error
         except OSError as error:
             raise DataError(f"{path} cannot be read ({error.strerror}); {CURE}") from error
@@ -126,7 +126,7 @@ class Manifest:
             raise DataError(f"{path} is damaged ({error}); prepare the corpus again") from error
         if found != FORMAT:
             raise DataError(
-                f"{path} is of format {found}, and this transept reads {FORMAT}; "
+                f"{path} has format {found}, but this version reads format {FORMAT}; "
                 "prepare the corpus again with this version"
             )
         try:
@@ -136,7 +136,7 @@ class Manifest:
 
 
 class Corpus:
-    """Pairs of sentences as ids, mapped into memory: opening costs nothing, whatever the size."""
+    """Memory-mapped pairs of sentences as ids. Opening is fast for any size."""
 
     def __init__(self, directory: Path, manifest: Manifest) -> None:
         self.directory = directory
@@ -149,19 +149,19 @@ class Corpus:
             self._offsets[side] = offsets = _mapped(directory / OFFSETS[side], OFFSET_TYPE)
             if len(offsets) != manifest.pairs + 1 or offsets[-1] != len(self._ids[side]):
                 raise DataError(
-                    f"{directory / OFFSETS[side]} and {IDS[side]} do not fit together; "
+                    f"{directory / OFFSETS[side]} and {IDS[side]} do not match; "
                     "prepare the corpus again"
                 )
 
     @classmethod
     def open(cls, directory: Path | str, *, verify: bool = False) -> "Corpus":
-        """Open what `transept data prepare` wrote.
+        """Open a corpus that `transept data prepare` wrote.
 
         Args:
             directory: The prepared corpus.
-            verify: Read all of it, and compare each file's sha256 with the manifest and the
-                vocabularies with those it was prepared with. Without, only the sizes are compared,
-                which finds a file cut short but not one altered.
+            verify: Read all files, and compare each file's sha256 with the manifest and the
+                vocabularies with those the corpus was prepared with. Otherwise only sizes are
+                compared, which detects a truncated file but not an altered one.
         """
         directory = Path(directory)
         manifest = Manifest.load(directory)
@@ -178,7 +178,7 @@ class Corpus:
         return self.manifest.pairs
 
     def __reduce__(self) -> tuple[Any, tuple[Path]]:
-        # Another process maps the files for itself instead of being sent their contents.
+        # The receiving process maps the files itself instead of unpickling their contents.
         return Corpus.open, (self.directory,)
 
     def __repr__(self) -> str:
@@ -186,35 +186,35 @@ class Corpus:
 
     @property
     def hash(self) -> str:
-        """Of the ids and offsets alone: equal hashes mean equal sentences in the same order."""
+        """A hash of ids and offsets: equal hashes mean equal sentences in the same order."""
         return self.manifest.hash
 
     def source(self, index: int) -> Ids:
-        """The ids of source sentence `index`, the last of them EOS."""
+        """Return the ids of source sentence `index`, ending with EOS."""
         return self._sentence("source", index)
 
     def target(self, index: int) -> Ids:
-        """The ids of target sentence `index`, the last of them EOS."""
+        """Return the ids of target sentence `index`, ending with EOS."""
         return self._sentence("target", index)
 
     @cached_property
     def source_lengths(self) -> NDArray[np.int64]:
-        """The number of tokens of each source sentence, with EOS."""
+        """The number of tokens of each source sentence, including EOS."""
         return self._lengths("source")
 
     @cached_property
     def target_lengths(self) -> NDArray[np.int64]:
-        """The number of tokens of each target sentence, with EOS."""
+        """The number of tokens of each target sentence, including EOS."""
         return self._lengths("target")
 
     @property
     def source_tokenizer(self) -> Path:
-        """The directory of the tokenizer that made the source ids."""
+        """The directory of the source tokenizer."""
         return self.directory / TOKENIZER
 
     @property
     def target_tokenizer(self) -> Path:
-        """The directory of the tokenizer that made the target ids: most often the same."""
+        """The directory of the target tokenizer, usually the source tokenizer."""
         own = self.directory / TARGET_TOKENIZER
         return own if own.exists() else self.source_tokenizer
 
@@ -224,23 +224,23 @@ class Corpus:
 
     def _sentence(self, side: str, index: int) -> Ids:
         if not 0 <= index < len(self):
-            raise IndexError(f"pair {index} of a corpus of {len(self)}")
+            raise IndexError(f"pair {index} is out of range for a corpus of {len(self)} pairs")
         start, stop = self._offsets[side][index : index + 2].tolist()
         return self._ids[side][start:stop]
 
 
 def width_for(vocab_size: int) -> Width:
-    """The narrowest integer that holds every id."""
+    """Return the narrowest integer type that holds every id."""
     return "uint16" if vocab_size < 1 << 16 else "uint32"
 
 
 def id_type(width: Width) -> np.dtype[Any]:
-    """The type of ids on disk."""
+    """Return the dtype of ids on disk."""
     return np.dtype(width).newbyteorder("<")
 
 
 def corpus_hash(files: Mapping[str, Stored]) -> str:
-    """Of the ids and offsets, through the hashes of their files."""
+    """Return the hash of a corpus, computed from the hashes of its id and offset files."""
     contents = [files[name].sha256 for side in SIDES for name in (IDS[side], OFFSETS[side])]
     return hashlib.sha256("\n".join(contents).encode()).hexdigest()
 
@@ -248,7 +248,7 @@ def corpus_hash(files: Mapping[str, Stored]) -> str:
 def _mapped(path: Path, kind: np.dtype[Any]) -> NDArray[Any]:
     if path.stat().st_size == 0:  # an empty file cannot be mapped
         return np.zeros(0, dtype=kind)
-    # A plain array over the map: slices of the subclass take five times as long.
+    # A plain array view: slicing the memmap subclass takes five times as long.
     return np.memmap(path, dtype=kind, mode="r").view(np.ndarray)
 
 
@@ -260,7 +260,7 @@ def _check_file(path: Path, expected: Stored, verify: bool) -> None:
     if size != expected.bytes:
         raise DataError(f"{path} has {size:,} bytes instead of {expected.bytes:,}; {CURE}")
     if verify and digest(path) != expected.sha256:
-        raise DataError(f"{path} has been altered: its sha256 is not the one in {MANIFEST}; {CURE}")
+        raise DataError(f"{path} was altered: its sha256 differs from {MANIFEST}; {CURE}")
 
 
 def _check_vocabulary(directory: Path, expected: str) -> None:
@@ -269,4 +269,4 @@ def _check_vocabulary(directory: Path, expected: str) -> None:
     except VocabularyError as error:
         raise DataError(f"the corpus's vocabulary cannot be used: {error}; or {CURE}") from error
     if found != expected:
-        raise DataError(f"{directory} is not the vocabulary that made the ids beside it; {CURE}")
+        raise DataError(f"{directory} is not the vocabulary of the ids next to it; {CURE}")

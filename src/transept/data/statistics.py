@@ -1,4 +1,4 @@
-"""A prepared corpus in figures: how long its sentences are, how much of it is unknown."""
+"""Statistics of a prepared corpus: sentence lengths and unknown tokens."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ PERCENTILES = (50, 75, 90, 95, 99)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SideStatistics:
-    """One side. Lengths are in tokens, with EOS; the unknown rate leaves EOS out."""
+    """Statistics of one side. Lengths include EOS; the unknown rate does not."""
 
     tokens: int
     unknown: int
@@ -36,8 +36,8 @@ class Sample:
 
 
 def side_statistics(lengths: NDArray[np.int64], summary: SideSummary) -> SideStatistics:
-    """The figures of one side of a corpus that is not empty."""
-    # "lower" is a length that occurs; interpolation would invent one.
+    """Compute the statistics of one side of a non-empty corpus."""
+    # "lower" gives a length that occurs; interpolation might not.
     values = np.percentile(lengths, PERCENTILES, method="lower").astype(np.int64)
     words = summary.tokens - len(lengths)
     return SideStatistics(
@@ -54,15 +54,15 @@ def side_statistics(lengths: NDArray[np.int64], summary: SideSummary) -> SideSta
 def samples(
     corpus: Corpus, count: int, seed: int, tokenizers: Sequence[Vocabulary]
 ) -> list[Sample]:
-    """Some pairs, drawn at random, in the order of the corpus."""
+    """Sample random pairs, returned in corpus order."""
     for side, tokenizer in zip(SIDES, tokenizers, strict=True):
         expected = getattr(corpus.manifest.settings, f"{side}_tokenizer")
         if tokenizer.sha256 != expected:
             raise VocabularyError(
-                f"{corpus.directory}: the {side} was not made with this tokenizer (its sha256 is "
-                f"{tokenizer.sha256[:12]}…, not {expected[:12]}…); give the one that made it"
+                f"{corpus.directory}: the {side} was prepared with another tokenizer (sha256 "
+                f"{expected[:12]}…, not {tokenizer.sha256[:12]}…); use that one"
             )
-    drawn = np.random.default_rng(seed).choice(
+    chosen = np.random.default_rng(seed).choice(
         len(corpus), size=min(count, len(corpus)), replace=False
     )
     source, target = tokenizers
@@ -72,5 +72,5 @@ def samples(
             source=source.decode(corpus.source(index).tolist()),
             target=target.decode(corpus.target(index).tolist()),
         )
-        for index in sorted(drawn.tolist())
+        for index in sorted(chosen.tolist())
     ]

@@ -1,11 +1,12 @@
-"""The machine, and what can go wrong with it.
+"""Devices, processes and files, and their failures.
 
-To compute with: `device` (which one, in which arithmetic), `seed` (random numbers by a
-key), `determinism` (sums in one order) and `power` (what a GPU draws).
+Computing: `device` (the device and its precision), `seed` (random numbers derived from keys) and
+`determinism` (sums in a fixed order).
 
-Files and signals: `storage` (files that are whole or not there), `lock` (a directory to oneself)
-and `interrupt` (signals that ask for an end).
+Files and signals: `storage` (atomic writes), `lock` (one process per directory) and `interrupt`
+(signals that request a stop).
 
-Several processes: `distributed` (the ranks as one world), which stands on `meeting` (how they find
-each other) and `watch` (who stands still); and `parts` (bulk work, shared out).
+Several processes: `distributed` (the ranks as one world), built on `meeting` (how ranks find each
+other) and `watch` (detecting ranks that hang); `parts` (bulk work divided among ranks) and
+`workers` (a process pool).
 """

@@ -1,4 +1,4 @@
-"""Sums in one order: the same steps on the same kind of GPU give the same bits."""
+"""Sums in a fixed order: the same steps on the same GPU model give the same bits."""
 
 import os
 from collections.abc import Iterator
@@ -15,9 +15,9 @@ Sums = Literal["fast", "ordered"]
 
 @contextmanager
 def order_of(sums: Sums) -> Iterator[None]:
-    """Within it, a GPU adds in one order if `sums` is `ordered`.
+    """Make GPUs add in a fixed order within the block, if `sums` is `ordered`.
 
-    cuBLAS reads its variable when it is first used, so this must come before that.
+    cuBLAS reads its environment variable on first use, so enter this block before that.
     """
     if sums == "fast":
         yield
@@ -27,7 +27,7 @@ def order_of(sums: Sums) -> Iterator[None]:
     settings: Any = torch.utils.deterministic
     fill = settings.fill_uninitialized_memory
     torch.use_deterministic_algorithms(True)
-    # No code here reads memory that it has not written, so torch need not fill it.
+    # This package never reads uninitialized memory, so torch need not fill it.
     settings.fill_uninitialized_memory = False
     try:
         yield

@@ -1,4 +1,4 @@
-"""What there is to compute on, in which arithmetic, and how fast it could be."""
+"""The device to compute on, its precision and its peak speed."""
 
 import os
 import platform
@@ -18,7 +18,7 @@ Precision = Literal["fp32", "bf16"]
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """Where to compute, in which arithmetic and with whom. Weights are kept in single precision."""
+    """Device, precision and ranks of a computation. Weights are kept in single precision."""
 
     device: torch.device
     precision: Precision
@@ -28,9 +28,9 @@ class Runtime:
     def choose(
         cls, device: str = "auto", precision: str = "auto", world: World = ALONE
     ) -> "Runtime":
-        """A GPU in bfloat16 where there is one; else the CPU in single precision.
+        """Choose a GPU in bfloat16 if there is one, otherwise the CPU in single precision.
 
-        Of several ranks on a machine, each has the GPU of its own number there.
+        With several ranks per machine, each rank uses the GPU with its local rank as index.
         """
         chosen = _own_device(_named_device(device), world)
         if precision == "auto":
@@ -43,18 +43,18 @@ class Runtime:
         return torch.bfloat16 if self.precision == "bf16" else torch.float32
 
     def autocast(self) -> AbstractContextManager[Any]:
-        """Within it, matrices are multiplied in the chosen arithmetic."""
+        """Multiply matrices in the chosen precision within the block."""
         if self.precision == "fp32":
             return nullcontext()
         return torch.autocast(self.device.type, self.dtype)
 
     def synchronize(self) -> None:
-        """Wait until the device has done what it was told."""
+        """Wait until the device has finished all queued work."""
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)
 
     def matrix_peak(self) -> float:
-        """FLOP/s of a large matrix multiplication, measured: what a step is compared with."""
+        """Measure the FLOP/s of a large matrix multiplication, the reference for MFU."""
         on_gpu = self.device.type == "cuda"
         n, tries = (8192, 6) if on_gpu else (768, 20)
         a = torch.randn(n, n, device=self.device, dtype=self.dtype)
@@ -65,12 +65,12 @@ class Runtime:
             a @ a
             self.synchronize()
             rates.append(2 * n**3 / (time.perf_counter() - start))
-        # A CPU may be shared with other work: what it can do shows in its best try.
+        # A CPU may be shared with other work, so the best try shows its peak.
         return statistics.median(rates[1:]) if on_gpu else max(rates)
 
 
 def _named_device(name: str) -> torch.device:
-    """What a name stands for, or what could be named instead."""
+    """Return the device of this name; an error lists the usable names."""
     n_gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if name == "auto":
         return torch.device("cuda" if n_gpus else "cpu")
@@ -84,7 +84,7 @@ def _named_device(name: str) -> torch.device:
 
 
 def _own_device(device: torch.device, world: World) -> torch.device:
-    """The device of this rank among those of its machine."""
+    """Return this rank's own device on its machine."""
     if device.type != "cuda" or not world.joined:
         return device
     n_gpus = torch.cuda.device_count()
@@ -92,7 +92,7 @@ def _own_device(device: torch.device, world: World) -> torch.device:
         problem = f"{world.local_size} ranks cannot share {n_gpus} GPUs"
         raise ConfigError([Problem("device", f"{problem}: --nproc-per-node {n_gpus}")])
     if device.index is not None and world.local_size > 1:
-        problem = f"'{device}' is one GPU for {world.local_size} ranks; say 'cuda'"
+        problem = f"'{device}' is a single GPU for {world.local_size} ranks; use 'cuda'"
         raise ConfigError([Problem("device", problem)])
     own = torch.device("cuda", world.local_rank if device.index is None else device.index)
     torch.cuda.set_device(own)
@@ -100,13 +100,13 @@ def _own_device(device: torch.device, world: World) -> torch.device:
 
 
 def take_own_gpu() -> None:
-    """Let "cuda" mean this process's own GPU among those of torchrun's workers on a machine."""
+    """Make "cuda" refer to this process's own GPU, by its local rank under torchrun."""
     if torch.cuda.is_available() and "LOCAL_RANK" in os.environ:
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]) % torch.cuda.device_count())
 
 
 def describe_devices() -> list[str]:
-    """A line for each device, the CPU first."""
+    """Describe each device in one line, the CPU first."""
     cpu = f"cpu: {platform.machine()}, {torch.get_num_threads()} threads"
     gpus = [
         f"cuda:{index}: {torch.cuda.get_device_name(index)}"

@@ -1,6 +1,6 @@
-"""The processes that do one work together: torchrun starts them, torch.distributed joins them.
+"""Cooperating processes: torchrun starts them, torch.distributed connects them.
 
-A process by itself is a world of one. It has no process group, and nothing here costs it anything.
+A single process is a world of size one. It has no process group and no overhead.
 """
 
 import json
@@ -21,41 +21,40 @@ from transept.runtime.meeting import meet
 from transept.runtime.watch import Board, Pulse, Watchdog
 
 FOREVER = timedelta(days=7)
-"""Collectives have no time limit of their own: the watchdog finds and names a rank that stands
-still too long."""
+"""Collectives do not time out by themselves: the watchdog finds and names a rank that hangs."""
 
 Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
-    """This process among those that work with it."""
+    """This process's rank among the cooperating processes."""
 
     rank: int = 0
     size: int = 1
     local_rank: int = 0
-    """Among the ranks of this machine."""
+    """The rank among the processes of this machine."""
     local_size: int = 1
     joined: bool = False
     """Whether there is a process group. torchrun makes one even for a single rank."""
     wire: torch.dtype | None = None
-    """The type in which gradients travel between ranks; None: their own."""
+    """The dtype in which gradients are sent between ranks. None: their own."""
     pulse: Pulse = field(default_factory=Pulse)
-    """What this rank is doing, for the others to see."""
+    """The current activity of this rank, published to the others."""
 
     @property
     def leads(self) -> bool:
-        """Whether this rank writes the files and the console, and looks at the clock."""
+        """Whether this rank writes files and console output, and checks the time limits."""
         return self.rank == 0
 
     def total(self, tensor: Tensor) -> Tensor:
-        """The sum of a tensor over all ranks, in place."""
+        """Sum a tensor over all ranks, in place."""
         if self.joined:
             dist.all_reduce(tensor)
         return tensor
 
     def agree(self, wishes: Sequence[int]) -> list[int]:
-        """For each wish, the largest of all ranks: every rank gets the same list."""
+        """Return the elementwise maximum of all ranks' wishes, the same list on every rank."""
         if not self.joined:
             return list(wishes)
         votes = torch.tensor(wishes, dtype=torch.int64)
@@ -63,9 +62,9 @@ class World:
         return [int(vote) for vote in votes]
 
     def from_leader(self, work: Callable[[], Value]) -> Value:
-        """Let rank 0 do this work, and give its value to all ranks; if it fails, all fail.
+        """Call `work` on rank 0 and return its value on all ranks. If it fails, all ranks fail.
 
-        JSON must be able to express the value.
+        The value must be serializable as JSON.
         """
         if not self.joined:
             return work()
@@ -74,16 +73,16 @@ class World:
             try:
                 answer = {"value": work()}
             except TranseptError as error:
-                self._tell({"error": str(error), "code": error.exit_code})
+                self._broadcast({"error": str(error), "code": error.exit_code})
                 raise
-        answer = self._tell(answer)
+        answer = self._broadcast(answer)
         if "error" in answer:
             raise RankError(answer["error"], answer["code"])
         value: Value = answer["value"]
         return value
 
     def spread(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Rank 0's tensors, for all ranks; those of the others are ignored."""
+        """Return rank 0's tensors on all ranks. Tensors passed by other ranks are ignored."""
         if not self.joined:
             return dict(tensors)
         shapes = self.from_leader(
@@ -96,8 +95,8 @@ class World:
             dist.broadcast(received[name], 0)
         return received
 
-    def _tell(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Rank 0's message, on every rank."""
+    def _broadcast(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Return rank 0's message on every rank."""
         text = json.dumps(message).encode() if self.leads else b""
         length = torch.tensor([len(text)])
         dist.broadcast(length, 0)
@@ -105,16 +104,16 @@ class World:
         if self.leads:
             letters.copy_(torch.frombuffer(bytearray(text), dtype=torch.uint8))
         dist.broadcast(letters, 0)
-        heard: dict[str, Any] = json.loads(bytes(letters.tolist()))
-        return heard
+        received: dict[str, Any] = json.loads(bytes(letters.tolist()))
+        return received
 
 
 ALONE = World()
-"""The world of a process that nobody else works with."""
+"""The world of a single process."""
 
 
 def under_torchrun() -> bool:
-    """Whether a launcher has given this process its place among others."""
+    """Whether a launcher has assigned this process a rank."""
     return all(name in os.environ for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"))
 
 
@@ -122,38 +121,37 @@ def under_torchrun() -> bool:
 def join_world(
     patience: float,
     wire: torch.dtype | None,
-    tell: Callable[[str], None],
+    report: Callable[[str], None],
     setting: str | None = None,
 ) -> Iterator[World]:
-    """Within it, this process is one of those that torchrun started; without torchrun, alone.
+    """Join the processes that torchrun started; without torchrun, yield a world of one.
 
     Args:
-        patience: Seconds after which a rank that stands still is named, and all are ended.
-        wire: The type in which gradients travel between ranks; None: their own.
-        tell: Prints a message on the console before the watchdog has to end the process.
-        setting: Where the user may set the patience, if anywhere.
+        patience: Seconds without progress after which the hanging rank is named and all ranks end.
+        wire: The dtype in which gradients are sent between ranks. None: their own.
+        report: Prints a message on the console before the watchdog ends the process.
+        setting: The name of the setting for `patience`, if users can change it.
     """
     if not under_torchrun():
         yield ALONE
         return
-    world, board = _take_place(wire)
-    end = _last_words(world, board, tell)
+    world, board = _join(wire)
+    end = _on_fatal(world, board, report)
     with Watchdog(world.pulse, board, patience, end, setting), _failing_together(board):
         yield world
-        # Rank 0 may still be writing: should that fail, all have failed.
+        # Rank 0 may still be writing. If that fails, all ranks must fail.
         world.pulse.at("agreeing")
         world.agree([0])
     dist.destroy_process_group()
 
 
-def _take_place(wire: torch.dtype | None) -> tuple[World, Board]:
-    """Meet the other ranks."""
+def _join(wire: torch.dtype | None) -> tuple[World, Board]:
     common, rank, size = next(rendezvous("env://", timeout=timedelta(minutes=5)))
     store = meet(common, rank, size)
-    # NCCL is set up by its first use, on GPUs; what the hosts agree on goes over gloo.
+    # NCCL is initialized on first use, for GPU tensors. Host tensors go over gloo.
     backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
     dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=FOREVER)
-    # Its own connection, where torch can give it one: the main thread may wait on the other.
+    # A separate connection if torch supports it: the main thread may block on the other one.
     own = store.clone() if hasattr(store, "clone") else store
     by_launcher = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == str(True)
     board = Board(own, rank, size, keeps_store=rank == 0 and not by_launcher)
@@ -170,19 +168,19 @@ def _take_place(wire: torch.dtype | None) -> tuple[World, Board]:
 
 @contextmanager
 def _failing_together(board: Board) -> Iterator[None]:
-    """Tell the others why this rank fails; and where it fails because of another, say so."""
+    """Publish why this rank fails; if another rank caused the failure, raise that cause."""
     try:
         yield
     except TranseptError as error:
-        first = board.publish(f"{board.who} failed: {error}", error.exit_code)
+        first = board.publish(f"{board.name} failed: {error}", error.exit_code)
         board.leave()
-        if board.spoke:
+        if board.published_first:
             raise
-        # Where another has failed, torchrun asks the rest to stop: that is not why they end.
+        # When a rank fails, torchrun signals the others to stop. That signal is not the cause.
         raise first from error
     except Exception as error:
         if not _is_about_others(error):
-            board.publish(f"{board.who} failed: {type(error).__name__}: {error}", 1)
+            board.publish(f"{board.name} failed: {type(error).__name__}: {error}", 1)
             board.leave()
             record_cause(error)
             raise
@@ -197,28 +195,28 @@ def _is_about_others(error: Exception) -> bool:
     return isinstance(error, dist.DistError) or any(word in text for word in known)
 
 
-def _last_words(
-    world: World, board: Board, tell: Callable[[str], None]
+def _on_fatal(
+    world: World, board: Board, report: Callable[[str], None]
 ) -> Callable[[RankError], None]:
     def end(error: RankError) -> None:
         record_cause(error)
-        if board.spoke or world.local_rank == 0:
-            tell(str(error))
+        if board.published_first or world.local_rank == 0:
+            report(str(error))
         board.leave()
-        # The main thread waits inside of a collective, where no exception reaches it.
+        # The main thread is blocked in a collective, where no exception reaches it.
         os._exit(error.exit_code)
 
     return end
 
 
 def record_cause(error: Exception) -> None:
-    """Write why this process ends into the file that torchrun's report is made from."""
+    """Record why this process ends in the file that torchrun reports from."""
     if "TORCHELASTIC_ERROR_FILE" not in os.environ:
         return
     from torch.distributed.elastic.multiprocessing.errors import get_error_handler
 
     try:
-        # torchrun prints the traceback, and what was raised on purpose says enough without one.
+        # torchrun prints the traceback, which adds nothing to errors raised on purpose.
         raise (error.with_traceback(None) if isinstance(error, TranseptError) else error) from None
     except Exception as recorded:
         get_error_handler().record_exception(recorded)

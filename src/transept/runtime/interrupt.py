@@ -1,4 +1,4 @@
-"""Signals that ask for an end: obeyed as Ctrl-C is, noted until the next good moment, or held."""
+"""Stop signals: handled like Ctrl-C, recorded until the next safe point, or blocked."""
 
 import signal
 from collections.abc import Callable, Iterator, Sequence
@@ -7,12 +7,12 @@ from types import FrameType
 from typing import Literal
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGHUP)
-"""Ctrl-C, what a system sends before it takes a machine away, what Slurm's --signal does, and what
-a process gets when its terminal or connection is closed."""
+"""Ctrl-C, the signal before a machine is shut down, the one Slurm's --signal sends, and the one
+sent when a terminal or connection closes."""
 
 
 class StopRequest:
-    """Whether someone has asked to stop, and how."""
+    """The stop signal received, if any."""
 
     def __init__(self) -> None:
         self.signal: signal.Signals | None = None
@@ -23,17 +23,17 @@ class StopRequest:
 
 @contextmanager
 def terminable() -> Iterator[None]:
-    """Within it, SIGTERM, SIGUSR1 and SIGHUP end the work as Ctrl-C does."""
+    """Treat SIGTERM, SIGUSR1 and SIGHUP like Ctrl-C within the block."""
 
     def stop(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
-    with _handled(_heeded(STOP_SIGNALS[1:]), stop):
+    with _handled(_not_ignored(STOP_SIGNALS[1:]), stop):
         yield
 
 
-def _heeded(numbers: Sequence[signal.Signals]) -> list[signal.Signals]:
-    """These signals without SIGHUP where that is ignored, as `nohup` asks for."""
+def _not_ignored(numbers: Sequence[signal.Signals]) -> list[signal.Signals]:
+    """Drop SIGHUP if it is ignored, as under `nohup`."""
     ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     return [number for number in numbers if not (ignored and number == signal.SIGHUP)]
 
@@ -42,7 +42,7 @@ def _heeded(numbers: Sequence[signal.Signals]) -> list[signal.Signals]:
 def _handled(
     numbers: Sequence[signal.Signals], handler: Callable[[int, FrameType | None], None]
 ) -> Iterator[None]:
-    """Within it, these signals go to a handler."""
+    """Install a handler for these signals within the block."""
     before = {number: signal.signal(number, handler) for number in numbers}
     try:
         yield
@@ -52,10 +52,10 @@ def _handled(
 
 
 def import_torch() -> None:
-    """Import torch with signals held until it is there.
+    """Import torch with stop signals blocked.
 
-    An exception during the import is swallowed, so that the work goes on with half of numpy; or it
-    ends the process in C++.
+    An exception during the import may be swallowed, which leaves numpy half imported, or may
+    abort the process in C++.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     try:
@@ -66,10 +66,10 @@ def import_torch() -> None:
 
 @contextmanager
 def stop_requests(second: Literal["obey", "ignore"] = "obey") -> Iterator[StopRequest]:
-    """Note the first signal instead of dying of it; the second one is obeyed at once.
+    """Record the first stop signal instead of ending. The second one raises KeyboardInterrupt.
 
-    Under torchrun the second one should be ignored: it need not be another request, as torchrun
-    passes on a signal that its workers may have received themselves.
+    Under torchrun the second one should be ignored: torchrun forwards signals that its workers
+    may already have received, so it need not be a second request.
     """
     request = StopRequest()
 
@@ -79,16 +79,16 @@ def stop_requests(second: Literal["obey", "ignore"] = "obey") -> Iterator[StopRe
         elif second == "obey":
             raise KeyboardInterrupt
 
-    with _handled(_heeded(STOP_SIGNALS), note):
+    with _handled(_not_ignored(STOP_SIGNALS), note):
         yield request
 
 
 @contextmanager
 def signals_held() -> Iterator[None]:
-    """Within it, stop signals are held. A process that is started meanwhile never hears them."""
-    from multiprocessing import resource_tracker  # here, because `--help` should not wait for it
+    """Block stop signals within the block. Processes started there never receive them."""
+    from multiprocessing import resource_tracker  # imported here to keep `--help` fast
 
-    resource_tracker.ensure_running()  # else the first start does it, and unblocks the signals
+    resource_tracker.ensure_running()  # otherwise the first start does, and unblocks the signals
     before = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     try:
         yield

@@ -1,6 +1,7 @@
-"""A directory in which one process at a time works, for as long as that process lives.
+"""Locks a directory for one process, for as long as that process lives.
 
-`acquire` locks it for one process. `held` does so for a training, whose ranks wait together.
+`acquire` locks it for a single process. `held` locks it for a training run, whose ranks wait
+together.
 """
 
 import fcntl
@@ -21,28 +22,28 @@ if TYPE_CHECKING:
     from transept.runtime.distributed import World
 
 LOCK = "lock"
-"""The file that is locked. It stays, and says who locked it last: only the kernel's lock counts."""
+"""The locked file. It is never removed and names the last holder. Only the kernel's lock counts."""
 
 RESTART = 30.0
-"""Seconds within which an old rank 0, which torchrun is ending, has released the lock."""
+"""Seconds to wait for an old rank 0, which torchrun is ending, to release the lock."""
 PAUSE = 0.2
 
 
 @contextmanager
 def held(
-    directory: Path, world: "World", patience: float, tell: Callable[[str], None]
+    directory: Path, world: "World", patience: float, report: Callable[[str], None]
 ) -> Iterator[list[str]]:
-    """Within it, no other training works in the directory; yields notes about that for the user.
+    """Lock the directory for one training run; yield notes for the user.
 
-    Rank 0 holds the lock. All ranks share in each attempt, so that none seems to stand still.
+    Rank 0 holds the lock. All ranks take part in each attempt, so that none seems to hang.
 
     Args:
-        directory: It is made where it is missing.
-        world: The ranks of this training.
-        patience: Seconds to wait for another training's end before this one is refused.
-        tell: Called when it begins to wait.
+        directory: Created if missing.
+        world: The ranks of this run.
+        patience: Seconds to wait for another run to end before raising an error.
+        report: Called with a message when waiting starts.
     """
-    claim = _Claim(directory, patience, tell)
+    claim = _Claim(directory, patience, report)
     try:
         while not world.from_leader(claim.attempt):
             world.pulse.at("starting")
@@ -54,17 +55,17 @@ def held(
 
 @dataclass(slots=True)
 class _Claim:
-    """What a process does to have a directory to itself."""
+    """The attempts of a process to lock a directory."""
 
     directory: Path
     patience: float
-    tell: Callable[[str], None]
+    report: Callable[[str], None]
     notes: list[str] = field(default_factory=list)
     _descriptor: int | None = None
     _deadline: float | None = None
 
     def attempt(self) -> bool:
-        """Whether training may go on: the directory is locked now, or cannot be locked at all."""
+        """Whether training may continue: the directory is locked, or cannot be locked at all."""
         try:
             self._descriptor = acquire(self.directory)
         except BlockingIOError:
@@ -72,44 +73,44 @@ class _Claim:
             return False
         except OSError as error:
             self.notes.append(
-                f"{self.directory}: cannot be locked ({error.strerror}): nothing would stop a "
-                "second training there"
+                f"{self.directory}: cannot be locked ({error.strerror}), so a second training "
+                "there would not be prevented"
             )
         return True
 
     def release(self) -> None:
-        """Let others in; the kernel does it, too, however this process ends."""
+        """Release the lock. The kernel also releases it when this process ends."""
         if self._descriptor is not None:
             os.close(self._descriptor)
 
     def _wait(self) -> None:
-        what = f"{self.directory}: another training is at work there, {holder(self.directory)}"
+        what = f"{self.directory}: another training is running there, {holder(self.directory)}"
         first = self._deadline is None
         self._deadline = self._deadline or time.monotonic() + self.patience
         if time.monotonic() >= self._deadline:
-            raise TranseptError(f"{what}. Wait for its end or stop it, or choose another directory")
+            raise TranseptError(f"{what}. Wait for it, stop it, or choose another directory")
         if first:
-            self.tell(f"{what}; waiting up to {self.patience:.0f} s for its end")
+            self.report(f"{what}; waiting up to {self.patience:.0f} s for it to end")
 
 
 def acquire(directory: Path) -> int:
-    """Lock a directory, which is made if it is missing; closing the descriptor unlocks it.
+    """Lock a directory, creating it if missing. Closing the returned descriptor unlocks it.
 
-    BlockingIOError says that another process holds the lock.
+    Raises BlockingIOError if another process holds the lock.
     """
     make_directory(directory)
     descriptor = os.open(directory / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
     try:
         # Not flock, nor an "open file description" lock: a fork inherits these, and would hold
-        # them after the owner's death. This one is the process's own, and NFS keeps it between
-        # machines. It goes when the process closes any descriptor of the file: nobody else here
-        # opens it.
+        # them after the owner's death. A POSIX lock belongs to the process and works across
+        # machines on NFS. Closing any descriptor of the file releases it, so no other code here
+        # opens the file for writing.
         fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         os.close(descriptor)
         raise
     since = datetime.now().astimezone().strftime("%Y-%m-%d %H:%M:%S %z")
-    with suppress(OSError):  # the disk may be full: whoever must wait is then told less
+    with suppress(OSError):  # the disk may be full; then the holder is unknown
         os.ftruncate(descriptor, 0)
         os.write(descriptor, f"process {os.getpid()} on {platform.node()} since {since}".encode())
     return descriptor
@@ -120,4 +121,4 @@ def holder(directory: Path) -> str:
     with suppress(OSError):
         if name := (directory / LOCK).read_text(encoding="utf-8", errors="replace"):
             return name
-    return "which has not left its name"
+    return "whose process is unknown"

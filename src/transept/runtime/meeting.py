@@ -1,8 +1,8 @@
-"""Ranks meet in torchrun's store, and take no notice of what earlier ranks left there.
+"""Ranks meet in torchrun's store, and ignore entries of earlier ranks.
 
-torchrun keeps one store through all of its restarts, and gives its workers no name for a restart
-that would be the same on every machine. Gloo and NCCL would read the addresses of processes that
-are long dead (pytorch/pytorch#135712). So the ranks first agree on a name that was never used.
+torchrun keeps one store across restarts, and gives its workers no restart id that is the same on
+every machine. Gloo and NCCL would read stale addresses of dead processes
+(pytorch/pytorch#135712). So the ranks first agree on an unused name.
 """
 
 import json
@@ -16,13 +16,13 @@ from transept.errors import RankError
 
 PAUSE = 0.02
 MEETING = 300.0
-"""Seconds that the last rank may come after the first."""
+"""Maximum seconds between the arrival of the first rank and the last."""
 
 HELLO, CALL = "transept/hello", "transept/call"
 
 
 def meet(store: Any, rank: int, size: int) -> Any:
-    """The part of the store that belongs to these ranks and no others, once all are there."""
+    """Wait for all ranks, then return a part of the store that only these ranks use."""
     deadline = time.monotonic() + MEETING
     own = uuid.uuid4().hex
     store.set(f"{HELLO}/{rank}", own)
@@ -33,13 +33,13 @@ def meet(store: Any, rank: int, size: int) -> Any:
             return PrefixStore(f"transept/{name}", store)
         time.sleep(PAUSE)
     raise RankError(
-        f"rank {rank} of {size} waited {MEETING:.0f} s for the others: look at why some of them "
+        f"rank {rank} of {size} waited {MEETING:.0f} s for the others: check why some of them "
         "did not start, and whether all machines can reach MASTER_ADDR"
     )
 
 
 def _call(store: Any, size: int, name: str | None) -> str | None:
-    """Rank 0 proposes a name to all ranks, each by its word; when a word changes, a new name."""
+    """On rank 0, propose a name to the ranks whose words it lists; a changed word, a new name."""
     keys = [f"{HELLO}/{rank}" for rank in range(size)]
     if not store.check(keys):
         return None
@@ -52,7 +52,7 @@ def _call(store: Any, size: int, name: str | None) -> str | None:
 
 
 def _answer(store: Any, rank: int, own: str, name: str | None) -> str | None:
-    """Each other rank answers a call if its own word is in it."""
+    """On the other ranks, answer a call that contains this rank's own word."""
     if not store.check([CALL]):
         return None
     call = json.loads(store.get(CALL))

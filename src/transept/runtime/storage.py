@@ -1,7 +1,7 @@
-"""Files that are whole or not there: not half of one after a crash, nor after a power failure.
+"""Atomic writes: a file is complete or missing, even after a crash or a power failure.
 
-What is new is written under another name, flushed to the disk and renamed; then the directory is
-flushed, because until then a power failure may take the name back. One process writes at a time.
+New content is written under another name, flushed to disk and renamed. Then the directory is
+flushed, because until then a power failure may undo the rename. One process writes at a time.
 """
 
 import hashlib
@@ -22,24 +22,24 @@ _BLANK = "0" * 64
 
 
 def part_of(path: Path) -> Path:
-    """Where a file or directory lies until it is whole."""
+    """The temporary name of a file or directory until it is complete."""
     return path.with_name(f".{path.name}.part")
 
 
 def write_file(path: Path, content: bytes) -> None:
-    """Write a file, or replace it, at once or not at all."""
+    """Write or replace a file atomically."""
     with replacing(path) as file:
         file.write(content)
 
 
 def write_json(path: Path, table: Mapping[str, Any]) -> None:
-    """Write a table for people and programs to read."""
+    """Write a table as indented JSON."""
     write_file(path, (json.dumps(table, indent=2) + "\n").encode())
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """A file to write to, which takes the place of `path` when all is well and on the disk."""
+    """Yield a file to write to; it replaces `path` once it is on disk and nothing failed."""
     part = part_of(path)
     try:
         with part.open("wb") as file:
@@ -54,10 +54,10 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def new_directory(path: Path, *, replace: bool = False) -> Iterator[Path]:
-    """A directory to fill, which becomes `path` when all is well and on the disk.
+    """Yield a directory to fill; it becomes `path` once it is on disk and nothing failed.
 
-    With `replace`, the directory at `path` is replaced then, and not before. No system renames over
-    a directory, so the old one is first renamed too: for a moment there is none at `path`.
+    With `replace`, an existing directory at `path` is replaced at that moment. No system can
+    rename over a directory, so the old one is renamed first, and briefly `path` does not exist.
     """
     part, old = part_of(path), path.with_name(f".{path.name}.old")
     try:
@@ -77,7 +77,10 @@ def new_directory(path: Path, *, replace: bool = False) -> Iterator[Path]:
 
 
 def remove_directory(path: Path) -> None:
-    """Remove a directory: by its name, nobody sees a part of it. What cannot be removed stays."""
+    """Remove a directory, renaming it first so that `path` is never incomplete.
+
+    Files that cannot be removed stay.
+    """
     part = part_of(path)
     shutil.rmtree(part, ignore_errors=True)
     try:
@@ -87,18 +90,18 @@ def remove_directory(path: Path) -> None:
     shutil.rmtree(part, ignore_errors=True)
 
 
-def copy_files(folder: Path, place: Path) -> None:
-    """Copy the files of a folder without their permissions, so that the copy can be removed."""
-    place.mkdir()
+def copy_files(folder: Path, destination: Path) -> None:
+    """Copy a folder's files without their permissions, so that the copy can be removed."""
+    destination.mkdir()
     for path in sorted(folder.iterdir()):
         if path.is_dir():
-            copy_files(path, place / path.name)
+            copy_files(path, destination / path.name)
         else:
-            shutil.copyfile(path, place / path.name)
+            shutil.copyfile(path, destination / path.name)
 
 
 def make_directory(path: Path) -> None:
-    """Make a directory, and those above it that are missing, and flush them to the disk."""
+    """Make a directory and its missing parents, and flush them to disk."""
     if not path.is_dir():
         make_directory(path.parent)
         path.mkdir(exist_ok=True)
@@ -106,14 +109,14 @@ def make_directory(path: Path) -> None:
 
 
 def flush_tree(directory: Path) -> None:
-    """Make sure that everything below a directory is on the disk."""
+    """Flush everything below a directory to disk."""
     for path in directory.rglob("*"):
         flush(path)
     flush(directory)
 
 
 def flush(path: Path) -> None:
-    """Make sure that a file's contents, or the names in a directory, are on the disk."""
+    """Flush a file's contents, or a directory's entries, to disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -121,35 +124,35 @@ def flush(path: Path) -> None:
         os.close(descriptor)
 
 
-# --- what was written ------------------------------------------------------------------------
+# --- checksums -------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A file as it was written."""
+    """Size and checksum of a written file."""
 
     bytes: int
     sha256: str
 
     @classmethod
     def of(cls, path: Path) -> "Stored":
-        """A file as it is now."""
+        """Compute them from the file as it is now."""
         return cls(path.stat().st_size, digest(path))
 
 
 def digest(path: Path, kind: str = "sha256") -> str:
-    """The checksum of a file, in hexadecimal."""
+    """Return a file's checksum in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, kind).hexdigest()
 
 
-# --- tables that know when they have been altered --------------------------------------------
+# --- tamper-evident tables -------------------------------------------------------------------
 
 
 def sealed(table: Mapping[str, Any]) -> bytes:
-    """A table as JSON, with a sha256 of the whole file in it.
+    """Return a table as JSON that contains the sha256 of the whole file.
 
-    That is the sha256 of the file with zeros in the place of itself.
+    The checksum is computed with zeros in its own place.
     """
     blank = json.dumps({**table, SEAL: _BLANK}, indent=2) + "\n"
     seal = hashlib.sha256(blank.encode()).hexdigest()
@@ -158,17 +161,17 @@ def sealed(table: Mapping[str, Any]) -> bytes:
 
 
 def unsealed(content: bytes) -> dict[str, Any]:
-    """What `sealed` was given, or ValueError if any byte has changed.
+    """Return the table given to `sealed`; raise ValueError if any byte has changed.
 
-    A table without a seal is one of an older transept, and taken as it is. Whoever reads it should
-    refuse keys that it does not know: one of them may be the seal's, altered.
+    A table without a seal was written by an older transept, and is accepted. Callers should
+    reject unknown keys: one of them may be a corrupted seal key.
     """
     table = json.loads(content)
     if not isinstance(table, dict):
-        raise ValueError("it is no table")
+        raise ValueError("it is not a JSON object")
     seal = table.pop(SEAL, None)
     if seal is not None:
         blank = content.replace(str(seal).encode(), _BLANK.encode())
         if hashlib.sha256(blank).hexdigest() != seal:
-            raise ValueError("it is not as it was written")
+            raise ValueError("it was changed after it was written")
     return table

@@ -1,8 +1,8 @@
-"""Worker processes that do tasks in turn; their answers come in the order of the tasks.
+"""Worker processes that take tasks in turn and return results in task order.
 
 A worker is a fresh interpreter at the other end of a pipe. It imports only what its work needs, so
-it starts in a fraction of a second. A dead worker is an end of file and not a hang. When this
-process ends, however it ends, the pipe breaks and the worker ends, too.
+it starts in a fraction of a second. A dead worker causes an end of file instead of a hang. When
+this process ends for any reason, the pipe breaks and the worker exits too.
 """
 
 import atexit
@@ -29,14 +29,14 @@ Result = TypeVar("Result")
 
 
 def available_cores() -> int:
-    """The cores that this process may use."""
+    """Return the number of cores this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 class Workers(Generic[Task, Result]):
-    """Processes that share tasks. Use it in a `with` block, or close it."""
+    """A process pool. Use it in a `with` block, or call `close`."""
 
     def __init__(
         self,
@@ -47,13 +47,13 @@ class Workers(Generic[Task, Result]):
         """Start the processes.
 
         Args:
-            work: What each worker does with its tasks: one callable per worker, which is pickled.
-            name: What to call a worker in messages.
+            work: One picklable callable per worker, called with each of its tasks.
+            name: The name of a worker in messages.
             finish: Applied to each answer here, in the thread that receives it.
         """
         self._workers: list[_Worker[Task, Result]] = []
-        # At exit, multiprocessing asks its children to stop by a signal, and waits for them. These
-        # workers do not receive that signal, so they are ended before.
+        # At exit, multiprocessing stops its children by a signal and waits for them. These
+        # workers block that signal, so they are ended first.
         atexit.register(self.close)
         try:
             with signals_held():
@@ -71,18 +71,18 @@ class Workers(Generic[Task, Result]):
         self.close()
 
     def map(self, tasks: Iterable[Task], ahead: int) -> Iterator[Result]:
-        """The result of each task. Worker k of n does every n-th task, from the k-th on.
+        """Return the result of each task. Worker k of n does every n-th task, from the k-th on.
 
         Args:
-            tasks: They are taken from the iterator as they are handed out.
-            ahead: How many tasks are handed out before their results are asked for.
+            tasks: Consumed lazily, as tasks are submitted.
+            ahead: The number of tasks submitted before their results are requested.
         """
         turns = zip(cycle(self._workers), tasks, strict=False)
         waiting = deque(worker.submit(task) for worker, task in islice(turns, ahead))
         return self._results(waiting, turns)
 
     def close(self) -> None:
-        """Kill the workers: they hold nothing that must be kept."""
+        """Kill the workers. They hold no state worth saving."""
         for worker in self._workers:
             worker.kill()
         while self._workers:
@@ -99,7 +99,7 @@ class Workers(Generic[Task, Result]):
 
 
 class _Worker(Generic[Task, Result]):
-    """A process, and the thread here that hands it one task after another."""
+    """A process, and the local thread that sends it one task after another."""
 
     def __init__(
         self, work: Callable[[Task], Answer], name: str, finish: Callable[[Answer], Result]
@@ -110,7 +110,7 @@ class _Worker(Generic[Task, Result]):
         arguments = (theirs, work, name)
         self._process = context.Process(target=_serve, args=arguments, name=name, daemon=True)
         self._process.start()
-        theirs.close()  # only the worker may hold this end, or its death would go unnoticed
+        theirs.close()  # only the worker may hold this end, so that its death is noticed
         self._finish = finish
         self._tasks: SimpleQueue[tuple[Task, Future[Result]] | None] = SimpleQueue()
         self._thread = Thread(target=self._run, name=name, daemon=True)
@@ -144,12 +144,12 @@ class _Worker(Generic[Task, Result]):
             self._pipe.send(task)
             answer = _receive(self._pipe)
         except (EOFError, OSError) as error:
-            raise DataError(self._obituary()) from error
+            raise DataError(self._exit_reason()) from error
         if isinstance(answer, TranseptError):
             raise answer
         return answer
 
-    def _obituary(self) -> str:
+    def _exit_reason(self) -> str:
         self._process.join(timeout=5)
         code = self._process.exitcode
         if code is not None and code < 0:
@@ -164,10 +164,10 @@ class _Worker(Generic[Task, Result]):
 
 
 def _serve(pipe: Connection, work: Callable[[Any], Any], name: str) -> None:
-    """The life of a worker: until the other end of the pipe is gone.
+    """Handle tasks until the other end of the pipe is closed.
 
-    Stop signals are blocked since before its start: they reach all processes of a group, and only
-    the parent decides to stop.
+    Stop signals have been blocked since before the worker started: they reach all processes of a
+    group, and only the parent decides to stop.
     """
     with suppress(EOFError, OSError):
         while True:
@@ -178,16 +178,16 @@ def _answer(work: Callable[[Any], Any], task: Any, name: str) -> Any:
     try:
         return work(task)
     except TranseptError as error:
-        said = error
+        answer = error
         trace = traceback.format_exc()
     except Exception as error:
-        said = DataError(f"{name} failed: {type(error).__name__}: {error}")
+        answer = DataError(f"{name} failed: {type(error).__name__}: {error}")
         trace = traceback.format_exc()
-    said.add_note(f"In {name}:\n{trace}")
-    return said
+    answer.add_note(f"In {name}:\n{trace}")
+    return answer
 
 
-# --- arrays travel beside the pickle, not in it: that saves copies ----------------------------
+# --- arrays are sent out of band, next to the pickle, which saves copies ----------------------
 
 
 def _send(pipe: Connection, answer: Any) -> None:

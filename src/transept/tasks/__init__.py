@@ -1,4 +1,1 @@
-"""What the network is trained to do besides translating people's texts.
-
-`toy` (copying and reversing) and `parsing` (section 6.3).
-"""
+"""Tasks other than translation: `toy` (copying and reversing) and `parsing` (section 6.3)."""

@@ -1,4 +1,4 @@
-"""Copying and reversing: the first thing a Transformer is asked to learn, and quick to check."""
+"""Copying and reversing: toy tasks that a Transformer learns quickly, for checks."""
 
 import random
 from dataclasses import dataclass
@@ -7,14 +7,14 @@ from typing import Literal
 from transept.text.tokenizer import BOS_ID, EOS_ID
 
 FIRST_SYMBOL_ID = BOS_ID + 1
-"""Below it lie the ids with a meaning of their own: pad, end, unknown, start."""
+"""The id after the special ids: pad, end, unknown and start."""
 
 Pair = tuple[list[int], list[int]]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Toy:
-    """Random sequences of symbols, and what is to be made of them.
+    """Random sequences of symbols and their targets.
 
     Example:
         >>> source, target = Toy(kind="reverse").pairs(1, seed=0)[0]
@@ -23,21 +23,21 @@ class Toy:
     """
 
     kind: Literal["copy", "reverse"] = "copy"
-    """What the target is: the source again, or its symbols from last to first."""
+    """The target: the source itself, or its symbols in reverse order."""
     n_symbols: int = 10
-    """How many different symbols there are."""
+    """The number of different symbols."""
     min_length: int = 1
-    """The shortest sequence's symbols, the end symbol not counted."""
+    """The minimum length of a sequence, without the end symbol."""
     max_length: int = 10
-    """The longest sequence's symbols, the end symbol not counted."""
+    """The maximum length of a sequence, without the end symbol."""
 
     @property
     def vocab_size(self) -> int:
-        """Symbols, and the ids with a meaning of their own."""
+        """The number of symbols and special ids."""
         return FIRST_SYMBOL_ID + self.n_symbols
 
     def pairs(self, n: int, *, seed: int) -> list[Pair]:
-        """The first `n` pairs that follow from `seed`; source and target both end in EOS."""
+        """Return `n` random pairs for `seed`. Source and target both end with EOS."""
         chance = random.Random(seed)
         symbols = range(FIRST_SYMBOL_ID, self.vocab_size)
         pairs = []

@@ -1,8 +1,7 @@
-"""Text in, ids out, and back without loss: no torch.
+"""Text to ids and back without loss. Nothing here imports torch.
 
-In reading order: `files` (lines of files, compressed or not), `tokenizer` (the vocabulary, and what
-makes every string come back as it went in), `training` (how one is learnt), `symbols`
-(a vocabulary of whole symbols), `trees` (Penn-style brackets), `abbreviations` (words that keep
-their full stop), `moses` (words and punctuation, for scores that count them), `sentences` (where
-they end) and `cutting` (what to do with one too long).
+In reading order: `files` (lines of files, compressed or not), `tokenizer` (the lossless subword
+vocabulary), `training` (how it is trained), `symbols` (a vocabulary of whole symbols), `trees`
+(Penn-style brackets), `abbreviations` (words with a full stop), `moses` (tokenization for scores
+that assume it), `sentences` (sentence splitting) and `cutting` (sentences that are too long).
 """

@@ -1,11 +1,11 @@
-"""Words that keep their full stop: what tokenisation and sentence splitting both must know.
+"""Words that keep their full stop, for both tokenization and sentence splitting.
 
-The lists are our own and short: what is common in running text.
+The lists were written for this project. They are short and cover common abbreviations.
 """
 
 
 def word_list(text: str) -> frozenset[str]:
-    """The words of a list."""
+    """Return the words of a space-separated list."""
     return frozenset(text.split())
 
 
@@ -15,4 +15,4 @@ ENGLISH_TITLES = word_list(
 )
 ENGLISH_MONTHS = word_list("Jan Feb Mar Apr Jun Jul Aug Sep Oct Nov Dec")
 ROMAN_NUMERALS = word_list("II III IV VI VII VIII IX XI XII XIII XIV XV")
-"""Those that German writes as ordinals, with a full stop, and that are no word or initial."""
+"""Numerals that German writes with a full stop as ordinals, except words and initials."""

@@ -1,4 +1,4 @@
-"""A sentence too long for a model, cut where it hurts least; nothing of it is lost."""
+"""Splits a sentence that is too long for a model at the best positions, without losing text."""
 
 import re
 
@@ -14,34 +14,34 @@ _RANKS = (
 
 
 def cut(text: str, tokenizer: Tokenizer, max_tokens: int) -> list[Piece]:
-    """Pieces of at most `max_tokens` tokens, EOS not counted, each with the white space after it.
+    """Split a sentence into parts of at most `max_tokens` tokens without EOS.
 
-    The sentence, which has no white space at its ends, is halved, and the halves again, at the
-    best place of the middle half: after a semicolon or the like, after a comma, at white space,
-    between two tokens. No character is divided.
+    Each part includes the white space after it. The sentence must not start or end with white
+    space. It is halved recursively at the best position within its middle half: after a semicolon
+    or similar, after a comma, at white space, or between two tokens. Characters are never split.
     """
     ids = tokenizer.encode(text)
     if len(ids) <= max_tokens or len(text) < 2:
         return [Piece(text, "")]
-    place = _place_to_cut(text) or _between_tokens(text, ids, tokenizer)
-    left, right = text[:place].rstrip(), text[place:].lstrip()
+    split = _best_split(text) or _token_boundary(text, ids, tokenizer)
+    left, right = text[:split].rstrip(), text[split:].lstrip()
     *first, last = cut(left, tokenizer, max_tokens)
     joint = Piece(last.text, text[len(left) : len(text) - len(right)])
     return [*first, joint, *cut(right, tokenizer, max_tokens)]
 
 
-def _place_to_cut(text: str) -> int | None:
-    """The best place in the middle half of a sentence."""
+def _best_split(text: str) -> int | None:
+    """Return the best position in the middle half of a sentence."""
     middle, quarter = len(text) // 2, len(text) // 4
     for rank in _RANKS:
         found = (match.end() for match in rank.finditer(text, quarter, len(text) - quarter))
-        if places := [place for place in found if 0 < place < len(text)]:
-            return min(places, key=lambda place: abs(place - middle))
+        if positions := [position for position in found if 0 < position < len(text)]:
+            return min(positions, key=lambda position: abs(position - middle))
     return None
 
 
-def _between_tokens(text: str, ids: list[int], tokenizer: Tokenizer) -> int:
-    """The boundary of tokens nearest before the middle that divides no character."""
+def _token_boundary(text: str, ids: list[int], tokenizer: Tokenizer) -> int:
+    """Return the last token boundary up to the middle that does not split a character."""
     for middle in range(len(ids) // 2, 0, -1):
         prefix = tokenizer.decode(ids[:middle])
         if 0 < len(prefix) < len(text) and text.startswith(prefix):

@@ -1,7 +1,7 @@
-r"""Lines of files, byte for byte, compressed or not.
+r"""Reads lines of files byte for byte, compressed or not.
 
-A line ends at `\n` and nowhere else: `str.splitlines` would also cut at U+2028, U+0085 and a dozen
-more, and the two sides of a parallel corpus would no longer be line for line.
+A line ends only at `\n`. `str.splitlines` would also split at U+2028, U+0085 and a dozen others,
+and the two sides of a parallel corpus would no longer be aligned.
 """
 
 import codecs
@@ -32,7 +32,7 @@ STANDARD_INPUT = Path("-")
 
 _BUFFER = 1 << 20
 _CHUNK = 1 << 16
-_WIDE = {  # UTF-32 first: its little-endian mark begins with that of UTF-16
+_WIDE = {  # UTF-32 first: its little-endian byte order mark begins with that of UTF-16
     codecs.BOM_UTF32_LE: "UTF-32",
     codecs.BOM_UTF32_BE: "UTF-32",
     codecs.BOM_UTF16_LE: "UTF-16",
@@ -44,19 +44,19 @@ _DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError, zstandard.Zst
 
 
 def read_lines(path: Path, tally: Tally | None = None) -> Iterator[bytes]:
-    """Each line of a file without its newline; .gz, .xz and .zst are decompressed.
+    """Yield each line of a file without its newline; .gz, .xz and .zst are decompressed.
 
-    A file that begins as UTF-16 or as an archive does is refused: its lines would be torn.
+    A file that starts like UTF-16 or an archive is rejected, as its lines would be meaningless.
 
     Args:
         path: The file, or `-` for standard input.
-        tally: Counts the bytes of the file as they are read from disk, before decompression;
-            `stored_size` is their total. Standard input is not counted.
+        tally: Counts the bytes read from disk, before decompression. `stored_size` is their
+            total. Standard input is not counted.
     """
     lines = read_raw_lines(path, tally)
     for first in lines:
-        _refuse_wide(first, path)
-        _refuse_archive(first, path)
+        _reject_wide(first, path)
+        _reject_archive(first, path)
         yield first.removesuffix(b"\n")
         break
     for line in lines:
@@ -64,104 +64,104 @@ def read_lines(path: Path, tally: Tally | None = None) -> Iterator[bytes]:
 
 
 def read_text(path: Path, tally: Tally | None = None) -> Iterator[str]:
-    """Each line of a UTF-8 file without its newline, as `read_lines` gives them."""
+    """Yield each line of a UTF-8 file without its newline, as `read_lines` does."""
     for number, line in enumerate(read_lines(path, tally), start=1):
         yield decode_line(line, path, number)
 
 
 def read_sentences(path: Path) -> Iterator[str]:
-    """Each line of a file of sentences: what is no text is refused, a byte order mark dropped."""
+    """Yield each line of a text file. Binary data is rejected, a byte order mark is dropped."""
     for number, line in enumerate(read_text(path), start=1):
         if "\0" in line:
             raise DataError(
-                f"{describe(path)}, line {number}: holds a zero byte, so it is no text; "
-                "give a file of UTF-8 text, one sentence a line"
+                f"{describe(path)}, line {number}: has a NUL byte, so it is not text; "
+                "give a file of UTF-8 text, one sentence per line"
             )
-        # Some editors begin a file with a byte order mark, which would be a token.
+        # Some editors start a file with a byte order mark, which would become a token.
         yield line.removeprefix("\ufeff") if number == 1 else line
 
 
 def write_sentences(path: Path, lines: Iterable[str]) -> None:
-    """Write a file line by line, such that nobody ever sees half of it."""
+    """Write lines to a file atomically."""
     try:
         write_file(path, "".join(f"{line}\n" for line in lines).encode())
     except OSError as error:
         why = error.strerror or error
-        raise DataError(f"{path}: cannot be written ({why}); choose another place") from error
+        raise DataError(f"{path}: cannot be written ({why}); choose another path") from error
 
 
 def read_raw_lines(path: Path, tally: Tally | None = None) -> Iterator[bytes]:
-    """Each line of a file with its newline; the last may have none."""
+    """Yield each line of a file with its newline. The last line may have none."""
     try:
         with _opened(path, tally) as stream:
             yield from stream
     except _DAMAGE as error:
         raise DataError(
-            f"{path}: the {path.suffix} archive is damaged or cut short ({error}); "
-            "fetch or make it again"
+            f"{path}: the {path.suffix} archive is damaged or truncated ({error}); "
+            "download or create it again"
         ) from error
     except OSError as error:
         raise _unreadable(path, error) from error
 
 
 def stored_size(path: Path) -> int | None:
-    """The bytes of a file as it lies on disk; None for standard input and other pipes."""
+    """Return a file's size on disk, or None for standard input and other pipes."""
     status = _status(path)
     return status and status.st_size
 
 
 def modification_time(path: Path) -> int | None:
-    """When a file was last written, in nanoseconds; None for standard input and other pipes."""
+    """Return a file's modification time in nanoseconds, or None for pipes."""
     status = _status(path)
     return status and status.st_mtime_ns
 
 
 def decode_line(line: bytes, path: Path, number: int) -> str:
-    """A line as text, or an error that says where it is not UTF-8."""
+    """Decode a line. The error names the first byte that is not UTF-8."""
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
         if number == 1:
-            _refuse_wide(line, path)
-            _refuse_archive(line, path)
+            _reject_wide(line, path)
+            _reject_archive(line, path)
         raise DataError(
             f"{describe(path)}, line {number}: byte {error.start + 1} (0x{line[error.start]:02x}) "
             "is not UTF-8; convert the file first, for instance with `iconv -f cp1252 -t utf-8` "
-            "(`file -i` guesses what to name after -f)"
+            "(`file -i` guesses the encoding for -f)"
         ) from error
 
 
-def _refuse_wide(first: bytes, path: Path) -> None:
-    """Refuse a file that by its first line is UTF-16, "Unicode" on Windows, or UTF-32."""
+def _reject_wide(first: bytes, path: Path) -> None:
+    """Reject a file whose first line starts like UTF-16 ("Unicode" on Windows) or UTF-32."""
     for mark, encoding in _WIDE.items():
         if first.startswith(mark):
             raise DataError(
-                f"{describe(path)}: is {encoding} and not UTF-8, by its first bytes; convert it "
+                f"{describe(path)}: its first bytes show {encoding}, not UTF-8; convert it "
                 f"with `iconv -f {encoding} -t UTF-8`"
             )
 
 
-def _refuse_archive(first: bytes, path: Path) -> None:
-    """Refuse a file that is compressed, and whose name does not say so; and one by bzip2."""
+def _reject_archive(first: bytes, path: Path) -> None:
+    """Reject a compressed file without the matching suffix, and any bzip2 file."""
     if _BZIP2.match(first):
         raise DataError(
-            f"{describe(path)}: is an archive, by its first bytes; decompress it with `bunzip2`"
+            f"{describe(path)}: its first bytes show an archive; decompress it with `bunzip2`"
         )
     for mark, suffix in _ARCHIVES.items():
         if first.startswith(mark):
             raise DataError(
-                f"{describe(path)}: is an archive, by its first bytes; give it as a file whose "
+                f"{describe(path)}: its first bytes show an archive; give it as a file whose "
                 f"name ends in {suffix}"
             )
 
 
 def describe(path: Path) -> str:
-    """What to call a file in a message."""
+    """Return a file's name in messages."""
     return "standard input" if str(path) in ("-", "/dev/stdin") else str(path)
 
 
 def _status(path: Path) -> os.stat_result | None:
-    """What the disk says about a file; None for standard input and other pipes."""
+    """Return the status of a regular file, or None for standard input and other pipes."""
     if path == STANDARD_INPUT:
         return None
     try:
@@ -180,7 +180,7 @@ def _unreadable(path: Path, error: OSError) -> DataError:
 
 @contextmanager
 def _opened(path: Path, tally: Tally | None) -> Iterator[Iterable[bytes]]:
-    """The lines of a file after decompression."""
+    """Open a file for reading decompressed lines."""
     if path == STANDARD_INPUT:
         yield sys.stdin.buffer
         return
@@ -190,13 +190,13 @@ def _opened(path: Path, tally: Tally | None) -> Iterator[Iterable[bytes]]:
             return
         if not stored.peek(1):
             raise EOFError("it is empty")
-        # GzipFile and LZMAFile give lines at Python's speed; a BufferedReader over them at C's.
+        # GzipFile and LZMAFile split lines in Python; a BufferedReader around them does so in C.
         with io.BufferedReader(_DECOMPRESSORS[path.suffix](stored), _BUFFER) as stream:
             yield stream
 
 
 class _Counted(io.FileIO):
-    """A file that reports how much of it has been read."""
+    """A file that counts the bytes read from it."""
 
     def __init__(self, path: Path, tally: Tally | None) -> None:
         super().__init__(path)
@@ -210,7 +210,7 @@ class _Counted(io.FileIO):
 
 
 class _ZstandardFile(io.RawIOBase):
-    """Decompresses frame after frame; unlike zstandard's own reader, it reports a missing end."""
+    """Decompresses all frames. Unlike zstandard's own reader, it detects a truncated file."""
 
     def __init__(self, stored: "io.BufferedReader[Any]") -> None:
         self._stored = stored
@@ -231,7 +231,7 @@ class _ZstandardFile(io.RawIOBase):
         return n_bytes
 
     def _decompress(self) -> bool:
-        """Decompress some more; False at the end of the file."""
+        """Decompress the next block; return False at the end of the file."""
         compressed = self._compressed or self._stored.read1(_CHUNK)
         if not compressed:
             if self._frame is not None:
@@ -250,4 +250,4 @@ _DECOMPRESSORS: "dict[str, Callable[[io.BufferedReader[Any]], Any]]" = {
     ".zst": _ZstandardFile,
 }
 COMPRESSED = frozenset(_DECOMPRESSORS)
-"""Endings of the names of files that are decompressed when they are read."""
+"""Suffixes of files that are decompressed when read."""

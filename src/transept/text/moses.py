@@ -1,26 +1,26 @@
-r"""Words and punctuation as Moses' `tokenizer.perl` separates them, for scores that assume it.
+r"""Separates words and punctuation like Moses' `tokenizer.perl`, for scores that assume it.
 
-Published "tokenised BLEU" counts the tokens of that Perl script, so its habits are kept here,
-strange ones included. In the order of their application:
+Published "tokenized BLEU" counts the tokens of that Perl script, so its behaviour is reproduced
+here, including its quirks. The rules, in order of application:
 
-    symbols         everything but letters, digits and . , ' ` - stands by itself; so does ’
+    symbols         everything except letters, digits and . , ' ` - is a separate token; so is ’
     dots            two or more in a row are one token
-    commas          stand by themselves unless between two digits: 5,300
+    commas          are separate tokens unless between two digits: 5,300
     apostrophes     en: don 't    fr: l' homme    de and others: geht ' s
-    full stops      stand by themselves unless they end an abbreviation, or a word that is followed
-                    by a lower-case one; the one that ends the text always does
+    full stops      are separate tokens unless they end an abbreviation, or a word followed by a
+                    lower-case one; a full stop at the end of the text always is
 
-The rules are described by what the script does; code and lists of abbreviations are our own.
-Known differences from the script (as it is since 2018: before, an abbreviation kept its full stop
-at the end of the text too):
+The rules were derived from the script's behaviour; code and abbreviation lists were written for
+this project. Known differences from the script (as of 2018; before that, an abbreviation kept its
+full stop at the end of the text too):
 
-- The lists are shorter: a full stop after a rarer abbreviation is split off here and not there.
-- Quotes and brackets are not escaped (`"`, not `&quot;`). No count of matching tokens changes.
-- Every apostrophe is judged by itself: `d' O' Donnell`. The script skips the second of two with
-  a single letter, or nothing, between them: `d' O'Donnell`.
+- The lists are shorter: only here, a full stop after a rarer abbreviation is split off.
+- Quotes and brackets are not escaped (`"`, not `&quot;`). Counts of matching tokens do not change.
+- Every apostrophe is treated separately: `d' O' Donnell`. The script skips the second of two with
+  at most one letter between them: `d' O'Donnell`.
 - Letters are Python's: vowel signs of Indic scripts, which Perl counts as letters, are symbols.
-- No protected patterns, no splitting at hyphens (the script's `-a`), and no rules for other
-  languages than en, de and fr.
+- No protected patterns, no splitting at hyphens (the script's `-a`), and no rules for languages
+  other than en, de and fr.
 """
 
 import re
@@ -36,9 +36,9 @@ from transept.text.abbreviations import (
 )
 
 Language = Literal["de", "en", "fr", "other"]
-"""`other` is what the script does with a language it has no rules for."""
+"""`other` stands for a language without specific rules in the script."""
 
-# Numbers that are no decimal digits: Perl's \p{Alnum} lacks the first kind, Python's \w has both.
+# Numbers that are not decimal digits: Perl's \p{Alnum} lacks the first kind, Python's \w has both.
 _FRACTIONS = "²³¹¼-¾\u2070-\u2079\u2080-\u2089\u2150-\u215f\u2189\u2460-\u249b\u24ea-\u24ff"
 _ROMAN = "\u2160-\u2188"
 _LETTER = rf"[^\W\d_{_FRACTIONS}]"
@@ -49,7 +49,7 @@ _SYMBOL = re.compile(rf"[^\w\s.'`,\-]|[_{_FRACTIONS}]")
 _DOTS = re.compile(r"\.{2,}")
 _COMMA = re.compile(rf"(?<!\A)(?<!{_NUMBER}),|,(?!{_NUMBER})")
 
-# At either end of the text the script leaves an apostrophe where it is, except after a full stop.
+# At either end of the text the script does not split off an apostrophe, except after a full stop.
 _AT_END = (re.compile(r"\.'\Z"), " . '")
 _ALONE = re.compile(rf"(?<!\A)(?:(?<!{_LETTER})'|'(?!{_LETTER}))(?!\Z)")
 _ALONE_IN_ENGLISH = re.compile(rf"(?<!\A)(?:(?<!{_LETTER}|{_NUMBER})'|'(?!{_LETTER}))(?!\Z)")
@@ -69,7 +69,7 @@ class _Abbreviations:
 
     always: frozenset[str]
     before_digits: frozenset[str] = frozenset()
-    """Words that are abbreviations only where a digit follows: `No. 5`."""
+    """Words that are abbreviations only if a digit follows: `No. 5`."""
 
 
 _INITIALS = frozenset(ascii_uppercase)
@@ -101,7 +101,7 @@ _ABBREVIATIONS: dict[Language, _Abbreviations] = {
 
 
 def tokenize(text: str, language: Language = "other") -> list[str]:
-    """The tokens of one sentence, which is not tokenised yet."""
+    """Return the tokens of a raw sentence."""
     text = " ".join(_CONTROL.sub("", text).split())
     text = _SYMBOL.sub(r" \g<0> ", text)
     text = _DOTS.sub(r" \g<0> ", text)
@@ -124,7 +124,7 @@ def _split_full_stops(words: list[str], abbreviations: _Abbreviations) -> list[s
 
 
 def _is_abbreviated(stem: str, following: str, abbreviations: _Abbreviations) -> bool:
-    """Whether the full stop after a stem belongs to it; nothing follows the text's last word."""
+    """Whether the full stop after a stem belongs to it. At the end, `following` is empty."""
     if not following:
         return False
     return (

@@ -1,17 +1,17 @@
-r"""Where one sentence ends and the next begins, by rules; nothing of the text is lost.
+r"""Rule-based sentence splitting, without losing any text.
 
-A sentence ends at a line break, and at a tab, which stands between the cells of a table; after
-。！？ even without a space; and at white space, if the word before it ends in . ! ? or the like
-(quotes and brackets may close after it), and what follows does not look like the middle of a
-sentence: a small letter, a comma. A single full stop has to pass one more test, for it may belong
-to its word:
+A sentence ends at a line break or a tab (which separates the cells of a table), and after 。！？
+even without a space. It also ends at white space if the word before it ends in . ! ? or similar,
+optionally followed by closing quotes and brackets, and the following text does not look like the
+middle of a sentence (a lower-case letter or a comma). A single full stop needs one more test,
+because it may belong to its word:
 
     Dr. z.B. vs.        never end a sentence
-    No. 5, S. 12        do not, before a number
-    etc. Inc. U.S. J.   do, if a word follows that often begins one: `the U.S. The`, `J. Smith`
-    3. XIV.             the same, where numbers are ordinals: `am 3. Mai`; a year ends a sentence
+    No. 5, S. 12        do not end one before a number
+    etc. Inc. U.S. J.   end one before a typical first word: `the U.S. The`, but `J. Smith`
+    3. XIV.             the same if numbers are ordinals: `am 3. Mai`; a year ends a sentence
 
-A language makes the lists sharper; `other` knows all of them, and that languages have ordinals.
+Each language has its own lists. `other` combines all of them, including the ordinals.
 """
 
 import re
@@ -29,29 +29,29 @@ from transept.text.moses import Language
 
 
 class Piece(NamedTuple):
-    """A stretch of text, and the white space after it."""
+    """A span of text, and the white space after it."""
 
     text: str
     space: str
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Habits:
-    """What a language does with full stops, and how its sentences begin."""
+class _Rules:
+    """A language's use of full stops, and the typical first words of its sentences."""
 
     inside: frozenset[str]
     """Abbreviations that never end a sentence."""
     before_number: frozenset[str]
-    """Words that are abbreviations only where a number follows."""
+    """Words that are abbreviations only if a number follows."""
     either: frozenset[str]
     """Abbreviations that may end a sentence."""
     ordinals: frozenset[str]
-    """Numbers that a full stop makes an ordinal."""
+    """Numbers that become ordinals with a full stop."""
     openings: frozenset[str]
-    """Words with which sentences often begin, and names do not."""
+    """Words that often start sentences, but not names."""
 
 
-_ENGLISH = _Habits(
+_ENGLISH = _Rules(
     inside=ENGLISH_TITLES | word_list("vs cf viz approx resp e.g i.e Mt Ft esp incl"),
     before_number=ENGLISH_MONTHS
     | word_list("No Nos no nos pp Art art Ch ch Fig fig Figs Eq Sec sec Vol vol Sept"),
@@ -65,7 +65,7 @@ _ENGLISH = _Habits(
         "No Yes All Some Many Most One Both Each"
     ),
 )
-_GERMAN = _Habits(
+_GERMAN = _Rules(
     inside=word_list(
         "Dr Prof Hr Fr Frl Dipl Ing St Gen Lt Maj bzw bspw ca evtl ggf inkl exkl zzgl sog vgl bzgl "
         "gem geb gest verh z.B d.h u.a i.d.R o.g s.o s.u z.T u.U m.E Tel"
@@ -83,7 +83,7 @@ _GERMAN = _Habits(
         "Alle Viele Einige Damit Deshalb Trotzdem Jedoch"
     ),
 )
-_FRENCH = _Habits(
+_FRENCH = _Rules(
     inside=word_list("M MM Mme Mmes Mlle Mlles Dr Pr St Ste cf env apr av c.-à-d p.ex"),
     before_number=word_list("art chap fig no nos pp vol éd"),
     either=word_list("etc hab janv févr avr juil sept oct nov déc"),
@@ -95,35 +95,35 @@ _FRENCH = _Habits(
         "Oui Tous"
     ),
 )
-_HABITS: dict[Language, _Habits] = {
+_RULES: dict[Language, _Rules] = {
     "en": _ENGLISH,
     "de": _GERMAN,
     "fr": _FRENCH,
-    "other": _Habits(
+    "other": _Rules(
         **{
             field.name: frozenset().union(
-                *(getattr(habits, field.name) for habits in (_ENGLISH, _GERMAN, _FRENCH))
+                *(getattr(rules, field.name) for rules in (_ENGLISH, _GERMAN, _FRENCH))
             )
-            for field in fields(_Habits)
+            for field in fields(_Rules)
         }
     ),
 }
 
 STOPS = ".!?…‽؟۔।॥։።"
 WIDE_STOPS = "。！？｡"
-"""They end a sentence without a space behind them."""
+"""Stops that end a sentence without a following space."""
 CLOSERS = "\"'”’“‘»«›‹)]}」』）】〉》*_"
-"""What may stand between a stop and the white space. German closes quotes with what English opens
-them with, so both count."""
+"""Characters allowed between a stop and the white space. German closes quotes with the character
+that opens them in English, so both are included."""
 _OPENERS = "\"'“”„‚‘«»‹›([{「『（【〈《¿¡*_–—-•"
 _MAY_END = frozenset(STOPS + CLOSERS)
-_GOES_ON = ",;:)]}%&/=+" + STOPS
+_CONTINUES = ",;:)]}%&/=+" + STOPS
 
 _GAP = re.compile(rf"\s+|[{WIDE_STOPS}]+[{re.escape(CLOSERS)}]*\s*")
 _LINE_BREAK = re.compile(r"[\t\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 _GLUE = "\u00a0\u2007\u202f"
 _FOLLOWING = re.compile(rf"[\s{re.escape(_OPENERS)}]*(\w{{0,24}})")
-# Letters with their stops, with or without white space between: U.S, z. B, Ph.D
+# Letters with full stops, with or without white space between them: U.S, z. B, Ph.D
 _SPELT = re.compile(
     rf"(?:(?<![^\s{re.escape(_OPENERS)}.])(?:[^\W\d_]\.\s?|[^\W\d_]{{2}}\.))+[^\W\d_]{{1,3}}\Z"
 )
@@ -132,9 +132,10 @@ _HIRAGANA = re.compile("[\u3041-\u309f]")
 
 
 def split_sentences(text: str, language: Language = "other") -> list[Piece]:
-    r"""The sentences of a text, each with the white space after it; together they are the text.
+    r"""Split a text into sentences, each with the white space after it.
 
-    No sentence begins or ends in white space. Where the text does, the first piece is empty.
+    Joined, they give the text again. No sentence starts or ends with white space. If the text
+    starts with white space, the first sentence is empty.
 
     Example:
         >>> split_sentences("Dr. Who?  No. 5 is alive.\n")
@@ -142,7 +143,7 @@ def split_sentences(text: str, language: Language = "other") -> list[Piece]:
     """
     pieces = []
     start = 0
-    for end, following in _ends(text, _HABITS[language]):
+    for end, following in _ends(text, _RULES[language]):
         pieces.append(Piece(text[start:end], text[end:following]))
         start = following
     if start < len(text):
@@ -150,17 +151,17 @@ def split_sentences(text: str, language: Language = "other") -> list[Piece]:
     return pieces
 
 
-def _ends(text: str, habits: _Habits) -> Iterator[tuple[int, int]]:
-    """Where sentences end, and where what comes after them begins."""
+def _ends(text: str, rules: _Rules) -> Iterator[tuple[int, int]]:
+    """Yield the end of each sentence, and the start of the text after the white space."""
     start = 0
     for gap in _GAP.finditer(text):
         end = gap.start() + len(gap[0].rstrip())
         if end == 0 or gap.end() == len(text) or _LINE_BREAK.search(gap[0]):
             is_end = True
         elif end > gap.start():
-            is_end = not _quote_goes_on(text, end)
+            is_end = not _quote_continues(text, end)
         elif text[end - 1] in _MAY_END and gap[0].strip(_GLUE):
-            is_end = _ends_sentence(text, start, gap, habits)
+            is_end = _ends_sentence(text, start, gap, rules)
         else:
             is_end = False
         if is_end:
@@ -168,14 +169,14 @@ def _ends(text: str, habits: _Habits) -> Iterator[tuple[int, int]]:
             start = gap.end()
 
 
-def _quote_goes_on(text: str, end: int) -> bool:
-    """Whether a wide stop was inside a quotation, in the middle of a Japanese sentence."""
+def _quote_continues(text: str, end: int) -> bool:
+    """Whether a wide stop ends a quotation in the middle of a Japanese sentence."""
     in_quotes = text[end - 1] not in WIDE_STOPS
     return in_quotes and bool(_HIRAGANA.match(text, end))
 
 
-def _ends_sentence(text: str, start: int, gap: re.Match[str], habits: _Habits) -> bool:
-    """Whether the white space after a word is the end of a sentence that began at `start`."""
+def _ends_sentence(text: str, start: int, gap: re.Match[str], rules: _Rules) -> bool:
+    """Whether the white space after a word ends the sentence that began at `start`."""
     before = text[max(start, gap.start() - 64) : gap.start()]
     word = before.split()[-1]
     body = word.rstrip(CLOSERS)
@@ -184,28 +185,28 @@ def _ends_sentence(text: str, start: int, gap: re.Match[str], habits: _Habits) -
     if not stops:
         return False
     following = _FOLLOWING.match(text, gap.end())
-    assert following is not None, "it matches nothing too"
+    assert following is not None, "the pattern also matches an empty string"
     first = text[following.start(1) : following.start(1) + 1]
-    if first.islower() or (first and first in _GOES_ON):
+    if first.islower() or (first and first in _CONTINUES):
         return False
     if stops != ".":
         return True
     stem = stem.lstrip(_OPENERS)
     if stem.isdigit() and gap.start() - start == len(word):
-        return False  # 1. at the beginning numbers what follows
+        return False  # a leading "1." numbers the following text
     if spelt := _SPELT.search(before[-_SPELT_LENGTH:].rstrip(CLOSERS)[:-1]):
         stem = "".join(spelt[0].split())
-    return not _keeps_stop(stem, following[1], habits)
+    return not _keeps_stop(stem, following[1], rules)
 
 
-def _keeps_stop(stem: str, following: str, habits: _Habits) -> bool:
-    """Whether the full stop after a stem is its own and does not end the sentence."""
+def _keeps_stop(stem: str, following: str, rules: _Rules) -> bool:
+    """Whether the full stop after a stem belongs to the stem and does not end the sentence."""
     small = stem[:1].lower() + stem[1:]
-    if {stem, small} & habits.inside:
+    if {stem, small} & rules.inside:
         return True
-    if {stem, small} & habits.before_number and following[:1].isdigit():
+    if {stem, small} & rules.before_number and following[:1].isdigit():
         return True
-    if following in habits.openings:
+    if following in rules.openings:
         return False
     initials = (len(stem) == 1 and stem.isalpha()) or _SPELT.match(stem)
-    return bool(initials or {stem, small} & habits.either) or stem in habits.ordinals
+    return bool(initials or {stem, small} & rules.either) or stem in rules.ordinals

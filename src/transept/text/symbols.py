@@ -1,8 +1,8 @@
-"""A vocabulary whose entries are whole symbols, for a side that is no text: linearised trees.
+"""A vocabulary of whole symbols, for data that is not text: linearised trees.
 
-It does what a `Tokenizer` does and numbers its special entries alike, but nothing is cut and
-nothing is learnt: a line is symbols with spaces between them, and each is one id. Its directory
-holds one file, `tokenizer.json`, of another kind.
+It has the interface and the special ids of a `Tokenizer`, but is not trained and does not split
+text into subwords. A line consists of symbols separated by spaces, and each symbol is one id. Its
+directory holds one file, `tokenizer.json`, with another `kind`.
 """
 
 import hashlib
@@ -27,20 +27,20 @@ from transept.text.tokenizer import (
     UNK_ID,
     Tokenizer,
     read_manifest,
-    spoken,
+    without_special_ids,
 )
 
 KIND: Final = "symbols"
 FIRST_SYMBOL = 4
 """The id after the special entries."""
 
-# As in trees, only ASCII's spaces end a symbol.
+# As in trees, only ASCII white space ends a symbol.
 _SYMBOL = re.compile(r"\S+", re.ASCII)
 _SPECIAL = (PAD, EOS, UNK, BOS)
 
 
 class Symbols:
-    """Lines of symbols to ids and back: `decode(encode(line)) == line` if it knows all of them.
+    """Lines of symbols to ids and back: `decode(encode(line)) == line` if all symbols are known.
 
     Example:
         >>> vocabulary = Symbols(["(S", ")S", "XX"])
@@ -58,7 +58,7 @@ class Symbols:
         self.vocab_size = len(self._entries)
         wrong = [symbol for symbol in self.symbols if not _SYMBOL.fullmatch(symbol)]
         if wrong or len(self._ids) < self.vocab_size:
-            what = f"{wrong[0]!r} is empty or holds a space" if wrong else "an entry comes twice"
+            what = f"{wrong[0]!r} is empty or has a space" if wrong else "an entry occurs twice"
             raise VocabularyError(f"not a vocabulary of symbols: {what}")
 
     def __reduce__(self) -> tuple[type["Symbols"], tuple[tuple[str, ...]]]:
@@ -69,7 +69,7 @@ class Symbols:
 
     @classmethod
     def load(cls, directory: Path | str) -> "Symbols":
-        """Read a directory that `save` wrote, and check that it is as it was written."""
+        """Read a directory that `save` wrote, and verify its checksum."""
         path = Path(directory) / MANIFEST_FILE
         manifest = read_manifest(path)
         symbols: Any = manifest.get("symbols")
@@ -80,20 +80,19 @@ class Symbols:
         vocabulary = cls(symbols)
         if manifest != vocabulary._manifest():
             raise VocabularyError(
-                f"{path}: its sha256 or its size is not that of its symbols: it is damaged; "
-                "copy it again"
+                f"{path}: is damaged (sha256 or size does not match its symbols); copy it again"
             )
         return vocabulary
 
     def save(self, directory: Path | str) -> None:
-        """Write the file, at once or not at all."""
+        """Write the file atomically."""
         path = Path(directory) / MANIFEST_FILE
         try:
             make_directory(path.parent)
             write_file(path, sealed(self._manifest()))
         except OSError as error:
             raise VocabularyError(
-                f"{path.parent}: the vocabulary cannot be written there ({error.strerror}); "
+                f"{path.parent}: the vocabulary cannot be written ({error.strerror}); "
                 "choose another directory"
             ) from error
 
@@ -108,7 +107,7 @@ class Symbols:
 
     @cached_property
     def sha256(self) -> str:
-        """Of the symbols: two vocabularies with the same one give the same ids."""
+        """The sha256 of the symbols. Vocabularies with equal hashes give the same ids."""
         return hashlib.sha256("\n".join(self.symbols).encode()).hexdigest()
 
     @property
@@ -117,28 +116,28 @@ class Symbols:
         return self._ids
 
     def encode(self, text: str) -> list[int]:
-        """The ids of a line; what is no symbol of this vocabulary is UNK. No EOS is added."""
+        """Return the ids of a line. Unknown symbols become UNK. No EOS is added."""
         return [self._ids.get(symbol, UNK_ID) for symbol in text.split(" ") if symbol]
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        """The ids of each line."""
+        """Return the ids of each line."""
         return list(map(self.encode, texts))
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The line of these ids; PAD, EOS and BOS are dropped."""
+        """Return the line of these ids. PAD, EOS and BOS are dropped."""
         return " ".join(self.symbols_of(ids))
 
     def symbols_of(self, ids: Iterable[int]) -> list[str]:
-        """The symbols of these ids, as `decode` writes them."""
-        return [self._entries[index] for index in spoken(ids, self.vocab_size)]
+        """Return the symbols of these ids. PAD, EOS and BOS are dropped."""
+        return [self._entries[index] for index in without_special_ids(ids, self.vocab_size)]
 
 
 Vocabulary = Tokenizer | Symbols
-"""What turns a side of a corpus into ids. Both kinds number their special entries alike."""
+"""Turns one side of a corpus into ids. Both kinds have the same special ids."""
 
 
 def load_vocabulary(directory: Path | str) -> Vocabulary:
-    """The vocabulary of a directory, of whichever kind."""
+    """Load a vocabulary of either kind."""
     manifest = read_manifest(Path(directory) / MANIFEST_FILE)
     return (Symbols if manifest.get("kind") == KIND else Tokenizer).load(directory)
 

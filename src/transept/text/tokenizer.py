@@ -1,7 +1,7 @@
-"""The vocabulary: text to ids and back, without loss, on sentencepiece.
+"""The subword vocabulary: text to ids and back without loss, based on sentencepiece.
 
-A tokenizer is a directory of two files: `tokenizer.model`, which sentencepiece reads, and
-`tokenizer.json`, which says what it is and holds its sha256.
+A tokenizer is a directory with two files: `tokenizer.model`, which sentencepiece reads, and
+`tokenizer.json`, which describes it and holds its sha256.
 """
 
 import hashlib
@@ -19,31 +19,31 @@ PAD_ID, EOS_ID, UNK_ID, BOS_ID = 0, 1, 2, 3
 PAD, EOS, UNK, BOS = "<pad>", "</s>", "<unk>", "<s>"
 
 FIRST_LEARNT = 4 + 256
-"""The id after the special pieces and those of single bytes."""
+"""The id after the special tokens and the single bytes."""
 
 Kind = Literal["bpe", "unigram"]
-"""Byte-pair encoding (the paper's English-German), or a unigram language model over pieces, which
-stands for the word pieces of the paper's English-French."""
+"""Byte-pair encoding (the paper's English-German), or a unigram language model over subwords, in
+place of the word pieces of the paper's English-French."""
 
 MODEL_FILE = "tokenizer.model"
 MANIFEST_FILE = "tokenizer.json"
 FORMAT = 1
 MANY = 32
-"""So many texts are encoded faster by one call of sentencepiece than by one call each, for such a
-call starts a thread and waits for it, which takes longer than encoding a sentence."""
+"""From this many texts on, one batch call of sentencepiece is faster than one call per text. A
+batch call starts a thread and waits for it, which takes longer than encoding a sentence."""
 
-_SILENT = frozenset({PAD_ID, EOS_ID, BOS_ID})
+_SPECIAL_IDS = frozenset({PAD_ID, EOS_ID, BOS_ID})
 _TRAIN = "train one with `transept tokenizer train`"
 
 
 class Tokenizer:
-    """Text to ids and back: `decode(encode(text)) == text` for every string of Unicode."""
+    """Text to ids and back: `decode(encode(text)) == text` for every Unicode string."""
 
     pad_id, eos_id, unk_id, bos_id = PAD_ID, EOS_ID, UNK_ID, BOS_ID
 
     def __init__(self, model: bytes) -> None:
-        """Take the bytes of a `tokenizer.model`; worker processes are sent no more than these."""
-        # Imported here, as it takes 50 ms that `--help` should not wait for.
+        """Load the bytes of a `tokenizer.model`. Only these are sent to worker processes."""
+        # Imported here to keep `--help` fast: the import takes 50 ms.
         from sentencepiece import SentencePieceProcessor
 
         self._model = model
@@ -63,15 +63,15 @@ class Tokenizer:
 
     @classmethod
     def load(cls, directory: Path | str) -> "Tokenizer":
-        """Read a directory that `save` wrote, and check that it is as it was written."""
+        """Read a directory that `save` wrote, and verify its checksum."""
         directory = Path(directory)
         manifest = read_manifest(directory / MANIFEST_FILE)
         path = directory / MODEL_FILE
         model = _read(path)
         if hashlib.sha256(model).hexdigest() != manifest.get("sha256"):
             raise VocabularyError(
-                f"{path}: its sha256 is not the one in {MANIFEST_FILE}: one of the two is damaged "
-                f"or from elsewhere; copy both again, or {_TRAIN}"
+                f"{path}: its sha256 differs from {MANIFEST_FILE}: one of the two files is damaged "
+                f"or belongs to another tokenizer; copy both again, or {_TRAIN}"
             )
         try:
             tokenizer = cls(model)
@@ -79,13 +79,13 @@ class Tokenizer:
             raise VocabularyError(f"{path}: {error}") from error
         if manifest != tokenizer._manifest():
             raise VocabularyError(
-                f"{directory / MANIFEST_FILE}: does not describe the {MODEL_FILE} beside it; "
+                f"{directory / MANIFEST_FILE}: does not describe the {MODEL_FILE} next to it; "
                 f"copy both again, or {_TRAIN}"
             )
         return tokenizer
 
     def save(self, directory: Path | str) -> None:
-        """Write the two files, each at once or not at all."""
+        """Write the two files, each atomically."""
         directory = Path(directory)
         try:
             make_directory(directory)
@@ -93,7 +93,7 @@ class Tokenizer:
             write_file(directory / MANIFEST_FILE, sealed(self._manifest()))
         except OSError as error:
             raise VocabularyError(
-                f"{directory}: the tokenizer cannot be written there ({error.strerror}); "
+                f"{directory}: the tokenizer cannot be written ({error.strerror}); "
                 "choose another directory"
             ) from error
 
@@ -107,29 +107,29 @@ class Tokenizer:
 
     @cached_property
     def sha256(self) -> str:
-        """Of the model's bytes: two tokenizers with the same one give the same ids."""
+        """The sha256 of the model. Tokenizers with equal hashes give the same ids."""
         return hashlib.sha256(self._model).hexdigest()
 
     @cached_property
     def kind(self) -> Kind:
-        """How the vocabulary was learnt."""
-        # A loaded model does not say; but BPE scores its pieces by rank, 0, -1, -2 and so on, and
-        # a unigram model by log-probability.
+        """The training algorithm of the vocabulary."""
+        # A loaded model does not record it. But BPE scores its subwords by rank, 0, -1, -2 and so
+        # on, and a unigram model by log-probability.
         last = self.vocab_size - 1
         by_rank = self._processor.get_score(last) == -(last - FIRST_LEARNT)
         return "bpe" if by_rank else "unigram"
 
     def encode(self, text: str) -> list[int]:
-        """The ids of a text. No EOS is added."""
+        """Return the ids of a text. No EOS is added."""
         try:
             ids: list[int] = self._processor.encode(escape(text))
         except (RuntimeError, TypeError, UnicodeError):
-            _refuse_surrogates([text])
+            _reject_surrogates([text])
             raise
         return ids
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        """The ids of each text, as `encode` gives them."""
+        """Return the ids of each text, as `encode` does."""
         ids: list[list[int]]
         try:
             escaped = [*map(escape, texts)]
@@ -138,32 +138,32 @@ class Tokenizer:
             else:
                 ids = self._processor.encode(escaped, num_threads=1)
         except (RuntimeError, TypeError, UnicodeError):
-            _refuse_surrogates(texts)
+            _reject_surrogates(texts)
             raise
         return ids
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The text of these ids; PAD, EOS and BOS are dropped."""
-        text: str = self._processor.decode(spoken(ids, self.vocab_size))
+        """Return the text of these ids. PAD, EOS and BOS are dropped."""
+        text: str = self._processor.decode(without_special_ids(ids, self.vocab_size))
         return unescape(text)
 
     def pieces(self, text: str) -> list[str]:
-        """The pieces of a text, as `encode` cuts it. None of them holds a space."""
+        """Return the subwords of a text, as split by `encode`. None contains a space."""
         return self.pieces_of(self.encode(text))
 
     def pieces_of(self, ids: Iterable[int]) -> list[str]:
-        """The pieces that these ids stand for, special ones and single bytes by their names."""
+        """Return the subwords of these ids, with names for special tokens and single bytes."""
         return [self._processor.id_to_piece(index) for index in ids]
 
     def surfaces(self, ids: Iterable[int]) -> list[bytes]:
-        """What each id adds to the UTF-8 of a text, escaped; special ids add nothing.
+        """Return the UTF-8 bytes that each id adds to an escaped text; none for special ids.
 
-        sentencepiece puts a space before every text: the first of all bytes is that space.
+        sentencepiece puts a space before every text, so the first byte is that space.
         """
         return [self._surface(index) for index in ids]
 
     def _surface(self, index: int) -> bytes:
-        if index in _SILENT:
+        if index in _SPECIAL_IDS:
             return b""
         piece: str = self._processor.id_to_piece(index)
         if self._processor.is_byte(index):
@@ -171,42 +171,42 @@ class Tokenizer:
         return piece.replace(SPACE_SYMBOL, " ").encode("utf-8")
 
     def decode_pieces(self, pieces: Iterable[str]) -> str:
-        """The text of these pieces: the inverse of `pieces`."""
+        """Return the text of these subwords: the inverse of `pieces`."""
         return self.decode(map(self._id_of, pieces))
 
     def _id_of(self, piece: str) -> int:
         index: int = self._processor.piece_to_id(piece)
         if index == UNK_ID and piece != UNK:
             raise VocabularyError(
-                f"{piece!r} is no piece of this vocabulary: use the tokenizer that made the pieces"
+                f"{piece!r} is not in this vocabulary; use the tokenizer that split the text"
             )
         return index
 
     def _check_specials(self) -> None:
-        """Refuse models of other programs: they number special pieces otherwise, and lose text."""
+        """Reject models of other programs: they have other special ids, and lose text."""
         processor = self._processor
         specials = processor.pad_id(), processor.eos_id(), processor.unk_id(), processor.bos_id()
         byte = processor.piece_to_id("<0x00>")
         if specials != (PAD_ID, EOS_ID, UNK_ID, BOS_ID) or not processor.is_byte(byte):
             raise VocabularyError(
-                f"a sentencepiece model, but not one of transept's: its pad, eos, unk, bos are "
-                f"{specials}, or it has no pieces for single bytes; {_TRAIN}"
+                f"a sentencepiece model, but not made by transept: its pad, eos, unk, bos are "
+                f"{specials}, or it has no single-byte tokens; {_TRAIN}"
             )
 
 
-def spoken(ids: Iterable[int], vocab_size: int) -> list[int]:
-    """The ids that are written out: all but PAD, EOS and BOS. An id of no entry is refused."""
-    heard = [index for index in map(operator.index, ids) if index not in _SILENT]
-    if heard and not (min(heard) >= 0 and max(heard) < vocab_size):
-        wrong = next(index for index in heard if not 0 <= index < vocab_size)
+def without_special_ids(ids: Iterable[int], vocab_size: int) -> list[int]:
+    """Drop PAD, EOS and BOS. An id outside the vocabulary raises an error."""
+    kept = [index for index in map(operator.index, ids) if index not in _SPECIAL_IDS]
+    if kept and not (min(kept) >= 0 and max(kept) < vocab_size):
+        wrong = next(index for index in kept if not 0 <= index < vocab_size)
         raise VocabularyError(
-            f"id {wrong} is not in this vocabulary of {vocab_size}: use the one that made the ids"
+            f"id {wrong} is not in this vocabulary of {vocab_size}; use the vocabulary of the ids"
         )
-    return heard
+    return kept
 
 
-def _refuse_surrogates(texts: Sequence[str]) -> None:
-    """Name the first text that UTF-8 cannot express; sentencepiece does not say which it was."""
+def _reject_surrogates(texts: Sequence[str]) -> None:
+    """Report the first text that UTF-8 cannot express; sentencepiece does not name it."""
     for number, text in enumerate(texts, start=1):
         try:
             text.encode("utf-8")
@@ -219,7 +219,7 @@ def _refuse_surrogates(texts: Sequence[str]) -> None:
 
 
 def read_manifest(path: Path) -> dict[str, Any]:
-    """What a `tokenizer.json` says, of whichever kind."""
+    """Read a `tokenizer.json` of either kind."""
     try:
         manifest = unsealed(_read(path))
     except ValueError as error:
@@ -228,8 +228,8 @@ def read_manifest(path: Path) -> dict[str, Any]:
         ) from error
     if manifest.get("format") != FORMAT:
         raise VocabularyError(
-            f"{path}: is not a tokenizer of format {FORMAT}, the one that this transept reads; "
-            f"use the transept that made it, or {_TRAIN}"
+            f"{path}: is not a tokenizer of format {FORMAT}, the one this version reads; "
+            f"use the version that wrote it, or {_TRAIN}"
         )
     return manifest
 
@@ -244,13 +244,13 @@ def _read(path: Path) -> bytes:
         ) from error
 
 
-# sentencepiece writes a space as `▁` (U+2581) and reads every `▁` as a space, so a `▁` of the text
-# would come back as a space. It is replaced by a private character before encoding, and that
-# character, should the text hold it, is marked by another:
+# sentencepiece writes a space as `▁` (U+2581) and reads every `▁` as a space, so a `▁` in the text
+# would be decoded as a space. It is replaced by a private-use character before encoding. If the
+# text contains that character itself, it is escaped by another:
 #
 #     ▁  ->  MARK            MARK  ->  ESCAPE MARK            ESCAPE  ->  ESCAPE ESCAPE
 #
-# Everything else that could get lost is settled by how the vocabulary is trained (`training`).
+# All other losses are prevented by the way the vocabulary is trained (`training`).
 SPACE_SYMBOL = "▁"
 MARK = "\U000f2581"
 ESCAPE = "\U000f2580"
@@ -260,15 +260,15 @@ _ESCAPED = re.compile(f"{ESCAPE}([{MARK}{ESCAPE}])|{MARK}")
 
 
 def escape(text: str) -> str:
-    """The text without any `▁`, such that `unescape` gives it back."""
-    # Almost no text holds one of them; these three tests cost next to nothing beside encoding.
+    """Replace every `▁` of a text, reversibly by `unescape`."""
+    # Almost no text contains one of these. The three tests cost little compared with encoding.
     if SPACE_SYMBOL in text or MARK in text or ESCAPE in text:
         return _PLAIN.sub(lambda found: _escaped(found[0]), text)
     return text
 
 
 def unescape(text: str) -> str:
-    """The inverse of `escape`. An ESCAPE that escapes nothing (a model may write one) stays."""
+    """Invert `escape`. An ESCAPE that escapes nothing (a model may produce one) stays."""
     if MARK in text or ESCAPE in text:
         return _ESCAPED.sub(lambda found: found[1] or SPACE_SYMBOL, text)
     return text

@@ -1,9 +1,9 @@
-"""How a vocabulary is learnt from text.
+"""Trains a subword vocabulary on text.
 
-What makes it lossless, together with `escaping`: no normalisation, every space kept, and a piece
-for each byte, in which whatever has no piece of its own is spelt. What makes it deterministic:
-lines are drawn and shuffled with a fixed seed, and the number of threads, on which
-sentencepiece's floating-point sums depend, is fixed too.
+Together with escaping (`tokenizer`), three choices make it lossless: no normalization, all spaces
+kept, and a token for each byte, which spells all characters without their own token. Training is
+deterministic: lines are sampled and shuffled with a fixed seed, and the number of threads, on
+which sentencepiece's floating-point sums depend, is fixed too.
 """
 
 import io
@@ -32,20 +32,20 @@ from transept.text.tokenizer import (
 )
 
 MAX_LINES: dict[Kind, int] = {"bpe": 10_000_000, "unigram": 1_000_000}
-"""Bounds memory: BPE keeps the lines, and the paper's English-German corpus, both sides, fits; the
-unigram model lays a suffix array over the text, some 25 bytes a character."""
+"""Limits memory. BPE keeps the lines; both sides of the paper's English-German corpus fit. The
+unigram model builds a suffix array of the text, about 25 bytes per character."""
 
 CHARACTER_COVERAGE = 0.9999
-"""The share of all characters in the text that get pieces of their own. Web text holds thousands of
-characters that occur once or twice. Bytes can spell these, which leaves more pieces for words."""
+"""The fraction of all characters in the text that get their own token. Web text contains thousands
+of characters that occur once or twice. Bytes can spell these, which leaves more room for words."""
 
-# Special pieces, bytes and the space: without these no text could be spelt.
-_LEAST_PIECES = FIRST_LEARNT + 1
+# Special tokens, bytes and the space: the minimum to spell any text.
+_MIN_VOCAB_SIZE = FIRST_LEARNT + 1
 _SEED = 2017
-# sentencepiece aborts the process on a word of 2¹⁶ characters, so lines are cut long before that.
+# sentencepiece aborts the process on a word of 2¹⁶ characters, so longer lines are split.
 _MAX_LINE_BYTES = 8192
-# sentencepiece's own stand-in for rare characters: it skips every line that holds one. We put a tab
-# in its place, which cannot be part of a piece either, and which sentencepiece does not skip.
+# sentencepiece's internal symbol for rare characters: it skips every line that contains one. It is
+# replaced by a tab, which cannot be part of a subword either, and which sentencepiece accepts.
 _RESERVED, _BOUNDARY = "\u2585", "\t"
 
 _TOO_MANY = re.compile(r"set it to a value <= (\d+)")
@@ -61,31 +61,31 @@ def train_tokenizer(
     max_lines: int | None = None,
     on_read: Callable[[int, int], None] | None = None,
 ) -> Tokenizer:
-    """Learn a vocabulary of exactly `vocab_size` pieces.
+    """Train a vocabulary of exactly `vocab_size` tokens.
 
-    The same lines give the same bytes, on any number of cores.
+    The same lines give the same bytes on any number of cores.
 
     Args:
-        lines: The text. For a joint vocabulary, that of both languages.
-        vocab_size: Number of pieces, with the four special ones and the 256 bytes.
+        lines: The text. For a joint vocabulary, the text of both languages.
+        vocab_size: Number of tokens, including the four special ones and the 256 bytes.
         kind: Byte-pair encoding or a unigram language model.
-        character_coverage: Share of all characters that get pieces of their own, 0.98 to 1.
-        max_lines: If there are more lines, this many are drawn from them, always the same ones;
-            unless given, `MAX_LINES` of the kind.
-        on_read: Called once, after the last line and before the learning, with the number of
-            lines used and of lines seen, empty ones left out.
+        character_coverage: Fraction of all characters that get their own token, 0.98 to 1.
+        max_lines: If there are more lines, use a sample of this size, always the same one.
+            Default: `MAX_LINES` of the kind.
+        on_read: Called once after the last line was read, before training starts, with the number
+            of lines used and of non-empty lines seen.
     """
     _check(vocab_size, kind, character_coverage, max_lines)
-    draw = random.Random(_SEED).random
-    sample, n_seen = _sample(lines, max_lines or MAX_LINES[kind], draw)
+    uniform = random.Random(_SEED).random
+    sample, n_seen = _sample(lines, max_lines or MAX_LINES[kind], uniform)
     if not sample:
-        raise DataError("there is no text to learn a vocabulary from; check the input")
+        raise DataError("the input has no text to train a vocabulary on; check the input")
     if on_read is not None:
         on_read(len(sample), n_seen)
     if kind == "unigram":
-        # A stretch of lines that comes twice, as in corpora that overlap, costs sentencepiece time
-        # quadratic in its length; shuffled, none comes twice.
-        sample.sort(key=lambda _: draw())
+        # A repeated run of lines, as in overlapping corpora, costs sentencepiece time quadratic in
+        # its length. Shuffling breaks such runs.
+        sample.sort(key=lambda _: uniform())
     return Tokenizer(
         _interruptible(sample, lambda lines: _train(lines, vocab_size, kind, character_coverage))
     )
@@ -93,10 +93,10 @@ def train_tokenizer(
 
 def _check(vocab_size: int, kind: str, character_coverage: float, max_lines: int | None) -> None:
     problems = []
-    if vocab_size < _LEAST_PIECES:
-        why = "4 special pieces, 256 bytes, the space"
+    if vocab_size < _MIN_VOCAB_SIZE:
+        why = "4 special tokens, 256 bytes, the space"
         problems.append(
-            Problem("vocab_size", f"{vocab_size} must be at least {_LEAST_PIECES} ({why})")
+            Problem("vocab_size", f"{vocab_size} must be at least {_MIN_VOCAB_SIZE} ({why})")
         )
     if kind not in get_args(Kind):
         problems.append(Problem("kind", f"{kind!r} is not one of {', '.join(get_args(Kind))}"))
@@ -109,9 +109,9 @@ def _check(vocab_size: int, kind: str, character_coverage: float, max_lines: int
 
 
 def _sample(
-    lines: Iterable[str], max_lines: int, draw: Callable[[], float]
+    lines: Iterable[str], max_lines: int, uniform: Callable[[], float]
 ) -> tuple[list[bytes], int]:
-    """At most `max_lines` of the lines that are not empty, each as likely as any other."""
+    """Sample at most `max_lines` non-empty lines uniformly, by reservoir sampling."""
     sample: list[bytes] = []
     n_seen = 0
     for number, line in enumerate(lines, start=1):
@@ -120,13 +120,13 @@ def _sample(
         n_seen += 1
         if n_seen <= max_lines:
             sample.append(_prepare(line, number))
-        elif (place := int(draw() * n_seen)) < max_lines:
-            sample[place] = _prepare(line, number)
+        elif (index := int(uniform() * n_seen)) < max_lines:
+            sample[index] = _prepare(line, number)
     return sample, n_seen
 
 
 def _prepare(line: str, number: int) -> bytes:
-    """A line as sentencepiece is to see it."""
+    """Encode a line for sentencepiece."""
     try:
         return escape(line).replace(_RESERVED, _BOUNDARY).encode("utf-8")
     except UnicodeEncodeError as error:
@@ -137,7 +137,7 @@ def _prepare(line: str, number: int) -> bytes:
 
 
 def _drain(sample: list[bytes]) -> Iterator[bytes]:
-    """The lines. Each is freed when sentencepiece has copied it: memory never holds it twice."""
+    """Yield the lines, freeing each one so that memory does not hold two copies."""
     while sample:
         line = sample.pop()
         if len(line) <= _MAX_LINE_BYTES:
@@ -147,7 +147,7 @@ def _drain(sample: list[bytes]) -> Iterator[bytes]:
 
 
 def _cut(line: str) -> Iterator[bytes]:
-    """A long line in parts: between words, or within one that is itself too long."""
+    """Split a long line between words, or within a word that is itself too long."""
     limit = _MAX_LINE_BYTES // 4
     start = 0
     while len(line) - start > limit:
@@ -159,7 +159,7 @@ def _cut(line: str) -> Iterator[bytes]:
 
 
 def _train(lines: Iterator[bytes], vocab_size: int, kind: Kind, coverage: float) -> bytes:
-    """The bytes of a sentencepiece model."""
+    """Train and return the bytes of a sentencepiece model."""
     from sentencepiece import SentencePieceTrainer
 
     model = io.BytesIO()
@@ -181,7 +181,7 @@ def _train(lines: Iterator[bytes], vocab_size: int, kind: Kind, coverage: float)
             normalization_rule_name="identity",
             remove_extra_whitespaces=False,
             character_coverage=coverage,
-            # The space always has a piece, even where it is rare: spelt in bytes, it would not be
+            # The space always gets a token, even if it is rare: spelt as a byte, it would not be
             # decoded to a space.
             required_chars=SPACE_SYMBOL,
             max_sentence_length=_MAX_LINE_BYTES,
@@ -195,24 +195,25 @@ def _train(lines: Iterator[bytes], vocab_size: int, kind: Kind, coverage: float)
 
 
 def _explain(message: str, vocab_size: int) -> TranseptError:
-    """What sentencepiece's message means to the user."""
+    """Translate sentencepiece's message for the user."""
     if found := _TOO_MANY.search(message):
-        what = f"{vocab_size} is more than this text fills; give at most {found[1]}, or more text"
+        what = f"{vocab_size} is too large for this text; use at most {found[1]}, or more text"
         return ConfigError([Problem("vocab_size", what)])
     if found := _TOO_FEW.search(message):
         what = (
-            f"{vocab_size} does not hold the characters of this text; give at least {found[1]}, "
-            "or a lower coverage of characters"
+            f"{vocab_size} is too small for the characters of this text; use at least {found[1]}, "
+            "or a lower character coverage"
         )
         return ConfigError([Problem("vocab_size", what)])
-    return DataError(f"sentencepiece cannot learn a vocabulary from this text: {message}")
+    return DataError(f"sentencepiece cannot train a vocabulary on this text: {message}")
 
 
 def _interruptible(sample: list[bytes], train: Callable[[Iterator[bytes]], bytes]) -> bytes:
-    """Train in a thread: in the main one, Ctrl-C would wait until sentencepiece is done.
+    """Train in a thread. In the main thread, Ctrl-C would wait until sentencepiece is done.
 
-    While sentencepiece reads the lines, it must not be left alone: it would come back to an
-    interpreter that is ending, and the process would abort. A line that is not text ends it there.
+    While sentencepiece reads the lines, the thread must not be abandoned: it would return to an
+    interpreter that is shutting down, and the process would abort. A None instead of a line stops
+    it there.
     """
     outcome: Future[bytes] = Future()
     unwanted, read = threading.Event(), threading.Event()
@@ -238,7 +239,7 @@ def _interruptible(sample: list[bytes], train: Callable[[Iterator[bytes]], bytes
         return outcome.result()
     except KeyboardInterrupt:
         unwanted.set()
-        # Once all lines are read it learns for long, without Python: leave it then, but not on its
-        # way there.
+        # Once all lines are read, it trains for long without calling Python and can be abandoned.
+        # Until then, wait for it.
         thread.join(0.2 if read.is_set() else None)
         raise

@@ -1,10 +1,10 @@
-"""Penn-style trees: read, cleaned and written.
+"""Reads, cleans and writes Penn-style trees.
 
     ( (S (NP-SBJ-1 (DT The) (NN cat)) (VP (VBZ sleeps) (NP (-NONE- *-1))) (. .)) )
 
-A tree is kept flat, as its words, their tags and the brackets over them, in the order in which
-they open. So nothing here recurses, however deep a tree is, and spans, which is what scores are
-made of, need not be looked for.
+A tree is stored flat: its words, their tags and the brackets over them in the order in which they
+open. So trees of any depth need no recursion, and the spans, on which scores are based, are
+directly available.
 """
 
 import re
@@ -19,29 +19,29 @@ from transept.progress import Tally
 from transept.text.files import describe, read_text
 
 TRACE: Final = "-NONE-"
-"""The tag of what is annotated but not written: a trace, a zero, an ellipsis."""
+"""The tag of elements that are annotated but not in the text: traces, zeros, ellipses."""
 
 PLACEHOLDER: Final = "TOP"
-"""The label of a root that has none of its own."""
+"""The label of a root without a label."""
 ROOTS: Final = frozenset({"", PLACEHOLDER, "ROOT", "S1", "VROOT"})
 """Labels that treebanks and parsers put around the root proper; many write `( (S …))`."""
 
-# An unclosed bracket would make one tree of the rest of the file, however large that is.
+# An unclosed bracket would turn the whole rest of the file into one tree.
 _LONGEST: Final = 1 << 20
 
-# Only ASCII's spaces end a word: a no-break space may be part of one, as in `10 000`.
+# Only ASCII white space ends a word: a no-break space may be part of one, as in `10 000`.
 WORD: Final = re.compile(r"\S+", re.ASCII)
 _TOKEN: Final = re.compile(
     r"\(\s*+([^\s()]++)\s++([^\s()]++)\s*+\)"  # (tag word)
     r"|\(\s*+([^\s()]*+)"  # (label
     r"|(\))"
-    r"|([^\s()]++)",  # a word where none belongs
+    r"|([^\s()]++)",  # a word in an invalid position
     re.ASCII,
 )
 
 
 class MalformedTreeError(DataError):
-    """Text that is no tree."""
+    """Text that is not a tree."""
 
     def __init__(self, what: str, name: str, line: int) -> None:
         self.what = what
@@ -50,7 +50,7 @@ class MalformedTreeError(DataError):
 
 
 class Bracket(NamedTuple):
-    """A constituent: its label, its first word, and the word after its last."""
+    """A constituent: its label, the index of its first word and the index after its last."""
 
     label: str
     start: int
@@ -59,7 +59,7 @@ class Bracket(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """A sentence and the constituents over it, none of them empty.
+    """A sentence and its constituents, none of them empty.
 
     Example:
         >>> parse_tree("(NP (DT the) (NN cat))").brackets
@@ -72,7 +72,7 @@ class Tree:
     """In the order in which they open: outer before inner, left before right."""
 
     def __str__(self) -> str:
-        """On one line, as treebanks have it; brackets that are words become -LRB- and -RRB-."""
+        """Return one line in treebank format; brackets in words become -LRB- and -RRB-."""
         leaves = [
             f"({escape(tag)} {escape(word)})"
             for tag, word in zip(self.tags, self.words, strict=True)
@@ -80,37 +80,37 @@ class Tree:
         return " ".join(self.depth_first(leaves, lambda _: ")")).replace(" )", ")")
 
     def depth_first(self, leaves: Sequence[str], close: Callable[[str], str]) -> list[str]:
-        """The tree from left to right: `(S`, …, leaves, …, close("S").
+        """Return the symbols of the tree from left to right: `(S`, …, leaves, …, close("S").
 
         Args:
-            leaves: What stands for each word.
-            close: What stands for the end of a constituent, given its label.
+            leaves: The symbol of each word.
+            close: Returns the symbol for the end of a constituent, given its label.
         """
         sequence: list[str] = []
         unfinished: list[Bracket] = []
-        place = 0
+        position = 0
         for bracket in (*self.brackets, Bracket("", len(leaves), len(leaves))):
             label, start, _ = bracket
             while unfinished and unfinished[-1].end <= start:
                 finished = unfinished.pop()
-                sequence += leaves[place : finished.end]
-                place = finished.end
+                sequence += leaves[position : finished.end]
+                position = finished.end
                 sequence.append(close(finished.label))
-            sequence += leaves[place:start]
-            place = start
+            sequence += leaves[position:start]
+            position = start
             sequence.append(f"({label}")
             unfinished.append(bracket)
-        sequence.pop()  # the bracket after the last, which closed all the others
+        sequence.pop()  # the sentinel bracket, which closed all the others
         return sequence
 
 
 class BracketStack:
-    """The brackets of a tree that is read from left to right."""
+    """The brackets of a tree while it is read from left to right."""
 
-    __slots__ = ("_ends", "_labels", "_starts", "_unfinished", "depth", "place")
+    __slots__ = ("_ends", "_labels", "_starts", "_unfinished", "depth", "position")
 
     def __init__(self) -> None:
-        self.place = 0  # words so far: the reader counts them
+        self.position = 0  # words read so far, counted by the reader
         self.depth = 0
         self._labels: list[str] = []
         self._starts: list[int] = []
@@ -118,30 +118,30 @@ class BracketStack:
         self._unfinished: list[int] = []
 
     def open(self, label: str) -> None:
-        """A bracket begins."""
+        """Open a bracket."""
         self._unfinished.append(len(self._labels))
         self._labels.append(label)
-        self._starts.append(self.place)
+        self._starts.append(self.position)
         self._ends.append(0)
         self.depth += 1
 
     def close(self) -> str:
-        """End the innermost bracket, and return its label."""
+        """Close the innermost bracket and return its label."""
         bracket = self._unfinished.pop()
-        self._ends[bracket] = self.place
+        self._ends[bracket] = self.position
         self.depth -= 1
         return self._labels[bracket]
 
     def holds_a_word(self) -> bool:
         """Whether the innermost bracket is not empty."""
-        return self._starts[self._unfinished[-1]] < self.place
+        return self._starts[self._unfinished[-1]] < self.position
 
     def labels(self) -> list[str]:
-        """Of the brackets that are open, from the root inwards."""
+        """Return the labels of the open brackets, from the root inwards."""
         return [self._labels[bracket] for bracket in self._unfinished]
 
     def brackets(self) -> tuple[Bracket, ...]:
-        """All that were opened and closed."""
+        """Return all brackets that were opened and closed."""
         return tuple(map(Bracket, self._labels, self._starts, self._ends))
 
 
@@ -149,17 +149,17 @@ class BracketStack:
 
 
 def read_trees(path: Path, tally: Tally | None = None) -> Iterator[Tree]:
-    """Every tree of a file (.gz, .xz and .zst are decompressed), wherever its lines end."""
+    """Yield every tree of a file, on one or several lines; .gz, .xz and .zst are decompressed."""
     name = describe(path)
     for line, text in tree_texts(read_text(path, tally), name):
         yield from parse_trees(text, name, line)
 
 
 def tree_texts(lines: Iterable[str], name: str) -> Iterator[tuple[int, str]]:
-    """Lines put together until all brackets are closed, each text with its first line's number.
+    """Join lines until all brackets are closed; yield each text with its first line number.
 
-    One line is mostly one tree, and this costs little more than reading it: the parsing can be
-    left to another process.
+    Usually one line is one tree, and this costs little more than reading it. Parsing can be left
+    to another process.
     """
     together: list[str] = []
     first = depth = size = 0
@@ -181,7 +181,7 @@ def tree_texts(lines: Iterable[str], name: str) -> Iterator[tuple[int, str]]:
 
 
 def parse_tree(text: str) -> Tree:
-    """The one tree of a text."""
+    """Parse a text that contains exactly one tree."""
     trees = parse_trees(text)
     if len(trees) != 1:
         raise DataError(f"{len(trees)} trees where one was expected: {text[:80]!r}")
@@ -189,11 +189,11 @@ def parse_tree(text: str) -> Tree:
 
 
 def parse_trees(text: str, name: str = "text", line: int = 1) -> list[Tree]:
-    """The trees of a text, in order.
+    """Parse the trees of a text, in order.
 
     Args:
-        text: Brackets and words, with any spaces and ends of lines between them.
-        name: What to call the text in an error.
+        text: Brackets and words, separated by any spaces and line breaks.
+        name: The name of the text in errors.
         line: The number of its first line.
     """
     trees: list[Tree] = []
@@ -204,7 +204,7 @@ def parse_trees(text: str, name: str = "text", line: int = 1) -> list[Tree]:
         if word:
             words.append(word)
             tags.append(tag)
-            stack.place += 1
+            stack.position += 1
         elif close and stack.depth and stack.holds_a_word():
             stack.close()
         elif not (close or stray) and (label or not stack.depth):
@@ -221,19 +221,19 @@ def parse_trees(text: str, name: str = "text", line: int = 1) -> list[Tree]:
 
 
 def _damage(text: str, index: int, depth: int, name: str, line: int) -> MalformedTreeError:
-    """What is wrong with a token, by its number."""
+    """Describe the error at a token, given by its index."""
     token = list(_TOKEN.finditer(text))[index]
     _, _, _, close, stray = token.groups()
     if stray and depth:
-        what = f"the word {stray!r} has no tag of its own"
+        what = f"the word {stray!r} has no tag"
     elif stray:
-        what = f"{stray!r} stands outside of any tree"
+        what = f"{stray!r} is outside of any tree"
     elif not close:
         what = "a bracket inside a tree has no label"
     elif depth:
         what = "a bracket holds no word"
     else:
-        what = "a bracket is closed that was not opened"
+        what = "a closing bracket has no opening bracket"
     return MalformedTreeError(what, name, line + text.count("\n", 0, token.start()))
 
 
@@ -242,22 +242,22 @@ def _damage(text: str, index: int, depth: int, name: str, line: int) -> Malforme
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TreeCleaning:
-    """What of a treebank's annotation is left for a parser to learn."""
+    """Which annotations of a treebank are kept for training a parser."""
 
     labels: Literal["plain", "kept"] = "plain"
-    """Whether NP-SBJ-1 and NP=2 become NP, without functions and indices, or stay as they are."""
+    """`plain` removes functions and indices: NP-SBJ-1 and NP=2 become NP."""
     traces: Literal["removed", "kept"] = "removed"
-    """Whether words tagged -NONE-, and constituents that hold nothing else, are removed."""
+    """`removed` drops words tagged -NONE-, and constituents that contain nothing else."""
     root: Literal["own", "kept"] = "own"
-    """Whether a bracket around the root, with a label such as TOP or with none, is removed."""
+    """`own` removes a bracket around the root that has no label, or a label such as TOP."""
 
 
 PARSING: Final = TreeCleaning()
-"""As is usual for parsing."""
+"""The usual cleaning for parsing."""
 
 
 def clean(tree: Tree, cleaning: TreeCleaning = PARSING) -> Tree | None:
-    """The tree that is left, or None where no word is."""
+    """Return the cleaned tree, or None if no word is left."""
     words, tags, brackets = tree.words, tree.tags, tree.brackets
     if cleaning.traces == "removed" and TRACE in tags:
         there = [tag != TRACE for tag in tags]
@@ -278,7 +278,7 @@ def clean(tree: Tree, cleaning: TreeCleaning = PARSING) -> Tree | None:
 
 
 def plain(label: str) -> str:
-    """A label without its functions and indices; -LRB- and its like stay.
+    """Remove functions and indices from a label. -LRB- and similar labels are kept.
 
     Example:
         >>> plain("NP-SBJ=2"), plain("-LRB-")
@@ -288,7 +288,7 @@ def plain(label: str) -> str:
 
 
 def _own_root(brackets: tuple[Bracket, ...], n_words: int) -> tuple[Bracket, ...]:
-    """Begin with the root proper; if no labelled bracket spans all words, with a placeholder."""
+    """Start with the actual root, or a placeholder if no labelled bracket spans all words."""
     first = 0
     while (
         first + 1 < len(brackets)
@@ -301,16 +301,16 @@ def _own_root(brackets: tuple[Bracket, ...], n_words: int) -> tuple[Bracket, ...
     return brackets[first:]
 
 
-# --- brackets that are words -----------------------------------------------------------------
+# --- brackets in words -----------------------------------------------------------------------
 
 
 def escape(word: str) -> str:
-    """A word as it may stand in a tree, with -LRB- and -RRB- for its round brackets."""
+    """Escape a word for use in a tree: round brackets become -LRB- and -RRB-."""
     if "(" in word or ")" in word:
         return word.replace("(", "-LRB-").replace(")", "-RRB-")
     return word
 
 
 def unescape(word: str) -> str:
-    """A word as it is written outside of trees."""
+    """Invert `escape`."""
     return word.replace("-LRB-", "(").replace("-RRB-", ")")

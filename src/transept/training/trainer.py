@@ -296,7 +296,7 @@ class _Pace:
     def count(self, batch: Batch) -> None:
         self.source_tokens += batch.header.n_source_tokens
         self.target_tokens += batch.header.n_target_tokens
-        self.places += batch.header.n_places
+        self.places += batch.header.n_positions
         self.flops += batch.flops
 
     def since_last(self, peak_flops: float) -> dict[str, float]:

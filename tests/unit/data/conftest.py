@@ -1,4 +1,4 @@
-"""A small tokenizer, sentences that it can write, and a web server that misbehaves on demand."""
+"""A small tokenizer, sentences for it, and a web server that fails on demand."""
 
 import socket
 import threading
@@ -47,15 +47,15 @@ def sentence_pairs() -> Callable[[int], Pairs]:
 
 @dataclass
 class Site:
-    """What the server has, how it fails, and what it was asked."""
+    """The files of the server, its failures, and the requests it received."""
 
     files: dict[str, bytes] = field(default_factory=dict)
     ranges: bool = True
     etag: str | None = '"one"'
     cut_after: list[int] = field(default_factory=list)
-    """Bytes to send before hanging up, one entry for each of the first answers."""
+    """Bytes to send before closing the connection, one entry per response."""
     failures: list[int] = field(default_factory=list)
-    """Status codes of the first answers."""
+    """Status codes of the first responses."""
     requests: list[dict[str, str]] = field(default_factory=list)
     url: str = ""
 
@@ -95,7 +95,7 @@ class Site:
 
 @pytest.fixture
 def site() -> Iterator[Site]:
-    """A server on the loopback, empty at first."""
+    """A server on the loopback interface, without files."""
     running = Site()
 
     class Handler(BaseHTTPRequestHandler):
@@ -115,8 +115,8 @@ def site() -> Iterator[Site]:
 
 
 @pytest.fixture
-def nobody() -> str:
-    """An address at which nobody listens."""
+def unused_address() -> str:
+    """An address without a server."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return f"http://127.0.0.1:{free.getsockname()[1]}"

@@ -31,7 +31,7 @@ def directory(tmp_path: Path, tokenizer_directory: Path) -> Path:
     return tmp_path / "corpus"
 
 
-def test_a_corpus_holds_what_was_put_in(directory: Path, tokenizer: Tokenizer) -> None:
+def test_corpus_returns_the_stored_sentences(directory: Path, tokenizer: Tokenizer) -> None:
     corpus = Corpus.open(directory, verify=True)
     assert len(corpus) == len(PAIRS)
     for index, (source, target) in enumerate(PAIRS):
@@ -41,21 +41,21 @@ def test_a_corpus_holds_what_was_put_in(directory: Path, tokenizer: Tokenizer) -
         assert corpus.target_lengths[index] == len(corpus.target(index))
 
 
-def test_views_are_views(directory: Path) -> None:
+def test_sentences_are_views_of_the_mapped_file(directory: Path) -> None:
     corpus = Corpus.open(directory)
     assert corpus.source(0).base is not None
     assert not corpus.source(0).flags.writeable
     assert type(corpus.source(0)) is np.ndarray
 
 
-def test_an_index_out_of_range(directory: Path) -> None:
+def test_index_out_of_range_raises(directory: Path) -> None:
     corpus = Corpus.open(directory)
     for index in (-1, len(corpus)):
-        with pytest.raises(IndexError, match=f"pair {index} of a corpus of 3"):
+        with pytest.raises(IndexError, match=f"pair {index} is out of range"):
             corpus.target(index)
 
 
-def test_the_manifest_counts(directory: Path) -> None:
+def test_manifest_counts_pairs_and_tokens(directory: Path) -> None:
     manifest = Corpus.open(directory).manifest
     assert (manifest.read, manifest.pairs, manifest.dropped) == (3, 3, {})
     assert manifest.source.tokens == Corpus.open(directory).source_lengths.sum()
@@ -64,13 +64,13 @@ def test_the_manifest_counts(directory: Path) -> None:
     assert manifest == Manifest.load(directory)
 
 
-def test_the_corpus_brings_its_tokenizer(directory: Path, tokenizer: Tokenizer) -> None:
+def test_corpus_includes_its_tokenizer(directory: Path, tokenizer: Tokenizer) -> None:
     corpus = Corpus.open(directory)
     assert Tokenizer.load(corpus.source_tokenizer).sha256 == tokenizer.sha256
     assert corpus.target_tokenizer == corpus.source_tokenizer
 
 
-def test_another_process_opens_the_files_itself(directory: Path) -> None:
+def test_unpickled_corpus_maps_the_files_itself(directory: Path) -> None:
     corpus = Corpus.open(directory)
     sent = pickle.dumps(corpus)
     assert len(sent) < 500
@@ -78,14 +78,14 @@ def test_another_process_opens_the_files_itself(directory: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["source.ids", "source.offsets", "target.ids", "target.offsets"])
-def test_damage_is_found_and_named(directory: Path, name: str) -> None:
+def test_damaged_file_is_detected_and_named(directory: Path, name: str) -> None:
     path = directory / name
     whole = path.read_bytes()
     path.write_bytes(whole[:-1])
     with pytest.raises(DataError, match=rf"{name} has \d+ bytes instead of \d+; copy it again"):
         Corpus.open(directory)
     path.write_bytes(bytes([whole[0] ^ 1]) + whole[1:])
-    with pytest.raises(DataError, match=rf"{name} has been altered.*prepare the corpus again"):
+    with pytest.raises(DataError, match=rf"{name} was altered.*prepare the corpus again"):
         Corpus.open(directory, verify=True)
     path.unlink()
     with pytest.raises(DataError, match=f"{name} is missing"):
@@ -97,12 +97,14 @@ def test_damage_is_found_and_named(directory: Path, name: str) -> None:
     [
         (lambda text: text[:40], "is damaged"),
         (lambda text: "[]", "is damaged"),
-        (lambda text: text.replace('"format": 1', '"format": 2', 1), "is of format 2"),
+        (lambda text: text.replace('"format": 1', '"format": 2', 1), "has format 2"),
         (lambda text: text.replace('"pairs": 3', '"pairs": "x"', 1), "pairs: expected int"),
-        (lambda text: text.replace('"pairs": 3', '"pairs": 2', 1), "do not fit together"),
+        (lambda text: text.replace('"pairs": 3', '"pairs": 2', 1), "do not match"),
     ],
 )
-def test_a_damaged_manifest(directory: Path, damage: Callable[[str], str], complaint: str) -> None:
+def test_damaged_manifest_is_rejected(
+    directory: Path, damage: Callable[[str], str], complaint: str
+) -> None:
     path = directory / "manifest.json"
     unmarked = json.dumps(unsealed(path.read_bytes()), indent=2)
     path.write_text(damage(unmarked))
@@ -110,14 +112,14 @@ def test_a_damaged_manifest(directory: Path, damage: Callable[[str], str], compl
         Corpus.open(directory)
 
 
-def test_a_manifest_knows_when_it_was_altered(directory: Path) -> None:
+def test_altered_manifest_is_detected(directory: Path) -> None:
     path = directory / "manifest.json"
     path.write_bytes(path.read_bytes().replace(b'"pairs": 3', b'"pairs": 2'))
     with pytest.raises(DataError, match=r"manifest\.json is damaged.*prepare the corpus again"):
         Corpus.open(directory)
 
 
-def test_a_vocabulary_that_did_not_make_the_ids(directory: Path) -> None:
+def test_vocabulary_of_another_corpus_is_rejected(directory: Path) -> None:
     Corpus.open(directory, verify=True)
     path = directory / "tokenizer/tokenizer.model"
     path.write_bytes(path.read_bytes()[:-1])
@@ -125,16 +127,16 @@ def test_a_vocabulary_that_did_not_make_the_ids(directory: Path) -> None:
     with pytest.raises(DataError, match=r"tokenizer\.model.*prepare the corpus again"):
         Corpus.open(directory, verify=True)
     Symbols(["one", "two"]).save(directory / "tokenizer")
-    with pytest.raises(DataError, match="is not the vocabulary that made the ids"):
+    with pytest.raises(DataError, match="is not the vocabulary of the ids"):
         Corpus.open(directory, verify=True)
 
 
-def test_a_directory_of_something_else(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"no prepared corpus.*transept data prepare"):
+def test_directory_without_manifest_is_rejected(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"not a prepared corpus.*transept data prepare"):
         Corpus.open(tmp_path)
 
 
-def test_the_hash_is_of_the_sentences_alone(
+def test_hash_depends_only_on_the_sentences(
     directory: Path, tmp_path: Path, tokenizer_directory: Path
 ) -> None:
     text = "".join(f"{source}\t{target}\n" for source, target in PAIRS)

@@ -27,7 +27,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory, tokenizer_directory: Path) 
     return Corpus.open(output)
 
 
-def test_figures_of_a_side() -> None:
+def test_side_statistics_are_correct() -> None:
     lengths = np.array([2, 3, 4, 5, 100])
     summary = SideSummary(tokens=114, unknown=11, vocab_size=10, dtype="uint16")
     figures = side_statistics(lengths, summary)
@@ -36,9 +36,7 @@ def test_figures_of_a_side() -> None:
     assert figures.unknown_rate == 11 / 109
 
 
-def test_samples_are_text_and_depend_on_the_seed_alone(
-    corpus: Corpus, tokenizer: Tokenizer
-) -> None:
+def test_samples_are_text_and_depend_only_on_the_seed(corpus: Corpus, tokenizer: Tokenizer) -> None:
     both = (tokenizer, tokenizer)
     drawn = samples(corpus, 4, 1, both)
     assert drawn == samples(corpus, 4, 1, both)
@@ -48,7 +46,7 @@ def test_samples_are_text_and_depend_on_the_seed_alone(
     assert len(samples(corpus, 10**6, 0, both)) == len(corpus)
 
 
-def test_another_tokenizer_is_refused(corpus: Corpus, tokenizer: Tokenizer) -> None:
+def test_samples_reject_another_tokenizer(corpus: Corpus, tokenizer: Tokenizer) -> None:
     other = train_tokenizer(["other words than those"] * 5, vocab_size=290)
-    with pytest.raises(VocabularyError, match="the target was not made with this tokenizer"):
+    with pytest.raises(VocabularyError, match="the target was prepared with another tokenizer"):
         samples(corpus, 1, 0, (tokenizer, other))

@@ -74,7 +74,7 @@ def test_without_triton_it_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     experiment = Experiment(model=ModelConfig(vocab_size=50))
     assert fused_obstacles(experiment, GPU_LIKE) == ["Triton is not installed"]
     (said,) = fused_warnings(experiment, GPU)
-    assert said.startswith("our own kernels cannot be used (Triton is not installed): PyTorch's")
+    assert said.startswith("the fused kernels cannot be used (Triton is not installed); falling")
 
 
 def test_nothing_is_said_where_nobody_expects_the_fast_form(

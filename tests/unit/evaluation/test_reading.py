@@ -39,7 +39,7 @@ def test_different_numbers_of_lines_are_named(tmp_path: Path) -> None:
         (None, "cannot be read"),
         (b"", "is empty"),
         (b"fine\n\xff\xd8\xff", "line 2: byte 1 .0xff. is not UTF-8"),
-        (b"fine\nM\0Z\0\n", "line 2: holds a zero byte"),
+        (b"fine\nM\0Z\0\n", "line 2: has a NUL byte"),
     ],
 )
 def test_bad_files_are_refused(tmp_path: Path, content: bytes | None, complaint: str) -> None:

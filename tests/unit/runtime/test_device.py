@@ -6,7 +6,7 @@ from transept.runtime.device import Runtime
 
 
 @pytest.mark.parametrize("device", ["gpu", "mps", "meta", "cuda:1000", "cuda:", ""])
-def test_a_device_that_is_not_there_is_refused_and_the_others_are_named(device: str) -> None:
+def test_missing_device_is_rejected_and_others_are_listed(device: str) -> None:
     with pytest.raises(ConfigError) as error:
         Runtime.choose(device)
     (problem,) = error.value.problems

@@ -7,7 +7,7 @@ from transept.runtime.interrupt import STOP_SIGNALS, stop_requests, terminable
 
 
 @pytest.mark.parametrize("number", STOP_SIGNALS)
-def test_the_first_signal_is_noted_and_the_second_obeyed(number: signal.Signals) -> None:
+def test_first_signal_is_recorded_and_second_raises(number: signal.Signals) -> None:
     before = [signal.getsignal(each) for each in STOP_SIGNALS]
     with stop_requests() as request:
         assert not request

@@ -28,7 +28,7 @@ with held(Path(sys.argv[1]), ALONE, 0.0, print):
 
 @pytest.fixture
 def holder(tmp_path: Path) -> Iterator[tuple[int, int]]:
-    """A process that holds the directory, and its fork."""
+    """A process that holds the lock, and its fork."""
     words = [sys.executable, "-c", HOLDER, str(tmp_path)]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -39,25 +39,25 @@ def holder(tmp_path: Path) -> Iterator[tuple[int, int]]:
 
 
 def refused(directory: Path, patience: float) -> tuple[str, list[str]]:
-    """With which words, and what was told before."""
-    told: list[str] = []
-    with pytest.raises(TranseptError) as error, held(directory, ALONE, patience, told.append):
+    """The error message, and the messages reported before it."""
+    reported: list[str] = []
+    with pytest.raises(TranseptError) as error, held(directory, ALONE, patience, reported.append):
         pass
-    return str(error.value), told
+    return str(error.value), reported
 
 
-def test_another_process_is_refused_until_the_first_is_dead_though_its_fork_lives(
+def test_lock_is_released_when_holder_dies_although_its_fork_lives(
     holder: tuple[int, int], tmp_path: Path
 ) -> None:
     process, fork = holder
     name = f"process {process} on {platform.node()} since 20"
-    at_once, told = refused(tmp_path, 0.0)
-    assert at_once.startswith(f"{tmp_path}: another training is at work there, {name}")
-    assert at_once.endswith("Wait for its end or stop it, or choose another directory")
-    assert not told
-    _, told = refused(tmp_path, 0.5)
-    assert len(told) == 1
-    assert name in told[0]
+    at_once, reported = refused(tmp_path, 0.0)
+    assert at_once.startswith(f"{tmp_path}: another training is running there, {name}")
+    assert at_once.endswith("Wait for it, stop it, or choose another directory")
+    assert not reported
+    _, reported = refused(tmp_path, 0.5)
+    assert len(reported) == 1
+    assert name in reported[0]
     os.kill(process, signal.SIGKILL)
     os.waitid(os.P_PID, process, os.WEXITED | os.WNOWAIT)
     with held(tmp_path, ALONE, 0.0, print) as notes:
@@ -66,16 +66,16 @@ def test_another_process_is_refused_until_the_first_is_dead_though_its_fork_live
     assert f"process {os.getpid()} " in (tmp_path / LOCK).read_text()
 
 
-def test_it_is_free_again_afterwards_and_a_directory_is_made(tmp_path: Path) -> None:
+def test_lock_is_released_after_block_and_directory_is_created(tmp_path: Path) -> None:
     for _ in range(2):
         with held(tmp_path / "runs/new", ALONE, 0.0, print) as notes:
             assert not notes
 
 
-def test_where_nothing_can_be_locked_that_is_said_and_the_work_goes_on(tmp_path: Path) -> None:
+def test_unlockable_directory_gives_a_note_and_training_continues(tmp_path: Path) -> None:
     (tmp_path / LOCK).mkdir()
     with held(tmp_path, ALONE, 0.0, print) as notes:
         assert notes == [
-            f"{tmp_path}: cannot be locked (Is a directory): nothing would stop a second training "
-            "there"
+            f"{tmp_path}: cannot be locked (Is a directory), so a second training there would not "
+            "be prevented"
         ]

@@ -1,4 +1,4 @@
-"""Ranks meet under a name of their own, whatever an earlier start has left in the store."""
+"""Ranks meet under a unique name and ignore what an earlier start left in the store."""
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -21,7 +21,7 @@ def all_meet(common: Any, size: int) -> list[Any]:
         return list(pool.map(meeting.meet, clones, range(size), [size] * size))
 
 
-def test_all_ranks_come_to_the_same_place() -> None:
+def test_all_ranks_get_the_same_store() -> None:
     common = store()
     first, *others = all_meet(common, 4)
     first.set("word", "here")
@@ -29,7 +29,7 @@ def test_all_ranks_come_to_the_same_place() -> None:
 
 
 @pytest.mark.parametrize("size", [4, 2, 6])
-def test_a_later_start_finds_nothing_of_an_earlier_one(size: int) -> None:
+def test_restart_ignores_entries_of_earlier_ranks(size: int) -> None:
     common = store()
     all_meet(common, 4)[0].set("word", "stale")
     later = all_meet(common, size)
@@ -38,7 +38,7 @@ def test_a_later_start_finds_nothing_of_an_earlier_one(size: int) -> None:
     assert later[0].get("word") == b"fresh"
 
 
-def test_a_rank_that_waits_in_vain_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_meet_times_out_with_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(meeting, "MEETING", 0.1)
     with pytest.raises(RankError, match="rank 1 of 2 waited 0 s for the others"):
         meeting.meet(HashStore(), 1, 2)

@@ -1,4 +1,4 @@
-"""Bulk work in parts, by ranks that begin when they can."""
+"""Bulk work in parts, by ranks that start at different times."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ SETTINGS = {"beam_size": 4}
 
 
 def work(parts: Parts, n: int) -> list[int]:
-    """What a rank does of `n` parts once it has loaded its model."""
+    """Produce a rank's share of `n` parts and return their numbers."""
     mine = [number for number in range(n) if parts.is_mine(number)]
     for number in mine:
         parts.put(number, f"{number}\n".encode())
@@ -19,7 +19,7 @@ def work(parts: Parts, n: int) -> list[int]:
     return mine
 
 
-def test_a_rank_that_is_still_starting_when_the_parts_are_joined_has_nothing_to_do(
+def test_rank_still_starting_during_join_has_nothing_to_do(
     tmp_path: Path,
 ) -> None:
     output = tmp_path / "out"
@@ -36,24 +36,22 @@ def test_a_rank_that_is_still_starting_when_the_parts_are_joined_has_nothing_to_
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
-def test_a_rank_that_begins_after_the_join_is_done(tmp_path: Path) -> None:
+def test_begin_returns_false_after_join(tmp_path: Path) -> None:
     output = tmp_path / "out"
     first, second = Parts(output, 0, 2), Parts(output, 1, 2)
     assert first.begin(SETTINGS)
     assert work(first, 1) == [0]
     assert not second.begin(SETTINGS)
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
-    with pytest.raises(ConfigError, match="is there already"):
+    with pytest.raises(ConfigError, match="already exists"):
         first.begin(SETTINGS)
 
 
-def test_a_rank_that_begins_during_the_join_is_done(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_begin_returns_false_during_join(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     output = tmp_path / "out"
     first, second = Parts(output, 0, 2), Parts(output, 1, 2)
     assert first.begin(SETTINGS)
-    looks = iter([False])  # at its first look there is no output: rank 0 is just about to join
+    looks = iter([False])  # the first check finds no output: rank 0 is about to join the parts
 
     def exists(path: Path) -> bool:
         if path == output and not next(looks, True):

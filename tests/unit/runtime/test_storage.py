@@ -19,7 +19,7 @@ from transept.runtime.storage import (
 )
 
 
-def test_a_file_is_replaced_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
+def test_replacing_is_atomic(tmp_path: Path) -> None:
     path = tmp_path / "file"
     write_file(path, b"old")
 
@@ -36,7 +36,7 @@ def test_a_file_is_replaced_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
     assert [each.name for each in tmp_path.iterdir()] == ["file"]
 
 
-def test_a_directory_appears_when_it_is_whole(tmp_path: Path) -> None:
+def test_new_directory_appears_when_complete(tmp_path: Path) -> None:
     path = tmp_path / "above/directory"
     part_of(path).mkdir(parents=True)
     (part_of(path) / "left by a process that was killed").touch()
@@ -58,7 +58,7 @@ def test_a_directory_appears_when_it_is_whole(tmp_path: Path) -> None:
     assert list(path.parent.iterdir()) == []
 
 
-def test_a_directory_makes_way_for_a_whole_one(tmp_path: Path) -> None:
+def test_new_directory_replaces_when_complete(tmp_path: Path) -> None:
     path = tmp_path / "directory"
     with new_directory(path) as part:
         (part / "old").touch()
@@ -80,7 +80,7 @@ def test_a_directory_makes_way_for_a_whole_one(tmp_path: Path) -> None:
     assert [each.name for each in tmp_path.iterdir()] == ["directory"]
 
 
-def test_a_copy_of_what_is_read_only_can_be_written_to(tmp_path: Path) -> None:
+def test_copy_of_read_only_files_is_writable(tmp_path: Path) -> None:
     original = tmp_path / "original"
     make_directory(original / "below")
     (original / "below/file").write_text("text")
@@ -93,7 +93,7 @@ def test_a_copy_of_what_is_read_only_can_be_written_to(tmp_path: Path) -> None:
     (original / "below").chmod(0o755)
 
 
-def test_a_sealed_table_knows_of_every_byte() -> None:
+def test_seal_detects_every_changed_byte() -> None:
     table = {"format": 1, "files": {"a": {"bytes": 3}}, "about": {"name": "größer"}}
     content = sealed(table)
     assert unsealed(content) == table
@@ -106,20 +106,20 @@ def test_a_sealed_table_knows_of_every_byte() -> None:
             found = unsealed(bytes(altered))
         except ValueError:
             continue
-        # Only the name of the seal itself may have changed, which its reader does not know.
+        # Only the key of the seal itself may change: then it is an unknown key.
         assert set(found) - set(table), bytes(altered)
     for _ in range(20):
         with pytest.raises(ValueError, match=r"."):
             unsealed(content[: chance.randrange(len(content))])
 
 
-def test_a_table_without_a_seal_is_of_an_older_transept() -> None:
+def test_table_without_seal_is_accepted() -> None:
     assert unsealed(b'{"format": 1}') == {"format": 1}
-    with pytest.raises(ValueError, match="no table"):
+    with pytest.raises(ValueError, match="not a JSON object"):
         unsealed(b"[]")
 
 
-def test_a_file_is_known_by_its_size_and_checksum(tmp_path: Path) -> None:
+def test_stored_has_size_and_checksum(tmp_path: Path) -> None:
     path = tmp_path / "file"
     write_file(path, b"abc")
     known = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"

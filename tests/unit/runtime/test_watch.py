@@ -1,4 +1,4 @@
-"""Who is named when all stand still, and who hears of it."""
+"""Which rank is named when none makes progress, and how others learn of it."""
 
 import threading
 from datetime import timedelta
@@ -15,7 +15,7 @@ PATIENCE = 8.0
 
 
 class Clock:
-    """A clock that moves only when it is told to."""
+    """A clock that only moves when the test sets it."""
 
     now = 100.0
 
@@ -36,46 +36,46 @@ def common_store() -> Any:
 
 
 def watch_three(clock: Clock, *phases: str, silent: int | None = None) -> RankError:
-    """Three ranks that do not move; the error that the first of them reports."""
+    """Let three ranks make no progress; return the error that the first one reports."""
     store = common_store()
     ranks = [Board(store.clone(), rank, 3) for rank in range(3)]
     pulses = [Pulse(step=7, phase=phase) for phase in phases]
-    told: list[RankError] = []
-    watchdog = Watchdog(pulses[0], ranks[0], PATIENCE, told.append)
+    reported: list[RankError] = []
+    watchdog = Watchdog(pulses[0], ranks[0], PATIENCE, reported.append)
     pulses[0].at(phases[0])
     began = clock.now
     while clock.now < began + PATIENCE:
-        assert told == []
+        assert reported == []
         clock.now += PATIENCE / 16
         for rank, pulse in zip(ranks, pulses, strict=True):
             if rank.rank != silent or clock.now < began + PATIENCE / 2:
                 rank.beat(pulse)
-        watchdog._look_at_ranks()
-    [error] = told
+        watchdog._check_ranks()
+    [error] = reported
     assert str(ranks[2].published()) == str(error)
     return error
 
 
-def test_a_rank_that_no_longer_answers_is_named(clock: Clock) -> None:
+def test_watchdog_names_a_silent_rank(clock: Clock) -> None:
     waiting = ("reducing gradients",) * 3
     error = watch_three(clock, *waiting, silent=2)
     assert str(error).startswith("rank 2 on ")
-    assert "(step 7, reducing gradients) does not answer" in str(error)
+    assert "(step 7, reducing gradients) does not respond" in str(error)
 
 
-def test_else_the_one_that_is_furthest_behind(clock: Clock) -> None:
+def test_watchdog_names_the_rank_furthest_behind(clock: Clock) -> None:
     error = watch_three(clock, "reducing gradients", "reading data", "reducing gradients")
     assert str(error).startswith("rank 1 on ")
-    assert "(step 7, reading data) has not moved for 8 s" in str(error)
+    assert "(step 7, reading data) has made no progress for 8 s" in str(error)
 
 
-def test_where_none_is_behind_all_are_listed(clock: Clock) -> None:
+def test_watchdog_lists_all_ranks_if_none_is_behind(clock: Clock) -> None:
     error = watch_three(clock, "saving", "saving", "saving")
-    assert str(error).startswith("no rank has moved for 8 s")
+    assert str(error).startswith("no rank has made progress for 8 s")
     assert all(f"rank {rank} on " in str(error) for rank in range(3))
 
 
-def test_the_first_cause_is_everyones() -> None:
+def test_first_published_cause_is_shared_by_all_ranks() -> None:
     store = common_store()
     first, second = (Board(store.clone(), rank, 2) for rank in range(2))
     assert first.published() is None
@@ -83,10 +83,10 @@ def test_the_first_cause_is_everyones() -> None:
     later = second.publish("something that follows from it", 1)
     assert (str(later), later.exit_code) == ("the disk is full", 4)
     assert str(second.first_cause()) == "the disk is full"
-    assert (first.spoke, second.spoke) == (True, False)
+    assert (first.published_first, second.published_first) == (True, False)
 
 
-def test_whoever_keeps_the_store_leaves_when_all_know_why(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_store_host_leaves_after_all_acknowledged(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "LEAVING", 600.0)
     store = common_store()
     keeper = Board(store.clone(), 0, 3, keeps_store=True)
@@ -113,29 +113,29 @@ def test_rank_that_rests_is_not_ended_until_it_works_again(clock: Clock) -> None
     assert pulse.since == clock.now
 
 
-def test_who_moves_is_left_alone(clock: Clock) -> None:
+def test_watchdog_ignores_ranks_that_make_progress(clock: Clock) -> None:
     pulse, board = Pulse(), Board(common_store(), 0, 1)
-    told: list[RankError] = []
-    watchdog = Watchdog(pulse, board, PATIENCE, told.append)
+    reported: list[RankError] = []
+    watchdog = Watchdog(pulse, board, PATIENCE, reported.append)
     for _ in range(12):
         pulse.at("computing")
         clock.now += 0.9 * PATIENCE
         board.beat(pulse)
-        watchdog._look_at_ranks()
-    assert told == []
+        watchdog._check_ranks()
+    assert reported == []
     clock.now += 0.2 * PATIENCE
-    watchdog._look_at_ranks()
-    assert len(told) == 1
+    watchdog._check_ranks()
+    assert len(reported) == 1
 
 
-def test_a_thread_watches_within_the_block() -> None:
-    told: list[RankError] = []
+def test_watchdog_thread_runs_within_the_block() -> None:
+    reported: list[RankError] = []
     heard = threading.Event()
 
     def end(error: RankError) -> None:
-        told.append(error)
+        reported.append(error)
         heard.set()
 
     with Watchdog(Pulse(), Board(common_store(), 0, 1), 0.2, end):
         assert heard.wait(120)
-    assert str(told[0]).startswith("no rank has moved for 0.2 s: rank 0 on ")
+    assert str(reported[0]).startswith("no rank has made progress for 0.2 s: rank 0 on ")

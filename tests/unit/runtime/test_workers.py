@@ -35,7 +35,7 @@ def doubling(count: int) -> Workers[int, int]:
     return Workers([double] * count, "worker", lambda answer: answer)
 
 
-def test_results_come_in_order_and_only_a_few_tasks_are_taken_ahead() -> None:
+def test_map_keeps_order_and_limits_submitted_tasks() -> None:
     taken: list[int] = []
 
     def tasks() -> Iterator[int]:
@@ -51,20 +51,20 @@ def test_results_come_in_order_and_only_a_few_tasks_are_taken_ahead() -> None:
     assert multiprocessing.active_children() == []
 
 
-def test_each_worker_does_its_own_work_and_answers_are_finished_here() -> None:
+def test_each_worker_uses_its_own_callable_and_finish_runs_in_parent() -> None:
     with Workers([double, negate], "worker", lambda answer: (os.getpid(), answer)) as workers:
         results = list(workers.map([-1, -1, -2], ahead=1))
     assert results == [(os.getpid(), -2), (os.getpid(), 1), (os.getpid(), -4)]
 
 
-def test_arrays_arrive_whole() -> None:
+def test_arrays_are_transferred_unchanged() -> None:
     with Workers([numbers], "worker", lambda answer: answer) as workers:
         (answer,) = workers.map([1_000_000], ahead=1)
     assert np.array_equal(answer["numbers"], np.arange(1_000_000))
     assert answer["none"].size == 0
 
 
-def test_errors_of_the_work_are_raised_here() -> None:
+def test_worker_errors_are_raised_in_parent() -> None:
     with Workers([fail], "worker", lambda answer: answer) as workers:
         with pytest.raises(DataError, match=r"^line 1 is not a sentence") as meant:
             next(workers.map([1], ahead=1))
@@ -75,7 +75,7 @@ def test_errors_of_the_work_are_raised_here() -> None:
         assert error.value.__notes__[0].startswith("In worker 1 of 1:\nTraceback")
 
 
-def test_a_worker_that_dies_is_reported() -> None:
+def test_dead_worker_is_reported() -> None:
     with doubling(1) as workers:
         results = workers.map(range(100), ahead=3)
         next(results)
@@ -84,7 +84,7 @@ def test_a_worker_that_dies_is_reported() -> None:
             list(results)
 
 
-def test_workers_mind_no_signal_but_their_parent() -> None:
+def test_workers_ignore_signals() -> None:
     with doubling(1) as workers:
         results = workers.map(range(20), ahead=3)
         next(results)
@@ -95,8 +95,8 @@ def test_workers_mind_no_signal_but_their_parent() -> None:
         assert len(list(results)) == 19
 
 
-def test_workers_mind_none_from_their_first_moment_on() -> None:
-    """In a separate process, whose first child brings multiprocessing's resource tracker."""
+def test_workers_ignore_signals_from_their_start() -> None:
+    """Runs in a separate process, whose first child starts multiprocessing's resource tracker."""
     code = """
 import multiprocessing, os, signal
 from transept.runtime.workers import Workers

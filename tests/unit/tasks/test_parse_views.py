@@ -1,4 +1,4 @@
-"""Trees for people."""
+"""Human-readable trees: indented text and SVG."""
 
 import xml.etree.ElementTree as ElementTree
 
@@ -17,7 +17,7 @@ def svg(trees: list[Tree]) -> str:
     return to_svg(draw_trees(trees))
 
 
-def test_an_indented_tree() -> None:
+def test_indented_tree_has_expected_layout() -> None:
     assert indented(CAT).splitlines() == [
         "(S",
         "  (NP (DT The) (NN cat))",
@@ -29,12 +29,12 @@ def test_an_indented_tree() -> None:
 
 
 @given(trees())
-def test_what_is_indented_is_the_same_tree(tree: Tree) -> None:
+def test_indented_tree_parses_to_the_same_tree(tree: Tree) -> None:
     assert str(parse_tree(indented(tree))) == str(tree)
 
 
 @given(trees())
-def test_a_drawing_is_well_formed_and_shows_everything(tree: Tree) -> None:
+def test_drawing_is_well_formed_and_complete(tree: Tree) -> None:
     root = ElementTree.fromstring(svg([tree, tree]))
     shown = [each.get("class") for each in root.iter() if each.tag.endswith("text")]
     assert shown.count("ink") == 2 * len(tree.words)
@@ -43,7 +43,7 @@ def test_a_drawing_is_well_formed_and_shows_everything(tree: Tree) -> None:
     assert len(lines) == 2 * (len(tree.words) + len(tree.brackets) - 1)
 
 
-def test_parents_stand_above_the_middle_of_their_children() -> None:
+def test_parents_are_centred_above_their_children() -> None:
     root = ElementTree.fromstring(svg([CAT]))
     texts = [each for each in root.iter() if each.tag.endswith("text")]
     at = {each.text: (float(each.get("x", 0)), float(each.get("y", 0))) for each in texts}
@@ -51,6 +51,6 @@ def test_parents_stand_above_the_middle_of_their_children() -> None:
     assert at["S"][1] < at["VP"][1] < at["ADVP"][1] < at["here"][1] == at["The"][1]
 
 
-def test_a_word_that_xml_cannot_write() -> None:
+def test_word_that_xml_cannot_express_is_replaced() -> None:
     drawn = svg([Tree(("\x01\ud800<&",), ("XX",), (Bracket("S", 0, 1),))])
     assert "\ufffd\ufffd<&" in ElementTree.fromstring(drawn.encode()).itertext()

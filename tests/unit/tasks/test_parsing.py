@@ -23,18 +23,18 @@ from transept.text.trees import Bracket, Tree, TreeCleaning, parse_tree
 CAT = parse_tree("(S (NP (DT The) (NN cat)) (VP (VBZ sleeps)) (. .))")
 
 
-def test_vinyals_sequence() -> None:
+def test_linearise_gives_the_sequence_of_vinyals() -> None:
     assert " ".join(linearise(CAT)) == "(S (NP XX XX )NP (VP XX )VP XX )S"
     assert " ".join(linearise(CAT, "kept")) == "(S (NP DT NN )NP (VP VBZ )VP . )S"
 
 
-def test_and_back() -> None:
+def test_delinearise_inverts_linearise() -> None:
     assert delinearise(linearise(CAT), CAT.words, CAT.tags) == CAT
     assert delinearise(linearise(CAT, "kept"), CAT.words) == CAT
     assert delinearise(linearise(CAT), CAT.words).tags == ("XX",) * 4
 
 
-def test_tags_that_name_common_words() -> None:
+def test_named_leaves_name_common_words() -> None:
     cats = [CAT, parse_tree("(NP (NN cat) (NN house))"), parse_tree("(VP (VB cat) (NN house))")]
     named = NamedLeaves.common(cats, at_least=2)
     assert named.leaves == {"NN(cat)", "VB(cat)", "NN(house)"}
@@ -44,14 +44,14 @@ def test_tags_that_name_common_words() -> None:
     assert str(repair(["(S", "NN(cat)", "VB"], ["a", "b"])) == "(S (NN a) (VB b))"
 
 
-def test_a_word_that_is_a_bracket_is_named_escaped() -> None:
+def test_named_bracket_is_escaped() -> None:
     tree = Tree(("(", "a)"), ("-LRB-", "NN"), (Bracket("S", 0, 2),))
     named = NamedLeaves.common([tree], at_least=1)
     assert linearise(tree, named) == ["(S", "-LRB-(-LRB-)", "NN(a-RRB-)", ")S"]
     assert delinearise(linearise(tree, named), tree.words) == tree
 
 
-def test_a_tree_without_constituents() -> None:
+def test_linearise_rejects_a_tree_without_constituents() -> None:
     with pytest.raises(DataError, match=r"the tree \(NN cat\) has no constituent"):
         linearise(parse_tree("(NN cat)"))
 
@@ -77,7 +77,7 @@ def test_a_tree_without_constituents() -> None:
         ("(A XX (B NN XX )B )A", None, "(A (XX a) (B (NN b) (XX c)))"),
     ],
 )
-def test_faults_and_their_repair(line: str, fault: Fault | None, mended: str) -> None:
+def test_faults_are_found_and_repaired(line: str, fault: Fault | None, mended: str) -> None:
     words = ["a", "b", "c"]
     assert fault_of(line.split(), 3) == fault
     assert str(repair(line.split(), words)) == mended
@@ -88,7 +88,7 @@ def test_faults_and_their_repair(line: str, fault: Fault | None, mended: str) ->
         assert error.value.fault is fault
 
 
-def test_every_fault_can_be_found() -> None:
+def test_examples_cover_every_fault() -> None:
     seen = {
         fault_of(line.split(), 1)
         for line in ("", "(A <unk>", "(A )A", "(A XX )B", "(A XX )A (A", "(A XX XX", "(A")
@@ -99,29 +99,29 @@ def test_every_fault_can_be_found() -> None:
 # --- tags ------------------------------------------------------------------------------------
 
 
-def test_punctuation_shows_its_tag() -> None:
+def test_punctuation_is_tagged() -> None:
     words = "`` Yes , '' said the cats ' owner : -LRB- no ! -RRB-"
     tags = "`` XX , '' XX XX XX POS XX : -LRB- XX . -RRB-"
     assert punctuation_tags(words.split()) == tuple(tags.split())
 
 
-def test_straight_quotation_marks_open_and_close() -> None:
+def test_straight_quotes_open_and_close() -> None:
     words = '" Yes " and " no "'
     assert punctuation_tags(words.split()) == ("``", "XX", "''", "XX", "``", "XX", "''")
 
 
-def test_given_tags_are_taken() -> None:
+def test_with_tags_uses_given_tags() -> None:
     bare = delinearise(linearise(CAT), CAT.words)
     assert with_tags(bare, CAT.tags) == CAT
     assert with_tags(bare).tags == ("XX", "XX", "XX", ".")
-    with pytest.raises(DataError, match="3 tags for the 4 words of 'The cat sleeps"):
+    with pytest.raises(DataError, match="3 tags were given for the 4 words of 'The cat sleeps"):
         with_tags(bare, ["DT", "NN", "VBZ"])
 
 
 # --- vocabularies ----------------------------------------------------------------------------
 
 
-def test_the_vocabulary_of_trees() -> None:
+def test_tree_vocabulary_contains_leaves_and_brackets() -> None:
     assert tree_vocabulary([CAT]).symbols == ("XX", "(NP", "(S", "(VP", ")NP", ")S", ")VP")
     kept = tree_vocabulary([CAT], "kept")
     assert kept.symbols[:4] == (".", "DT", "NN", "VBZ")
@@ -130,7 +130,7 @@ def test_the_vocabulary_of_trees() -> None:
     )
 
 
-def test_a_vocabulary_that_names_words_has_the_bare_tags_too() -> None:
+def test_vocabulary_of_named_leaves_includes_bare_tags() -> None:
     named = NamedLeaves.common([CAT], at_least=1)
     vocabulary = tree_vocabulary([CAT], named)
     assert len(vocabulary.symbols) == 4 + 4 + 6
@@ -141,11 +141,11 @@ def test_a_vocabulary_that_names_words_has_the_bare_tags_too() -> None:
         Roles.of(vocabulary_of(["A"], ["NN(cat)"]))
 
 
-def test_the_roles_of_symbols() -> None:
+def test_roles_classify_symbols() -> None:
     roles = Roles.of(Symbols(["(A", "XX", ")B", ")A", "(C", "NN"]))
     assert roles == Roles(labels=("A",), openers=(4,), closers=(7,), leaves=(5, 9))
     for useless in ([], ["XX"], ["(A", ")A"], ["(A", "XX"]):
-        with pytest.raises(VocabularyError, match="no tree can be written"):
+        with pytest.raises(VocabularyError, match="cannot express trees"):
             Roles.of(Symbols(useless))
     assert Roles.of(vocabulary_of(["A", "B"])).labels == ("A", "B")
 
@@ -161,7 +161,7 @@ def treebank(tmp_path: Path) -> list[Path]:
     return files
 
 
-def test_treebanks_as_parallel_text(treebank: list[Path]) -> None:
+def test_treebank_gives_parallel_text(treebank: list[Path]) -> None:
     assert [pair_of(tree) for tree in clean_trees(treebank)] == [
         ("The cat sleeps .", "(S (NP XX XX )NP (VP XX )VP XX )S"),
         ("-LRB- x go", "(S (NP XX XX )NP (VP XX )VP )S"),

@@ -2,13 +2,13 @@ from transept.tasks.toy import FIRST_SYMBOL_ID, Toy
 from transept.text.tokenizer import EOS_ID
 
 
-def test_the_same_seed_gives_the_same_pairs_and_another_gives_others() -> None:
+def test_pairs_depend_on_the_seed() -> None:
     toy = Toy()
     assert toy.pairs(20, seed=3) == toy.pairs(20, seed=3)
     assert toy.pairs(20, seed=3) != toy.pairs(20, seed=4)
 
 
-def test_sequences_keep_to_their_limits_and_targets_to_their_rule() -> None:
+def test_pairs_respect_lengths_and_kind() -> None:
     for kind in ("copy", "reverse"):
         toy = Toy(kind=kind, n_symbols=3, min_length=2, max_length=4)
         pairs = toy.pairs(200, seed=0)

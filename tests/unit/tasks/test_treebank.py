@@ -1,4 +1,4 @@
-"""Treebank files on their way into a corpus."""
+"""Treebank files as input of data preparation."""
 
 from pathlib import Path
 
@@ -37,25 +37,25 @@ def treebank(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_row_is_a_tree_whatever_the_lines_are(treebank: Path) -> None:
+def test_row_is_one_tree_for_any_line_layout(treebank: Path) -> None:
     rows = list(Treebank(treebank).rows())
     assert [number for number, _ in rows] == [1, 4, 4, 6, 7, 8]
     assert not any(b"\n" in text for _, (text,) in rows)
     assert rows[-1][1][0] == "(NP (NN caf\xe9))".encode("latin-1")
 
 
-def test_trees_become_pairs_and_faults_are_named(treebank: Path) -> None:
+def test_trees_become_pairs_and_faults_are_reported(treebank: Path) -> None:
     bank = Treebank(treebank)
     texts = [text.decode("utf-8", "replace") for _, (text,) in bank.rows()]
     found = bank.sentences([texts[:5]])
     assert list(zip(found.source, found.target, strict=True))[:3] == PAIRS
-    assert found.malformed == {3: "the word 'hello' has no tag of its own"}
+    assert found.malformed == {3: "the word 'hello' has no tag"}
     assert found.source[4] == ""
     kept = Treebank(treebank, "kept").sentences([texts[:1]])
     assert kept.target == ["(S (NP DT NN )NP (VP VBZ )VP )S"]
 
 
-def test_a_prepared_treebank(treebank: Path, tmp_path: Path) -> None:
+def test_treebank_can_be_prepared(treebank: Path, tmp_path: Path) -> None:
     tokenizer = train_tokenizer(["The cat sleeps one two"] * 10, vocab_size=280)
     tokenizer.save(tmp_path / "vocabulary")
     good = tmp_path / "good.mrg"
@@ -79,13 +79,13 @@ def test_a_prepared_treebank(treebank: Path, tmp_path: Path) -> None:
     assert record.options == ("XX", "plain", "removed", "own")
 
 
-def test_chunks_of_a_treebank_hold_whole_trees(treebank: Path) -> None:
+def test_chunks_contain_whole_trees(treebank: Path) -> None:
     (chunk,) = chunks([Treebank(treebank)])
     assert len(chunk) == 6
     assert len(chunk.columns[0].split(b"\n")) == 6
 
 
-def test_the_vocabulary_says_whether_tags_are_kept(treebank: Path) -> None:
+def test_tags_of_vocabulary_shows_whether_tags_are_kept(treebank: Path) -> None:
     trees = list(clean_trees([_utf8(treebank)]))
     assert tags_of(tree_vocabulary(trees, "XX")) == "XX"
     assert tags_of(tree_vocabulary(trees, "kept")) == "kept"

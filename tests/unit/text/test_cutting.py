@@ -1,4 +1,4 @@
-"""Sentences too long: where they are cut."""
+"""Where sentences that are too long are split."""
 
 import pytest
 
@@ -19,7 +19,7 @@ def pieces_of(text: str, tokenizer: Tokenizer, share: float) -> list[Piece]:
     return cut(text, tokenizer, int(share * len(tokenizer.encode(text))))
 
 
-def test_what_fits_stays_whole(tokenizer: Tokenizer) -> None:
+def test_short_sentence_is_not_split(tokenizer: Tokenizer) -> None:
     assert pieces_of(TEXT, tokenizer, 1) == [Piece(TEXT, "")]
 
 
@@ -37,12 +37,14 @@ def test_what_fits_stays_whole(tokenizer: Tokenizer) -> None:
         ("aaaaaaaaaa", "aaaa"),
     ],
 )
-def test_the_best_place_of_the_middle_is_taken(tokenizer: Tokenizer, text: str, first: str) -> None:
+def test_sentence_is_split_at_the_best_position(
+    tokenizer: Tokenizer, text: str, first: str
+) -> None:
     pieces = pieces_of(text, tokenizer, 0.75)
     assert pieces[0].text == first
     assert "".join(map("".join, pieces)) == text
 
 
-def test_no_character_is_divided(tokenizer: Tokenizer) -> None:
+def test_characters_are_not_split(tokenizer: Tokenizer) -> None:
     pieces = cut("😀" * 20, tokenizer, 8)
     assert {piece.text for piece in pieces} == {"😀"}

@@ -14,10 +14,10 @@ from transept.text.tokenizer import ESCAPE, MARK, escape, unescape
         ("a▁b", f"a{MARK}b"),
     ],
 )
-def test_escape_and_back(text: str, escaped: str) -> None:
+def test_escape_is_reversible(text: str, escaped: str) -> None:
     assert escape(text) == escaped
     assert unescape(escaped) == text
 
 
-def test_an_escape_of_nothing_stays() -> None:
+def test_escape_character_without_effect_is_kept() -> None:
     assert unescape(f"a{ESCAPE}b{ESCAPE}") == f"a{ESCAPE}b{ESCAPE}"

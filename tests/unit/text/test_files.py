@@ -36,7 +36,7 @@ ARCHIVES = [suffix for suffix in COMPRESSORS if suffix != ".txt"]
 
 
 @pytest.mark.parametrize("suffix", COMPRESSORS)
-def test_lines_end_at_newline_and_nowhere_else(tmp_path: Path, suffix: str) -> None:
+def test_lines_end_only_at_newline(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"text{suffix}"
     path.write_bytes(COMPRESSORS[suffix](AWKWARD))
     assert list(read_lines(path)) == AWKWARD.split(b"\n")
@@ -45,7 +45,7 @@ def test_lines_end_at_newline_and_nowhere_else(tmp_path: Path, suffix: str) -> N
 
 
 @pytest.mark.parametrize("suffix", COMPRESSORS)
-def test_a_final_newline_begins_no_line(tmp_path: Path, suffix: str) -> None:
+def test_final_newline_starts_no_line(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"text{suffix}"
     path.write_bytes(COMPRESSORS[suffix](b"a\n\n"))
     assert list(read_lines(path)) == [b"a", b""]
@@ -65,7 +65,7 @@ def test_archives_of_several_parts_are_read_to_the_end(tmp_path: Path, suffix: s
     assert list(read_lines(path)) == [b"one", b"two", b"three"]
 
 
-def test_zstandard_skips_frames_that_are_no_data(tmp_path: Path) -> None:
+def test_zstandard_skips_skippable_frames(tmp_path: Path) -> None:
     path = tmp_path / "text.zst"
     path.write_bytes(SKIPPABLE_FRAME + zstd(b"one\n") + SKIPPABLE_FRAME + zstd(b"two"))
     assert list(read_lines(path)) == [b"one", b"two"]
@@ -84,7 +84,7 @@ def test_progress_counts_the_bytes_on_disk(tmp_path: Path, suffix: str) -> None:
 
 @pytest.mark.parametrize("suffix", ARCHIVES)
 @pytest.mark.parametrize("damage", ["cut short", "overwritten", "empty", "something else"])
-def test_a_damaged_archive_is_named(tmp_path: Path, suffix: str, damage: str) -> None:
+def test_error_names_a_damaged_archive(tmp_path: Path, suffix: str, damage: str) -> None:
     sound = COMPRESSORS[suffix](bytes(range(256)) * 50 + b"\n" * 5000)
     middle = len(sound) // 2
     path = tmp_path / f"broken{suffix}"
@@ -100,7 +100,7 @@ def test_a_damaged_archive_is_named(tmp_path: Path, suffix: str, damage: str) ->
         list(read_lines(path))
 
 
-def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
+def test_error_names_an_unreadable_file(tmp_path: Path) -> None:
     for path, why in ((tmp_path / "none.gz", "No such file"), (tmp_path, "Is a directory")):
         with pytest.raises(DataError, match=why) as caught:
             list(read_lines(path))
@@ -109,7 +109,7 @@ def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
             stored_size(path)
 
 
-def test_text_that_is_not_utf8_is_named_with_its_line(tmp_path: Path) -> None:
+def test_error_names_the_line_that_is_not_utf8(tmp_path: Path) -> None:
     path = tmp_path / "latin1"
     path.write_bytes(b"fine\nna\xefve\n")
     complaint = r"latin1, line 2: byte 3 \(0xef\) is not UTF-8.* -f cp1252 "
@@ -121,9 +121,7 @@ def test_text_that_is_not_utf8_is_named_with_its_line(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("suffix", ["", ".gz"])
 @pytest.mark.parametrize("encoding", ["UTF-16-LE", "UTF-16-BE", "UTF-32-LE", "UTF-32-BE"])
-def test_what_is_plainly_utf_16_is_refused_with_a_cure(
-    tmp_path: Path, encoding: str, suffix: str
-) -> None:
+def test_utf_16_is_rejected_with_a_solution(tmp_path: Path, encoding: str, suffix: str) -> None:
     path = tmp_path / f"wide{suffix}"
     text = "\ufeffa house\n".encode(encoding)
     path.write_bytes(gzip.compress(text) if suffix else text)
@@ -140,34 +138,38 @@ def test_what_is_plainly_utf_16_is_refused_with_a_cure(
     ("suffix", "compress"),
     [(".gz", gzip.compress), (".xz", lzma.compress), (".zst", zstd)],
 )
-def test_an_archive_by_another_name_is_refused_with_a_cure(
+def test_archive_with_another_suffix_is_rejected_with_a_solution(
     suffix: str, compress: Callable[[bytes], bytes], tmp_path: Path
 ) -> None:
     (path := tmp_path / "text.en").write_bytes(compress(b"a house\n"))
-    with pytest.raises(DataError, match=rf"text.en: is an archive.* ends in \{suffix}$"):
+    with pytest.raises(
+        DataError, match=rf"text.en: its first bytes show an archive.* ends in \{suffix}$"
+    ):
         list(read_text(path))
 
 
 @pytest.mark.parametrize("compress", [gzip.compress, lzma.compress, bz2.compress])
-def test_an_archive_is_refused_before_its_lines_are_counted(
+def test_archive_is_rejected_before_its_lines_are_counted(
     tmp_path: Path, compress: Callable[[bytes], bytes]
 ) -> None:
     path = tmp_path / "text.en"
     path.write_bytes(compress(b"one line\nand another\n"))
-    with pytest.raises(DataError, match=r"text.en: is an archive, by its first bytes"):
+    with pytest.raises(DataError, match=r"text.en: its first bytes show an archive"):
         list(read_lines(path))
 
 
-def test_bzip2_is_refused_with_its_own_cure_and_text_is_not_taken_for_it(tmp_path: Path) -> None:
+def test_bzip2_is_rejected_and_similar_text_is_not(tmp_path: Path) -> None:
     path = tmp_path / "text.bz2"
     path.write_bytes(bz2.compress(b"one line\n"))
-    with pytest.raises(DataError, match=r"text.bz2: is an archive.* decompress it with `bunzip2`"):
+    with pytest.raises(
+        DataError, match=r"text.bz2: its first bytes show.* decompress it with `bunzip2`"
+    ):
         list(read_text(path))
     path.write_text("BZh is an abbreviation.\n")
     assert list(read_text(path)) == ["BZh is an abbreviation."]
 
 
-def test_a_dash_is_standard_input() -> None:
+def test_dash_reads_standard_input() -> None:
     code = (
         "from pathlib import Path; from transept.text.files import read_lines, stored_size;"
         "print(list(read_lines(Path('-'))), stored_size(Path('-')))"
@@ -178,7 +180,7 @@ def test_a_dash_is_standard_input() -> None:
     assert run.stdout == b"[b'a\\r', b'', b'b'] None\n"
 
 
-def test_a_pipe_has_no_size_and_is_left_alone(tmp_path: Path) -> None:
+def test_pipe_has_no_size_and_is_not_read(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     assert stored_size(pipe) is None

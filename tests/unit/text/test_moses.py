@@ -1,4 +1,4 @@
-"""Moses-style tokenisation: sentences of our own, tokens as tokenizer.perl gives them."""
+"""Moses-style tokenization: sentences written for these tests, with tokenizer.perl's tokens."""
 
 import pytest
 
@@ -21,7 +21,7 @@ def cut(text: str, language: Language = "en") -> str:
         ("see http://example.org/a?b=c", "see http : / / example.org / a ? b = c"),
     ],
 )
-def test_symbols_stand_by_themselves(text: str, tokens: str) -> None:
+def test_symbols_are_separate_tokens(text: str, tokens: str) -> None:
     assert cut(text) == tokens
 
 
@@ -66,7 +66,7 @@ def test_dots_stay_together(text: str, tokens: str) -> None:
         ("other", "l'acqua", "l ' acqua"),
     ],
 )
-def test_apostrophes_go_by_language(language: Language, text: str, tokens: str) -> None:
+def test_apostrophes_depend_on_the_language(language: Language, text: str, tokens: str) -> None:
     assert cut(text, language) == tokens
 
 
@@ -95,11 +95,11 @@ def test_full_stops_stay_with_abbreviations(language: Language, text: str, token
     assert cut(text, language) == tokens
 
 
-def test_hyphens_stay() -> None:
+def test_hyphens_are_not_split() -> None:
     assert cut("a state-of-the-art 3-D x-") == "a state-of-the-art 3-D x-"
 
 
-def test_space_and_controls_are_no_tokens() -> None:
+def test_space_and_control_characters_are_dropped() -> None:
     assert tokenize("  a\u00a0b\tc\x01d \u2003 e\r") == ["a", "b", "cd", "e"]
     assert tokenize("") == tokenize(" \t ") == []
 

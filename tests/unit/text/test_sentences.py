@@ -1,4 +1,4 @@
-"""Where sentences end: a | in each example, in any language or in one."""
+"""Sentence splitting: a | marks each end in the examples, for any language or a specific one."""
 
 import pytest
 
@@ -48,12 +48,12 @@ ONE: list[tuple[Language, str]] = [
 
 
 @pytest.mark.parametrize("example", ANY)
-def test_any_language(example: str) -> None:
+def test_sentences_are_split_in_any_language(example: str) -> None:
     check(example, "other")
 
 
 @pytest.mark.parametrize(("language", "example"), ONE)
-def test_a_language_of_its_own(language: Language, example: str) -> None:
+def test_sentences_are_split_by_language(language: Language, example: str) -> None:
     check(example, language)
 
 
@@ -64,7 +64,7 @@ def check(example: str, language: Language) -> None:
     assert [piece.text for piece in split_sentences(text, language)] == expected
 
 
-def test_a_line_break_always_ends_a_sentence() -> None:
+def test_line_break_always_ends_a_sentence() -> None:
     assert split_sentences("a title\n\nof Dr.\r\nWho") == [
         Piece("a title", "\n\n"),
         Piece("of Dr.", "\r\n"),
@@ -72,8 +72,8 @@ def test_a_line_break_always_ends_a_sentence() -> None:
     ]
 
 
-def test_so_does_a_tab() -> None:
-    """The cells of a table have nothing to do with each other, and models know no tab."""
+def test_tab_always_ends_a_sentence() -> None:
+    """The cells of a table are independent, and models have not seen tabs."""
     assert split_sentences("Chair\t15.30\t4\n") == [
         Piece("Chair", "\t"),
         Piece("15.30", "\t"),
@@ -81,7 +81,7 @@ def test_so_does_a_tab() -> None:
     ]
 
 
-def test_white_space_is_kept_where_it_is() -> None:
+def test_white_space_is_preserved() -> None:
     assert split_sentences(" \tOne.  Two.\n") == [
         Piece("", " \t"),
         Piece("One.", "  "),

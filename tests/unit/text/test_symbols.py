@@ -14,7 +14,7 @@ from transept.text.training import train_tokenizer
 VOCABULARY = Symbols(["XX", "(S", "(NP", ")S", ")NP"])
 
 
-def test_lines_to_ids_and_back() -> None:
+def test_decode_inverts_encode() -> None:
     ids = VOCABULARY.encode("(S (NP XX XX )NP )S")
     assert ids == [5, 6, 4, 4, 8, 7]
     assert VOCABULARY.decode([PAD_ID, *ids, EOS_ID]) == "(S (NP XX XX )NP )S"
@@ -22,12 +22,12 @@ def test_lines_to_ids_and_back() -> None:
     assert VOCABULARY.vocab_size == 9
 
 
-def test_what_is_no_symbol_is_unknown() -> None:
+def test_unknown_symbol_becomes_unk() -> None:
     assert VOCABULARY.encode("(S (VP") == [5, UNK_ID]
     assert VOCABULARY.symbols_of([5, UNK_ID]) == ["(S", "<unk>"]
 
 
-def test_ids_beyond_the_vocabulary() -> None:
+def test_ids_beyond_the_vocabulary_are_rejected() -> None:
     with pytest.raises(VocabularyError, match="id 9 is not in this vocabulary of 9"):
         VOCABULARY.decode([4, 9])
     with pytest.raises(VocabularyError, match="id -1"):
@@ -35,12 +35,12 @@ def test_ids_beyond_the_vocabulary() -> None:
 
 
 @pytest.mark.parametrize("symbols", [["A", "A"], ["A B"], [""], ["<pad>"]])
-def test_symbols_that_cannot_be(symbols: list[str]) -> None:
+def test_invalid_symbols_are_rejected(symbols: list[str]) -> None:
     with pytest.raises(VocabularyError, match="not a vocabulary of symbols"):
         Symbols(symbols)
 
 
-def test_saved_and_loaded(tmp_path: Path) -> None:
+def test_load_inverts_save(tmp_path: Path) -> None:
     VOCABULARY.save(tmp_path / "new" / "directory")
     loaded = Symbols.load(tmp_path / "new" / "directory")
     assert loaded.symbols == VOCABULARY.symbols
@@ -50,14 +50,14 @@ def test_saved_and_loaded(tmp_path: Path) -> None:
     assert [file.name for file in (tmp_path / "new" / "directory").iterdir()] == ["tokenizer.json"]
 
 
-def test_a_directory_may_hold_either_kind(tmp_path: Path) -> None:
+def test_load_vocabulary_accepts_either_kind(tmp_path: Path) -> None:
     train_tokenizer(["the cat sleeps"] * 10, vocab_size=270).save(tmp_path)
     assert isinstance(load_vocabulary(tmp_path), Tokenizer)
     with pytest.raises(VocabularyError, match="is not a vocabulary of symbols"):
         Symbols.load(tmp_path)
 
 
-def test_damage_is_noticed(tmp_path: Path) -> None:
+def test_damaged_file_is_detected(tmp_path: Path) -> None:
     with pytest.raises(VocabularyError, match="cannot be read"):
         load_vocabulary(tmp_path)
     VOCABULARY.save(tmp_path)
@@ -74,7 +74,7 @@ def test_damage_is_noticed(tmp_path: Path) -> None:
         Symbols.load(tmp_path)
 
 
-def test_a_directory_that_cannot_be_written(tmp_path: Path) -> None:
+def test_save_to_unwritable_directory_raises(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(VocabularyError, match="cannot be written"):
         VOCABULARY.save(tmp_path / "file")

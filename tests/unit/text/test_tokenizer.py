@@ -42,7 +42,7 @@ def tokenizer(kind: Kind) -> Tokenizer:
     return train_tokenizer(lines, vocab_size=400, kind=kind)
 
 
-def test_it_knows_what_it_is(tokenizer: Tokenizer, kind: Kind) -> None:
+def test_tokenizer_reports_kind_and_size(tokenizer: Tokenizer, kind: Kind) -> None:
     assert tokenizer.kind == kind
     assert tokenizer.vocab_size == 400
     assert (tokenizer.pad_id, tokenizer.eos_id, tokenizer.unk_id, tokenizer.bos_id) == (0, 1, 2, 3)
@@ -50,42 +50,42 @@ def test_it_knows_what_it_is(tokenizer: Tokenizer, kind: Kind) -> None:
 
 
 @pytest.mark.parametrize("text", AWKWARD)
-def test_awkward_text_comes_back(tokenizer: Tokenizer, text: str) -> None:
+def test_unusual_text_is_preserved(tokenizer: Tokenizer, text: str) -> None:
     ids = tokenizer.encode(text)
     assert not {PAD_ID, EOS_ID, UNK_ID, BOS_ID} & set(ids)
     assert tokenizer.decode(ids) == text
     assert tokenizer.decode_pieces(tokenizer.pieces(text)) == text
 
 
-def test_words_of_the_training_text_are_few_pieces(tokenizer: Tokenizer) -> None:
+def test_words_of_the_training_text_are_few_subwords(tokenizer: Tokenizer) -> None:
     assert len(tokenizer.encode("kalo mine")) < len("kalo mine")
 
 
 @pytest.mark.parametrize("size", [0, 1, MANY - 1, MANY, 3 * MANY])
-def test_a_batch_is_its_texts(tokenizer: Tokenizer, size: int) -> None:
+def test_encode_batch_equals_encode(tokenizer: Tokenizer, size: int) -> None:
     texts = [*islice(cycle(AWKWARD), size)]
     assert tokenizer.encode_batch(texts) == [tokenizer.encode(text) for text in texts]
 
 
-def test_special_ids_are_silent(tokenizer: Tokenizer) -> None:
+def test_special_ids_are_dropped(tokenizer: Tokenizer) -> None:
     ids = tokenizer.encode("kalo ▁")
     assert tokenizer.decode([BOS_ID, *ids, EOS_ID, PAD_ID, PAD_ID]) == "kalo ▁"
     assert tokenizer.decode([PAD_ID]) == tokenizer.decode([]) == ""
 
 
 @pytest.mark.parametrize("wrong", [-1, 400, 2**40])
-def test_ids_of_another_vocabulary_are_refused(tokenizer: Tokenizer, wrong: int) -> None:
+def test_ids_of_another_vocabulary_are_rejected(tokenizer: Tokenizer, wrong: int) -> None:
     with pytest.raises(VocabularyError, match=f"id {wrong} is not in this vocabulary of 400"):
         tokenizer.decode([300, wrong])
 
 
 @pytest.mark.parametrize("wrong", ["no such piece", "", " "])
-def test_pieces_of_another_vocabulary_are_refused(tokenizer: Tokenizer, wrong: str) -> None:
-    with pytest.raises(VocabularyError, match="is no piece of this vocabulary"):
+def test_subwords_of_another_vocabulary_are_rejected(tokenizer: Tokenizer, wrong: str) -> None:
+    with pytest.raises(VocabularyError, match="is not in this vocabulary"):
         tokenizer.decode_pieces(["▁", wrong])
 
 
-def test_lone_surrogates_are_refused(tokenizer: Tokenizer) -> None:
+def test_lone_surrogates_are_rejected(tokenizer: Tokenizer) -> None:
     with pytest.raises(DataError, match=r"text 1 of 1 .*U\+D800\) at character 3"):
         tokenizer.encode("ab\ud800")
     with pytest.raises(DataError, match=r"text 2 of 2 .*U\+DC80"):
@@ -94,7 +94,7 @@ def test_lone_surrogates_are_refused(tokenizer: Tokenizer) -> None:
         tokenizer.encode_batch([*["fine"] * (MANY - 1), "\udc80"])
 
 
-def test_it_travels_to_other_processes(tokenizer: Tokenizer) -> None:
+def test_tokenizer_can_be_pickled(tokenizer: Tokenizer) -> None:
     copy = pickle.loads(pickle.dumps(tokenizer))
     assert copy.sha256 == tokenizer.sha256
     assert copy.encode("kalo mine") == tokenizer.encode("kalo mine")
@@ -131,7 +131,7 @@ def test_save_and_load(tokenizer: Tokenizer, tmp_path: Path) -> None:
         ("tokenizer.json", b'{"format": 1}', "sha256"),
     ],
 )
-def test_a_damaged_directory_is_named(
+def test_error_names_a_damaged_directory(
     tokenizer: Tokenizer, tmp_path: Path, file: str, content: bytes | None, complaint: str
 ) -> None:
     tokenizer.save(tmp_path)
@@ -146,7 +146,7 @@ def test_a_damaged_directory_is_named(
         assert "transept tokenizer train" in str(caught.value)
 
 
-def test_a_manifest_of_another_tokenizer_is_refused(tokenizer: Tokenizer, tmp_path: Path) -> None:
+def test_manifest_of_another_tokenizer_is_rejected(tokenizer: Tokenizer, tmp_path: Path) -> None:
     tokenizer.save(tmp_path)
     path = tmp_path / "tokenizer.json"
     manifest = unsealed(path.read_bytes())
@@ -159,12 +159,12 @@ def test_a_manifest_of_another_tokenizer_is_refused(tokenizer: Tokenizer, tmp_pa
 
 
 @pytest.mark.parametrize("model", [b"", b"damaged"])
-def test_bytes_that_are_no_model_are_refused(model: bytes) -> None:
+def test_bytes_that_are_not_a_model_are_rejected(model: bytes) -> None:
     with pytest.raises(VocabularyError, match="not"):
         Tokenizer(model)
 
 
-def test_models_with_other_special_ids_are_refused(tmp_path: Path) -> None:
+def test_models_with_other_special_ids_are_rejected(tmp_path: Path) -> None:
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(["ka lo mi"] * 9),
@@ -176,11 +176,11 @@ def test_models_with_other_special_ids_are_refused(tmp_path: Path) -> None:
     (tmp_path / "tokenizer.model").write_bytes(model.getvalue())
     manifest = {"format": 1, "sha256": hashlib.sha256(model.getvalue()).hexdigest()}
     (tmp_path / "tokenizer.json").write_text(json.dumps(manifest))
-    with pytest.raises(VocabularyError, match=r"tokenizer\.model: .*not one of transept's"):
+    with pytest.raises(VocabularyError, match=r"tokenizer\.model: .*not made by transept"):
         Tokenizer.load(tmp_path)
 
 
-def test_a_directory_that_cannot_be_written_is_named(tokenizer: Tokenizer, tmp_path: Path) -> None:
+def test_error_names_an_unwritable_directory(tokenizer: Tokenizer, tmp_path: Path) -> None:
     occupied = tmp_path / "file"
     occupied.touch()
     with pytest.raises(VocabularyError, match=r"file: .*cannot be written"):

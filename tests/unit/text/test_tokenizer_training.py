@@ -23,7 +23,7 @@ def babble(n_lines: int, seed: int = 0) -> list[str]:
 
 
 def learnt(tokenizer: Tokenizer) -> list[str]:
-    """The pieces that are neither special nor bytes."""
+    """The subwords that are neither special tokens nor bytes."""
     ids = range(260, tokenizer.vocab_size)
     return [tokenizer._processor.id_to_piece(index) for index in ids]
 
@@ -58,18 +58,18 @@ def test_more_lines_than_allowed_are_sampled(kind: Kind) -> None:
     assert some.sha256 != train(lines[:150], None).sha256
 
 
-def test_a_sample_takes_from_everywhere() -> None:
+def test_sample_covers_the_whole_text() -> None:
     lines = [letter for letter in "abcdefghij" for _ in range(1000)]
     tokenizer = train_tokenizer(lines, vocab_size=271, max_lines=200, character_coverage=1)
     assert {piece.removeprefix("▁") for piece in learnt(tokenizer)} >= set("abcdefghij")
 
 
-def test_there_is_a_limit_for_each_kind() -> None:
+def test_each_kind_has_a_line_limit() -> None:
     assert list(MAX_LINES) == list(KINDS)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_largest_possible_vocabulary_is_said_and_possible(kind: Kind) -> None:
+def test_error_names_the_largest_possible_vocabulary(kind: Kind) -> None:
     lines = babble(100)
     with pytest.raises(ConfigError, match=r"vocab_size: 50000 .* at most \d+") as caught:
         train_tokenizer(lines, vocab_size=50_000, kind=kind)
@@ -78,7 +78,7 @@ def test_the_largest_possible_vocabulary_is_said_and_possible(kind: Kind) -> Non
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_smallest_possible_vocabulary_is_said_and_possible(kind: Kind) -> None:
+def test_error_names_the_smallest_possible_vocabulary(kind: Kind) -> None:
     lines = babble(100)
     with pytest.raises(ConfigError, match=r"vocab_size: 262 .* at least \d+") as caught:
         train_tokenizer(lines, vocab_size=262, kind=kind)
@@ -87,20 +87,20 @@ def test_the_smallest_possible_vocabulary_is_said_and_possible(kind: Kind) -> No
 
 
 @pytest.mark.parametrize("lines", [[], ["", ""]])
-def test_no_text_is_an_error(lines: list[str]) -> None:
+def test_training_without_text_raises(lines: list[str]) -> None:
     with pytest.raises(DataError, match="no text"):
         train_tokenizer(lines, vocab_size=300)
 
 
 @pytest.mark.parametrize("lines", [[" "], ["\t"], ["\0"], ["▅"]])
 @pytest.mark.parametrize("kind", KINDS)
-def test_text_without_a_character_makes_only_bytes(kind: Kind, lines: list[str]) -> None:
+def test_text_without_characters_gives_only_byte_tokens(kind: Kind, lines: list[str]) -> None:
     tokenizer = train_tokenizer(lines, vocab_size=261, kind=kind)
     assert learnt(tokenizer) == ["▁"]
     assert tokenizer.decode(tokenizer.encode(" a▁▅\t\0")) == " a▁▅\t\0"
 
 
-def test_what_cannot_be_meant_is_said_at_once() -> None:
+def test_invalid_settings_are_rejected_together() -> None:
     wrong: dict[str, Any] = {"vocab_size": 10, "kind": "words", "character_coverage": 0.5}
     with pytest.raises(ConfigError) as caught:
         train_tokenizer(["ka lo"], max_lines=0, **wrong)
@@ -108,12 +108,12 @@ def test_what_cannot_be_meant_is_said_at_once() -> None:
     assert keys == ["vocab_size", "kind", "character_coverage", "max_lines"]
 
 
-def test_lone_surrogates_are_named_with_their_line() -> None:
+def test_error_names_the_line_of_a_lone_surrogate() -> None:
     with pytest.raises(DataError, match=r"line 2 .*U\+DCFF"):
         train_tokenizer(["ka lo", "mi \udcff"], vocab_size=300)
 
 
-def test_errors_of_the_lines_come_through() -> None:
+def test_errors_of_the_iterator_are_raised() -> None:
     def lines() -> Any:
         yield "ka lo"
         raise DataError("somewhere, line 2")
@@ -123,8 +123,8 @@ def test_errors_of_the_lines_come_through() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_space_has_a_piece_even_where_text_has_none(kind: Kind) -> None:
-    # Sentencepiece drops it as too rare, and a space would come back as the character ▁.
+def test_space_has_a_token_even_if_the_text_has_none(kind: Kind) -> None:
+    # Sentencepiece drops it as too rare, and a space would be decoded as the character ▁.
     lines = ["".join(babble(60, seed)).replace(" ", "") for seed in range(3)]
     tokenizer = train_tokenizer(lines, vocab_size=300, kind=kind, character_coverage=0.98)
     assert "▁" in learnt(tokenizer)
@@ -132,7 +132,7 @@ def test_the_space_has_a_piece_even_where_text_has_none(kind: Kind) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_lines_with_reserved_characters_teach_too(kind: Kind) -> None:
+def test_lines_with_reserved_characters_are_used(kind: Kind) -> None:
     # Sentencepiece skips lines with ▅ (U+2585) and takes ▁ for a space.
     lines = [f"zyzyx▅zyzyx▁zyzyx {line}" for line in babble(50)]
     pieces = learnt(train_tokenizer(lines, vocab_size=350, kind=kind))
@@ -151,10 +151,10 @@ def test_long_lines_are_neither_dropped_nor_fatal(kind: Kind) -> None:
     assert tokenizer.decode(tokenizer.encode(word)) == word
 
 
-def test_unigram_training_shuffles_a_corpus_that_comes_twice(
+def test_unigram_training_shuffles_a_repeated_corpus(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # A stretch of lines that comes twice costs sentencepiece time quadratic in its length.
+    # A repeated run of lines costs sentencepiece time quadratic in its length.
     seen: list[bytes] = []
 
     def spy(lines: Iterator[bytes], *rest: Any) -> bytes:
@@ -166,12 +166,12 @@ def test_unigram_training_shuffles_a_corpus_that_comes_twice(
     lines = [f"{line} {number}" for number, line in enumerate(babble(600))]
     train_tokenizer([*lines, *lines], vocab_size=400, kind="unigram")
     assert sorted(seen) == sorted(line.encode() for line in 2 * lines)
-    # As they came, 599 pairs of neighbours would come twice. Chance leaves about one.
+    # Unshuffled, 599 pairs of neighbours would occur twice. Shuffled, about one does.
     assert len({*itertools.pairwise(seen)}) > 1190
 
 
 @pytest.mark.parametrize("at", [0, 3000, 20_000])
-def test_training_ends_at_ctrl_c_while_it_reads_and_while_it_learns(at: int) -> None:
+def test_ctrl_c_stops_training_while_reading_and_learning(at: int) -> None:
     code = """
 import random, signal, sys, threading
 from transept.text import training

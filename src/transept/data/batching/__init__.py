@@ -1,12 +1,12 @@
 """From a corpus to batches, section 5.1.
 
-    Mixture      the pairs of all corpora, numbered through
-       │ plan    which pairs make which batch: a pure function, nothing is read
+    Mixture      the pairs of all corpora, numbered consecutively
+       │ plan    which pairs form which batch: a pure function that reads no text
        ▼
-    BatchPlan    one update of the weights; its MicroPlans say where each pair stands
+    BatchPlan    one update of the weights; its MicroPlans give the position of each pair
        │ collate in a worker process: numpy, no torch
        ▼
-    Header       the batch in figures, and a Shape for each micro-batch of this rank
+    Header       the batch's statistics, and a Shape for each micro-batch of this rank
     + block      their ids, segments and positions: one array, one copy to the device
        │ to_batch in the trainer: `training.batches`, which reads ahead
        ▼
@@ -14,6 +14,6 @@
                  Tokens (ids on a flat axis) with their Layout: `model.packing`
 
 In reading order: `mixture` (several corpora as one, shuffled), `layouts` (a window of an epoch
-becomes batches, packed or by length), `tiles` (packing), `plan` (which pairs make which batch, and
-how full they are) and `feed` (their ids, as a worker process reads them). No torch here.
+becomes batches, packed or by length), `tiles` (packing), `plan` (which pairs form which batch, and
+the fill rate) and `feed` (the ids, as a worker process reads them). Nothing here imports torch.
 """

@@ -1,9 +1,9 @@
-"""A window of the shuffled epoch, and the two layouts of the batches that it is planned into.
+"""Plans a window of the shuffled epoch into batches, in one of two layouts.
 
-`by_length`, the paper's, puts pairs of similar length together, in padded rows. `packed` deals
-tiles of mixed lengths out to batches of one static shape. A window's tiles seldom fill a whole
-number of batches. The tiles that are missing are spread over all micro-batches alike, so that none
-is nearly empty: with B batches to a window, less than 1/B of the places is lost that way.
+`by_length`, the paper's, groups pairs of similar length in padded rows. `packed` distributes
+tiles of mixed lengths over batches of one static shape. A window's tiles rarely fill a whole
+number of batches. The missing tiles are spread evenly over all micro-batches, so that none is
+nearly empty. With B batches per window, less than 1/B of the positions are lost that way.
 """
 
 import hashlib
@@ -24,11 +24,11 @@ class Pairs:
     """Some pairs of the mixture, with their lengths."""
 
     numbers: Numbers
-    """Which they are, by their numbers in the mixture."""
+    """The numbers of the pairs in the mixture."""
     sources: NDArray[np.int32]
-    """Tokens of each source sentence."""
+    """The length of each source sentence in tokens."""
     targets: NDArray[np.int32]
-    """Tokens of each target sentence."""
+    """The length of each target sentence in tokens."""
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -38,7 +38,7 @@ class Pairs:
 
     @classmethod
     def joined(cls, parts: "Sequence[Pairs]") -> "Pairs":
-        """All of these, one after another."""
+        """Concatenate pairs."""
         return cls(
             np.concatenate([part.numbers for part in parts]),
             np.concatenate([part.sources for part in parts]),
@@ -47,51 +47,51 @@ class Pairs:
 
     @property
     def longest(self) -> NDArray[np.int32]:
-        """The longer side of each pair."""
+        """The length of the longer side of each pair."""
         return np.maximum(self.sources, self.targets)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """A micro-batch in figures: rows of places for the tokens of each side."""
+    """The shape of a micro-batch: rows of token positions for each side."""
 
     n_pairs: int
-    """0 where data are few: every place is then empty."""
+    """0 if there is too little data. Every position is then empty."""
     n_rows: int
-    """Rows of either side; tiles, in the `packed` layout."""
+    """Rows of either side. In the `packed` layout a row is a tile."""
     source_width: int
-    """Places in a source row."""
+    """Positions per source row."""
     target_width: int
-    """Places in a target row."""
+    """Positions per target row."""
     row_tiles: int
-    """How many rows attention must take as one, so that no pair crosses from a row to the next."""
+    """Number of rows that attention must treat as one, so that no pair crosses a row boundary."""
 
     @property
-    def source_places(self) -> int:
-        """Places for source tokens, taken or not."""
+    def source_positions(self) -> int:
+        """Source positions, including empty ones."""
         return self.n_rows * self.source_width
 
     @property
-    def target_places(self) -> int:
-        """Places for target tokens, taken or not."""
+    def target_positions(self) -> int:
+        """Target positions, including empty ones."""
         return self.n_rows * self.target_width
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MicroPlan:
-    """Where the pairs of a micro-batch stand. Places are counted through all rows of a side."""
+    """The positions of a micro-batch's pairs, counted through all rows of a side."""
 
     shape: Shape
     pairs: Pairs
     source_at: Numbers
-    """The place of each pair's first source token."""
+    """The position of each pair's first source token."""
     target_at: Numbers
-    """The place of each pair's first target token."""
+    """The position of each pair's first target token."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BatchPlan:
-    """A global batch: what one update of the weights sees, whoever computes it."""
+    """A global batch: the pairs of one weight update, on any number of ranks."""
 
     micro: tuple[MicroPlan, ...]
 
@@ -107,13 +107,15 @@ class BatchPlan:
 
     @property
     def n_target_tokens(self) -> int:
-        """Target tokens of all micro-batches: what the sum of losses is divided by."""
+        """Target tokens of all micro-batches. The summed loss is divided by this number."""
         return sum(int(micro.pairs.targets.sum()) for micro in self.micro)
 
     @property
-    def n_places(self) -> int:
-        """Places for tokens of both sides, taken or not."""
-        return sum(micro.shape.source_places + micro.shape.target_places for micro in self.micro)
+    def n_positions(self) -> int:
+        """Positions of both sides, including empty ones."""
+        return sum(
+            micro.shape.source_positions + micro.shape.target_positions for micro in self.micro
+        )
 
     @property
     def hash(self) -> str:
@@ -126,18 +128,18 @@ class BatchPlan:
 
 
 Shuffle = Callable[[int, str], Numbers]
-"""A permutation of the numbers below n, for the purpose named."""
+"""Returns a permutation of range(n) for a named purpose."""
 Planner = Callable[[Pairs, BatchConfig, Shuffle], list[BatchPlan]]
-"""Plans the pairs of a window, which come in random order, into global batches."""
+"""Plans the pairs of a window, given in random order, into global batches."""
 
 
 Span = tuple[int, int]
-"""From and to, among the sorted pairs."""
+"""Start and end index among the sorted pairs."""
 
 
 def by_length(pairs: Pairs, config: BatchConfig, shuffle: Shuffle) -> list[BatchPlan]:
-    """Plan a window into batches of pairs of similar length; batches come in random order."""
-    # Pairs come in random order, and a stable sort keeps it among equal lengths.
+    """Plan a window into batches of pairs of similar length, in random order."""
+    # The pairs are in random order, which a stable sort keeps among equal lengths.
     pairs = pairs[np.lexsort((pairs.sources, pairs.longest))]
     spans = _cut(pairs, config)
     each = config.micro_batches
@@ -150,7 +152,7 @@ def by_length(pairs: Pairs, config: BatchConfig, shuffle: Shuffle) -> list[Batch
 
 
 def _cut(pairs: Pairs, config: BatchConfig) -> list[Span]:
-    """Micro-batches: as many rows as the budget allows when padded to the longest on each side."""
+    """Cut into micro-batches with as many padded rows as the budget allows on each side."""
     sides = (
         (pairs.sources, config.source_tokens // config.micro_batches),
         (pairs.targets, config.target_tokens // config.micro_batches),
@@ -161,15 +163,15 @@ def _cut(pairs: Pairs, config: BatchConfig) -> list[Span]:
         rows = len(pairs) - start
         for lengths, budget in sides:
             some = lengths[start : start + min(rows, budget // int(lengths[start]))]
-            places = np.maximum.accumulate(some) * np.arange(1, len(some) + 1)
-            rows = int(np.searchsorted(places, budget, side="right"))
+            padded = np.maximum.accumulate(some) * np.arange(1, len(some) + 1)
+            rows = int(np.searchsorted(padded, budget, side="right"))
         spans.append((start, start + rows))
         start += rows
     return spans
 
 
 def _split(spans: list[Span], n: int) -> list[Span]:
-    """Halve the longest until there are n: the last batch of a window may have too few."""
+    """Halve the longest span until there are n. The last batch of a window may have too few."""
     spans = list(spans)
     while len(spans) < n:
         start, stop = longest = max(spans, key=lambda span: span[1] - span[0])
@@ -180,7 +182,7 @@ def _split(spans: list[Span], n: int) -> list[Span]:
 
 
 def _padded(pairs: Pairs) -> MicroPlan:
-    """One pair to a row. A micro-batch without pairs still has a row: shapes stay positive."""
+    """Put one pair in each row. An empty micro-batch has one row, so that shapes stay positive."""
     rows = np.arange(len(pairs))
     source_width = int(pairs.sources.max(initial=1))
     target_width = int(pairs.targets.max(initial=1))
@@ -195,13 +197,13 @@ def _padded(pairs: Pairs) -> MicroPlan:
 
 
 def packed(pairs: Pairs, config: BatchConfig, shuffle: Shuffle) -> list[BatchPlan]:
-    """Plan a window into batches of `config.tiles` tiles to a micro-batch."""
+    """Plan a window into batches with `config.tiles` tiles per micro-batch."""
     long = pairs.longest > config.tile
     tile_of = pack(pairs.sources[~long], pairs.targets[~long], config.tile)
     n_tiles = int(tile_of.max(initial=-1)) + 1
     spans = -(-pairs.longest[long] // config.tile)
     n_batches = _batches_needed(spans, n_tiles, config)
-    # The tiles of all batches, numbered through, are slots. A pair is given its (first) slot.
+    # Slots are the tiles of all batches, numbered consecutively. A pair gets its (first) slot.
     slots = np.empty(len(pairs), dtype=np.int64)
     slots[long] = _deal_long(len(spans), n_batches, config, shuffle)
     free = _free_slots(slots[long], spans, n_batches, config)
@@ -218,10 +220,10 @@ def _batches_needed(spans: NDArray[np.int32], n_tiles: int, config: BatchConfig)
 
 
 def _deal_long(n_long: int, n_batches: int, config: BatchConfig, shuffle: Shuffle) -> Numbers:
-    """The first slot of each pair that is longer than a tile: where a row of tiles begins.
+    """Return the first slot of each pair longer than a tile: the start of a row of tiles.
 
-    They go to random batches; within a batch, to the first rows. The later micro-batches then
-    hold none, and can be attended to tile by tile.
+    Long pairs go to random batches and, within a batch, to the first rows. Later micro-batches
+    then contain none, and attention can process them tile by tile.
     """
     rows = config.tiles * config.micro_batches // config.row_tiles
     batch = np.sort(shuffle(n_batches * rows, "long")[:n_long] // rows)
@@ -241,10 +243,10 @@ def _free_slots(
 def _deal_tiles(
     n_tiles: int, free: NDArray[np.bool_], config: BatchConfig, shuffle: Shuffle
 ) -> Numbers:
-    """The slot of each tile: at random, and such that all batches are filled alike."""
+    """Assign tiles to random slots so that all batches are filled evenly."""
     slots = np.flatnonzero(free)
     batch, micro = np.divmod(slots // config.tiles, config.micro_batches)
-    # How full its micro-batch is once a slot is taken, the slots before it being taken.
+    # The number of taken slots in the micro-batch once this slot and those before it are taken.
     by_micro = free.reshape(-1, config.tiles)
     taken = np.count_nonzero(~by_micro, axis=1)
     order_among_free = np.cumsum(by_micro, axis=1).flatten()[slots]
@@ -257,9 +259,9 @@ def _batches(pairs: Pairs, slots: Numbers, n_batches: int, config: BatchConfig) 
     """Cut pairs that are sorted by slot into micro-batches and batches."""
     n_micro = n_batches * config.micro_batches
     bounds = np.searchsorted(slots, np.arange(n_micro + 1) * config.tiles).tolist()
-    first_place = slots % config.tiles * config.tile
-    source_at = first_place + _places_in_tile(pairs.sources, slots)
-    target_at = first_place + _places_in_tile(pairs.targets, slots)
+    first = slots % config.tiles * config.tile
+    source_at = first + _offsets_in_tile(pairs.sources, slots)
+    target_at = first + _offsets_in_tile(pairs.targets, slots)
     long = pairs.longest > config.tile
     micros = [
         MicroPlan(
@@ -280,7 +282,7 @@ def _batches(pairs: Pairs, slots: Numbers, n_batches: int, config: BatchConfig) 
     return [BatchPlan(tuple(micros[i : i + each])) for i in range(0, n_micro, each)]
 
 
-def _places_in_tile(lengths: NDArray[np.int32], slots: Numbers) -> Numbers:
-    """Where each pair begins in its tile, after those before it."""
+def _offsets_in_tile(lengths: NDArray[np.int32], slots: Numbers) -> Numbers:
+    """Return the offset of each pair in its tile."""
     before = np.cumsum(lengths, dtype=np.int64) - lengths
     return before - before[np.searchsorted(slots, slots)]

@@ -1,4 +1,4 @@
-"""Several corpora as one: which pairs an epoch takes, and their ids."""
+"""Several corpora as one: the pairs of an epoch and their ids."""
 
 import hashlib
 import json
@@ -15,7 +15,7 @@ Numbers = NDArray[np.int64]
 
 
 class PairCorpus(Protocol):
-    """What batches ask of a corpus; `data.shards.Corpus` maps one from disk."""
+    """The corpus interface that batching needs. `data.shards.Corpus` implements it."""
 
     @property
     def hash(self) -> str:
@@ -23,30 +23,30 @@ class PairCorpus(Protocol):
 
     @property
     def source_lengths(self) -> NDArray[np.int64]:
-        """The number of tokens of each source sentence, with EOS."""
+        """The number of tokens of each source sentence, including EOS."""
 
     @property
     def target_lengths(self) -> NDArray[np.int64]:
-        """The number of tokens of each target sentence, with EOS."""
+        """The number of tokens of each target sentence, including EOS."""
 
     def __len__(self) -> int: ...
 
     def source(self, index: int) -> NDArray[Any]:
-        """The ids of a source sentence, the last of them EOS."""
+        """Return the ids of a source sentence, ending with EOS."""
 
     def target(self, index: int) -> NDArray[Any]:
-        """The ids of a target sentence, the last of them EOS."""
+        """Return the ids of a target sentence, ending with EOS."""
 
 
 class Mixture:
-    """The pairs of all corpora, numbered through; each counts `weight` times an epoch."""
+    """The pairs of all corpora, numbered consecutively; each is seen `weight` times per epoch."""
 
     def __init__(self, corpora: Sequence[PairCorpus], weights: Sequence[float] = ()) -> None:
         self.corpora = tuple(corpora)
         self.weights = tuple(map(float, weights)) or (1.0,) * len(self.corpora)
         if len(self.weights) != len(self.corpora):
             raise DataError(
-                f"{len(self.corpora)} corpora have {len(self.weights)} weights: give one for each"
+                f"{len(self.corpora)} corpora but {len(self.weights)} weights; give one per corpus"
             )
         self._starts = np.cumsum([0, *map(len, self.corpora)])
         self.source_lengths = self._lengths("source")
@@ -56,13 +56,14 @@ class Mixture:
         return int(self._starts[-1])
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Another process counts lengths for itself instead of being sent them.
+        # The receiving process computes the lengths again instead of unpickling them.
         return Mixture, (self.corpora, self.weights)
 
     def epoch(self, fitting: NDArray[np.bool_], *key: Any) -> Numbers:
-        """The pairs of an epoch: each pair that is fitting, `weight` times.
+        """Return the pairs of an epoch: each fitting pair, `weight` times.
 
-        With a weight of 2.3 each pair comes twice, and 30 % of them, drawn by the key, once more.
+        With a weight of 2.3 each pair occurs twice, and a 30 % sample, chosen by the key, once
+        more.
         """
         parts = [np.zeros(0, dtype=np.int64)]
         for which, (start, stop) in enumerate(pairwise(self._starts)):
@@ -74,7 +75,7 @@ class Mixture:
         return np.concatenate(parts)
 
     def epoch_size(self, fitting: NDArray[np.bool_]) -> int:
-        """How many pairs an epoch has: every epoch as many."""
+        """Return the number of pairs per epoch, the same for every epoch."""
         size = 0
         for weight, (start, stop) in zip(self.weights, pairwise(self._starts), strict=True):
             n = int(np.count_nonzero(fitting[start:stop]))
@@ -83,13 +84,13 @@ class Mixture:
         return size
 
     def left_out(self, fitting: NDArray[np.bool_]) -> tuple[int, ...]:
-        """How many pairs of each corpus are not fitting."""
+        """Return how many pairs of each corpus do not fit."""
         return tuple(
             int(np.count_nonzero(~fitting[start:stop])) for start, stop in pairwise(self._starts)
         )
 
     def read(self, side: Literal["source", "target"], pairs: Numbers) -> NDArray[np.int32]:
-        """The ids of these pairs' sentences, end to end."""
+        """Return the concatenated ids of these pairs' sentences."""
         which = np.searchsorted(self._starts, pairs, side="right") - 1
         inside = (pairs - self._starts[which]).tolist()
         read = [getattr(corpus, side) for corpus in self.corpora]
@@ -98,7 +99,7 @@ class Mixture:
         expected = self.source_lengths if side == "source" else self.target_lengths
         if len(ids) != expected[pairs].sum():
             raise DataError(
-                f"a corpus has {side} sentences of other lengths than it says "
+                f"the {side} sentences of a corpus do not have the recorded lengths "
                 f"({[repr(corpus) for corpus in self.corpora]}); prepare it again"
             )
         return ids
@@ -111,13 +112,13 @@ class Mixture:
             which = int(np.searchsorted(self._starts, pair, side="right")) - 1
             raise DataError(
                 f"the {side} sentence of pair {pair - self._starts[which]} of corpus {which} is "
-                "empty, without even EOS; prepare the corpus again"
+                "empty and lacks even EOS; prepare the corpus again"
             )
         return lengths
 
 
 def _times(weight: float, n: int) -> tuple[int, int]:
-    """How often an epoch takes all n pairs, and how many of them once more."""
+    """Return how often an epoch contains all n pairs, and how many of them once more."""
     whole, rest = divmod(weight, 1.0)
     return int(whole), round(rest * n)
 
@@ -126,15 +127,15 @@ _NOTHING = np.zeros(0, dtype=np.int32)
 
 
 def digest(*key: Any) -> str:
-    """The sha256 of anything that JSON can say."""
+    """Return the sha256 of JSON-serializable values."""
     return hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()
 
 
 def permutation(n: int, *key: Any) -> NDArray[np.int64]:
-    """The numbers below n, in an order that follows from the key alone."""
-    # Only a bit generator's raw numbers are promised never to change, `Generator.permutation` is
-    # not. Each number carries its index in the low bits, so that no two are equal and every
-    # sorting algorithm gives the same order.
+    """Return range(n) in an order that depends only on the key."""
+    # numpy guarantees a stable stream only for a bit generator's raw numbers, not for
+    # `Generator.permutation`. Each number holds its index in the low bits, so that all are
+    # distinct and every sorting algorithm gives the same order.
     seed = np.random.SeedSequence(int(digest(*key), 16))
     bits = np.uint64(n.bit_length())
     numbers = np.random.PCG64(seed).random_raw(n) >> bits << bits

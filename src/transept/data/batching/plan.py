@@ -1,9 +1,9 @@
-"""The batch plan: which pairs make which batch, before any of them is read.
+"""The batch plan: which pairs form which batch, before any text is read.
 
 The plan is a pure function of the corpora (by hash and weight), the seed and the batch config.
-The number of ranks and workers has no say in it, so that a run continues exactly on another
-number of them. An epoch is one shuffle of all its pairs, cut into windows; a window is planned by
-itself, so that to continue in the middle costs planning one window.
+It does not depend on the number of ranks and workers, so a run can resume exactly with another
+number of them. An epoch is one shuffle of all its pairs, cut into windows. Each window is planned
+separately, so resuming in the middle of an epoch costs planning one window.
 """
 
 from collections import Counter
@@ -18,31 +18,31 @@ from transept.data.config import BatchConfig
 from transept.errors import DataError
 
 PLANNER_VERSION = 1
-"""Goes up by 1 when a change of the code makes another plan of the same config."""
+"""Incremented when a code change alters the plan for the same config."""
 
 LAYOUTS: dict[str, Planner] = {"packed": packed, "by_length": by_length}
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A place in the data: so many whole epochs, windows and batches lie before it."""
+    """A position in the data: the number of complete epochs, windows and batches before it."""
 
     epoch: int = 0
     window: int = 0
     batch: int = 0
     earlier: tuple[tuple[int, int], ...] = ()
-    """Batches of the window that were taken before it was planned anew: how many, and of how many
-    micro-batches they were."""
+    """Batches consumed before the window was replanned: their number, and the micro-batches per
+    batch, for each replanning."""
 
     def __post_init__(self) -> None:
         # JSON turns tuples into lists.
         object.__setattr__(self, "earlier", tuple((n, each) for n, each in self.earlier))
 
-    def planned_anew(self, micro_batches: int) -> "Position":
-        """The same place, where the rest of the window is cut into another number of micro-batches.
+    def replanned(self, micro_batches: int) -> "Position":
+        """Return the same position for when the micro-batches per batch change mid-window.
 
         Args:
-            micro_batches: How many the batches so far were cut into.
+            micro_batches: The number of micro-batches per batch so far.
         """
         if self.batch == 0:
             return self
@@ -74,23 +74,23 @@ class Plan:
 
     @property
     def fingerprint(self) -> str:
-        """Equal fingerprints mean equal plans; positions of one mean nothing in another."""
+        """Equal fingerprints mean equal plans. Positions are valid only within one plan."""
         return digest(self._key, as_table(self.config))
 
     @property
     def left_out(self) -> tuple[int, ...]:
-        """How many pairs of each corpus are longer than `max_length`."""
+        """The number of pairs of each corpus that are longer than `max_length`."""
         return self.mixture.left_out(self._fitting)
 
     @property
     def n_windows(self) -> int:
-        """Windows of an epoch, all of one size: a small one at the end would be filled badly."""
+        """Windows per epoch, equal in size: a small last one would fill its batches poorly."""
         return max(1, round(self.n_pairs / self.config.window))
 
     def window(
         self, epoch: int, window: int, earlier: Sequence[tuple[int, int]] = ()
     ) -> list[BatchPlan]:
-        """The global batches of one window, or of what is left of it after the `earlier` ones."""
+        """Return the global batches of a window, or of its remainder after the `earlier` ones."""
         order = self._pairs_of(epoch)
         start, stop = (self.n_pairs * bound // self.n_windows for bound in (window, window + 1))
         numbers = order[start:stop]
@@ -110,11 +110,11 @@ class Plan:
     def batches(
         self, start: Position = START, epochs: int | None = None
     ) -> Iterator[tuple[Position, BatchPlan]]:
-        """Each batch with the position after it, from `start` on.
+        """Yield each batch from `start` on, with the position after it.
 
         Args:
-            start: Where to begin.
-            epochs: End before the epoch of this number; without, never.
+            start: The first batch to yield.
+            epochs: Number of the epoch to stop before. None: never stop.
         """
         at = start
         while epochs is None or at.epoch < epochs:
@@ -130,8 +130,8 @@ class Plan:
         batches = self.window(at.epoch, at.window, at.earlier) if known else []
         if not 0 <= at.batch < len(batches):
             raise DataError(
-                f"{at} is not in this plan of {self.n_windows} windows an epoch: it was saved "
-                "with other corpora or another batch config; continue with those, or start anew"
+                f"{at} is not in this plan of {self.n_windows} windows per epoch: it was saved "
+                "with other corpora or another batch config; resume with those, or start over"
             )
         return batches
 
@@ -141,7 +141,7 @@ class Plan:
         return Position(at.epoch + 1)
 
     def _pairs_of(self, epoch: int) -> Numbers:
-        """The pairs of an epoch in their order; the last epoch asked for is kept."""
+        """Return the pairs of an epoch in order. The last requested epoch is cached."""
         if self._order is None or self._order[0] != epoch:
             pairs = self.mixture.epoch(self._fitting, self._key, epoch, "weights")
             self._order = epoch, pairs[permutation(len(pairs), self._key, epoch, "order")]
@@ -150,38 +150,38 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fill:
-    """Real tokens among the places of some windows' batches."""
+    """How many positions in the batches of some windows hold a token."""
 
     windows: int
-    """Windows that were measured."""
+    """The number of measured windows."""
     windows_of_epoch: int
     batches: int
     pairs: int
     source_tokens: int
-    source_places: int
+    source_positions: int
     target_tokens: int
-    target_places: int
+    target_positions: int
     left_out: tuple[int, ...]
     """Pairs of each corpus that are longer than `max_length`."""
 
     @property
     def source(self) -> float:
-        """The share of source places that hold a token."""
-        return self.source_tokens / self.source_places
+        """The fraction of source positions that hold a token."""
+        return self.source_tokens / self.source_positions
 
     @property
     def target(self) -> float:
-        """The share of target places that hold a token."""
-        return self.target_tokens / self.target_places
+        """The fraction of target positions that hold a token."""
+        return self.target_tokens / self.target_positions
 
     @property
     def batches_of_epoch(self) -> int:
-        """Batches of an epoch; an estimate unless all of its windows were measured."""
+        """Batches per epoch, estimated unless all windows were measured."""
         return round(self.batches * self.windows_of_epoch / self.windows)
 
 
 def measure(plan: Plan, windows: int | None = None) -> Fill:
-    """The fill of the first epoch, or of its first windows."""
+    """Measure the fill of the first epoch, or of its first `windows`."""
     measured = min(windows or plan.n_windows, plan.n_windows)
     sums: Counter[str] = Counter()
     for window in range(measured):
@@ -196,7 +196,7 @@ def _figures(micro: MicroPlan) -> dict[str, int]:
     return {
         "pairs": len(micro.pairs),
         "source_tokens": int(micro.pairs.sources.sum()),
-        "source_places": micro.shape.source_places,
+        "source_positions": micro.shape.source_positions,
         "target_tokens": int(micro.pairs.targets.sum()),
-        "target_places": micro.shape.target_places,
+        "target_positions": micro.shape.target_positions,
     }

@@ -1,10 +1,10 @@
-"""Packing pairs into tiles, both sides at once.
+"""Packs pairs into tiles, both sides at once.
 
-A tile has `tile` places for source tokens and as many for target tokens of the same pairs. Which
-pairs share one matters only by their lengths, so the packer sees no pairs but a table of counts:
-how many there are of each (source length, target length). A tile is filled greedily, and the same
-combination of lengths is then repeated as often as the table allows: some thousand combinations
-make a window of a hundred thousand pairs.
+A tile has `tile` positions for source tokens and as many for target tokens of the same pairs.
+Only lengths matter for packing, so the packer works on a table of counts: how many pairs there
+are of each (source length, target length). It fills a tile greedily, then repeats the same
+combination of lengths as often as the table allows. A few thousand combinations cover a window
+of a hundred thousand pairs.
 """
 
 from collections import Counter
@@ -17,17 +17,17 @@ from numpy.typing import NDArray
 from transept.data.batching.mixture import Numbers
 
 Lengths = tuple[int, int]
-"""Of a pair: source tokens, target tokens."""
+"""Source and target tokens of a pair."""
 
 
 def pack(sources: NDArray[np.int32], targets: NDArray[np.int32], tile: int) -> Numbers:
-    """The tile that each pair goes to, from 0; no side of a pair may be longer than `tile`."""
+    """Return the tile of each pair, from 0. No side of a pair may be longer than `tile`."""
     code = (sources.astype(np.int64) * (tile + 1) + targets).astype(_code_type(tile))
     codes, counts = np.unique(code, return_counts=True)
     lengths = (divmod(one, tile + 1) for one in codes.tolist())
-    shelf = Shelf(dict(zip(lengths, counts.tolist(), strict=True)), tile)
-    placed_code, placed_tile = _lay_out(shelf, tile)
-    # The pairs of each code, in their order, go where the packer put that code.
+    counted = LengthCounts(dict(zip(lengths, counts.tolist(), strict=True)), tile)
+    placed_code, placed_tile = _lay_out(counted, tile)
+    # The pairs of each code, in order, go to the tiles that the packer assigned to that code.
     tile_of = np.empty(len(code), dtype=np.int64)
     tile_of[np.argsort(code, kind="stable")] = placed_tile[np.argsort(placed_code, kind="stable")]
     return tile_of
@@ -36,7 +36,7 @@ def pack(sources: NDArray[np.int32], targets: NDArray[np.int32], tile: int) -> N
 def first_fit_decreasing(
     sources: NDArray[np.int32], targets: NDArray[np.int32], tile: int
 ) -> Numbers:
-    """A slow, obvious packing to compare with: the longest first, each where it first fits."""
+    """Pack the longest pairs first, each where it first fits: a slow, simple reference."""
     gaps: list[list[int]] = []
     tile_of = np.empty(len(sources), dtype=np.int64)
     longest = np.maximum(sources, targets)
@@ -52,13 +52,13 @@ def first_fit_decreasing(
     return tile_of
 
 
-class Shelf:
-    """The pairs not yet packed, as counts of their lengths, quick to ask for what fits."""
+class LengthCounts:
+    """Counts of the unpacked pairs by length, with a fast search for the best fit."""
 
     def __init__(self, counts: dict[Lengths, int], tile: int) -> None:
         self._counts = counts
         self._tile = tile
-        # Bit t of `_targets[s]`, and bit s of `_sources[t]`: there is a pair of lengths (s, t).
+        # Bit t of `_targets[s]` and bit s of `_sources[t]` mean: a pair of lengths (s, t) exists.
         self._targets = [0] * (tile + 1)
         self._sources = [0] * (tile + 1)
         for source, target in counts:
@@ -68,7 +68,7 @@ class Shelf:
         self._longest_source = self._longest_target = tile
 
     def tiles(self) -> Iterator[tuple[Counter[Lengths], int]]:
-        """Empty the shelf: what goes into a tile, and how many tiles are filled like that."""
+        """Pack all pairs: yield each tile's content and how many tiles have this content."""
         while self._counts:
             self._lower_bounds()
             content = Counter(self._fill())
@@ -87,14 +87,14 @@ class Shelf:
             yield pair
 
     def _best_fit(self, source_gap: int, target_gap: int) -> Lengths | None:
-        """The lengths that leave the least of whichever gap is then larger.
+        """Return the lengths that minimize the larger of the two remaining gaps.
 
-        This wants large pairs first and both sides filled alike, with one rule and no weights.
+        This single rule prefers large pairs and fills both sides evenly.
         """
         targets, sources, up_to = self._targets, self._sources, self._up_to
         least = max(source_gap - self._longest_source, target_gap - self._longest_target, 0)
         for rest in range(least, max(source_gap, target_gap)):
-            # One side leaves exactly `rest`; the longest that fits on the other leaves no more.
+            # One side leaves exactly `rest`. The longest fit on the other leaves at most that.
             source, target = source_gap - rest, target_gap - rest
             best = None
             if source > 0:
@@ -124,12 +124,12 @@ class Shelf:
             self._longest_target -= 1
 
 
-def _lay_out(shelf: Shelf, tile: int) -> tuple[NDArray[np.integer], Numbers]:
-    """The code and the tile of each place for a pair, tile after tile."""
+def _lay_out(counted: LengthCounts, tile: int) -> tuple[NDArray[np.integer], Numbers]:
+    """Return the code and the tile of every packed pair, tile by tile."""
     codes: list[int] = []
     sizes: list[int] = []
     repeats: list[int] = []
-    for pairs, times in shelf.tiles():
+    for pairs, times in counted.tiles():
         codes += [source * (tile + 1) + target for source, target in pairs.elements()]
         sizes.append(pairs.total())
         repeats.append(times)
@@ -143,5 +143,5 @@ def _lay_out(shelf: Shelf, tile: int) -> tuple[NDArray[np.integer], Numbers]:
 
 
 def _code_type(tile: int) -> np.dtype[Any]:
-    """Both lengths of a pair as one number. numpy sorts numbers of 16 bits in linear time."""
+    """The dtype for both lengths as one number. numpy sorts 16-bit numbers in linear time."""
     return np.min_scalar_type((tile + 1) ** 2 - 1)

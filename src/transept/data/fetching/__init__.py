@@ -1,1 +1,1 @@
-"""Public corpora: where they lie, how they are downloaded, unpacked and cut."""
+"""Public corpora: their addresses, and how to download, unpack and split them."""

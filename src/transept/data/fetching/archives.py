@@ -1,8 +1,7 @@
-"""Take known members out of an archive, and nothing else.
+"""Extracts known members from an archive.
 
-A member's name is only compared with the names we look for and never becomes a path, so an
-archive cannot write outside the directory it is unpacked to. A member that is a link or a
-device is refused.
+A member's name is only compared with the wanted names and never used as a path, so an archive
+cannot write outside the output directory. A member that is a link or a device is rejected.
 """
 
 import lzma
@@ -26,7 +25,7 @@ def unpack(archive: Path, wanted: dict[str, Path]) -> None:
 
     Args:
         archive: A tar (plain or compressed) or zip file.
-        wanted: The members to take, each with the file to write.
+        wanted: The members to extract, each with the file to write.
     """
     missing = set(wanted)
     try:
@@ -40,7 +39,7 @@ def unpack(archive: Path, wanted: dict[str, Path]) -> None:
         if isinstance(error, OSError) and error.errno is not None:
             raise DataError(f"{archive} cannot be unpacked: {error}") from error
         raise DataError(
-            f"{archive} is damaged or no archive ({error}); delete it and fetch again"
+            f"{archive} is damaged or not an archive ({error}); delete it and fetch again"
         ) from error
     if missing:
         raise DataError(
@@ -59,7 +58,7 @@ def _tar_members(archive: Path, wanted: Collection[str]) -> Iterator[Member]:
                 continue
             content = tar.extractfile(member) if member.isreg() else None
             if content is None:
-                raise DataError(f"{archive}: {name} is no plain file but a link or a device")
+                raise DataError(f"{archive}: {name} is a link or a device, not a regular file")
             yield name, member.size, content
 
 
@@ -71,7 +70,7 @@ def _zip_members(archive: Path, wanted: Collection[str]) -> Iterator[Member]:
                 continue
             mode = member.external_attr >> 16
             if stat.S_IFMT(mode) not in (0, stat.S_IFREG):
-                raise DataError(f"{archive}: {name} is no plain file but a link or a device")
+                raise DataError(f"{archive}: {name} is a link or a device, not a regular file")
             with zipped.open(member) as content:
                 yield name, member.file_size, content
 
@@ -80,8 +79,8 @@ def _write(content: IO[bytes], size: int, path: Path) -> None:
     free = shutil.disk_usage(path.parent).free
     if size > free:
         raise DataError(
-            f"{path.parent} has {free / 1e9:.1f} GB free, and {path.name} needs "
-            f"{size / 1e9:.1f} GB; make room or choose another ",
+            f"{path.parent} has {free / 1e9:.1f} GB free, but {path.name} needs "
+            f"{size / 1e9:.1f} GB; free some space or choose another ",
             Argument("output"),
         )
     with path.open("wb") as file:

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, cast
 
 Reading = Literal["lines", "segments", "talks", "first column", "second column"]
-"""How the sentences of a file are found; `transept.data.fetching.markup` has the code."""
+"""How to find the sentences of a file. Implemented in `transept.data.fetching.markup`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Archive:
-    """A file to download. It is kept under the last part of its address."""
+    """A file to download, stored under the last component of its URL."""
 
     url: str
     sha256: str | None = None
@@ -20,13 +20,13 @@ class Archive:
 
     @property
     def name(self) -> str:
-        """The file name, here and in a directory of archives."""
+        """The file name."""
         return self.url.rpartition("/")[2]
 
 
 @dataclass(frozen=True, slots=True)
 class DatasetPart:
-    """Sentences of one language: a member of an archive, or all of a file that is no archive."""
+    """Sentences of one language: a member of an archive, or a whole file."""
 
     archive: Archive
     member: str | None
@@ -34,7 +34,7 @@ class DatasetPart:
 
     @property
     def name(self) -> str:
-        """What to call it in a message."""
+        """The name in messages."""
         return f"{self.archive.name}:{self.member}" if self.member else self.archive.name
 
 
@@ -42,7 +42,7 @@ class Rule(Protocol):
     """Decides which split a training pair goes to."""
 
     def split_of(self, index: int, source: bytes) -> str:
-        """The split of the pair number `index` (from 0) whose source sentence is `source`."""
+        """Return the split of pair number `index` (from 0) with this source sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,33 +52,33 @@ class KeepAll:
     split: str = "train"
 
     def split_of(self, index: int, source: bytes) -> str:
-        """Always the same."""
+        """Return the same split for every pair."""
         return self.split
 
 
 @dataclass(frozen=True, slots=True)
 class EveryNth:
-    """One pair in `n` is held out as dev, by its number: what is usual for IWSLT 2014."""
+    """Holds out one pair in `n` as dev, by number, as is usual for IWSLT 2014."""
 
     n: int
 
     def split_of(self, index: int, source: bytes) -> str:
-        """The n-th, 2n-th, … pair is dev."""
+        """Return dev for the n-th, 2n-th, … pair."""
         return "dev" if (index + 1) % self.n == 0 else "train"
 
 
 @dataclass(frozen=True, slots=True)
 class ByHash:
-    """One source sentence in `n` is held out as dev and one as test, with all its translations.
+    """Holds out one source sentence in `n` as dev and one as test, with all translations.
 
-    By hash and not by number, so that a later, longer edition of the corpus has the same
-    sentences held out.
+    Selecting by hash rather than by number holds out the same sentences in later, longer
+    editions of the corpus.
     """
 
     n: int
 
     def split_of(self, index: int, source: bytes) -> str:
-        """A pure function of the source sentence."""
+        """Return a split that depends only on the source sentence."""
         digest = hashlib.sha256(source).digest()
         bucket = int.from_bytes(digest[:8], "big") % self.n
         return {0: "dev", 1: "test"}.get(bucket, "train")
@@ -86,7 +86,7 @@ class ByHash:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Dataset:
-    """A parallel corpus: for each split the pairs of files it is made of, in order."""
+    """A parallel corpus: the pairs of files of each split, in order."""
 
     name: str
     title: str
@@ -98,13 +98,13 @@ class Dataset:
 
     @property
     def parts(self) -> tuple[DatasetPart, ...]:
-        """Everything that is read, whatever the split."""
+        """All files and members, of all splits."""
         parts = [part for pairs in self.splits.values() for pair in pairs for part in pair]
         return (*parts, self.about) if self.about else tuple(parts)
 
     @property
     def archives(self) -> tuple[Archive, ...]:
-        """What must be downloaded, each file once."""
+        """The files to download, without duplicates."""
         return tuple(dict.fromkeys(part.archive for part in self.parts))
 
 
@@ -120,7 +120,7 @@ DatasetName = Literal[
 
 
 def _datasets(table: dict[str, Any]) -> "dict[DatasetName, Dataset]":
-    """The datasets of `datasets.toml`, which explains its entries."""
+    """Build the datasets from `datasets.toml`, which explains its entries."""
     archives = {name: Archive(**archive) for name, archive in table["archives"].items()}
 
     def part(entry: list[str], language: str = "", role: str = "", column: str = "") -> DatasetPart:

@@ -1,8 +1,8 @@
-"""Download a file over HTTP, and go on where an earlier attempt stopped.
+"""Downloads a file over HTTP, resuming an earlier attempt.
 
-What has arrived lies in `NAME.part`, and beside it in `NAME.part.tag` the server's validator
-(ETag or date). A later attempt asks for the rest with Range, and with If-Range for all of it if
-the file has changed since. A server that ignores Range sends all of it, and that is taken.
+The received bytes are stored in `NAME.part`, and the server's validator (ETag or date) in
+`NAME.part.tag`. A later attempt requests the rest with Range, and with If-Range requests the
+whole file if it has changed. If a server ignores Range, the whole file is downloaded again.
 """
 
 import http.client
@@ -22,25 +22,25 @@ from transept.progress import Watch, no_progress
 BLOCK = 1 << 18
 TIMEOUT_SECONDS = 30.0
 PAUSES = (1.0, 2.0, 4.0)
-"""Seconds to wait before each further attempt; once more bytes have come, from the first again."""
+"""Seconds to wait before each retry. Receiving more bytes restarts the sequence."""
 
 _RANGE = re.compile(r"bytes (?:(\d+)-\d+|\*)/(\d+|\*)")
 
 
 class DownloadError(DataError):
-    """A file that could not be had; the message says why."""
+    """A file could not be downloaded; the message gives the reason."""
 
 
 class _BrokenError(Exception):
-    """An attempt that ended early and may be tried again."""
+    """An attempt failed and may be retried."""
 
 
 def download(
     url: str, path: Path, *, watch: Watch = no_progress, pauses: Sequence[float] = PAUSES
 ) -> None:
-    """Download `url` to `path`, which exists only once it is complete. Bytes are counted."""
+    """Download `url` to `path`, which exists only once it is complete. `watch` counts bytes."""
     if not url.startswith(("http://", "https://")):
-        raise DownloadError(f"{url}: only http and https addresses are fetched")
+        raise DownloadError(f"{url}: only http and https URLs are supported")
     partial = _Partial(path)
     failures = 0
     while True:
@@ -60,7 +60,7 @@ def download(
 
 @dataclass(frozen=True, slots=True)
 class _Partial:
-    """The file under way."""
+    """A partially downloaded file."""
 
     path: Path
 
@@ -77,14 +77,14 @@ class _Partial:
         return self.part.stat().st_size if self.part.exists() else 0
 
     def validator(self) -> str | None:
-        """What tells whether the server's file is still the one that was begun."""
+        """Return the validator of the partial file, if the server sent one."""
         return self.tag.read_text(encoding="utf-8") if self.tag.exists() else None
 
     def begin(self, headers: http.client.HTTPMessage) -> None:
-        """Start from nothing, and note the validator of what the server now has."""
+        """Start from scratch, and store the validator of the server's current file."""
         self.part.write_bytes(b"")
         etag = headers.get("ETag", "")
-        # A weak ETag (W/…) does not promise the same bytes: RFC 9110, 13.1.5.
+        # A weak ETag (W/…) does not guarantee identical bytes: RFC 9110, 13.1.5.
         strong = etag if etag.startswith('"') else headers.get("Last-Modified")
         if strong:
             self.tag.write_text(strong, encoding="utf-8")
@@ -97,7 +97,7 @@ class _Partial:
 
 
 def _attempt(url: str, partial: _Partial, watch: Watch) -> None:
-    """One request: all that the server sends is kept, even if it breaks off."""
+    """Send one request. Received bytes are kept even if the connection breaks."""
     request = urllib.request.Request(url, headers={"User-Agent": "transept"})
     request.add_header("Accept-Encoding", "identity")
     have = partial.size
@@ -113,7 +113,7 @@ def _attempt(url: str, partial: _Partial, watch: Watch) -> None:
         with error:
             _refused(error, partial, have)
     except urllib.error.URLError as error:
-        if isinstance(error.reason, socket.gaierror):  # no network: it will not come in seconds
+        if isinstance(error.reason, socket.gaierror):  # offline: a retry would not help
             raise DownloadError(f"{url}: {error.reason.strerror}") from error
         raise _BrokenError(str(error.reason)) from error
     except (http.client.HTTPException, TimeoutError, ConnectionError) as error:
@@ -121,12 +121,12 @@ def _attempt(url: str, partial: _Partial, watch: Watch) -> None:
 
 
 def _prepare(response: http.client.HTTPResponse, partial: _Partial, have: int) -> int | None:
-    """Make the part file ready for this answer; the size of the whole, where it is told."""
+    """Prepare the part file for this response; return the total size, if known."""
     if response.status == http.HTTPStatus.PARTIAL_CONTENT:
         match = _RANGE.match(response.headers.get("Content-Range", ""))
         if match is None or match[1] != str(have):
             partial.part.unlink()
-            raise _BrokenError("the server answered with another range than was asked for")
+            raise _BrokenError("the server did not send the requested range")
         return None if match[2] == "*" else int(match[2])
     partial.begin(response.headers)
     length = response.headers.get("Content-Length")
@@ -157,7 +157,7 @@ def _blocks(response: IO[bytes]) -> Iterator[bytes]:
 
 
 def _refused(error: urllib.error.HTTPError, partial: _Partial, have: int) -> None:
-    """An answer that is no success: done after all, worth another attempt, or final."""
+    """Handle an HTTP error: return if the file is complete, otherwise raise to retry or give up."""
     if error.code == http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE and have:
         match = _RANGE.match(error.headers.get("Content-Range", ""))
         if match and match[2] == str(have):

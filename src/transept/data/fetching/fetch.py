@@ -1,11 +1,11 @@
-"""Bring a public corpus to a directory: download, check, unpack, and cut into splits.
+"""Fetches a public corpus into a directory: downloads, checks, unpacks and splits it.
 
-    OUTPUT/train.en  train.de  dev.en  dev.de  test.en  test.de    one sentence a line
-    OUTPUT/dataset.json                                            what it is; written last
+    OUTPUT/train.en  train.de  dev.en  dev.de  test.en  test.de    one sentence per line
+    OUTPUT/dataset.json                                            description; written last
     OUTPUT/downloads/                                              the archives, and SHA256SUMS
 
-Where no checksum is known beforehand, the first download is trusted and its sha256 written to
-SHA256SUMS; a file that later differs from it is refused.
+If no published checksum is known, the first download is trusted and its sha256 is written to
+SHA256SUMS. A file that later differs from it is rejected.
 """
 
 import itertools
@@ -33,12 +33,12 @@ DONE = "dataset.json"
 ABOUT = "ABOUT.txt"
 
 Trust = Literal["published", "recorded earlier", "first use"]
-"""What an archive's checksum was compared with."""
+"""Where the checksum that an archive was compared with comes from."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Fetched:
-    """What now lies in the output directory; `trust` is empty if it was all there before."""
+    """The contents of the output directory. `trust` is empty if it was already complete."""
 
     directory: Path
     pairs: dict[str, int]
@@ -58,16 +58,16 @@ def fetch(
     watch: Callable[[str], Watch] = _silent,
     pauses: Sequence[float] = PAUSES,
 ) -> Fetched:
-    """Make the files of `dataset` in `output`, downloading what is not there yet.
+    """Write the files of `dataset` to `output`, downloading missing archives.
 
     Args:
         dataset: One of `transept.data.fetching.datasets.DATASETS`.
         output: The directory to fill.
-        source: A directory that holds the archives already; nothing is downloaded.
-        mirror: The address of a directory that holds the archives under their usual names, to
-            download them from there.
-        watch: Called with the name of each file that is downloaded; returns its `Watch`.
-        pauses: Seconds before each further attempt of a download that breaks.
+        source: A directory that already holds the archives; nothing is downloaded.
+        mirror: The URL of a directory with the archives under their usual names, to download
+            from instead.
+        watch: Called with the name of each downloaded file; returns its `Watch`.
+        pauses: Seconds to wait before each retry of a failed download.
     """
     if (already := _fetched(dataset, output)) is not None:
         return Fetched(directory=output, pairs=already, trust={})
@@ -86,14 +86,14 @@ def fetch(
         trust[archive.name] = _check(archive, path, checksums)
         files[archive] = path
     pairs = _cut(dataset, files, output)
-    # Only now: a file that could not even be unpacked must not become what is trusted.
+    # Record checksums only now: a file that could not be unpacked must not become trusted.
     _write_checksums(downloads / CHECKSUMS, checksums)
-    _conclude(dataset, pairs, checksums, output)
+    _write_description(dataset, pairs, checksums, output)
     return Fetched(directory=output, pairs=pairs, trust=trust)
 
 
 def _fetched(dataset: Dataset, output: Path) -> dict[str, int] | None:
-    """The number of pairs in each split if `output` already holds this dataset, else None."""
+    """Return the pairs per split if `output` already holds this dataset, otherwise None."""
     try:
         done = json.loads((output / DONE).read_bytes())
         name: str = done["name"]
@@ -125,7 +125,7 @@ def _download(
     except DownloadError as error:
         raise DataError(
             f"{archive.name} cannot be downloaded.\n{error}\n"
-            "The part that arrived is kept: try again to continue. Without an internet "
+            "The downloaded part is kept; try again to resume. Without an internet "
             "connection, download on another machine and give that directory as ",
             Argument("source"),
             f":\n{_addresses(dataset)}",
@@ -135,7 +135,7 @@ def _download(
 def _missing(dataset: Dataset, source: Path) -> str:
     absent = [archive for archive in dataset.archives if not (source / archive.name).exists()]
     names = ", ".join(archive.name for archive in absent)
-    return f"{source} lacks {names}; {dataset.name} is made from:\n{_addresses(dataset)}"
+    return f"{source} lacks {names}; {dataset.name} needs:\n{_addresses(dataset)}"
 
 
 def _addresses(dataset: Dataset) -> str:
@@ -143,26 +143,26 @@ def _addresses(dataset: Dataset) -> str:
 
 
 def _check(archive: Archive, path: Path, checksums: dict[str, str]) -> Trust:
-    """Compare a file with what is known of it, and note its sha256 among the checksums."""
+    """Compare a file with its known checksums, and add its sha256 to `checksums`."""
     sha256 = digest(path)
     if archive.sha256 is not None and archive.sha256 != sha256:
-        raise DataError(_wrong(path, "sha256", archive.sha256, "published for it"))
+        raise DataError(_mismatch(path, "sha256", archive.sha256, "published for it"))
     if archive.md5 is not None and archive.md5 != digest(path, "md5"):
-        raise DataError(_wrong(path, "md5", archive.md5, "published for it"))
+        raise DataError(_mismatch(path, "md5", archive.md5, "published for it"))
     earlier = checksums.get(archive.name)
     if earlier is not None and earlier != sha256:
-        origin = f"that {CHECKSUMS} beside the downloads has from an earlier fetch"
-        raise DataError(_wrong(path, "sha256", earlier, origin))
+        origin = f"recorded in {CHECKSUMS} by an earlier fetch"
+        raise DataError(_mismatch(path, "sha256", earlier, origin))
     checksums[archive.name] = sha256
     if archive.sha256 or archive.md5:
         return "published"
     return "recorded earlier" if earlier else "first use"
 
 
-def _wrong(path: Path, kind: str, expected: str, origin: str) -> str:
+def _mismatch(path: Path, kind: str, expected: str, origin: str) -> str:
     return (
-        f"{path} is not the file it should be: its {kind} is not {expected}, the one {origin}. "
-        "If it was cut short or altered, delete it and fetch again"
+        f"{path} is not the expected file: its {kind} is not {expected}, the one {origin}. "
+        "If it was truncated or altered, delete it and fetch again"
     )
 
 
@@ -174,7 +174,7 @@ def _read_checksums(path: Path) -> dict[str, str]:
 
 
 def _write_checksums(path: Path, checksums: dict[str, str]) -> None:
-    """In the format of `sha256sum`, so that it can check them too."""
+    """Write checksums in the format of `sha256sum --check`."""
     lines = [f"{value}  {name}\n" for name, value in checksums.items()]
     write_file(path, "".join(lines).encode())
 
@@ -206,7 +206,7 @@ def _cut(dataset: Dataset, files: dict[Archive, Path], output: Path) -> dict[str
 
 
 def _stage(dataset: Dataset, files: dict[Archive, Path], work: Path) -> dict[DatasetPart, Path]:
-    """Unpack what is needed under names of our own; a file that is no archive stays in place."""
+    """Unpack the needed members under generated names. Plain files are read in place."""
     staged: dict[DatasetPart, Path] = {}
     for archive, path in files.items():
         wanted: dict[str, Path] = {}
@@ -227,20 +227,20 @@ def _stage(dataset: Dataset, files: dict[Archive, Path], work: Path) -> dict[Dat
 def _pairs(
     parts: tuple[DatasetPart, DatasetPart], staged: dict[DatasetPart, Path]
 ) -> Iterator[tuple[bytes, bytes]]:
-    """Sentences of both sides, which must be equally many."""
+    """Yield the sentences of both sides, which must be equal in number."""
     columns = [sentences(read_lines(staged[part]), part.reading) for part in parts]
     for number, (source, target) in enumerate(itertools.zip_longest(*columns)):
         if source is None or target is None:
             longer, shorter = (parts[0], parts[1]) if target is None else (parts[1], parts[0])
             raise DataError(
                 f"{longer.name} has more sentences than {shorter.name}, which ends after "
-                f"{number:,}: the two are not translations of each other line by line"
+                f"{number:,}: they are not line-by-line translations of each other"
             )
         yield source, target
 
 
 class _SplitFiles:
-    """The files being written, opened when the first pair of their split arrives."""
+    """The output files, opened when the first pair of their split arrives."""
 
     def __init__(self, directory: Path, languages: tuple[str, str]) -> None:
         self.counts: Counter[str] = Counter()
@@ -270,7 +270,7 @@ class _SplitFiles:
         self.counts[split] += 1
 
 
-def _conclude(
+def _write_description(
     dataset: Dataset, pairs: dict[str, int], checksums: dict[str, str], output: Path
 ) -> None:
     description: dict[str, Any] = {

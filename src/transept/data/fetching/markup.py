@@ -1,4 +1,4 @@
-"""The sentences of a file, whatever markup stands around them: lines in, lines out."""
+"""Extracts the sentences of a file from their markup: lines in, lines out."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -24,7 +24,7 @@ _ENTITIES = (
 
 
 def sentences(lines: Lines, reading: Reading) -> Lines:
-    """The sentences among the raw `lines` of a file, without end-of-line characters."""
+    """Return the sentences in the raw `lines` of a file, without end-of-line characters."""
     return _READERS[reading](lines)
 
 

@@ -1,1 +1,1 @@
-"""From raw text to a prepared corpus: formats, cleaning, tokenizing on all cores, writing."""
+"""From raw text to a prepared corpus: reading formats, cleaning, tokenizing and writing."""

@@ -1,4 +1,4 @@
-"""In what two preparations differ, as parts of an error's message."""
+"""The differences between two preparations, as parts of an error message."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -16,11 +16,11 @@ READ_BY: Final[Mapping[str, str]] = {
     "tmx": "languages",
     "trees": "tags",
 }
-"""The argument that says how files of a format are read."""
+"""The argument that controls how files of a format are read."""
 
 
 def changes(before: Settings, now: Settings) -> Parts:
-    """A line for each setting that is not what it was before; nothing if all are the same."""
+    """Return one line per changed setting; empty if nothing changed."""
     old, new = dict(_described(before)), dict(_described(now))
     parts: list[str | Argument] = []
     for key in {**old, **new}:
@@ -41,7 +41,7 @@ def _described(settings: Settings) -> Iterator[tuple[str | Argument, Any]]:
 
 
 def _shown(value: Any) -> Parts:
-    """A value as text; of a sha256, the beginning."""
+    """Return a value as text, with a sha256 shortened."""
     if isinstance(value, tuple):
         return value
     return (re.sub(r"^([0-9a-f]{12})[0-9a-f]{52}$", r"\1…", str(value)),)

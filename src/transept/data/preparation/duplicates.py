@@ -1,11 +1,12 @@
-"""Has this pair been seen before? A set of 64-bit hashes in at most sixteen bytes a pair.
+"""Detects duplicate pairs with a set of 64-bit hashes, in at most sixteen bytes per pair.
 
-The hashes stand in a file in the order in which they came, and in memory in an open-addressing
-table. The file lets an interrupted preparation take the set up again; it also lets the table
-grow without the old and the new one ever being in memory together.
+The hashes are stored in a file in order of arrival, and in memory in an open-addressing table.
+The file lets an interrupted preparation restore the set. It also lets the table grow without
+keeping the old and the new one in memory together.
 
-Two different pairs share a hash with probability n²/2⁶⁵: about one chance in thirty thousand
-that a single pair of WMT's 36 million English-French ones is dropped by mistake.
+Among n different pairs, two share a hash with probability n²/2⁶⁵. For the 36 million
+English-French pairs of WMT, the chance that one pair is dropped by mistake is about one in thirty
+thousand.
 """
 
 import hashlib
@@ -23,7 +24,7 @@ FIRST_CAPACITY = 1 << 10
 FULLEST = 0.75
 GROWTH = 1.4
 BLOCK = 1 << 16
-"""Hashes that are indexed at once when the table grows."""
+"""Number of hashes indexed at a time when the table grows."""
 
 # Odd constants (of splitmix64) that spread consecutive probes of one hash over the table.
 _STRIDE = np.uint64(0x9E3779B97F4A7C15)
@@ -32,15 +33,15 @@ _HALF = np.uint64(32)
 
 
 def pair_hash(source: str, target: str) -> bytes:
-    """Eight bytes for a pair of sentences, neither of which contains a newline."""
+    """Return an eight-byte hash of two sentences, neither of which contains a newline."""
     return hashlib.blake2b(f"{source}\n{target}".encode(), digest_size=HASH_BYTES).digest()
 
 
 class SeenPairs:
-    """A set of hashes that only grows, kept in the file `path`."""
+    """An append-only set of hashes, stored in the file `path`."""
 
     def __init__(self, path: Path, count: int = 0) -> None:
-        """Take up the first `count` hashes of the file and forget what follows them."""
+        """Load the first `count` hashes of the file, and truncate the rest."""
         self._file = reopen(path, count * HASH_BYTES)
         self._count = count
         self._table: Hashes = np.zeros(0, dtype=np.uint64)
@@ -55,16 +56,16 @@ class SeenPairs:
 
     @property
     def nbytes(self) -> int:
-        """The memory that the table takes."""
+        """The memory used by the table."""
         return self._table.nbytes
 
     def fileno(self) -> int:
-        """The file's descriptor, after all hashes have been handed to the system."""
+        """Flush all hashes to the operating system and return the file descriptor."""
         self._file.flush()
         return self._file.fileno()
 
     def add(self, hashes: Hashes) -> NDArray[np.bool_]:
-        """Add all hashes; True for each that was not there, nor earlier among these."""
+        """Add all hashes; return True for each that is new, also among these hashes."""
         hashes = np.maximum(hashes, np.uint64(1))  # 0 stands for an empty slot
         if self._count + len(hashes) > FULLEST * len(self._table):
             needed = (self._count + len(hashes)) / FULLEST
@@ -77,7 +78,7 @@ class SeenPairs:
         return new
 
     def _index(self, capacity: int) -> None:
-        """Build the table anew from the file, in blocks."""
+        """Rebuild the table from the file, in blocks."""
         self._table = np.zeros(0, dtype=np.uint64)
         self._table = np.zeros(capacity, dtype=np.uint64)
         self._file.seek(0)
@@ -85,7 +86,7 @@ class SeenPairs:
             self._insert(np.frombuffer(block, dtype="<u8").astype(np.uint64))
 
     def _insert(self, hashes: Hashes) -> NDArray[np.bool_]:
-        """Put distinct hashes into the table; True for each that was not there."""
+        """Insert distinct hashes into the table; return True for each that is new."""
         absent = np.zeros(len(hashes), dtype=np.bool_)
         pending = np.arange(len(hashes))
         probe = 0
@@ -93,7 +94,7 @@ class SeenPairs:
             wanted = hashes[pending]
             slots = self._slots(wanted, probe)
             empty = self._table[slots] == 0
-            # Several hashes may want one empty slot: the last stays, the others probe on.
+            # Several hashes may probe the same empty slot: the last one stays, others continue.
             self._table[slots[empty]] = wanted[empty]
             settled = self._table[slots] == wanted
             absent[pending[settled & empty]] = True

@@ -1,7 +1,6 @@
-"""One chunk of raw rows to ids: decode, parse, clean, tokenize. Pure: any process can do it.
+"""Turns a chunk of raw rows into ids: decode, parse, clean, tokenize. Runs in any process.
 
-What depends on other chunks, the search for duplicates, is left to the caller, who is given a
-hash of each pair.
+Finding duplicates depends on other chunks. It is left to the caller, which gets a hash per pair.
 """
 
 from collections.abc import Sequence
@@ -23,19 +22,19 @@ from transept.text.tokenizer import EOS_ID
 
 @dataclass(frozen=True, slots=True)
 class EncodedSide:
-    """Sentences laid end to end, each with its EOS, and how long each is."""
+    """Concatenated sentences, each ending with EOS, and their lengths."""
 
     ids: Ids
     lengths: NDArray[np.int64]
 
     def select(self, mask: NDArray[np.bool_]) -> "EncodedSide":
-        """Only the sentences for which the mask holds."""
+        """Return the sentences selected by the mask."""
         return EncodedSide(self.ids[np.repeat(mask, self.lengths)], self.lengths[mask])
 
 
 @dataclass(frozen=True, slots=True)
 class EncodedChunk:
-    """What became of a chunk: the pairs that passed with their lines, the rows that did not."""
+    """An encoded chunk: the kept pairs with their line numbers, and the dropped rows."""
 
     name: str
     n_rows: int
@@ -47,7 +46,7 @@ class EncodedChunk:
 
 
 class ChunkEncoder:
-    """Turns chunks into ids. It is sent to worker processes as a whole."""
+    """Turns chunks into ids. Picklable, to be sent to worker processes."""
 
     def __init__(
         self,
@@ -62,7 +61,7 @@ class ChunkEncoder:
         self._cleaning = cleaning
 
     def encode(self, chunk: Chunk) -> EncodedChunk:
-        """Everything that can be said about a chunk by itself."""
+        """Encode a chunk independently of all others."""
         work = _Work(self._inputs[chunk.input], chunk, self._cleaning)
         work.parse()
         rows = work.rows
@@ -84,7 +83,7 @@ class ChunkEncoder:
 
 
 class _Work:
-    """A chunk on its way: its sentences, and the rows dropped so far."""
+    """A chunk being encoded: its sentences, and the rows dropped so far."""
 
     def __init__(self, source: CorpusInput, chunk: Chunk, cleaning: Cleaning) -> None:
         self.source: list[str] = []
@@ -100,11 +99,11 @@ class _Work:
         return [row for row in range(len(self._chunk)) if row not in self.dropped]
 
     def parse(self) -> None:
-        """Bytes to sentences; drops what cannot be read and what is empty."""
+        """Turn bytes into sentences, dropping unreadable and empty rows."""
         columns = [self._decode(index) for index in range(len(self._chunk.columns))]
         found = self._input.sentences(columns)
         for row, detail in found.malformed.items():
-            if row not in self.dropped:  # what could not be decoded has been named already
+            if row not in self.dropped:  # rows that could not be decoded are already reported
                 fatal = self._cleaning.malformed == "stop"
                 self._bad(row, 0, Reason.MALFORMED, detail, fatal=fatal)
         self.source = [self._text(row, 0, text) for row, text in enumerate(found.source)]
@@ -118,7 +117,7 @@ class _Work:
     def fits(
         self, rows: list[int], source: NDArray[np.int64], target: NDArray[np.int64]
     ) -> NDArray[np.bool_]:
-        """Which of these rows, given their lengths, are neither too long nor too uneven."""
+        """Return which of these rows pass the limits on length and length ratio."""
         cleaning = self._cleaning
         longest = np.maximum(source, target)
         ratio = longest / np.minimum(source, target)
@@ -138,7 +137,7 @@ class _Work:
         raw = self._chunk.columns[column]
         try:
             return raw.decode("utf-8").split("\n")
-        except UnicodeDecodeError:  # rare enough to look at each line only now
+        except UnicodeDecodeError:  # rare, so lines are decoded one by one only now
             return [
                 self._decode_line(row, column, line) for row, line in enumerate(raw.split(b"\n"))
             ]
@@ -155,12 +154,12 @@ class _Work:
             return ""
 
     def _text(self, row: int, side: int, text: str) -> str:
-        """A sentence without the white space around it. No text holds a zero character."""
+        """Return a sentence without surrounding white space and NUL characters."""
         if "\0" not in text:
             return text.strip()
         if self._cleaning.bad_encoding == "replace":
             return text.replace("\0", "\ufffd").strip()
-        detail = f"character {text.index(chr(0)) + 1} of the {SIDES[side]} is zero"
+        detail = f"character {text.index(chr(0)) + 1} of the {SIDES[side]} is NUL"
         fatal = self._cleaning.bad_encoding == "stop"
         column = min(side, len(self._input.paths) - 1)
         self._bad(row, column, Reason.ENCODING, detail, fatal=fatal)
@@ -171,7 +170,7 @@ class _Work:
         if fatal:
             bad = self.dropped[row]
             raise DataError(
-                f"{bad.path}, line {bad.line}: {reason.meaning} ({detail}); correct the file, or "
+                f"{bad.path}, line {bad.line}: {reason.meaning} ({detail}); fix the file, or "
                 "drop such lines with ",
                 Argument("malformed" if reason is Reason.MALFORMED else "bad_encoding"),
                 " drop",
@@ -184,7 +183,7 @@ class _Work:
 
 
 def _lengths(sentences: Sequence[list[int]]) -> NDArray[np.int64]:
-    """Lengths with the EOS that will be added."""
+    """Return lengths including the EOS that will be added."""
     return np.fromiter(map(len, sentences), dtype=np.int64, count=len(sentences)) + 1
 
 

@@ -1,8 +1,8 @@
-"""The formats of parallel text: pairs of files, TSV, JSONL, TMX; compressed or not.
+"""Formats of parallel text: pairs of files, TSV, JSONL and TMX, compressed or not.
 
-Reading is split in two, so that the work can be: `chunks` cuts the inputs into pieces of raw
-lines, which is all that must happen in order; an input's `sentences` turns the lines of a chunk
-into the two sides and may run in another process.
+Reading has two steps, so that it can be parallel. `chunks` cuts the inputs into chunks of raw
+lines, in order. An input's `sentences` turns the lines of a chunk into the two sides, and may run
+in another process.
 """
 
 import itertools
@@ -26,12 +26,12 @@ CHUNK_BYTES = 1 << 20
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 Row = tuple[int, tuple[bytes, ...]]
-"""A line number, and what stands there: one column, or a column for each side."""
+"""A line number and its content: one column, or one column per side."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sentences:
-    """The two sides of some rows, and what is wrong with the rows that have none."""
+    """The two sides of some rows, and the errors of malformed rows."""
 
     source: list[str]
     target: list[str]
@@ -39,10 +39,10 @@ class Sentences:
 
 
 class CorpusInput(Protocol):
-    """Files of one format. It is sent to worker processes as a whole."""
+    """Files of one format. Picklable, to be sent to worker processes."""
 
     format: ClassVar[str]
-    """What the manifest calls it."""
+    """The name of the format in the manifest."""
 
     @property
     def paths(self) -> tuple[Path, ...]:
@@ -50,18 +50,18 @@ class CorpusInput(Protocol):
 
     @property
     def options(self) -> tuple[str, ...]:
-        """What else decides how they are read."""
+        """Further options that control how the files are read."""
 
     def rows(self, tally: Tally | None = None) -> Iterator[Row]:
-        """What must be read in order. No row holds a line break."""
+        """Yield the rows in order. No row contains a line break."""
 
     def sentences(self, columns: Sequence[list[str]]) -> Sentences:
-        """What may be done in any process: the two sides of some rows, given by column."""
+        """Return the two sides of some rows, given by column. Runs in any process."""
 
 
 @dataclass(frozen=True, slots=True)
 class LinePair:
-    """Two files of which line n of one is the translation of line n of the other (Moses)."""
+    """Two files, where line n of one is the translation of line n of the other (Moses)."""
 
     source: Path
     target: Path
@@ -78,7 +78,7 @@ class LinePair:
         return self.source, self.target
 
     def rows(self, tally: Tally | None = None) -> Iterator[Row]:
-        """The lines of both."""
+        """Yield the lines of both files."""
         sources, targets = (_lines(path, tally) for path in self.paths)
         together = itertools.zip_longest(sources, targets)
         for number, (source, target) in enumerate(together, start=1):
@@ -90,8 +90,8 @@ class LinePair:
 
     def _uneven(self, counts: tuple[int, ...]) -> DataError:
         return DataError(
-            f"{self.source} has {counts[0]:,} lines and {self.target} has {counts[1]:,}: line by "
-            "line they cannot be translations of each other; align them first"
+            f"{self.source} has {counts[0]:,} lines and {self.target} has {counts[1]:,}: they "
+            "cannot be line-by-line translations of each other; align them first"
         )
 
     def sentences(self, columns: Sequence[list[str]]) -> Sentences:
@@ -101,7 +101,7 @@ class LinePair:
 
 @dataclass(frozen=True, slots=True)
 class _OneFile:
-    """What is common to formats that have both sides in one file."""
+    """Base class of formats with both sides in one file."""
 
     path: Path
 
@@ -111,14 +111,14 @@ class _OneFile:
         return (self.path,)
 
     def rows(self, tally: Tally | None = None) -> Iterator[Row]:
-        """The lines."""
+        """Yield the lines."""
         lines = _lines(self.path, tally)
         return ((number, (line,)) for number, line in enumerate(lines, start=1))
 
 
 @dataclass(frozen=True, slots=True)
 class Tsv(_OneFile):
-    """Lines of columns with a tab between them; `columns` (from 1) hold source and target."""
+    """Lines of tab-separated columns; `columns` (from 1) hold source and target."""
 
     columns: tuple[int, int] = (1, 2)
     format: ClassVar[str] = "tsv"
@@ -129,7 +129,7 @@ class Tsv(_OneFile):
         return tuple(map(str, self.columns))
 
     def sentences(self, columns: Sequence[list[str]]) -> Sentences:
-        """Two of the columns of each line."""
+        """Return two of the columns of each line."""
         source, target = self.columns
         needed = max(self.columns)
         found = Sentences([], [], {})
@@ -145,7 +145,7 @@ class Tsv(_OneFile):
 
 @dataclass(frozen=True, slots=True)
 class Jsonl(_OneFile):
-    """A JSON object a line; `keys` name the sides, with dots into objects: `translation.en`."""
+    """One JSON object per line; `keys` name the sides, with dots for nesting: `translation.en`."""
 
     keys: tuple[str, str] = ("source", "target")
     format: ClassVar[str] = "jsonl"
@@ -156,7 +156,7 @@ class Jsonl(_OneFile):
         return self.keys
 
     def sentences(self, columns: Sequence[list[str]]) -> Sentences:
-        """Two of the values of each object."""
+        """Return two of the values of each object."""
         found = Sentences([], [], {})
         for row, line in enumerate(columns[0]):
             try:
@@ -172,7 +172,7 @@ class Jsonl(_OneFile):
 
 @dataclass(frozen=True, slots=True)
 class Tmx(_OneFile):
-    """A translation memory, of which two languages are taken."""
+    """A translation memory, of which two languages are read."""
 
     languages: tuple[str, str]
     format: ClassVar[str] = "tmx"
@@ -183,7 +183,7 @@ class Tmx(_OneFile):
         return self.languages
 
     def rows(self, tally: Tally | None = None) -> Iterator[Row]:
-        """The units, each under the line on which it begins."""
+        """Yield the units, each with the line on which it begins."""
         blocks = read_raw_lines(self.path, tally)
         for unit in read_units(blocks, self.languages, describe(self.path)):
             yield unit.line, (unit.source.encode(), unit.target.encode())
@@ -195,10 +195,9 @@ class Tmx(_OneFile):
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Some consecutive rows of one input, as raw as they were read.
+    """Consecutive raw rows of one input.
 
-    Where chunks begin and end follows from the input alone, so that their numbers can serve as
-    positions in it.
+    Chunk boundaries depend on the input alone, so chunk numbers can serve as positions in it.
     """
 
     input: int
@@ -209,32 +208,32 @@ class Chunk:
         return len(self.lines)
 
     def checksum(self, start: int) -> int:
-        """The checksum of all text up to here, given the one before this chunk."""
+        """Return the checksum of all text up to here, given the one before this chunk."""
         for column in self.columns:
             start = zlib.crc32(column, start)
         return start
 
 
 class Checksums:
-    """One for each column of each input, the same however they are cut into chunks."""
+    """One checksum per column of each input, independent of chunk boundaries."""
 
     def __init__(self) -> None:
         self._found: dict[tuple[int, int], int] = {}
 
     def add(self, chunk: Chunk) -> None:
-        """Count in the next chunk of the text."""
+        """Add the next chunk of the text."""
         for number, column in enumerate(chunk.columns):
             key = (chunk.input, number)
             self._found[key] = zlib.crc32(b"\n", zlib.crc32(column, self._found.get(key, 0)))
 
     @property
     def found(self) -> tuple[int, ...]:
-        """Those of all text so far."""
+        """The checksums of all text so far."""
         return tuple(self._found.values())
 
 
 def chunks(inputs: Sequence[CorpusInput], tally: Tally | None = None) -> Iterator[Chunk]:
-    """All rows of all inputs, in order."""
+    """Yield all rows of all inputs in order, as chunks."""
     for index, source in enumerate(inputs):
         rows: list[Row] = []
         size = 0
@@ -263,13 +262,13 @@ def _lines(path: Path, tally: Tally | None) -> Iterator[bytes]:
 
 
 def _lookup(record: Any, key: str) -> str:
-    """The text under a dotted key of a parsed line, on one line."""
+    """Return the text of a dotted key in a parsed line, without line breaks."""
     value = record
     for name in key.split("."):
         if not isinstance(value, dict) or name not in value:
             raise ValueError(f"no key {key!r}")
         value = value[name]
     if not isinstance(value, str):
-        raise ValueError(f"{key!r} is no text")
+        raise ValueError(f"{key!r} is not a string")
     value.encode("utf-8")  # an escaped lone surrogate (\ud800) is not Unicode text
     return value.replace("\n", " ")

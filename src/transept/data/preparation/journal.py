@@ -1,11 +1,11 @@
-"""How far a preparation has come, written down so that the next run can go on from there.
+"""Records the progress of a preparation, so that the next run can resume it.
 
-    OUTPUT.partial/corpus/        the corpus to be; renamed to OUTPUT at the end
+    OUTPUT.partial/corpus/        the unfinished corpus; renamed to OUTPUT at the end
     OUTPUT.partial/seen           the hashes of all pairs so far (see `duplicates`)
-    OUTPUT.partial/journal.json   the last commit: how far the input is done
+    OUTPUT.partial/journal.json   the last commit: how much of the input is processed
     OUTPUT.partial/lock           held by the process that writes (see `runtime.lock`)
 
-How long each file was at the last commit follows from what was counted; the rest is cut off.
+The size of each file at the last commit follows from the counts. Data after it is truncated.
 """
 
 import os
@@ -26,13 +26,13 @@ JOURNAL = "journal.json"
 
 
 def partial_directory(output: Path) -> Path:
-    """Where a corpus is made before it gets its name."""
+    """Return the directory of an unfinished corpus."""
     return output.with_name(f"{output.name}.partial")
 
 
 @dataclass(kw_only=True, slots=True)
 class JournalState:
-    """Everything that is counted. `checksum` is that of the input text so far."""
+    """The counts of a preparation. `checksum` covers the input text so far."""
 
     chunks: int = 0
     checksum: int = 0
@@ -58,7 +58,7 @@ class Journal:
         self._settings = settings
 
     def load(self) -> JournalState:
-        """Where to go on: a fresh state if nothing was committed yet."""
+        """Return the last committed state, or a new one if there is none."""
         try:
             table = unsealed(self._path.read_bytes())
             entry = config.structure(_Entry, table)
@@ -66,7 +66,7 @@ class Journal:
             return JournalState()
         except (OSError, ValueError, ConfigError) as error:
             raise DataError(
-                f"{self._path} is damaged or of another version ({error}); start "
+                f"{self._path} is damaged or from another version ({error}); start "
                 "from scratch with ",
                 Argument("restart"),
             ) from error
@@ -80,7 +80,7 @@ class Journal:
         return entry.state
 
     def commit(self, state: JournalState) -> None:
-        """Write down that everything counted in `state` is on the disk."""
+        """Record that everything counted in `state` is on disk."""
         entry = _Entry(settings=self._settings, state=state)
         write_file(self._path, sealed(config.as_table(entry)))
 
@@ -96,7 +96,7 @@ def reopen(path: Path, size: int) -> IO[bytes]:
     if file.seek(0, os.SEEK_END) < size:
         file.close()
         raise DataError(
-            f"{path} has lost what was written to it; start from scratch with ", Argument("restart")
+            f"{path} is shorter than recorded; start from scratch with ", Argument("restart")
         )
     file.truncate(size)
     file.seek(size)
@@ -105,17 +105,17 @@ def reopen(path: Path, size: int) -> IO[bytes]:
 
 @contextmanager
 def locked(directory: Path) -> Iterator[None]:
-    """Make the directory and lock it: two runs would write into each other's files."""
+    """Make the directory and lock it, so that two runs cannot write to the same files."""
     try:
         lock = acquire(directory)
     except BlockingIOError as error:
         raise DataError(
             f"{directory}: another process is preparing this corpus, {holder(directory)}; wait for "
-            "its end or stop it"
+            "it or stop it"
         ) from error
     except OSError as error:
         raise DataError(
-            f"{directory} cannot be made ({error.strerror}); choose another ", Argument("output")
+            f"{directory} cannot be created ({error.strerror}); choose another ", Argument("output")
         ) from error
     try:
         yield

@@ -1,9 +1,9 @@
-"""From raw text to a prepared corpus, in bounded memory, on all cores, and interruptible.
+"""Prepares a corpus from raw text: in bounded memory, on all cores, and resumable.
 
-This process reads, drops duplicates and writes, in the order of the input; workers parse and
-tokenize. What is done is committed every few seconds to `OUTPUT.partial`, so a run that ends in
-whatever way (Ctrl-C, kill -9, a power failure) is taken up by the next one with the same
-settings, and the result is the same, bit for bit.
+This process reads, drops duplicates and writes, in input order. Workers parse and tokenize.
+Progress is committed to `OUTPUT.partial` every few seconds. If a run is interrupted (Ctrl-C,
+kill -9, a power failure), the next run with the same settings resumes it, and the result is the
+same bit for bit.
 """
 
 import itertools
@@ -32,17 +32,17 @@ COMMIT_SECONDS = 2.0
 REPLACED = "replaced"
 CURE = ("\nChoose another ", Argument("output"), ", or replace it with ", Argument("restart"))
 AHEAD = 3
-"""Chunks handed out per worker: enough that none waits for the reading or the writing."""
+"""Chunks submitted per worker, enough that none waits for reading or writing."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Preparation:
-    """What to prepare, and where to."""
+    """The inputs and the output of a preparation."""
 
     inputs: tuple[CorpusInput, ...]
     tokenizer: Path
     target_tokenizer: Path | Vocabulary | None = None
-    """Another vocabulary for the target side, or its directory."""
+    """A separate vocabulary for the target side, or its directory."""
     output: Path
     cleaning: Cleaning = field(default_factory=Cleaning)
 
@@ -58,12 +58,12 @@ def prepare(
     """Prepare a corpus, or resume one that was interrupted.
 
     Args:
-        job: The inputs, the tokenizer, the output directory and what to drop.
+        job: The inputs, the tokenizer, the output directory and the cleaning settings.
         workers: Number of processes that tokenize; 0 tokenizes in this process. Default: one per
             core.
         restart: Delete the output of an earlier run, finished or not.
-        watch: Called with the bytes of input that were read, after each chunk.
-        commit_seconds: The most work, in seconds, that an interruption costs.
+        watch: Called after each chunk with the number of input bytes read.
+        commit_seconds: Seconds between commits: the most work that an interruption can lose.
     """
     plan = _Plan.of(job)
     partial = partial_directory(job.output)
@@ -84,7 +84,7 @@ def prepare(
             with closing(_encoded(reading.rest(), plan.encoder, count)) as encoded:
                 _run(reading, encoded, writer, journal, commit_seconds)
             if writer.state.pairs == 0:
-                journal.discard()  # nothing to go on from: the next run may have other settings
+                journal.discard()  # nothing to resume: the next run may have other settings
             checksums = reading.checksums.found
             text = TextRecord(checksums=checksums, modified=plan.modified)
             return writer.finish(job.output, text)
@@ -92,12 +92,11 @@ def prepare(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Plan:
-    """What follows from a job."""
+    """The settings and objects derived from a job."""
 
     settings: Settings
     modified: tuple[int, ...]
-    """When the files were last written: known before they are read, so that a change meanwhile
-    shows."""
+    """Modification times of the files, taken before reading so that later changes are noticed."""
     tokenizers: dict[str, Vocabulary]
     encoder: ChunkEncoder
 
@@ -120,7 +119,7 @@ def _run(
     journal: Journal,
     every: float,
 ) -> None:
-    """Bring what is left of the input through the workers to the disk."""
+    """Write the encoded rest of the input to disk, with regular commits."""
 
     def commit() -> None:
         writer.sync()
@@ -139,7 +138,7 @@ def _run(
 def _encoded(
     chunks: Iterator[Chunk], encoder: ChunkEncoder, workers: int
 ) -> Generator[tuple[Chunk, EncodedChunk], None, None]:
-    """Each chunk with its ids, encoded by worker processes, or here if there are none."""
+    """Yield each chunk with its ids, encoded by workers, or in this process if there are none."""
     chunks, tasks = itertools.tee(chunks)
     if workers == 0:
         yield from zip(chunks, map(encoder.encode, tasks), strict=True)
@@ -168,7 +167,7 @@ class _Reading:
         self.checksums = Checksums()
 
     def rest(self) -> Iterator[Chunk]:
-        """The chunks that no earlier run has done. Those before are read again, and compared."""
+        """Yield the chunks not yet processed. Earlier ones are read again to compare checksums."""
         stream = self._summed(chunks(self._inputs, self._tally))
         checksum = 0
         for chunk in itertools.islice(stream, self._state.chunks):
@@ -177,7 +176,7 @@ class _Reading:
         if checksum != self._state.checksum:
             raise DataError(
                 f"{self._partial} holds an unfinished preparation of other text: the inputs have "
-                "changed since; start from scratch with ",
+                "changed; start from scratch with ",
                 Argument("restart"),
             )
         yield from stream
@@ -193,7 +192,7 @@ class _Reading:
 
 
 def _finished(output: Path, settings: Settings, restart: bool) -> Manifest | None:
-    """The corpus that stands in `output` if it is the one wanted; None if it is to be made."""
+    """Return the manifest if `output` already holds this corpus, or None if it must be prepared."""
     if not output.exists():
         return None
     if not (output / MANIFEST).exists():
@@ -209,12 +208,12 @@ def _finished(output: Path, settings: Settings, restart: bool) -> Manifest | Non
     if any(STREAM in each.bytes for each in settings.inputs):
         changed = (*changed, "\n  text from a pipe cannot be compared")
     if changed:
-        raise DataError(f"{output} holds a corpus that was prepared otherwise:", *changed, *CURE)
+        raise DataError(f"{output} holds a corpus prepared with other settings:", *changed, *CURE)
     return manifest
 
 
 def _check_text(job: Preparation, plan: _Plan, finished: Manifest, watch: Watch) -> None:
-    """Refuse a corpus whose inputs hold other text by now, even if that is equally long."""
+    """Reject a corpus whose inputs have changed, even if their size is the same."""
     before = finished.text
     if before is None or before.modified == plan.modified:
         return
@@ -226,16 +225,16 @@ def _check_text(job: Preparation, plan: _Plan, finished: Manifest, watch: Watch)
         times = zip(paths, before.modified, plan.modified, strict=True)
         newer = dict.fromkeys(describe(path) for path, old, new in times if old != new)
         raise DataError(
-            f"{job.output} holds a corpus that was prepared from other text: what is in "
-            f"{', '.join(newer)} has changed since",
+            f"{job.output} holds a corpus prepared from other text: {', '.join(newer)} has "
+            "changed since",
             *CURE,
         )
 
 
 def _set_aside(output: Path, partial: Path) -> None:
-    """Move the old corpus out of the way; it is removed when the new one is finished.
+    """Move the old corpus away. It is removed when the new one is finished.
 
-    It is moved now and not at the end, so that an interrupted restart resumes like any other run.
+    Moving it now, not at the end, lets an interrupted restart resume like any other run.
     """
     if (output / MANIFEST).exists():
         shutil.rmtree(partial / REPLACED, ignore_errors=True)
@@ -248,7 +247,7 @@ def _target_vocabulary(job: Preparation) -> Vocabulary | None:
 
 
 def _settings(job: Preparation, source: Vocabulary, target: Vocabulary) -> Settings:
-    """Everything that decides what the corpus will contain."""
+    """Return all settings that determine the contents of the corpus."""
     return Settings(
         inputs=tuple(_record(each) for each in job.inputs),
         source_tokenizer=source.sha256,

@@ -1,8 +1,8 @@
-"""Translation memories (TMX) as a stream: units are read one by one, the file never as a whole.
+"""Reads translation memories (TMX) as a stream, one unit at a time.
 
-The parser is expat with nothing that a hostile file could use: entities cannot be declared, so
-none can expand; an external DTD may be named, as old TMX files do, but is never opened; and
-what has to be held in memory, a unit or a tag, has a limit.
+The parser is expat, restricted against hostile files. Entities cannot be declared, so none can
+expand. An external DTD may be named, as in old TMX files, but is never opened. The size of a unit
+or a tag in memory is limited.
 """
 
 from collections.abc import Iterable, Iterator
@@ -12,17 +12,17 @@ from xml.parsers import expat
 from transept.errors import DataError
 
 UNIT_LIMIT = 1 << 20
-"""Characters in one segment; more than any sentence, less than any memory."""
+"""Maximum characters per segment."""
 TAG_LIMIT = 1 << 24
-"""Bytes that the parser may hold back because a tag does not end."""
+"""Maximum bytes that the parser may buffer for an unfinished tag."""
 
-# Their content is formatting code of another program, not text (TMX 1.4b, section 3.3).
+# Elements that contain formatting codes of other programs, not text (TMX 1.4b, section 3.3).
 CODES = frozenset({"bpt", "ept", "it", "ph", "ut", "sub"})
 
 
 @dataclass(frozen=True, slots=True)
 class TranslationUnit:
-    """A translation unit: the line on which it begins and its text in the two languages."""
+    """A translation unit: its first line number and its text in the two languages."""
 
     line: int
     source: str
@@ -32,12 +32,12 @@ class TranslationUnit:
 def read_units(
     blocks: Iterable[bytes], languages: tuple[str, str], name: str
 ) -> Iterator[TranslationUnit]:
-    """Each unit of a TMX file, in order; a side that a unit lacks is empty.
+    """Yield each unit of a TMX file in order. A missing side is an empty string.
 
     Args:
-        blocks: The file's bytes, cut anywhere.
-        languages: Codes of source and target; `en` also takes `en-GB`.
-        name: What to call the file in a message.
+        blocks: The file's bytes, in blocks of any size.
+        languages: Codes of source and target; `en` also matches `en-GB`.
+        name: The file's name in messages.
     """
     reader = _Reader(languages, name)
     for block in blocks:
@@ -46,8 +46,8 @@ def read_units(
 
 
 @dataclass(slots=True)
-class _Open:
-    """The unit under way."""
+class _OpenUnit:
+    """The unit being read."""
 
     line: int
     texts: dict[str, str] = field(default_factory=dict)
@@ -60,7 +60,7 @@ class _Reader:
         self._languages = languages
         self._name = name
         self._units: list[TranslationUnit] = []
-        self._unit: _Open | None = None
+        self._unit: _OpenUnit | None = None
         self._language: str | None = None
         self._pieces: list[str] | None = None
         self._size = 0
@@ -77,19 +77,19 @@ class _Reader:
         self._parser = parser
 
     def feed(self, block: bytes) -> list[TranslationUnit]:
-        """The units that end in this block."""
+        """Return the units that end in this block."""
         self._parse(block, final=False)
         self._n_bytes += len(block)
         if self._n_bytes - max(self._parser.CurrentByteIndex, 0) > TAG_LIMIT:
             raise self._error(f"has a tag of more than {TAG_LIMIT >> 20} MiB")
-        return self._taken()
+        return self._pop_units()
 
     def close(self) -> list[TranslationUnit]:
-        """Whatever is left at the end of the file."""
+        """Return the remaining units at the end of the file."""
         self._parse(b"", final=True)
-        return self._taken()
+        return self._pop_units()
 
-    def _taken(self) -> list[TranslationUnit]:
+    def _pop_units(self) -> list[TranslationUnit]:
         units, self._units = self._units, []
         return units
 
@@ -100,18 +100,18 @@ class _Reader:
             message = expat.ErrorString(error.code)
             raise DataError(
                 f"{self._name}, line {error.lineno}: not well-formed XML ({message}); "
-                "mend or make the file again"
+                "repair the file or export it again"
             ) from error
 
     def _error(self, what: str) -> DataError:
         line = self._parser.CurrentLineNumber
-        return DataError(f"{self._name}, line {line}: {what}; such a file is not read")
+        return DataError(f"{self._name}, line {line}: {what}, which is not supported")
 
-    # --- what expat calls ---
+    # --- expat callbacks ---
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
         if tag == "tu":
-            self._unit = _Open(self._parser.CurrentLineNumber)
+            self._unit = _OpenUnit(self._parser.CurrentLineNumber)
         elif tag == "tuv":
             code = attributes.get("xml:lang") or attributes.get("lang") or ""
             self._language = self._match(code)
@@ -144,7 +144,7 @@ class _Reader:
         self._pieces.append(text)
 
     def _match(self, code: str) -> str | None:
-        """Which of the two languages an xml:lang such as `en-GB` stands for."""
+        """Return which of the two languages an xml:lang such as `en-GB` matches."""
         code = code.lower().replace("_", "-")
         for language in self._languages:
             wanted = language.lower().replace("_", "-")
@@ -156,7 +156,7 @@ class _Reader:
         self, name: str, system_id: str | None, public_id: str | None, has_subset: bool
     ) -> None:
         if has_subset:
-            raise self._error("has a DTD of its own")
+            raise self._error("has an internal DTD")
 
     def _entity(self, *declaration: object) -> None:
         raise self._error("declares an entity")

@@ -1,4 +1,4 @@
-"""The files of a corpus while they grow."""
+"""Writes the files of a corpus."""
 
 import itertools
 import os
@@ -43,7 +43,7 @@ HEADER = b"file\tline\treason\tdetail\n"
 
 
 class CorpusWriter:
-    """Appends encoded chunks to the files under `directory`, from where `state` says they end."""
+    """Appends encoded chunks to the files under `directory`, after the end recorded in `state`."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class CorpusWriter:
         self._stack.close()
 
     def add(self, chunk: Chunk, encoded: EncodedChunk) -> None:
-        """Write what became of a chunk."""
+        """Write the kept pairs of a chunk and report the dropped ones."""
         sides = {"source": encoded.source, "target": encoded.target}
         dropped = encoded.dropped
         n_pairs = len(encoded.lines)
@@ -106,7 +106,7 @@ class CorpusWriter:
         self.state.checksum = chunk.checksum(self.state.checksum)
 
     def sync(self) -> None:
-        """Hand everything written so far to the disk, and the names of the files."""
+        """Flush all files and their directory entries to disk."""
         for file in self._files.values():
             file.flush()
             os.fsync(file.fileno())
@@ -116,11 +116,11 @@ class CorpusWriter:
             flush(directory)
 
     def finish(self, output: Path, text: TextRecord) -> Manifest:
-        """Complete the corpus, which was made of this text, and give it its name."""
+        """Complete the corpus prepared from this text, and rename it to `output`."""
         state = self.state
         if state.pairs == 0:
             raise DataError(*self._nothing_kept())
-        for name in (TOKENIZER, TARGET_TOKENIZER):  # what an interrupted end may have left
+        for name in (TOKENIZER, TARGET_TOKENIZER):  # an interrupted `finish` may have left them
             shutil.rmtree(self._corpus / name, ignore_errors=True)
         self._tokenizers["source"].save(self._corpus / TOKENIZER)
         if self._settings.source_tokenizer != self._settings.target_tokenizer:
@@ -161,7 +161,7 @@ class CorpusWriter:
         counts = Counter(self.state.dropped)
         counts.update(drop.reason.value for drop in dropped)
         self.state.dropped = {reason.value: counts[reason] for reason in Reason if counts[reason]}
-        # A file's name need not be UTF-8 either.
+        # File names need not be UTF-8.
         lines = "".join(f"{drop}\n" for drop in dropped).encode(errors="surrogateescape")
         self.state.report_bytes += self._files[DROPPED].write(lines)
 
@@ -179,7 +179,7 @@ class CorpusWriter:
 
     def _nothing_kept(self) -> tuple[str | Argument, ...]:
         if self.state.rows == 0:
-            return ("the inputs are empty: there is nothing to prepare",)
+            return ("the inputs are empty; there is nothing to prepare",)
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in self.state.dropped.items())
         report = self._corpus / DROPPED
         self._files[DROPPED].flush()
@@ -189,7 +189,7 @@ class CorpusWriter:
         why = f"{Reason(reason).meaning}: {detail}" if detail else Reason(reason).meaning
         return (
             f"none of the {self.state.rows:,} pairs was kept ({reasons}); the first is {path}, "
-            f"line {line}: {why}. Each is listed in {report}. Correct the input, or change how "
+            f"line {line}: {why}. All are listed in {report}. Fix the input, or change how "
             "it is read (",
             Argument("columns"),
             ", ",

@@ -1,8 +1,8 @@
-"""Which symbols may come next, so that the end is a tree: the plain version of `constraint`.
+"""Which symbols may come next so that the result is a tree: the reference for `constraint`.
 
-A prefix is allowed if some tree within the bounds begins with it. What such a tree still needs is
-the words that are left, a closing bracket for each open one, the end symbol, and now and then a
-word more inside a bracket, lest too many brackets end up over the same words.
+A prefix is allowed if some tree within the bounds begins with it. To complete such a tree, the
+remaining words, a closing bracket for each open one and the end symbol are needed. Sometimes
+another word is needed inside a bracket, so that not too many brackets cover the same words.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,7 +15,7 @@ from transept.text.tokenizer import EOS
 from transept.text.trees import escape
 
 MAX_UNARY: Final = 5
-"""The Penn Treebank and its like hold up to four brackets over the same words, very rarely."""
+"""The Penn Treebank and similar treebanks have up to four brackets over the same words, rarely."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -23,31 +23,32 @@ class Bounds:
     """The trees that are allowed."""
 
     words: Sequence[str]
-    """Over exactly these."""
+    """The words of the tree."""
     max_length: int
-    """Of at most so many symbols, end symbol counted."""
+    """Maximum number of symbols, including the end symbol."""
     max_unary: int = MAX_UNARY
-    """With at most so many brackets over the same words."""
+    """Maximum number of brackets over the same words."""
 
     @property
     def n_words(self) -> int:
-        """Their number."""
+        """The number of words."""
         return len(self.words)
 
     @property
     def feasible(self) -> bool:
-        """Whether there is any such tree; a root and its words must fit in."""
+        """Whether any such tree exists. A root and its words must fit."""
         return self.n_words >= 1 and self.max_length >= self.n_words + 3 and self.max_unary >= 1
 
 
 def may_follow(prefix: Sequence[str], symbols: Iterable[str], bounds: Bounds) -> set[str]:
-    """Those of the symbols, or of EOS, that may come after an allowed prefix.
+    """Return which of the symbols and EOS may follow an allowed prefix.
 
-    A leaf that names a word stands for that word alone, and where one does, no other leaf may.
+    A leaf that names a word may represent only that word. If such a leaf exists for the next
+    word, no other leaf may represent it.
     """
     leaves = leaves_of([*symbols])
-    place = len(leaves_of(prefix))
-    word = escape(bounds.words[place]) if place < bounds.n_words else ""
+    position = len(leaves_of(prefix))
+    word = escape(bounds.words[position]) if position < bounds.n_words else ""
     naming = {leaf for leaf in leaves if word_of(leaf) == word}
     others = set(leaves) - (naming or {leaf for leaf in leaves if not word_of(leaf)})
     return {
@@ -58,13 +59,13 @@ def may_follow(prefix: Sequence[str], symbols: Iterable[str], bounds: Bounds) ->
 
 
 def can_be_completed(symbols: Sequence[str], bounds: Bounds) -> bool:
-    """Whether some tree within the bounds begins like this. EOS may only be its last symbol."""
+    """Whether some tree within the bounds begins like this. EOS may only be the last symbol."""
     labels: list[str] = []  # of the open brackets
     chains: list[int] = []  # see `_needed_words`
     n_words = 0
-    for place, symbol in enumerate(symbols):
-        if place and not labels:  # the root is closed: only the end may come, and only once
-            return symbols[place:] == [EOS] and n_words == bounds.n_words
+    for position, symbol in enumerate(symbols):
+        if position and not labels:  # the root is closed: only one EOS may follow
+            return symbols[position:] == [EOS] and n_words == bounds.n_words
         if symbol[0] == OPEN:
             labels.append(symbol[1:])
             chains.append(0)
@@ -89,14 +90,14 @@ def can_be_completed(symbols: Sequence[str], bounds: Bounds) -> bool:
 
 
 def _needed_words(chains: Sequence[int], max_unary: int) -> int:
-    """How many more words the open brackets need at least.
+    """Return the minimum number of further words that the open brackets need.
 
-    A bracket's chain is how many brackets would be over its words if it were closed now, itself
-    counted: 1 if it holds a word or several things, one more than its only child's if that is a
-    bracket, 0 if it holds nothing. One more word inside makes it 1.
+    A bracket's chain is the number of brackets over its words, including itself, if it were closed
+    now. It is 1 if the bracket holds a word or several children, one more than the chain of its
+    only child if that is a bracket, and 0 if it is empty. Adding a word makes it 1.
     """
     needed = 0
-    inner = 0  # the chain of the bracket inside, by now closed
+    inner = 0  # the chain of the inner bracket, now closed
     for chain in reversed(chains):
         if inner:
             chain = 1 if chain else inner + 1

@@ -1,17 +1,17 @@
-"""The constraint on search under which every output is a tree over exactly the input's words.
+"""Constrains beam search so that every output is a tree over exactly the input's words.
 
-What `bounds` says of one prefix, for many rows at once and in constant time a symbol. For that
-each open bracket remembers, beside its label:
+Implements `bounds` for many rows at once, in constant time per symbol. Each open bracket stores,
+in addition to its label:
 
-    chain   brackets over its words if it were closed now, itself counted; 0: it holds nothing
-    debt    debt // max_unary is how many more words the brackets around it need, if its own
-            chain ends as 1, and (debt + chain − 1) // max_unary if not
+    chain   brackets over its words, including itself, if it were closed now; 0 if it is empty
+    debt    the brackets around it need debt // max_unary more words if its own chain ends as 1,
+            otherwise (debt + chain − 1) // max_unary
 
-A bracket that holds nothing yet but the one inside it goes on with that one's chain: it adds 1 to
-the debt, and each full max_unary of them costs a word that breaks the chain. One that holds more
-begins a chain of its own: the debt is rounded down.
+A bracket whose only child is a bracket continues that child's chain. It adds 1 to the debt, and
+every max_unary of them require a word that breaks the chain. A bracket with more children starts
+a new chain, and the debt is rounded down.
 
-Leaves that name a word (`leaves`) may stand for that word alone, and no other leaf may then.
+Leaves that name a word (`leaves`) may represent only that word, and no other leaf may then.
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ _NO_LEAF = -1
 
 
 class TreeConstraint:
-    """A `decoding.step.Constraint`: begins with one row a sentence and follows its search."""
+    """A `decoding.step.Constraint`: starts with one row per sentence and follows the search."""
 
     def __init__(
         self,
@@ -42,14 +42,14 @@ class TreeConstraint:
         max_unary: int = MAX_UNARY,
         device: torch.device | str = "cpu",
     ) -> None:
-        """Say what the trees are to be over.
+        """Set the words and the limits of the trees.
 
         Args:
-            vocabulary: Of the target side.
-            sentences: The words of each.
-            max_lengths: The longest output of each sentence, end symbol counted.
-            max_unary: How many brackets may be over the same words.
-            device: Where the log-probabilities are.
+            vocabulary: The target vocabulary.
+            sentences: The words of each sentence.
+            max_lengths: Maximum output length of each sentence, including the end symbol.
+            max_unary: Maximum number of brackets over the same words.
+            device: The device of the log-probabilities.
         """
         _check(sentences, max_lengths, max_unary)
         roles = Roles.of(vocabulary)
@@ -63,13 +63,13 @@ class TreeConstraint:
         self._length_left = torch.tensor(max_lengths, device=device)
         self._begun = torch.zeros_like(self._words_left, dtype=torch.bool)
         self._depth = torch.zeros_like(self._words_left)
-        # Each bracket takes two symbols. Level 0 is outside of the root and holds something.
+        # Each bracket takes two symbols. Level 0 is outside of the root and counts as non-empty.
         room = int((self._length_left - 1 - self._words_left).amax()) // 2
         self._stack = torch.zeros(len(n_words), room + 1, 3, dtype=torch.int32, device=device)
         self._stack[:, 0, _CHAIN] = 1
 
     def __call__(self, tokens: Int[Tensor, " N"] | None) -> Bool[Tensor, "N V"]:
-        """Append a symbol to each row (None: nothing yet); True for each that may come."""
+        """Append a symbol to each row (None: at the start); return which symbols may follow."""
         if tokens is not None:
             self._append(tokens.to(self._depth.device))
         top, around = self._level(self._depth), self._level(self._depth - 1)
@@ -82,7 +82,7 @@ class TreeConstraint:
         return mask & self._names_the_next_word()
 
     def select(self, rows: Int[Tensor, " M"]) -> None:
-        """Go on with these rows."""
+        """Keep only these rows."""
         rows = rows.to(self._depth.device)
         self._words_left, self._length_left = self._words_left[rows], self._length_left[rows]
         self._begun, self._depth = self._begun[rows], self._depth[rows]
@@ -93,29 +93,29 @@ class TreeConstraint:
         return (self._depth > 0) & (top[:, _DEBT] // self._max_unary < self._words_left)
 
     def _names_the_next_word(self) -> Bool[Tensor, "N V"]:
-        """Where the vocabulary names that word; else what names none. True for brackets."""
+        """Allow leaves that name the next word, or unnamed leaves if none does. Allow brackets."""
         name = self._named[self._sentence, self._words_left.clamp(min=0)]
         return (self._names == name[:, None]) | (self._names == _NO_LEAF)
 
     def _may_open(self, top: Int[Tensor, "N 3"]) -> Bool[Tensor, " N"]:
         inside = (self._depth > 0) | ~self._begun
-        # This symbol, the words, a closing bracket for this and each open one, the end.
+        # This symbol, the words, a closing bracket for this and each open one, and EOS.
         fits = self._length_left >= 1 + self._words_left + (1 + self._depth) + 1
         return inside & fits & (self._debt_on(top) // self._max_unary < self._words_left)
 
     def _may_close(self, top: Int[Tensor, "N 3"], around: Int[Tensor, "N 3"]) -> Bool[Tensor, " N"]:
         chain = top[:, _CHAIN]
-        whole = (chain >= 1) & (chain <= self._max_unary)
-        # The root only after the last word.
+        valid = (chain >= 1) & (chain <= self._max_unary)
+        # The root may be closed only after the last word.
         allowed = (self._depth > 1) | ((self._depth == 1) & (self._words_left == 0))
         needed = (around[:, _DEBT] + _chain_around(top, around) - 1) // self._max_unary
-        return whole & allowed & (needed <= self._words_left)
+        return valid & allowed & (needed <= self._words_left)
 
     def _append(self, tokens: Int[Tensor, " N"]) -> None:
-        """Write the one level of each row's stack that a symbol changes.
+        """Update the one level of each row's stack that a symbol changes.
 
-        A search may go on with rows of probability zero and append to them what is forbidden:
-        then it does not matter what becomes of them, as long as nothing breaks.
+        A search may keep rows of probability zero and append forbidden symbols to them. Their
+        state is then irrelevant, but must not cause an error.
         """
         role = self._roles[tokens]
         leaf, opens, closes = role == _LEAF, role == _OPEN, role == _CLOSE
@@ -134,24 +134,24 @@ class TreeConstraint:
         self._length_left = self._length_left - 1
 
     def _debt_on(self, top: Int[Tensor, "N 3"]) -> Int[Tensor, " N"]:
-        """The debt of a bracket that is opened inside this one."""
+        """Return the debt of a bracket opened inside this one."""
         chain, debt = top[:, _CHAIN], top[:, _DEBT]
         return torch.where(chain == 0, debt + 1, debt - debt % self._max_unary)
 
     def _level(self, depth: Int[Tensor, " N"]) -> Int[Tensor, "N 3"]:
-        place = depth.clamp(min=0)[:, None, None].expand(-1, 1, 3)
-        return self._stack.gather(1, place).squeeze(1)
+        index = depth.clamp(min=0)[:, None, None].expand(-1, 1, 3)
+        return self._stack.gather(1, index).squeeze(1)
 
 
 def _chain_around(top: Int[Tensor, "N 3"], around: Int[Tensor, "N 3"]) -> Int[Tensor, " N"]:
-    """The chain of the bracket around this one, once this one is closed."""
+    """Return the chain of the surrounding bracket once this one is closed."""
     return torch.where(around[:, _CHAIN] == 0, top[:, _CHAIN] + 1, 1)
 
 
 def _tables(
     roles: Roles, vocabulary: Symbols, device: torch.device | str
 ) -> tuple[Int[Tensor, " V"], Int[Tensor, " V"]]:
-    """What each id does, and the label that it opens."""
+    """Return the role of each id, and the label that it opens."""
     role = torch.full((vocabulary.vocab_size,), _FORBIDDEN)
     label = torch.zeros(vocabulary.vocab_size, dtype=torch.int32)
     role[list(roles.leaves)] = _LEAF
@@ -168,9 +168,9 @@ def _name_tables(
     sentences: Sequence[Sequence[str]],
     device: torch.device | str,
 ) -> tuple[Int[Tensor, " V"], Int[Tensor, "B L"]]:
-    """The number of the word that each leaf names, and of a sentence's next one by words left.
+    """Number the named words; return them by leaf, and by sentence and words left.
 
-    0: it names none, or none names it.
+    0 means that a leaf names no word, or that no leaf names the word.
     """
     words = [word_of(leaf) for leaf in vocabulary.symbols_of(roles.leaves)]
     numbers = {word: number for number, word in enumerate(sorted({*words, ""}))}
@@ -187,7 +187,7 @@ def _check(sentences: Sequence[Sequence[str]], max_lengths: Sequence[int], max_u
     for number, (words, length) in enumerate(zip(sentences, max_lengths, strict=True), start=1):
         if not Bounds(words=words, max_length=length, max_unary=max_unary).feasible:
             raise DecodingError(
-                f"there is no tree over the {len(words)} words of sentence {number} with at most "
-                f"{length} symbols and {max_unary} brackets over the same words; give it a word, "
-                "a maximum length of its words and three more, and at least one bracket"
+                f"sentence {number} has {len(words)} words, and no tree over them has at most "
+                f"{length} symbols and {max_unary} brackets over the same words; a sentence needs "
+                "at least one word, a maximum length of its words plus three, and one bracket"
             )

@@ -1,11 +1,11 @@
-"""What stands for a word in a linearised tree.
+"""The symbols that represent words in a linearised tree.
 
-    XX         no more than that there is one (Vinyals et al. 2015)
-    NN         its tag
-    NN(cat)    its tag and the word itself, where that is a common one
+    XX         any word (Vinyals et al. 2015)
+    NN         the word's tag
+    NN(cat)    the tag and the word itself, if it is frequent
 
-A decoder must know which word comes next, and has only its attention to find out. Words that its
-own output names are landmarks: between two of them there is little to lose its place in.
+A decoder must know which word comes next, and can find out only through attention. Words named in
+its own output serve as landmarks, between which it rarely loses track of its position.
 """
 
 from collections import Counter
@@ -17,12 +17,12 @@ from transept.text.trees import Tree, escape
 
 XX: Final = "XX"
 COMMON: Final = 20
-"""How often a word must occur to be named, unless said otherwise."""
+"""Default minimum frequency of a word to be named."""
 
 
 @dataclass(frozen=True, slots=True)
 class NamedLeaves:
-    """Tags that name their word, where that gives one of these; the bare tag elsewhere."""
+    """Use these leaves, which name their word, where possible, and the bare tag elsewhere."""
 
     leaves: frozenset[str]
 
@@ -31,7 +31,7 @@ class NamedLeaves:
 
     @classmethod
     def common(cls, trees: Iterable[Tree], at_least: int = COMMON) -> "NamedLeaves":
-        """Those of the words that occur so often, with each tag that they have somewhere."""
+        """Name the words that occur at least `at_least` times, with each of their tags."""
         tagged = Counter(pair for tree in trees for pair in zip(tree.tags, tree.words, strict=True))
         words: Counter[str] = Counter()
         for (_, word), count in tagged.items():
@@ -40,13 +40,13 @@ class NamedLeaves:
 
 
 Tags = Literal["XX", "kept"] | NamedLeaves
-"""What stands for a word: XX, which leaves tagging to others, its tag, or a tag that names it."""
+"""The leaf of a word: XX, which leaves tagging to other tools, its tag, or a tag that names it."""
 TagsName = Literal["XX", "kept", "named"]
-"""How people call these."""
+"""The names of these on the command line."""
 
 
 def leaves_over(tree: Tree, tags: Tags) -> tuple[str, ...]:
-    """What stands for each word of a tree."""
+    """Return the leaf of each word of a tree."""
     if tags == "XX":
         return (XX,) * len(tree.words)
     if tags == "kept":
@@ -56,12 +56,12 @@ def leaves_over(tree: Tree, tags: Tags) -> tuple[str, ...]:
 
 
 def named(tag: str, word: str) -> str:
-    """A tag that names its word; neither holds a bracket, once it is escaped."""
+    """Return a leaf that names its word. Escaped words contain no brackets."""
     return f"{tag}({escape(word)})"
 
 
 def tag_of(leaf: str) -> str:
-    """The tag alone.
+    """Return the tag of a leaf.
 
     Example:
         >>> tag_of("NN(cat)"), tag_of("NN")
@@ -71,7 +71,7 @@ def tag_of(leaf: str) -> str:
 
 
 def word_of(leaf: str) -> str:
-    """The word that a leaf names, escaped; nothing if it names none.
+    """Return the escaped word that a leaf names, or an empty string.
 
     Example:
         >>> word_of("NN(cat)"), word_of("NN")

@@ -12,7 +12,7 @@ from transept.text.trees import PARSING, Tree, TreeCleaning, clean, read_trees
 def clean_trees(
     files: Iterable[Path], cleaning: TreeCleaning = PARSING, tally: Tally | None = None
 ) -> Iterator[Tree]:
-    """The trees of treebank files, as a parser is to learn them; those without words are gone."""
+    """Yield the cleaned trees of treebank files, without trees that have no words."""
     for path in files:
         for tree in read_trees(path, tally):
             cleaned = clean(tree, cleaning)
@@ -21,7 +21,7 @@ def clean_trees(
 
 
 def pair_of(tree: Tree, tags: Tags = "XX") -> tuple[str, str]:
-    """The two lines of a tree.
+    """Return the source and target line of a tree.
 
     Example:
         >>> from transept.text.trees import parse_tree

@@ -1,4 +1,4 @@
-"""A tree of any sequence, for output that was searched for without `constraint`."""
+"""Turns any sequence into a tree, for output decoded without `constraint`."""
 
 from collections.abc import Sequence
 
@@ -14,17 +14,17 @@ def repair(
     tags: Sequence[str] | None = None,
     root: str = "S",
 ) -> Tree:
-    """The tree that a sequence may have meant; a well-formed one's own.
+    """Return the tree a sequence most likely means. A well-formed one gives its own tree.
 
-    Read from left to right: a closing bracket closes the innermost bracket with its label and all
-    within it, or nothing where there is none; words beyond the sentence's, and symbols that are
-    none, are passed over. At the end all brackets are closed, and empty ones dropped. The first
-    bracket becomes the root, and so holds what stood after its end and the words that are
-    missing; if it does not begin with the first word, a new root holds it, too.
+    The sequence is read from left to right. A closing bracket closes the innermost bracket with
+    its label and everything inside it; without such a bracket it is ignored. Excess words and
+    unknown symbols are skipped. At the end all brackets are closed, and empty ones are dropped.
+    The first bracket becomes the root: it also covers everything after its end and the missing
+    words. If it does not start at the first word, a new root is put around it.
 
     Args:
         symbols: Any sequence.
-        words: The sentence, of at least one word.
+        words: The words of the sentence, at least one.
         tags: Its tags. None: those in the sequence, and XX.
         root: The label of a new root.
     """
@@ -40,7 +40,7 @@ def repair(
                     pass
         elif symbol != UNK and len(leaves) < len(words):
             leaves.append(tag_of(symbol))
-            stack.place += 1
+            stack.position += 1
     while stack.depth:
         stack.close()
     brackets = [bracket for bracket in stack.brackets() if bracket.start < bracket.end]

@@ -1,7 +1,7 @@
-"""The tags that XX left out.
+"""The tags that XX omits.
 
-evalb leaves punctuation out by its tag, on either side by itself. So a tree is written with the
-tags of the sentence, or, where nobody gave them, at least with those of its punctuation.
+evalb ignores punctuation by its tag, separately in the gold tree and the parse. So a tree is
+written with the tags of the sentence or, if they are not given, at least with punctuation tags.
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,18 +32,18 @@ _APOSTROPHES: Final = frozenset("'’")
 
 
 def with_tags(tree: Tree, tags: Sequence[str] | None = None) -> Tree:
-    """The tree with these tags; None: with those that its words show."""
+    """Return the tree with these tags. None: only punctuation is tagged."""
     chosen = punctuation_tags(tree.words) if tags is None else tuple(tags)
     if len(chosen) != len(tree.words):
         raise DataError(
-            f"there are {len(chosen)} tags for the {len(tree.words)} words of "
-            f"{' '.join(tree.words[:8])!r} …: each word needs one"
+            f"{len(chosen)} tags were given for the {len(tree.words)} words of "
+            f"{' '.join(tree.words[:8])!r} …; give one tag per word"
         )
     return replace(tree, tags=chosen)
 
 
 def punctuation_tags(words: Sequence[str]) -> tuple[str, ...]:
-    """The Penn tags of punctuation, and XX for words.
+    """Return the Penn tags of punctuation, and XX for words.
 
     Example:
         >>> punctuation_tags(["“", "Yes", ",", "”", "said", "Anna", "."])
@@ -60,7 +60,7 @@ def _tags(words: Sequence[str]) -> Iterator[str]:
             yield "''" if inside else "``"
             inside = not inside
         elif word in _APOSTROPHES:
-            # The genitive of a plural looks like the end of a quotation, and is more common.
+            # A plural genitive looks like a closing quote, and is more common.
             yield "POS" if before.endswith(("s", "S")) else "''"
         else:
             yield _PUNCTUATION.get(word, XX)

@@ -1,4 +1,4 @@
-"""Treebank files as an input of `data.preparation`: resumable, and parsed in all processes."""
+"""Treebank files as input of `data.preparation`: resumable, and parsed in parallel."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass
@@ -22,7 +22,7 @@ from transept.text.trees import (
 
 @dataclass(frozen=True, slots=True)
 class Treebank:
-    """A file of trees: their words are the source, their symbols the target."""
+    """A file of trees. Their words are the source, their symbols the target."""
 
     path: Path
     tags: Tags = "XX"
@@ -36,19 +36,19 @@ class Treebank:
 
     @property
     def options(self) -> tuple[str, ...]:
-        """What of the trees is left."""
+        """The tags and the cleaning settings."""
         return (str(self.tags), *astuple(self.cleaning))
 
     def rows(self, tally: Tally | None = None) -> Iterator[Row]:
-        """The trees as text, each on a line of its own."""
-        # What is not UTF-8 is for others to judge: it goes through unharmed.
+        """Yield the trees as text, one per line."""
+        # Invalid UTF-8 passes through unchanged; the encoder handles it.
         lines = (line.decode("utf-8", "surrogateescape") for line in read_lines(self.path, tally))
         for number, text in tree_texts(lines, describe(self.path)):
-            for one in _one_by_one(text):
+            for one in _split_trees(text):
                 yield number, (one.replace("\n", " ").encode("utf-8", "surrogateescape"),)
 
     def sentences(self, columns: Sequence[list[str]]) -> Sentences:
-        """Words and symbols; nothing for a tree that is all traces."""
+        """Return words and symbols, both empty for a tree that contains only traces."""
         found = Sentences([], [], {})
         for row, text in enumerate(columns[0]):
             words = symbols = ""
@@ -63,8 +63,8 @@ class Treebank:
         return found
 
 
-def _one_by_one(text: str) -> Iterator[str]:
-    """The trees of a text, and whatever else stands there."""
+def _split_trees(text: str) -> Iterator[str]:
+    """Yield the trees of a text, and any other text as it is."""
     start = end = depth = 0
     for part in text.split(")")[:-1]:
         end += len(part) + 1

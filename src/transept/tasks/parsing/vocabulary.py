@@ -15,15 +15,15 @@ from transept.text.trees import Tree
 def treebank_vocabulary(
     files: Sequence[Path], tags: TagsName = "XX", common: int = COMMON
 ) -> Symbols:
-    """The vocabulary of the trees of files, in which words that occur so often may be named."""
+    """Build the vocabulary of treebank files; with named tags, words that occur `common` times."""
     if next(clean_trees(files), None) is None:
-        raise DataError(f"{', '.join(map(str, files))}: there are no trees to learn from")
+        raise DataError(f"{', '.join(map(str, files))}: no trees found")
     chosen = NamedLeaves.common(clean_trees(files), common) if tags == "named" else tags
     return tree_vocabulary(clean_trees(files), chosen)
 
 
 def tree_vocabulary(trees: Iterable[Tree], tags: Tags = "XX") -> Symbols:
-    """What linearised trees are made of: leaves, opening brackets, closing brackets."""
+    """Build the vocabulary of trees: leaves, opening brackets and closing brackets."""
     labels: set[str] = set()
     leaves: set[str] = {XX} if tags == "XX" else set()
     for tree in trees:
@@ -34,7 +34,7 @@ def tree_vocabulary(trees: Iterable[Tree], tags: Tags = "XX") -> Symbols:
 
 
 def vocabulary_of(labels: Iterable[str], leaves: Iterable[str] = (XX,)) -> Symbols:
-    """The vocabulary of these labels, and of what stands for words."""
+    """Build the vocabulary of these labels and leaves."""
     ordered = sorted(labels)
     return Symbols(
         [
@@ -46,7 +46,7 @@ def vocabulary_of(labels: Iterable[str], leaves: Iterable[str] = (XX,)) -> Symbo
 
 
 def tags_of(vocabulary: Symbols) -> Tags:
-    """What stands for words in the trees of a vocabulary."""
+    """Return which tags the trees of a vocabulary use for words."""
     leaves = vocabulary.symbols_of(Roles.of(vocabulary).leaves)
     naming = frozenset(filter(word_of, leaves))
     if naming:
@@ -56,10 +56,10 @@ def tags_of(vocabulary: Symbols) -> Tags:
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """Which ids of a vocabulary open which brackets, close them, or stand for words."""
+    """The ids of a vocabulary that open brackets, close them, or represent words."""
 
     labels: tuple[str, ...]
-    """Those that can be opened and closed."""
+    """The labels with both an opening and a closing bracket."""
     openers: tuple[int, ...]
     """The id that opens each label."""
     closers: tuple[int, ...]
@@ -68,7 +68,7 @@ class Roles:
 
     @classmethod
     def of(cls, vocabulary: Symbols) -> "Roles":
-        """Tell the symbols apart by how they begin."""
+        """Classify the symbols by their first character."""
         ids = vocabulary.ids
         labels = tuple(
             symbol[1:]
@@ -82,8 +82,8 @@ class Roles:
         )
         if not labels or all(map(word_of, vocabulary.symbols_of(leaves))):
             raise VocabularyError(
-                "no tree can be written in this vocabulary: it needs a bracket to open and to "
-                "close, and a symbol for any word; make it with `tree_vocabulary`"
+                "this vocabulary cannot express trees: it needs an opening and a closing bracket, "
+                "and a symbol for any word; build it with `tree_vocabulary`"
             )
         return cls(
             labels,

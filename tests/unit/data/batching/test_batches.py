@@ -30,7 +30,7 @@ def only(**changes: object) -> tuple[Shape, Tensor, Tensor]:
 
 
 def sentences(side: Tensor) -> list[list[int]]:
-    """What stands in the places of each segment, in the order of its positions."""
+    """The ids of each segment, ordered by position."""
     ids, segments, positions = side
     found = []
     for segment in range(1, int(segments.max()) + 1):
@@ -45,7 +45,7 @@ def pairs(source: Tensor, target: Tensor) -> list[tuple[list[int], list[int]]]:
     return list(zip(sentences(source), sentences(target), strict=True))
 
 
-def test_tiles_hold_the_pairs_and_padding_is_zero() -> None:
+def test_tiles_contain_the_pairs_and_zero_padding() -> None:
     _, source, target = only()
     assert source.shape == target.shape == (3, 4, 6)
     assert sorted(pairs(source, target)) == sorted(zip(SOURCES, TARGETS, strict=True))
@@ -55,21 +55,21 @@ def test_tiles_hold_the_pairs_and_padding_is_zero() -> None:
         assert not positions[padding].any()
 
 
-def test_the_figures_are_those_of_the_sentences() -> None:
+def test_header_counts_match_the_sentences() -> None:
     header, _ = batch()
     assert (header.n_pairs, header.n_source_tokens, header.n_target_tokens) == (4, 15, 15)
     (shape,) = header.shapes
     assert shape == Shape(n_pairs=4, n_rows=4, source_width=6, target_width=6, row_tiles=2)
 
 
-def test_seen_as_wider_rows_each_pair_stands_in_one() -> None:
+def test_no_pair_crosses_a_row_of_tiles() -> None:
     _, source, target = only()
     for _, segments, _ in (source, target):
         first, second = segments.view(2, 12).tolist()
         assert not (set(first) & set(second)) - {0}
 
 
-def test_by_length_is_one_pair_to_a_row() -> None:
+def test_by_length_puts_one_pair_in_each_row() -> None:
     _, source, target = only(layout="by_length", source_tokens=100, target_tokens=100)
     assert source.shape == (3, 4, 7)
     assert target.shape == (3, 4, 6)
@@ -78,8 +78,8 @@ def test_by_length_is_one_pair_to_a_row() -> None:
     assert sorted(pairs(source, target)) == sorted(zip(SOURCES, TARGETS, strict=True))
 
 
-def test_the_network_reads_the_sentences_that_were_laid_out() -> None:
-    """The data do not know the network; this is how the two meet."""
+def test_model_tokens_equal_the_collated_sentences() -> None:
+    """The data code does not depend on the model; this test connects the two."""
     shape, _, side = only()
     tokens = Tokens.tiled(*side, row_tiles=shape.row_tiles).without_padding()
     layout = tokens.layout
@@ -90,7 +90,7 @@ def test_the_network_reads_the_sentences_that_were_laid_out() -> None:
         assert shifted[layout.segments == segment].tolist() == [0, *sentence[:-1]]
 
 
-def test_a_batch_is_one_piece_of_memory() -> None:
+def test_batch_is_one_contiguous_block() -> None:
     header, block = batch(micro_batches=2, source_tokens=48, target_tokens=48)
     start, size = block.data_ptr(), block.nbytes
     parts: list[Tensor] = [side for _, *sides in header.cut(block) for side in sides]
@@ -99,14 +99,14 @@ def test_a_batch_is_one_piece_of_memory() -> None:
     assert sum(part.nbytes for part in parts) == size
 
 
-def test_micro_batches_without_pairs_are_empty_and_not_missing() -> None:
+def test_micro_batches_without_pairs_are_empty() -> None:
     header, _ = batch(micro_batches=8, source_tokens=96, target_tokens=96)
     assert len(header.shapes) == 8
     assert sum(shape.n_pairs for shape in header.shapes) == 4
     assert min(shape.n_pairs for shape in header.shapes) == 0
 
 
-def test_several_corpora_are_numbered_through() -> None:
+def test_pairs_of_several_corpora_are_numbered_consecutively() -> None:
     mixture = Mixture(
         [MemoryCorpus(SOURCES[:1], TARGETS[:1]), MemoryCorpus(SOURCES[1:], TARGETS[1:])]
     )

@@ -48,8 +48,8 @@ def same(one: list[Loaded], other: list[Loaded]) -> bool:
 
 
 @pytest.mark.parametrize("workers", [1, 4])
-def test_workers_change_nothing(workers: int) -> None:
-    """Over several windows and the end of the epoch."""
+def test_batches_do_not_depend_on_workers(workers: int) -> None:
+    """Covers several windows and the end of the epoch."""
     expected = take(FEED, 75)
     assert expected[-1][0].next.epoch > 1
     assert same(take(FEED, 75, workers), expected)
@@ -57,7 +57,7 @@ def test_workers_change_nothing(workers: int) -> None:
 
 
 @pytest.mark.parametrize("workers", [0, 3])
-def test_continuing_from_a_saved_position_is_going_on(workers: int) -> None:
+def test_loader_resumes_from_saved_position(workers: int) -> None:
     whole = take(FEED, 40)
     position = whole[16][0].next
     assert same(take(replace(FEED, start=position), 23, workers), whole[17:])
@@ -80,33 +80,35 @@ def test_ranks_divide_each_global_batch(world_size: int) -> None:
             assert all(map(torch.equal, own_sides, sides))
 
 
-def test_ranks_may_have_unequal_shares_but_none_goes_without() -> None:
+def test_each_rank_gets_at_least_one_micro_batch() -> None:
     whole = take(FEED, 20)
     shares = [take(replace(FEED, rank=rank, world_size=3), 20) for rank in range(3)]
     for number, (header, _) in enumerate(whole):
         shapes = [batches[number][0].shapes for batches in shares]
         assert list(map(len, shapes)) == [2, 1, 1]
         assert sum(shape.n_pairs for share in shapes for shape in share) == header.n_pairs
-    with pytest.raises(ConfigError, match="micro_batches: 4 cannot be shared out among 5 ranks"):
+    with pytest.raises(ConfigError, match="micro_batches: 4 cannot be divided among 5 ranks"):
         replace(FEED, world_size=5)
-    with pytest.raises(ConfigError, match="no rank 2 among 2"):
+    with pytest.raises(ConfigError, match="rank 2 is not below the world size 2"):
         replace(FEED, rank=2, world_size=2)
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_so_many_epochs_and_then_the_end(workers: int) -> None:
+def test_loader_ends_after_given_epochs(workers: int) -> None:
     with Loader(replace(FEED, epochs=1), workers) as loader:
         assert sum(header.n_pairs for header, _ in loader) == 150
         assert next(loader, None) is None
 
 
 @pytest.mark.parametrize("workers", [0, 1])
-def test_a_damaged_corpus_is_said_with_or_without_workers(workers: int) -> None:
+def test_damaged_corpus_raises_with_and_without_workers(workers: int) -> None:
     damaged = corpus()
     damaged.source_lengths[3] += 1
     feed = replace(FEED, mixture=Mixture([damaged]), epochs=1)
     with (
-        pytest.raises(DataError, match="source sentences of other lengths than it says") as caught,
+        pytest.raises(
+            DataError, match="source sentences of a corpus do not have the recorded"
+        ) as caught,
         Loader(feed, workers) as loader,
     ):
         list(loader)
@@ -115,7 +117,7 @@ def test_a_damaged_corpus_is_said_with_or_without_workers(workers: int) -> None:
     assert multiprocessing.active_children() == []
 
 
-def test_a_killed_worker_is_said() -> None:
+def test_killed_worker_is_reported() -> None:
     with Loader(FEED, workers=2, prefetch=1) as loader:
         next(loader)
         victim = next(p for p in multiprocessing.active_children() if "1 of 2" in p.name)
@@ -125,7 +127,7 @@ def test_a_killed_worker_is_said() -> None:
     assert multiprocessing.active_children() == []
 
 
-def test_closing_ends_the_data_and_can_be_done_twice() -> None:
+def test_close_ends_iteration_and_is_idempotent() -> None:
     loader = Loader(FEED, workers=1)
     next(loader)
     loader.close()
@@ -134,13 +136,13 @@ def test_closing_ends_the_data_and_can_be_done_twice() -> None:
     assert multiprocessing.active_children() == []
 
 
-def test_a_loader_cannot_have_less_than_no_workers() -> None:
+def test_negative_worker_count_is_rejected() -> None:
     with pytest.raises(ConfigError, match="-1 workers"):
         Loader(FEED, workers=-1)
 
 
-def test_a_worker_imports_no_torch() -> None:
-    """It would take seconds to start, and a quarter of a gigabyte."""
+def test_worker_does_not_import_torch() -> None:
+    """Importing it would take seconds and a quarter of a gigabyte."""
     modules = "transept.data.batching.feed, transept.runtime.workers"
     code = f"import sys, {modules}; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
@@ -154,7 +156,7 @@ from tests.memory_corpus import MemoryCorpus
 from transept.data.batching.mixture import Mixture
 
 if __name__ == "__main__":
-    from transept.training.batches import Loader  # torch: workers, who read this, need none
+    from transept.training.batches import Loader  # workers do not need torch
     corpus = MemoryCorpus([[4, 1]] * 5000, [[5, 1]] * 5000)
     config = BatchConfig(source_tokens=64, target_tokens=64, tile=8, max_length=8)
     loader = Loader(Feed(mixture=Mixture([corpus]), config=config, seed=1), workers=2)
@@ -192,7 +194,7 @@ needs_proc = pytest.mark.skipif(not Path("/proc/self").exists(), reason="looks i
 
 
 @needs_proc
-def test_workers_do_not_outlive_a_killed_program(tmp_path: Path) -> None:
+def test_workers_exit_when_the_program_is_killed(tmp_path: Path) -> None:
     program = start(tmp_path, then="time.sleep(600)")
     assert program.stdout is not None
     pids = [int(pid) for pid in program.stdout.readline().split()]
@@ -204,8 +206,8 @@ def test_workers_do_not_outlive_a_killed_program(tmp_path: Path) -> None:
 
 
 @needs_proc
-def test_signals_do_not_stop_workers_and_the_end_of_the_program_does(tmp_path: Path) -> None:
-    """Ctrl-C and torchrun signal the whole group, and the trainer wants to save in peace.
+def test_workers_ignore_signals_and_exit_with_the_program(tmp_path: Path) -> None:
+    """Ctrl-C and torchrun signal the whole group, and the trainer must be able to save first.
 
     This program then forgets to close its loader.
     """

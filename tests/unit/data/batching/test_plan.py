@@ -24,7 +24,7 @@ def corpus(n: int = 100, longest: int = 20, seed: int = 0) -> MemoryCorpus:
 
 @dataclass
 class LengthsAlone:
-    """A corpus too large for a test to make up its sentences: planning reads none."""
+    """A corpus of lengths only, too large to generate its sentences. Planning reads none."""
 
     source_lengths: Numbers
     target_lengths: Numbers
@@ -51,8 +51,8 @@ def numbers(batch: BatchPlan) -> list[int]:
     return [int(number) for micro in batch.micro for number in micro.pairs.numbers]
 
 
-def test_the_plan_never_changes() -> None:
-    """Fails when numpy, or someone here, changes the order: then count PLANNER_VERSION up."""
+def test_plan_matches_recorded_hashes() -> None:
+    """If numpy or this package changes the order, increment PLANNER_VERSION."""
     sources = [[5] * (7 * i % 20) + [1] for i in range(100)]
     targets = [[5] * (11 * i % 20) + [1] for i in range(100)]
     plan = Plan(Mixture([MemoryCorpus(sources, targets)]), SMALL, seed=1)
@@ -64,8 +64,8 @@ def test_the_plan_never_changes() -> None:
     assert plan.fingerprint[:8] == "c5f50e15"
 
 
-def test_a_position_goes_through_json() -> None:
-    position = Position(3, 1, 4).planned_anew(8)
+def test_position_survives_json() -> None:
+    position = Position(3, 1, 4).replanned(8)
     assert Position(**json.loads(json.dumps(asdict(position)))) == position
 
 
@@ -89,13 +89,13 @@ def test_positions_count_batches_then_windows_then_epochs() -> None:
         Position(0, 0, -1),
     ],
 )
-def test_a_position_of_another_plan_is_refused(position: Position) -> None:
+def test_position_of_another_plan_is_rejected(position: Position) -> None:
     plan = Plan(Mixture([corpus()]), SMALL, seed=1)
     with pytest.raises(DataError, match="not in this plan of 2 windows"):
         next(plan.batches(position))
 
 
-def test_the_fingerprint_follows_everything_that_the_plan_depends_on() -> None:
+def test_fingerprint_changes_with_every_input_of_the_plan() -> None:
     def fingerprint(seed: int = 1, weight: float = 1, data: int = 0, tile: int = 16) -> str:
         config = BatchConfig(source_tokens=64, target_tokens=64, tile=tile, max_length=32)
         return Plan(Mixture([corpus(seed=data)], [weight]), config, seed).fingerprint
@@ -106,7 +106,7 @@ def test_the_fingerprint_follows_everything_that_the_plan_depends_on() -> None:
 
 
 @pytest.mark.parametrize(("weight", "times"), [(1, {1}), (2, {2}), (0.5, {0, 1}), (1.5, {1, 2})])
-def test_a_weight_says_how_often_an_epoch_takes_a_pair(weight: float, times: set[int]) -> None:
+def test_weight_sets_how_often_an_epoch_contains_a_pair(weight: float, times: set[int]) -> None:
     mixture = Mixture([corpus(60), corpus(40, seed=1)], [weight, 1])
     plan = Plan(mixture, SMALL, seed=1)
     taken = np.zeros(100, dtype=int)
@@ -118,7 +118,7 @@ def test_a_weight_says_how_often_an_epoch_takes_a_pair(weight: float, times: set
     assert plan.n_pairs == taken.sum()
 
 
-def test_another_half_each_epoch() -> None:
+def test_weight_of_one_half_takes_another_half_each_epoch() -> None:
     plan = Plan(Mixture([corpus()], [0.5]), SMALL, seed=1)
     halves = [
         {n for window in range(plan.n_windows) for batch in plan.window(epoch, window)
@@ -129,7 +129,7 @@ def test_another_half_each_epoch() -> None:
     assert halves[0] != halves[1]
 
 
-def test_long_pairs_are_left_out_and_counted() -> None:
+def test_long_pairs_are_skipped_and_counted() -> None:
     config = BatchConfig(source_tokens=64, target_tokens=64, tile=16, max_length=10)
     data = [corpus(50), corpus(50, seed=1)]
     plan = Plan(Mixture(data), config, seed=1)
@@ -142,23 +142,23 @@ def test_long_pairs_are_left_out_and_counted() -> None:
     assert plan.left_out == tuple((longest > 10).reshape(2, 50).sum(1))
 
 
-def test_nothing_to_plan_is_said() -> None:
+def test_plan_without_pairs_raises() -> None:
     config = BatchConfig(source_tokens=64, target_tokens=64, tile=16, max_length=1)
     with pytest.raises(DataError, match="of 20 pairs in 1 corpus, 20 have a side longer"):
         Plan(Mixture([MemoryCorpus([[4, 1]] * 20, [[4, 1]] * 20)]), config, seed=1)
 
 
-def test_an_empty_sentence_is_named() -> None:
+def test_error_names_an_empty_sentence() -> None:
     with pytest.raises(DataError, match="the target sentence of pair 1 of corpus 1 is empty"):
         Mixture([corpus(), MemoryCorpus([[1], [1]], [[1], []])])
 
 
-def test_weights_come_one_for_each_corpus() -> None:
-    with pytest.raises(DataError, match="1 corpora have 2 weights"):
+def test_number_of_weights_must_match_corpora() -> None:
+    with pytest.raises(DataError, match="1 corpora but 2 weights"):
         Mixture([corpus()], [1, 2])
 
 
-def test_a_budget_too_small_for_the_longest_pair_is_refused() -> None:
+def test_budget_too_small_for_the_longest_pair_is_rejected() -> None:
     with pytest.raises(ConfigError) as caught:
         BatchConfig(source_tokens=1000, target_tokens=200, tile=128, max_length=250)
     assert [problem.key for problem in caught.value.problems] == ["target_tokens"]
@@ -180,7 +180,7 @@ def test_packed_fills_97_percent_of_the_tighter_side(micro_batches: int) -> None
     assert min(fill.source, fill.target) > 0.95
 
 
-def test_fill_counts_what_the_plan_holds() -> None:
+def test_fill_counts_match_the_plan() -> None:
     plan = Plan(Mixture([corpus()]), SMALL, seed=1)
     fill = measure(plan)
     batches = [batch for _, batch in plan.batches(epochs=1)]
@@ -192,7 +192,7 @@ def test_fill_counts_what_the_plan_holds() -> None:
 
 
 def test_empty_tiles_are_spread_over_all_micro_batches() -> None:
-    """41 full tiles make 6 batches of 2 x 4: each micro-batch is given 3 or 4 of them."""
+    """41 full tiles make 6 batches of 2 x 4: each micro-batch gets 3 or 4 of them."""
     config = BatchConfig(
         source_tokens=128, target_tokens=128, tile=16, max_length=16, micro_batches=2
     )
@@ -223,15 +223,15 @@ def test_by_length_puts_similar_lengths_together_within_the_budget() -> None:
     for batch in batches:
         assert len(batch.micro) == 2
         for micro in batch.micro:
-            assert micro.shape.source_places <= 100
-            assert micro.shape.target_places <= 60
+            assert micro.shape.source_positions <= 100
+            assert micro.shape.target_positions <= 60
     longest = [int(micro.pairs.longest.max()) for batch in batches for micro in batch.micro]
     spread = [int(np.ptp(micro.pairs.longest)) for batch in batches for micro in batch.micro]
     assert np.mean(spread) < 1
     assert longest != sorted(longest)
 
 
-def test_the_last_batch_of_a_window_by_length_is_split_further() -> None:
+def test_by_length_splits_the_last_batch_of_a_window() -> None:
     config = BatchConfig(
         source_tokens=40, target_tokens=40, layout="by_length", max_length=10, micro_batches=4
     )

@@ -11,7 +11,7 @@ Lengths = NDArray[np.int32]
 
 
 def realistic(n: int, ratio: float = 1.05) -> tuple[Lengths, Lengths]:
-    """Lengths as Europarl has them in subwords: about 30, correlated, a long tail."""
+    """Lengths in subwords like Europarl's: about 30, correlated, with a long tail."""
     chance = np.random.default_rng(0)
     source = chance.lognormal(np.log(26), 0.55, n)
     target = source * ratio * chance.lognormal(0, 0.16, n)
@@ -36,15 +36,15 @@ def test_pairs_that_fit_together_share_a_tile() -> None:
     assert first == second != third == fourth
 
 
-def test_a_full_side_closes_the_tile_although_the_other_has_room() -> None:
+def test_full_side_closes_the_tile() -> None:
     assert sorted(packed([128, 1], [1, 1])) == [0, 1]
 
 
-def test_nothing_needs_no_tile() -> None:
+def test_no_pairs_need_no_tile() -> None:
     assert packed([], []) == []
 
 
-def test_the_last_pair_is_the_one_that_fills_both_sides() -> None:
+def test_best_fit_fills_both_sides() -> None:
     tiles = packed([100, 28, 28, 27], [100, 20, 28, 28])
     assert tiles[0] == tiles[2]
 
@@ -62,7 +62,7 @@ def test_no_tile_overflows_on_either_side(
 
 
 @pytest.mark.parametrize("ratio", [0.6, 1.0, 1.05, 2.0])
-def test_as_good_as_first_fit_decreasing(ratio: float) -> None:
+def test_pack_is_as_good_as_first_fit_decreasing(ratio: float) -> None:
     source, target = realistic(4000, ratio)
     needed = pack(source, target, 128).max() + 1
     assert needed <= 1.01 * (first_fit_decreasing(source, target, 128).max() + 1)

@@ -43,7 +43,7 @@ def test_zip(tmp_path: Path) -> None:
     assert not (tmp_path.parent / "evil").exists()
 
 
-def test_names_of_an_evil_archive_lead_nowhere(tmp_path: Path) -> None:
+def test_hostile_member_names_write_nothing_outside(tmp_path: Path) -> None:
     inside = tmp_path / "inside"
     inside.mkdir()
     names = ["../evil", "/tmp/transept-evil", "d/../../evil"]
@@ -55,11 +55,11 @@ def test_names_of_an_evil_archive_lead_nowhere(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE])
-def test_a_wanted_member_must_be_a_plain_file(tmp_path: Path, kind: bytes) -> None:
+def test_member_that_is_not_a_regular_file_is_rejected(tmp_path: Path, kind: bytes) -> None:
     link = tarfile.TarInfo("d/a")
     link.type = kind
     link.linkname = "/etc/passwd"
-    with pytest.raises(DataError, match="d/a is no plain file but a link"):
+    with pytest.raises(DataError, match="d/a is a link or a device"):
         unpack(tar(tmp_path / "x.tgz", {"d/a": link}), {"d/a": tmp_path / "out"})
     assert not (tmp_path / "out").exists()
 
@@ -69,7 +69,7 @@ def test_a_link_in_a_zip(tmp_path: Path) -> None:
     info.external_attr = (stat.S_IFLNK | 0o777) << 16
     with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
         archive.writestr(info, "/etc/passwd")
-    with pytest.raises(DataError, match=r"deu\.txt is no plain file"):
+    with pytest.raises(DataError, match=r"deu\.txt is a link or a device"):
         unpack(tmp_path / "x.zip", {"deu.txt": tmp_path / "out"})
 
 
@@ -86,5 +86,5 @@ def test_a_damaged_archive(tmp_path: Path, keep: float) -> None:
     archive = tar(tmp_path / "x.tgz", {"d/a": bytes(range(256)) * 4000})
     whole = archive.read_bytes()
     archive.write_bytes(whole[: int(keep if keep >= 1 else keep * len(whole))])
-    with pytest.raises(DataError, match="is damaged or no archive"):
+    with pytest.raises(DataError, match="is damaged or not an archive"):
         unpack(archive, {"d/a": tmp_path / "out"})

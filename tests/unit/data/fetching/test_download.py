@@ -19,20 +19,20 @@ def served(site: "Site") -> None:
 
 
 def fetch(site: "Site", path: Path, name: str = "x.tgz") -> list[tuple[int, int | None]]:
-    told: list[tuple[int, int | None]] = []
-    download(f"{site.url}/{name}", path, watch=lambda *how: told.append(how), pauses=QUICKLY)
-    return told
+    reported: list[tuple[int, int | None]] = []
+    download(f"{site.url}/{name}", path, watch=lambda *how: reported.append(how), pauses=QUICKLY)
+    return reported
 
 
 def test_a_file_arrives_whole(site: "Site", tmp_path: Path) -> None:
-    told = fetch(site, tmp_path / "x.tgz")
+    reported = fetch(site, tmp_path / "x.tgz")
     assert (tmp_path / "x.tgz").read_bytes() == CONTENT
     assert [path.name for path in tmp_path.iterdir()] == ["x.tgz"]
-    assert told[0] == (0, len(CONTENT))
-    assert told[-1] == (len(CONTENT), len(CONTENT))
+    assert reported[0] == (0, len(CONTENT))
+    assert reported[-1] == (len(CONTENT), len(CONTENT))
 
 
-def test_an_answer_that_breaks_off_is_continued(site: "Site", tmp_path: Path) -> None:
+def test_interrupted_response_is_resumed(site: "Site", tmp_path: Path) -> None:
     site.cut_after = [100_000, 250_000, 1]
     fetch(site, tmp_path / "x.tgz")
     assert (tmp_path / "x.tgz").read_bytes() == CONTENT
@@ -41,7 +41,7 @@ def test_an_answer_that_breaks_off_is_continued(site: "Site", tmp_path: Path) ->
     assert site.requests[1]["if-range"] == '"one"'
 
 
-def test_another_run_continues(site: "Site", tmp_path: Path) -> None:
+def test_later_run_resumes_the_download(site: "Site", tmp_path: Path) -> None:
     site.cut_after = [100_000]
     site.failures = []
     with pytest.raises(DownloadError, match="ended after 100,000 of 700,000 bytes"):
@@ -53,14 +53,14 @@ def test_another_run_continues(site: "Site", tmp_path: Path) -> None:
     assert (tmp_path / "x.tgz").read_bytes() == CONTENT
 
 
-def test_a_server_that_knows_no_ranges(site: "Site", tmp_path: Path) -> None:
+def test_download_restarts_if_server_ignores_ranges(site: "Site", tmp_path: Path) -> None:
     site.ranges = False
     site.cut_after = [100_000]
     fetch(site, tmp_path / "x.tgz")
     assert (tmp_path / "x.tgz").read_bytes() == CONTENT
 
 
-def test_a_file_that_changed_in_between_is_begun_anew(site: "Site", tmp_path: Path) -> None:
+def test_changed_file_is_downloaded_from_scratch(site: "Site", tmp_path: Path) -> None:
     site.cut_after = [100_000]
     with pytest.raises(DownloadError):
         download(f"{site.url}/x.tgz", tmp_path / "x.tgz", pauses=())
@@ -70,43 +70,43 @@ def test_a_file_that_changed_in_between_is_begun_anew(site: "Site", tmp_path: Pa
     assert (tmp_path / "x.tgz").read_bytes() == CONTENT[::-1]
 
 
-def test_a_part_that_is_already_whole(site: "Site", tmp_path: Path) -> None:
+def test_complete_part_is_accepted(site: "Site", tmp_path: Path) -> None:
     (tmp_path / "x.tgz.part").write_bytes(CONTENT)
     fetch(site, tmp_path / "x.tgz")
     assert (tmp_path / "x.tgz").read_bytes() == CONTENT
 
 
-def test_a_part_that_is_longer_than_the_file(site: "Site", tmp_path: Path) -> None:
+def test_part_longer_than_the_file_is_discarded(site: "Site", tmp_path: Path) -> None:
     (tmp_path / "x.tgz.part").write_bytes(CONTENT + b"more")
     fetch(site, tmp_path / "x.tgz")
     assert (tmp_path / "x.tgz").read_bytes() == CONTENT
 
 
-def test_a_server_that_is_overloaded_for_a_while(site: "Site", tmp_path: Path) -> None:
+def test_download_retries_while_server_is_overloaded(site: "Site", tmp_path: Path) -> None:
     site.failures = [503, 429]
     fetch(site, tmp_path / "x.tgz")
     assert (tmp_path / "x.tgz").read_bytes() == CONTENT
 
 
-def test_a_server_that_stays_overloaded(site: "Site", tmp_path: Path) -> None:
+def test_download_fails_if_server_stays_overloaded(site: "Site", tmp_path: Path) -> None:
     site.failures = [503] * 9
     with pytest.raises(DownloadError, match="answered 503"):
         fetch(site, tmp_path / "x.tgz")
     assert len(site.requests) == 1 + len(QUICKLY)
 
 
-def test_a_missing_file_is_not_asked_for_again(site: "Site", tmp_path: Path) -> None:
+def test_missing_file_is_not_retried(site: "Site", tmp_path: Path) -> None:
     with pytest.raises(DownloadError, match=r"nothing\.tgz: the server answered 404"):
         fetch(site, tmp_path / "x.tgz", "nothing.tgz")
     assert len(site.requests) == 1
 
 
-def test_no_server(nobody: str, tmp_path: Path) -> None:
+def test_download_fails_without_server(unused_address: str, tmp_path: Path) -> None:
     with pytest.raises(DownloadError, match="refused"):
-        download(f"{nobody}/x.tgz", tmp_path / "x.tgz", pauses=QUICKLY)
+        download(f"{unused_address}/x.tgz", tmp_path / "x.tgz", pauses=QUICKLY)
 
 
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://example.org/x", "x.tgz"])
-def test_other_schemes(url: str, tmp_path: Path) -> None:
+def test_other_url_schemes_are_rejected(url: str, tmp_path: Path) -> None:
     with pytest.raises(DownloadError, match="only http and https"):
         download(url, tmp_path / "x")

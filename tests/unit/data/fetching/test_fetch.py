@@ -1,4 +1,4 @@
-"""All five corpora, from small archives of the layout of the real ones."""
+"""Fetches all corpora from small archives with the layout of the real ones."""
 
 import dataclasses
 import gzip
@@ -119,7 +119,7 @@ def archives(name: str) -> dict[str, bytes]:
 
 
 def without_published_checksums(dataset: Dataset, url: str = "") -> Dataset:
-    """The same corpus, of our own archives, whose checksums nobody has published."""
+    """The same corpus with generated archives, whose checksums are not published."""
 
     def changed(part: DatasetPart) -> DatasetPart:
         address = f"{url}/{part.archive.name}" if url else part.archive.url
@@ -162,7 +162,7 @@ def test_each_corpus_becomes_aligned_files(site: "Site", name: DatasetName, tmp_
     assert not (tmp_path / ".work").exists()
 
 
-def test_parts_stand_in_the_order_of_the_table(site: "Site", tmp_path: Path) -> None:
+def test_parts_are_in_the_order_of_the_table(site: "Site", tmp_path: Path) -> None:
     fetch_from(site, "wmt14-en-fr", tmp_path)
     stems = [line.split()[0] for line in (tmp_path / "train.fr").read_text().splitlines()]
     assert list(dict.fromkeys(stems)) == [
@@ -188,20 +188,20 @@ def test_translations_of_one_sentence_stay_together(site: "Site", tmp_path: Path
     assert (tmp_path / "ABOUT.txt").read_text() == "Attribution: tatoeba"
 
 
-def test_a_download_is_continued_across_runs(site: "Site", tmp_path: Path) -> None:
+def test_download_resumes_across_runs(site: "Site", tmp_path: Path) -> None:
     site.cut_after = [300]
     site.failures = []
     site.files = archives("iwslt14-de-en")
     dataset = without_published_checksums(DATASETS["iwslt14-de-en"], site.url)
     with pytest.raises(
-        DataError, match=r"(?s)de-en\.tgz cannot be downloaded.*that arrived is kept"
+        DataError, match=r"(?s)de-en\.tgz cannot be downloaded.*downloaded part is kept"
     ):
         fetch(dataset, tmp_path, pauses=())
     fetch(dataset, tmp_path, pauses=())
     assert [request.get("range") for request in site.requests] == [None, "bytes=300-"]
 
 
-def test_archives_at_hand(tmp_path: Path) -> None:
+def test_fetch_reads_archives_from_a_directory(tmp_path: Path) -> None:
     (tmp_path / "here").mkdir()
     for name, content in archives("tatoeba-en-de").items():
         (tmp_path / "here" / name).write_bytes(content)
@@ -211,7 +211,7 @@ def test_archives_at_hand(tmp_path: Path) -> None:
     assert (again.pairs, again.trust) == (result.pairs, {})
 
 
-def test_archives_not_at_hand(tmp_path: Path) -> None:
+def test_fetch_names_archives_missing_from_a_directory(tmp_path: Path) -> None:
     (tmp_path / "dev.tgz").touch()
     with pytest.raises(DataError) as error:
         fetch(DATASETS["wmt14-en-de"], tmp_path / "out", source=tmp_path)
@@ -220,20 +220,22 @@ def test_archives_not_at_hand(tmp_path: Path) -> None:
     assert "https://data.statmt.org/wmt19/translation-task/dev.tgz" in message
 
 
-def test_a_mirror(site: "Site", tmp_path: Path) -> None:
+def test_fetch_downloads_from_a_mirror(site: "Site", tmp_path: Path) -> None:
     site.files = {f"pub/{name}": content for name, content in archives("iwslt14-de-en").items()}
     result = fetch(DATASETS["iwslt14-de-en"], tmp_path, mirror=f"{site.url}/pub/", pauses=())
     assert result.pairs == EXPECTED["iwslt14-de-en"]
 
 
-def test_without_a_network_the_message_says_what_to_do(nobody: str, tmp_path: Path) -> None:
-    dataset = without_published_checksums(DATASETS["wmt14-en-de"], nobody)
+def test_error_without_internet_connection_lists_addresses(
+    unused_address: str, tmp_path: Path
+) -> None:
+    dataset = without_published_checksums(DATASETS["wmt14-en-de"], unused_address)
     with pytest.raises(DataError) as error:
         fetch(dataset, tmp_path, pauses=())
     message = str(error.value)
     assert "refused" in message
     assert "give that directory as `source`" in message
-    assert message.count(nobody) == 1 + len(dataset.archives)
+    assert message.count(unused_address) == 1 + len(dataset.archives)
 
 
 @pytest.mark.parametrize("kind", ["sha256", "md5"])
@@ -255,9 +257,7 @@ def test_a_published_checksum_is_compared(site: "Site", tmp_path: Path, kind: st
     assert fetch(pinned(right), tmp_path, pauses=()).trust == {"de-en.tgz": "published"}
 
 
-def test_the_first_download_is_what_later_ones_are_compared_with(
-    site: "Site", tmp_path: Path
-) -> None:
+def test_later_download_must_match_the_first(site: "Site", tmp_path: Path) -> None:
     fetch_from(site, "iwslt14-de-en", tmp_path)
     archive = tmp_path / "downloads/de-en.tgz"
     recorded = (tmp_path / "downloads/SHA256SUMS").read_text()
@@ -266,22 +266,20 @@ def test_the_first_download_is_what_later_ones_are_compared_with(
     assert fetch_from(site, "iwslt14-de-en", tmp_path).trust == {"de-en.tgz": "recorded earlier"}
     (tmp_path / "dataset.json").unlink()
     archive.write_bytes(archive.read_bytes()[:-1] + b"x")
-    with pytest.raises(DataError, match=r"SHA256SUMS beside the downloads has from an earlier"):
+    with pytest.raises(DataError, match=r"recorded in SHA256SUMS by an earlier"):
         fetch_from(site, "iwslt14-de-en", tmp_path)
 
 
-def test_a_damaged_download_is_not_what_later_ones_are_compared_with(
-    site: "Site", tmp_path: Path
-) -> None:
+def test_damaged_download_is_not_recorded_as_trusted(site: "Site", tmp_path: Path) -> None:
     dataset = without_published_checksums(DATASETS["iwslt14-de-en"], site.url)
     site.files["de-en.tgz"] = b"<html>Please log in</html>"
-    with pytest.raises(DataError, match=r"de-en\.tgz is damaged or no archive.*delete it"):
+    with pytest.raises(DataError, match=r"de-en\.tgz is damaged or not an archive.*delete it"):
         fetch(dataset, tmp_path, pauses=())
     (tmp_path / "downloads/de-en.tgz").unlink()
     assert fetch_from(site, "iwslt14-de-en", tmp_path).trust == {"de-en.tgz": "first use"}
 
 
-def test_sides_of_unequal_length(tmp_path: Path) -> None:
+def test_sides_of_unequal_length_are_rejected(tmp_path: Path) -> None:
     members = {
         "de-en/train.tags.de-en.de": lines("a", 5),
         "de-en/train.tags.de-en.en": lines("b", 4),
@@ -294,13 +292,13 @@ def test_sides_of_unequal_length(tmp_path: Path) -> None:
     assert not (tmp_path / "out/train.de").exists()
 
 
-def test_an_output_that_holds_another_corpus(site: "Site", tmp_path: Path) -> None:
+def test_output_with_another_corpus_is_rejected(site: "Site", tmp_path: Path) -> None:
     fetch_from(site, "iwslt14-de-en", tmp_path)
     with pytest.raises(DataError, match="holds iwslt14-de-en; choose another `output`"):
         fetch_from(site, "tatoeba-en-de", tmp_path)
 
 
-def test_rules() -> None:
+def test_rules_assign_splits() -> None:
     assert [EveryNth(3).split_of(i, b"") for i in range(4)] == ["train", "train", "dev", "train"]
     counts = [ByHash(10).split_of(0, b"%d" % i) for i in range(5000)]
     assert 400 < counts.count("dev") < 600

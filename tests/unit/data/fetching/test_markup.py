@@ -23,7 +23,7 @@ def test_segments_of_sgml() -> None:
     assert read(text, "segments") == ['Standard & Poor\'s said "no"', "two", "a < b &lt; c"]
 
 
-def test_talks_keep_titles_and_drop_what_is_about_them() -> None:
+def test_talks_keep_titles_and_drop_metadata() -> None:
     text = """<url>http://www.ted.com/talks/1</url>
 <keywords>talks, science</keywords>
 <speaker>Someone</speaker>
@@ -48,6 +48,6 @@ def test_columns() -> None:
     assert read(text, "second column") == ["Geh.", "Hallo!"]
 
 
-def test_a_line_without_columns_is_located() -> None:
+def test_error_locates_a_line_without_columns() -> None:
     with pytest.raises(DataError, match="line 2 has no tab"):
         read("a\tb\nc", "first column")

@@ -1,4 +1,4 @@
-"""What differs between two preparations, by the names of their arguments."""
+"""The differences between two preparations, by argument name."""
 
 from dataclasses import replace
 
@@ -15,21 +15,21 @@ SETTINGS = Settings(
 
 
 def lines(before: Settings, now: Settings) -> list[str]:
-    """The changes as a user of Python reads them."""
+    """The changes as shown to callers of the Python API."""
     return str(DataError(*changes(before, now))).split("\n  ")[1:]
 
 
-def test_nothing_changed_is_nothing_to_say() -> None:
+def test_equal_settings_have_no_changes() -> None:
     assert changes(SETTINGS, SETTINGS) == ()
     assert changes(SETTINGS, replace(SETTINGS, cleaning=Cleaning(max_ratio=3))) == ()
 
 
-def test_arguments_are_named_in_the_terms_of_the_caller() -> None:
+def test_arguments_are_named_as_the_caller_knows_them() -> None:
     error = DataError(*changes(SETTINGS, replace(SETTINGS, cleaning=Cleaning(drop_empty=False))))
     assert error.message(str.upper) == "\n  DROP_EMPTY: True -> False"
 
 
-def test_inputs_are_told_as_they_were_given() -> None:
+def test_inputs_are_shown_as_given() -> None:
     turned = replace(TSV, options=("2", "1"))
     [line] = lines(SETTINGS, replace(SETTINGS, inputs=(turned,)))
     before, _, after = line.partition(" -> ")
@@ -44,7 +44,7 @@ def test_inputs_are_told_as_they_were_given() -> None:
     assert line.endswith("-> `source` a.en (10 bytes) `target` a.de (21 bytes)")
 
 
-def test_settings_have_their_names_and_vocabularies_a_short_hash() -> None:
+def test_vocabularies_are_shown_by_a_short_hash() -> None:
     cleaned = replace(SETTINGS, cleaning=Cleaning(max_tokens=100, drop_empty=False))
     assert lines(SETTINGS, cleaned) == ["`max_tokens`: 250 -> 100", "`drop_empty`: True -> False"]
     # The hashes differ where they are no longer shown.

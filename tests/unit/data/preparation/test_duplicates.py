@@ -35,7 +35,7 @@ def test_agrees_with_a_python_set_while_it_grows(tmp_path: Path) -> None:
     seen.close()
 
 
-def test_takes_at_most_sixteen_bytes_a_pair(tmp_path: Path) -> None:
+def test_set_takes_at_most_sixteen_bytes_per_pair(tmp_path: Path) -> None:
     generator = np.random.default_rng(0)
     seen = SeenPairs(tmp_path / "seen")
     for _ in range(200):
@@ -44,7 +44,7 @@ def test_takes_at_most_sixteen_bytes_a_pair(tmp_path: Path) -> None:
     seen.close()
 
 
-def test_can_be_taken_up_again_at_any_earlier_count(tmp_path: Path) -> None:
+def test_set_can_be_restored_at_any_earlier_count(tmp_path: Path) -> None:
     path = tmp_path / "seen"
     seen = SeenPairs(path)
     seen.add(np.arange(1, 50_001, dtype=np.uint64))
@@ -56,19 +56,19 @@ def test_can_be_taken_up_again_at_any_earlier_count(tmp_path: Path) -> None:
     assert path.stat().st_size == 30_001 * HASH_BYTES
 
 
-def test_a_shortened_file_is_refused(tmp_path: Path) -> None:
+def test_truncated_file_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "seen").write_bytes(b"\1" * 8)
-    with pytest.raises(DataError, match=r"seen has lost what was written.*`restart`"):
+    with pytest.raises(DataError, match=r"seen is shorter than recorded.*`restart`"):
         SeenPairs(tmp_path / "seen", count=2)
 
 
-def test_zero_is_a_hash_like_any_other(tmp_path: Path) -> None:
+def test_zero_hash_is_handled(tmp_path: Path) -> None:
     seen = SeenPairs(tmp_path / "seen")
     assert seen.add(hashes(0)).tolist() == [True]
     assert seen.add(hashes(0)).tolist() == [False]
     seen.close()
 
 
-def test_the_sides_of_a_pair_are_told_apart() -> None:
+def test_hash_distinguishes_the_sides_of_a_pair() -> None:
     assert pair_hash("a b", "c") != pair_hash("a", "b c")
     assert pair_hash("a", "b") != pair_hash("b", "a")

@@ -28,7 +28,7 @@ def reasons(encoded: EncodedChunk) -> list[tuple[int, Reason]]:
     return [(drop.line, drop.reason) for drop in encoded.dropped]
 
 
-def test_sentences_lie_end_to_end_and_end_in_eos(tokenizer: Tokenizer) -> None:
+def test_sentences_are_concatenated_and_end_with_eos(tokenizer: Tokenizer) -> None:
     encoded = encode(tokenizer, b"the house\n a tree ", b"das Haus\nein Baum\r")
     expected = [*tokenizer.encode("the house"), EOS_ID, *tokenizer.encode("a tree"), EOS_ID]
     assert encoded.source.ids.tolist() == expected
@@ -42,7 +42,7 @@ def test_sentences_lie_end_to_end_and_end_in_eos(tokenizer: Tokenizer) -> None:
     assert len(encoded.hashes) == 2
 
 
-def test_wrong_encoding_is_located_to_file_line_and_byte(tokenizer: Tokenizer) -> None:
+def test_wrong_encoding_is_reported_with_file_line_and_byte(tokenizer: Tokenizer) -> None:
     encoded = encode(tokenizer, b"a\nb\xffc\nd", b"e\nf\n\xe4", first_line=7)
     assert encoded.dropped == [
         Dropped("x.en", 8, Reason.ENCODING, "byte 2 is 0xff"),
@@ -56,12 +56,12 @@ def test_wrong_encoding_can_be_fatal(tokenizer: Tokenizer) -> None:
         encode(tokenizer, b"a\nb", b"c\n\xff", Cleaning(bad_encoding="stop"))
 
 
-def test_zero_characters_are_no_text(tokenizer: Tokenizer) -> None:
+def test_rows_with_nul_characters_are_dropped(tokenizer: Tokenizer) -> None:
     encoded = encode(tokenizer, b"a\nb\0c\nd\n\0", b"e\nf\ng\0\nh\0")
     assert encoded.dropped == [
-        Dropped("x.en", 2, Reason.ENCODING, "character 2 of the source is zero"),
-        Dropped("x.de", 3, Reason.ENCODING, "character 2 of the target is zero"),
-        Dropped("x.en", 4, Reason.ENCODING, "character 1 of the source is zero"),
+        Dropped("x.en", 2, Reason.ENCODING, "character 2 of the source is NUL"),
+        Dropped("x.de", 3, Reason.ENCODING, "character 2 of the target is NUL"),
+        Dropped("x.en", 4, Reason.ENCODING, "character 1 of the source is NUL"),
     ]
     with pytest.raises(DataError, match=r"x\.de, line 1: not UTF-8 text \(character 2 of the"):
         encode(tokenizer, b"a", b"b\0", Cleaning(bad_encoding="stop"))
@@ -69,14 +69,12 @@ def test_zero_characters_are_no_text(tokenizer: Tokenizer) -> None:
     assert replaced.source.ids.tolist() == [*tokenizer.encode("a\ufffdb"), EOS_ID]
 
 
-def test_zero_characters_behind_an_escape(tokenizer: Tokenizer) -> None:
-    """A file of one column has no second path to name."""
+def test_escaped_nul_characters_are_dropped(tokenizer: Tokenizer) -> None:
+    """An input with a single file has no second path to report."""
     line = rb'{"source": "a", "target": "b\u0000"}'
     chunk = Chunk(0, np.array([5]), (line,))
     encoded = ChunkEncoder([Jsonl(Path("x"))], tokenizer, tokenizer, Cleaning()).encode(chunk)
-    assert encoded.dropped == [
-        Dropped("x", 5, Reason.ENCODING, "character 2 of the target is zero")
-    ]
+    assert encoded.dropped == [Dropped("x", 5, Reason.ENCODING, "character 2 of the target is NUL")]
 
 
 def test_wrong_encoding_can_be_replaced(tokenizer: Tokenizer) -> None:
@@ -94,7 +92,7 @@ def test_malformed_lines(tokenizer: Tokenizer) -> None:
         ChunkEncoder([source], tokenizer, tokenizer, Cleaning(malformed="stop")).encode(chunk)
 
 
-def test_what_cannot_be_decoded_is_not_called_malformed(tokenizer: Tokenizer) -> None:
+def test_undecodable_rows_are_not_reported_as_malformed(tokenizer: Tokenizer) -> None:
     chunk = Chunk(0, np.array([1]), (b"\xff",))
     strict = Cleaning(malformed="stop")
     encoded = ChunkEncoder([Tsv(Path("x.tsv"))], tokenizer, tokenizer, strict).encode(chunk)
@@ -130,12 +128,12 @@ def test_ratio_works_both_ways(tokenizer: Tokenizer) -> None:
     assert encode(tokenizer, b"a", long, Cleaning(max_ratio=0)).dropped == []
 
 
-def test_a_row_is_dropped_for_its_first_fault_only(tokenizer: Tokenizer) -> None:
+def test_row_is_dropped_only_for_its_first_fault(tokenizer: Tokenizer) -> None:
     encoded = encode(tokenizer, b"\xff\n\n" + b"x " * 300, b"\n\ny", Cleaning(max_tokens=20))
     assert reasons(encoded) == [(1, Reason.ENCODING), (2, Reason.EMPTY), (3, Reason.LONG)]
 
 
-def test_a_chunk_without_a_single_good_row(tokenizer: Tokenizer) -> None:
+def test_chunk_without_good_rows_is_empty(tokenizer: Tokenizer) -> None:
     encoded = encode(tokenizer, b"\n", b"\n")
     assert len(encoded.dropped) == encoded.n_rows == 2
     assert len(encoded.source.ids) == len(encoded.lines) == len(encoded.hashes) == 0
@@ -151,6 +149,6 @@ def test_select_keeps_whole_sentences(tokenizer: Tokenizer) -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"max_tokens": 1}, {"max_ratio": 0.5}, {"max_tokens": -3}])
-def test_thresholds_that_cannot_be_meant(wrong: dict[str, float]) -> None:
+def test_invalid_thresholds_are_rejected(wrong: dict[str, float]) -> None:
     with pytest.raises(ConfigError, match="must be 0"):
         Cleaning(**wrong)  # type: ignore[arg-type]

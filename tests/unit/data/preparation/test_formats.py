@@ -50,7 +50,7 @@ class TestLinePair:
         with pytest.raises(DataError, match=message):
             list(chunks([LinePair(english, german)]))
 
-    def test_a_byte_order_mark_is_no_text(self, tmp_path: Path) -> None:
+    def test_byte_order_mark_is_dropped(self, tmp_path: Path) -> None:
         english = write(tmp_path / "x.en", b"\xef\xbb\xbfa\n\xef\xbb\xbfb\n")
         source = LinePair(english, write(tmp_path / "x.de", "c\nd\n"))
         assert pairs(source) == [("a", "c"), ("\ufeffb", "d")]
@@ -93,20 +93,20 @@ class TestJsonl:
             ("{", "Expecting property name"),
             ("[1, 2]", "no key 'source'"),
             ('{"source": "a"}', "no key 'target'"),
-            ('{"source": "a", "target": 3}', "'target' is no text"),
+            ('{"source": "a", "target": 3}', "'target' is not a string"),
             (r'{"source": "a", "target": "\ud800"}', "surrogates not allowed"),
             ("[" * 100_000, "recursion"),
             ("", "Expecting value"),
         ],
     )
-    def test_faults(self, tmp_path: Path, line: str, fault: str) -> None:
+    def test_malformed_lines_are_reported(self, tmp_path: Path, line: str, fault: str) -> None:
         good = '{"source": "a", "target": "b"}'
         found = malformed(Jsonl(write(tmp_path / "x.jsonl", f"{good}\n{line}\n{good}\n")))
         assert list(found) == [1]
         assert fault in found[1]
 
 
-def test_tmx_units_carry_their_lines(tmp_path: Path) -> None:
+def test_tmx_units_have_line_numbers(tmp_path: Path) -> None:
     unit = '<tu>\n<tuv xml:lang="en"><seg>a</seg></tuv>\n<tuv xml:lang="de"><seg>b</seg></tuv></tu>'
     text = f"<tmx><body>\n{unit}\n{unit}\n</body></tmx>"
     (chunk,) = chunks([Tmx(write(tmp_path / "x.tmx", text), ("en", "de"))])
@@ -134,13 +134,13 @@ class TestChunks:
         with pytest.raises(DataError, match="missing"):
             next(stream)
 
-    def test_bytes_are_counted_as_they_lie_on_disk(self, tmp_path: Path) -> None:
+    def test_bytes_are_counted_before_decompression(self, tmp_path: Path) -> None:
         path = write(tmp_path / "x.tsv.xz", lzma.compress(b"a\tb\n" * 5000))
         tally = Tally()
         list(chunks([Tsv(path)], tally))
         assert tally.done == path.stat().st_size
 
-    def test_the_checksum_goes_on_from_chunk_to_chunk(self) -> None:
+    def test_checksum_continues_across_chunks(self) -> None:
         one = Chunk(0, np.arange(2), (b"a\nb", b"c\nd"))
         two = Chunk(0, np.arange(1), (b"e", b"f"))
         assert two.checksum(one.checksum(0)) != one.checksum(two.checksum(0))

@@ -1,4 +1,4 @@
-"""Preparation as a library: results, resuming, refusals. Real kills: see the integration tests."""
+"""Preparation as a library: results, resuming, errors. Integration tests kill real processes."""
 
 import dataclasses
 import io
@@ -24,7 +24,7 @@ from transept.runtime.storage import unsealed
 from transept.text.training import train_tokenizer
 
 ROWS = 10
-"""Rows per chunk, few enough that the text has several."""
+"""Rows per chunk, small enough that the text has several chunks."""
 
 Pairs = list[tuple[str, str]]
 
@@ -49,7 +49,7 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
 def job(
     tmp_path: Path, tokenizer_directory: Path, sentence_pairs: Callable[[int], Pairs]
 ) -> Preparation:
-    """Pairs with some of everything that is dropped among them."""
+    """Pairs that include every reason for dropping."""
     pairs = sentence_pairs(120)
     pairs[15] = ("", "nothing")
     pairs[37] = pairs[4]
@@ -74,7 +74,7 @@ def contents(directory: Path) -> dict[str, bytes]:
 
 
 class Interruption(BaseException):
-    """Stands for a signal: nothing that the code catches."""
+    """Simulates a signal: an exception that the code does not catch."""
 
 
 def interrupted_at(row: int) -> Watch:
@@ -92,7 +92,7 @@ def committed_rows(job: Preparation) -> int:
     return int(table["state"]["rows"])
 
 
-def test_what_is_dropped_is_counted_and_listed(job: Preparation) -> None:
+def test_dropped_pairs_are_counted_and_listed(job: Preparation) -> None:
     manifest = prepare(job, workers=0)
     assert manifest.dropped == {"encoding": 1, "empty": 1, "ratio": 1, "duplicate": 1}
     assert (manifest.read, manifest.pairs) == (120, 116)
@@ -107,7 +107,7 @@ def test_what_is_dropped_is_counted_and_listed(job: Preparation) -> None:
     ]
 
 
-def test_the_number_of_workers_does_not_matter(job: Preparation, tmp_path: Path) -> None:
+def test_result_does_not_depend_on_workers(job: Preparation, tmp_path: Path) -> None:
     prepare(job, workers=0)
     again = dataclasses.replace(job, output=tmp_path / "again")
     prepare(again, workers=2)
@@ -115,7 +115,7 @@ def test_the_number_of_workers_does_not_matter(job: Preparation, tmp_path: Path)
 
 
 @pytest.mark.parametrize("row", [1, 31, 60, 120])
-def test_an_interrupted_run_is_taken_up(job: Preparation, tmp_path: Path, row: int) -> None:
+def test_interrupted_run_is_resumed(job: Preparation, tmp_path: Path, row: int) -> None:
     prepare(job, workers=0)
     again = dataclasses.replace(job, output=tmp_path / "again")
     with pytest.raises(Interruption):
@@ -128,7 +128,9 @@ def test_an_interrupted_run_is_taken_up(job: Preparation, tmp_path: Path, row: i
     assert not partial_directory(again.output).exists()
 
 
-def test_interruptions_at_every_chunk(job: Preparation, tmp_path: Path) -> None:
+def test_run_interrupted_at_every_chunk_gives_the_same_corpus(
+    job: Preparation, tmp_path: Path
+) -> None:
     prepare(job, workers=0)
     again = dataclasses.replace(job, output=tmp_path / "again")
     stops = 0
@@ -141,13 +143,13 @@ def test_interruptions_at_every_chunk(job: Preparation, tmp_path: Path) -> None:
     assert contents(again.output) == contents(job.output)
 
 
-def test_a_worker_error_is_told_here(job: Preparation) -> None:
+def test_worker_error_is_raised_in_parent(job: Preparation) -> None:
     strict = dataclasses.replace(job, cleaning=Cleaning(bad_encoding="stop"))
     with pytest.raises(DataError, match=r"x\.de, line 71: not UTF-8"):
         prepare(strict, workers=1)
 
 
-def test_a_finished_corpus_is_not_made_again(job: Preparation) -> None:
+def test_finished_corpus_is_not_prepared_again(job: Preparation) -> None:
     manifest = prepare(job, workers=0)
     before = (job.output / "source.ids").stat().st_mtime_ns
     partial_directory(job.output).mkdir()  # as a kill right after the last rename leaves it
@@ -157,38 +159,38 @@ def test_a_finished_corpus_is_not_made_again(job: Preparation) -> None:
 
 
 def rewrite(path: Path, old: bytes, new: bytes) -> None:
-    """Change a file in place, at another moment than it was made."""
+    """Change a file in place, with another modification time."""
     path.write_bytes(path.read_bytes().replace(old, new))
     os.utime(path, ns=(1, 1))
 
 
-def test_a_finished_corpus_of_other_text_of_the_same_length(job: Preparation) -> None:
+def test_changed_text_of_the_same_length_is_rejected(job: Preparation) -> None:
     before = prepare(job, workers=0)
     source = job.inputs[0].paths[0]
     rewrite(source, b"house", b"mouse")
-    with pytest.raises(DataError, match=f"prepared from other text: what is in {source} has"):
+    with pytest.raises(DataError, match=f"prepared from other text: {source} has"):
         prepare(job, workers=0)
     assert prepare(job, workers=0, restart=True).hash != before.hash
     prepare(job, workers=0)
 
 
-def test_copied_inputs_are_known_by_their_text(
+def test_copied_inputs_are_recognized_by_their_text(
     job: Preparation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Only where a time differs is the text read, in whatever chunks; watchers hear of that."""
+    """The text is read only if a time differs, in chunks of any size, with progress reports."""
     before = prepare(job, workers=0)
     monkeypatch.setattr(formats, "CHUNK_ROWS", 7)
-    told: list[tuple[int, int | None]] = []
-    assert prepare(job, workers=0, watch=lambda *count: told.append(count)) == before
-    assert not told
+    reported: list[tuple[int, int | None]] = []
+    assert prepare(job, workers=0, watch=lambda *count: reported.append(count)) == before
+    assert not reported
     for path in job.inputs[0].paths:
         rewrite(path, b"", b"")
-    assert prepare(job, workers=0, watch=lambda *count: told.append(count)) == before
-    assert told[-1][0] == told[-1][1]
+    assert prepare(job, workers=0, watch=lambda *count: reported.append(count)) == before
+    assert reported[-1][0] == reported[-1][1]
 
 
-def test_a_corpus_that_does_not_say_what_was_read(job: Preparation) -> None:
-    """As the first version made them: its inputs cannot be compared beyond their sizes."""
+def test_corpus_without_text_record_is_accepted(job: Preparation) -> None:
+    """Written by the first version: only the sizes of its inputs can be compared."""
     before = dataclasses.replace(prepare(job, workers=0), text=None)
     before.save(job.output)
     os.utime(job.inputs[0].paths[0], ns=(1, 1))
@@ -196,7 +198,7 @@ def test_a_corpus_that_does_not_say_what_was_read(job: Preparation) -> None:
     assert len(Corpus.open(job.output, verify=True)) == before.pairs
 
 
-def test_other_settings_are_refused_and_named(job: Preparation) -> None:
+def test_changed_settings_are_rejected_and_named(job: Preparation) -> None:
     prepare(job, workers=0)
     other = dataclasses.replace(job, cleaning=Cleaning(max_ratio=0.0))
     with pytest.raises(DataError, match=r"(?s)`max_ratio`: 3\.0 -> 0\.0.*`restart`"):
@@ -214,7 +216,7 @@ def test_an_interrupted_restart_is_resumed_without_restart(job: Preparation) -> 
     assert prepare(other, workers=0).pairs == 117
 
 
-def test_an_unfinished_run_with_other_settings(job: Preparation) -> None:
+def test_unfinished_run_with_other_settings_is_rejected(job: Preparation) -> None:
     with pytest.raises(Interruption):
         prepare(job, workers=0, watch=interrupted_at(50), commit_seconds=0)
     other = dataclasses.replace(job, cleaning=Cleaning(max_tokens=99))
@@ -223,16 +225,16 @@ def test_an_unfinished_run_with_other_settings(job: Preparation) -> None:
     assert prepare(other, workers=0, restart=True).pairs == 116
 
 
-def test_an_unfinished_run_of_other_text(job: Preparation) -> None:
+def test_unfinished_run_of_other_text_is_rejected(job: Preparation) -> None:
     with pytest.raises(Interruption):
         prepare(job, workers=0, watch=interrupted_at(50), commit_seconds=0)
     english = job.inputs[0].paths[0]
     english.write_bytes(english.read_bytes().replace(b"house", b"HOUSE"))
-    with pytest.raises(DataError, match=r"inputs have changed since.*`restart`"):
+    with pytest.raises(DataError, match=r"inputs have changed.*`restart`"):
         prepare(job, workers=0)
 
 
-def test_a_damaged_journal(job: Preparation) -> None:
+def test_damaged_journal_is_rejected(job: Preparation) -> None:
     with pytest.raises(Interruption):
         prepare(job, workers=0, watch=interrupted_at(50), commit_seconds=0)
     journal = partial_directory(job.output) / "journal.json"
@@ -241,15 +243,15 @@ def test_a_damaged_journal(job: Preparation) -> None:
         prepare(job, workers=0)
 
 
-def test_lost_files_of_an_unfinished_run(job: Preparation) -> None:
+def test_unfinished_run_with_lost_files_is_rejected(job: Preparation) -> None:
     with pytest.raises(Interruption):
         prepare(job, workers=0, watch=interrupted_at(50), commit_seconds=0)
     (partial_directory(job.output) / "corpus/target.ids").unlink()
-    with pytest.raises(DataError, match=r"target\.ids has lost"):
+    with pytest.raises(DataError, match=r"target\.ids is shorter"):
         prepare(job, workers=0)
 
 
-def test_two_runs_at_once(job: Preparation) -> None:
+def test_second_concurrent_run_is_rejected(job: Preparation) -> None:
     directory = partial_directory(job.output)
     words = [sys.executable, "-c", HOLDER, str(directory)]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
@@ -261,7 +263,7 @@ def test_two_runs_at_once(job: Preparation) -> None:
     assert prepare(job, workers=0).pairs == 116
 
 
-def test_a_directory_of_something_else_is_left_alone(job: Preparation) -> None:
+def test_directory_with_other_files_is_not_changed(job: Preparation) -> None:
     job.output.mkdir()
     (job.output / "thesis.tex").write_text("years of work")
     for restart in (False, True):
@@ -275,28 +277,28 @@ def test_an_empty_directory_is_filled(job: Preparation) -> None:
     assert prepare(job, workers=0).pairs == 116
 
 
-def test_nothing_kept(job: Preparation) -> None:
+def test_preparation_without_kept_pairs_raises(job: Preparation) -> None:
     tight = dataclasses.replace(job, cleaning=Cleaning(max_tokens=2))
     with pytest.raises(DataError, match=r"none of the 120 pairs was kept \(1 encoding, 1 empty"):
         prepare(tight, workers=0)
     assert prepare(job, workers=0).pairs == 116
 
 
-def test_nothing_kept_says_why_by_the_first_line(job: Preparation, tmp_path: Path) -> None:
+def test_error_without_kept_pairs_explains_the_first_line(job: Preparation, tmp_path: Path) -> None:
     (tmp_path / "commas.tsv").write_text("a,b\nc,d\n")
     wrong = dataclasses.replace(job, inputs=(Tsv(tmp_path / "commas.tsv"),))
     with pytest.raises(DataError, match=r"commas.tsv, line 1: not in .*: 1 of 2 columns"):
         prepare(wrong, workers=0)
 
 
-def test_empty_inputs(job: Preparation, tmp_path: Path) -> None:
+def test_empty_inputs_are_rejected(job: Preparation, tmp_path: Path) -> None:
     (tmp_path / "empty.tsv").touch()
     empty = dataclasses.replace(job, inputs=(Tsv(tmp_path / "empty.tsv"),))
     with pytest.raises(DataError, match="the inputs are empty"):
         prepare(empty, workers=0)
 
 
-def test_a_file_name_that_is_not_utf_8(job: Preparation, tmp_path: Path) -> None:
+def test_file_name_need_not_be_utf_8(job: Preparation, tmp_path: Path) -> None:
     odd = Path(os.fsdecode(os.fsencode(tmp_path) + b"/x-\xff.tsv"))
     odd.write_text("house\tHaus\nalone\n")
     prepare(dataclasses.replace(job, inputs=(Tsv(odd),)), workers=0)
@@ -304,7 +306,7 @@ def test_a_file_name_that_is_not_utf_8(job: Preparation, tmp_path: Path) -> None
     assert Corpus.open(job.output).manifest.settings.inputs[0].paths == (str(odd),)
 
 
-def test_duplicates_may_stay(job: Preparation) -> None:
+def test_duplicates_can_be_kept(job: Preparation) -> None:
     lax = dataclasses.replace(job, cleaning=Cleaning(drop_duplicates=False))
     assert prepare(lax, workers=0).pairs == 117
 
@@ -331,7 +333,9 @@ def test_all_formats_together(job: Preparation, tmp_path: Path) -> None:
     assert [each.format for each in manifest.settings.inputs] == ["tsv", "jsonl", "tmx", "lines"]
 
 
-def test_standard_input(job: Preparation, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_corpus_can_be_read_from_standard_input(
+    job: Preparation, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def pipe(text: bytes) -> None:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
 
@@ -350,7 +354,7 @@ def test_standard_input(job: Preparation, monkeypatch: pytest.MonkeyPatch) -> No
         prepare(piped, workers=0)
 
 
-def test_a_tokenizer_for_each_side(job: Preparation, tmp_path: Path) -> None:
+def test_each_side_can_have_its_own_tokenizer(job: Preparation, tmp_path: Path) -> None:
     words = ["Haus", "Baum", "der", "die", "das", "ist", "und", "ein"]
     other = train_tokenizer([" ".join(words)] * 9, vocab_size=290)
     other.save(tmp_path / "german")
@@ -361,7 +365,7 @@ def test_a_tokenizer_for_each_side(job: Preparation, tmp_path: Path) -> None:
     assert corpus.manifest.settings.target_tokenizer == other.sha256
 
 
-def test_progress_is_told_in_bytes_of_the_files(job: Preparation) -> None:
+def test_progress_is_reported_in_bytes(job: Preparation) -> None:
     seen: list[tuple[int, int | None]] = []
     prepare(job, workers=0, watch=lambda *count: seen.append(count))
     total = sum(path.stat().st_size for path in job.inputs[0].paths)
@@ -369,7 +373,7 @@ def test_progress_is_told_in_bytes_of_the_files(job: Preparation) -> None:
     assert len(seen) == 120 // ROWS
 
 
-def test_a_missing_input_is_named(job: Preparation, tmp_path: Path) -> None:
+def test_error_names_a_missing_input(job: Preparation, tmp_path: Path) -> None:
     missing = dataclasses.replace(job, inputs=(Tsv(tmp_path / "missing.tsv"),))
     with pytest.raises(DataError, match=r"missing\.tsv: cannot be read"):
         preparing.prepare(missing, workers=0)

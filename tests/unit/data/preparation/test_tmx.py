@@ -19,7 +19,7 @@ def document(*variants: tuple[str, str], head: str = "") -> str:
     return f"{head}<tmx version='1.4'><header/><body>\n<tu>{body}</tu></body></tmx>"
 
 
-def test_a_unit() -> None:
+def test_unit_has_line_and_text() -> None:
     assert units(document(("en", "a &amp; b"), ("de", "c"))) == [TranslationUnit(2, "a & b", "c")]
 
 
@@ -30,30 +30,30 @@ def test_order_and_other_languages_do_not_matter() -> None:
 
 
 @pytest.mark.parametrize("code", ["en-GB", "EN", "en_us", "En-gb"])
-def test_a_region_is_of_its_language(code: str) -> None:
+def test_language_matches_its_regions(code: str) -> None:
     assert units(document((code, "a"), ("de", "c"))) == [TranslationUnit(2, "a", "c")]
 
 
-def test_a_language_is_not_of_its_region() -> None:
+def test_region_does_not_match_its_language() -> None:
     assert units(document(("en", "a"), ("de", "c")), "en-GB", "de") == [TranslationUnit(2, "", "c")]
     assert units(document(("eng", "a"), ("de", "c"))) == [TranslationUnit(2, "", "c")]
 
 
-def test_old_files_write_lang() -> None:
+def test_old_lang_attribute_is_read() -> None:
     text = "<tmx><body><tu><tuv lang='EN'><seg>a</seg></tuv></tu></body></tmx>"
     assert units(text) == [TranslationUnit(1, "a", "")]
 
 
-def test_formatting_codes_are_no_text() -> None:
+def test_formatting_codes_are_dropped() -> None:
     text = '<bpt i="1">{\\b </bpt>bold<ept i="1">}</ept> and <hi>high</hi><ph>x<sub>y</sub>z</ph>'
     assert units(document(("en", text), ("de", "c"))) == [TranslationUnit(2, "bold and high", "c")]
 
 
-def test_white_space_is_one_space() -> None:
+def test_white_space_is_normalized() -> None:
     assert units(document(("en", "\n  a\n  b\t"), ("de", "c"))) == [TranslationUnit(2, "a b", "c")]
 
 
-def test_the_first_of_several_variants_is_taken() -> None:
+def test_first_of_several_variants_is_used() -> None:
     assert units(document(("en", "a"), ("en", "b"), ("de", "c"))) == [TranslationUnit(2, "a", "c")]
 
 
@@ -62,7 +62,7 @@ def test_utf_16() -> None:
     assert units(text.encode("utf-16")) == [TranslationUnit(2, "ä", "→")]
 
 
-def test_units_come_before_the_file_ends() -> None:
+def test_units_are_yielded_before_the_file_ends() -> None:
     unit = b'<tu><tuv xml:lang="en"><seg>a</seg></tuv></tu>'
     endless = itertools.chain([b"<tmx><body>"], itertools.repeat(unit))
     found = read_units(endless, ("en", "de"), "x.tmx")
@@ -74,12 +74,12 @@ EXTERNAL = """<!DOCTYPE tmx [<!ENTITY a SYSTEM "file:///etc/passwd">]>"""
 
 
 @pytest.mark.parametrize("head", [BOMB, EXTERNAL, "<!DOCTYPE tmx [<!ELEMENT tmx ANY>]>"])
-def test_a_dtd_inside_is_refused(head: str) -> None:
-    with pytest.raises(DataError, match=r"x\.tmx, line 1: has a DTD of its own"):
+def test_internal_dtd_is_rejected(head: str) -> None:
+    with pytest.raises(DataError, match=r"x\.tmx, line 1: has an internal DTD"):
         units(document(("en", "&a;"), ("de", "c"), head=head))
 
 
-def test_a_dtd_outside_is_not_opened() -> None:
+def test_external_dtd_is_not_opened() -> None:
     head = '<!DOCTYPE tmx SYSTEM "/no/such/file.dtd">'
     assert units(document(("en", "a"), ("de", "c"), head=head)) == [TranslationUnit(2, "a", "c")]
     with pytest.raises(DataError, match="undeclared entity 'a'"):
@@ -90,18 +90,18 @@ def test_a_dtd_outside_is_not_opened() -> None:
     ("text", "line"),
     [("<tmx>\n<body>\n</tmx>", 3), ("", 1), ("<tmx><body>", 1), (b"<tmx>\n\xff</tmx>", 2)],
 )
-def test_what_is_not_well_formed_is_located(text: str | bytes, line: int) -> None:
+def test_malformed_xml_is_reported_with_its_line(text: str | bytes, line: int) -> None:
     with pytest.raises(DataError, match=rf"x\.tmx, line {line}: not well-formed"):
         units(text)
 
 
-def test_a_segment_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_segment_size_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tmx, "UNIT_LIMIT", 1000)
     with pytest.raises(DataError, match="more than 1,000 characters"):
         units(document(("en", "a" * 2000), ("de", "c")))
 
 
-def test_a_tag_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tag_size_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tmx, "TAG_LIMIT", 1 << 20)
     endless = itertools.chain([b"<tmx><body><tu x='"], itertools.repeat(b"a" * 65536))
     with pytest.raises(DataError, match="tag of more than 1 MiB"):
