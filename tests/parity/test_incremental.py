@@ -240,5 +240,5 @@ def test_the_prepared_encoder_is_the_encoder(
         expected = model.encode(pad(sources))
     found, real = encode(model, sources), expected.layout.segments > 0
     torch.testing.assert_close(
-        found.layout.apart(found.states)[real], expected.layout.apart(expected.states)[real]
+        found.layout.to_rows(found.states)[real], expected.layout.to_rows(expected.states)[real]
     )

@@ -246,7 +246,7 @@ def check_collated(
         assert sentences(side) == expected
         if shape.n_pairs:
             compact = Tokens.tiled(*side, row_tiles=shape.row_tiles).without_padding()
-            apart = compact.layout.apart(compact.ids)
+            apart = compact.layout.to_rows(compact.ids)
             assert apart[compact.layout.segments > 0].tolist() == compact.ids.tolist()
     assert shape.n_pairs == len(plan.pairs)
     return int((source[1] > 0).sum()), int((target[1] > 0).sum())

@@ -46,7 +46,7 @@ def test_a_network_that_attends_otherwise_is_refused_and_not_decoded_by_equation
     network = Transformer(config, attend=hard_attention)
     ids = torch.tensor([[5, 6, 1]])
     assert network(ids, ids).isfinite().all()
-    refused = r"layers\.0\.self_attention: attends by hard_attention"
+    refused = r"layers\.0\.self_attention: uses the custom attention hard_attention"
     with pytest.raises(ConfigError, match=refused):
         prepare(network)
     with pytest.raises(ConfigError, match=refused), record_attention(network):

@@ -50,8 +50,8 @@ def test_an_unknown_preset_names_the_nearest() -> None:
         ({"encoder_window": 0}, "encoder_window: 0 must be at least 1, or left out"),
         ({"source_vocab_size": 50}, "source_vocab_size: 50 differs from vocab_size"),
         ({"source_vocab_size": -1}, "source_vocab_size: -1 must be at least 0"),
-        ({"pad_id": 100}, "pad_id: 100 is no id of a vocabulary of 100"),
-        ({"decoder_start": "token", "bos_id": 100}, "bos_id: 100 is no id of a vocabulary"),
+        ({"pad_id": 100}, "pad_id: 100 is not an id of a vocabulary of 100"),
+        ({"decoder_start": "token", "bos_id": 100}, "bos_id: 100 is not an id of a vocabulary"),
         ({"vocab_size": -1}, "vocab_size: -1 must be at least 0"),
     ],
 )
@@ -78,5 +78,5 @@ def test_sizes_can_be_left_to_the_corpus() -> None:
     assert (joint.source_vocab_size, joint.vocab_size) == (None, 300)
     with pytest.raises(ConfigError, match="differs from vocab_size = 20"):
         ModelConfig(vocab_size=0, source_vocab_size=0).with_vocabularies(source=300, target=20)
-    with pytest.raises(ConfigError, match="vocab_size: 0 leaves the size to a corpus"):
+    with pytest.raises(ConfigError, match="vocab_size: 0 takes the size from a corpus"):
         Transformer(config)

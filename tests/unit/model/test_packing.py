@@ -11,10 +11,10 @@ def test_tokens_without_padding_come_apart_into_sentences_and_together_again() -
     assert tokens.ids.tolist() == [5, 6, 1, 7, 1, 8, 9, 9, 1]
     assert layout.positions.tolist() == [0, 1, 2, 0, 1, 0, 1, 2, 3]
     assert layout.max_length == 4
-    apart = layout.apart(tokens.ids)
+    apart = layout.to_rows(tokens.ids)
     sentences = [row[keep].tolist() for row, keep in zip(apart, layout.segments == 1, strict=True)]
     assert sentences == [[5, 6, 1], [7, 1], [8, 9, 9, 1]]
-    assert torch.equal(layout.together(apart), tokens.ids)
+    assert torch.equal(layout.to_flat(apart), tokens.ids)
 
 
 def test_shifting_right_drops_each_sentences_last_token_and_starts_anew() -> None:

@@ -206,7 +206,7 @@ def test_input_that_cannot_be_used_is_refused() -> None:
         model(empty, good)
     with pytest.raises(DataError, match="target sentence 1 of the batch is empty"):
         model(good, empty)
-    with pytest.raises(DataError, match="holds no token"):
+    with pytest.raises(DataError, match="contains no tokens"):
         model(torch.empty(2, 0, dtype=torch.long), good)
     with pytest.raises(DataError, match=r"sentence 0 .* has padding \(id 0\) before a token"):
         model(torch.tensor([[5, 0, 6]]), ids(1, 3))

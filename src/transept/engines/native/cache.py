@@ -261,6 +261,6 @@ def _heads(
     """Keys and values of the source, each head's together."""
     k, v = (
         part.unflatten(-1, (attention.n_heads, -1)).transpose(1, 2).contiguous()
-        for part in memory.layout.apart(kv(memory.states)).tensor_split([attention.h_dk], dim=-1)
+        for part in memory.layout.to_rows(kv(memory.states)).tensor_split([attention.h_dk], dim=-1)
     )
     return k, v

@@ -76,11 +76,11 @@ class NativeEncoderOperations:
 
     def self_attention(self, h: Float[Tensor, "N D"], layer: PreparedLayer) -> Product:
         """Equation (1) for all heads."""
-        qkv = self.layout.apart(layer.qkv(h))
+        qkv = self.layout.to_rows(layer.qkv(h))
         heads = qkv.view(*qkv.shape[:2], 3 * layer.n_heads, -1).transpose(1, 2)
         q, k, v = heads.chunk(3, dim=1)
         out = F.scaled_dot_product_attention(q, k, v, attn_mask=self.mask, scale=layer.scale)
-        return Product(self.layout.together(out.transpose(1, 2).flatten(2)), layer.attention_out)
+        return Product(self.layout.to_flat(out.transpose(1, 2).flatten(2)), layer.attention_out)
 
     def feed_forward(self, h: Float[Tensor, "N D"], layer: PreparedLayer) -> Product:
         """Equation (2)."""
