@@ -77,7 +77,7 @@ def test_a_batch_that_does_not_fit_is_known_at_once() -> None:
         tokens = Tokens.padded(rows, 0)
         return MicroBatch(tokens, tokens)
 
-    with pytest.raises(ConfigError, match=r"does not fit into memory; 1/\d+ of it does"):
+    with pytest.raises(ConfigError, match=r"does not fit into memory; 1/\d+ of it fits"):
         rehearse(update, batch(1), smaller=batch, divisors=(16, 64, 256, 1024))
     assert torch.cuda.memory_allocated() < 1 << 30
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from transept.decoding.beam import search
 from transept.decoding.config import SamplingConfig, SearchConfig
-from transept.decoding.greedy import greedy_search, likelier_part, sample, seed_of_draw
+from transept.decoding.greedy import greedy_search, sample, sample_seed, top_k_top_p
 from transept.decoding.step import Constrained, Ensemble, ForcedPrefix, length_penalty
 from transept.shapes import Tensor
 
@@ -194,7 +194,7 @@ def test_a_draw_follows_from_its_seed_and_not_from_its_neighbours(
 
 def test_a_draw_has_a_seed_of_its_own() -> None:
     sources = [[4, 1], [4, 5, 1], [45, 1], [5, 4, 1]]
-    seeds = {seed_of_draw(s, ids, n) for s in range(5) for ids in sources for n in range(20)}
+    seeds = {sample_seed(s, ids, n) for s in range(5) for ids in sources for n in range(20)}
     assert len(seeds) == 5 * 4 * 20
     drawn = sample(Table([1] * 20, 9), [12] * 20, [*seeds][:20], SamplingConfig(), EOS)
     assert len({one.ids for one in drawn}) > 5
@@ -209,7 +209,7 @@ def test_sampling_draws_from_the_likelier_part() -> None:
         (SamplingConfig(top_p=0.51), [0.625, 0.375, 0.0, 0.0]),
         (SamplingConfig(top_k=3, top_p=0.9), [0.5 / 0.95, 0.3 / 0.95, 0.15 / 0.95, 0.0]),
     ]:
-        assert likelier_part(logits, config)[0].tolist() == pytest.approx(expected)
+        assert top_k_top_p(logits, config)[0].tolist() == pytest.approx(expected)
 
 
 def test_the_penalty_is_wu_et_als() -> None:

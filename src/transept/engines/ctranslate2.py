@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 import torch
 
 from transept.decoding.config import SearchConfig
-from transept.decoding.engine import Feed, Found, Input, StepEngine, search_in_turn
+from transept.decoding.engine import Feed, Found, Input, StepEngine, search_sequentially
 from transept.decoding.step import Hypothesis, length_penalty
 from transept.formats import ctranslate2 as export
 from transept.formats.ctranslate2 import Names
@@ -105,7 +105,7 @@ class CTranslate2Engine:
 
     def search_feed(self, feed: Feed, config: SearchConfig) -> Iterator[Found]:
         """`search` for sentences that come while a batch runs: they wait until it ends."""
-        return search_in_turn(self, feed, config)
+        return search_sequentially(self, feed, config)
 
     def _results(
         self, indices: Sequence[int], inputs: Sequence[Input], config: SearchConfig

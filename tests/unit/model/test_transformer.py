@@ -202,7 +202,7 @@ def test_input_that_cannot_be_used_is_refused() -> None:
     model = make(positions="learned", max_positions=6)
     good = ids(2, 3)
     empty = torch.tensor([[5, 1, 0], [0, 0, 0]])
-    with pytest.raises(DataError, match="source sentence 1 of the batch is empty: leave it out"):
+    with pytest.raises(DataError, match="source sentence 1 of the batch is empty: remove it"):
         model(empty, good)
     with pytest.raises(DataError, match="target sentence 1 of the batch is empty"):
         model(good, empty)

@@ -17,9 +17,9 @@ from transept.decoding.engine import (
     Found,
     Input,
     batches_by_length,
-    search_in_turn,
+    search_sequentially,
 )
-from transept.decoding.greedy import sample, seed_of_draw
+from transept.decoding.greedy import sample, sample_seed
 from transept.decoding.step import (
     Constrained,
     Ensemble,
@@ -112,7 +112,7 @@ class NativeEngine:
 
     def search_feed(self, feed: Feed, config: SearchConfig) -> Iterator[Found]:
         """`search` for sentences that come while a batch runs: they wait until it ends."""
-        return search_in_turn(self, feed, config)
+        return search_sequentially(self, feed, config)
 
     @torch.inference_mode()
     def stream(self, one: Input, config: SearchConfig) -> Iterator[Partial]:
@@ -130,22 +130,22 @@ class NativeEngine:
             yield partial
 
     @torch.inference_mode()
-    def draw(
+    def sample(
         self, inputs: Sequence[Input], sampling: SamplingConfig, n: int, watch: Watch
     ) -> list[list[Hypothesis]]:
-        """Draw n outputs of each sentence at random. A shortlist is not used.
+        """Sample n outputs per sentence, without a shortlist.
 
-        The same sentence with the same seed draws the same outputs, whatever else is drawn.
+        The same seed gives the same samples of a sentence, in any batch.
         """
         found: list[list[Hypothesis]] = [[] for _ in inputs]
         tally = Tally(watch, len(inputs))
         for batch in self._batches(inputs, rows=n):
             some = [inputs[index] for index in batch]
             rows = [one for one in some for _ in range(n)]
-            seeds = [seed_of_draw(sampling.seed, one.source, k) for one in some for k in range(n)]
-            drawn = iter(sample(self._step(rows), _max_lengths(rows), seeds, sampling, EOS_ID))
+            seeds = [sample_seed(sampling.seed, one.source, k) for one in some for k in range(n)]
+            samples = iter(sample(self._step(rows), _max_lengths(rows), seeds, sampling, EOS_ID))
             for index in batch:
-                found[index] = [*islice(drawn, n)]
+                found[index] = [*islice(samples, n)]
             tally.add(len(batch))
         return found
 

@@ -58,7 +58,7 @@ class FusedUpdate(Update):
             losses = on_device(self._local_gradients, micro_batches)
             self._flat.total()
             values = (*losses, *self._suppressed_or_moved())
-        self._weights_have_moved()  # a graph that is replayed says nothing
+        self._bump_versions()  # a graph that is replayed says nothing
         return StepValues(*values)
 
     def clear_gradients(self) -> None:
@@ -89,7 +89,7 @@ class FusedUpdate(Update):
         return smoothed * self._scale, nll * self._scale
 
     def _suppressed_or_moved(self) -> tuple[Tensor, ...]:
-        norm = self._move_weights()
+        norm = self._apply_gradients()
         return norm, self.suppressed.clone(), self.suppressed_in_a_row.clone()
 
     def _accumulate(self, micro_batches: Sequence[MicroBatch]) -> Float[Tensor, "2"]:
