@@ -235,7 +235,7 @@ def test_a_shortlist_leaves_few_tokens_and_the_same_words(
     assert run(*given, "--prefix", "zehn zehn zehn", "--stream") == 0
     assert capsys.readouterr().out == alone
     assert run(*given, "--engine", "ctranslate2") == 2
-    assert "is for the native engine" in capsys.readouterr().err
+    assert "requires the native engine" in capsys.readouterr().err
     prepare_otherwise(tmp_path, "--shortlist", file)
     assert run(*given) == 3
     assert "not made for the model's source and target vocabulary" in capsys.readouterr().err

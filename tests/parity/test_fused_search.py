@@ -192,7 +192,7 @@ def engine_in_single_precision(model: Transformer, monkeypatch: pytest.MonkeyPat
 def test_who_comes_later_finds_the_same(plan: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     # Steps of one slot and of four; the third is too long for the first workspace, the fifth is
     # for the other engine.
-    for name, value in {"SLOTS": 4, "CHECK_EVERY": 2, "LEAST_PLACES": 8}.items():
+    for name, value in {"SLOTS": 4, "CHECK_EVERY": 2, "MIN_POSITIONS": 8}.items():
         monkeypatch.setattr(fused_engine, name, value)
     model = model_with(3, end=3.0)
     inputs = [Input(source, len(source) + 2) for source in sentences(3, 7)]

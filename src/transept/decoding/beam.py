@@ -195,7 +195,7 @@ class Beams:
         return parents
 
     def result(self, row: int) -> list[Hypothesis]:
-        """The best finished outputs, or the live ones if none finished within the maximum length."""
+        """The best finished outputs, or the live ones if none finished in time."""
         finished = zip(
             self.finished[row],
             self.finished_log_p[row].tolist(),

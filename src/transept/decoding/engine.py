@@ -84,7 +84,7 @@ class Engine(Protocol):
 
 @runtime_checkable
 class StepEngine(Engine, Protocol):
-    """An engine that searches with a `Step`, and so supports streaming, sampling and constraints."""
+    """An engine that searches with a `Step`. Supports streaming, sampling and constraints."""
 
     def search(
         self,

@@ -70,7 +70,7 @@ class Objective(nn.Module):
         """May be replaced by a compiled version."""
 
     def forward(self, batch: MicroBatch | None) -> LossSums:
-        """The sums of a batch. Without one, zero with zero gradients, which other ranks wait for."""
+        """The sums of a batch. Without one, zero with zero gradients: other ranks need them."""
         if batch is None:
             zero = 0.0 * torch.stack([p.sum() for p in self.model.parameters()]).sum()
             return LossSums(zero, zero.detach())
@@ -233,7 +233,7 @@ class Update:
 
     @contextmanager
     def averaged(self) -> Iterator[None]:
-        """A context in which the network holds the moving average of its weights, if there is one."""
+        """A context in which the network holds the moving average, if there is one."""
         if self.ema is None:
             yield
             return
