@@ -132,7 +132,7 @@ def test_without_ctranslate2_all_is_native(
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (["--model", "{int8}", "--engine", "ctranslate2"], "runs one model, not 2"),
+        (["--model", "{int8}", "--engine", "ctranslate2"], "cannot run an ensemble of 2 models"),
         (["--engine", "fused", "--device", "cpu"], "fused does not support the device 'cpu'"),
         (["--stream", "--n-best", "2", "--json"], "--stream and --n-best, --json do not go"),
         (["--stream", "--sample"], "--stream and --sample do not go"),

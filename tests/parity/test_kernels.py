@@ -11,7 +11,13 @@ pytest.importorskip("triton")
 from torch.nn import functional as F
 
 from transept.engines.kernels import LONGEST
-from transept.engines.kernels.attention import Sight, TokenSide, attend, attend_backward, spans
+from transept.engines.kernels.attention import (
+    AttentionSpec,
+    TokenSide,
+    attend,
+    attend_backward,
+    spans,
+)
 from transept.engines.kernels.logits import cross_entropy
 from transept.engines.kernels.pointwise import (
     Drop,
@@ -62,9 +68,11 @@ QUERIES = [[64], [1, 31, 20, 10], [32, 32], [5, 20, 3, 1, 30]]
 KEYS = [[50], [31, 1, 20, 12], [1, 40], [10, 8, 14, 20, 12]]
 
 
-def sight(queries: TokenSide, keys: TokenSide, before: int | None, after: int | None) -> Sight:
+def spec(
+    queries: TokenSide, keys: TokenSide, before: int | None, after: int | None
+) -> AttentionSpec:
     both = (queries.segments, keys.segments)
-    return Sight(queries, keys, spans(both, TILE, 2), TILE, before, after)
+    return AttentionSpec(queries, keys, spans(both, TILE, 2), TILE, before, after)
 
 
 def mixed(x: Tensor) -> Tensor:
@@ -74,7 +82,7 @@ def mixed(x: Tensor) -> Tensor:
     return x ^ (x >> 16)
 
 
-def kept_weights(drop: Drop, seen: Sight, n_heads: int) -> Tensor:
+def kept_weights(drop: Drop, seen: AttentionSpec, n_heads: int) -> Tensor:
     """Which weights a dropout keeps, (H, N, N): the kernels' hash, written out."""
     low, high = (drop.seed.long() & 0xFFFFFFFF).tolist()
     heads = torch.arange(1, n_heads + 1, device=DEVICE)
@@ -85,7 +93,7 @@ def kept_weights(drop: Drop, seen: Sight, n_heads: int) -> Tensor:
     return (bits >> 8) >= drop.p * (1 << 24)
 
 
-def mask_of(seen: Sight) -> Tensor:
+def mask_of(seen: AttentionSpec) -> Tensor:
     queries, keys = seen.queries, seen.keys
     mask = queries.segments[:, None] == keys.segments[None, :]
     distance = keys.positions[None, :] - queries.positions[:, None]
@@ -116,7 +124,7 @@ def test_attention_and_its_gradients(
     h, d_k, d_v = 2, 16, 32
     queries = laid_out(QUERIES, 2 * TILE)
     keys = queries if kind == "self" else laid_out(KEYS, 2 * TILE)
-    seen = sight(queries, keys, before, after)
+    seen = spec(queries, keys, before, after)
     n = len(queries.segments)
     # As in the network, q, k and v are columns of one matrix.
     qkv = randn(n, h * (2 * d_k + d_v), dtype=dtype)
@@ -151,7 +159,7 @@ def dropped_weights(seed: list[int], site: int, p: float) -> Tensor:
     """
     n, h = 64, 2
     one = laid_out([[n]], n)
-    seen = sight(one, one, None, None)
+    seen = spec(one, one, None, None)
     zero = torch.zeros(n, h * 16, device=DEVICE)
     drop = Drop(p, torch.tensor(seed, dtype=torch.int32, device=DEVICE), site)
     out, _ = attend(zero, zero, torch.eye(n, device=DEVICE).repeat(1, h), seen, h, drop)

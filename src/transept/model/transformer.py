@@ -170,7 +170,7 @@ class Transformer(nn.Module):
     def __init__(self, config: ModelConfig, *, attend: Attend = fused_attention) -> None:
         super().__init__()
         if not config.sized:
-            what = "0 takes the size from a corpus, but there is no corpus; set the size"
+            what = "0 takes the size from a corpus; without a corpus, set the size"
             raise ConfigError([Problem("vocab_size", what)])
         self.config = config
         self.target_embedding = Embedding(config.vocab_size, config.d_model, config.pad_id)

@@ -13,6 +13,7 @@ Each line of `metrics.jsonl` is an object with a `kind`:
 
 import json
 import math
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -48,7 +49,7 @@ class MetricsLog:
 
     def observe(self, line: Line) -> None:
         """Append a line, completely or not at all."""
-        size = self._file.tell()
+        size = os.fstat(self._file.fileno()).st_size
         rest = _to_json(line)
         with self._reporting_errors():
             try:

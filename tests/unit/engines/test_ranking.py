@@ -50,7 +50,7 @@ def test_log_sum(nats: float) -> None:
 @pytest.mark.parametrize("worth_it", [0, 2**16])
 def test_likeliest(nats: float, worth_it: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """In one operation or in several, log p of the same tokens."""
-    monkeypatch.setattr(network, "WORTH_IT", worth_it)
+    monkeypatch.setattr(network, "BLOCKWISE_LOGITS", worth_it)
     logits = 10 * torch.randn(5, 640)
     logits[:, 7] = -torch.inf
     expected = (logits * nats).log_softmax(dim=1).topk(8, dim=1)

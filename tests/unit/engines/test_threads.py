@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from transept.engines.native import engine
-from transept.engines.native.engine import cores, side_by_side
+from transept.engines.native.engine import cores, map_parallel
 
 
 @pytest.fixture(autouse=True)
@@ -27,7 +27,7 @@ def test_results_come_in_order_from_several_threads() -> None:
             both.wait()  # which it only passes if two are at work
         return item, torch.get_num_threads(), threading.current_thread().name
 
-    found = side_by_side(work, range(6), cores(torch.device("cpu")), 2)
+    found = map_parallel(work, range(6), cores(torch.device("cpu")), 2)
     assert [item for item, _, _ in found] == list(range(6))
     assert {n for _, n, _ in found} == {1}
     assert len({name for _, _, name in found}) == 2
@@ -42,7 +42,7 @@ def test_little_work_stays_where_it_is(items: list[int], n_threads: int, inside:
     def work(item: int) -> tuple[int, threading.Thread, int]:
         return item, threading.current_thread(), torch.get_num_threads()
 
-    found = side_by_side(work, items, n_threads, inside)
+    found = map_parallel(work, items, n_threads, inside)
     assert found == [(item, here, inside) for item in items]
     assert torch.get_num_threads() == 2
 
@@ -65,7 +65,7 @@ def test_what_fails_leaves_the_rest_undone(monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr(engine, "ThreadPoolExecutor", Pool)
     with pytest.raises(InterruptedError):
-        side_by_side(work, range(40), 2, 2)
+        map_parallel(work, range(40), 2, 2)
     assert {*begun} <= {0, 1, 2}, "one that fails, and one in each of two threads"
     assert torch.get_num_threads() == 2
 

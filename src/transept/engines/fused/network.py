@@ -18,7 +18,7 @@ import torch
 from torch.nn import functional as F
 
 from transept.engines.kernels import LONGEST
-from transept.engines.kernels.attention import Sight, TokenSide, attend
+from transept.engines.kernels.attention import AttentionSpec, TokenSide, attend
 from transept.engines.kernels.attention_step import attend_past, attend_source
 from transept.engines.kernels.beams import DeviceBeams, Slotted
 from transept.engines.kernels.pointwise import Drop, add_norm, embed
@@ -195,10 +195,10 @@ class DeviceEncoder:
         ids, positions, segments = packed.tokens
         side = TokenSide(segments, positions)
         band = weights.model.encoder.band
-        sight = Sight(side, side, packed.spans, TILE, band.before, band.after)
+        spec = AttentionSpec(side, side, packed.spans, TILE, band.before, band.after)
         embedding, table = weights.model.source_embedding, weights.source_positions
         x = weights.embed(embedding, ids, positions, table)
-        ops, stream = FusedEncoderOperations(weights, sight), weights.enter(x, self._norms.first)
+        ops, stream = FusedEncoderOperations(weights, spec), weights.enter(x, self._norms.first)
         for layer, norms in zip(self._layers, self._norms.layers, strict=True):
             stream = encoder_layer(stream, layer, norms, ops)
         return stream.h
@@ -209,13 +209,13 @@ class FusedEncoderOperations:
     """The operations of the encoder over one batch."""
 
     weights: DecodingWeights
-    sight: Sight
+    spec: AttentionSpec
 
     def self_attention(self, h: Float[Tensor, "N D"], layer: EncoderLayer) -> Product:
         """Equation (1) for all heads, within each sentence."""
         attention = layer.self_attention
         q, k, v = attention.split(attention.w_qkv(h))
-        heads, _ = attend(q, k, v, self.sight, attention.n_heads, self.weights.no_drop)
+        heads, _ = attend(q, k, v, self.spec, attention.n_heads, self.weights.no_drop)
         return Product(heads, attention.w_o)
 
     def feed_forward(self, h: Float[Tensor, "N D"], layer: EncoderLayer) -> Product:
