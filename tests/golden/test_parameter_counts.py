@@ -40,12 +40,12 @@ NOT_COUNTED = {"E-learned"}
 """The paper leaves this row blank, though its position table has parameters too."""
 
 
-def test_every_preset_is_pinned() -> None:
+def test_every_preset_has_parameter_count() -> None:
     assert OURS.keys() == PRESETS.keys()
 
 
 @pytest.mark.parametrize("name", OURS)
-def test_parameter_count(name: str) -> None:
+def test_parameter_count_matches_table(name: str) -> None:
     with torch.device("meta"):
         model = Transformer(ModelConfig.preset(name, vocab_size=37_000))
     ours = OURS[name]
@@ -56,7 +56,7 @@ def test_parameter_count(name: str) -> None:
         assert (ours - OURS["base"]) / 1e6 == pytest.approx(paper, abs=1.0)
 
 
-def test_paper_counts_are_those_of_table_3() -> None:
+def test_paper_parameters_match_table_3() -> None:
     """Rows that the paper leaves blank are as base."""
     counted = {name: n for name, n in PAPER_PARAMETERS.items() if n != 65 or name == "base"}
     assert counted == {
@@ -66,7 +66,7 @@ def test_paper_counts_are_those_of_table_3() -> None:
     assert PRESETS.keys() - PAPER_PARAMETERS.keys() == {"parsing", "tiny"}
 
 
-def test_base_by_hand() -> None:
+def test_base_parameter_count_matches_manual_count() -> None:
     d, ff, v = 512, 2048, 37_000
     attention, norm = 4 * d * d, 2 * d
     ffn = 2 * d * ff + ff + d

@@ -87,7 +87,7 @@ def threads(request: pytest.FixtureRequest) -> object:
 
 
 @pytest.mark.usefixtures("threads")
-def test_whenever_a_sentence_comes_its_outputs_are_the_same() -> None:
+def test_search_feed_matches_search_for_any_arrival_order() -> None:
     engine, inputs = NativeEngine([model_with(1)]), inputs_of(1, 14)
 
     @settings(max_examples=15)
@@ -102,7 +102,7 @@ def test_whenever_a_sentence_comes_its_outputs_are_the_same() -> None:
 
 
 @pytest.mark.skipif(not export.is_installed(), reason="CTranslate2 is not installed")
-def test_so_it_is_in_ctranslate2() -> None:
+def test_ctranslate2_search_feed_matches_search() -> None:
     model = model_with(3)
     names = [f"t{index}" for index in range(VOCABULARY)]
     engine = CTranslate2Engine(model, Names(names, names), NativeEngine([model]))
@@ -112,7 +112,7 @@ def test_so_it_is_in_ctranslate2() -> None:
     assert_same(fed(engine, inputs, config, [2, 0, 3]), engine.search(inputs, config, no_progress))
 
 
-def test_a_feed_that_raises_ends_it() -> None:
+def test_feed_exception_stops_search() -> None:
     engine, asked = NativeEngine([model_with(1, end=-100.0)]), list[int]()
 
     def feed(n: int) -> list[Input]:

@@ -66,7 +66,7 @@ class Recorded:
 @pytest.mark.parametrize(
     "width", [1, 3, *(pytest.param(width, marks=pytest.mark.slow) for width in (2, 4, 5))]
 )
-def test_replayed_on_recorded_probabilities_the_search_is_the_reference(width: int) -> None:
+def test_fused_search_on_recorded_probabilities_matches_reference(width: int) -> None:
     torch.manual_seed(width)
     n, longest, vocab_size = max(1, N_CASES // 5), 6, 9
     logits = 2 * torch.randn(n, longest, vocab_size, vocab_size)
@@ -124,7 +124,7 @@ def reference(
 @pytest.mark.parametrize(
     ("width", "n_best", "end"), [(1, 1, 6.0), pytest.param(3, 2, 3.0, marks=pytest.mark.slow)]
 )
-def test_outputs_are_those_of_the_reference(
+def test_fused_search_outputs_match_reference(
     width: int, n_best: int, end: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Fewer slots than sentences: some begin where others are done; at the end slots are compacted.
@@ -152,7 +152,7 @@ def test_outputs_are_those_of_the_reference(
         {"positions": "learned", "max_positions": 16, "decoder_start": "token"},
     ],
 )
-def test_search_with_a_variant_of_the_network_is_the_reference(variant: dict[str, Any]) -> None:
+def test_fused_search_with_network_variant_matches_reference(variant: dict[str, Any]) -> None:
     model = model_with(5, end=3.0, **variant)
     inputs = [Input(source, len(source) + 1) for source in sentences(5, 2)]
     config = SearchConfig(beam_size=2)
@@ -189,7 +189,7 @@ def engine_in_single_precision(model: Transformer, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.slow
 @pytest.mark.parametrize("plan", [[9], [1, 0, 2]])
-def test_who_comes_later_finds_the_same(plan: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_later_sentences_get_same_outputs(plan: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     # Steps of one slot and of four; the third is too long for the first workspace, the fifth is
     # for the other engine.
     for name, value in {"SLOTS": 4, "CHECK_EVERY": 2, "MIN_POSITIONS": 8}.items():
@@ -207,7 +207,7 @@ def test_who_comes_later_finds_the_same(plan: list[int], monkeypatch: pytest.Mon
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("width", [1, 4, 12])
-def test_whenever_many_come_they_find_the_same(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_later_sentences_get_same_outputs(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
     model = model_with(7, vocab_size=5000)
     inputs = [
         Input(source, random.Random(i).choice([3, 20, 20, 20, 140]))
@@ -224,7 +224,7 @@ def test_whenever_many_come_they_find_the_same(width: int, monkeypatch: pytest.M
 
 
 @pytest.mark.gpu
-def test_a_short_one_that_comes_later_is_done_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_later_short_sentence_finishes_first(monkeypatch: pytest.MonkeyPatch) -> None:
     model = model_with(7, end=-100.0)  # each is as long as it may be
     engine = engine_in_single_precision(model, monkeypatch)
     waiting = [[Input([5, EOS], 100)], [], [Input([6, EOS], 5)]]
@@ -236,7 +236,7 @@ def test_a_short_one_that_comes_later_is_done_first(monkeypatch: pytest.MonkeyPa
     assert [number for found in told for number, _ in found] == [1, 0]
 
 
-def test_one_workspace_searches_with_any_length_penalty() -> None:
+def test_workspace_is_reused_with_other_length_penalty() -> None:
     model, inputs = model_with(3, end=3.0), [Input([7, 8, EOS], max_length=4)]
     searcher = FusedSearch(model, torch.float32, EOS)
     for alpha in (0.0, 2.0):
@@ -246,7 +246,7 @@ def test_one_workspace_searches_with_any_length_penalty() -> None:
 
 @pytest.mark.skipif(DEVICE.type != "cuda", reason="many sentences are for a GPU")
 @pytest.mark.parametrize("width", [1, 4])
-def test_many_sentences_of_all_lengths(width: int) -> None:
+def test_fused_search_of_many_sentences_matches_reference(width: int) -> None:
     model = model_with(7, vocab_size=5000)
     inputs = [
         Input(source, random.Random(i).choice([3, 20, 140]))
@@ -264,7 +264,7 @@ def test_many_sentences_of_all_lengths(width: int) -> None:
 
 
 @pytest.mark.gpu
-def test_the_engine_is_chosen_and_passes_on_what_it_does_not_know() -> None:
+def test_fused_engine_is_chosen_and_uses_fallback() -> None:
     model = model_with(3)
     with torch.no_grad():
         model.projection.weight.mul_(3)  # sure of itself, so that few outputs are near ties

@@ -117,7 +117,7 @@ def mask_of(seen: AttentionSpec) -> Tensor:
         ("cross", None, None, 0.3),
     ],
 )
-def test_attention_and_its_gradients(
+def test_attention_kernel_and_gradients_match_reference(
     kind: str, before: int | None, after: int | None, p: float, dtype: torch.dtype
 ) -> None:
     torch.manual_seed(0)
@@ -168,7 +168,7 @@ def dropped_weights(seed: list[int], site: int, p: float) -> Tensor:
     return kept.view(n, h, n).transpose(0, 1)
 
 
-def test_heads_layers_and_steps_drop_different_weights_and_each_its_share() -> None:
+def test_attention_dropout_differs_between_heads_layers_and_steps() -> None:
     p = 0.2
     draws = [
         head
@@ -184,7 +184,7 @@ def test_heads_layers_and_steps_drop_different_weights_and_each_its_share() -> N
             assert abs(both - (1 - p) ** 2) < 5 * (2 * p * (1 - p) / n) ** 0.5
 
 
-def test_a_span_is_long_only_where_a_sentence_is() -> None:
+def test_spans_cover_row_only_if_sentence_crosses_tiles() -> None:
     queries, keys = laid_out(QUERIES, 2 * TILE), laid_out(KEYS, 2 * TILE)
     found = spans((queries.segments, keys.segments), TILE, 2)
     assert found.tolist() == [[0, 2], [0, 2], [2, 3], [3, 4], [4, 6], [4, 6], [6, 8], [6, 8]]
@@ -192,7 +192,7 @@ def test_a_span_is_long_only_where_a_sentence_is() -> None:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("d", [64, 96])
-def test_add_norm_and_its_gradients(d: int, dtype: torch.dtype) -> None:
+def test_add_norm_kernel_and_gradients_match_reference(d: int, dtype: torch.dtype) -> None:
     torch.manual_seed(1)
     n, p = 37, 0.25
     x, y, d_out = (randn(n, d, dtype=dtype) for _ in range(3))
@@ -227,7 +227,7 @@ def kept_numbers(seed: list[int], site: int, n: int, p: float) -> Tensor:
     return saved.summed.flatten() > 0
 
 
-def test_dropout_keeps_its_share_and_sites_and_seeds_are_independent() -> None:
+def test_dropout_hash_is_independent_between_sites_and_seeds() -> None:
     n, p = 1 << 17, 0.1
     draws = [
         kept_numbers(seed, site, n, p)
@@ -244,7 +244,7 @@ def test_dropout_keeps_its_share_and_sites_and_seeds_are_independent() -> None:
             assert abs(both - (1 - p) ** 2) < 6 * (2 * p * (1 - p) / n) ** 0.5
 
 
-def test_embedding_and_its_gradient() -> None:
+def test_embedding_kernel_and_gradient_match_reference() -> None:
     torch.manual_seed(2)
     v, d, n = 11, 48, 40
     weight = randn(v, d)
@@ -274,7 +274,7 @@ def test_embedding_and_its_gradient() -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_relu_backward(dtype: torch.dtype) -> None:
+def test_relu_backward_kernel_matches_reference(dtype: torch.dtype) -> None:
     torch.manual_seed(3)
     out, d_out = randn(70, 200, dtype=dtype).relu(), randn(70, 200, dtype=dtype)
     expected = d_out.double() * (out > 0)
@@ -286,7 +286,7 @@ def test_relu_backward(dtype: torch.dtype) -> None:
 
 @pytest.mark.filterwarnings("ignore:overflow")
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_cross_entropy_and_its_gradient(dtype: torch.dtype) -> None:
+def test_cross_entropy_kernel_and_gradient_match_reference(dtype: torch.dtype) -> None:
     torch.manual_seed(4)
     n, v, epsilon = 9, 5000, 0.1
     logits = (5 * randn(n, v)).to(dtype)

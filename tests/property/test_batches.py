@@ -85,7 +85,7 @@ def rows(at: Any, lengths: Any, width: int) -> tuple[Any, Any]:
 
 @settings(max_examples=60)
 @given(corpora, configs(), st.sampled_from([0.3, 1, 1.5, 2]), st.integers(0, 2))
-def test_an_epoch_takes_each_pair_as_often_as_its_weight_says(
+def test_epoch_contains_each_pair_weight_times(
     lengths: list[list[tuple[int, int]]], config: BatchConfig, weight: float, number: int
 ) -> None:
     data = mixture(lengths, (weight, *[1.0] * (len(lengths) - 1)))
@@ -112,7 +112,7 @@ changes = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 2)), max_size=4)
 
 @settings(max_examples=60)
 @given(corpora, configs(), st.sampled_from([1, 1.5, 2]), changes)
-def test_a_change_of_micro_batches_takes_each_pair_as_often_as_without(
+def test_changing_micro_batches_keeps_number_of_each_pair(
     lengths: list[list[tuple[int, int]]],
     config: BatchConfig,
     weight: float,
@@ -158,7 +158,7 @@ def check_packed(micro: MicroPlan, config: BatchConfig) -> None:
 
 @settings(max_examples=60)
 @given(corpora, configs("packed"))
-def test_packed_pairs_keep_to_their_tiles(
+def test_packed_pairs_stay_within_tiles(
     lengths: list[list[tuple[int, int]]], config: BatchConfig
 ) -> None:
     data = mixture([[(3, 3)], *lengths])
@@ -175,7 +175,7 @@ def test_packed_pairs_keep_to_their_tiles(
 
 @settings(max_examples=60)
 @given(corpora, configs("by_length"))
-def test_by_length_keeps_to_its_budget(
+def test_by_length_batches_stay_within_budget(
     lengths: list[list[tuple[int, int]]], config: BatchConfig
 ) -> None:
     for batch in epoch(Plan(mixture([[(3, 3)], *lengths]), config, seed=1)):
@@ -189,7 +189,7 @@ def test_by_length_keeps_to_its_budget(
 
 @settings(max_examples=40)
 @given(corpora, configs(), st.integers(0, 2**40))
-def test_the_plan_is_a_function_of_data_config_and_seed(
+def test_plan_depends_only_on_data_config_and_seed(
     lengths: list[list[tuple[int, int]]], config: BatchConfig, seed: int
 ) -> None:
     lengths = [[(3, 3)] * 30, *lengths]
@@ -205,7 +205,7 @@ def test_the_plan_is_a_function_of_data_config_and_seed(
 
 @settings(max_examples=40)
 @given(corpora, configs(), st.data())
-def test_from_any_position_on_the_plan_is_the_rest_of_the_whole(
+def test_plan_resumed_at_any_position_continues_unchanged(
     lengths: list[list[tuple[int, int]]], config: BatchConfig, data: st.DataObject
 ) -> None:
     pairs = mixture([[(3, 3)], *lengths])
@@ -254,7 +254,7 @@ def check_collated(
 
 @settings(max_examples=40)
 @given(corpora, configs())
-def test_collation_gives_back_the_sentences(
+def test_collated_batch_contains_all_sentences(
     lengths: list[list[tuple[int, int]]], config: BatchConfig
 ) -> None:
     lengths = [[(3, 3), *lengths[0]], *lengths[1:]]

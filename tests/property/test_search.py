@@ -67,7 +67,7 @@ alphas = st.sampled_from([0.0, 0.6, 1.0, 2.0])
 
 @settings(max_examples=60)
 @given(sentences, st.integers(3, 5), st.integers(1, 4), alphas)
-def test_a_beam_that_holds_every_prefix_finds_what_brute_force_finds(
+def test_unlimited_beam_matches_brute_force(
     seeds: list[int], vocab_size: int, max_length: int, alpha: float
 ) -> None:
     n_prefixes = sum((vocab_size - 2) ** n for n in range(max_length + 1))
@@ -83,7 +83,7 @@ def test_a_beam_that_holds_every_prefix_finds_what_brute_force_finds(
 
 @settings(max_examples=60)
 @given(sentences, st.integers(3, 30), st.integers(2, 5), alphas, st.data())
-def test_a_result_does_not_depend_on_batch_order_or_n_best(
+def test_search_result_does_not_depend_on_batch_order_or_n_best(
     seeds: list[int], vocab_size: int, beam: int, alpha: float, data: st.DataObject
 ) -> None:
     lengths = {seed: data.draw(st.integers(1, 12)) for seed in seeds}
@@ -102,7 +102,7 @@ def test_a_result_does_not_depend_on_batch_order_or_n_best(
 
 @settings(max_examples=40)
 @given(sentences, st.integers(3, 30), alphas)
-def test_an_early_end_is_safe(seeds: list[int], vocab_size: int, alpha: float) -> None:
+def test_early_stopping_finds_same_outputs(seeds: list[int], vocab_size: int, alpha: float) -> None:
     """A search that never ends early, by hand, finds nothing better."""
     for seed in seeds:
         config = SearchConfig(beam_size=3, length_penalty=alpha, n_best=3)
@@ -134,7 +134,7 @@ def exhaustive_beam(
     return finished or [(p / length_penalty(max_length, alpha), ids) for p, ids in live]
 
 
-def test_beam_size_1_is_greedy_search() -> None:
+def test_beam_size_1_equals_greedy_search() -> None:
     seeds = list(range(20))
     config = SearchConfig(beam_size=1)
     found = search(Table(seeds, 12), [15] * 20, config, EOS)
@@ -149,7 +149,7 @@ def test_beam_size_1_is_greedy_search() -> None:
         assert one.finished == (ids[-1] == EOS)
 
 
-def test_a_prefix_is_kept_and_counted() -> None:
+def test_forced_prefix_is_kept_and_scored() -> None:
     seeds = [3, 4, 5]
     prefixes = [[7, 8], [], [9]]
     step = Constrained(Table(seeds, 12), ForcedPrefix(prefixes, 12))
@@ -164,7 +164,7 @@ def test_a_prefix_is_kept_and_counted() -> None:
         assert one.log_probability == pytest.approx(log_p, abs=1e-5)
 
 
-def test_an_ensemble_of_one_model_twice_is_that_model() -> None:
+def test_ensemble_of_same_model_twice_equals_model() -> None:
     seeds, config = [1, 2, 3], SearchConfig()
     alone = search(Table(seeds, 9), [8] * 3, config, EOS)
     both = search(Ensemble([Table(seeds, 9), Table(seeds, 9)]), [8] * 3, config, EOS)
@@ -173,7 +173,7 @@ def test_an_ensemble_of_one_model_twice_is_that_model() -> None:
     ]
 
 
-def test_an_ensemble_averages_probabilities() -> None:
+def test_ensemble_averages_probabilities() -> None:
     one, other = Table([1], 9), Table([2], 9)
     mean = Ensemble([one, other])(None).exp()
     expected = (one.log_p(1, ()).exp() + other.log_p(2, ()).exp()) / 2
@@ -182,7 +182,7 @@ def test_an_ensemble_averages_probabilities() -> None:
 
 @settings(max_examples=30)
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 99)), min_size=1, max_size=6))
-def test_a_draw_follows_from_its_seed_and_not_from_its_neighbours(
+def test_sample_depends_on_seed_and_not_on_batch(
     rows: list[tuple[int, int]],
 ) -> None:
     sentences, seeds = zip(*rows, strict=True)
@@ -192,7 +192,7 @@ def test_a_draw_follows_from_its_seed_and_not_from_its_neighbours(
         assert sample(Table([sentence], 9), [12], [seed], config, EOS) == [drawn]
 
 
-def test_a_draw_has_a_seed_of_its_own() -> None:
+def test_sample_seeds_are_distinct() -> None:
     sources = [[4, 1], [4, 5, 1], [45, 1], [5, 4, 1]]
     seeds = {sample_seed(s, ids, n) for s in range(5) for ids in sources for n in range(20)}
     assert len(seeds) == 5 * 4 * 20
@@ -200,7 +200,7 @@ def test_a_draw_has_a_seed_of_its_own() -> None:
     assert len({one.ids for one in drawn}) > 5
 
 
-def test_sampling_draws_from_the_likelier_part() -> None:
+def test_top_k_top_p_renormalizes_likeliest_tokens() -> None:
     logits = torch.tensor([[0.5, 0.3, 0.15, 0.05]]).log()
     for config, expected in [
         (SamplingConfig(), [0.5, 0.3, 0.15, 0.05]),
@@ -212,7 +212,7 @@ def test_sampling_draws_from_the_likelier_part() -> None:
         assert top_k_top_p(logits, config)[0].tolist() == pytest.approx(expected)
 
 
-def test_the_penalty_is_wu_et_als() -> None:
+def test_length_penalty_matches_wu_et_al() -> None:
     assert length_penalty(1, 0.6) == 1.0
     assert length_penalty(7, 1.0) == pytest.approx(2.0)
     assert length_penalty(25, 0.6) == pytest.approx(5.0**0.6)

@@ -103,7 +103,7 @@ def reachable(vocabulary: Symbols, bounds: Bounds) -> Iterator[tuple[str, ...]]:
         ("AB", 2, 11, 2, 134),
     ],
 )
-def test_what_is_allowed_is_every_tree_and_nothing_else(
+def test_constraint_allows_exactly_all_trees(
     labels: str, n_words: int, max_length: int, max_unary: int, n_trees: int
 ) -> None:
     vocabulary = vocabulary_of(labels)
@@ -117,7 +117,7 @@ def test_what_is_allowed_is_every_tree_and_nothing_else(
         assert max(spans.values()) <= max_unary
 
 
-def test_the_number_of_trees_is_schroeders() -> None:
+def test_number_of_trees_is_schroeder_number() -> None:
     """Without unary brackets over a leaf or a bracket these are Schröder's: 1, 3, 11, 45."""
     for n_words, n_trees in (2, 1), (3, 3), (4, 11):
         bounds = Bounds(words=some(n_words), max_length=40, max_unary=1)
@@ -136,7 +136,7 @@ def test_the_number_of_trees_is_schroeders() -> None:
     st.integers(1, 4),
     st.integers(0, 2**32 - 1),
 )
-def test_the_two_versions_agree_along_any_path(
+def test_tree_constraint_matches_may_follow_on_any_path(
     vocabulary: Symbols, sentences: list[tuple[list[str], int]], max_unary: int, seed: int
 ) -> None:
     """Rows of several sentences are followed, multiplied and dropped, as a search would."""
@@ -190,7 +190,7 @@ class Noise:
     st.sampled_from([1, 2, 5, 21]),
     st.integers(0, 1000),
 )
-def test_every_search_ends_in_trees(
+def test_every_search_returns_trees(
     sentences: list[tuple[int, int]], beam_size: int, seed: int
 ) -> None:
     """A wide beam has more rows than there are trees: rows without hope must not break it."""
@@ -210,14 +210,14 @@ def test_every_search_ends_in_trees(
             delinearise(TWO_LABELS.symbols_of(output.ids), sentence)
 
 
-def test_a_long_sentence_with_just_enough_room() -> None:
+def test_long_sentence_with_minimal_max_length_returns_tree() -> None:
     constraint = TreeConstraint(TWO_LABELS, [some(200)], [203])
     step = Constrained(Noise(1, TWO_LABELS.vocab_size, 0), constraint)
     ((output,),) = search(step, [203], SearchConfig(beam_size=3), EOS_ID)
     assert len(output.ids) == 202
 
 
-def test_forbidden_symbols_break_nothing() -> None:
+def test_constraint_handles_forbidden_symbols() -> None:
     size = NAMING.vocab_size
     constraint = TreeConstraint(NAMING, [("cat", "dog")] * size, [6] * size)
     constraint(None)
@@ -226,12 +226,14 @@ def test_forbidden_symbols_break_nothing() -> None:
 
 
 @pytest.mark.parametrize(("n_words", "max_length", "max_unary"), [(0, 9, 1), (3, 5, 1), (3, 9, 0)])
-def test_where_there_is_no_tree(n_words: int, max_length: int, max_unary: int) -> None:
+def test_constraint_without_possible_tree_raises(
+    n_words: int, max_length: int, max_unary: int
+) -> None:
     with pytest.raises(DecodingError, match="there is no tree over the"):
         TreeConstraint(TWO_LABELS, [some(1), some(n_words)], [9, max_length], max_unary)
 
 
-def test_the_end_comes_once_and_last() -> None:
+def test_end_symbol_is_last_and_unique() -> None:
     bounds = Bounds(words=some(1), max_length=9)
     assert can_be_completed(["(A", "XX", ")A", EOS], bounds)
     for wrong in (
@@ -249,7 +251,7 @@ def test_the_end_comes_once_and_last() -> None:
         assert not can_be_completed(wrong, bounds)
 
 
-def test_a_word_that_can_be_named_is_named() -> None:
+def test_nameable_word_must_be_named() -> None:
     bounds = Bounds(words=("dog", "cat", "("), max_length=12)
     leaves = {"NN", "XX", "NN(cat)", "VB(cat)", "-LRB-(-LRB-)"}
     prefix = ["(A"]

@@ -17,7 +17,7 @@ from transept.model.attention import (
 from transept.shapes import Tensor
 
 
-def test_threads_that_begin_together_prepare_a_model_once() -> None:
+def test_concurrent_threads_prepare_model_once() -> None:
     config = ModelConfig(vocab_size=30, n_layers=2, d_model=64, d_ff=128, n_heads=2)
     model, n_threads = Transformer(config).eval(), 8
     together = Barrier(n_threads)
@@ -39,7 +39,7 @@ def hard_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor, dropout: float
     return chosen.to(v) @ v
 
 
-def test_a_network_that_attends_otherwise_is_refused_and_not_decoded_by_equation_1() -> None:
+def test_network_with_custom_attention_is_rejected() -> None:
     config = ModelConfig(vocab_size=30, n_layers=1, d_model=16, d_ff=16, n_heads=2)
     for attend in (reference_attention, fused_attention):
         prepare(Transformer(config, attend=attend))

@@ -19,7 +19,7 @@ def two_threads() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
-def test_results_come_in_order_from_several_threads() -> None:
+def test_map_parallel_returns_results_in_order() -> None:
     both = threading.Barrier(2, timeout=120)
 
     def work(item: int) -> tuple[int, int, str]:
@@ -36,7 +36,9 @@ def test_results_come_in_order_from_several_threads() -> None:
 
 @pytest.mark.parametrize(("items", "n_threads"), [([7], 2), ([7, 8], 1), ([], 2)])
 @pytest.mark.parametrize("inside", [1, 2])
-def test_little_work_stays_where_it_is(items: list[int], n_threads: int, inside: int) -> None:
+def test_map_parallel_runs_single_item_in_calling_thread(
+    items: list[int], n_threads: int, inside: int
+) -> None:
     here = threading.current_thread()
 
     def work(item: int) -> tuple[int, threading.Thread, int]:
@@ -47,7 +49,7 @@ def test_little_work_stays_where_it_is(items: list[int], n_threads: int, inside:
     assert torch.get_num_threads() == 2
 
 
-def test_what_fails_leaves_the_rest_undone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_map_parallel_cancels_remaining_items_on_error(monkeypatch: pytest.MonkeyPatch) -> None:
     begun: list[int] = []
     over = threading.Event()
 
@@ -70,5 +72,5 @@ def test_what_fails_leaves_the_rest_undone(monkeypatch: pytest.MonkeyPatch) -> N
     assert torch.get_num_threads() == 2
 
 
-def test_a_gpu_has_one_queue() -> None:
+def test_gpu_runs_one_batch_at_a_time() -> None:
     assert cores(torch.device("cuda")) == 1

@@ -9,7 +9,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from transept.training.observers import MetricsLog, TensorBoard, read_metrics
 
 
-def test_what_was_logged_after_the_checkpoint_is_undone(tmp_path: Path) -> None:
+def test_metrics_log_removes_lines_after_resumed_step(tmp_path: Path) -> None:
     path = tmp_path / "metrics.jsonl"
     log = MetricsLog(path, resume_from=0)
     for step in (1, 2, 3):
@@ -25,7 +25,7 @@ def test_what_was_logged_after_the_checkpoint_is_undone(tmp_path: Path) -> None:
     assert lines[-1]["anew"]
 
 
-def test_a_number_that_is_none_is_null(tmp_path: Path) -> None:
+def test_metrics_log_writes_null_for_non_finite_values(tmp_path: Path) -> None:
     def refuse(constant: str) -> None:
         raise AssertionError(f"{constant} is not JSON")
 
@@ -40,7 +40,7 @@ def test_a_number_that_is_none_is_null(tmp_path: Path) -> None:
     assert second == {"kind": "step", "step": 2, "loss": None, "nll": None, "lr": 0.5}
 
 
-def test_lines_that_cannot_be_read_cost_no_others(tmp_path: Path) -> None:
+def test_read_metrics_skips_invalid_lines(tmp_path: Path) -> None:
     path = tmp_path / "metrics.jsonl"
     good = [{"kind": "step", "step": step} for step in (1, 2, 3)]
     lines = [json.dumps(line).encode() for line in good]
@@ -50,7 +50,7 @@ def test_lines_that_cannot_be_read_cost_no_others(tmp_path: Path) -> None:
     assert read_metrics(path) == good
 
 
-def test_a_log_that_cannot_be_written_says_so_and_keeps_whole_lines(tmp_path: Path) -> None:
+def test_metrics_log_on_full_disk_raises_and_keeps_complete_lines(tmp_path: Path) -> None:
     """In a process whose files may not grow, as on a disk that is full."""
     path = tmp_path / "metrics.jsonl"
     code = """
@@ -77,7 +77,7 @@ log.close()
     assert len(read_metrics(path)) == content.count(b"\n") > 5
 
 
-def test_tensorboard_gets_the_numbers_of_steps_and_validations(tmp_path: Path) -> None:
+def test_tensorboard_receives_values_of_steps_and_validations(tmp_path: Path) -> None:
     board = TensorBoard(tmp_path)
     board.observe({"kind": "start", "step": 0, "text": "begin"})
     board.observe({"kind": "step", "step": 3, "loss": 1.5})
