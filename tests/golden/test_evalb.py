@@ -1,4 +1,4 @@
-"""What evalb itself (the C program of 2006, COLLINS.prm) prints for these trees of our own.
+"""Output of evalb (the C program of 2006, COLLINS.prm) for these trees, written for this test.
 
 A row is its Stat., Matched, gold, test, Cross, Words, Correct Tags; zeros stand where it leaves a
 sentence out.

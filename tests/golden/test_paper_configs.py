@@ -1,4 +1,4 @@
-"""Each TOML under configs/ against the row of the paper that it stands for."""
+"""Each TOML file in configs/ compared with its row of the paper."""
 
 from pathlib import Path
 
@@ -45,7 +45,7 @@ def test_base_and_big_configs_match_section_5() -> None:
 
 
 def test_averaged_checkpoints_span_same_share_of_run_as_paper() -> None:
-    """Section 6.1: 5 of base's 12 hours and 20 of big's 3.5 days, 10 minutes apart."""
+    """Section 6.1: checkpoints every 10 minutes; 5 in 12 hours (base), 20 in 3.5 days (big)."""
     for name, last, hours in (("base", 5, 12), ("big", 20, 3.5 * 24)):
         checkpoint = config.load(Experiment, CONFIGS / f"{name}.toml").checkpoint
         assert checkpoint.keep == last

@@ -1,4 +1,4 @@
-"""What one gets without saying anything is the paper's."""
+"""The defaults are those of the paper."""
 
 from pathlib import Path
 
@@ -34,7 +34,7 @@ def test_parsing_defaults_match_section_6_3() -> None:
 def test_checkpoint_defaults_match_section_6_1() -> None:
     kept = CheckpointConfig()
     assert kept.keep == 5
-    # None stands for ten minutes, or for their share of a run shorter than the paper's.
+    # None means ten minutes, or the same share of a shorter run.
     assert kept.every_minutes is None
 
 

@@ -1,4 +1,4 @@
-"""The slow obvious attention and the fast one, side by side."""
+"""The reference attention compared with the fast one."""
 
 import pytest
 import torch
@@ -36,7 +36,7 @@ def test_fused_attention_matches_equation_1(dtype: torch.dtype, d_k: int, d_v: i
 
 
 def test_fused_attention_matches_reference_in_bfloat16() -> None:
-    # Tiny: a CPU without bfloat16 arithmetic takes hundreds of times as long.
+    # Tiny: a CPU without bfloat16 arithmetic is hundreds of times slower.
     torch.manual_seed(0)
     q, k, v = (torch.randn(1, 1, 3, 4, dtype=torch.bfloat16) for _ in range(3))
     mask = torch.ones(1, 3, 3, dtype=torch.bool).tril()

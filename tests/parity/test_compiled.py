@@ -1,4 +1,4 @@
-"""torch.compile changes how fast a step is, and not what comes out."""
+"""torch.compile changes the speed of a step, but not its result."""
 
 import json
 import subprocess

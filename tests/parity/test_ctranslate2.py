@@ -1,4 +1,4 @@
-"""The network in CTranslate2 says what ours says, and every variant is exact or refused."""
+"""CTranslate2 gives the same outputs as the native engine, and rejects unsupported variants."""
 
 import dataclasses
 from pathlib import Path
@@ -36,7 +36,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
 
 
 def network(seed: int, end: float = 0.0, **changes: Any) -> Transformer:
-    """One that does not repeat itself; `end` makes the end symbol likelier, or less so."""
+    """A network that does not repeat itself; `end` changes the logit of the end symbol."""
     torch.manual_seed(seed)
     settings = {"n_layers": 2, "d_model": 64, "d_ff": 96, "n_heads": 4, **changes}
     settings["output_bias"] = settings.get("output_bias", end != 0)
@@ -172,7 +172,7 @@ def test_export_does_not_modify_network(quantization: export.Quantization, tmp_p
 
 
 def test_every_model_config_field_is_exported_or_rejected() -> None:
-    """A new field of `ModelConfig` must be looked at here."""
+    """A new field of `ModelConfig` must be added here."""
     expressed = {
         *("vocab_size", "source_vocab_size", "n_layers", "d_model", "d_ff", "n_heads", "d_k"),
         *("norm", "positions", "max_positions", "tied_embeddings", "activation"),

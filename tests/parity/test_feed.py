@@ -1,4 +1,4 @@
-"""A search for sentences that come by and by, against the search of all at once.
+"""A search for sentences that arrive one by one, compared with a search for all at once.
 
 That on a GPU, which lets them in while others are under way, is in `test_fused_search`.
 """
@@ -29,7 +29,7 @@ PLANS = st.lists(st.integers(0, 5), min_size=1, max_size=6).filter(any)
 
 
 def model_with(seed: int, end: float = 4.0) -> Transformer:
-    """A small network; the bias of its end symbol is so chosen that outputs end now and then."""
+    """A small network. The bias of its end symbol makes some outputs end and others not."""
     torch.manual_seed(seed)
     config = ModelConfig(
         vocab_size=VOCABULARY, n_layers=1, d_model=32, d_ff=64, n_heads=2, output_bias=True
@@ -50,7 +50,7 @@ def inputs_of(seed: int, n: int) -> list[Input]:
 def fed(
     engine: Engine, inputs: Sequence[Input], config: SearchConfig, plan: Sequence[int]
 ) -> list[list[Hypothesis]]:
-    """The outputs where so many come each time that the engine asks."""
+    """The outputs if the feed returns at most this many sentences per call."""
     waiting, numbers = deque(inputs), cycle(plan)
     found: dict[int, list[Hypothesis]] = {}
 

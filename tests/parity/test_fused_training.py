@@ -1,4 +1,4 @@
-"""The written-out training step against autograd on the plain network."""
+"""The fused training step compared with autograd on the plain network."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ TARGETS = [[[5, 11], [14, 2]]]
 
 
 def side(lengths: list[list[list[int]]], vocab_size: int) -> Tokens:
-    """Rows of two tiles: sentences of these lengths in each tile, or one across both."""
+    """Rows of two tiles, with sentences of these lengths in each tile, or one across both."""
     shape = (len(lengths), TILES.row_tiles * TILES.tile)
     ids, segments, positions = torch.zeros(3, *shape, dtype=torch.long).unbind()
     number = 0

@@ -1,4 +1,4 @@
-"""The GPU against the CPU: the same step, the same loss. Run with `pytest -m gpu`."""
+"""The GPU compared with the CPU: the same step, the same loss. Run with `pytest -m gpu`."""
 
 from pathlib import Path
 
@@ -83,7 +83,7 @@ def test_rehearse_reports_batch_that_does_not_fit() -> None:
 
 
 def test_resumed_gpu_run_gives_same_bits(tmp_path: Path) -> None:
-    """In the fast form, with sums in one order."""
+    """With the fused update and ordered sums."""
     workshop = open_workshop(tmp_path)
     sizes = ["model.d_model=64", "model.d_ff=128", "batch.source_tokens=1024"]
     words = ["train", workshop.config, *sizes, "batch.target_tokens=1024", "--deterministic"]

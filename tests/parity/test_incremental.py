@@ -1,4 +1,4 @@
-"""Decoding with a cache against computing everything anew."""
+"""Decoding with a key/value cache compared with recomputing everything."""
 
 import gc
 import weakref
@@ -38,7 +38,7 @@ def make(variant: dict[str, Any]) -> Transformer:
         vocab_size=VOCABULARY, n_layers=2, d_model=16, d_ff=32, n_heads=2, **variant
     )
     model = Transformer(config).eval()
-    with torch.no_grad():  # Biases start at zero, where they would hide mistakes.
+    with torch.no_grad():  # biases are initially zero, which would hide mistakes
         for name, parameter in model.named_parameters():
             if name.endswith("bias"):
                 parameter.normal_(std=0.3)
@@ -55,7 +55,7 @@ def encode(model: Transformer, sources: list[list[int]]) -> Memory:
 
 
 class Uncached:
-    """The same step, slow and obvious: the whole decoder over every prefix, each time."""
+    """The same step without a cache: the whole decoder over every prefix, each time."""
 
     def __init__(self, model: Transformer, sources: list[list[int]]) -> None:
         self.model = model
@@ -67,7 +67,7 @@ class Uncached:
         if tokens is not None:
             pairs = zip(self.prefixes, tokens.tolist(), strict=True)
             self.prefixes = [[*prefix, token] for prefix, token in pairs]
-        # The last token is not read by the position that predicts it.
+        # The position that predicts a token does not read it.
         targets = torch.tensor([[*prefix, EOS] for prefix in self.prefixes])
         logits: Tensor = self.model(pad(self.sources), targets)[:, -1]
         logits[:, 0] = -torch.inf
@@ -103,7 +103,7 @@ def test_incremental_log_p_matches_full_decoder(variant: dict[str, Any]) -> None
 def test_precomputed_source_attention_matches_full_decoder(
     variant: dict[str, Any], n_rows: int
 ) -> None:
-    """The source of one short sentence is folded into the weights."""
+    """The keys and values of one short sentence are multiplied with the weights in advance."""
     model = make(variant)
     fast, slow = (
         IncrementalDecoder(model, encode(model, SOURCES[2:3])),
@@ -129,11 +129,11 @@ def test_best_matches_topk_of_log_p(n_rows: int) -> None:
         torch.testing.assert_close(log_p, expected.values)
         assert torch.equal(token, expected.indices)
         tokens = token[:, 0]
-    assert best.best(tokens, 100)[0].shape == (n_rows, VOCABULARY)  # there are no more
+    assert best.best(tokens, 100)[0].shape == (n_rows, VOCABULARY)  # the whole vocabulary
 
 
 def test_reordered_matrices_give_same_log_p(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As the matrices of the paper's models are; here all of them, small as they are."""
+    """Large matrices are reordered. Here the limit is lowered, so that all are."""
     model = make(VARIANTS[3])
     monkeypatch.setattr(weights, "LARGE", 1)
     assert isinstance(prepare(model).decoder(2).projection, Reordered)
@@ -152,7 +152,7 @@ def test_prepared_weights_follow_changes() -> None:
     model(pad(SOURCES), pad(SOURCES)).logsumexp(-1).sum().backward()
     adam.step()
     after = IncrementalDecoder(model, memory)(None)
-    assert (after - before)[:, 1:].abs().max() > 0.1  # but for padding, which is −∞
+    assert (after - before)[:, 1:].abs().max() > 0.1  # except padding, which is −∞
     truth = Transformer(model.config).eval()
     truth.load_state_dict(model.state_dict())
     torch.testing.assert_close(after, IncrementalDecoder(truth, memory)(None))
@@ -214,7 +214,7 @@ def test_search_result_does_not_depend_on_batch() -> None:
 
 @pytest.mark.parametrize("beam_size", [1, 3])
 def test_all_tensors_are_created_on_device_of_model(beam_size: int) -> None:
-    """Whatever does not say where would come to be on another device, and not get along."""
+    """A tensor created without a device would be on another device, and operations would fail."""
     model = make({})
     memory = encode(model, SOURCES)
     config = SearchConfig(beam_size=beam_size, max_length_extra=30)

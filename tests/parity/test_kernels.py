@@ -1,4 +1,4 @@
-"""Each kernel against plain PyTorch in double precision, on ragged batches.
+"""Each kernel compared with plain PyTorch in double precision, on ragged batches.
 
 On a machine without a GPU they run in Triton's interpreter: slowly, but the same program.
 """
@@ -33,7 +33,7 @@ from transept.shapes import Tensor
 from transept.training.loss import reference_loss
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
-# The interpreter computes in numpy, which has no bfloat16 of its own.
+# The interpreter uses numpy, which does not support bfloat16.
 DTYPES = [torch.float32, torch.bfloat16] if DEVICE == "cuda" else [torch.float32]
 TOLERANCE = {torch.float32: 2e-3 if DEVICE == "cuda" else 1e-5, torch.bfloat16: 1e-2}
 
@@ -48,8 +48,8 @@ def randn(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
     return torch.randn(*shape, device=DEVICE).to(dtype)
 
 
-def laid_out(lengths: list[list[int]], width: int) -> TokenSide:
-    """Rows of sentences of these lengths, with padding behind the last of each row."""
+def token_side(lengths: list[list[int]], width: int) -> TokenSide:
+    """Rows of sentences of these lengths, with padding at the end of each row."""
     segments = torch.zeros(len(lengths), width, dtype=torch.int64)
     positions = torch.zeros_like(segments)
     number = 0
@@ -76,14 +76,14 @@ def spec(
 
 
 def mixed(x: Tensor) -> Tensor:
-    """MurmurHash3's finaliser on numbers of 32 bits, held in 64."""
+    """The finalizer of MurmurHash3 on 32-bit numbers, stored in 64 bits."""
     for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
         x = ((x ^ (x >> shift)) * factor) & 0xFFFFFFFF
     return x ^ (x >> 16)
 
 
 def kept_weights(drop: Drop, seen: AttentionSpec, n_heads: int) -> Tensor:
-    """Which weights a dropout keeps, (H, N, N): the kernels' hash, written out."""
+    """Which weights a dropout keeps, (H, N, N): the hash of the kernels in PyTorch."""
     low, high = (drop.seed.long() & 0xFFFFFFFF).tolist()
     heads = torch.arange(1, n_heads + 1, device=DEVICE)
     key = mixed((low + (drop.site + heads * 65536) * 65521) & 0xFFFFFFFF)[:, None, None]
@@ -122,8 +122,8 @@ def test_attention_kernel_and_gradients_match_reference(
 ) -> None:
     torch.manual_seed(0)
     h, d_k, d_v = 2, 16, 32
-    queries = laid_out(QUERIES, 2 * TILE)
-    keys = queries if kind == "self" else laid_out(KEYS, 2 * TILE)
+    queries = token_side(QUERIES, 2 * TILE)
+    keys = queries if kind == "self" else token_side(KEYS, 2 * TILE)
     seen = spec(queries, keys, before, after)
     n = len(queries.segments)
     # As in the network, q, k and v are columns of one matrix.
@@ -153,12 +153,12 @@ def test_attention_kernel_and_gradients_match_reference(
 
 
 def dropped_weights(seed: list[int], site: int, p: float) -> Tensor:
-    """Which weights of two heads attention keeps, seen from outside: (H, N, N).
+    """Which weights of two heads attention keeps, derived from its output: (H, N, N).
 
     All scores are equal, and the values are the rows of a unit matrix.
     """
     n, h = 64, 2
-    one = laid_out([[n]], n)
+    one = token_side([[n]], n)
     seen = spec(one, one, None, None)
     zero = torch.zeros(n, h * 16, device=DEVICE)
     drop = Drop(p, torch.tensor(seed, dtype=torch.int32, device=DEVICE), site)
@@ -185,7 +185,7 @@ def test_attention_dropout_differs_between_heads_layers_and_steps() -> None:
 
 
 def test_spans_cover_row_only_if_sentence_crosses_tiles() -> None:
-    queries, keys = laid_out(QUERIES, 2 * TILE), laid_out(KEYS, 2 * TILE)
+    queries, keys = token_side(QUERIES, 2 * TILE), token_side(KEYS, 2 * TILE)
     found = spans((queries.segments, keys.segments), TILE, 2)
     assert found.tolist() == [[0, 2], [0, 2], [2, 3], [3, 4], [4, 6], [4, 6], [6, 8], [6, 8]]
 
@@ -199,7 +199,7 @@ def test_add_norm_kernel_and_gradients_match_reference(d: int, dtype: torch.dtyp
     weight, bias = randn(d) + 2, randn(d)
     drop = Drop(p, torch.tensor([5, -7], dtype=torch.int32, device=DEVICE), site=3)
     out, saved = add_norm(x, y, weight, bias, 1e-5, drop)
-    # With y = 1 and x = 0 the sum is the mask itself.
+    # With y = 1 and x = 0, the sum is the mask.
     _, ones = add_norm(torch.zeros_like(x), torch.ones_like(x), weight, bias, 1e-5, drop)
     mask = (ones.summed > 0).double() / (1 - p)
     assert 0.6 < float((mask > 0).double().mean()) < 0.9
@@ -219,7 +219,7 @@ def test_add_norm_kernel_and_gradients_match_reference(d: int, dtype: torch.dtyp
 
 
 def kept_numbers(seed: list[int], site: int, n: int, p: float) -> Tensor:
-    """Which of n numbers a dropout keeps."""
+    """Which of n elements a dropout keeps."""
     d = 4096
     zero, one = torch.zeros(n // d, d, device=DEVICE), torch.ones(n // d, d, device=DEVICE)
     drop = Drop(p, torch.tensor(seed, dtype=torch.int32, device=DEVICE), site)
@@ -290,7 +290,7 @@ def test_cross_entropy_kernel_and_gradient_match_reference(dtype: torch.dtype) -
     torch.manual_seed(4)
     n, v, epsilon = 9, 5000, 0.1
     logits = (5 * randn(n, v)).to(dtype)
-    # Far above all others, and not among the first that are looked at.
+    # Far above all others, and not in the first block.
     logits[4, -1] = 500.0
     ids = torch.randint(0, v, (n,), device=DEVICE)
     ids[[2, 7]] = 0

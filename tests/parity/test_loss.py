@@ -1,4 +1,4 @@
-"""The chunked loss against plain maths: value and every gradient."""
+"""The chunked loss compared with the reference: value and every gradient."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""The peer of our experiments: MarianMT's weights, read by our network, compute the same."""
+"""The baseline of our experiments: our network with MarianMT's weights computes the same."""
 
 import importlib
 import json

@@ -1,4 +1,4 @@
-"""Several ranks against one: the same gradients, weights and losses from the same batches."""
+"""Several ranks compared with one: same gradients, weights and losses for the same batches."""
 
 import subprocess
 import sys
@@ -32,7 +32,7 @@ def part(results: Results, kind: str) -> Results:
 
 
 def furthest(one: Results, other: Results) -> float:
-    """The largest distance of two tensors of the same name, relative to their length."""
+    """The largest relative distance of two tensors of the same name."""
     assert one.keys() == other.keys()
     return max(float((one[x] - other[x]).norm() / other[x].norm()) for x in one)
 
@@ -91,7 +91,7 @@ def test_gradients_sent_in_bf16_are_only_rounded(results: dict[str, Results]) ->
 
 
 def test_fused_step_on_two_ranks_matches_one_rank(tmp_path: Path) -> None:
-    # The interpreter of an earlier one does not go with NumPy 2.4.
+    # The interpreter of earlier versions does not support NumPy 2.4.
     pytest.importorskip("triton", minversion="3.7")
     found = compute(tmp_path, "fused")
     assert furthest(found["fused-2"], found["fused-0"]) < 1e-6
@@ -99,6 +99,6 @@ def test_fused_step_on_two_ranks_matches_one_rank(tmp_path: Path) -> None:
 
 @pytest.mark.gpu
 def test_one_rank_with_nccl_matches_single_process(tmp_path: Path) -> None:
-    """The graph ends with the gradients there; the embedding's are added in no fixed order."""
+    """The graph ends with the gradients; those of the embedding are added in any order."""
     found = compute(tmp_path, "gpu")
     assert furthest(found["gpu-1"], found["gpu-0"]) < 1e-4

@@ -1,4 +1,4 @@
-"""What must hold for the batches of every corpus and every config."""
+"""Properties of batches, for any corpus and any config."""
 
 import typing
 from dataclasses import replace
@@ -26,7 +26,7 @@ corpora = st.lists(
     min_size=1,
     max_size=2,
 )
-"""Of each corpus, the lengths of its pairs."""
+"""The lengths of the pairs of each corpus."""
 
 
 LayoutName = Literal["packed", "by_length"]
@@ -79,7 +79,7 @@ def hashes(batches: list[BatchPlan]) -> list[str]:
 
 
 def rows(at: Any, lengths: Any, width: int) -> tuple[Any, Any]:
-    """The rows in which each sentence begins and ends."""
+    """The rows in which each sentence starts and ends."""
     return at // width, (at + lengths - 1) // width
 
 
@@ -107,7 +107,7 @@ def test_epoch_contains_each_pair_weight_times(
 
 
 changes = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 2)), max_size=4)
-"""After how many batches the number of micro-batches is changed, and to what."""
+"""After how many batches the number of micro-batches changes, and its new value."""
 
 
 @settings(max_examples=60)
@@ -144,7 +144,7 @@ def check_packed(micro: MicroPlan, config: BatchConfig) -> None:
         assert (begin == end)[~long].all()
         wide_begin, wide_end = rows(at, lengths, config.tile * micro.shape.row_tiles)
         assert (wide_begin == wide_end).all()
-        # Long pairs begin a wide row, and nobody else stands in their tiles.
+        # Long pairs start a wide row and do not share their tiles.
         assert not (at[long] % (config.tile * config.row_tiles)).any()
         places = np.concatenate([np.zeros(0, int), *map(np.arange, at, at + lengths)])
         assert len(set(places)) == len(places)
@@ -195,7 +195,7 @@ def test_plan_depends_only_on_data_config_and_seed(
     lengths = [[(3, 3)] * 30, *lengths]
     plans = [Plan(mixture(lengths), config, seed) for _ in range(2)]
     assert plans[0].fingerprint == plans[1].fingerprint
-    # Asked in another order, as after a resume.
+    # Requested in another order, as after a resume.
     later = epoch(plans[1], 1)
     assert hashes(epoch(plans[0])) == hashes(epoch(plans[1]))
     assert hashes(epoch(plans[0], 1)) == hashes(later)
@@ -217,7 +217,7 @@ def test_plan_resumed_at_any_position_continues_unchanged(
 
 
 def sentences(side: Tensor) -> list[list[int]]:
-    """Token by token, what stands where, the slow and obvious way."""
+    """The expected content of each slot, computed token by token."""
     found: dict[int, dict[int, int]] = {}
     for ids, segments, positions in zip(*side.tolist(), strict=True):
         for token, segment, position in zip(ids, segments, positions, strict=True):
@@ -233,7 +233,7 @@ def sentences(side: Tensor) -> list[list[int]]:
 def check_collated(
     micro: tuple[Shape, Tensor, Tensor], plan: MicroPlan, data: Mixture
 ) -> tuple[int, int]:
-    """The source and target tokens that were found where the plan has them."""
+    """The source and target tokens found at their planned positions."""
     shape, source, target = micro
     for side, name in ((source, "source"), (target, "target")):
         expected = []

@@ -1,4 +1,4 @@
-"""What holds for every text, however damaged."""
+"""Properties of data preparation, for any text."""
 
 import tempfile
 from pathlib import Path
@@ -19,7 +19,7 @@ from transept.errors import DataError
 from transept.text.tokenizer import Tokenizer
 from transept.text.training import train_tokenizer
 
-# Text as it is found: words, odd white space, marks of direction and order, broken bytes.
+# Realistic text: words, odd white space, direction and byte order marks, invalid bytes.
 ODDITIES = ["the house", "grün", " ", "\t", "\r", "\u2028", "\u00a0", "\ufeff", "\u202e", "\0", "▁"]
 text = st.lists(st.sampled_from(ODDITIES) | st.text(max_size=5), max_size=6).map("".join)
 line = st.one_of(
@@ -107,7 +107,7 @@ def test_any_file_is_prepared_or_rejected(
         try:
             manifest = prepare(job, workers=0)
         except DataError as refusal:
-            # Hypothesis also tries constants of the code, such as the first bytes of archives.
+            # Hypothesis also tries constants from the code, such as magic bytes of archives.
             if "is an archive, by its first bytes" in str(refusal):
                 return
             raise

@@ -1,4 +1,4 @@
-"""What holds of scores, whatever the text."""
+"""Properties of scores, for any text."""
 
 from typing import get_args
 
@@ -30,7 +30,7 @@ lines = st.lists(st.sampled_from([*WORDS, ".", ",", "-"]), max_size=12).map(" ".
 pairs = st.lists(st.tuples(lines, lines), min_size=1, max_size=8)
 awkward = st.text(alphabet=[*"aB3é²½Ⅷ.,'`’-_ \t\u00a0\x01\u200b…\"&|"], max_size=30)
 
-# A busy machine may take its time; the cases are small, and a few dozen of them are many.
+# Few examples, to stay fast on a busy machine. The cases are small.
 quickly = settings(max_examples=25)
 
 
@@ -79,7 +79,7 @@ def test_bleu_does_not_depend_on_sentence_order(
 @quickly
 @given(rows=pairs)
 def test_doubled_corpus_has_same_bleu(bleu: Bleu, rows: list[tuple[str, str]]) -> None:
-    # With smoothing, an order without matches is worth half a match, however large the corpus.
+    # With smoothing, an order without matches counts as half a match for any corpus size.
     counts = bleu.count(*unzipped(rows))
     if counts[:, 2:6].sum(axis=0).all():
         twice = np.concatenate([counts, counts])

@@ -1,4 +1,4 @@
-"""What must hold for every sentence, batch and variant."""
+"""Properties of the network, for any sentence, batch and variant."""
 
 import random
 from functools import cache
@@ -69,7 +69,7 @@ def test_later_target_token_does_not_change_earlier_logits(
     network = model(variant)
     with torch.no_grad():
         before, after = alone(network, source, target), alone(network, source, changed)
-    # Position `at` is still predicted from the tokens before it.
+    # Position `at` is still predicted from the previous tokens.
     assert_equal_enough(before[: at + 1], after[: at + 1])
 
 
@@ -98,7 +98,7 @@ def test_logits_do_not_depend_on_batch_padding_or_packing(
 
 
 def tile(sentences: list[list[int]], tile: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Two tiles a sentence: ids, segments and positions, with padding in between."""
+    """Two tiles per sentence: ids, segments and positions, with padding in between."""
     rows: list[list[tuple[int, int, int]]] = []
     for number, sentence in enumerate(sentences, start=1):
         places = [(token, number, position) for position, token in enumerate(sentence)]
@@ -131,7 +131,7 @@ def test_tiles_with_and_without_padding_give_same_logits(
 def test_restricted_attention_equals_dense_attention_with_band_mask(
     pair: tuple[list[int], list[int]], r: int, stack: str
 ) -> None:
-    """Against a mask written out by hand and pushed into an unrestricted network."""
+    """Compared with an unrestricted network that gets a manually built mask."""
     restricted, dense = model({f"{stack}_window": r}), Transformer(model({}).config).eval()
     dense.load_state_dict(restricted.state_dict())
     source, target = pair

@@ -1,4 +1,4 @@
-"""Search against brute force: a model small enough to list every output it can give."""
+"""Search compared with brute force, with a model small enough to list every output."""
 
 import itertools
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ EOS = 1
 
 @dataclass
 class Table:
-    """A random distribution over next tokens for every prefix, drawn when first asked for."""
+    """A random distribution over next tokens for every prefix, created on first use."""
 
     seeds: list[int]
     vocab_size: int
@@ -49,7 +49,7 @@ class Table:
 def every_output(
     seed: int, vocab_size: int, max_length: int, alpha: float
 ) -> list[tuple[float, tuple[int, ...]]]:
-    """All outputs that end in time, with their scores, best first."""
+    """All outputs that end within the maximum length, with their scores, best first."""
     table = Table([seed], vocab_size)
     outputs = []
     for length in range(max_length):
@@ -103,7 +103,7 @@ def test_search_result_does_not_depend_on_batch_order_or_n_best(
 @settings(max_examples=40)
 @given(sentences, st.integers(3, 30), alphas)
 def test_early_stopping_finds_same_outputs(seeds: list[int], vocab_size: int, alpha: float) -> None:
-    """A search that never ends early, by hand, finds nothing better."""
+    """A search without early stopping finds nothing better."""
     for seed in seeds:
         config = SearchConfig(beam_size=3, length_penalty=alpha, n_best=3)
         (early,) = search(Table([seed], vocab_size), [10], config, EOS)
@@ -116,7 +116,7 @@ def test_early_stopping_finds_same_outputs(seeds: list[int], vocab_size: int, al
 def exhaustive_beam(
     seed: int, vocab_size: int, beam: int, max_length: int, alpha: float
 ) -> list[tuple[float, tuple[int, ...]]]:
-    """The same search in plain Python, which goes on to the maximum length."""
+    """The same search in plain Python, always up to the maximum length."""
     table = Table([seed], vocab_size)
     live: list[tuple[float, tuple[int, ...]]] = [(0.0, ())]
     finished: list[tuple[float, tuple[int, ...]]] = []

@@ -1,4 +1,4 @@
-"""Streaming tells nothing that it takes back, and ends where search ends."""
+"""Stable tokens of a stream never change, and a stream ends with the result of search."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -39,7 +39,7 @@ def test_greedy_stream_is_stable_immediately() -> None:
 
 
 def test_beam_stream_is_mostly_stable_before_end() -> None:
-    """Over many sentences most tokens are stable while the search still goes on."""
+    """Over many sentences, most tokens are stable while the search is still running."""
     config = SearchConfig(beam_size=4)
     early = total = 0
     for seed in range(30):

@@ -1,4 +1,4 @@
-"""Whatever the text: it comes back."""
+"""Any text survives a round trip."""
 
 import gzip
 import lzma
@@ -42,7 +42,7 @@ awkward = st.lists(st.one_of(st.sampled_from(LITERALS), st.text(max_size=3))).ma
 
 @pytest.fixture(scope="module", params=get_args(Kind))
 def tokenizer(request: pytest.FixtureRequest) -> Tokenizer:
-    """One that has seen the names of special pieces so often that it might learn them."""
+    """A tokenizer trained on text with many names of special tokens, which it might learn."""
     rng = random.Random(0)
     lines = ["".join(rng.choices(LITERALS, k=8)) for _ in range(4000)]
     return train_tokenizer(lines, vocab_size=500, kind=request.param, character_coverage=1)
@@ -116,7 +116,7 @@ def test_split_parts_concatenate_to_text_and_fit(
 
 any_bytes = st.one_of(st.binary(), st.lists(st.binary(max_size=9)).map(b"\n".join))
 REFUSED = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff", b"\x1f\x8b", b"\xfd7zXZ\0", b"(\xb5/\xfd")
-"""How UTF-16, UTF-32 and archives begin: `read_lines` refuses these, as other tests check."""
+"""Magic bytes of UTF-16, UTF-32 and archives: `read_lines` rejects them; see other tests."""
 
 
 @given(content=any_bytes.filter(lambda content: not content.startswith((*REFUSED, b"BZh"))))

@@ -1,4 +1,4 @@
-"""Under the constraint every output is a tree, and every tree can be one."""
+"""With the constraint, every output is a tree, and every tree is possible."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -37,13 +37,13 @@ def allowed(vocabulary: Symbols, mask: Tensor) -> set[str]:
 
 @dataclass(frozen=True)
 class AllTrees:
-    """Every tree there is, put together from its parts: words, and a number of brackets at most."""
+    """Enumerates every tree over the words, with at most a given number of brackets."""
 
     labels: str
     max_unary: int
 
     def over(self, words: int, brackets: int, chain: int | None = None) -> Iterator[list[str]]:
-        """One bracket over all words, and at most `chain` of them."""
+        """At least one bracket over all words, and at most `chain` of them."""
         chain = self.max_unary if chain is None else chain
         if brackets and chain:
             inside = [
@@ -55,7 +55,7 @@ class AllTrees:
                 yield from ([f"({label}", *each, f"){label}"] for each in inside)
 
     def things(self, words: int, brackets: int) -> Iterator[list[str]]:
-        """One thing over all words, or several."""
+        """One node or several over all words."""
         yield from self.one(words, brackets)
         yield from self.several(words, brackets)
 
@@ -71,7 +71,7 @@ class AllTrees:
 
 
 def reachable(vocabulary: Symbols, bounds: Bounds) -> Iterator[tuple[str, ...]]:
-    """Every sequence that the constraint lets pass, all prefixes of a length at once."""
+    """Every sequence that the constraint allows, all prefixes of a length at once."""
     constraint = TreeConstraint(vocabulary, [bounds.words], [bounds.max_length], bounds.max_unary)
     prefixes: list[tuple[str, ...]] = [()]
     mask = constraint(None)
@@ -118,7 +118,7 @@ def test_constraint_allows_exactly_all_trees(
 
 
 def test_number_of_trees_is_schroeder_number() -> None:
-    """Without unary brackets over a leaf or a bracket these are Schröder's: 1, 3, 11, 45."""
+    """Without unary brackets, the counts are Schröder numbers: 1, 3, 11, 45."""
     for n_words, n_trees in (2, 1), (3, 3), (4, 11):
         bounds = Bounds(words=some(n_words), max_length=40, max_unary=1)
         proper = [
@@ -139,7 +139,7 @@ def test_number_of_trees_is_schroeder_number() -> None:
 def test_tree_constraint_matches_may_follow_on_any_path(
     vocabulary: Symbols, sentences: list[tuple[list[str], int]], max_unary: int, seed: int
 ) -> None:
-    """Rows of several sentences are followed, multiplied and dropped, as a search would."""
+    """Rows of several sentences are extended, repeated and dropped, as in a search."""
     chance = torch.Generator().manual_seed(seed)
     bounds = [
         Bounds(words=words, max_length=len(words) + more, max_unary=max_unary)
@@ -156,11 +156,11 @@ def test_tree_constraint_matches_may_follow_on_any_path(
             expected = may_follow(prefix, vocabulary.symbols, bounds[number])
             assert allowed(vocabulary, row) == expected != set()
         tokens = torch.multinomial(mask.float(), 1, generator=chance).squeeze(1)
-        going_on = [row for row, token in enumerate(tokens.tolist()) if token != EOS_ID]
-        if not going_on:
+        live = [row for row, token in enumerate(tokens.tolist()) if token != EOS_ID]
+        if not live:
             break
-        picks = torch.randint(len(going_on), (len(going_on),), generator=chance).tolist()
-        rows = [going_on[pick] for pick in picks]
+        picks = torch.randint(len(live), (len(live),), generator=chance).tolist()
+        rows = [live[pick] for pick in picks]
         constraint.select(torch.tensor(rows))
         tokens = tokens[rows]
         names = vocabulary.symbols_of(tokens.tolist())
@@ -170,7 +170,7 @@ def test_tree_constraint_matches_may_follow_on_any_path(
 
 
 class Noise:
-    """A step whose log-probabilities are drawn at random, for each row and each time anew."""
+    """A step with random log-probabilities, different for each row and each call."""
 
     def __init__(self, n_rows: int, vocab_size: int, seed: int) -> None:
         self._n_rows, self._vocab_size = n_rows, vocab_size
@@ -193,7 +193,7 @@ class Noise:
 def test_every_search_returns_trees(
     sentences: list[tuple[int, int]], beam_size: int, seed: int
 ) -> None:
-    """A wide beam has more rows than there are trees: rows without hope must not break it."""
+    """A wide beam has more rows than there are trees: rows without a possible tree do no harm."""
     words = [some(n) for n, _ in sentences]
     lengths = [n + more for n, more in sentences]
     constraint = TreeConstraint(TWO_LABELS, words, lengths, max_unary=2)

@@ -1,4 +1,4 @@
-"""Whatever a tree looks like, it comes back as it was."""
+"""Any tree survives a round trip."""
 
 import re
 from collections import Counter
@@ -40,7 +40,7 @@ def test_trees_are_read_with_any_spacing(
 
 @given(trees())
 def test_linearization_round_trips(tree: Tree) -> None:
-    # Some of its words, as if they were the common ones.
+    # Some of its words serve as the frequent words.
     named = NamedLeaves(frozenset(map(named_leaf, tree.tags[::2], tree.words[::2])))
     for tags in ("XX", "kept", named):
         symbols = linearise(tree, tags)
@@ -95,7 +95,7 @@ def test_tree_has_perfect_score_against_itself(tree: Tree) -> None:
 
 @given(trees(), trees())
 def test_matches_equal_multiset_intersection(one: Tree, other: Tree) -> None:
-    """Without equal labels evalb's pairing finds as many as there are in both."""
+    """Without equal labels, evalb's pairing finds the multiset intersection."""
     n_words = min(len(one.words), len(other.words))
     ours, theirs = (cut(tree, n_words, one) for tree in (one, other))
     score = score_sentence(str(ours), str(theirs), Parameters())
@@ -108,7 +108,7 @@ def test_matches_equal_multiset_intersection(one: Tree, other: Tree) -> None:
 
 
 def cut(tree: Tree, n_words: int, words_of: Tree) -> Tree:
-    """The tree over its first words, and over another's words."""
+    """The tree over its first words, and over the words of another tree."""
     brackets = [
         bracket._replace(end=min(bracket.end, n_words))
         for bracket in tree.brackets

@@ -1,4 +1,4 @@
-"""Which networks the search on a GPU knows, and what is said of the others."""
+"""Which networks the search on a GPU supports, and the reasons for rejecting others."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A matrix in each of its layouts."""
+"""Matrices in each memory layout."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""A model is prepared once."""
+"""Preparing the weights of a model for inference."""
 
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
@@ -20,10 +20,10 @@ from transept.shapes import Tensor
 def test_concurrent_threads_prepare_model_once() -> None:
     config = ModelConfig(vocab_size=30, n_layers=2, d_model=64, d_ff=128, n_heads=2)
     model, n_threads = Transformer(config).eval(), 8
-    together = Barrier(n_threads)
+    barrier = Barrier(n_threads)
 
     def parts(_: int) -> tuple[object, ...]:
-        together.wait()
+        barrier.wait()
         prepared = prepare(model)
         return prepared, prepared.decoder(4), prepared.encoder_layers(), prepared.source_kv()
 
@@ -33,7 +33,7 @@ def test_concurrent_threads_prepare_model_once() -> None:
 
 
 def hard_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor, dropout: float = 0.0) -> Tensor:
-    """Each query takes the one value that it likes best."""
+    """Each query takes the value with the highest score."""
     scores = (q @ k.transpose(-2, -1)).masked_fill(~mask[:, None], -torch.inf)
     chosen = torch.nn.functional.one_hot(scores.argmax(-1), k.shape[-2])
     return chosen.to(v) @ v

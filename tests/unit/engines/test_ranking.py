@@ -1,4 +1,4 @@
-"""The shortcuts of ranking against the plain operations."""
+"""The fast selection of tokens, compared with plain operations."""
 
 import math
 
@@ -51,7 +51,7 @@ def test_log_sum_matches_logsumexp(nats: float) -> None:
 def test_likeliest_matches_log_softmax_topk(
     nats: float, worth_it: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In one operation or in several, log p of the same tokens."""
+    """The blockwise and the plain path give the same tokens and log p."""
     monkeypatch.setattr(network, "BLOCKWISE_LOGITS", worth_it)
     logits = 10 * torch.randn(5, 640)
     logits[:, 7] = -torch.inf

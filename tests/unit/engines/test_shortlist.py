@@ -1,4 +1,4 @@
-"""Shortlists: what is learnt from a corpus, and what a decoder makes of them."""
+"""Shortlists: learning from a corpus, and decoding with them."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ def cipher(n_pairs: int) -> list[tuple[list[int], list[int]]]:
     return [([*s, EOS], [*(token + 10 for token in s), 20, EOS]) for s in sources]
 
 
-@pytest.mark.parametrize("chunk", [shortlists.CHUNK, 50], ids=["at once", "bit by bit"])
+@pytest.mark.parametrize("chunk", [shortlists.CHUNK, 50], ids=["one chunk", "several chunks"])
 def test_shortlist_contains_cooccurring_tokens(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shortlists, "CHUNK", chunk)
     learnt = learn(cipher(200), 12, n_likely=1, n_always=2, keep=[EOS])
@@ -51,7 +51,7 @@ def test_shortlist_of_other_vocabulary_is_rejected(tmp_path: Path) -> None:
 
 
 def test_learning_shortlist_without_pairs_raises() -> None:
-    with pytest.raises(DataError, match="no sentence pair"):
+    with pytest.raises(DataError, match="without sentence pairs"):
         learn([], 12)
 
 

@@ -1,4 +1,4 @@
-"""Work side by side."""
+"""Parallel work in threads."""
 
 import threading
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ def test_map_parallel_returns_results_in_order() -> None:
 
     def work(item: int) -> tuple[int, int, str]:
         if item < 2:
-            both.wait()  # which it only passes if two are at work
+            both.wait()  # passes only if two threads run
         return item, torch.get_num_threads(), threading.current_thread().name
 
     found = map_parallel(work, range(6), cores(torch.device("cpu")), 2)
@@ -68,7 +68,7 @@ def test_map_parallel_cancels_remaining_items_on_error(monkeypatch: pytest.Monke
     monkeypatch.setattr(engine, "ThreadPoolExecutor", Pool)
     with pytest.raises(InterruptedError):
         map_parallel(work, range(40), 2, 2)
-    assert {*begun} <= {0, 1, 2}, "one that fails, and one in each of two threads"
+    assert {*begun} <= {0, 1, 2}, "only the failing item and one per thread may start"
     assert torch.get_num_threads() == 2
 
 

@@ -1,4 +1,4 @@
-"""Which networks the fast training step is for, and what is said about the others."""
+"""Which networks the fast training step supports, and the warnings about others."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +26,7 @@ def test_fused_training_supports_paper_networks() -> None:
     known = {
         name for name in PRESETS if not training_obstacles(ModelConfig.preset(name), BatchConfig())
     }
-    # One head of 512 does not fit a tile of the chip.
+    # A head of width 512 is too large for the kernels.
     assert set(PRESETS) - known == {"A-h1"}
 
 

@@ -11,7 +11,7 @@ def test_dropout_mask_has_share_p_of_zeros_and_mean_1(p: float) -> None:
     assert (mask == 0).double().mean().item() == pytest.approx(p, abs=2e-3)
     assert mask.double().mean().item() == pytest.approx(1.0, abs=3e-3)
     assert len(mask.unique()) == 2
-    # Neighbours share a draw of 64 bits and must not know of each other.
+    # Adjacent elements share 64 random bits and must be independent.
     zeros = (mask == 0).double().flatten()
     both = (zeros[:-1] * zeros[1:]).mean().item()
     assert both == pytest.approx(p * p, abs=2e-3)

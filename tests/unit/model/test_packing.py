@@ -11,10 +11,11 @@ def test_layout_without_padding_round_trips_rows() -> None:
     assert tokens.ids.tolist() == [5, 6, 1, 7, 1, 8, 9, 9, 1]
     assert layout.positions.tolist() == [0, 1, 2, 0, 1, 0, 1, 2, 3]
     assert layout.max_length == 4
-    apart = layout.to_rows(tokens.ids)
-    sentences = [row[keep].tolist() for row, keep in zip(apart, layout.segments == 1, strict=True)]
+    in_rows = layout.to_rows(tokens.ids)
+    real = layout.segments == 1
+    sentences = [row[keep].tolist() for row, keep in zip(in_rows, real, strict=True)]
     assert sentences == [[5, 6, 1], [7, 1], [8, 9, 9, 1]]
-    assert torch.equal(layout.to_flat(apart), tokens.ids)
+    assert torch.equal(layout.to_flat(in_rows), tokens.ids)
 
 
 def test_shifted_right_prepends_start_id_to_each_sentence() -> None:

@@ -43,14 +43,14 @@ def test_only_pre_norm_has_final_norm() -> None:
 
 def test_dropout_applies_to_sublayer_outputs_and_embedding_sum() -> None:
     model = make(dropout=0.25).train()
-    places = {n for n, m in model.named_modules() if isinstance(m, Dropout) and m.p == 0.25}
+    dropouts = {n for n, m in model.named_modules() if isinstance(m, Dropout) and m.p == 0.25}
     residuals = {
         f"{stack}.layers.{i}.residuals.{j}.dropout"
         for stack, n in [("encoder", 2), ("decoder", 3)]
         for i in range(2)
         for j in range(n)
     }
-    assert places == residuals | {"dropout"}
+    assert dropouts == residuals | {"dropout"}
 
 
 @pytest.mark.parametrize("name", ["dropout", "attention_dropout", "activation_dropout"])
@@ -135,7 +135,7 @@ def test_every_combination_of_variants_trains_every_weight() -> None:
         for name, parameter in model.named_parameters():
             assert parameter.grad is not None, name
             assert parameter.grad.isfinite().all(), name
-            # A constant added to every score of a query leaves its softmax alone.
+            # A constant added to every score of a query does not change its softmax.
             assert parameter.grad.any(), name
 
 
@@ -219,7 +219,7 @@ def test_invalid_input_is_rejected() -> None:
 
 
 def test_source_and_target_of_different_batch_size_are_rejected() -> None:
-    """In a process without the shape checks of the tests, which would speak first."""
+    """Runs in a process without the shape checks of the tests, which would raise first."""
     code = """
 import torch
 from transept import ModelConfig, TranseptError, Transformer

@@ -1,4 +1,4 @@
-"""One step: gradients that do not depend on how a batch is cut up, and numbers that are none."""
+"""One step: gradients do not depend on micro-batches, and NaN gradients are skipped."""
 
 import copy
 import dataclasses
@@ -99,7 +99,7 @@ def test_dropout_depends_on_seed_step_and_micro_batch() -> None:
         (step, n): [float(x) for x in update.accumulate(step, numbered([pairs] * n), 10)]
         for step, n in [(1, 1), (1, 2), (2, 1)]
     }
-    torch.rand(100)  # what else was drawn in between does not matter
+    torch.rand(100)  # other random numbers must not matter
     assert [float(x) for x in update.accumulate(1, [pairs], 10)] == losses[1, 1]
     assert losses[2, 1] != losses[1, 1]
     assert losses[1, 2][0] != pytest.approx(2 * losses[1, 1][0])
@@ -166,7 +166,7 @@ def test_training_tensors_round_trip() -> None:
 
 
 def test_training_flops_match_manual_count() -> None:
-    """One sentence pair through one layer: every matrix, and attention inside the sentences."""
+    """One sentence pair and one layer: every matrix, and attention within the sentences."""
     config = ModelConfig(vocab_size=7, n_layers=1, d_model=4, d_ff=6, n_heads=1, d_k=2, d_v=3)
     s, t = 5, 3
     encoder = s * (4 * 2 + 4 * 2 + 4 * 3 + 3 * 4 + 2 * 4 * 6)
@@ -177,7 +177,7 @@ def test_training_flops_match_manual_count() -> None:
 
 
 def test_decoding_after_update_uses_new_weights() -> None:
-    """Decoding keeps what it prepared from the weights, and must hear that they have moved."""
+    """Decoding caches prepared weights and must notice that the weights changed."""
     update = make()
     model, source = update.model, torch.tensor([[7, 8, 9, 10, 1]])
     with torch.inference_mode():
