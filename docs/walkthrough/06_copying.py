@@ -14,7 +14,7 @@ from matplotlib import pyplot as plt
 from torch.nn.utils.rnn import pad_sequence
 
 from transept import ModelConfig, Transformer
-from transept.decoding.greedy import greedy_search, one_by_one
+from transept.decoding.greedy import greedy_search, single_row_states
 from transept.engines.native.network import IncrementalDecoder, encode
 from transept.model.attention import record_attention
 from transept.model.packing import Tokens
@@ -87,7 +87,7 @@ assert losses[-1] < 0.2
 
 # %%
 print(getsource(greedy_search))
-print(getsource(one_by_one))
+print(getsource(single_row_states))
 
 # %% [markdown]
 # The step here is the decoder. It caches its keys and values, so each token is computed only once.

@@ -23,7 +23,7 @@
 | R    | sentences that a GPU searches for at once, or room for them                  |
 
 Letters side by side are multiplied: HDv is all heads of the values. An axis that is rare says
-itself what it is, in small letters: `tiles`, `places`. Numbers, `_` and `...` are jaxtyping's.
+itself what it is, in small letters: `tiles`, `slots`. Numbers, `_` and `...` are jaxtyping's.
 
 Masks are boolean and True means *may attend*. The annotations are checked in the tests, where
 an import hook turns each into an assertion; elsewhere they cost nothing. Only `kernels.beams`

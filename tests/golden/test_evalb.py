@@ -1,4 +1,4 @@
-"""What evalb itself (the C program of 2006, COLLINS.prm) prints for these trees of our own.
+"""Output of evalb (the C program of 2006, COLLINS.prm) for these trees, written for this test.
 
 A row is its Stat., Matched, gold, test, Cross, Words, Correct Tags; zeros stand where it leaves a
 sentence out.
@@ -99,19 +99,19 @@ def row(gold: str, predicted: str, parameters: Parameters) -> Row:
 
 
 @pytest.mark.parametrize("name", PAIRS)
-def test_a_sentence_counts_as_evalb_counts_it(name: str) -> None:
+def test_sentence_counts_match_evalb(name: str) -> None:
     gold, predicted, expected = PAIRS[name]
     assert row(gold, predicted, COLLINS) == expected
 
 
-def test_lengths_are_evalbs() -> None:
+def test_lengths_match_evalb() -> None:
     lengths = [
         score_sentence(gold, predicted, COLLINS).length for gold, predicted, _ in PAIRS.values()
     ]
     assert lengths == [7] * 14 + [2] + [1] * 6 + [7, 7, 0, 0, 1] + [7] * 5 + [2, 7, 41, 40]
 
 
-def test_the_summary_is_evalbs() -> None:
+def test_summary_matches_evalb() -> None:
     gold, predicted, _ = zip(*PAIRS.values(), strict=True)
     report = evaluate_parses(gold, predicted)
     assert rounded(report.all.evalb) == [

@@ -1,4 +1,4 @@
-"""Each TOML under configs/ against the row of the paper that it stands for."""
+"""Each TOML file in configs/ compared with its row of the paper."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ def test_every_row_of_table_3_has_a_file() -> None:
 
 
 @pytest.mark.parametrize("row", ROWS)
-def test_a_row_is_base_but_for_its_columns(row: str) -> None:
+def test_row_differs_from_base_only_in_its_columns(row: str) -> None:
     experiment = config.load(Experiment, CONFIGS / f"table3/{row}.toml")
     assert experiment.model == ModelConfig.preset(row)
     assert experiment.loss.label_smoothing == LABEL_SMOOTHING[row]
@@ -32,7 +32,7 @@ def test_preset_and_file_of_a_row_agree_when_a_field_changes(row: str, change: s
     assert ModelConfig.preset(row, **{field: int(value)}) == overridden.model
 
 
-def test_base_and_big_are_section_5() -> None:
+def test_base_and_big_configs_match_section_5() -> None:
     base = config.load(Experiment, CONFIGS / "base.toml")
     big = config.load(Experiment, CONFIGS / "big.toml")
     assert (base.model, big.model) == (ModelConfig.preset("base"), ModelConfig.preset("big"))
@@ -44,8 +44,8 @@ def test_base_and_big_are_section_5() -> None:
         assert experiment.loss.label_smoothing == 0.1
 
 
-def test_averaged_checkpoints_span_the_papers_share_of_the_run() -> None:
-    """Section 6.1: 5 of base's 12 hours and 20 of big's 3.5 days, 10 minutes apart."""
+def test_averaged_checkpoints_span_same_share_of_run_as_paper() -> None:
+    """Section 6.1: checkpoints every 10 minutes; 5 in 12 hours (base), 20 in 3.5 days (big)."""
     for name, last, hours in (("base", 5, 12), ("big", 20, 3.5 * 24)):
         checkpoint = config.load(Experiment, CONFIGS / f"{name}.toml").checkpoint
         assert checkpoint.keep == last
@@ -54,7 +54,7 @@ def test_averaged_checkpoints_span_the_papers_share_of_the_run() -> None:
         assert ours == pytest.approx(last * 10 / (hours * 60), rel=0.02)
 
 
-def test_the_parsers_are_section_6_3() -> None:
+def test_parser_configs_match_section_6_3() -> None:
     wsj = config.load(Experiment, CONFIGS / "parsing-wsj.toml")
     semi = config.load(Experiment, CONFIGS / "parsing-semi.toml")
     paper = ModelConfig.preset("parsing")

@@ -1,4 +1,4 @@
-"""Parameters of every preset at a vocabulary of 37,000, with the paper's column beside them.
+"""Parameters of every preset with a vocabulary of 37,000, and the paper's numbers.
 
 The paper's counts (in millions) come from a vocabulary that it does not state exactly. Rows that
 keep d_model agree with it in their difference from base, within its rounding. Rows that change
@@ -37,27 +37,27 @@ OURS: dict[str, int] = {
 }
 OTHER_WIDTH = {"big", "C-d256", "C-d1024"}
 NOT_COUNTED = {"E-learned"}
-"""The paper leaves this row blank, though its position table has parameters too."""
+"""The paper leaves this row blank, although learned positions add parameters."""
 
 
-def test_every_preset_is_pinned() -> None:
+def test_every_preset_has_parameter_count() -> None:
     assert OURS.keys() == PRESETS.keys()
 
 
 @pytest.mark.parametrize("name", OURS)
-def test_parameter_count(name: str) -> None:
+def test_parameter_count_matches_table(name: str) -> None:
     with torch.device("meta"):
         model = Transformer(ModelConfig.preset(name, vocab_size=37_000))
     ours = OURS[name]
     assert model.n_parameters() == ours
     if name in PAPER_PARAMETERS and name not in OTHER_WIDTH | NOT_COUNTED:
-        # Both of the paper's numbers are rounded to a million.
+        # Both numbers of the paper are rounded to millions.
         paper = PAPER_PARAMETERS[name] - PAPER_PARAMETERS["base"]
         assert (ours - OURS["base"]) / 1e6 == pytest.approx(paper, abs=1.0)
 
 
-def test_paper_counts_are_those_of_table_3() -> None:
-    """Rows that the paper leaves blank are as base."""
+def test_paper_parameters_match_table_3() -> None:
+    """Rows that are blank in the paper have the parameters of base."""
     counted = {name: n for name, n in PAPER_PARAMETERS.items() if n != 65 or name == "base"}
     assert counted == {
         "base": 65, "B-dk16": 58, "B-dk32": 60, "C-N2": 36, "C-N4": 50, "C-N8": 80,
@@ -66,7 +66,7 @@ def test_paper_counts_are_those_of_table_3() -> None:
     assert PRESETS.keys() - PAPER_PARAMETERS.keys() == {"parsing", "tiny"}
 
 
-def test_base_by_hand() -> None:
+def test_base_parameter_count_matches_manual_count() -> None:
     d, ff, v = 512, 2048, 37_000
     attention, norm = 4 * d * d, 2 * d
     ffn = 2 * d * ff + ff + d

@@ -133,7 +133,7 @@ def test_info_presets_prints_label_smoothing_and_the_papers_counts(
         (["visualize", "-o", "x.svg", "-LRB-"], "begins with a dash goes after the options and"),
         (
             ["info", "--vocab-size", "0", "--presets"],
-            "--vocab-size: 0 leaves the size to a corpus, and there is none; give the size",
+            "--vocab-size: 0 takes the size from a corpus; without a corpus, set the size",
         ),
     ],
 )

@@ -132,7 +132,7 @@ def test_without_ctranslate2_all_is_native(
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (["--model", "{int8}", "--engine", "ctranslate2"], "runs one model, not 2"),
+        (["--model", "{int8}", "--engine", "ctranslate2"], "cannot run an ensemble of 2 models"),
         (["--engine", "fused", "--device", "cpu"], "fused does not support the device 'cpu'"),
         (["--stream", "--n-best", "2", "--json"], "--stream and --n-best, --json do not go"),
         (["--stream", "--sample"], "--stream and --sample do not go"),
@@ -235,7 +235,7 @@ def test_a_shortlist_leaves_few_tokens_and_the_same_words(
     assert run(*given, "--prefix", "zehn zehn zehn", "--stream") == 0
     assert capsys.readouterr().out == alone
     assert run(*given, "--engine", "ctranslate2") == 2
-    assert "is for the native engine" in capsys.readouterr().err
+    assert "requires the native engine" in capsys.readouterr().err
     prepare_otherwise(tmp_path, "--shortlist", file)
     assert run(*given) == 3
     assert "not made for the model's source and target vocabulary" in capsys.readouterr().err

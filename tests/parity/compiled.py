@@ -1,4 +1,4 @@
-"""A step, as it is written and compiled: run as a script by `test_compiled.py`.
+"""A step, plain and compiled: run as a script by `test_compiled.py`.
 
     python -m tests.parity.compiled cpu|cuda fp32|bf16
 
@@ -21,7 +21,7 @@ from transept.runtime.device import Runtime
 from transept.training.config import TrainingConfig
 from transept.training.update import Update
 
-# One layer of each stack: another costs the compiler seconds and shows nothing more.
+# One layer per stack: more layers take the compiler longer and add no coverage.
 MODEL = ModelConfig(vocab_size=500, n_layers=1, d_model=64, d_ff=128, n_heads=4, dropout=0.0)
 
 

@@ -1,8 +1,8 @@
-"""What 1, 2 and 4 ranks make of the same global batches: run as a script by `test_ranks.py`.
+"""Training with 1, 2 and 4 ranks on the same global batches: a script for `test_ranks.py`.
 
     python -m tests.parity.ranks DIRECTORY plain|fused|gpu
 
-writes a file for each number of ranks; 0 is a process by itself, without a process group.
+writes a file for each number of ranks; 0 is a single process without a process group.
 """
 
 import os
@@ -32,7 +32,7 @@ from transept.training.update import MovingAverage, Schedule, Update, make_adam
 
 MICRO_BATCHES, STEPS, SOME, FEW = 4, 50, 10, 2
 LONG = (2, 4)
-"""Numbers of ranks that also train for longer, in double precision."""
+"""Numbers of ranks for the longer training in double precision."""
 Results = dict[str, torch.Tensor]
 
 
@@ -94,7 +94,7 @@ def losses(update: Update, steps: int) -> torch.Tensor:
 
 
 def in_agreement(update: Update) -> torch.Tensor:
-    """1 where all ranks hold the same weights to the last bit."""
+    """1 if all ranks hold bitwise identical weights."""
     bits = sum(int(p.detach().view(torch.int32).sum()) for p in update.model.parameters())
     highest, lowest = update.runtime.world.agree([bits, -bits])
     return torch.tensor(int(highest == -lowest))
@@ -113,7 +113,7 @@ def compute(world: World) -> Results:
         update = make(world, torch.float32, shards)
         losses(update, FEW)
         results[name] = training_tensors(update)
-    results["suppressed"] = not_a_number_on_the_last_rank(world)
+    results["suppressed"] = nan_on_last_rank(world)
     return {f"{kind}/{name}": t for kind, found in results.items() for name, t in found.items()}
 
 
@@ -124,8 +124,8 @@ def after_many_steps(world: World) -> dict[str, Results]:
     return {"weights": weights(update), "average": update.ema.weights}
 
 
-def not_a_number_on_the_last_rank(world: World) -> Results:
-    """Its gradients are spoilt in a step that must then leave no trace anywhere."""
+def nan_on_last_rank(world: World) -> Results:
+    """Its gradients are NaN in one step, which must not change anything on any rank."""
     update = make(world, torch.float32)
     update(1, *share(1, world))
     before = weights(update)
@@ -151,7 +151,7 @@ def compute_in_bf16(world: World) -> Results:
 
 
 def compute_fused(world: World, device: str = "cpu", steps: int = 2) -> Results:
-    """Steps of the written-out form; on a CPU, its kernels run in Triton's interpreter."""
+    """Steps of the fused update; on a CPU, its kernels run in Triton's interpreter."""
     from tests.parity.test_fused_training import TILES, side
 
     from transept.engines.training.update import FusedUpdate
@@ -179,7 +179,7 @@ def compute_fused(world: World, device: str = "cpu", steps: int = 2) -> Results:
 
 def main(directory: Path, kind: str, wire: torch.dtype | None) -> None:
     torch.set_num_threads(1)
-    # The first step of a graph is run, the second captured, the others replayed.
+    # A graph runs its first step, captures the second and replays the others.
     on_gpu = partial(compute_fused, device="cuda", steps=4)
     works: dict[str, Callable[[World], Results]] = {
         "plain": compute,

@@ -1,4 +1,4 @@
-"""One step on a batch that is always the same, for comparisons of its gradients."""
+"""One step on a fixed batch, to compare gradients."""
 
 import torch
 
@@ -11,7 +11,7 @@ Gradients = dict[str, Tensor]
 
 
 def tiles(device: str, rows: int = 6, width: int = 32) -> MicroBatch:
-    """Two sentences to a tile, with padding behind each."""
+    """Two sentences per tile, with padding after each."""
     generator = torch.Generator().manual_seed(3)
     ids = torch.randint(4, 500, (2, rows, width), generator=generator)
     half = width // 2
@@ -35,6 +35,6 @@ def gradients(update: Update, batch: MicroBatch) -> tuple[Tensor, Gradients]:
 
 
 def furthest(one: Gradients, other: Gradients) -> float:
-    """The largest distance of two gradients of the same name, relative to their length."""
+    """The largest relative distance of two gradients of the same name."""
     assert one.keys() == other.keys()
     return max(float((one[x] - other[x]).norm() / other[x].norm()) for x in one)

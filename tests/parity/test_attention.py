@@ -1,4 +1,4 @@
-"""The slow obvious attention and the fast one, side by side."""
+"""The reference attention compared with the fast one."""
 
 import pytest
 import torch
@@ -20,7 +20,7 @@ def random_mask(rows: int, queries: int, keys: int) -> Tensor:
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 @pytest.mark.parametrize(("d_k", "d_v"), [(16, 16), (8, 32), (32, 8)])
-def test_fused_attention_is_equation_1(dtype: torch.dtype, d_k: int, d_v: int) -> None:
+def test_fused_attention_matches_equation_1(dtype: torch.dtype, d_k: int, d_v: int) -> None:
     torch.manual_seed(0)
     q = torch.randn(3, 4, 7, d_k, dtype=dtype, requires_grad=True)
     k = torch.randn(3, 4, 9, d_k, dtype=dtype, requires_grad=True)
@@ -35,8 +35,8 @@ def test_fused_attention_is_equation_1(dtype: torch.dtype, d_k: int, d_v: int) -
         torch.testing.assert_close(fast, slow, atol=TOLERANCE[dtype], rtol=TOLERANCE[dtype])
 
 
-def test_fused_attention_agrees_in_bfloat16() -> None:
-    # Tiny: a CPU without bfloat16 arithmetic takes hundreds of times as long.
+def test_fused_attention_matches_reference_in_bfloat16() -> None:
+    # Tiny: a CPU without bfloat16 arithmetic is hundreds of times slower.
     torch.manual_seed(0)
     q, k, v = (torch.randn(1, 1, 3, 4, dtype=torch.bfloat16) for _ in range(3))
     mask = torch.ones(1, 3, 3, dtype=torch.bool).tril()
@@ -44,7 +44,7 @@ def test_fused_attention_agrees_in_bfloat16() -> None:
     torch.testing.assert_close(fast, slow, atol=TOLERANCE[torch.bfloat16], rtol=0.05)
 
 
-def test_equation_1_on_an_example_by_hand() -> None:
+def test_reference_attention_matches_manual_example() -> None:
     q = torch.tensor([[[[1.0, 0.0]]]])
     k = torch.tensor([[[[2.0, 0.0], [0.0, 1.0], [9.0, 9.0]]]])
     v = torch.tensor([[[[1.0], [2.0], [100.0]]]])
@@ -54,7 +54,7 @@ def test_equation_1_on_an_example_by_hand() -> None:
     torch.testing.assert_close(reference_attention(q, k, v, mask).squeeze(), expected)
 
 
-def test_multi_head_attention_is_torchs() -> None:
+def test_multi_head_attention_matches_torch() -> None:
     torch.manual_seed(0)
     ours = MultiHeadAttention(32, 4, 8, 8)
     theirs = nn.MultiheadAttention(32, 4, bias=False, batch_first=True)
@@ -70,7 +70,7 @@ def test_multi_head_attention_is_torchs() -> None:
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
-def test_the_whole_network_is_the_same_on_both_paths(dtype: torch.dtype) -> None:
+def test_network_output_is_same_with_reference_and_fused_attention(dtype: torch.dtype) -> None:
     torch.manual_seed(0)
     config = ModelConfig.preset("tiny", vocab_size=50, d_k=24, d_v=40, encoder_window=4)
     slow = Transformer(config, attend=reference_attention).to(dtype).eval()

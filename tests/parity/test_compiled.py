@@ -1,4 +1,4 @@
-"""torch.compile changes how fast a step is, and not what comes out."""
+"""torch.compile changes the speed of a step, but not its result."""
 
 import json
 import subprocess
@@ -15,7 +15,7 @@ import pytest
         pytest.param("cuda", "bf16", 0.15, marks=pytest.mark.gpu),
     ],
 )
-def test_a_compiled_step_is_the_plain_one(device: str, precision: str, near: float) -> None:
+def test_compiled_step_matches_plain_step(device: str, precision: str, near: float) -> None:
     words = [sys.executable, "-m", "tests.parity.compiled", device, precision]
     done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""The network in CTranslate2 says what ours says, and every variant is exact or refused."""
+"""CTranslate2 gives the same outputs as the native engine, and rejects unsupported variants."""
 
 import dataclasses
 from pathlib import Path
@@ -36,7 +36,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
 
 
 def network(seed: int, end: float = 0.0, **changes: Any) -> Transformer:
-    """One that does not repeat itself; `end` makes the end symbol likelier, or less so."""
+    """A network that does not repeat itself; `end` changes the logit of the end symbol."""
     torch.manual_seed(seed)
     settings = {"n_layers": 2, "d_model": 64, "d_ff": 96, "n_heads": 4, **changes}
     settings["output_bias"] = settings.get("output_bias", end != 0)
@@ -78,7 +78,7 @@ def assert_alike(ours: list[list[Hypothesis]], others: list[list[Hypothesis]]) -
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_greedy_outputs_are_the_same(variant: str) -> None:
+def test_ctranslate2_greedy_outputs_match_native(variant: str) -> None:
     n_finished = 0
     for seed, end in [(1, 0.0), (2, 8.0)]:
         native, theirs = both(network(seed, end, **VARIANTS[variant]))
@@ -90,7 +90,7 @@ def test_greedy_outputs_are_the_same(variant: str) -> None:
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_beams_are_the_same_where_no_output_ends(variant: str) -> None:
+def test_ctranslate2_beams_match_native_without_end_symbol(variant: str) -> None:
     native, theirs = both(network(3, -30.0, **VARIANTS[variant]))
     sources = sentences(8)
     for alpha in (0.0, 0.6):
@@ -98,7 +98,7 @@ def test_beams_are_the_same_where_no_output_ends(variant: str) -> None:
         assert_alike(found(native, sources, **settings), found(theirs, sources, **settings))
 
 
-def test_every_output_has_its_own_log_p_and_the_paper_s_score() -> None:
+def test_ctranslate2_outputs_have_paper_score() -> None:
     model = network(4, 2.0)
     scores, (_, theirs) = Networks([model]), both(model)
     sources = sentences(8)
@@ -115,7 +115,7 @@ def test_every_output_has_its_own_log_p_and_the_paper_s_score() -> None:
             assert one.score == pytest.approx(sum(log_p) / ((5 + len(target)) / 6) ** 0.6, abs=1e-4)
 
 
-def test_what_it_cannot_do_is_left_to_the_other_engine() -> None:
+def test_ctranslate2_passes_unsupported_input_to_fallback() -> None:
     native, theirs = both(network(5))
     inputs = [
         Input([5, 6, EOS_ID], max_length=6, prefix=[9, 10]),
@@ -130,7 +130,7 @@ def test_what_it_cannot_do_is_left_to_the_other_engine() -> None:
     assert seen[-1] == 3
 
 
-def test_whoever_watches_may_stop_it() -> None:
+def test_watcher_exception_stops_ctranslate2_search() -> None:
     def stop(n_done: int, total: int | None) -> None:
         raise InterruptedError
 
@@ -148,7 +148,7 @@ def test_whoever_watches_may_stop_it() -> None:
         ({"decoder_window": 4}, "model.decoder_window"),
     ],
 )
-def test_what_ctranslate2_cannot_express_is_refused(
+def test_unsupported_config_is_rejected_by_ctranslate2(
     changes: dict[str, Any], key: str, tmp_path: Path
 ) -> None:
     with pytest.raises(ConfigError, match=key):
@@ -156,25 +156,23 @@ def test_what_ctranslate2_cannot_express_is_refused(
     assert not [*tmp_path.iterdir()]
 
 
-def test_a_network_with_an_attention_of_its_own_is_refused(tmp_path: Path) -> None:
+def test_network_with_custom_attention_is_rejected_by_ctranslate2(tmp_path: Path) -> None:
     model = network(1)
     model.decoder.stack[-1].source_attention.attend = lambda q, k, v, mask, dropout=0.0: v
-    with pytest.raises(ConfigError, match="source_attention: attends by <lambda>, and CTranslate2"):
+    with pytest.raises(ConfigError, match="source_attention: uses the custom attention <lambda>"):
         export.save(model, Names(NAMES, NAMES), tmp_path)
 
 
 @pytest.mark.parametrize("quantization", get_args(export.Quantization))
-def test_exporting_leaves_the_network_as_it_is(
-    quantization: export.Quantization, tmp_path: Path
-) -> None:
+def test_export_does_not_modify_network(quantization: export.Quantization, tmp_path: Path) -> None:
     model = network(1)
     before = {name: weight.clone() for name, weight in model.state_dict().items()}
     export.save(model, Names(NAMES, NAMES), tmp_path, quantization=quantization)
     assert all(torch.equal(before[name], weight) for name, weight in model.state_dict().items())
 
 
-def test_every_field_of_a_network_is_expressed_or_refused() -> None:
-    """A new field of `ModelConfig` must be looked at here."""
+def test_every_model_config_field_is_exported_or_rejected() -> None:
+    """A new field of `ModelConfig` must be added here."""
     expressed = {
         *("vocab_size", "source_vocab_size", "n_layers", "d_model", "d_ff", "n_heads", "d_k"),
         *("norm", "positions", "max_positions", "tied_embeddings", "activation"),

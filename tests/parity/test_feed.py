@@ -1,4 +1,4 @@
-"""A search for sentences that come by and by, against the search of all at once.
+"""A search for sentences that arrive one by one, compared with a search for all at once.
 
 That on a GPU, which lets them in while others are under way, is in `test_fused_search`.
 """
@@ -29,7 +29,7 @@ PLANS = st.lists(st.integers(0, 5), min_size=1, max_size=6).filter(any)
 
 
 def model_with(seed: int, end: float = 4.0) -> Transformer:
-    """A small network; the bias of its end symbol is so chosen that outputs end now and then."""
+    """A small network. The bias of its end symbol makes some outputs end and others not."""
     torch.manual_seed(seed)
     config = ModelConfig(
         vocab_size=VOCABULARY, n_layers=1, d_model=32, d_ff=64, n_heads=2, output_bias=True
@@ -50,7 +50,7 @@ def inputs_of(seed: int, n: int) -> list[Input]:
 def fed(
     engine: Engine, inputs: Sequence[Input], config: SearchConfig, plan: Sequence[int]
 ) -> list[list[Hypothesis]]:
-    """The outputs where so many come each time that the engine asks."""
+    """The outputs if the feed returns at most this many sentences per call."""
     waiting, numbers = deque(inputs), cycle(plan)
     found: dict[int, list[Hypothesis]] = {}
 
@@ -87,7 +87,7 @@ def threads(request: pytest.FixtureRequest) -> object:
 
 
 @pytest.mark.usefixtures("threads")
-def test_whenever_a_sentence_comes_its_outputs_are_the_same() -> None:
+def test_search_feed_matches_search_for_any_arrival_order() -> None:
     engine, inputs = NativeEngine([model_with(1)]), inputs_of(1, 14)
 
     @settings(max_examples=15)
@@ -102,7 +102,7 @@ def test_whenever_a_sentence_comes_its_outputs_are_the_same() -> None:
 
 
 @pytest.mark.skipif(not export.is_installed(), reason="CTranslate2 is not installed")
-def test_so_it_is_in_ctranslate2() -> None:
+def test_ctranslate2_search_feed_matches_search() -> None:
     model = model_with(3)
     names = [f"t{index}" for index in range(VOCABULARY)]
     engine = CTranslate2Engine(model, Names(names, names), NativeEngine([model]))
@@ -112,7 +112,7 @@ def test_so_it_is_in_ctranslate2() -> None:
     assert_same(fed(engine, inputs, config, [2, 0, 3]), engine.search(inputs, config, no_progress))
 
 
-def test_a_feed_that_raises_ends_it() -> None:
+def test_feed_exception_stops_search() -> None:
     engine, asked = NativeEngine([model_with(1, end=-100.0)]), list[int]()
 
     def feed(n: int) -> list[Input]:

@@ -1,4 +1,4 @@
-"""Search on the device against the reference, token by token.
+"""Search on the device compared with the reference, token by token.
 
 On a machine without a GPU the kernels run in Triton's interpreter: slowly, but the same program.
 """
@@ -47,7 +47,7 @@ def assert_same(ours: list[list[Hypothesis]], theirs: list[list[Hypothesis]]) ->
 
 
 class Recorded:
-    """A step whose log p, of each sentence, depends on the length and on the last token."""
+    """A step whose log p depends on the sentence, the length and the last token."""
 
     def __init__(self, log_p: Tensor) -> None:
         self._log_p = log_p
@@ -66,7 +66,7 @@ class Recorded:
 @pytest.mark.parametrize(
     "width", [1, 3, *(pytest.param(width, marks=pytest.mark.slow) for width in (2, 4, 5))]
 )
-def test_replayed_on_recorded_probabilities_the_search_is_the_reference(width: int) -> None:
+def test_fused_search_on_recorded_probabilities_matches_reference(width: int) -> None:
     torch.manual_seed(width)
     n, longest, vocab_size = max(1, N_CASES // 5), 6, 9
     logits = 2 * torch.randn(n, longest, vocab_size, vocab_size)
@@ -90,14 +90,14 @@ def test_replayed_on_recorded_probabilities_the_search_is_the_reference(width: i
 
 
 def model_with(seed: int, vocab_size: int = 40, end: float = 6.0, **variant: Any) -> Transformer:
-    """A small network; the bias of its end symbol makes some outputs end and others not."""
+    """A small network. The bias of its end symbol makes some outputs end and others not."""
     torch.manual_seed(seed)
     sizes = {"n_layers": 1, "d_model": 32, "d_ff": 64, "n_heads": 2} | variant
     config = ModelConfig(vocab_size=vocab_size, output_bias=True, **sizes)
     model = Transformer(config).eval().to(DEVICE)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
-            if name.endswith("bias"):  # they start at zero, where they would hide mistakes
+            if name.endswith("bias"):  # initially zero, which would hide mistakes
                 parameter.normal_(std=0.1)
         model.projection.weight.mul_(2)
         model.projection.bias[EOS] = end
@@ -124,10 +124,10 @@ def reference(
 @pytest.mark.parametrize(
     ("width", "n_best", "end"), [(1, 1, 6.0), pytest.param(3, 2, 3.0, marks=pytest.mark.slow)]
 )
-def test_outputs_are_those_of_the_reference(
+def test_fused_search_outputs_match_reference(
     width: int, n_best: int, end: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Fewer slots than sentences: some begin where others are done; at the end slots are compacted.
+    # Fewer slots than sentences: slots are reused, and compacted at the end.
     monkeypatch.setattr(fused_engine, "SLOTS", 4)
     monkeypatch.setattr(fused_engine, "CHECK_EVERY", 2)
     model = model_with(width, end=end)
@@ -152,7 +152,7 @@ def test_outputs_are_those_of_the_reference(
         {"positions": "learned", "max_positions": 16, "decoder_start": "token"},
     ],
 )
-def test_search_with_a_variant_of_the_network_is_the_reference(variant: dict[str, Any]) -> None:
+def test_fused_search_with_network_variant_matches_reference(variant: dict[str, Any]) -> None:
     model = model_with(5, end=3.0, **variant)
     inputs = [Input(source, len(source) + 1) for source in sentences(5, 2)]
     config = SearchConfig(beam_size=2)
@@ -161,7 +161,7 @@ def test_search_with_a_variant_of_the_network_is_the_reference(variant: dict[str
 
 
 class Waiting:
-    """A feed that gives so many each time that it is asked."""
+    """A feed that returns a given number of sentences per call."""
 
     def __init__(self, inputs: Sequence[Input], plan: Sequence[int]) -> None:
         self.left, self._plan = deque(inputs), cycle(plan)
@@ -173,7 +173,7 @@ class Waiting:
 def fed(
     engine: FusedEngine, inputs: Sequence[Input], config: SearchConfig, plan: Sequence[int]
 ) -> list[list[Hypothesis]]:
-    """What an engine finds for sentences that come so many at a time."""
+    """The outputs of an engine for sentences that arrive in groups of this size."""
     feed, found = Waiting(inputs, plan), dict[int, list[Hypothesis]]()
     while feed.left:
         n_before = len(found)
@@ -189,10 +189,10 @@ def engine_in_single_precision(model: Transformer, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.slow
 @pytest.mark.parametrize("plan", [[9], [1, 0, 2]])
-def test_who_comes_later_finds_the_same(plan: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    # Steps of one slot and of four; the third is too long for the first workspace, the fifth is
-    # for the other engine.
-    for name, value in {"SLOTS": 4, "CHECK_EVERY": 2, "LEAST_PLACES": 8}.items():
+def test_later_sentences_get_same_outputs(plan: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    # Steps of one slot and of four. The third sentence is too long for the first workspace, the
+    # fifth is handled by the other engine.
+    for name, value in {"SLOTS": 4, "CHECK_EVERY": 2, "MIN_POSITIONS": 8}.items():
         monkeypatch.setattr(fused_engine, name, value)
     model = model_with(3, end=3.0)
     inputs = [Input(source, len(source) + 2) for source in sentences(3, 7)]
@@ -207,7 +207,7 @@ def test_who_comes_later_finds_the_same(plan: list[int], monkeypatch: pytest.Mon
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("width", [1, 4, 12])
-def test_whenever_many_come_they_find_the_same(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_later_sentences_get_same_outputs(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
     model = model_with(7, vocab_size=5000)
     inputs = [
         Input(source, random.Random(i).choice([3, 20, 20, 20, 140]))
@@ -215,17 +215,17 @@ def test_whenever_many_come_they_find_the_same(width: int, monkeypatch: pytest.M
     ]
     config, engine = SearchConfig(beam_size=width), engine_in_single_precision(model, monkeypatch)
     expected = engine.search(inputs, config, no_progress)
-    # From one at a time to more than there are slots, and back.
+    # From one at a time to more than the number of slots, and back.
     for plan in ([1000], [1, 0, 0], [3, 40, 0, 200, 0, 1, 0, 7], [0, 1, 5, 300]):
-        for _ in range(2):  # the second time every graph is there
+        for _ in range(2):  # the second time, all graphs are captured
             found = fed(engine, inputs, config, plan)
             same = sum(a[0].ids == b[0].ids for a, b in zip(found, expected, strict=True))
-            assert same >= 0.99 * len(inputs)  # sums in another order: a near tie
+            assert same >= 0.99 * len(inputs)  # another order of sums changes near ties
 
 
 @pytest.mark.gpu
-def test_a_short_one_that_comes_later_is_done_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = model_with(7, end=-100.0)  # each is as long as it may be
+def test_later_short_sentence_finishes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = model_with(7, end=-100.0)  # all outputs have the maximum length
     engine = engine_in_single_precision(model, monkeypatch)
     waiting = [[Input([5, EOS], 100)], [], [Input([6, EOS], 5)]]
 
@@ -236,7 +236,7 @@ def test_a_short_one_that_comes_later_is_done_first(monkeypatch: pytest.MonkeyPa
     assert [number for found in told for number, _ in found] == [1, 0]
 
 
-def test_one_workspace_searches_with_any_length_penalty() -> None:
+def test_workspace_is_reused_with_other_length_penalty() -> None:
     model, inputs = model_with(3, end=3.0), [Input([7, 8, EOS], max_length=4)]
     searcher = FusedSearch(model, torch.float32, EOS)
     for alpha in (0.0, 2.0):
@@ -246,7 +246,7 @@ def test_one_workspace_searches_with_any_length_penalty() -> None:
 
 @pytest.mark.skipif(DEVICE.type != "cuda", reason="many sentences are for a GPU")
 @pytest.mark.parametrize("width", [1, 4])
-def test_many_sentences_of_all_lengths(width: int) -> None:
+def test_fused_search_of_many_sentences_matches_reference(width: int) -> None:
     model = model_with(7, vocab_size=5000)
     inputs = [
         Input(source, random.Random(i).choice([3, 20, 140]))
@@ -254,20 +254,20 @@ def test_many_sentences_of_all_lengths(width: int) -> None:
     ]
     config = SearchConfig(beam_size=width)
     searcher = FusedSearch(model, torch.float32, EOS)
-    for n in (300, 64, 1, 7):  # workspaces of many sizes share one memory
+    for n in (300, 64, 1, 7):  # workspaces of several sizes share memory
         searcher(inputs[:n], config)
     found = searcher(inputs, config)
     expected = reference(model, inputs, config)
     same = sum(a[0].ids == b[0].ids for a, b in zip(found, expected, strict=True))
-    assert same >= 0.99 * len(inputs)  # sums in another order: a near tie may fall otherwise
+    assert same >= 0.99 * len(inputs)  # another order of sums changes near ties
     assert_same(searcher(inputs[::-1], config), found[::-1])
 
 
 @pytest.mark.gpu
-def test_the_engine_is_chosen_and_passes_on_what_it_does_not_know() -> None:
+def test_fused_engine_is_chosen_and_uses_fallback() -> None:
     model = model_with(3)
     with torch.no_grad():
-        model.projection.weight.mul_(3)  # sure of itself, so that few outputs are near ties
+        model.projection.weight.mul_(3)  # more confident, so that few outputs are near ties
     engine = choose("auto", [model], NO_TOKENIZERS, ["fp32"])
     native = choose("native", [model], NO_TOKENIZERS, ["fp32"])
     assert engine.name == "fused"

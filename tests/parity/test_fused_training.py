@@ -1,4 +1,4 @@
-"""The written-out training step against autograd on the plain network."""
+"""The fused training step compared with autograd on the plain network."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ TARGETS = [[[5, 11], [14, 2]]]
 
 
 def side(lengths: list[list[list[int]]], vocab_size: int) -> Tokens:
-    """Rows of two tiles: sentences of these lengths in each tile, or one across both."""
+    """Rows of two tiles, with sentences of these lengths in each tile, or one across both."""
     shape = (len(lengths), TILES.row_tiles * TILES.tile)
     ids, segments, positions = torch.zeros(3, *shape, dtype=torch.long).unbind()
     number = 0
@@ -61,7 +61,7 @@ def network(**changes: Any) -> tuple[Transformer, FusedNetwork, Tensor]:
         {"positions": "learned", "max_positions": 40},
     ],
 )
-def test_loss_and_every_gradient_are_autograds(changes: dict[str, object]) -> None:
+def test_fused_loss_and_gradients_match_autograd(changes: dict[str, object]) -> None:
     model, fused, _ = network(**changes)
     source, target = side(SOURCES, 50), side(TARGETS, 50)
     sums = fused(source, target, torch.tensor(0.125, device=DEVICE))
@@ -80,7 +80,7 @@ def test_loss_and_every_gradient_are_autograds(changes: dict[str, object]) -> No
 
 
 @pytest.mark.slow
-def test_with_dropout_the_gradient_is_the_slope_of_the_loss() -> None:
+def test_gradient_with_dropout_matches_finite_difference() -> None:
     model, fused, seed = network(dropout=0.3, attention_dropout=0.3)
     source, target = side(SOURCES, 50), side(TARGETS, 50)
     one = torch.tensor(1.0, device=DEVICE)
@@ -103,7 +103,7 @@ def test_with_dropout_the_gradient_is_the_slope_of_the_loss() -> None:
 
 
 @pytest.mark.slow
-def test_gradients_add_up_over_micro_batches() -> None:
+def test_gradients_accumulate_over_micro_batches() -> None:
     model, fused, _ = network()
     source, target = side(SOURCES, 50), side(TARGETS, 50)
     one = torch.tensor(1.0, device=DEVICE)
@@ -114,7 +114,7 @@ def test_gradients_add_up_over_micro_batches() -> None:
         torch.testing.assert_close(parameter.grad, 2 * once[name], rtol=1e-4, atol=1e-6)
 
 
-def test_a_long_sentence_validated_in_between_does_not_move_what_graphs_read() -> None:
+def test_validating_long_sentence_keeps_position_table_address() -> None:
     model, fused, _ = network()
     where, values = fused.source_positions.data_ptr(), fused.source_positions.clone()
     positions = model.source_positions

@@ -1,4 +1,4 @@
-"""The GPU against the CPU: the same step, the same loss. Run with `pytest -m gpu`."""
+"""The GPU compared with the CPU: the same step, the same loss. Run with `pytest -m gpu`."""
 
 from pathlib import Path
 
@@ -38,7 +38,7 @@ def update_on(device: str, precision: str = "fp32") -> Update:
     )
 
 
-def test_a_step_in_fp32_is_the_cpus() -> None:
+def test_gpu_step_in_fp32_matches_cpu() -> None:
     torch.backends.cuda.matmul.allow_tf32 = False
     loss, expected = gradients(update_on("cpu"), tiles("cpu"))
     other, actual = gradients(update_on("cuda"), tiles("cuda"))
@@ -47,7 +47,7 @@ def test_a_step_in_fp32_is_the_cpus() -> None:
         torch.testing.assert_close(actual[name], gradient, rtol=1e-3, atol=1e-6)
 
 
-def test_a_step_in_bf16_is_near() -> None:
+def test_gpu_step_in_bf16_is_close_to_fp32() -> None:
     loss, expected = gradients(update_on("cpu"), tiles("cpu"))
     other, actual = gradients(update_on("cuda", "bf16"), tiles("cuda"))
     torch.testing.assert_close(other, loss, rtol=5e-3, atol=0)
@@ -55,7 +55,7 @@ def test_a_step_in_bf16_is_near() -> None:
     assert furthest(actual, expected) < 0.15
 
 
-def test_the_chunked_loss_in_bf16_is_near_the_reference() -> None:
+def test_chunked_loss_in_bf16_is_close_to_reference() -> None:
     torch.manual_seed(0)
     states = torch.randn(3000, 64, device="cuda", requires_grad=True)
     projection = nn.Linear(64, 5000, bias=False, device="cuda")
@@ -69,7 +69,7 @@ def test_the_chunked_loss_in_bf16_is_near_the_reference() -> None:
     assert (got - wanted).norm() / wanted.norm() < 0.02
 
 
-def test_a_batch_that_does_not_fit_is_known_at_once() -> None:
+def test_rehearse_reports_batch_that_does_not_fit() -> None:
     update = update_on("cuda")
 
     def batch(divisor: int) -> MicroBatch:
@@ -77,13 +77,13 @@ def test_a_batch_that_does_not_fit_is_known_at_once() -> None:
         tokens = Tokens.padded(rows, 0)
         return MicroBatch(tokens, tokens)
 
-    with pytest.raises(ConfigError, match=r"does not fit into memory; 1/\d+ of it does"):
+    with pytest.raises(ConfigError, match=r"does not fit into memory; 1/\d+ of it fits"):
         rehearse(update, batch(1), smaller=batch, divisors=(16, 64, 256, 1024))
     assert torch.cuda.memory_allocated() < 1 << 30
 
 
-def test_a_run_that_is_taken_up_ends_with_the_same_bits(tmp_path: Path) -> None:
-    """In the fast form, with sums in one order."""
+def test_resumed_gpu_run_gives_same_bits(tmp_path: Path) -> None:
+    """With the fused update and ordered sums."""
     workshop = open_workshop(tmp_path)
     sizes = ["model.d_model=64", "model.d_ff=128", "batch.source_tokens=1024"]
     words = ["train", workshop.config, *sizes, "batch.target_tokens=1024", "--deterministic"]

@@ -1,4 +1,4 @@
-"""Decoding with a cache against computing everything anew."""
+"""Decoding with a key/value cache compared with recomputing everything."""
 
 import gc
 import weakref
@@ -38,7 +38,7 @@ def make(variant: dict[str, Any]) -> Transformer:
         vocab_size=VOCABULARY, n_layers=2, d_model=16, d_ff=32, n_heads=2, **variant
     )
     model = Transformer(config).eval()
-    with torch.no_grad():  # Biases start at zero, where they would hide mistakes.
+    with torch.no_grad():  # biases are initially zero, which would hide mistakes
         for name, parameter in model.named_parameters():
             if name.endswith("bias"):
                 parameter.normal_(std=0.3)
@@ -55,7 +55,7 @@ def encode(model: Transformer, sources: list[list[int]]) -> Memory:
 
 
 class Uncached:
-    """The same step, slow and obvious: the whole decoder over every prefix, each time."""
+    """The same step without a cache: the whole decoder over every prefix, each time."""
 
     def __init__(self, model: Transformer, sources: list[list[int]]) -> None:
         self.model = model
@@ -67,7 +67,7 @@ class Uncached:
         if tokens is not None:
             pairs = zip(self.prefixes, tokens.tolist(), strict=True)
             self.prefixes = [[*prefix, token] for prefix, token in pairs]
-        # The last token is not read by the position that predicts it.
+        # The position that predicts a token does not read it.
         targets = torch.tensor([[*prefix, EOS] for prefix in self.prefixes])
         logits: Tensor = self.model(pad(self.sources), targets)[:, -1]
         logits[:, 0] = -torch.inf
@@ -79,7 +79,7 @@ class Uncached:
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)
-def test_log_probabilities_are_those_of_the_whole_decoder(variant: dict[str, Any]) -> None:
+def test_incremental_log_p_matches_full_decoder(variant: dict[str, Any]) -> None:
     model = make(variant)
     fast, slow = IncrementalDecoder(model, encode(model, SOURCES)), Uncached(model, SOURCES)
     torch.testing.assert_close(fast(None), slow(None), atol=1e-5, rtol=1e-5)
@@ -100,8 +100,10 @@ def test_log_probabilities_are_those_of_the_whole_decoder(variant: dict[str, Any
 
 @pytest.mark.parametrize("n_rows", [1, 3])
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)
-def test_one_sentence_takes_a_shortcut_to_the_same(variant: dict[str, Any], n_rows: int) -> None:
-    """The source of one short sentence is folded into the weights."""
+def test_precomputed_source_attention_matches_full_decoder(
+    variant: dict[str, Any], n_rows: int
+) -> None:
+    """The keys and values of one short sentence are multiplied with the weights in advance."""
     model = make(variant)
     fast, slow = (
         IncrementalDecoder(model, encode(model, SOURCES[2:3])),
@@ -117,7 +119,7 @@ def test_one_sentence_takes_a_shortcut_to_the_same(variant: dict[str, Any], n_ro
 
 
 @pytest.mark.parametrize("n_rows", [1, 2])
-def test_the_best_tokens_are_those_of_all_log_probabilities(n_rows: int) -> None:
+def test_best_matches_topk_of_log_p(n_rows: int) -> None:
     model = make({"output_bias": True})
     whole, best = (IncrementalDecoder(model, encode(model, SOURCES[:n_rows])) for _ in range(2))
     tokens: Tensor | None = None
@@ -127,11 +129,11 @@ def test_the_best_tokens_are_those_of_all_log_probabilities(n_rows: int) -> None
         torch.testing.assert_close(log_p, expected.values)
         assert torch.equal(token, expected.indices)
         tokens = token[:, 0]
-    assert best.best(tokens, 100)[0].shape == (n_rows, VOCABULARY)  # there are no more
+    assert best.best(tokens, 100)[0].shape == (n_rows, VOCABULARY)  # the whole vocabulary
 
 
-def test_large_matrices_are_reordered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As the matrices of the paper's models are; here all of them, small as they are."""
+def test_reordered_matrices_give_same_log_p(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Large matrices are reordered. Here the limit is lowered, so that all are."""
     model = make(VARIANTS[3])
     monkeypatch.setattr(weights, "LARGE", 1)
     assert isinstance(prepare(model).decoder(2).projection, Reordered)
@@ -141,7 +143,7 @@ def test_large_matrices_are_reordered(monkeypatch: pytest.MonkeyPatch) -> None:
     torch.testing.assert_close(fast(tokens), slow(tokens), atol=1e-5, rtol=1e-5)
 
 
-def test_what_is_prepared_follows_the_weights() -> None:
+def test_prepared_weights_follow_changes() -> None:
     model = make({"positions": "learned", "max_positions": 80})
     memory = encode(model, SOURCES)
     before = IncrementalDecoder(model, memory)(None)
@@ -150,7 +152,7 @@ def test_what_is_prepared_follows_the_weights() -> None:
     model(pad(SOURCES), pad(SOURCES)).logsumexp(-1).sum().backward()
     adam.step()
     after = IncrementalDecoder(model, memory)(None)
-    assert (after - before)[:, 1:].abs().max() > 0.1  # but for padding, which is −∞
+    assert (after - before)[:, 1:].abs().max() > 0.1  # except padding, which is −∞
     truth = Transformer(model.config).eval()
     truth.load_state_dict(model.state_dict())
     torch.testing.assert_close(after, IncrementalDecoder(truth, memory)(None))
@@ -158,7 +160,7 @@ def test_what_is_prepared_follows_the_weights() -> None:
     torch.testing.assert_close(before, IncrementalDecoder(model, memory)(None))
 
 
-def test_a_model_that_is_gone_leaves_nothing_behind() -> None:
+def test_deleted_model_frees_prepared_weights() -> None:
     model = make({})
     there = weakref.ref(prepare(model))
     del model
@@ -167,7 +169,7 @@ def test_a_model_that_is_gone_leaves_nothing_behind() -> None:
 
 
 @pytest.mark.parametrize("beam_size", [1, 4])
-def test_cached_search_is_uncached_search(beam_size: int) -> None:
+def test_cached_search_matches_uncached_search(beam_size: int) -> None:
     model = make({})
     config = SearchConfig(beam_size=beam_size, n_best=beam_size, max_length_extra=10)
     lengths = [config.max_length(len(source)) for source in SOURCES]
@@ -180,7 +182,7 @@ def test_cached_search_is_uncached_search(beam_size: int) -> None:
 
 @settings(max_examples=10)
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=6), st.integers(1, 5), st.data())
-def test_a_result_depends_neither_on_the_batch_nor_on_its_order(
+def test_search_result_does_not_depend_on_batch_or_order(
     numbers: list[int], beam_size: int, data: st.DataObject
 ) -> None:
     model = make({})
@@ -198,7 +200,7 @@ def test_a_result_depends_neither_on_the_batch_nor_on_its_order(
         assert [one.score for one in found] == pytest.approx(scores, abs=1e-4)
 
 
-def test_a_result_does_not_depend_on_the_batch() -> None:
+def test_search_result_does_not_depend_on_batch() -> None:
     model = make({})
     config = SearchConfig(n_best=4)
     lengths = [config.max_length(len(source)) for source in SOURCES]
@@ -211,8 +213,8 @@ def test_a_result_does_not_depend_on_the_batch() -> None:
 
 
 @pytest.mark.parametrize("beam_size", [1, 3])
-def test_everything_is_made_where_the_model_is(beam_size: int) -> None:
-    """Whatever does not say where would come to be on another device, and not get along."""
+def test_all_tensors_are_created_on_device_of_model(beam_size: int) -> None:
+    """A tensor created without a device would be on another device, and operations would fail."""
     model = make({})
     memory = encode(model, SOURCES)
     config = SearchConfig(beam_size=beam_size, max_length_extra=30)
@@ -232,7 +234,7 @@ def test_everything_is_made_where_the_model_is(beam_size: int) -> None:
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)
 @pytest.mark.parametrize("sources", [SOURCES, SOURCES[:1]], ids=["padded", "one"])
-def test_the_prepared_encoder_is_the_encoder(
+def test_prepared_encoder_matches_encoder(
     variant: dict[str, Any], sources: list[list[int]]
 ) -> None:
     model = make(variant)
@@ -240,5 +242,5 @@ def test_the_prepared_encoder_is_the_encoder(
         expected = model.encode(pad(sources))
     found, real = encode(model, sources), expected.layout.segments > 0
     torch.testing.assert_close(
-        found.layout.apart(found.states)[real], expected.layout.apart(expected.states)[real]
+        found.layout.to_rows(found.states)[real], expected.layout.to_rows(expected.states)[real]
     )

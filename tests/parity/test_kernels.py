@@ -1,4 +1,4 @@
-"""Each kernel against plain PyTorch in double precision, on ragged batches.
+"""Each kernel compared with plain PyTorch in double precision, on ragged batches.
 
 On a machine without a GPU they run in Triton's interpreter: slowly, but the same program.
 """
@@ -11,7 +11,13 @@ pytest.importorskip("triton")
 from torch.nn import functional as F
 
 from transept.engines.kernels import LONGEST
-from transept.engines.kernels.attention import Sight, TokenSide, attend, attend_backward, spans
+from transept.engines.kernels.attention import (
+    AttentionSpec,
+    TokenSide,
+    attend,
+    attend_backward,
+    spans,
+)
 from transept.engines.kernels.logits import cross_entropy
 from transept.engines.kernels.pointwise import (
     Drop,
@@ -27,7 +33,7 @@ from transept.shapes import Tensor
 from transept.training.loss import reference_loss
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
-# The interpreter computes in numpy, which has no bfloat16 of its own.
+# The interpreter uses numpy, which does not support bfloat16.
 DTYPES = [torch.float32, torch.bfloat16] if DEVICE == "cuda" else [torch.float32]
 TOLERANCE = {torch.float32: 2e-3 if DEVICE == "cuda" else 1e-5, torch.bfloat16: 1e-2}
 
@@ -42,8 +48,8 @@ def randn(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
     return torch.randn(*shape, device=DEVICE).to(dtype)
 
 
-def laid_out(lengths: list[list[int]], width: int) -> TokenSide:
-    """Rows of sentences of these lengths, with padding behind the last of each row."""
+def token_side(lengths: list[list[int]], width: int) -> TokenSide:
+    """Rows of sentences of these lengths, with padding at the end of each row."""
     segments = torch.zeros(len(lengths), width, dtype=torch.int64)
     positions = torch.zeros_like(segments)
     number = 0
@@ -62,20 +68,22 @@ QUERIES = [[64], [1, 31, 20, 10], [32, 32], [5, 20, 3, 1, 30]]
 KEYS = [[50], [31, 1, 20, 12], [1, 40], [10, 8, 14, 20, 12]]
 
 
-def sight(queries: TokenSide, keys: TokenSide, before: int | None, after: int | None) -> Sight:
+def spec(
+    queries: TokenSide, keys: TokenSide, before: int | None, after: int | None
+) -> AttentionSpec:
     both = (queries.segments, keys.segments)
-    return Sight(queries, keys, spans(both, TILE, 2), TILE, before, after)
+    return AttentionSpec(queries, keys, spans(both, TILE, 2), TILE, before, after)
 
 
 def mixed(x: Tensor) -> Tensor:
-    """MurmurHash3's finaliser on numbers of 32 bits, held in 64."""
+    """The finalizer of MurmurHash3 on 32-bit numbers, stored in 64 bits."""
     for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
         x = ((x ^ (x >> shift)) * factor) & 0xFFFFFFFF
     return x ^ (x >> 16)
 
 
-def kept_weights(drop: Drop, seen: Sight, n_heads: int) -> Tensor:
-    """Which weights a dropout keeps, (H, N, N): the kernels' hash, written out."""
+def kept_weights(drop: Drop, seen: AttentionSpec, n_heads: int) -> Tensor:
+    """Which weights a dropout keeps, (H, N, N): the hash of the kernels in PyTorch."""
     low, high = (drop.seed.long() & 0xFFFFFFFF).tolist()
     heads = torch.arange(1, n_heads + 1, device=DEVICE)
     key = mixed((low + (drop.site + heads * 65536) * 65521) & 0xFFFFFFFF)[:, None, None]
@@ -85,7 +93,7 @@ def kept_weights(drop: Drop, seen: Sight, n_heads: int) -> Tensor:
     return (bits >> 8) >= drop.p * (1 << 24)
 
 
-def mask_of(seen: Sight) -> Tensor:
+def mask_of(seen: AttentionSpec) -> Tensor:
     queries, keys = seen.queries, seen.keys
     mask = queries.segments[:, None] == keys.segments[None, :]
     distance = keys.positions[None, :] - queries.positions[:, None]
@@ -109,14 +117,14 @@ def mask_of(seen: Sight) -> Tensor:
         ("cross", None, None, 0.3),
     ],
 )
-def test_attention_and_its_gradients(
+def test_attention_kernel_and_gradients_match_reference(
     kind: str, before: int | None, after: int | None, p: float, dtype: torch.dtype
 ) -> None:
     torch.manual_seed(0)
     h, d_k, d_v = 2, 16, 32
-    queries = laid_out(QUERIES, 2 * TILE)
-    keys = queries if kind == "self" else laid_out(KEYS, 2 * TILE)
-    seen = sight(queries, keys, before, after)
+    queries = token_side(QUERIES, 2 * TILE)
+    keys = queries if kind == "self" else token_side(KEYS, 2 * TILE)
+    seen = spec(queries, keys, before, after)
     n = len(queries.segments)
     # As in the network, q, k and v are columns of one matrix.
     qkv = randn(n, h * (2 * d_k + d_v), dtype=dtype)
@@ -145,13 +153,13 @@ def test_attention_and_its_gradients(
 
 
 def dropped_weights(seed: list[int], site: int, p: float) -> Tensor:
-    """Which weights of two heads attention keeps, seen from outside: (H, N, N).
+    """Which weights of two heads attention keeps, derived from its output: (H, N, N).
 
     All scores are equal, and the values are the rows of a unit matrix.
     """
     n, h = 64, 2
-    one = laid_out([[n]], n)
-    seen = sight(one, one, None, None)
+    one = token_side([[n]], n)
+    seen = spec(one, one, None, None)
     zero = torch.zeros(n, h * 16, device=DEVICE)
     drop = Drop(p, torch.tensor(seed, dtype=torch.int32, device=DEVICE), site)
     out, _ = attend(zero, zero, torch.eye(n, device=DEVICE).repeat(1, h), seen, h, drop)
@@ -160,7 +168,7 @@ def dropped_weights(seed: list[int], site: int, p: float) -> Tensor:
     return kept.view(n, h, n).transpose(0, 1)
 
 
-def test_heads_layers_and_steps_drop_different_weights_and_each_its_share() -> None:
+def test_attention_dropout_differs_between_heads_layers_and_steps() -> None:
     p = 0.2
     draws = [
         head
@@ -176,22 +184,22 @@ def test_heads_layers_and_steps_drop_different_weights_and_each_its_share() -> N
             assert abs(both - (1 - p) ** 2) < 5 * (2 * p * (1 - p) / n) ** 0.5
 
 
-def test_a_span_is_long_only_where_a_sentence_is() -> None:
-    queries, keys = laid_out(QUERIES, 2 * TILE), laid_out(KEYS, 2 * TILE)
+def test_spans_cover_row_only_if_sentence_crosses_tiles() -> None:
+    queries, keys = token_side(QUERIES, 2 * TILE), token_side(KEYS, 2 * TILE)
     found = spans((queries.segments, keys.segments), TILE, 2)
     assert found.tolist() == [[0, 2], [0, 2], [2, 3], [3, 4], [4, 6], [4, 6], [6, 8], [6, 8]]
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("d", [64, 96])
-def test_add_norm_and_its_gradients(d: int, dtype: torch.dtype) -> None:
+def test_add_norm_kernel_and_gradients_match_reference(d: int, dtype: torch.dtype) -> None:
     torch.manual_seed(1)
     n, p = 37, 0.25
     x, y, d_out = (randn(n, d, dtype=dtype) for _ in range(3))
     weight, bias = randn(d) + 2, randn(d)
     drop = Drop(p, torch.tensor([5, -7], dtype=torch.int32, device=DEVICE), site=3)
     out, saved = add_norm(x, y, weight, bias, 1e-5, drop)
-    # With y = 1 and x = 0 the sum is the mask itself.
+    # With y = 1 and x = 0, the sum is the mask.
     _, ones = add_norm(torch.zeros_like(x), torch.ones_like(x), weight, bias, 1e-5, drop)
     mask = (ones.summed > 0).double() / (1 - p)
     assert 0.6 < float((mask > 0).double().mean()) < 0.9
@@ -211,7 +219,7 @@ def test_add_norm_and_its_gradients(d: int, dtype: torch.dtype) -> None:
 
 
 def kept_numbers(seed: list[int], site: int, n: int, p: float) -> Tensor:
-    """Which of n numbers a dropout keeps."""
+    """Which of n elements a dropout keeps."""
     d = 4096
     zero, one = torch.zeros(n // d, d, device=DEVICE), torch.ones(n // d, d, device=DEVICE)
     drop = Drop(p, torch.tensor(seed, dtype=torch.int32, device=DEVICE), site)
@@ -219,7 +227,7 @@ def kept_numbers(seed: list[int], site: int, n: int, p: float) -> Tensor:
     return saved.summed.flatten() > 0
 
 
-def test_dropout_keeps_its_share_and_sites_and_seeds_are_independent() -> None:
+def test_dropout_hash_is_independent_between_sites_and_seeds() -> None:
     n, p = 1 << 17, 0.1
     draws = [
         kept_numbers(seed, site, n, p)
@@ -236,7 +244,7 @@ def test_dropout_keeps_its_share_and_sites_and_seeds_are_independent() -> None:
             assert abs(both - (1 - p) ** 2) < 6 * (2 * p * (1 - p) / n) ** 0.5
 
 
-def test_embedding_and_its_gradient() -> None:
+def test_embedding_kernel_and_gradient_match_reference() -> None:
     torch.manual_seed(2)
     v, d, n = 11, 48, 40
     weight = randn(v, d)
@@ -266,7 +274,7 @@ def test_embedding_and_its_gradient() -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_relu_backward(dtype: torch.dtype) -> None:
+def test_relu_backward_kernel_matches_reference(dtype: torch.dtype) -> None:
     torch.manual_seed(3)
     out, d_out = randn(70, 200, dtype=dtype).relu(), randn(70, 200, dtype=dtype)
     expected = d_out.double() * (out > 0)
@@ -278,11 +286,11 @@ def test_relu_backward(dtype: torch.dtype) -> None:
 
 @pytest.mark.filterwarnings("ignore:overflow")
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_cross_entropy_and_its_gradient(dtype: torch.dtype) -> None:
+def test_cross_entropy_kernel_and_gradient_match_reference(dtype: torch.dtype) -> None:
     torch.manual_seed(4)
     n, v, epsilon = 9, 5000, 0.1
     logits = (5 * randn(n, v)).to(dtype)
-    # Far above all others, and not among the first that are looked at.
+    # Far above all others, and not in the first block.
     logits[4, -1] = 500.0
     ids = torch.randint(0, v, (n,), device=DEVICE)
     ids[[2, 7]] = 0

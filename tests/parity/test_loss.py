@@ -1,4 +1,4 @@
-"""The chunked loss against plain maths: value and every gradient."""
+"""The chunked loss compared with the reference: value and every gradient."""
 
 import pytest
 import torch
@@ -14,7 +14,7 @@ PAD = 0
 @pytest.mark.parametrize("epsilon", [0.0, 0.1])
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("rows_per_chunk", [1, 3, 100])
-def test_the_chunked_loss_is_the_reference(
+def test_chunked_loss_matches_reference(
     monkeypatch: pytest.MonkeyPatch,
     smoothing: Smoothing,
     epsilon: float,
@@ -47,7 +47,7 @@ def test_the_chunked_loss_is_the_reference(
         torch.testing.assert_close(fast, slow)
 
 
-def test_without_gradients_the_value_is_the_same() -> None:
+def test_chunked_loss_is_same_without_gradients() -> None:
     torch.manual_seed(0)
     states, projection = torch.randn(5, 4), nn.Linear(4, 9, bias=False)
     ids = torch.randint(1, 9, (5,))

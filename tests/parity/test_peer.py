@@ -1,4 +1,4 @@
-"""The peer of our experiments: MarianMT's weights, read by our network, compute the same."""
+"""The baseline of our experiments: our network with MarianMT's weights computes the same."""
 
 import importlib
 import json
@@ -25,7 +25,7 @@ def marian(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @pytest.mark.slow
-def test_a_trained_marian_is_a_network_of_ours(marian: Any) -> None:
+def test_transformer_with_marian_weights_matches_marian(marian: Any) -> None:
     torch.manual_seed(1)
     config = ModelConfig(vocab_size=50, n_layers=2, d_model=16, d_ff=32, n_heads=2)
     theirs = marian.new_marian(config).eval()
@@ -48,7 +48,7 @@ def test_a_trained_marian_is_a_network_of_ours(marian: Any) -> None:
 
 
 @pytest.mark.slow
-def test_the_peers_experiment_runs_in_small(tmp_path: Path) -> None:
+def test_baseline_experiment_runs_with_tiny_model(tmp_path: Path) -> None:
     kitchen = open_kitchen(tmp_path / "kitchen")
     work, peer = tmp_path / "work", tmp_path / "peer"
     assert kitchen.cook(work, "--data", kitchen.data, "--until", "prepare") == 0

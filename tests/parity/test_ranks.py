@@ -1,4 +1,4 @@
-"""Several ranks against one: the same gradients, weights and losses from the same batches."""
+"""Several ranks compared with one: same gradients, weights and losses for the same batches."""
 
 import subprocess
 import sys
@@ -32,30 +32,26 @@ def part(results: Results, kind: str) -> Results:
 
 
 def furthest(one: Results, other: Results) -> float:
-    """The largest distance of two tensors of the same name, relative to their length."""
+    """The largest relative distance of two tensors of the same name."""
     assert one.keys() == other.keys()
     return max(float((one[x] - other[x]).norm() / other[x].norm()) for x in one)
 
 
 @pytest.mark.parametrize("ranks", RANKS)
-def test_the_gradients_of_a_step_are_those_of_one_rank(
-    results: dict[str, Results], ranks: int
-) -> None:
+def test_gradients_of_several_ranks_match_one_rank(results: dict[str, Results], ranks: int) -> None:
     one, several = (part(results[f"plain-{n}"], "gradients") for n in (0, ranks))
     assert furthest(several, one) < 1e-5
 
 
 @pytest.mark.parametrize("ranks", RANKS)
-def test_weights_and_their_average_after_fifty_steps_in_double_precision(
-    results: dict[str, Results], ranks: int
-) -> None:
+def test_weights_after_fifty_steps_match_one_rank(results: dict[str, Results], ranks: int) -> None:
     for kind in ("weights", "average"):
         one, several = (part(results[f"plain-{n}"], kind) for n in (0, ranks))
         assert furthest(several, one) < 1e-9
 
 
 @pytest.mark.parametrize("ranks", RANKS)
-def test_losses_are_those_of_one_rank_and_all_ranks_hold_the_same_bits(
+def test_losses_match_one_rank_and_all_ranks_hold_same_bits(
     results: dict[str, Results], ranks: int
 ) -> None:
     one, several = (part(results[f"plain-{n}"], "losses") for n in (0, ranks))
@@ -63,16 +59,14 @@ def test_losses_are_those_of_one_rank_and_all_ranks_hold_the_same_bits(
     assert several["agreement"] == 1
 
 
-def test_a_single_rank_with_a_process_group_differs_in_no_bit(results: dict[str, Results]) -> None:
+def test_single_rank_with_process_group_gives_same_bits(results: dict[str, Results]) -> None:
     alone, joined = results["plain-0"], results["plain-1"]
     for name, tensor in joined.items():
         assert torch.equal(tensor, alone[name]), name
 
 
 @pytest.mark.parametrize("ranks", RANKS)
-def test_a_sharded_optimizer_gathers_what_a_whole_one_keeps(
-    results: dict[str, Results], ranks: int
-) -> None:
+def test_sharded_optimizer_gathers_same_moments(results: dict[str, Results], ranks: int) -> None:
     whole, sharded = (part(results[f"plain-{ranks}"], kind) for kind in ("whole", "sharded"))
     assert whole.keys() == sharded.keys()
     for name, tensor in whole.items():
@@ -80,7 +74,7 @@ def test_a_sharded_optimizer_gathers_what_a_whole_one_keeps(
 
 
 @pytest.mark.parametrize("ranks", RANKS)
-def test_a_gradient_that_is_no_number_on_one_rank_is_left_out_on_all(
+def test_nan_gradient_on_one_rank_skips_step_on_all(
     results: dict[str, Results], ranks: int
 ) -> None:
     suppressed = part(results[f"plain-{ranks}"], "suppressed")
@@ -91,20 +85,20 @@ def test_a_gradient_that_is_no_number_on_one_rank_is_left_out_on_all(
     }
 
 
-def test_gradients_that_travel_in_bf16_are_rounded_and_no_more(results: dict[str, Results]) -> None:
+def test_gradients_sent_in_bf16_are_only_rounded(results: dict[str, Results]) -> None:
     exact = part(results["plain-0"], "gradients")
     assert 1e-4 < furthest(results["bf16-2"], exact) < 1e-2
 
 
-def test_the_written_out_step_on_two_ranks_is_that_on_one(tmp_path: Path) -> None:
-    # The interpreter of an earlier one does not go with NumPy 2.4.
+def test_fused_step_on_two_ranks_matches_one_rank(tmp_path: Path) -> None:
+    # The interpreter of earlier versions does not support NumPy 2.4.
     pytest.importorskip("triton", minversion="3.7")
     found = compute(tmp_path, "fused")
     assert furthest(found["fused-2"], found["fused-0"]) < 1e-6
 
 
 @pytest.mark.gpu
-def test_one_rank_over_nccl_trains_as_a_process_by_itself(tmp_path: Path) -> None:
-    """The graph ends with the gradients there; the embedding's are added in no fixed order."""
+def test_one_rank_with_nccl_matches_single_process(tmp_path: Path) -> None:
+    """The graph ends with the gradients; those of the embedding are added in any order."""
     found = compute(tmp_path, "gpu")
     assert furthest(found["gpu-1"], found["gpu-0"]) < 1e-4

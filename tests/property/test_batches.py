@@ -1,4 +1,4 @@
-"""What must hold for the batches of every corpus and every config."""
+"""Properties of batches, for any corpus and any config."""
 
 import typing
 from dataclasses import replace
@@ -26,7 +26,7 @@ corpora = st.lists(
     min_size=1,
     max_size=2,
 )
-"""Of each corpus, the lengths of its pairs."""
+"""The lengths of the pairs of each corpus."""
 
 
 LayoutName = Literal["packed", "by_length"]
@@ -79,13 +79,13 @@ def hashes(batches: list[BatchPlan]) -> list[str]:
 
 
 def rows(at: Any, lengths: Any, width: int) -> tuple[Any, Any]:
-    """The rows in which each sentence begins and ends."""
+    """The rows in which each sentence starts and ends."""
     return at // width, (at + lengths - 1) // width
 
 
 @settings(max_examples=60)
 @given(corpora, configs(), st.sampled_from([0.3, 1, 1.5, 2]), st.integers(0, 2))
-def test_an_epoch_takes_each_pair_as_often_as_its_weight_says(
+def test_epoch_contains_each_pair_weight_times(
     lengths: list[list[tuple[int, int]]], config: BatchConfig, weight: float, number: int
 ) -> None:
     data = mixture(lengths, (weight, *[1.0] * (len(lengths) - 1)))
@@ -107,12 +107,12 @@ def test_an_epoch_takes_each_pair_as_often_as_its_weight_says(
 
 
 changes = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 2)), max_size=4)
-"""After how many batches the number of micro-batches is changed, and to what."""
+"""After how many batches the number of micro-batches changes, and its new value."""
 
 
 @settings(max_examples=60)
 @given(corpora, configs(), st.sampled_from([1, 1.5, 2]), changes)
-def test_a_change_of_micro_batches_takes_each_pair_as_often_as_without(
+def test_changing_micro_batches_keeps_number_of_each_pair(
     lengths: list[list[tuple[int, int]]],
     config: BatchConfig,
     weight: float,
@@ -144,7 +144,7 @@ def check_packed(micro: MicroPlan, config: BatchConfig) -> None:
         assert (begin == end)[~long].all()
         wide_begin, wide_end = rows(at, lengths, config.tile * micro.shape.row_tiles)
         assert (wide_begin == wide_end).all()
-        # Long pairs begin a wide row, and nobody else stands in their tiles.
+        # Long pairs start a wide row and do not share their tiles.
         assert not (at[long] % (config.tile * config.row_tiles)).any()
         places = np.concatenate([np.zeros(0, int), *map(np.arange, at, at + lengths)])
         assert len(set(places)) == len(places)
@@ -158,7 +158,7 @@ def check_packed(micro: MicroPlan, config: BatchConfig) -> None:
 
 @settings(max_examples=60)
 @given(corpora, configs("packed"))
-def test_packed_pairs_keep_to_their_tiles(
+def test_packed_pairs_stay_within_tiles(
     lengths: list[list[tuple[int, int]]], config: BatchConfig
 ) -> None:
     data = mixture([[(3, 3)], *lengths])
@@ -175,7 +175,7 @@ def test_packed_pairs_keep_to_their_tiles(
 
 @settings(max_examples=60)
 @given(corpora, configs("by_length"))
-def test_by_length_keeps_to_its_budget(
+def test_by_length_batches_stay_within_budget(
     lengths: list[list[tuple[int, int]]], config: BatchConfig
 ) -> None:
     for batch in epoch(Plan(mixture([[(3, 3)], *lengths]), config, seed=1)):
@@ -189,13 +189,13 @@ def test_by_length_keeps_to_its_budget(
 
 @settings(max_examples=40)
 @given(corpora, configs(), st.integers(0, 2**40))
-def test_the_plan_is_a_function_of_data_config_and_seed(
+def test_plan_depends_only_on_data_config_and_seed(
     lengths: list[list[tuple[int, int]]], config: BatchConfig, seed: int
 ) -> None:
     lengths = [[(3, 3)] * 30, *lengths]
     plans = [Plan(mixture(lengths), config, seed) for _ in range(2)]
     assert plans[0].fingerprint == plans[1].fingerprint
-    # Asked in another order, as after a resume.
+    # Requested in another order, as after a resume.
     later = epoch(plans[1], 1)
     assert hashes(epoch(plans[0])) == hashes(epoch(plans[1]))
     assert hashes(epoch(plans[0], 1)) == hashes(later)
@@ -205,7 +205,7 @@ def test_the_plan_is_a_function_of_data_config_and_seed(
 
 @settings(max_examples=40)
 @given(corpora, configs(), st.data())
-def test_from_any_position_on_the_plan_is_the_rest_of_the_whole(
+def test_plan_resumed_at_any_position_continues_unchanged(
     lengths: list[list[tuple[int, int]]], config: BatchConfig, data: st.DataObject
 ) -> None:
     pairs = mixture([[(3, 3)], *lengths])
@@ -217,7 +217,7 @@ def test_from_any_position_on_the_plan_is_the_rest_of_the_whole(
 
 
 def sentences(side: Tensor) -> list[list[int]]:
-    """Token by token, what stands where, the slow and obvious way."""
+    """The expected content of each slot, computed token by token."""
     found: dict[int, dict[int, int]] = {}
     for ids, segments, positions in zip(*side.tolist(), strict=True):
         for token, segment, position in zip(ids, segments, positions, strict=True):
@@ -233,7 +233,7 @@ def sentences(side: Tensor) -> list[list[int]]:
 def check_collated(
     micro: tuple[Shape, Tensor, Tensor], plan: MicroPlan, data: Mixture
 ) -> tuple[int, int]:
-    """The source and target tokens that were found where the plan has them."""
+    """The source and target tokens found at their planned positions."""
     shape, source, target = micro
     for side, name in ((source, "source"), (target, "target")):
         expected = []
@@ -246,7 +246,7 @@ def check_collated(
         assert sentences(side) == expected
         if shape.n_pairs:
             compact = Tokens.tiled(*side, row_tiles=shape.row_tiles).without_padding()
-            apart = compact.layout.apart(compact.ids)
+            apart = compact.layout.to_rows(compact.ids)
             assert apart[compact.layout.segments > 0].tolist() == compact.ids.tolist()
     assert shape.n_pairs == len(plan.pairs)
     return int((source[1] > 0).sum()), int((target[1] > 0).sum())
@@ -254,7 +254,7 @@ def check_collated(
 
 @settings(max_examples=40)
 @given(corpora, configs())
-def test_collation_gives_back_the_sentences(
+def test_collated_batch_contains_all_sentences(
     lengths: list[list[tuple[int, int]]], config: BatchConfig
 ) -> None:
     lengths = [[(3, 3), *lengths[0]], *lengths[1:]]

@@ -1,4 +1,4 @@
-"""What holds for every text, however damaged."""
+"""Properties of data preparation, for any text."""
 
 import tempfile
 from pathlib import Path
@@ -19,7 +19,7 @@ from transept.errors import DataError
 from transept.text.tokenizer import Tokenizer
 from transept.text.training import train_tokenizer
 
-# Text as it is found: words, odd white space, marks of direction and order, broken bytes.
+# Realistic text: words, odd white space, direction and byte order marks, invalid bytes.
 ODDITIES = ["the house", "grün", " ", "\t", "\r", "\u2028", "\u00a0", "\ufeff", "\u202e", "\0", "▁"]
 text = st.lists(st.sampled_from(ODDITIES) | st.text(max_size=5), max_size=6).map("".join)
 line = st.one_of(
@@ -50,7 +50,7 @@ def is_utf8(raw: bytes) -> bool:
 
 @given(rows=st.lists(st.tuples(line, line), min_size=1, max_size=12))
 @settings(max_examples=100)
-def test_every_row_is_kept_as_it_was_or_dropped_with_its_line(
+def test_cleaning_keeps_rows_unchanged_or_drops_them(
     tokenizer: Tokenizer, rows: list[tuple[bytes, bytes]]
 ) -> None:
     columns = tuple(b"\n".join(column) for column in zip(*rows, strict=True))
@@ -78,7 +78,7 @@ def test_every_row_is_kept_as_it_was_or_dropped_with_its_line(
 
 @settings(max_examples=50)
 @given(batches=st.lists(st.lists(st.integers(0, 2**64 - 1), max_size=20), max_size=8))
-def test_seen_pairs_are_a_set(batches: list[list[int]]) -> None:
+def test_seen_pairs_behave_like_set(batches: list[list[int]]) -> None:
     with tempfile.TemporaryDirectory() as directory:
         seen = SeenPairs(Path(directory) / "seen")
         reference: set[int] = set()
@@ -95,7 +95,7 @@ def test_seen_pairs_are_a_set(batches: list[list[int]]) -> None:
 @given(rows=st.lists(line, min_size=1, max_size=20))
 @settings(max_examples=15)
 @pytest.mark.parametrize("kind", [Tsv, Jsonl])
-def test_any_file_is_prepared_or_refused(
+def test_any_file_is_prepared_or_rejected(
     directory: Path, tokenizer: Tokenizer, kind: type[Tsv] | type[Jsonl], rows: list[bytes]
 ) -> None:
     good = {Tsv: b"the house\tgr\xc3\xbcn", Jsonl: b'{"source": "the house", "target": "red"}'}
@@ -107,7 +107,7 @@ def test_any_file_is_prepared_or_refused(
         try:
             manifest = prepare(job, workers=0)
         except DataError as refusal:
-            # Hypothesis also tries constants of the code, such as the first bytes of archives.
+            # Hypothesis also tries constants from the code, such as magic bytes of archives.
             if "its first bytes show an archive" in str(refusal):
                 return
             raise
@@ -135,7 +135,7 @@ TAGS = [
 
 @given(pieces=st.lists(st.sampled_from(TAGS) | st.binary(max_size=4), max_size=40))
 @settings(max_examples=200)
-def test_any_bytes_are_read_as_tmx_or_refused(pieces: list[bytes]) -> None:
+def test_any_bytes_are_read_as_tmx_or_rejected(pieces: list[bytes]) -> None:
     try:
         units = list(read_units(pieces, ("en", "de"), "x.tmx"))
     except DataError as error:

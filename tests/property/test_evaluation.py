@@ -1,4 +1,4 @@
-"""What holds of scores, whatever the text."""
+"""Properties of scores, for any text."""
 
 from typing import get_args
 
@@ -30,7 +30,7 @@ lines = st.lists(st.sampled_from([*WORDS, ".", ",", "-"]), max_size=12).map(" ".
 pairs = st.lists(st.tuples(lines, lines), min_size=1, max_size=8)
 awkward = st.text(alphabet=[*"aB3é²½Ⅷ.,'`’-_ \t\u00a0\x01\u200b…\"&|"], max_size=30)
 
-# A busy machine may take its time; the cases are small, and a few dozen of them are many.
+# Few examples, to stay fast on a busy machine. The cases are small.
 quickly = settings(max_examples=25)
 
 
@@ -41,21 +41,23 @@ def unzipped(rows: list[tuple[str, str]]) -> tuple[list[str], list[str]]:
 @each_bleu
 @quickly
 @given(rows=pairs)
-def test_scores_lie_between_0_and_100(bleu: Bleu, rows: list[tuple[str, str]]) -> None:
+def test_scores_are_between_0_and_100(bleu: Bleu, rows: list[tuple[str, str]]) -> None:
     assert 0 <= bleu.measure(*unzipped(rows)).value <= 100
 
 
 @each_bleu
 @quickly
 @given(texts=st.lists(lines, min_size=1, max_size=8))
-def test_the_reference_itself_scores_100(bleu: Bleu, texts: list[str]) -> None:
+def test_bleu_of_reference_is_100(bleu: Bleu, texts: list[str]) -> None:
     texts = [*texts, "we see the rain as it falls"]
     assert bleu.measure(texts, texts).value == pytest.approx(100)
 
 
 @quickly
 @given(rows=pairs, data=st.data())
-def test_chrf_too(rows: list[tuple[str, str]], data: st.DataObject) -> None:
+def test_chrf_of_reference_is_100_and_ignores_order(
+    rows: list[tuple[str, str]], data: st.DataObject
+) -> None:
     ours, theirs = unzipped([*rows, ("rain", "rain")])
     shuffled = data.draw(st.permutations([*rows, ("rain", "rain")]))
     assert chrf(theirs, theirs).value == pytest.approx(100)
@@ -66,7 +68,7 @@ def test_chrf_too(rows: list[tuple[str, str]], data: st.DataObject) -> None:
 @each_bleu
 @quickly
 @given(rows=pairs, data=st.data())
-def test_the_order_of_sentences_does_not_matter(
+def test_bleu_does_not_depend_on_sentence_order(
     bleu: Bleu, rows: list[tuple[str, str]], data: st.DataObject
 ) -> None:
     shuffled = data.draw(st.permutations(rows))
@@ -76,8 +78,8 @@ def test_the_order_of_sentences_does_not_matter(
 @each_bleu
 @quickly
 @given(rows=pairs)
-def test_a_corpus_twice_scores_as_once(bleu: Bleu, rows: list[tuple[str, str]]) -> None:
-    # With smoothing, an order without matches is worth half a match, however large the corpus.
+def test_doubled_corpus_has_same_bleu(bleu: Bleu, rows: list[tuple[str, str]]) -> None:
+    # With smoothing, an order without matches counts as half a match for any corpus size.
     counts = bleu.count(*unzipped(rows))
     if counts[:, 2:6].sum(axis=0).all():
         twice = np.concatenate([counts, counts])
@@ -87,7 +89,7 @@ def test_a_corpus_twice_scores_as_once(bleu: Bleu, rows: list[tuple[str, str]]) 
 @each_bleu
 @quickly
 @given(rows=pairs)
-def test_both_arithmetics_agree(bleu: Bleu, rows: list[tuple[str, str]]) -> None:
+def test_bleu_values_and_score_agree(bleu: Bleu, rows: list[tuple[str, str]]) -> None:
     counts = bleu.count(*unzipped(rows))
     (value,) = bleu.values(counts.sum(axis=0)[None])
     assert value == pytest.approx(bleu.score(counts).value, abs=1e-9)
@@ -95,7 +97,7 @@ def test_both_arithmetics_agree(bleu: Bleu, rows: list[tuple[str, str]]) -> None
 
 @quickly
 @given(rows=pairs)
-def test_sacrebleu_agrees(rows: list[tuple[str, str]]) -> None:
+def test_bleu_matches_sacrebleu(rows: list[tuple[str, str]]) -> None:
     ours, theirs = unzipped(rows)
     for bleu, library in (
         (sacre_bleu(), BLEU(force=True)),
@@ -107,7 +109,7 @@ def test_sacrebleu_agrees(rows: list[tuple[str, str]]) -> None:
 
 @quickly
 @given(ours=st.lists(st.sampled_from("abc")), theirs=st.lists(st.sampled_from("abc")))
-def test_no_more_is_found_than_there_is_on_either_side(ours: list[str], theirs: list[str]) -> None:
+def test_matches_never_exceed_ngrams_of_either_side(ours: list[str], theirs: list[str]) -> None:
     there, back = count_matches(ours, theirs), count_matches(theirs, ours)
     assert there[2:6] == back[2:6]
     assert all(
@@ -118,7 +120,7 @@ def test_no_more_is_found_than_there_is_on_either_side(ours: list[str], theirs: 
 
 @settings(max_examples=200)
 @given(text=st.one_of(awkward, st.text()), language=st.sampled_from(get_args(Language)))
-def test_tokenisation_adds_and_loses_nothing_but_space(text: str, language: Language) -> None:
+def test_tokenization_changes_only_whitespace(text: str, language: Language) -> None:
     tokens = tokenize(text, language)
     controls = dict.fromkeys((*range(9), *range(14, 32)))
     assert "".join(tokens) == "".join(text.translate(controls).split())
@@ -128,5 +130,5 @@ def test_tokenisation_adds_and_loses_nothing_but_space(text: str, language: Lang
 
 @quickly
 @given(text=st.one_of(awkward, st.text()))
-def test_compounds_can_be_put_together_again(text: str) -> None:
+def test_split_compounds_can_be_rejoined(text: str) -> None:
     assert split_compounds(text).replace(" ##AT##-##AT## ", "-") == text

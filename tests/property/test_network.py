@@ -1,4 +1,4 @@
-"""What must hold for every sentence, batch and variant."""
+"""Properties of the network, for any sentence, batch and variant."""
 
 import random
 from functools import cache
@@ -60,7 +60,7 @@ def alone(network: Transformer, source: list[int], target: list[int]) -> Tensor:
 
 @settings(max_examples=40)
 @given(variants, pair, st.data())
-def test_a_later_target_token_never_changes_an_earlier_logit(
+def test_later_target_token_does_not_change_earlier_logits(
     variant: dict[str, Any], pair: tuple[list[int], list[int]], data: st.DataObject
 ) -> None:
     source, target = pair
@@ -69,13 +69,13 @@ def test_a_later_target_token_never_changes_an_earlier_logit(
     network = model(variant)
     with torch.no_grad():
         before, after = alone(network, source, target), alone(network, source, changed)
-    # Position `at` is still predicted from the tokens before it.
+    # Position `at` is still predicted from the previous tokens.
     assert_equal_enough(before[: at + 1], after[: at + 1])
 
 
 @settings(max_examples=40)
 @given(variants, st.lists(pair, min_size=1, max_size=5), st.integers(0, 4), st.randoms())
-def test_logits_do_not_depend_on_batch_mates_padding_or_packing_order(
+def test_logits_do_not_depend_on_batch_padding_or_packing(
     variant: dict[str, Any],
     pairs: list[tuple[list[int], list[int]]],
     extra: int,
@@ -98,7 +98,7 @@ def test_logits_do_not_depend_on_batch_mates_padding_or_packing_order(
 
 
 def tile(sentences: list[list[int]], tile: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Two tiles a sentence: ids, segments and positions, with padding in between."""
+    """Two tiles per sentence: ids, segments and positions, with padding in between."""
     rows: list[list[tuple[int, int, int]]] = []
     for number, sentence in enumerate(sentences, start=1):
         places = [(token, number, position) for position, token in enumerate(sentence)]
@@ -110,7 +110,7 @@ def tile(sentences: list[list[int]], tile: int) -> tuple[Tensor, Tensor, Tensor]
 
 @settings(max_examples=30)
 @given(variants, st.lists(pair, min_size=1, max_size=4))
-def test_tiles_and_tiles_without_their_padding_give_the_same_logits(
+def test_tiles_with_and_without_padding_give_same_logits(
     variant: dict[str, Any], pairs: list[tuple[list[int], list[int]]]
 ) -> None:
     network = model(variant)
@@ -128,10 +128,10 @@ def test_tiles_and_tiles_without_their_padding_give_the_same_logits(
 
 @settings(max_examples=30)
 @given(pair, st.integers(1, 12), st.sampled_from(["encoder", "decoder"]))
-def test_restricted_attention_is_dense_attention_with_a_band_mask(
+def test_restricted_attention_equals_dense_attention_with_band_mask(
     pair: tuple[list[int], list[int]], r: int, stack: str
 ) -> None:
-    """Against a mask written out by hand and pushed into an unrestricted network."""
+    """Compared with an unrestricted network that gets a manually built mask."""
     restricted, dense = model({f"{stack}_window": r}), Transformer(model({}).config).eval()
     dense.load_state_dict(restricted.state_dict())
     source, target = pair
@@ -150,14 +150,14 @@ def test_restricted_attention_is_dense_attention_with_a_band_mask(
         assert_equal_enough(alone(restricted, source, target), alone(dense, source, target))
 
 
-def test_a_window_that_spans_the_sentence_restricts_nothing() -> None:
+def test_window_of_sentence_length_changes_nothing() -> None:
     free, wide = model({}), model({"encoder_window": 41, "decoder_window": 20})
     source, target = [5, 6, 7, 8, 9, 1], [10, 11, 12, 1]
     with torch.no_grad():
         assert_equal_enough(alone(free, source, target), alone(wide, source, target))
 
 
-def test_a_narrow_window_restricts() -> None:
+def test_narrow_window_changes_logits() -> None:
     network = model({"encoder_window": 1, "decoder_window": 1})
     with torch.no_grad():
         network.eval()

@@ -1,4 +1,4 @@
-"""Search against brute force: a model small enough to list every output it can give."""
+"""Search compared with brute force, with a model small enough to list every output."""
 
 import itertools
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from transept.decoding.beam import search
 from transept.decoding.config import SamplingConfig, SearchConfig
-from transept.decoding.greedy import greedy_search, likelier_part, sample, seed_of_draw
+from transept.decoding.greedy import greedy_search, sample, sample_seed, top_k_top_p
 from transept.decoding.step import Constrained, Ensemble, ForcedPrefix, length_penalty
 from transept.shapes import Tensor
 
@@ -19,7 +19,7 @@ EOS = 1
 
 @dataclass
 class Table:
-    """A random distribution over next tokens for every prefix, drawn when first asked for."""
+    """A random distribution over next tokens for every prefix, created on first use."""
 
     seeds: list[int]
     vocab_size: int
@@ -49,7 +49,7 @@ class Table:
 def every_output(
     seed: int, vocab_size: int, max_length: int, alpha: float
 ) -> list[tuple[float, tuple[int, ...]]]:
-    """All outputs that end in time, with their scores, best first."""
+    """All outputs that end within the maximum length, with their scores, best first."""
     table = Table([seed], vocab_size)
     outputs = []
     for length in range(max_length):
@@ -67,7 +67,7 @@ alphas = st.sampled_from([0.0, 0.6, 1.0, 2.0])
 
 @settings(max_examples=60)
 @given(sentences, st.integers(3, 5), st.integers(1, 4), alphas)
-def test_a_beam_that_holds_every_prefix_finds_what_brute_force_finds(
+def test_unlimited_beam_matches_brute_force(
     seeds: list[int], vocab_size: int, max_length: int, alpha: float
 ) -> None:
     n_prefixes = sum((vocab_size - 2) ** n for n in range(max_length + 1))
@@ -83,7 +83,7 @@ def test_a_beam_that_holds_every_prefix_finds_what_brute_force_finds(
 
 @settings(max_examples=60)
 @given(sentences, st.integers(3, 30), st.integers(2, 5), alphas, st.data())
-def test_a_result_does_not_depend_on_batch_order_or_n_best(
+def test_search_result_does_not_depend_on_batch_order_or_n_best(
     seeds: list[int], vocab_size: int, beam: int, alpha: float, data: st.DataObject
 ) -> None:
     lengths = {seed: data.draw(st.integers(1, 12)) for seed in seeds}
@@ -102,8 +102,8 @@ def test_a_result_does_not_depend_on_batch_order_or_n_best(
 
 @settings(max_examples=40)
 @given(sentences, st.integers(3, 30), alphas)
-def test_an_early_end_is_safe(seeds: list[int], vocab_size: int, alpha: float) -> None:
-    """A search that never ends early, by hand, finds nothing better."""
+def test_early_stopping_finds_same_outputs(seeds: list[int], vocab_size: int, alpha: float) -> None:
+    """A search without early stopping finds nothing better."""
     for seed in seeds:
         config = SearchConfig(beam_size=3, length_penalty=alpha, n_best=3)
         (early,) = search(Table([seed], vocab_size), [10], config, EOS)
@@ -116,7 +116,7 @@ def test_an_early_end_is_safe(seeds: list[int], vocab_size: int, alpha: float) -
 def exhaustive_beam(
     seed: int, vocab_size: int, beam: int, max_length: int, alpha: float
 ) -> list[tuple[float, tuple[int, ...]]]:
-    """The same search in plain Python, which goes on to the maximum length."""
+    """The same search in plain Python, always up to the maximum length."""
     table = Table([seed], vocab_size)
     live: list[tuple[float, tuple[int, ...]]] = [(0.0, ())]
     finished: list[tuple[float, tuple[int, ...]]] = []
@@ -134,7 +134,7 @@ def exhaustive_beam(
     return finished or [(p / length_penalty(max_length, alpha), ids) for p, ids in live]
 
 
-def test_beam_size_1_is_greedy_search() -> None:
+def test_beam_size_1_equals_greedy_search() -> None:
     seeds = list(range(20))
     config = SearchConfig(beam_size=1)
     found = search(Table(seeds, 12), [15] * 20, config, EOS)
@@ -149,7 +149,7 @@ def test_beam_size_1_is_greedy_search() -> None:
         assert one.finished == (ids[-1] == EOS)
 
 
-def test_a_prefix_is_kept_and_counted() -> None:
+def test_forced_prefix_is_kept_and_scored() -> None:
     seeds = [3, 4, 5]
     prefixes = [[7, 8], [], [9]]
     step = Constrained(Table(seeds, 12), ForcedPrefix(prefixes, 12))
@@ -164,7 +164,7 @@ def test_a_prefix_is_kept_and_counted() -> None:
         assert one.log_probability == pytest.approx(log_p, abs=1e-5)
 
 
-def test_an_ensemble_of_one_model_twice_is_that_model() -> None:
+def test_ensemble_of_same_model_twice_equals_model() -> None:
     seeds, config = [1, 2, 3], SearchConfig()
     alone = search(Table(seeds, 9), [8] * 3, config, EOS)
     both = search(Ensemble([Table(seeds, 9), Table(seeds, 9)]), [8] * 3, config, EOS)
@@ -173,7 +173,7 @@ def test_an_ensemble_of_one_model_twice_is_that_model() -> None:
     ]
 
 
-def test_an_ensemble_averages_probabilities() -> None:
+def test_ensemble_averages_probabilities() -> None:
     one, other = Table([1], 9), Table([2], 9)
     mean = Ensemble([one, other])(None).exp()
     expected = (one.log_p(1, ()).exp() + other.log_p(2, ()).exp()) / 2
@@ -182,7 +182,7 @@ def test_an_ensemble_averages_probabilities() -> None:
 
 @settings(max_examples=30)
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 99)), min_size=1, max_size=6))
-def test_a_draw_follows_from_its_seed_and_not_from_its_neighbours(
+def test_sample_depends_on_seed_and_not_on_batch(
     rows: list[tuple[int, int]],
 ) -> None:
     sentences, seeds = zip(*rows, strict=True)
@@ -192,15 +192,15 @@ def test_a_draw_follows_from_its_seed_and_not_from_its_neighbours(
         assert sample(Table([sentence], 9), [12], [seed], config, EOS) == [drawn]
 
 
-def test_a_draw_has_a_seed_of_its_own() -> None:
+def test_sample_seeds_are_distinct() -> None:
     sources = [[4, 1], [4, 5, 1], [45, 1], [5, 4, 1]]
-    seeds = {seed_of_draw(s, ids, n) for s in range(5) for ids in sources for n in range(20)}
+    seeds = {sample_seed(s, ids, n) for s in range(5) for ids in sources for n in range(20)}
     assert len(seeds) == 5 * 4 * 20
     drawn = sample(Table([1] * 20, 9), [12] * 20, [*seeds][:20], SamplingConfig(), EOS)
     assert len({one.ids for one in drawn}) > 5
 
 
-def test_sampling_draws_from_the_likelier_part() -> None:
+def test_top_k_top_p_renormalizes_likeliest_tokens() -> None:
     logits = torch.tensor([[0.5, 0.3, 0.15, 0.05]]).log()
     for config, expected in [
         (SamplingConfig(), [0.5, 0.3, 0.15, 0.05]),
@@ -209,10 +209,10 @@ def test_sampling_draws_from_the_likelier_part() -> None:
         (SamplingConfig(top_p=0.51), [0.625, 0.375, 0.0, 0.0]),
         (SamplingConfig(top_k=3, top_p=0.9), [0.5 / 0.95, 0.3 / 0.95, 0.15 / 0.95, 0.0]),
     ]:
-        assert likelier_part(logits, config)[0].tolist() == pytest.approx(expected)
+        assert top_k_top_p(logits, config)[0].tolist() == pytest.approx(expected)
 
 
-def test_the_penalty_is_wu_et_als() -> None:
+def test_length_penalty_matches_wu_et_al() -> None:
     assert length_penalty(1, 0.6) == 1.0
     assert length_penalty(7, 1.0) == pytest.approx(2.0)
     assert length_penalty(25, 0.6) == pytest.approx(5.0**0.6)

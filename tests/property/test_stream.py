@@ -1,4 +1,4 @@
-"""Streaming tells nothing that it takes back, and ends where search ends."""
+"""Stable tokens of a stream never change, and a stream ends with the result of search."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,7 +15,7 @@ def streamed(seed: int, vocab_size: int, max_length: int, config: SearchConfig) 
 
 @settings(max_examples=150)
 @given(st.integers(0, 10_000), st.integers(3, 30), st.integers(1, 12), st.integers(1, 5), alphas)
-def test_a_stream_ends_in_what_search_finds_and_takes_nothing_back(
+def test_stream_ends_with_search_result_and_keeps_stable_tokens(
     seed: int, vocab_size: int, max_length: int, beam: int, alpha: float
 ) -> None:
     config = SearchConfig(beam_size=beam, length_penalty=alpha, n_best=beam)
@@ -32,14 +32,14 @@ def test_a_stream_ends_in_what_search_finds_and_takes_nothing_back(
         assert partial.ids[:stable] == last.ids[:stable]
 
 
-def test_greedy_search_is_stable_at_once() -> None:
+def test_greedy_stream_is_stable_immediately() -> None:
     partials = streamed(3, 12, 15, SearchConfig(beam_size=1))
     assert all(partial.stable == len(partial.ids) for partial in partials)
     assert [len(partial.ids) for partial in partials[:-1]] == list(range(1, len(partials)))
 
 
-def test_a_beam_agrees_long_before_its_end() -> None:
-    """Over many sentences most tokens are stable while the search still goes on."""
+def test_beam_stream_is_mostly_stable_before_end() -> None:
+    """Over many sentences, most tokens are stable while the search is still running."""
     config = SearchConfig(beam_size=4)
     early = total = 0
     for seed in range(30):
@@ -49,7 +49,7 @@ def test_a_beam_agrees_long_before_its_end() -> None:
     assert early > total / 2
 
 
-def test_what_is_forced_is_stable_from_the_start() -> None:
+def test_forced_prefix_is_stable_from_start() -> None:
     step = Constrained(Table([5], 12), ForcedPrefix([[7, 8, 9]], 12))
     partials = list(stream(step, 12, SearchConfig(beam_size=4), EOS))
     for number, partial in enumerate(partials, start=1):

@@ -1,4 +1,4 @@
-"""Whatever the text: it comes back."""
+"""Any text survives a round trip."""
 
 import gzip
 import lzma
@@ -42,7 +42,7 @@ awkward = st.lists(st.one_of(st.sampled_from(LITERALS), st.text(max_size=3))).ma
 
 @pytest.fixture(scope="module", params=get_args(Kind))
 def tokenizer(request: pytest.FixtureRequest) -> Tokenizer:
-    """One that has seen the names of special pieces so often that it might learn them."""
+    """A tokenizer trained on text with many names of special tokens, which it might learn."""
     rng = random.Random(0)
     lines = ["".join(rng.choices(LITERALS, k=8)) for _ in range(4000)]
     return train_tokenizer(lines, vocab_size=500, kind=request.param, character_coverage=1)
@@ -50,7 +50,7 @@ def tokenizer(request: pytest.FixtureRequest) -> Tokenizer:
 
 @settings(max_examples=300)
 @given(text=st.one_of(awkward, st.text()))
-def test_text_comes_back(tokenizer: Tokenizer, text: str) -> None:
+def test_text_round_trips(tokenizer: Tokenizer, text: str) -> None:
     ids = tokenizer.encode(text)
     assert tokenizer.decode(ids) == text
     assert not {PAD_ID, EOS_ID, UNK_ID, BOS_ID} & set(ids)
@@ -58,7 +58,7 @@ def test_text_comes_back(tokenizer: Tokenizer, text: str) -> None:
 
 @settings(max_examples=150)
 @given(text=awkward)
-def test_pieces_come_back_from_a_line(tokenizer: Tokenizer, text: str) -> None:
+def test_subwords_round_trip_through_line(tokenizer: Tokenizer, text: str) -> None:
     pieces = tokenizer.pieces(text)
     assert " ".join(pieces).split(" ") == (pieces or [""])
     assert tokenizer.decode_pieces(pieces) == text
@@ -66,7 +66,7 @@ def test_pieces_come_back_from_a_line(tokenizer: Tokenizer, text: str) -> None:
 
 @settings(max_examples=50)
 @given(texts=st.lists(awkward))
-def test_a_batch_is_its_texts(tokenizer: Tokenizer, texts: list[str]) -> None:
+def test_encoding_batch_equals_encoding_each_text(tokenizer: Tokenizer, texts: list[str]) -> None:
     assert tokenizer.encode_batch(texts) == [tokenizer.encode(text) for text in texts]
 
 
@@ -84,7 +84,7 @@ def test_escaping_is_lossless(text: str) -> None:
 
 @settings(max_examples=200)
 @given(text=st.one_of(awkward, st.text()))
-def test_surfaces_spell_the_text(tokenizer: Tokenizer, text: str) -> None:
+def test_surfaces_concatenate_to_text(tokenizer: Tokenizer, text: str) -> None:
     surfaces = tokenizer.surfaces(tokenizer.encode(text))
     assert b"".join(surfaces).decode("utf-8") == (f" {escape(text)}" if text else "")
 
@@ -96,7 +96,7 @@ prose = st.lists(st.sampled_from(PROSE + MARKS), max_size=30).map("".join)
 
 @settings(max_examples=500)
 @given(text=st.one_of(prose, awkward, st.text()), language=st.sampled_from(get_args(Language)))
-def test_sentences_are_the_text(text: str, language: Language) -> None:
+def test_sentences_concatenate_to_text(text: str, language: Language) -> None:
     pieces = split_sentences(text, language)
     assert "".join(map("".join, pieces)) == text
     assert all(piece.text.strip() == piece.text for piece in pieces)
@@ -106,7 +106,9 @@ def test_sentences_are_the_text(text: str, language: Language) -> None:
 
 @settings(max_examples=200)
 @given(text=st.one_of(prose, awkward, st.text(max_size=60)), limit=st.integers(8, 20))
-def test_cut_pieces_are_the_text_and_fit(tokenizer: Tokenizer, text: str, limit: int) -> None:
+def test_split_parts_concatenate_to_text_and_fit(
+    tokenizer: Tokenizer, text: str, limit: int
+) -> None:
     pieces = cut(text.strip(), tokenizer, limit)
     assert "".join(map("".join, pieces)) == text.strip()
     assert all(len(tokenizer.encode(piece.text)) <= limit for piece in pieces)
@@ -114,12 +116,12 @@ def test_cut_pieces_are_the_text_and_fit(tokenizer: Tokenizer, text: str, limit:
 
 any_bytes = st.one_of(st.binary(), st.lists(st.binary(max_size=9)).map(b"\n".join))
 REFUSED = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff", b"\x1f\x8b", b"\xfd7zXZ\0", b"(\xb5/\xfd")
-"""How UTF-16, UTF-32 and archives begin: `read_lines` refuses these, as other tests check."""
+"""Magic bytes of UTF-16, UTF-32 and archives: `read_lines` rejects them; see other tests."""
 
 
 @given(content=any_bytes.filter(lambda content: not content.startswith((*REFUSED, b"BZh"))))
 @pytest.mark.parametrize("suffix", ["", ".gz", ".xz", ".zst"])
-def test_bytes_of_files_come_back(
+def test_file_bytes_round_trip(
     tmp_path_factory: pytest.TempPathFactory, suffix: str, content: bytes
 ) -> None:
     compressed = {

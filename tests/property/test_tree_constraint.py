@@ -1,4 +1,4 @@
-"""Under the constraint every output is a tree, and every tree can be one."""
+"""With the constraint, every output is a tree, and every tree is possible."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -37,13 +37,13 @@ def allowed(vocabulary: Symbols, mask: Tensor) -> set[str]:
 
 @dataclass(frozen=True)
 class AllTrees:
-    """Every tree there is, put together from its parts: words, and a number of brackets at most."""
+    """Enumerates every tree over the words, with at most a given number of brackets."""
 
     labels: str
     max_unary: int
 
     def over(self, words: int, brackets: int, chain: int | None = None) -> Iterator[list[str]]:
-        """One bracket over all words, and at most `chain` of them."""
+        """At least one bracket over all words, and at most `chain` of them."""
         chain = self.max_unary if chain is None else chain
         if brackets and chain:
             inside = [
@@ -55,7 +55,7 @@ class AllTrees:
                 yield from ([f"({label}", *each, f"){label}"] for each in inside)
 
     def things(self, words: int, brackets: int) -> Iterator[list[str]]:
-        """One thing over all words, or several."""
+        """One node or several over all words."""
         yield from self.one(words, brackets)
         yield from self.several(words, brackets)
 
@@ -71,7 +71,7 @@ class AllTrees:
 
 
 def reachable(vocabulary: Symbols, bounds: Bounds) -> Iterator[tuple[str, ...]]:
-    """Every sequence that the constraint lets pass, all prefixes of a length at once."""
+    """Every sequence that the constraint allows, all prefixes of a length at once."""
     constraint = TreeConstraint(vocabulary, [bounds.words], [bounds.max_length], bounds.max_unary)
     prefixes: list[tuple[str, ...]] = [()]
     mask = constraint(None)
@@ -103,7 +103,7 @@ def reachable(vocabulary: Symbols, bounds: Bounds) -> Iterator[tuple[str, ...]]:
         ("AB", 2, 11, 2, 134),
     ],
 )
-def test_what_is_allowed_is_every_tree_and_nothing_else(
+def test_constraint_allows_exactly_all_trees(
     labels: str, n_words: int, max_length: int, max_unary: int, n_trees: int
 ) -> None:
     vocabulary = vocabulary_of(labels)
@@ -117,8 +117,8 @@ def test_what_is_allowed_is_every_tree_and_nothing_else(
         assert max(spans.values()) <= max_unary
 
 
-def test_the_number_of_trees_is_schroeders() -> None:
-    """Without unary brackets over a leaf or a bracket these are Schröder's: 1, 3, 11, 45."""
+def test_number_of_trees_is_schroeder_number() -> None:
+    """Without unary brackets, the counts are Schröder numbers: 1, 3, 11, 45."""
     for n_words, n_trees in (2, 1), (3, 3), (4, 11):
         bounds = Bounds(words=some(n_words), max_length=40, max_unary=1)
         proper = [
@@ -136,10 +136,10 @@ def test_the_number_of_trees_is_schroeders() -> None:
     st.integers(1, 4),
     st.integers(0, 2**32 - 1),
 )
-def test_the_two_versions_agree_along_any_path(
+def test_tree_constraint_matches_may_follow_on_any_path(
     vocabulary: Symbols, sentences: list[tuple[list[str], int]], max_unary: int, seed: int
 ) -> None:
-    """Rows of several sentences are followed, multiplied and dropped, as a search would."""
+    """Rows of several sentences are extended, repeated and dropped, as in a search."""
     chance = torch.Generator().manual_seed(seed)
     bounds = [
         Bounds(words=words, max_length=len(words) + more, max_unary=max_unary)
@@ -156,11 +156,11 @@ def test_the_two_versions_agree_along_any_path(
             expected = may_follow(prefix, vocabulary.symbols, bounds[number])
             assert allowed(vocabulary, row) == expected != set()
         tokens = torch.multinomial(mask.float(), 1, generator=chance).squeeze(1)
-        going_on = [row for row, token in enumerate(tokens.tolist()) if token != EOS_ID]
-        if not going_on:
+        live = [row for row, token in enumerate(tokens.tolist()) if token != EOS_ID]
+        if not live:
             break
-        picks = torch.randint(len(going_on), (len(going_on),), generator=chance).tolist()
-        rows = [going_on[pick] for pick in picks]
+        picks = torch.randint(len(live), (len(live),), generator=chance).tolist()
+        rows = [live[pick] for pick in picks]
         constraint.select(torch.tensor(rows))
         tokens = tokens[rows]
         names = vocabulary.symbols_of(tokens.tolist())
@@ -170,7 +170,7 @@ def test_the_two_versions_agree_along_any_path(
 
 
 class Noise:
-    """A step whose log-probabilities are drawn at random, for each row and each time anew."""
+    """A step with random log-probabilities, different for each row and each call."""
 
     def __init__(self, n_rows: int, vocab_size: int, seed: int) -> None:
         self._n_rows, self._vocab_size = n_rows, vocab_size
@@ -190,10 +190,10 @@ class Noise:
     st.sampled_from([1, 2, 5, 21]),
     st.integers(0, 1000),
 )
-def test_every_search_ends_in_trees(
+def test_every_search_returns_trees(
     sentences: list[tuple[int, int]], beam_size: int, seed: int
 ) -> None:
-    """A wide beam has more rows than there are trees: rows without hope must not break it."""
+    """A wide beam has more rows than there are trees: rows without a possible tree do no harm."""
     words = [some(n) for n, _ in sentences]
     lengths = [n + more for n, more in sentences]
     constraint = TreeConstraint(TWO_LABELS, words, lengths, max_unary=2)
@@ -210,14 +210,14 @@ def test_every_search_ends_in_trees(
             delinearise(TWO_LABELS.symbols_of(output.ids), sentence)
 
 
-def test_a_long_sentence_with_just_enough_room() -> None:
+def test_long_sentence_with_minimal_max_length_returns_tree() -> None:
     constraint = TreeConstraint(TWO_LABELS, [some(200)], [203])
     step = Constrained(Noise(1, TWO_LABELS.vocab_size, 0), constraint)
     ((output,),) = search(step, [203], SearchConfig(beam_size=3), EOS_ID)
     assert len(output.ids) == 202
 
 
-def test_forbidden_symbols_break_nothing() -> None:
+def test_constraint_handles_forbidden_symbols() -> None:
     size = NAMING.vocab_size
     constraint = TreeConstraint(NAMING, [("cat", "dog")] * size, [6] * size)
     constraint(None)
@@ -226,12 +226,14 @@ def test_forbidden_symbols_break_nothing() -> None:
 
 
 @pytest.mark.parametrize(("n_words", "max_length", "max_unary"), [(0, 9, 1), (3, 5, 1), (3, 9, 0)])
-def test_where_there_is_no_tree(n_words: int, max_length: int, max_unary: int) -> None:
+def test_constraint_without_possible_tree_raises(
+    n_words: int, max_length: int, max_unary: int
+) -> None:
     with pytest.raises(DecodingError, match="no tree over them"):
         TreeConstraint(TWO_LABELS, [some(1), some(n_words)], [9, max_length], max_unary)
 
 
-def test_the_end_comes_once_and_last() -> None:
+def test_end_symbol_is_last_and_unique() -> None:
     bounds = Bounds(words=some(1), max_length=9)
     assert can_be_completed(["(A", "XX", ")A", EOS], bounds)
     for wrong in (
@@ -249,7 +251,7 @@ def test_the_end_comes_once_and_last() -> None:
         assert not can_be_completed(wrong, bounds)
 
 
-def test_a_word_that_can_be_named_is_named() -> None:
+def test_nameable_word_must_be_named() -> None:
     bounds = Bounds(words=("dog", "cat", "("), max_length=12)
     leaves = {"NN", "XX", "NN(cat)", "VB(cat)", "-LRB-(-LRB-)"}
     prefix = ["(A"]

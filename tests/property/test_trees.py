@@ -1,4 +1,4 @@
-"""Whatever a tree looks like, it comes back as it was."""
+"""Any tree survives a round trip."""
 
 import re
 from collections import Counter
@@ -21,12 +21,12 @@ SPACES = st.sampled_from([" ", "  ", "\t", "\n", "\n\n  ", "\r\n", "\f"])
 
 
 @given(trees())
-def test_writing_and_reading(tree: Tree) -> None:
+def test_tree_round_trips_through_text(tree: Tree) -> None:
     assert parse_tree(str(tree)) == tree
 
 
 @given(st.lists(trees(max_words=4), max_size=4), st.lists(SPACES, min_size=1), st.data())
-def test_trees_in_a_file_however_they_are_spaced(
+def test_trees_are_read_with_any_spacing(
     several: list[Tree], spaces: list[str], data: st.DataObject
 ) -> None:
     text = data.draw(SPACES).join(map(str, several))
@@ -39,8 +39,8 @@ def test_trees_in_a_file_however_they_are_spaced(
 
 
 @given(trees())
-def test_linearising_and_its_inverse(tree: Tree) -> None:
-    # Some of its words, as if they were the common ones.
+def test_linearization_round_trips(tree: Tree) -> None:
+    # Some of its words serve as the frequent words.
     named = NamedLeaves(frozenset(map(named_leaf, tree.tags[::2], tree.words[::2])))
     for tags in ("XX", "kept", named):
         symbols = linearise(tree, tags)
@@ -53,7 +53,7 @@ def test_linearising_and_its_inverse(tree: Tree) -> None:
 
 
 @given(trees())
-def test_symbols_are_ids_and_back(tree: Tree) -> None:
+def test_symbols_round_trip_through_ids(tree: Tree) -> None:
     vocabulary = tree_vocabulary([tree], "kept")
     line = " ".join(linearise(tree, "kept"))
     assert vocabulary.decode(vocabulary.encode(line)) == line
@@ -63,7 +63,7 @@ def test_symbols_are_ids_and_back(tree: Tree) -> None:
     st.lists(st.sampled_from(["(A", "(B", ")A", ")B", "XX", "NN", "<unk>"]), max_size=20),
     st.integers(1, 6),
 )
-def test_a_repair_is_a_tree_over_the_words(symbols: list[str], n_words: int) -> None:
+def test_repaired_tree_covers_all_words(symbols: list[str], n_words: int) -> None:
     words = [f"w{number}" for number in range(n_words)]
     mended = repair(symbols, words)
     assert mended.words == tuple(words)
@@ -73,7 +73,7 @@ def test_a_repair_is_a_tree_over_the_words(symbols: list[str], n_words: int) -> 
 
 
 @given(trees())
-def test_cleaning_twice_changes_nothing_more(tree: Tree) -> None:
+def test_cleaning_is_idempotent(tree: Tree) -> None:
     cleaned = clean(tree)
     if cleaned is not None:
         assert clean(cleaned) == cleaned
@@ -83,7 +83,7 @@ def test_cleaning_twice_changes_nothing_more(tree: Tree) -> None:
 
 
 @given(trees())
-def test_a_tree_scores_whole_against_itself(tree: Tree) -> None:
+def test_tree_has_perfect_score_against_itself(tree: Tree) -> None:
     for parameters in (COLLINS, Parameters()):
         score = score_sentence(str(tree), str(tree), parameters)
         if score.status == "valid":
@@ -94,8 +94,8 @@ def test_a_tree_scores_whole_against_itself(tree: Tree) -> None:
 
 
 @given(trees(), trees())
-def test_matches_are_those_of_multisets(one: Tree, other: Tree) -> None:
-    """Without equal labels evalb's pairing finds as many as there are in both."""
+def test_matches_equal_multiset_intersection(one: Tree, other: Tree) -> None:
+    """Without equal labels, evalb's pairing finds the multiset intersection."""
     n_words = min(len(one.words), len(other.words))
     ours, theirs = (cut(tree, n_words, one) for tree in (one, other))
     score = score_sentence(str(ours), str(theirs), Parameters())
@@ -108,7 +108,7 @@ def test_matches_are_those_of_multisets(one: Tree, other: Tree) -> None:
 
 
 def cut(tree: Tree, n_words: int, words_of: Tree) -> Tree:
-    """The tree over its first words, and over another's words."""
+    """The tree over its first words, and over the words of another tree."""
     brackets = [
         bracket._replace(end=min(bracket.end, n_words))
         for bracket in tree.brackets

@@ -1,4 +1,4 @@
-"""Trees of any shape, for properties."""
+"""Hypothesis strategies for trees of any shape."""
 
 from itertools import pairwise
 

@@ -330,7 +330,7 @@ class Transducer:
         config = request.config
         if request.sampling is None:
             return self.engine.search(inputs, config, request.watch)
-        return self.native.draw(inputs, request.sampling, config.n_best, request.watch)
+        return self.native.sample(inputs, request.sampling, config.n_best, request.watch)
 
     def _outputs(
         self, units: Sequence[Unit], found: Sequence[Sequence[Hypothesis]], request: Request

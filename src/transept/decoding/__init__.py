@@ -1,7 +1,6 @@
-"""Section 6.1: finding a good output, for anything that gives probabilities step by step.
+"""Search for outputs (section 6.1), with any model that predicts one token at a time.
 
-In reading order: `config` (options), `step` (what a search asks of a model and what it returns),
-`greedy` (one row per sentence, and sampling), `beam` (W rows per sentence, and a stream of the
-output while it grows) and `engine` (what every engine offers, whatever it searches with). Nothing
-here knows the Transformer.
+In reading order: `config` (options), `step` (the interface between search and model), `greedy` (one
+row per sentence, and sampling), `beam` (beam search, W rows per sentence, and streaming) and
+`engine` (the interface of all engines). Nothing here depends on the Transformer.
 """

@@ -1,4 +1,4 @@
-"""Beam search with the paper's length penalty and a safe early end (section 6.1)."""
+"""Beam search with the paper's length penalty and exact early stopping (section 6.1)."""
 
 import itertools
 import math
@@ -28,8 +28,8 @@ def search(
     """The best outputs for each sentence, best first.
 
     Args:
-        step: The model, with one row a sentence.
-        max_lengths: The longest output of each sentence, end symbol counted.
+        step: The model, with one row per sentence.
+        max_lengths: Maximum output length of each sentence, end symbol included.
         config: Beam size, length penalty, number of outputs.
         eos_id: The end symbol.
     """
@@ -39,7 +39,7 @@ def search(
 def search_states(
     step: Step, max_lengths: Sequence[int], config: SearchConfig, eos_id: int
 ) -> Iterator[State]:
-    """`search` step by step: its state after each."""
+    """The state of `search` after each step."""
     if config.beam_size == 1:
         return greedy_states(step, max_lengths, config.length_penalty, eos_id)
     return beam_states(step, max_lengths, config, eos_id)
@@ -48,17 +48,18 @@ def search_states(
 def beam_states(
     step: Step, max_lengths: Sequence[int], config: SearchConfig, eos_id: int
 ) -> Iterator["Beams"]:
-    """Each step keeps 2·W candidates of a sentence: W go on alive, W may be finished.
+    """The state of beam search after each step.
 
-    A sentence is done when its W finished outputs all score at least as well as any live one still
-    could: log P only falls, and a negative number is largest under the largest penalty, so a live
-    hypothesis is bounded by log P / lp(maximum length). What is returned does not depend on
-    `n_best`, nor on what else is in the batch.
+    Each step keeps 2·W candidates per sentence: at most W that are finished, and W live ones. A
+    sentence is done when all of its W finished outputs score at least as well as any live one still
+    could. log P only decreases, and a negative number is largest under the largest penalty, so the
+    score of a live hypothesis is at most log P / lp(maximum length). The result does not depend on
+    `n_best` or on other sentences of the batch.
     """
     w, best = config.beam_size, ranking(step)
     log_p, token = best(None, 2 * w)
     beams = Beams.start(log_p, max_lengths, config, eos_id)
-    # At first all W rows of a sentence are alike, so the step has one row for them.
+    # At first, all W rows of a sentence are equal, so the step has one row per sentence.
     parents = beams.extend(log_p.repeat_interleave(w, 0), token.repeat_interleave(w, 0)) // w
     yield beams
     while not all(beams.done):
@@ -69,8 +70,8 @@ def beam_states(
         yield beams
 
 
-class Grown(NamedTuple):
-    """One step: each row's new token, and the number of the earlier row that it extends."""
+class BackPointers(NamedTuple):
+    """One step: the new token of each row, and the index of the previous row that it extends."""
 
     token: list[int]
     parent: list[int]
@@ -80,7 +81,7 @@ class Grown(NamedTuple):
 class Beams:
     """W live and W finished hypotheses for each sentence that was not done before the last step.
 
-    Each live hypothesis is a row. The rows of a sentence stand together, best first.
+    Each live hypothesis is a row. The rows of a sentence are adjacent, best first.
     """
 
     config: SearchConfig
@@ -89,16 +90,16 @@ class Beams:
     max_length: list[int]
     log_p: Float[Tensor, "B W"]
     last: Int[Tensor, " N"]
-    """What each live hypothesis ends in."""
+    """The last token of each live hypothesis."""
     finished: list[list[tuple[int, ...]]]
     finished_log_p: Float[Tensor, "B W"]
     finished_score: Float[Tensor, "B W"]
     first_row: Int[Tensor, "B 1"]
-    """The number of each sentence's first row among all rows."""
+    """The index of each sentence's first row."""
     largest_penalty: Float[Tensor, " B"]
-    """lp of the longest output, which bounds what a live hypothesis can still score."""
-    steps: list[Grown] = field(default_factory=list)
-    """How the live hypotheses grew: this is cheaper to keep than the tokens of each."""
+    """lp of the maximum length, which bounds the score that a live hypothesis can reach."""
+    steps: list[BackPointers] = field(default_factory=list)
+    """The history of the live hypotheses. Cheaper to store than the tokens of each."""
     done: list[bool] = field(default_factory=list)
 
     @classmethod
@@ -113,7 +114,7 @@ class Beams:
         n, w = len(max_lengths), config.beam_size
         nothing = log_p.new_full((n, w), -torch.inf)
         live = nothing.clone()
-        live[:, 0] = 0.0  # only one: the others would find the same outputs again
+        live[:, 0] = 0.0  # only one, because all are equal at first
         return cls(
             config=config,
             eos_id=eos_id,
@@ -131,18 +132,18 @@ class Beams:
         )
 
     def extend(self, log_p: Float[Tensor, "N K"], token: Int[Tensor, "N K"]) -> Int[Tensor, " N"]:
-        """Grow every live hypothesis by a token; return the rows that the new ones extend.
+        """Extend every live hypothesis by a token; return the rows that the new ones extend.
 
         Args:
-            log_p: Of the likeliest tokens of each row, at least 2·W where there are so many.
+            log_p: Log p of the likeliest tokens of each row: 2·W or the whole vocabulary.
             token: The ids of these tokens.
         """
         n, w = self.log_p.shape
         k = log_p.shape[1]
         candidates = (self.log_p.unsqueeze(2) + log_p.view(n, w, k)).view(n, w * k)
-        total, place = candidates.topk(min(2 * w, w * k), dim=1)
-        parent = place.div(k, rounding_mode="floor") + self.first_row
-        token = token.view(n, w * k).gather(1, place)
+        total, index = candidates.topk(min(2 * w, w * k), dim=1)
+        parent = index.div(k, rounding_mode="floor") + self.first_row
+        token = token.view(n, w * k).gather(1, index)
         if self.eos_id in token.flatten().tolist():
             ends = token == self.eos_id
             self._finish(total.masked_fill(~ends, -torch.inf), parent)
@@ -150,12 +151,12 @@ class Beams:
             parent, token = parent.gather(1, order), token.gather(1, order)
         self.log_p, parents = total[:, :w], parent[:, :w].flatten()
         self.last = token[:, :w].flatten()
-        self.steps.append(Grown(self.last.tolist(), parents.tolist()))
+        self.steps.append(BackPointers(self.last.tolist(), parents.tolist()))
         self.done = self._done()
         return parents
 
     def _finish(self, log_p: Float[Tensor, "B K"], parent: Int[Tensor, "B K"]) -> None:
-        """Let candidates that end compete with the finished ones; |Y| counts the end symbol."""
+        """Keep the W best of the finished hypotheses and the candidates that end in this step."""
         w = self.config.beam_size
         penalty = length_penalty(len(self.steps) + 1, self.config.length_penalty)
         score = torch.cat([self.finished_score, log_p / penalty], dim=1)
@@ -170,7 +171,7 @@ class Beams:
             ]
 
     def _done(self) -> list[bool]:
-        """Whether live hypotheses are at their longest or can no longer win."""
+        """Whether each sentence's live hypotheses have the maximum length or can no longer win."""
         won = self.finished_score[:, -1] >= self.log_p[:, 0] / self.largest_penalty
         length = len(self.steps)
         parts = zip(self.max_length, won.tolist(), strict=True)
@@ -190,11 +191,11 @@ class Beams:
         self.finished_score = self.finished_score[kept]
         w = self.config.beam_size
         self.last, parents = (x.view(-1, w)[kept].flatten() for x in (self.last, parents))
-        self.steps[-1] = Grown(self.last.tolist(), parents.tolist())
+        self.steps[-1] = BackPointers(self.last.tolist(), parents.tolist())
         return parents
 
     def result(self, row: int) -> list[Hypothesis]:
-        """The best finished outputs; where nothing was finished in time, the live ones."""
+        """The best finished outputs, or the live ones if none finished in time."""
         finished = zip(
             self.finished[row],
             self.finished_log_p[row].tolist(),
@@ -211,15 +212,15 @@ class Beams:
         return outputs[: self.config.n_best]
 
     def partial(self, row: int) -> Partial:
-        """The best hypothesis now, and what all those have in common that can still be the best.
+        """The best hypothesis so far, and the length of its stable prefix.
 
-        These are the best finished hypothesis, and the live ones whose bound is not below its
-        score.
+        The stable prefix is common to all hypotheses that can still win: the best finished one and
+        the live ones whose bound is not below its score.
         """
         penalty = length_penalty(len(self.steps), self.config.length_penalty)
         best = float(self.finished_score[row, 0])
         bounds = (self.log_p[row] / self.largest_penalty[row]).tolist()
-        # Not strict: `_live` leaves out hypotheses whose log p is −∞, which come last.
+        # Not strict: `_live` omits hypotheses whose log p is −∞, which are last.
         rivals = [
             (log_p / penalty, ids)
             for (ids, log_p), bound in zip(self._live(row), bounds, strict=False)
@@ -228,17 +229,17 @@ class Beams:
         if best > -math.inf:
             rivals.append((best, self.finished[row][0]))
         _, ids = max(rivals, default=(best, ()))
-        return Partial(ids, stable=_n_in_common([ids for _, ids in rivals]))
+        return Partial(ids, stable=_common_prefix_length([ids for _, ids in rivals]))
 
     def _live(self, row: int) -> list[tuple[tuple[int, ...], float]]:
-        """A sentence's live hypotheses with their log p, best first."""
+        """The live hypotheses of a sentence with their log p, best first."""
         w = self.config.beam_size
         rows = range(row * w, (row + 1) * w)
         each = zip(map(self._ids, rows), self.log_p[row].tolist(), strict=True)
         return [(ids, log_p) for ids, log_p in each if log_p > -math.inf]
 
     def _ids(self, row: int) -> tuple[int, ...]:
-        """A live hypothesis, followed from its end to its beginning."""
+        """The tokens of a live hypothesis, read along its back pointers."""
         ids = []
         for token, parent in reversed(self.steps):
             ids.append(token[row])
@@ -246,21 +247,20 @@ class Beams:
         return tuple(reversed(ids))
 
 
-def _n_in_common(outputs: Sequence[tuple[int, ...]]) -> int:
-    """On how many first tokens all of them agree."""
+def _common_prefix_length(outputs: Sequence[tuple[int, ...]]) -> int:
     columns = zip(*outputs, strict=False)
     return sum(1 for _ in itertools.takewhile(lambda column: len(set(column)) == 1, columns))
 
 
 def stream(step: Step, max_length: int, config: SearchConfig, eos_id: int) -> Iterator[Partial]:
-    """`search` for one sentence, telling after each step what is known.
+    """`search` for one sentence; yield the partial output after each step.
 
-    The last one yielded has the outputs, the same that `search` returns. The best of these begins
-    with every token that was stable before. With beam size 1, all tokens are stable at once.
+    The last value contains the outputs that `search` returns. The best of them starts with every
+    token that was stable before. With beam size 1, all tokens are stable immediately.
 
     Args:
         step: The model, with one row.
-        max_length: The longest output, end symbol counted.
+        max_length: Maximum output length, end symbol included.
         config: Beam size, length penalty, number of outputs.
         eos_id: The end symbol.
     """

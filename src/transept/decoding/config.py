@@ -1,4 +1,4 @@
-"""How outputs are searched for. No torch here."""
+"""Options of search and sampling. Does not import torch."""
 
 from dataclasses import dataclass
 
@@ -7,12 +7,12 @@ from transept.config import Checks
 
 @dataclass(frozen=True, kw_only=True)
 class BeamConfig:
-    """Section 6.1: beam 4, α = 0.6. Sampling does not use these settings."""
+    """Section 6.1: beam size 4, α = 0.6. Sampling does not use these settings."""
 
     beam_size: int = 4
-    """Hypotheses kept alive; 1 is greedy search."""
+    """Number of live hypotheses; 1 is greedy search."""
     length_penalty: float = 0.6
-    """The α of Wu et al.: score = log P(Y|X) / ((5 + |Y|) / 6)^α."""
+    """α of Wu et al.: score = log P(Y|X) / ((5 + |Y|) / 6)^α."""
 
     def __post_init__(self) -> None:
         checks = Checks(self)
@@ -23,14 +23,14 @@ class BeamConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class OutputConfig:
-    """Section 6.1: at most 50 tokens more than the input. Search and sampling both use these."""
+    """Section 6.1: at most 50 tokens more than the input. Used by search and sampling."""
 
     n_best: int = 1
-    """How many outputs to return for each input; at most as many as the beam is wide."""
+    """Number of outputs per input; at most the beam size."""
     max_length_factor: float = 1.0
-    """The longest output, as a multiple of the length of the input, before the extra tokens."""
+    """Maximum output length as a multiple of the input length, before the extra tokens."""
     max_length_extra: int = 50
-    """How many tokens an output may have beyond that. Both lengths count the end symbol."""
+    """Tokens added to that maximum output length. Both lengths include the end symbol."""
 
     def __post_init__(self) -> None:
         checks = Checks(self)
@@ -39,18 +39,18 @@ class OutputConfig:
         checks.that(
             self.max_length_factor > 0 or self.max_length_extra > 0,
             "max_length_extra",
-            "leaves no room for an output; increase it, or the factor",
+            "allows no output; increase it or max_length_factor",
         )
         checks.done()
 
     def max_length(self, source_length: int) -> int:
-        """The longest output of an input, end symbols counted on both sides."""
+        """Maximum output length for an input. Both lengths include the end symbol."""
         return max(1, int(self.max_length_factor * source_length) + self.max_length_extra)
 
 
 @dataclass(frozen=True, kw_only=True)
 class SearchConfig(OutputConfig, BeamConfig):
-    """Section 6.1: beam 4, α = 0.6, at most 50 tokens more than the input."""
+    """Section 6.1: beam size 4, α = 0.6, at most 50 tokens more than the input."""
 
     def __post_init__(self) -> None:
         BeamConfig.__post_init__(self)
@@ -66,24 +66,24 @@ class SearchConfig(OutputConfig, BeamConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class SamplingConfig:
-    """How to draw.
+    """Options of random sampling.
 
     Example:
-        >>> model, drawing = transept.load("en-de"), SamplingConfig(top_k=10, seed=1)
-        >>> again = [model.translate("It rains.", sampling=drawing).text for _ in range(2)]
-        >>> again[0] == again[1]
+        >>> model, sampling = transept.load("en-de"), SamplingConfig(top_k=10, seed=1)
+        >>> texts = [model.translate("It rains.", sampling=sampling).text for _ in range(2)]
+        >>> texts[0] == texts[1]
         True
     """
 
     temperature: float = 1.0
     """Below 1 sharpens the distribution, above 1 flattens it."""
     top_k: int | None = None
-    """Draw only among this many of the likeliest tokens. Default: all."""
+    """Sample only from the k likeliest tokens. Default: all."""
     top_p: float | None = None
-    """Draw only among the likeliest tokens that together have at least this probability.
+    """Sample only from the likeliest tokens that together have at least this probability.
     Default: all tokens."""
     seed: int = 0
-    """The same seed gives a sentence the same draws, whatever else is translated with it."""
+    """The same seed gives the same samples of a sentence, in any batch."""
 
     def __post_init__(self) -> None:
         checks = Checks(self)

@@ -1,4 +1,4 @@
-"""What an engine must do: search for the outputs of sentences, in batches that it forms."""
+"""The interface of engines, which search for the outputs of sentences in batches."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -10,47 +10,47 @@ from transept.progress import Watch
 
 Ids = Sequence[int]
 ALL = 1 << 30
-"""More sentences than ever wait: a feed that is asked for this many returns all."""
+"""Larger than any queue: requests all waiting sentences from a feed."""
 TOKENS_AT_ONCE = {"cpu": 4096, "cuda": 65_536}
-"""The most tokens, padding included, that go through a network together."""
+"""Maximum number of tokens, padding included, per batch."""
 
 
 class Input(NamedTuple):
-    """A sentence to search outputs for, and what these may be."""
+    """A sentence, and limits on its outputs."""
 
     source: Ids
-    """Its tokens, the end symbol included."""
+    """Its tokens, end symbol included."""
     max_length: int
-    """The most tokens that an output may have, the end symbol included."""
+    """Maximum output length in tokens, end symbol included."""
     prefix: Ids = ()
-    """The tokens that each output must begin with."""
+    """Tokens with which each output must start."""
 
     @property
     def n_positions(self) -> int:
-        """The positions that it needs: for its source or its longest output, whichever is more."""
+        """The number of positions needed by the source and the longest output."""
         return max(len(self.source), self.max_length)
 
 
 Feed = Callable[[int], Sequence[Input]]
-"""Gives sentences to a search that is running: at most so many, and none if none waits now.
+"""Returns at most n waiting sentences to a running search, possibly none.
 
-The search calls it again and again. It calls it even when it has no room, with 0, because the feed
-may raise an exception to stop the search.
+The search calls the feed repeatedly. It also calls it, with 0, when it has no free slot, because
+the feed may raise an exception to stop the search.
 """
 Constrain = Callable[[Sequence[int]], Constraint]
-"""Makes the constraint of a batch from the numbers of its sentences."""
+"""Creates the constraint of a batch from the indices of its sentences."""
 Found = list[tuple[int, list[Hypothesis]]]
-"""Sentences that are done: the number of each, counted from 0 in the order in which the feed gave
-them, and its outputs."""
+"""Finished sentences: the index of each, counted from 0 in the order of the feed, and its
+outputs."""
 
 
 @runtime_checkable
 class Engine(Protocol):
-    """Searches for the outputs of sentences. It forms its own batches."""
+    """Searches for the outputs of sentences and forms its own batches."""
 
     @property
     def name(self) -> str:
-        """Its name, for the user."""
+        """The name shown to the user."""
 
     @property
     def note(self) -> str:
@@ -62,7 +62,7 @@ class Engine(Protocol):
 
     @property
     def native(self) -> "StepEngine":
-        """The engine for what this one cannot do; it may be the same one."""
+        """The engine for operations that this one does not support; may be the engine itself."""
 
     def search(
         self, inputs: Sequence[Input], config: SearchConfig, watch: Watch
@@ -72,19 +72,19 @@ class Engine(Protocol):
         Args:
             inputs: The sentences.
             config: Beam size, length penalty, number of outputs.
-            watch: Called with the number of sentences that are done and that of all.
+            watch: Called with the number of finished sentences and the total.
         """
 
     def search_feed(self, feed: Feed, config: SearchConfig) -> Iterator[Found]:
-        """`search` for sentences that come while the search of others is running.
+        """`search` for sentences that arrive while the search is running.
 
-        It ends when all sentences are done and the feed gives no more.
+        Ends when all sentences are done and the feed returns no more.
         """
 
 
 @runtime_checkable
 class StepEngine(Engine, Protocol):
-    """An engine that searches over a `Step`, and so can also stream, sample and be constrained."""
+    """An engine that searches with a `Step`. Supports streaming, sampling and constraints."""
 
     def search(
         self,
@@ -93,32 +93,33 @@ class StepEngine(Engine, Protocol):
         watch: Watch,
         constrain: Constrain | None = None,
     ) -> list[list[Hypothesis]]:
-        """The best outputs for each sentence, best first, as the constraint of each allows."""
+        """The best outputs for each sentence that its constraint allows, best first."""
 
     def stream(self, one: Input, config: SearchConfig) -> Iterator[Partial]:
         """`search` for one sentence; yield the partial output after each token."""
 
-    def draw(
+    def sample(
         self, inputs: Sequence[Input], sampling: SamplingConfig, n: int, watch: Watch
     ) -> list[list[Hypothesis]]:
-        """Draw n outputs of each sentence at random."""
+        """Sample n outputs per sentence."""
 
 
 def batches_by_length(
-    lengths: Sequence[int], most_tokens: int, at_least: int = 1
+    lengths: Sequence[int], max_tokens: int, at_least: int = 1
 ) -> Iterator[list[int]]:
-    """Indices of items of similar length, in batches, longest first.
+    """Indices of items in batches of similar length, longest first.
 
     Args:
         lengths: The length of each item, in tokens.
-        most_tokens: The most tokens of a batch, padding included; one item is always a batch.
-        at_least: Make this many batches or more, if there are as many items.
+        max_tokens: Maximum number of tokens per batch, padding included. A batch has at least one
+            item.
+        at_least: Minimum number of batches, if there are enough items.
     """
     most = max(1, math.ceil(len(lengths) / at_least))
     batch: list[int] = []
     for index in sorted(range(len(lengths)), key=lambda index: -lengths[index]):
-        # The first of a batch, its longest, sets the width of all its rows.
-        too_wide = batch and (len(batch) + 1) * lengths[batch[0]] > most_tokens
+        # The first item of a batch is the longest and sets its width.
+        too_wide = batch and (len(batch) + 1) * lengths[batch[0]] > max_tokens
         if too_wide or len(batch) == most:
             yield batch
             batch = []
@@ -127,8 +128,8 @@ def batches_by_length(
         yield batch
 
 
-def search_in_turn(engine: Engine, feed: Feed, config: SearchConfig) -> Iterator[Found]:
-    """The simple form of `search_feed`: batch after batch, each of all sentences that wait."""
+def search_sequentially(engine: Engine, feed: Feed, config: SearchConfig) -> Iterator[Found]:
+    """A simple `search_feed`: one search after another, each with all waiting sentences."""
     n_before = 0
     while inputs := feed(ALL):
         found = engine.search(inputs, config, lambda done, total: _poll(feed))
@@ -137,5 +138,5 @@ def search_in_turn(engine: Engine, feed: Feed, config: SearchConfig) -> Iterator
 
 
 def _poll(feed: Feed) -> None:
-    """Ask the feed for no sentence, so that it can raise an exception."""
+    """Request no sentence, so that the feed can raise an exception."""
     feed(0)

@@ -1,4 +1,4 @@
-"""One row per sentence, to its end: the likeliest token at each step, or one drawn at random."""
+"""Greedy search and sampling: one row per sentence, one token per step."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -13,16 +13,16 @@ from transept.shapes import Float, Int, Tensor
 Choose = Callable[
     [Int[Tensor, " N"] | None, list[int]], tuple[Float[Tensor, " N"], Int[Tensor, " N"]]
 ]
-"""Appends a token to each row, and chooses the next one: its log p, and its id.
+"""Appends a token to each row and chooses the next one; returns its log p and its id.
 
-It is also given the number of each row's sentence.
+The second argument is the index of each row's sentence.
 """
 
 
 def greedy_search(
     step: Step, max_lengths: Sequence[int], alpha: float, eos_id: int
 ) -> list[Hypothesis]:
-    """Beam size 1: stops at the first end symbol; the penalty only scales the score."""
+    """Beam size 1: stop at the first end symbol. The length penalty only scales the score."""
     states = greedy_states(step, max_lengths, alpha, eos_id)
     return [best for (best,) in results(states, len(max_lengths))]
 
@@ -30,20 +30,20 @@ def greedy_search(
 def greedy_states(
     step: Step, max_lengths: Sequence[int], alpha: float, eos_id: int
 ) -> Iterator["Rows"]:
-    """Greedy search, step by step."""
+    """The state of greedy search after each step."""
     best = ranking(step)
 
     def choose(tokens: Tensor | None, _: list[int]) -> tuple[Tensor, Tensor]:
         log_p, token = best(tokens, 1)
         return log_p[:, 0], token[:, 0]
 
-    return one_by_one(step, choose, max_lengths, alpha, eos_id)
+    return single_row_states(step, choose, max_lengths, alpha, eos_id)
 
 
-def one_by_one(
+def single_row_states(
     step: Step, choose: Choose, max_lengths: Sequence[int], alpha: float, eos_id: int
 ) -> Iterator["Rows"]:
-    """Follow a single row of each sentence to its end."""
+    """The state after each step of a search with one row per sentence."""
     numbers = list(range(len(max_lengths)))
     log_p, token = choose(None, numbers)
     rows = Rows(alpha, eos_id, numbers, list(max_lengths), token, log_p)
@@ -64,7 +64,7 @@ class Rows:
     sentence: list[int]
     max_length: list[int]
     last: Int[Tensor, " B"]
-    """What each output ends in."""
+    """The last token of each output."""
     log_p: Float[Tensor, " B"]
     ids: list[list[int]] = field(init=False)
     done: list[bool] = field(init=False)
@@ -74,13 +74,13 @@ class Rows:
         self._follow()
 
     def append(self, log_p: Float[Tensor, " B"], token: Int[Tensor, " B"]) -> None:
-        """Grow each by a token."""
+        """Extend each output by a token."""
         self.last = token
         self.log_p = self.log_p + log_p
         self._follow()
 
     def _follow(self) -> None:
-        """Write the last tokens down, and look for ends."""
+        """Record the last tokens, and check which outputs are done."""
         for ids, token in zip(self.ids, self.last.tolist(), strict=True):
             ids.append(token)
         parts = zip(self.ids, self.max_length, strict=True)
@@ -104,13 +104,13 @@ class Rows:
         return [Hypothesis(tuple(ids[:-1] if finished else ids), log_p, score, finished)]
 
     def partial(self, row: int) -> Partial:
-        """The output so far, all of it stable: a token that was chosen stays."""
+        """The output so far. All of it is stable, because chosen tokens never change."""
         (best,) = self.result(row)
         return Partial(best.ids, stable=len(best.ids))
 
 
-def seed_of_draw(seed: int, source: Sequence[int], number: int) -> int:
-    """The seed of one draw of a sentence. It does not depend on what else is drawn with it."""
+def sample_seed(seed: int, source: Sequence[int], number: int) -> int:
+    """The seed of one sample of a sentence, independent of the other samples in the batch."""
     return derive_seed(seed, number, *source)
 
 
@@ -121,34 +121,34 @@ def sample(
     config: SamplingConfig,
     eos_id: int,
 ) -> list[Hypothesis]:
-    """One output for each row. Scores are plain log-probabilities under the model.
+    """Sample one output per row. Scores are plain log-probabilities under the model.
 
     Args:
         step: The model.
-        max_lengths: The longest output of each row, end symbol counted.
-        seeds: A seed for each row, used instead of the config's: see `seed_of_draw`.
-        config: From which part of the distribution to draw.
+        max_lengths: Maximum output length of each row, end symbol included.
+        seeds: A seed for each row, used instead of the config's: see `sample_seed`.
+        config: Temperature, top-k and top-p.
         eos_id: The end symbol.
     """
     generators = [torch.Generator().manual_seed(seed) for seed in seeds]
 
     def choose(tokens: Tensor | None, sentence: list[int]) -> tuple[Tensor, Tensor]:
         log_p = step(tokens)
-        p = likelier_part(log_p / config.temperature, config).cpu()
-        # A generator for each row: the others in the batch do not change what it draws.
-        drawn = [
+        p = top_k_top_p(log_p / config.temperature, config).cpu()
+        # Each row has its own generator, so its samples do not depend on the batch.
+        samples = [
             torch.multinomial(row, 1, generator=generators[number])
             for row, number in zip(p, sentence, strict=True)
         ]
-        token = torch.cat(drawn).to(log_p.device)
+        token = torch.cat(samples).to(log_p.device)
         return log_p.gather(1, token[:, None]).squeeze(1), token
 
-    states = one_by_one(step, choose, max_lengths, 0.0, eos_id)
+    states = single_row_states(step, choose, max_lengths, 0.0, eos_id)
     return [best for (best,) in results(states, len(max_lengths))]
 
 
-def likelier_part(logits: Float[Tensor, "N V"], config: SamplingConfig) -> Float[Tensor, "N V"]:
-    """Probabilities with all but the top-k and top-p tokens at zero."""
+def top_k_top_p(logits: Float[Tensor, "N V"], config: SamplingConfig) -> Float[Tensor, "N V"]:
+    """Probabilities renormalized over the top-k and top-p tokens; all others are zero."""
     p = logits.softmax(dim=1)
     ordered, tokens = p.sort(dim=1, descending=True, stable=True)
     if config.top_k is not None:

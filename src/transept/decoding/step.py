@@ -1,7 +1,7 @@
-"""What a search asks of a model, what can stand in between, and what the search returns.
+"""The interface between search and model, wrappers around a model, and the results of a search.
 
-A search holds rows: outputs that are not finished yet. The rows of one sentence stand together,
-equally many for each sentence.
+A search keeps rows: outputs that are not finished yet. The rows of one sentence are adjacent, and
+every sentence has the same number of rows.
 """
 
 import math
@@ -16,13 +16,13 @@ from transept.shapes import Bool, Float, Int, Tensor
 
 @runtime_checkable
 class Step(Protocol):
-    """A model that extends rows by one token at a time. It begins with one row a sentence."""
+    """An autoregressive model that extends rows token by token, starting with one per sentence."""
 
     def __call__(self, tokens: Int[Tensor, " N"] | None) -> Float[Tensor, "N V"]:
-        """Append a token to each row (None: nothing yet); return log p of every next token."""
+        """Append a token to each row (None: at the start); return log p of every next token."""
 
     def select(self, rows: Int[Tensor, " M"]) -> None:
-        """Go on with these rows, in this order; a row may be taken several times or not at all."""
+        """Continue with these rows, in this order. A row may be repeated or omitted."""
 
 
 @runtime_checkable
@@ -32,9 +32,9 @@ class RankingStep(Step, Protocol):
     def best(
         self, tokens: Int[Tensor, " N"] | None, k: int
     ) -> tuple[Float[Tensor, "N K"], Int[Tensor, "N K"]]:
-        """Append a token to each row; return log p and ids of the k likeliest next ones.
+        """Append a token to each row; return log p and ids of the k likeliest next tokens.
 
-        They come best first. If the vocabulary has fewer than k tokens, all of them come.
+        Best first. If the vocabulary has fewer than k tokens, returns all of them.
         """
 
 
@@ -42,7 +42,7 @@ Rank = Callable[[Int[Tensor, " N"] | None, int], tuple[Float[Tensor, "N K"], Int
 
 
 def ranking(step: Step) -> Rank:
-    """The step's `best`; where it has none, the k largest of all log p, which is the same."""
+    """The step's `best` method, or an equivalent that selects the k largest of all log p."""
     if isinstance(step, RankingStep):
         return step.best
 
@@ -56,52 +56,52 @@ def ranking(step: Step) -> Rank:
 
 @runtime_checkable
 class Constraint(Protocol):
-    """Which tokens may come next in each row, after those that were appended to it."""
+    """Decides which tokens may come next in each row, given the tokens appended so far."""
 
     def __call__(self, tokens: Int[Tensor, " N"] | None) -> Bool[Tensor, "N V"]:
-        """Append a token to each row (None: nothing yet); return which tokens may come next."""
+        """Append a token to each row (None: at the start); return which tokens may come next."""
 
     def select(self, rows: Int[Tensor, " M"]) -> None:
-        """Go on with these rows, as the step does."""
+        """Continue with these rows; see `Step.select`."""
 
 
 @dataclass(slots=True)
 class Constrained:
-    """A step whose forbidden tokens have probability zero. What is left is not rescaled."""
+    """A step whose forbidden tokens have probability zero. The others are not rescaled."""
 
     step: Step
     constraint: Constraint
 
     def __call__(self, tokens: Int[Tensor, " N"] | None) -> Float[Tensor, "N V"]:
-        """Log p where the constraint allows it, else −∞."""
+        """Log p of allowed tokens, −∞ for the others."""
         log_p = self.step(tokens)
         return log_p.masked_fill(~self.constraint(tokens).to(log_p.device), -torch.inf)
 
     def select(self, rows: Int[Tensor, " M"]) -> None:
-        """Pass it on to both."""
+        """Select rows of the step and of the constraint."""
         self.step.select(rows)
         self.constraint.select(rows)
 
 
 @dataclass(slots=True)
 class Ensemble:
-    """Several models as one: the mean of their probabilities."""
+    """An ensemble of models: the mean of their probabilities."""
 
     steps: Sequence[Step]
 
     def __call__(self, tokens: Int[Tensor, " N"] | None) -> Float[Tensor, "N V"]:
-        """Log of the mean of p."""
+        """Log of the mean probability."""
         each = torch.stack([step(tokens) for step in self.steps])
         return each.logsumexp(dim=0) - math.log(len(self.steps))
 
     def select(self, rows: Int[Tensor, " M"]) -> None:
-        """Pass it on to all."""
+        """Select rows of every model."""
         for step in self.steps:
             step.select(rows)
 
 
 class ForcedPrefix:
-    """A constraint: each output begins with given tokens."""
+    """A constraint: each output starts with given tokens."""
 
     def __init__(
         self, prefixes: Sequence[Sequence[int]], vocab_size: int, device: str | torch.device = "cpu"
@@ -113,7 +113,7 @@ class ForcedPrefix:
         self._at = 0
 
     def __call__(self, tokens: Int[Tensor, " N"] | None) -> Bool[Tensor, "N V"]:
-        """Only the prefix's next token, as long as there is one; then any."""
+        """Allow only the next token of the prefix, and any token after the prefix."""
         if tokens is not None:
             self._at += 1
         shape, device = (len(self._tokens), self._vocab_size), self._tokens.device
@@ -126,7 +126,7 @@ class ForcedPrefix:
         return allowed
 
     def select(self, rows: Int[Tensor, " M"]) -> None:
-        """Go on with these rows."""
+        """Continue with these rows."""
         self._tokens = self._tokens[rows.to(self._tokens.device)]
 
 
@@ -137,43 +137,43 @@ class Hypothesis:
     ids: tuple[int, ...]
     """Its tokens, without the end symbol."""
     log_probability: float
-    """log P(Y|X), the end symbol included where there is one."""
+    """log P(Y|X), including the end symbol if there is one."""
     score: float
-    """What it is ranked by: log P(Y|X) / lp(Y)."""
+    """log P(Y|X) / lp(Y), by which hypotheses are ranked."""
     finished: bool = True
-    """Whether it ends in the end symbol, and not at the maximum length."""
+    """Whether it ends with the end symbol and was not cut at the maximum length."""
 
 
 @dataclass(frozen=True, slots=True)
 class Partial:
-    """What is known of an output while the search goes on."""
+    """A partial output of a running search."""
 
     ids: tuple[int, ...]
-    """The best hypothesis now."""
+    """The best hypothesis so far."""
     stable: int
-    """So many of its first tokens will not change any more."""
+    """The number of leading tokens that can no longer change."""
     outputs: tuple[Hypothesis, ...] = ()
-    """The result, best first, when the search is done."""
+    """The outputs, best first, when the search is done."""
 
 
 @runtime_checkable
 class State(Protocol):
-    """Where a search stands after a step, for each sentence that was not done before it."""
+    """The state of a search after a step, for each sentence that was not done before it."""
 
     sentence: list[int]
-    """The numbers of those sentences."""
+    """The indices of these sentences."""
     done: list[bool]
-    """Which of them are done now."""
+    """Whether each of them is done."""
 
     def result(self, row: int) -> list[Hypothesis]:
-        """The outputs of one that is done, best first."""
+        """The outputs of a sentence that is done, best first."""
 
     def partial(self, row: int) -> Partial:
-        """What is known of one that may not be done."""
+        """The partial output of a sentence that may not be done."""
 
 
 def results(states: Iterable[State], n_sentences: int) -> list[list[Hypothesis]]:
-    """Run a search to its end; return the outputs of each sentence."""
+    """Run a search to its end and return the outputs of each sentence."""
     found: list[list[Hypothesis]] = [[] for _ in range(n_sentences)]
     for state in states:
         for row, is_done in enumerate(state.done):
@@ -183,5 +183,5 @@ def results(states: Iterable[State], n_sentences: int) -> list[list[Hypothesis]]
 
 
 def length_penalty(length: int, alpha: float) -> float:
-    """lp(Y) = ((5 + |Y|) / 6)^α, where |Y| counts the end symbol."""
+    """lp(Y) = ((5 + |Y|) / 6)^α, where |Y| includes the end symbol."""
     return float(((5 + length) / 6) ** alpha)

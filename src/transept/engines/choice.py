@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 ENGINES: tuple[str, ...] = get_args(EngineName)
 SIZES = (16, 32, 64, 128)
-"""The sizes of heads and tiles that a GPU's matrix units can multiply."""
+"""The sizes of heads and tiles that the tensor cores support."""
 NO_TRITON = "Triton is not installed"
 
 
 def native(models: Sequence[Transformer]) -> NativeEngine:
-    """The engine that runs on every device and knows every variant of the network."""
+    """The engine that runs on every device and supports every variant of the network."""
     return NativeEngine(models)
 
 
@@ -45,40 +45,40 @@ def choose(
 ) -> Engine:
     """The engine with this name.
 
-    `auto` searches as the paper does: `fused` on a GPU if that supports the network, otherwise
-    `native`. `fastest` is `auto`, except on a CPU for a model that is stored in int8: there it is
-    `ctranslate2-int8`, which takes about half the time (docs/performance.md), if CTranslate2 is
+    `auto` searches as the paper does: with `fused` on a GPU if that supports the network, otherwise
+    with `native`. `fastest` is `auto`, except on a CPU for a model that is stored in int8: there it
+    is `ctranslate2-int8`, which takes about half the time (docs/performance.md), if CTranslate2 is
     installed and supports the network.
 
     Args:
-        name: The name that the user gave.
-        models: The networks, on the device where they compute.
-        tokenizers: The vocabularies that they read and write.
-        stored: The precision in which the weights of each were stored.
-        shortlist: A file with the target tokens to choose among; only `native` can use it.
+        name: The name given by the user.
+        models: The networks, on their device.
+        tokenizers: The tokenizers of source and target.
+        stored: The precision in which the weights of each model are stored.
+        shortlist: A shortlist file; only `native` supports it.
     """
     if name not in ENGINES:
         cure = did_you_mean(name, ENGINES)
         raise ConfigError([Problem("engine", f"{name!r} is not an engine; {cure}")])
     if shortlist is not None and name not in ("auto", "fastest", "native"):
-        raise ConfigError([Problem("shortlist", f"is for the native engine, not for {name}")])
+        raise ConfigError([Problem("shortlist", f"requires the native engine, not {name}")])
     listed = None
     if shortlist is not None:
         source, target = tokenizers
         listed, name = Shortlist.load(shortlist, (source.sha256, target.sha256)), "native"
     exact, fastest = _automatic(models), _fastest(models, stored)
     faster = fastest if name == "auto" and fastest != exact else None
-    ours = NativeEngine(models, listed, note=_slow_note(name, models), faster=faster)
+    native_engine = NativeEngine(models, listed, note=_slow_note(name, models), faster=faster)
     name = {"auto": exact, "fastest": fastest}.get(name, name)
     if name == "native":
-        return ours
+        return native_engine
     if name == "fused":
-        return _fused(models, ours)
+        return _fused(models, native_engine)
     export.require()
     if problems := _ctranslate2_obstacles(models):
         raise ConfigError(problems)
     precision: Literal["int8", "float32"] = "int8" if name == "ctranslate2-int8" else "float32"
-    return CTranslate2Engine(models[0], Names.of(*tokenizers), ours, precision)
+    return CTranslate2Engine(models[0], Names.of(*tokenizers), native_engine, precision)
 
 
 def training_obstacles(model: ModelConfig, batch: BatchConfig) -> list[str]:
@@ -86,7 +86,7 @@ def training_obstacles(model: ModelConfig, batch: BatchConfig) -> list[str]:
     if find_spec("triton") is None:
         return [NO_TRITON]
     found = model.unlike(activation_dropout=0.0)
-    # A variant beyond these has no gradient yet in `engines.training`.
+    # `engines.training` implements the gradients of these variants only.
     for key, known in {
         "positions": ("sinusoidal", "learned"),
         "activation": ("relu", "swish"),
@@ -97,7 +97,7 @@ def training_obstacles(model: ModelConfig, batch: BatchConfig) -> list[str]:
             found.append(f"model.{key} = {getattr(model, key)!r}")
     if batch.tile not in SIZES:
         found.append(f"batch.tile = {batch.tile}")
-    # Imported here, as below, because translating does without it.
+    # Imported here and below because translation does not need it.
     from transept.engines.kernels import LONGEST
 
     if batch.max_length >= LONGEST:
@@ -108,7 +108,7 @@ def training_obstacles(model: ModelConfig, batch: BatchConfig) -> list[str]:
 
 
 def training_update(batch: BatchConfig) -> "Callable[..., Update]":
-    """The constructor of the training step with kernels. It takes the arguments of `Update`."""
+    """The constructor of the training step with kernels. Takes the arguments of `Update`."""
     from transept.engines.training.network import Tiles
     from transept.engines.training.update import FusedUpdate
 
@@ -129,11 +129,12 @@ def _fastest(models: Sequence[Transformer], stored: Sequence[Precision]) -> str:
 
 
 def _slow_note(name: str, models: Sequence[Transformer]) -> str:
-    """A warning for a user who expects the fast search on a GPU and gets `native`."""
+    """A warning for users who get `native` on a GPU instead of the fast search."""
     reasons = _fused_obstacles(models)
     if name not in ("auto", "fastest") or not models[0].projection.weight.is_cuda or not reasons:
         return ""
-    return f"the fused engine does not support {', '.join(reasons)}; this one is many times slower"
+    unsupported = ", ".join(reasons)
+    return f"the fused engine does not support {unsupported}; the native engine is much slower"
 
 
 def _fused(models: Sequence[Transformer], native: NativeEngine) -> Engine:
@@ -148,7 +149,7 @@ def _fused(models: Sequence[Transformer], native: NativeEngine) -> Engine:
 def _fused_obstacles(models: Sequence[Transformer]) -> list[str]:
     """Why `fused` cannot search with these networks; empty if it can."""
     if len(models) > 1:
-        return ["several models that decide together"]
+        return ["ensembles"]
     device = models[0].projection.weight.device.type
     return [f"the device {device!r}"] if device != "cuda" else fused_obstacles(models[0].config)
 
@@ -168,9 +169,9 @@ def fused_obstacles(config: ModelConfig) -> list[str]:
 def _ctranslate2_obstacles(models: Sequence[Transformer]) -> list[Problem]:
     """Why CTranslate2 cannot search with these networks; empty if it can."""
     if len(models) > 1:
-        what = f"CTranslate2 runs one model, not {len(models)} that decide together; use native"
+        what = f"CTranslate2 cannot run an ensemble of {len(models)} models; use native"
         return [Problem("engine", what)]
     device = models[0].projection.weight.device.type
     if device != "cpu":
-        return [Problem("engine", f"CTranslate2 is for the CPU here, not for {device}")]
+        return [Problem("engine", f"CTranslate2 is supported on the CPU, not on {device}")]
     return export.obstacles(models[0].config)

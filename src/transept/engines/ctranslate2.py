@@ -1,11 +1,11 @@
-"""A network in CTranslate2: fast on a CPU with 8-bit integers, but with a search of its own.
+"""CTranslate2 as an engine: fast on a CPU with 8-bit integers, but with a different beam search.
 
 CTranslate2 divides log P by |Y|^α. The paper, after Wu et al., divides by ((5 + |Y|) / 6)^α. So
-this engine asks CTranslate2 for plain log P of as many outputs as the beam is wide, and ranks them
-by the paper's score. Two differences remain. CTranslate2 counts an output as finished only if its
-end symbol is among the W best candidates of a step; transept's own search looks at 2·W. And
-CTranslate2 ends with the W-th finished output; transept's own search ends when no live hypothesis
-can overtake the finished ones.
+this engine requests W outputs with plain log P from CTranslate2 and ranks them by the paper's
+score. Two differences remain. CTranslate2 considers an output finished only if its end symbol is
+among the W best candidates of a step; transept's own search considers 2·W. And CTranslate2 stops at
+the W-th finished output; transept's own search stops when no live hypothesis can overtake the
+finished ones.
 """
 
 import tempfile
@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 import torch
 
 from transept.decoding.config import SearchConfig
-from transept.decoding.engine import Feed, Found, Input, StepEngine, search_in_turn
+from transept.decoding.engine import Feed, Found, Input, StepEngine, search_sequentially
 from transept.decoding.step import Hypothesis, length_penalty
 from transept.formats import ctranslate2 as export
 from transept.formats.ctranslate2 import Names
@@ -27,23 +27,23 @@ from transept.text.tokenizer import EOS_ID
 
 Precision = Literal["float32", "int8"]
 
-PLACES = 4096
-"""The most source tokens of a batch. Padding counts, and each token counts once for each hypothesis
-of the beam."""
+MAX_TOKENS = 4096
+"""Maximum number of source tokens per batch, padding included. Each token counts once per
+hypothesis of the beam."""
 
 
 class _SubmittedBatch(NamedTuple):
     indices: list[int]
-    """Which of the inputs are in it."""
+    """Indices of its inputs."""
     results: list[Any]
-    """CTranslate2's results, or the futures of them."""
+    """CTranslate2's results, or futures of them."""
 
 
 class CTranslate2Engine:
     """One network in CTranslate2, on the CPU.
 
-    Sentences with a forced prefix, and sentences that need more positions than were exported, are
-    passed on to another engine.
+    Sentences with a forced prefix, or with more positions than were exported, are passed to the
+    fallback engine.
     """
 
     note, faster = "", None
@@ -57,14 +57,14 @@ class CTranslate2Engine:
         *,
         eos_id: int = EOS_ID,
     ) -> None:
-        """Export a network, and load it in CTranslate2.
+        """Export a network and load it in CTranslate2.
 
         Args:
             model: The network.
-            names: The names of its token ids, by which CTranslate2 knows them.
-            fallback: Searches for the sentences that CTranslate2 cannot.
-            precision: In which weights and activations are multiplied.
-            eos_id: The symbol that ends an output.
+            names: The names of its token ids in CTranslate2.
+            fallback: Handles the sentences that CTranslate2 cannot.
+            precision: The type in which weights and activations are multiplied.
+            eos_id: The end symbol.
         """
         self.name = f"CTranslate2 {precision}"
         self.native = fallback
@@ -104,13 +104,13 @@ class CTranslate2Engine:
         return found
 
     def search_feed(self, feed: Feed, config: SearchConfig) -> Iterator[Found]:
-        """`search` for sentences that come while a batch runs: they wait until it ends."""
-        return search_in_turn(self, feed, config)
+        """`search` for sentences that arrive while a batch runs; they wait until it ends."""
+        return search_sequentially(self, feed, config)
 
     def _results(
         self, indices: Sequence[int], inputs: Sequence[Input], config: SearchConfig
     ) -> Iterator[_SubmittedBatch]:
-        """Batches with their results. CTranslate2 works on the next ones while one is handled."""
+        """Batches with their results. CTranslate2 computes the next ones in the background."""
         waiting: deque[_SubmittedBatch] = deque()
         for batch in self._batches(indices, inputs, config.beam_size):
             submitted = self._submit([inputs[index] for index in batch], config)
@@ -123,12 +123,12 @@ class CTranslate2Engine:
     def _batches(
         self, indices: Sequence[int], inputs: Sequence[Input], beam_size: int
     ) -> Iterator[list[int]]:
-        """Batches of neighbours in `indices`: PLACES tokens at most, and one for each thread."""
+        """Adjacent indices in batches: at most MAX_TOKENS tokens each, at least one per thread."""
         share = -(-len(indices) // self._threads)
         start = 0
         while start < len(indices):
             width = len(inputs[indices[start]].source)
-            n = max(1, min(PLACES // (beam_size * width), share))
+            n = max(1, min(MAX_TOKENS // (beam_size * width), share))
             yield list(indices[start : start + n])
             start += n
 
@@ -137,7 +137,7 @@ class CTranslate2Engine:
         submitted: list[Any] = self._translator.translate_batch(
             [[names[index] for index in one.source] for one in inputs],
             beam_size=config.beam_size,
-            # Without a length penalty CTranslate2 ranks as the paper does: its first are the best.
+            # Without a length penalty, CTranslate2 ranks like the paper: n_best outputs suffice.
             num_hypotheses=config.beam_size if config.length_penalty else config.n_best,
             length_penalty=0,
             min_decoding_length=0,
@@ -152,8 +152,8 @@ class CTranslate2Engine:
     def _outputs(self, result: Any, one: Input, config: SearchConfig) -> list[Hypothesis]:
         """The outputs of a sentence, best first, by the paper's score.
 
-        CTranslate2 knows one maximum length for a whole batch. If that let an output of this
-        sentence become too long, the sentence is searched again by itself.
+        CTranslate2 has one maximum length per batch. If an output of this sentence is longer than
+        its own maximum length, the sentence is searched again separately.
         """
         if any(len(tokens) > one.max_length for tokens in result.hypotheses):
             (again,) = self._submit([one], config)
@@ -181,7 +181,7 @@ def _collected(batch: _SubmittedBatch) -> _SubmittedBatch:
 
 
 def _load(model: Transformer, names: Names, precision: Precision, threads: int, eos_id: int) -> Any:
-    """The network in CTranslate2, which reads it from a directory that is then removed."""
+    """Load the network in CTranslate2, from a temporary directory."""
     export.require()
     import ctranslate2
 

@@ -1,12 +1,12 @@
-"""The layer program: Figure 1 for the engines, written once.
+"""The layer program: Figure 1, written once for all engines.
 
-`transept.model` computes the same layers as modules. Each engine supplies the operations, in the
+`transept.model` computes the same layers as modules. Each engine implements the operations in the
 form that is fastest on its device, and `tests/parity` compares them with the modules.
 
-The residual stream x runs past the sub-layers, and each sub-layer reads h and gives y:
+Each sub-layer reads h and returns y, which is added to the residual stream x:
 
-    post-norm, the paper's    x = h = LayerNorm(x + y)
-    pre-norm                  x = x + y, h = LayerNorm(x) by the norm of the next sub-layer
+    post-norm (the paper)     x = h = LayerNorm(x + y)
+    pre-norm                  x = x + y, h = LayerNorm(x) with the norm of the next sub-layer
 
 So in both forms a sub-layer is followed by one operation, `add_norm`.
 """
@@ -26,18 +26,18 @@ LayerRead = TypeVar("LayerRead", contravariant=True)
 
 
 class ResidualStream(NamedTuple):
-    """What runs through a stack."""
+    """The state between two sub-layers of a stack."""
 
     x: Float[Tensor, "N D"]
     """The residual stream."""
     h: Float[Tensor, "N D"]
-    """What the next sub-layer reads, and after the last one the output of the stack."""
+    """The input of the next sub-layer; after the last one, the output of the stack."""
 
 
 class Product(NamedTuple):
-    """The output of a sub-layer, `inner` times `matrix`, not multiplied yet.
+    """The output of a sub-layer, `inner` times `matrix`, not yet multiplied.
 
-    An engine may add the product to the residual stream while it multiplies.
+    An engine may fuse the product with the addition to the residual stream.
     """
 
     inner: Float[Tensor, "N I"]
@@ -50,9 +50,9 @@ Arrangement = Literal["post", "pre"]
 
 @dataclass(frozen=True, slots=True)
 class Norm:
-    """A layer normalization, and where it stands.
+    """A layer normalization and its arrangement.
 
-    Its weights are read from the module once, because `nn.Module` looks attributes up slowly.
+    Its weights are read from the module once, because attribute access of `nn.Module` is slow.
     """
 
     shape: tuple[int, ...]
@@ -82,7 +82,7 @@ class Operations(Protocol[LayerRead]):
         """The feed-forward network, equation (2)."""
 
     def add_norm(self, stream: ResidualStream, y: Product, norm: Norm) -> ResidualStream:
-        """X + y and its layer normalization. `stream.x` may be overwritten."""
+        """Add y to the stream and normalize. `stream.x` may be overwritten."""
 
 
 @runtime_checkable
@@ -99,7 +99,7 @@ Norms = Sequence[Norm]
 def encoder_layer(
     stream: ResidualStream, layer: Layer, norms: Norms, ops: Operations[Layer]
 ) -> ResidualStream:
-    """Self-attention, then the feed-forward network, each with its residual connection."""
+    """Self-attention and the feed-forward network, each with a residual connection."""
     attention, feed_forward = norms
     stream = ops.add_norm(stream, ops.self_attention(stream.h, layer), attention)
     return ops.add_norm(stream, ops.feed_forward(stream.h, layer), feed_forward)
@@ -116,7 +116,7 @@ def decoder_layer(
 
 
 class StackNorms:
-    """The layer normalizations of a stack: one in front of it, perhaps, and one per sub-layer."""
+    """The layer normalizations of a stack: one per sub-layer, and with pre-norm one before them."""
 
     def __init__(self, stack: Encoder | Decoder) -> None:
         residuals = [cast(Residual, one) for layer in stack.stack for one in layer.residuals]

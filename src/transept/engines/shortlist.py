@@ -1,8 +1,9 @@
-"""Vocabulary shortlists: the few target tokens that a source can possibly lead to.
+"""Vocabulary shortlists: the target tokens that are plausible for a source.
 
-The projection to the vocabulary is the largest matrix of a step. A shortlist says for each source
-token which target tokens went with it in a corpus; a batch then needs the rows of its own tokens
-only. What is left out has probability zero, so outputs may change: it is off unless asked for.
+The projection to the vocabulary is the largest matrix of a step. A shortlist contains, for each
+source token, the target tokens that co-occurred with it in a corpus. A batch then needs only the
+rows of these tokens. All other tokens have probability zero, so outputs may change. Therefore
+shortlists are off by default.
 """
 
 from collections.abc import Iterable, Sequence
@@ -22,42 +23,42 @@ from transept.shapes import Int, Tensor
 from transept.text.tokenizer import EOS_ID
 
 CHUNK = 2**22
-"""So many pairs of tokens are counted at a time."""
+"""Token pairs counted at a time."""
 
 SIDES = ("source", "target")
 Vocabularies = tuple[str, str]
-"""The sha256 of the source's vocabulary, and of the target's."""
+"""The sha256 of the source vocabulary and of the target vocabulary."""
 Ids = Sequence[int] | NDArray[np.integer]
 Counts = tuple[NDArray[np.int64], NDArray[np.int64]]
-"""Numbers, each once and in order, and how often they came."""
+"""Sorted unique numbers, and how often each occurred."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shortlist:
-    """Which target tokens each source token can lead to."""
+    """The target tokens that are allowed for each source token."""
 
     likely: Int[Tensor, "Vs K"]
-    """The likeliest for each source token; filled up with tokens that are always there."""
+    """The likeliest target tokens of each source token, padded with tokens of `always`."""
     always: Int[Tensor, "_"]
-    """The most frequent ones, which go with any source."""
+    """The most frequent target tokens, allowed for any source."""
 
     def tokens(
         self, source_ids: Int[Tensor, "*shape"], given: Int[Tensor, "_"] | None = None
     ) -> Int[Tensor, " listed"]:
-        """All that these sources may lead to, in order, and the given tokens among them."""
+        """All tokens allowed for these sources, and the given tokens, sorted."""
         likely = self.likely[source_ids.flatten().unique()].flatten()
         parts = [likely, self.always] if given is None else [likely, self.always, given]
         tokens: Tensor = torch.cat(parts).unique()
         return tokens
 
     def save(self, file: Path, vocabularies: Vocabularies) -> None:
-        """Write it as safetensors, at once or not at all."""
+        """Write a safetensors file atomically."""
         tensors = {"likely": self.likely.int(), "always": self.always.int()}
         write_file(file, save(tensors, dict(zip(SIDES, vocabularies, strict=True))))
 
     @classmethod
     def load(cls, file: Path, vocabularies: Vocabularies) -> "Shortlist":
-        """Read it, for these vocabularies: ids of others, even of as many tokens, mislead."""
+        """Read a file. Raise DataError if it was made for other vocabularies."""
         try:
             with safe_open(file, "pt") as stored:
                 made_for = stored.metadata() or {}
@@ -85,9 +86,9 @@ def learn_shortlist(directory: Path, file: Path, watch: Watch) -> None:
     Args:
         directory: The corpus.
         file: The file to write.
-        watch: Called with the number of pairs read and that of all.
+        watch: Called with the number of pairs read and the total.
     """
-    from transept.data.shards import Corpus  # which translating does not need
+    from transept.data.shards import Corpus  # not needed for translation
 
     corpus = Corpus.open(directory)
     tally = Tally(watch, len(corpus))
@@ -115,17 +116,17 @@ def learn(
     n_always: int = 256,
     keep: Sequence[int] = (),
 ) -> Shortlist:
-    """A shortlist from sentence pairs, by how often tokens stand in the same pair.
+    """Learn a shortlist from sentence pairs, by how often tokens occur in the same pair.
 
-    How well two tokens go together is Dice's coefficient: 2 n(s, t) / (n(s) + n(t)), with n the
-    number of pairs. So a frequent word is not taken for the translation of every other.
+    Two tokens are associated by Dice's coefficient: 2 n(s, t) / (n(s) + n(t)), where n is the
+    number of pairs. So a frequent word is not considered a translation of every word.
 
     Args:
         pairs: Ids of source and target.
         n_source: Size of the source vocabulary.
-        n_likely: Target tokens kept for each source token.
+        n_likely: Target tokens kept per source token.
         n_always: The most frequent target tokens, kept for any source.
-        keep: Tokens that must always be there, such as the end symbol.
+        keep: Tokens that are always allowed, such as the end symbol.
     """
     together, in_source, in_target = _count(pairs)
     source, target = np.divmod(together[0], 2**32)
@@ -137,7 +138,7 @@ def learn(
     frequent = in_target[0][np.argsort(-in_target[1], kind="stable")[:n_always]]
     always = np.unique(np.concatenate([frequent, np.array(keep, np.int64)]))
     if len(always) == 0:
-        raise DataError("a shortlist cannot be learnt from no sentence pair at all")
+        raise DataError("a shortlist cannot be learned without sentence pairs")
     likely = np.full((n_source, n_likely), always[0])
     kept = rank < n_likely
     likely[source[kept], rank[kept]] = target[kept]
@@ -145,7 +146,7 @@ def learn(
 
 
 def _count(pairs: Iterable[tuple[Ids, Ids]]) -> tuple[Counts, Counts, Counts]:
-    """In how many pairs two tokens stand together, and each of them at all."""
+    """The number of pairs in which two tokens co-occur, and in which each token occurs."""
     nothing = np.empty(0, np.int64), np.empty(0, np.int64)
     counts: list[Counts] = [nothing, nothing, nothing]
     waiting: list[list[NDArray[np.int64]]] = [[], [], []]
@@ -165,14 +166,14 @@ def _count(pairs: Iterable[tuple[Ids, Ids]]) -> tuple[Counts, Counts, Counts]:
 
 def _added(counts: Counts, new: list[NDArray[np.int64]]) -> Counts:
     """The counts with these numbers added."""
-    nothing = counts[0][:0]  # numpy refuses to concatenate an empty list
+    nothing = counts[0][:0]  # numpy cannot concatenate an empty list
     numbers, n = np.unique(np.concatenate([nothing, *new]), return_counts=True)
     numbers, n = np.concatenate([counts[0], numbers]), np.concatenate([counts[1], n])
-    each, place = np.unique(numbers, return_inverse=True)
-    return each, np.bincount(place, n, len(each)).astype(np.int64)
+    each, index = np.unique(numbers, return_inverse=True)
+    return each, np.bincount(index, n, len(each)).astype(np.int64)
 
 
 def _of(counts: Counts, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-    """How often each of these numbers came."""
+    """How often each of these numbers occurred."""
     found: NDArray[np.int64] = counts[1][np.searchsorted(counts[0], numbers)]
     return found

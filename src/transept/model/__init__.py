@@ -1,10 +1,12 @@
-"""The network of section 3: torch and nothing else.
+"""The Transformer of section 3 in plain PyTorch.
 
-In reading order: `config`, `attention` (equation 1), `positions` (section 3.5), `layers` (equation
-2, residuals and norms, embeddings), `packing` (how the sentences of a batch share one flat axis)
-and `transformer` (the two stacks, and the initialization of every weight).
+In reading order: `config`, `attention` (scaled dot-product and multi-head attention), `positions`
+(positional encoding), `layers` (feed-forward network, residual connection, layer normalization,
+embedding matrix), `packing` (how the sentences of a batch share one flat axis) and `transformer`
+(encoder and decoder stacks, weight initialization).
 
-These six files define what is computed. `transept.engines` computes the same faster, and
-`tests/parity` compares each engine with these. A change of what is computed must be made there too,
-or be rejected there (`attention.require_equation_1`, and `fit.obstacles` of each GPU engine).
+These six files are the reference implementation. `transept.engines` computes the same results
+faster, and `tests/parity` compares each engine with the reference. An engine must implement every
+change made here, or reject it (`attention.require_equation_1`, and `fit.obstacles` of each GPU
+engine).
 """

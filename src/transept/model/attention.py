@@ -16,7 +16,7 @@ from transept.shapes import Bool, Float, Tensor
 
 @runtime_checkable
 class Attend(Protocol):
-    """Anything that computes equation (1)."""
+    """A callable that computes scaled dot-product attention, equation (1)."""
 
     def __call__(
         self,
@@ -32,7 +32,7 @@ class Attend(Protocol):
 def attention_weights(
     q: Float[Tensor, "B H T Dk"], k: Float[Tensor, "B H S Dk"], mask: Bool[Tensor, "B T S"]
 ) -> Float[Tensor, "B H T S"]:
-    """The softmax of equation (1): how much each query takes of each value."""
+    """The softmax of equation (1): the weight of each value for each query."""
     d_k = q.shape[-1]
     scores = q @ k.transpose(-2, -1) / math.sqrt(d_k)
     scores = scores.masked_fill(~mask[:, None], -torch.inf)
@@ -46,7 +46,7 @@ def reference_attention(
     mask: Bool[Tensor, "B T S"],
     dropout: float = 0.0,
 ) -> Float[Tensor, "B H T Dv"]:
-    """Equation (1): softmax(Q Kᵀ / √d_k) V, in plain maths. Slow, obvious, and the truth."""
+    """Equation (1) literally: softmax(Q Kᵀ / √d_k) V. Slow; the reference for all engines."""
     weights = attention_weights(q, k, mask)
     return F.dropout(weights, dropout) @ v
 
@@ -58,19 +58,19 @@ def fused_attention(
     mask: Bool[Tensor, "B T S"],
     dropout: float = 0.0,
 ) -> Float[Tensor, "B H T Dv"]:
-    """Equation (1) by torch's fused kernels, which never hold the whole weight matrix."""
+    """Equation (1) with torch's fused kernels, which never store the whole weight matrix."""
     return F.scaled_dot_product_attention(q, k, v, attn_mask=mask[:, None], dropout_p=dropout)
 
 
 class MultiHeadAttention(nn.Module):
     """MultiHead(Q, K, V) = Concat(head_1, …, head_h) W_O, head_i = Attention(QW_Q, KW_K, VW_V).
 
-    W_Q, W_K and W_V of all heads lie below each other in one matrix, so that self-attention is
-    one multiplication. `d_k` and `d_v` are independent of `d_model` and of each other.
+    W_Q, W_K and W_V of all heads are stacked in one matrix, so that self-attention projects with
+    a single matrix multiplication. `d_k` and `d_v` are independent of `d_model` and of each other.
     """
 
     probe: Callable[[Float[Tensor, "B H T S"]], None] | None = None
-    """Where the weights can be read. Set by `record_attention`, for as long as it lasts."""
+    """Receives the attention weights. Set by `record_attention` while it is active."""
 
     def __init__(
         self,
@@ -92,19 +92,19 @@ class MultiHeadAttention(nn.Module):
         self.attend = attend
 
     def split(self, projected: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """The parts of `w_qkv`'s rows (or of what they give) that are Q's, K's and V's."""
+        """Split the rows of `w_qkv`, or its output, into the parts of Q, K and V."""
         q, k, v = projected.split([self.h_dk, self.h_dk, self.h_dv], dim=-1)
         return q, k, v
 
     @property
     def w_q(self) -> tuple[Float[Tensor, "HDk D"], Float[Tensor, " HDk"] | None]:
-        """The rows of `w_qkv` that make queries, and their bias."""
+        """The rows of `w_qkv` that project to queries, and their bias."""
         weight, bias = self.w_qkv.weight, self.w_qkv.bias
         return weight[: self.h_dk], None if bias is None else bias[: self.h_dk]
 
     @property
     def w_kv(self) -> tuple[Float[Tensor, "kv D"], Float[Tensor, " kv"] | None]:
-        """The rows of `w_qkv` that make keys and values, and their bias."""
+        """The rows of `w_qkv` that project to keys and values, and their bias."""
         weight, bias = self.w_qkv.weight, self.w_qkv.bias
         return weight[self.h_dk :], None if bias is None else bias[self.h_dk :]
 
@@ -116,47 +116,47 @@ class MultiHeadAttention(nn.Module):
         memory_layout: Layout,
         mask: Bool[Tensor, "B T S"],
     ) -> Float[Tensor, "Nt D"]:
-        """Attend from `x` to `memory`, or to itself where `memory` is None."""
+        """Attend from `x` to `memory`, or to `x` itself if `memory` is None."""
         q, k, v = map(self._heads, self._project(x, memory, layout, memory_layout))
         if self.probe is not None:
             self.probe(attention_weights(q, k, mask))
         heads = self.attend(q, k, v, mask, self.dropout if self.training else 0.0)
-        concatenated = layout.together(heads.transpose(1, 2).flatten(2))
+        concatenated = layout.to_flat(heads.transpose(1, 2).flatten(2))
         out: Tensor = self.w_o(concatenated)
         return out
 
     def _project(
         self, x: Tensor, memory: Tensor | None, layout: Layout, memory_layout: Layout
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """In rows: queries of `x`; keys and values of `memory`, or of `x` where there is none."""
+        """Queries of `x`, keys and values of `memory` (or of `x`), arranged in rows."""
         if memory is None:
-            return self.split(layout.apart(self.w_qkv(x)))
+            return self.split(layout.to_rows(self.w_qkv(x)))
         q, kv = F.linear(x, *self.w_q), F.linear(memory, *self.w_kv)
-        k, v = memory_layout.apart(kv).split([self.h_dk, self.h_dv], dim=-1)
-        return layout.apart(q), k, v
+        k, v = memory_layout.to_rows(kv).split([self.h_dk, self.h_dv], dim=-1)
+        return layout.to_rows(q), k, v
 
     def _heads(self, x: Float[Tensor, "B L HDh"]) -> Float[Tensor, "B H L Dh"]:
         return x.view(*x.shape[:2], self.n_heads, -1).transpose(1, 2)
 
 
 def require_equation_1(model: nn.Module, who: str) -> None:
-    """Refuse a network that attends in a way of its own: `who` would compute equation (1)."""
+    """Raise ConfigError if a network uses custom attention, which `who` does not support."""
     for name, module in model.named_modules():
         if not isinstance(module, MultiHeadAttention):
             continue
         if module.attend not in (reference_attention, fused_attention):
             own = getattr(module.attend, "__name__", type(module.attend).__name__)
-            what = f"attends by {own}, and {who} computes equation (1) by itself"
+            what = f"uses the custom attention {own}, but {who} supports only equation (1)"
             raise ConfigError([Problem(name, f"{what}; see docs/guides/vary.md")])
 
 
 @contextmanager
 def record_attention(model: nn.Module) -> Iterator[dict[str, Float[Tensor, "B H T S"]]]:
-    """Read every attention's weights while a model runs: the one probe point.
+    """Record the weights of every attention module while a model runs.
 
-    Yields a dictionary that is filled with the weights of the last forward pass, under the
-    attention's name in the model, such as `encoder.layers.0.self_attention`. Rows and columns
-    are those of the batch's layout: in a padded batch, sentences and positions.
+    Yields a dictionary that holds the weights of the last forward pass. The keys are module names,
+    such as `encoder.layers.0.self_attention`. Rows and columns are those of the batch's layout: in
+    a padded batch, sentences and positions.
 
     Example:
         >>> model = transept.Transformer(transept.ModelConfig.preset("tiny", vocab_size=100))
@@ -171,10 +171,10 @@ def record_attention(model: nn.Module) -> Iterator[dict[str, Float[Tensor, "B H 
     attentions = {n: m for n, m in model.named_modules() if isinstance(m, MultiHeadAttention)}
     for name, attention in attentions.items():
 
-        def keep(w: Tensor, name: str = name) -> None:
+        def record(w: Tensor, name: str = name) -> None:
             weights[name] = w.detach()
 
-        attention.probe = keep
+        attention.probe = record
     try:
         yield weights
     finally:

@@ -1,4 +1,4 @@
-"""The network's dimensions and variants, and every row of Table 3. No torch here."""
+"""Dimensions and variants of the network, and every row of Table 3. Does not import torch."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -11,11 +11,11 @@ from transept.errors import ConfigError, Problem
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ModelConfig:
-    """Everything that fixes the shape of the network and what it computes.
+    """The architecture of the network: its dimensions and its variants.
 
-    The defaults are the paper's base model. `d_k` and `d_v` may be left out: they are then
-    d_model / n_heads, as in section 3.2.2. A config, once made, always holds their real value,
-    so `dataclasses.replace` keeps them: give them anew when you change `n_heads`.
+    The defaults are the paper's base model. `d_k` and `d_v` default to d_model / n_heads, as in
+    section 3.2.2. A config stores their actual values, so `dataclasses.replace` keeps them: set
+    them again when you change `n_heads`.
 
     Example:
         >>> ModelConfig(vocab_size=37_000, n_heads=16).d_k
@@ -23,11 +23,11 @@ class ModelConfig:
     """
 
     vocab_size: int
-    """Entries of the vocabulary (the target's, where the two languages have one each); 0 stands
-    for as many as the training corpus has."""
+    """Size of the vocabulary, or of the target vocabulary if each language has its own. 0: the size
+    of the training corpus's vocabulary."""
     source_vocab_size: int | None = None
-    """Entries of the source vocabulary, where it is another one; 0 stands for as many as the
-    training corpus has. None: the same."""
+    """Size of the source vocabulary, if it is separate. 0: the size of the training corpus's source
+    vocabulary. None: source and target share one vocabulary."""
     n_layers: int = 6
     """N, the number of encoder layers and of decoder layers."""
     d_model: int = 512
@@ -37,11 +37,11 @@ class ModelConfig:
     n_heads: int = 8
     """h, the number of attention heads."""
     d_k: int = 0
-    """Width of a head's queries and keys; 0 stands for d_model / n_heads."""
+    """Width of a head's queries and keys. 0: d_model / n_heads."""
     d_v: int = 0
-    """Width of a head's values; 0 stands for d_model / n_heads."""
+    """Width of a head's values. 0: d_model / n_heads."""
     dropout: float = 0.1
-    """P_drop on each sub-layer's output and on the sum of embedding and position."""
+    """P_drop on each sub-layer's output and on the sum of embedding and positional encoding."""
     attention_dropout: float = 0.0
     """Dropout on the attention weights. The paper's text has none."""
     activation_dropout: float = 0.0
@@ -49,30 +49,31 @@ class ModelConfig:
     norm: Literal["post", "pre"] = "post"
     """LayerNorm(x + Sublayer(x)), or x + Sublayer(LayerNorm(x)) with a final norm."""
     positions: Literal["sinusoidal", "learned"] = "sinusoidal"
-    """Section 3.5, or row (E) of Table 3."""
+    """Positional encoding: the sinusoids of section 3.5, or row (E) of Table 3."""
     max_positions: int = 1024
-    """Rows of the learned position table. Sinusoids have no limit."""
+    """Number of learned positional encodings. Sinusoids have no limit."""
     tied_embeddings: Literal["three-way", "two-way", "none"] = "three-way"
-    """Source, target and pre-softmax share one matrix; only the last two; or none do."""
+    """Which weights share one embedding matrix: source, target and pre-softmax projection; only
+    the last two; or none."""
     activation: Literal["relu", "swish"] = "relu"
-    """The feed-forward network's non-linearity."""
+    """Non-linearity of the feed-forward networks."""
     attention_bias: bool = False
-    """Whether the attention projections have biases. The paper names matrices only."""
+    """Whether the attention projections have biases. The paper mentions only matrices."""
     output_bias: bool = False
     """Whether the pre-softmax projection has a bias."""
     initial_gain: float = 1.0
-    """Matrices begin as Xavier's times this. What sub-layers add to the residual stream is then
-    small, and a deep network with norms behind learns sooner."""
+    """Gain of the Xavier initialization. With a small gain, sub-layers add little to the residual
+    stream at first, and a deep post-norm network converges faster."""
     decoder_start: Literal["zero", "token"] = "zero"
-    """What stands before the first target token: a zero vector, or the embedding of `bos_id`."""
+    """The decoder's first input: a zero vector, or the embedding of `bos_id`."""
     encoder_window: int | None = None
     """r of restricted self-attention (section 4) in the encoder. None: unrestricted."""
     decoder_window: int | None = None
     """r of restricted self-attention in the decoder. None: unrestricted."""
     pad_id: int = 0
-    """Fills padded batches. Its embedding is zero whatever is trained."""
+    """Fills padded batches. Its embedding is always zero, also after training."""
     bos_id: int = 3
-    """The learned start token, where `decoder_start` asks for one."""
+    """The learned start token, used if `decoder_start` is "token"."""
 
     def __post_init__(self) -> None:
         checks = Checks(self)
@@ -97,17 +98,17 @@ class ModelConfig:
             )
         self._check_vocabulary(checks)
         checks.done()
-        # The one place where a config writes to itself: what was left out gets its value.
+        # The class is frozen: default values can only be set this way.
         object.__setattr__(self, "d_k", self.d_k or self.d_model // self.n_heads)
         object.__setattr__(self, "d_v", self.d_v or self.d_model // self.n_heads)
 
     @property
     def sized(self) -> bool:
-        """Whether the vocabularies have their sizes, and need none of a corpus's."""
+        """Whether both vocabulary sizes are set and need not be taken from a corpus."""
         return self.vocab_size != 0 and self.source_vocab_size != 0
 
     def with_vocabularies(self, source: int, target: int) -> "ModelConfig":
-        """The config with these sizes where it leaves them to the corpus."""
+        """The config with these sizes in place of those that are 0."""
         return replace(
             self,
             vocab_size=self.vocab_size or target,
@@ -115,7 +116,7 @@ class ModelConfig:
         )
 
     def unlike(self, **wanted: Any) -> list[str]:
-        """The fields that have not the values wanted, each as a config file would set it.
+        """The fields whose values differ, each formatted as in a config file.
 
         Example:
             >>> ModelConfig.preset("base").unlike(norm="pre", activation="relu")
@@ -143,19 +144,20 @@ class ModelConfig:
             f"differs from vocab_size = {self.vocab_size}, so the embeddings cannot be one "
             "matrix; set tied_embeddings to 'two-way' or 'none'",
         )
-        checks.that(self.pad_id < smallest, "pad_id", f"is no id of a vocabulary of {smallest}")
+        checks.that(self.pad_id < smallest, "pad_id", f"is not an id of a vocabulary of {smallest}")
         if self.decoder_start == "token":
             checks.that(
                 self.bos_id < self.vocab_size,
                 "bos_id",
-                f"is no id of a vocabulary of {self.vocab_size}",
+                f"is not an id of a vocabulary of {self.vocab_size}",
             )
 
     @classmethod
     def preset(cls, name: str, *, vocab_size: int = 37_000, **changes: Any) -> "ModelConfig":
-        """A named model of the paper (`PRESETS` lists them), with any field changed.
+        """A named model of the paper (`PRESETS` lists them), with optional changes.
 
-        `d_k` and `d_v` are d_model / n_heads unless the row of Table 3 or a change sets them.
+        `d_k` and `d_v` default to d_model / n_heads if neither the row of Table 3 nor a change
+        sets them.
 
         Example:
             >>> ModelConfig.preset("big", vocab_size=32_000).d_model
@@ -169,8 +171,8 @@ class ModelConfig:
         return cls(vocab_size=vocab_size, **{**_ROWS[name], **changes})
 
 
-# Only the columns in which a row differs from base. A row that leaves out d_k and d_v has
-# d_model / n_heads, which is what Table 3 prints for rows (A) and (C).
+# Only the columns in which a row differs from base. In rows without d_k and d_v both are
+# d_model / n_heads, as Table 3 prints for rows (A) and (C).
 _ROWS: Mapping[str, Mapping[str, Any]] = {
     "base": {},
     "big": {"d_model": 1024, "d_ff": 4096, "n_heads": 16, "dropout": 0.3},
@@ -199,12 +201,12 @@ _ROWS: Mapping[str, Mapping[str, Any]] = {
 PRESETS: Mapping[str, ModelConfig] = MappingProxyType(
     {name: ModelConfig(vocab_size=37_000, **row) for name, row in _ROWS.items()}
 )
-"""The paper's models by the row of Table 3, section 6.3's parser, and one for tests and demos."""
+"""The rows of Table 3, the parser of section 6.3, and a tiny model for tests and demos."""
 
 LABEL_SMOOTHING: Mapping[str, float] = MappingProxyType(
     {name: {"D-ls0": 0.0, "D-ls2": 0.2}.get(name, 0.1) for name in PRESETS}
 )
-"""ε_ls of each preset. It is a setting of the loss, so no `ModelConfig` holds it."""
+"""ε_ls of each preset. It is a setting of the loss and therefore not part of `ModelConfig`."""
 
 _COUNTED = {
     "big": 213, "B-dk16": 58, "B-dk32": 60, "C-N2": 36, "C-N4": 50, "C-N8": 80, "C-d256": 28,
@@ -214,5 +216,5 @@ _OF_TABLE_3 = (name for name in PRESETS if name not in ("parsing", "tiny"))
 PAPER_PARAMETERS: Mapping[str, int] = MappingProxyType(
     {name: _COUNTED.get(name, 65) for name in _OF_TABLE_3}
 )
-"""Millions of parameters that Table 3 gives for each of its rows. It leaves the column of rows (A),
-(D) and (E) blank, which means: as base, 65."""
+"""Millions of parameters in each row of Table 3. The column is blank for rows (A), (D) and (E),
+which means the same as base: 65."""

@@ -1,4 +1,4 @@
-"""The parts of a layer besides attention: feed-forward, residual and norm, embedding."""
+"""Feed-forward network, residual connection with layer normalization, dropout, embedding."""
 
 import math
 from collections.abc import Callable
@@ -12,11 +12,11 @@ from transept.shapes import Float, Int, Tensor
 LAYER_NORM_EPSILON = 1e-5
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": torch.relu_, "swish": F.silu}
-"""The ReLU works in place: its input is of no further use, and memory is what it waits for."""
+"""The ReLU works in place: its input is not needed again, and the operation is memory-bound."""
 
 
 class Dropout(nn.Module):
-    """Section 5.4: in training, each number is zero with probability `p`, else scaled up."""
+    """Section 5.4: in training, zero each element with probability `p` and scale up the others."""
 
     def __init__(self, p: float) -> None:
         super().__init__()
@@ -36,18 +36,18 @@ class Dropout(nn.Module):
         return x + dropped
 
     def extra_repr(self) -> str:
-        """Shown where the network is printed."""
+        """Arguments that `repr` of the network shows."""
         return f"p={self.p}"
 
 
 def cpu_dropout_mask(x: Float[Tensor, "N D"], p: float) -> Float[Tensor, "N D"]:
-    """Zeros and 1 / (1 − p), three times as quickly as torch draws them on a CPU.
+    """A mask of zeros and 1 / (1 − p), three times as fast as torch's dropout on a CPU.
 
-    A draw of 64 random bits serves four numbers, with 16 bits each: p is rounded to 1/65536, and
-    the scale is that of the rounded p, so that the mean stays exact.
+    64 random bits serve four elements with 16 bits each. So p is rounded to a multiple of 1/65536.
+    The scale is that of the rounded p, which keeps the mean exact.
     """
-    draws = torch.empty((x.numel() + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
-    bits = draws.view(torch.int16)[: x.numel()].view(x.shape)
+    random = torch.empty((x.numel() + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
+    bits = random.view(torch.int16)[: x.numel()].view(x.shape)
     threshold = round(p * 2**16)
     mask = torch.ge(bits, threshold - 2**15, out=torch.empty_like(x))
     return mask.mul_(2**16 / (2**16 - threshold))
@@ -64,8 +64,8 @@ class FeedForward(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, x: Float[Tensor, "N D"]) -> Float[Tensor, "N D"]:
-        """Each position by itself."""
-        # addmm, because on a CPU nn.Linear with a bias takes a way that is a tenth slower.
+        """Apply the network to each position separately."""
+        # addmm: on a CPU, nn.Linear with a bias takes a code path that is 10 % slower.
         inner = self.activation(torch.addmm(self.w_1.bias, x, self.w_1.weight.T))
         return torch.addmm(self.w_2.bias, self.dropout(inner), self.w_2.weight.T)
 
@@ -74,7 +74,7 @@ Sublayer = Callable[[Float[Tensor, "N D"]], Float[Tensor, "N D"]]
 
 
 class Residual(nn.Module):
-    """The residual connection around a sub-layer: `PostNorm` or `PreNorm`, by where the norm is."""
+    """A residual connection with layer normalization; see `PostNorm` and `PreNorm`."""
 
     def __init__(self, d_model: int, dropout: float) -> None:
         super().__init__()
@@ -86,16 +86,19 @@ class PostNorm(Residual):
     """LayerNorm(x + Dropout(Sublayer(x))): the paper's residual connection, sections 3.1, 5.4."""
 
     def forward(self, x: Float[Tensor, "N D"], sublayer: Sublayer) -> Float[Tensor, "N D"]:
-        """Put `sublayer` into the residual stream `x`."""
+        """Apply `sublayer` to the residual stream `x`."""
         out: Tensor = self.norm(self.dropout.add(x, sublayer(x)))
         return out
 
 
 class PreNorm(Residual):
-    """x + Dropout(Sublayer(LayerNorm(x))): the Annotated Transformer's, easier to train deep."""
+    """x + Dropout(Sublayer(LayerNorm(x))), as in the Annotated Transformer.
+
+    Deep networks are easier to train with it.
+    """
 
     def forward(self, x: Float[Tensor, "N D"], sublayer: Sublayer) -> Float[Tensor, "N D"]:
-        """Put `sublayer` into the residual stream `x`."""
+        """Apply `sublayer` to the residual stream `x`."""
         return self.dropout.add(x, sublayer(self.norm(x)))
 
 
@@ -103,7 +106,10 @@ RESIDUALS: dict[str, type[Residual]] = {"post": PostNorm, "pre": PreNorm}
 
 
 class Embedding(nn.Module):
-    """Token vectors, multiplied by √d_model (section 3.4); the pad token's is always zero."""
+    """The embedding matrix; vectors are multiplied by √d_model (section 3.4).
+
+    The vector of the pad token is always zero.
+    """
 
     def __init__(self, vocab_size: int, d_model: int, pad_id: int) -> None:
         super().__init__()
@@ -112,8 +118,8 @@ class Embedding(nn.Module):
         self.pad_id = pad_id
 
     def forward(self, ids: Int[Tensor, " N"]) -> Float[Tensor, "N D"]:
-        """Look the tokens up."""
-        # The scale is per token, so that padding is zero even if its row were ever trained: the
-        # decoder's start is a zero vector by construction, at no cost.
+        """The scaled vectors of the tokens."""
+        # Padding has scale 0, so its vector is zero even if its row was trained. The decoder's
+        # zero start vector relies on this.
         scale = (ids != self.pad_id).to(self.weight.dtype) * self.scale
         return F.embedding(ids, self.weight) * scale[:, None]

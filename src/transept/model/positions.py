@@ -1,4 +1,4 @@
-"""Where a token stands, section 3.5: sinusoids, or a learned table (row E of Table 3)."""
+"""Positional encoding, section 3.5: sinusoids, or learned vectors (row E of Table 3)."""
 
 from threading import Lock
 
@@ -14,7 +14,7 @@ from transept.shapes import Float, Int, Tensor
 def sinusoids(positions: Int[Tensor, " L"], d_model: int) -> Float[Tensor, "L D"]:
     """PE(pos, 2i) = sin(pos / 10000^(2i/d_model)) and PE(pos, 2i+1) = cos(the same).
 
-    In double precision: at position 1000 single precision is wrong in the fifth place.
+    Computed in double precision: at position 1000, single precision is wrong in the fifth digit.
     """
     two_i = torch.arange(0, d_model, 2, device=positions.device, dtype=torch.float64)
     angle = positions.double()[:, None] / 10_000 ** (two_i / d_model)
@@ -22,11 +22,11 @@ def sinusoids(positions: Int[Tensor, " L"], d_model: int) -> Float[Tensor, "L D"
 
 
 _growing = Lock()
-"""Where several threads decode, what one has made longer must not become shorter again."""
+"""Several threads may decode: a table that one has extended must not become shorter again."""
 
 
 class SinusoidalPositions(nn.Module):
-    """The paper's fixed encoding, for sequences of any length."""
+    """The paper's fixed positional encoding, for sequences of any length."""
 
     table: Float[Tensor, "L D"]
 
@@ -34,20 +34,20 @@ class SinusoidalPositions(nn.Module):
         super().__init__()
         self.d_model = d_model
         if torch.get_default_device().type == "meta":
-            # Nothing can be computed there, and to tell the shape torch would import its compiler.
+            # Meta tensors have no values, and inferring the shape would import torch's compiler.
             table = torch.empty(n_rows, d_model)
         else:
             table = sinusoids(torch.arange(n_rows), d_model).to(torch.get_default_dtype())
-        # Not a weight and not in checkpoints: it can always be computed again.
+        # Neither a parameter nor part of checkpoints: it can be recomputed.
         self.register_buffer("table", table, persistent=False)
 
     def forward(self, layout: Layout) -> Float[Tensor, "N D"]:
-        """The encoding of each token's place in its sentence."""
+        """The encoding of each token's position in its sentence."""
         self.reach(layout.max_length)
         return self.at(layout.positions)
 
     def at(self, positions: Int[Tensor, " N"]) -> Float[Tensor, "N D"]:
-        """The encodings of these places, which the table must reach."""
+        """The encodings of these positions. The table must be long enough; see `reach`."""
         return self.table[positions]
 
     def reach(self, length: int) -> None:
@@ -59,19 +59,19 @@ class SinusoidalPositions(nn.Module):
 
 
 class LearnedPositions(nn.Module):
-    """A trained vector for each place, up to `max_positions`."""
+    """Learned positional encoding: a vector per position, up to `max_positions`."""
 
     def __init__(self, d_model: int, max_positions: int) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.empty(max_positions, d_model))
 
     def forward(self, layout: Layout) -> Float[Tensor, "N D"]:
-        """The vector of each token's place in its sentence."""
+        """The vector of each token's position in its sentence."""
         self.reach(layout.max_length)
         return self.at(layout.positions)
 
     def reach(self, length: int) -> None:
-        """Refuse what is longer than the table."""
+        """Raise DataError if `length` exceeds the number of learned positions."""
         if length > len(self.weight):
             raise DataError(
                 f"a sentence of {length} tokens is longer than the {len(self.weight)} learned "
@@ -80,7 +80,7 @@ class LearnedPositions(nn.Module):
             )
 
     def at(self, positions: Int[Tensor, " N"]) -> Float[Tensor, "N D"]:
-        """The vectors of these places."""
+        """The vectors of these positions."""
         return F.embedding(positions, self.weight)
 
 

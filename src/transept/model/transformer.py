@@ -1,4 +1,4 @@
-"""The encoder and decoder stacks (section 3.1), the whole network, and how it is initialised."""
+"""The encoder and decoder stacks (section 3.1), the whole network, and its initialization."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -24,7 +24,7 @@ from transept.shapes import Bool, Float, Int, Tensor
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Memory:
-    """What the encoder made of the source, and how its sentences lie: what the decoder reads."""
+    """The encoder's output and the layout of its sentences, as the decoder reads them."""
 
     states: Float[Tensor, "Ns D"]
     layout: Layout
@@ -52,7 +52,7 @@ def _feed_forward(config: ModelConfig) -> FeedForward:
 
 
 class EncoderLayer(nn.Module):
-    """Self-attention, then the feed-forward network, each with its residual connection."""
+    """Multi-head self-attention and a feed-forward network, each with a residual connection."""
 
     def __init__(self, config: ModelConfig, attend: Attend) -> None:
         super().__init__()
@@ -71,7 +71,7 @@ class EncoderLayer(nn.Module):
 
 
 class DecoderLayer(nn.Module):
-    """Causal self-attention, attention to the encoder's output, feed-forward network."""
+    """Causal self-attention, attention to the encoder's output, and a feed-forward network."""
 
     def __init__(self, config: ModelConfig, attend: Attend) -> None:
         super().__init__()
@@ -100,7 +100,7 @@ class DecoderLayer(nn.Module):
 
 
 def _final_norm(config: ModelConfig) -> nn.Module:
-    """Pre-norm leaves the residual stream unnormalised; post-norm, the paper's, does not."""
+    """A final layer normalization for pre-norm, whose residual stream is not normalized."""
     if config.norm == "pre":
         return nn.LayerNorm(config.d_model, eps=LAYER_NORM_EPSILON)
     return nn.Identity()
@@ -118,7 +118,7 @@ class Encoder(nn.Module):
 
     @property
     def stack(self) -> list[EncoderLayer]:
-        """The layers by their type, which `nn.ModuleList` forgets."""
+        """The layers with their type, which `nn.ModuleList` loses."""
         return cast(list[EncoderLayer], list(self.layers))
 
     def forward(self, x: Float[Tensor, "N D"], layout: Layout) -> Float[Tensor, "N D"]:
@@ -142,7 +142,7 @@ class Decoder(nn.Module):
 
     @property
     def stack(self) -> list[DecoderLayer]:
-        """The layers by their type, which `nn.ModuleList` forgets."""
+        """The layers with their type, which `nn.ModuleList` loses."""
         return cast(list[DecoderLayer], list(self.layers))
 
     def forward(
@@ -158,7 +158,7 @@ class Decoder(nn.Module):
 
 
 class Transformer(nn.Module):
-    """The network of section 3.
+    """The Transformer of section 3.
 
     Example:
         >>> model = Transformer(ModelConfig.preset("tiny", vocab_size=100))
@@ -170,7 +170,7 @@ class Transformer(nn.Module):
     def __init__(self, config: ModelConfig, *, attend: Attend = fused_attention) -> None:
         super().__init__()
         if not config.sized:
-            what = "0 leaves the size to a corpus, and there is none; give the size"
+            what = "0 takes the size from a corpus; without a corpus, set the size"
             raise ConfigError([Problem("vocab_size", what)])
         self.config = config
         self.target_embedding = Embedding(config.vocab_size, config.d_model, config.pad_id)
@@ -190,15 +190,15 @@ class Transformer(nn.Module):
         self.decoder = Decoder(config, attend)
         self.projection = nn.Linear(config.d_model, config.vocab_size, bias=config.output_bias)
         self._tie()
-        if not self.projection.weight.is_meta:  # there are no values there, and torch is slow
+        if not self.projection.weight.is_meta:  # meta tensors have no values
             initialise(self)
 
     @classmethod
     def uninitialised(cls, config: ModelConfig) -> "Transformer":
-        """The network without initial values, for weights that are about to be put into it."""
+        """The network without initial values, for weights that are loaded afterwards."""
         with torch.device("meta"):
             model = cls(config)
-        # As `to_empty` does, which imports sympy for it.
+        # Like `to_empty`, which would import sympy.
         for module in model.modules():
             for name, parameter in module.named_parameters(recurse=False):
                 setattr(module, name, nn.Parameter(torch.empty(parameter.shape)))
@@ -216,31 +216,31 @@ class Transformer(nn.Module):
     ) -> Float[Tensor, "B T V"]:
         """Logits of padded pairs: `logits[:, i]` predict `target_ids[:, i]`.
 
-        The target is shifted right here; give it as it should come out, end symbol included.
-        Rows are filled up with `config.pad_id`, whose own logit means nothing: mask it out.
+        This method shifts the target right: pass the expected output, end symbol included. Rows
+        are padded with `config.pad_id`. The logit of the pad id has no meaning: mask it out.
         """
         if len(source_ids) != len(target_ids):
             raise DataError(
                 f"{len(source_ids)} source rows and {len(target_ids)} target rows: "
-                "a batch has as many of one as of the other"
+                "a batch needs the same number of both"
             )
         logits = self.decode(target_ids, self.encode(source_ids))
         return logits.view(*target_ids.shape, -1)
 
     def encode(self, source: Int[Tensor, "B S"] | Tokens) -> Memory:
-        """Run the encoder over padded ids, or over tokens that are laid out already."""
+        """Run the encoder on padded ids, or on tokens with a layout."""
         source = self.source_tokens(source)
         x = self.source_embedding(source.ids) + self.source_positions(source.layout)
         return Memory(self.encoder(self.dropout(x), source.layout), source.layout)
 
     def decode(self, target: Int[Tensor, "B T"] | Tokens, memory: Memory) -> Float[Tensor, "Nt V"]:
-        """Logits that predict each target token from the ones before it and the source."""
+        """Logits that predict each target token from the previous ones and the source."""
         return self.project(self.decoder_states(target, memory))
 
     def decoder_states(
         self, target: Int[Tensor, "B T"] | Tokens, memory: Memory
     ) -> Float[Tensor, "Nt D"]:
-        """What the decoder stack gives before the projection to the vocabulary."""
+        """The decoder's output before the projection to the vocabulary."""
         target = self._tokens(target, "target", self.config.vocab_size)
         y = self.target_embedding(target.shifted_right(self.start_id).ids)
         y = self.dropout(y + self.target_positions(target.layout))
@@ -254,15 +254,15 @@ class Transformer(nn.Module):
 
     @property
     def start_id(self) -> int:
-        """What the decoder reads before the first token; the pad id embeds as a zero vector."""
+        """The decoder's first input id; the embedding of the pad id is a zero vector."""
         return self.config.bos_id if self.config.decoder_start == "token" else self.config.pad_id
 
     def n_parameters(self) -> int:
-        """How many numbers are trained; a shared matrix counts once."""
+        """The number of trained parameters; a shared matrix counts once."""
         return sum(parameter.numel() for parameter in self.parameters())
 
     def source_tokens(self, source: Int[Tensor, "B S"] | Tokens) -> Tokens:
-        """The source, laid out; padded ids are checked before."""
+        """The source with its layout. Padded ids are checked."""
         return self._tokens(source, "source", len(self.source_embedding.weight))
 
     def _tokens(self, ids: Tensor | Tokens, side: str, vocab_size: int) -> Tokens:
@@ -275,35 +275,35 @@ class Transformer(nn.Module):
 
 
 def _check_ids(ids: Int[Tensor, "B L"], side: str, vocab_size: int, pad_id: int) -> None:
-    """Refuse what would otherwise end in a wrong result or an error deep inside."""
+    """Reject ids that would cause a wrong result or an obscure error."""
     low, high = int(ids.min()), int(ids.max())
     if low < 0 or high >= vocab_size:
         raise VocabularyError(
             f"{side} id {low if low < 0 else high} is outside the vocabulary of {vocab_size} "
-            "entries: encode the text with the tokenizer that the model was made for"
+            "entries: encode the text with the model's tokenizer"
         )
     real = ids != pad_id
     empty = ~real.any(dim=1)
     if empty.any():
         raise DataError(
             f"{side} sentence {int(empty.nonzero()[0])} of the batch is empty: "
-            "leave it out, or give it at least the end symbol"
+            "remove it, or pass at least the end symbol"
         )
     if (real[:, 1:] & ~real[:, :-1]).any():
         row = int((real[:, 1:] & ~real[:, :-1]).any(dim=1).nonzero()[0])
         raise DataError(
             f"{side} sentence {row} of the batch has padding (id {pad_id}) before a token: "
-            "padding goes at the end"
+            "padding must be at the end"
         )
 
 
 def initialise(model: Transformer) -> None:
-    """Every weight's initial value. The paper is silent; these are what makes it train.
+    """Set the initial value of every weight. The paper does not specify them.
 
-    Embeddings are normal with deviation d_model^-0.5, so that times √d_model they are of size
-    one, as the sinusoids are, and logits start at size one. Matrices are Xavier uniform times
-    `initial_gain`, W_Q, W_K and W_V each by itself though they share a parameter. Norms start as
-    the identity.
+    Embedding matrices are normal with standard deviation d_model^-0.5. Multiplied by √d_model,
+    embeddings are then of order one, like the sinusoids, and so are the first logits. Other
+    matrices are Xavier uniform times `initial_gain`; W_Q, W_K and W_V are initialized separately
+    although they share a parameter. Layer normalizations start as the identity.
     """
     xavier = partial(nn.init.xavier_uniform_, gain=model.config.initial_gain)
     for module in model.modules():

@@ -1,8 +1,8 @@
-"""Section 5: how the network learns.
+"""Training, section 5.
 
-In reading order: `config` (what can be set), `loss` (section 5.4), `batches` (read ahead, and moved
-to the device), `update` (one step: gradients, then Adam at the rate of equation 3; whether the
-largest batch fits), `ranks` (the same on several GPUs), `state` (what a resume needs), `observers`
-(who watches a run) and `trainer` (the loop, and validation). `engines.training` has the fast step
-for a GPU.
+In reading order: `config` (options), `loss` (label smoothing, section 5.4), `batches` (reading
+ahead, moving to the device), `update` (one step: gradients, then Adam with the learning rate of
+equation 3; a memory check), `ranks` (several GPUs), `state` (data for a resume), `observers`
+(the metrics log) and `trainer` (the loop, and validation). `engines.training` has the fast step for
+a GPU.
 """

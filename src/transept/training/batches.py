@@ -1,6 +1,6 @@
-"""What a step learns from: batches in the plan's order, read ahead, as the network reads them.
+"""Training batches in the order of the plan, read ahead and moved to the device.
 
-Worker processes share nothing. Each makes the plan for itself, which is cheap, and reads every
+Worker processes share nothing. Each computes the plan itself, which is cheap, and reads every
 n-th batch. So the batches and their order are the same for any number of workers.
 """
 
@@ -24,23 +24,25 @@ from transept.runtime.workers import Workers
 from transept.shapes import Int, Tensor
 
 Loaded = tuple[Header, Int[Tensor, " _"]]
-"""A header, and its block: one piece of memory, so that one copy moves the batch to a device."""
+"""A header and its block, which is contiguous: one copy moves the batch to a device."""
 
 
 class Loader(Iterator[Loaded]):
-    """The batches of a feed. Use it in a `with` block, or close it: it may own processes."""
+    """The batches of a feed. Use it in a `with` block or close it: it may own processes."""
 
     def __init__(self, feed: Feed, workers: int = 0, prefetch: int = 16) -> None:
         """Start reading.
 
         Args:
-            feed: What to read.
-            workers: Processes that read ahead; with 0, each batch is read when it is asked for.
-            prefetch: Batches kept ready where there are workers. They bridge the moment in which
-                every worker plans the next window.
+            feed: The batches.
+            workers: Processes that read ahead. With 0, each batch is read on request.
+            prefetch: Batches that workers keep ready. They cover the time in which every worker
+                plans the next window.
         """
         if workers < 0 or prefetch < 1:
-            raise ConfigError(f"a loader cannot have {workers} workers and prefetch {prefetch}")
+            raise ConfigError(
+                f"workers must be at least 0 and prefetch at least 1, not {workers} and {prefetch}"
+            )
         self._stack = ExitStack()
         self._batches: Iterator[Loaded | None] = map(_loaded, feed.blocks())
         if workers:
@@ -56,7 +58,7 @@ class Loader(Iterator[Loaded]):
         return batch
 
     def close(self) -> None:
-        """End the workers and the reading. After that, there are no more batches."""
+        """Stop reading and end the workers. The loader then yields no more batches."""
         self._stack.close()
         self._batches = iter(())
 
@@ -71,7 +73,7 @@ def _loaded(read: tuple[Header, NDArray[np.int32]] | None) -> Loaded | None:
     if read is None:
         return None
     header, block = read
-    # numpy widens the numbers: torch would start a pool of threads for each thread that calls it.
+    # numpy converts the type: torch would start a thread pool for each calling thread.
     tensor = torch.empty(len(block), dtype=torch.int64, pin_memory=_pinned())
     tensor.numpy()[:] = block
     return header, tensor
@@ -79,29 +81,29 @@ def _loaded(read: tuple[Header, NDArray[np.int32]] | None) -> Loaded | None:
 
 @cache
 def _pinned() -> bool:
-    """Whether there is a device to which pinned memory is copied while the host goes on."""
+    """Whether a GPU can copy from pinned memory while the host continues."""
     return torch.cuda.is_available()
 
 
 @dataclass(frozen=True, slots=True)
 class MicroBatch:
-    """What is computed at once of a global batch, as the network reads it."""
+    """The part of a global batch that is computed in one pass."""
 
     source: Tokens
     target: Tokens
     number: int = 0
-    """Which of the global batch's it is: dropout follows from it, whoever computes it."""
+    """Its number in the global batch. Dropout is seeded with it, so it is the same on any rank."""
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What one step learns from: in figures all of it, in micro-batches this rank's share."""
+    """The data of one step: the header of the global batch, and this rank's micro-batches."""
 
     header: Header
-    """The figures of the global batch, and where the data continues after it."""
+    """Statistics of the global batch, and the position in the data after it."""
     micro_batches: list[MicroBatch]
     flops: float
-    """Arithmetic of this rank's share on real tokens."""
+    """FLOPs of this rank's share, padding not counted."""
 
 
 def read_batches(
@@ -130,7 +132,7 @@ def to_batch(
 def to_micro_batches(
     header: Header, block: Int[Tensor, " _"], runtime: Runtime
 ) -> list[MicroBatch]:
-    """Move a block to the device and cut it; micro-batches without a single pair are left out."""
+    """Move a block to the device and split it; empty micro-batches are dropped."""
     rank, n_ranks = runtime.world.rank, runtime.world.size
     # The host does not wait for the copy of a pinned block.
     moved = block.to(runtime.device, non_blocking=True)
@@ -146,14 +148,14 @@ def to_micro_batches(
 
 
 def _tokens(side: Int[Tensor, "3 B L"], row_tiles: int, runtime: Runtime) -> Tokens:
-    """A side as tokens. On a CPU, where shapes are free, without its padding."""
+    """Source or target as tokens. On a CPU, where shapes may vary, padding is removed."""
     ids, segments, positions = side
     tokens = Tokens.tiled(ids, segments, positions, row_tiles=row_tiles)
     return tokens.without_padding() if runtime.device.type == "cpu" else tokens
 
 
 def _lengths(side: Int[Tensor, "3 B L"]) -> NDArray[np.int64]:
-    """Tokens of each pair's sentence; segment 0 is padding."""
+    """The number of tokens in each sentence; segment 0 is padding."""
     _, segments, _ = side
     return np.bincount(segments.flatten().numpy())[1:]
 
@@ -161,14 +163,14 @@ def _lengths(side: Int[Tensor, "3 B L"]) -> NDArray[np.int64]:
 def training_flops(
     config: ModelConfig, sources: NDArray[np.int64], targets: NDArray[np.int64]
 ) -> float:
-    """FLOPs of one step: 6 for each multiply-add of the forward pass, backward included.
+    """FLOPs of one step: 6 per multiply-add of the forward pass, backward pass included.
 
-    Only real tokens count: every matrix once a token, and attention inside sentences.
+    Padding is not counted: each matrix counts once per token, attention within sentences.
 
     Args:
         config: The network.
         sources: The length of each source sentence.
-        targets: Those of their translations.
+        targets: The length of each target sentence.
     """
     h_dk, h_dv = config.n_heads * config.d_k, config.n_heads * config.d_v
     attention = config.d_model * (2 * h_dk + h_dv) + h_dv * config.d_model
@@ -178,7 +180,7 @@ def training_flops(
     encoder = source_tokens * (attention + feed_forward)
     decoder = target_tokens * (2 * attention - keys_and_values + feed_forward)
     decoder += source_tokens * keys_and_values
-    # (query, key) pairs: source to source, target to what is before it, target to source.
+    # (query, key) pairs: source to source, target to earlier target, target to source.
     seen = sources * sources + targets * (targets + 1) // 2 + targets * sources
     inside = int(seen.sum()) * (h_dk + h_dv)
     projection = target_tokens * config.d_model * config.vocab_size

@@ -1,4 +1,4 @@
-"""What section 5 fixes about training. No torch here, so that reading a config costs nothing."""
+"""Options of training, section 5. Does not import torch, so that reading a config is fast."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -8,13 +8,13 @@ from transept.config import Checks
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LossConfig:
-    """Section 5.4: cross-entropy against smoothed targets."""
+    """Section 5.4: cross-entropy with label smoothing."""
 
     label_smoothing: float = 0.1
-    """ε_ls: the share of the target's probability that is spread over the vocabulary."""
+    """ε_ls: the share of the target probability that is spread over the vocabulary."""
     smoothing: Literal["uniform", "wrong-only"] = "uniform"
-    """Over all V tokens, ε/V each; or over the V − 1 wrong ones, as in tensor2tensor. Padding is no
-    token here."""
+    """Spread ε over all V tokens, or over the V − 1 wrong ones, as in tensor2tensor. V does not
+    count padding."""
 
     def __post_init__(self) -> None:
         checks = Checks(self)
@@ -24,10 +24,10 @@ class LossConfig:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ScheduleConfig:
-    """Equation (3)."""
+    """The learning rate, equation (3)."""
 
     warmup_steps: int = 4000
-    """Steps over which the learning rate rises before it falls."""
+    """Steps during which the learning rate rises, before it falls."""
     factor: float = 1.0
     """Multiplies the whole schedule: 1 in the paper, 2 in the Annotated Transformer."""
 
@@ -40,14 +40,14 @@ class ScheduleConfig:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AdamConfig:
-    """Section 5.3."""
+    """The Adam optimizer, section 5.3."""
 
     beta1: float = 0.9
     """Decay of the mean gradient."""
     beta2: float = 0.98
     """Decay of the mean squared gradient."""
     epsilon: float = 1e-9
-    """Added to the root of the mean squared gradient."""
+    """Added to the square root of the mean squared gradient."""
 
     def __post_init__(self) -> None:
         checks = Checks(self)
@@ -58,32 +58,33 @@ class AdamConfig:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TrainingConfig:
-    """How long, on what, and from which random numbers."""
+    """Length, device, precision and random seed of a training."""
 
     max_steps: int = 100_000
-    """Updates of the weights: 100,000 for base, 300,000 for big."""
+    """Number of weight updates: 100,000 for base, 300,000 for big."""
     seed: int = 1
-    """Initial weights, dropout and the order of the data follow from it."""
+    """Determines the initial weights, dropout and the order of the data."""
     clip_norm: float | None = None
-    """The gradient is scaled down to this norm where it is longer. The paper does not."""
+    """Maximum norm of the gradient; larger gradients are scaled down. The paper does not clip."""
     ema_decay: float | None = None
-    """Decay of a moving average of the weights, which then is the model. The paper has none."""
+    """Decay of an exponential moving average of the weights, which is then used as the model. The
+    paper does not use one."""
     max_suppressed: int = 5
-    """A step whose gradient is not a number is left out; after so many in a row training stops."""
+    """Steps with a non-finite gradient are skipped. Training stops after this many in a row."""
     log_every: int = 10
-    """Steps between two lines of the log, and between two looks at the device. The first step has a
-    line, too: ten may take a minute."""
+    """Steps between two log lines; only then are values read from the device. The first step is
+    also logged, because ten steps may take a minute."""
     device: str = "auto"
-    """Where to compute: auto, cpu, cuda, cuda:1."""
+    """The device to train on: auto, cpu, cuda, cuda:1."""
     precision: Literal["auto", "fp32", "bf16"] = "auto"
-    """Arithmetic of the matrices: bf16 on a GPU, fp32 on a CPU."""
+    """Type of matrix products. auto: bf16 (mixed precision) on a GPU, fp32 on a CPU."""
     kernels: Literal["auto", "plain"] = "auto"
-    """Our own kernels on a GPU, where they know the network; or PyTorch's everywhere."""
+    """auto: the built-in GPU kernels where they support the network. plain: only PyTorch's."""
     sums: Literal["fast", "ordered"] = "fast"
-    """Whether a GPU adds in whatever order is quickest; or always in one, so that the same steps
-    give the same bits. A CPU always does."""
+    """fast: a GPU sums in any order. ordered: always in the same order, so that the same steps give
+    the same bits. A CPU always does."""
     compile: Literal["auto", "never", "always"] = "auto"
-    """Whether torch.compile makes PyTorch's kernels faster: on a GPU it does, on a CPU not."""
+    """Whether to compile PyTorch's kernels with torch.compile. auto: on a GPU, not on a CPU."""
 
     def __post_init__(self) -> None:
         checks = Checks(self)
@@ -92,21 +93,21 @@ class TrainingConfig:
         clip, decay = self.clip_norm, self.ema_decay
         checks.that(clip is None or clip > 0, "clip_norm", "must be more than 0, or left out")
         checks.that(
-            decay is None or 0 < decay < 1, "ema_decay", "must lie between 0 and 1, or be left out"
+            decay is None or 0 < decay < 1, "ema_decay", "must be between 0 and 1, or left out"
         )
         checks.done()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DistributedConfig:
-    """What matters where torchrun starts several ranks; a process by itself ignores it."""
+    """Options for several ranks started by torchrun; a single process ignores them."""
 
     gradients: Literal["full", "bf16"] = "full"
-    """In what gradients travel between ranks: as they are, or rounded to half the bytes."""
+    """Precision of gradients sent between ranks: unchanged, or rounded to bf16."""
     optimizer: Literal["whole", "sharded"] = "whole"
-    """Whether each rank keeps all of Adam's moments, or its share of them (ZeRO)."""
+    """Whether each rank stores all of Adam's moments, or only its share (ZeRO)."""
     patience: float = 600.0
-    """Seconds after which a rank that stands still is named and all are ended."""
+    """Seconds without progress after which the hanging rank is reported and all ranks exit."""
 
     def __post_init__(self) -> None:
         checks = Checks(self)
@@ -116,12 +117,12 @@ class DistributedConfig:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ValidationConfig:
-    """How often the development set is looked at, and when to give up."""
+    """How often to evaluate on the development set, and early stopping."""
 
     every_steps: int = 1000
     """Steps between two validations."""
     patience: int | None = None
-    """Stop after so many validations in a row without a better one. None: never."""
+    """Early stopping: stop after this many validations without improvement. None: never."""
 
     def __post_init__(self) -> None:
         checks = Checks(self)
@@ -135,28 +136,28 @@ class ValidationConfig:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CheckpointConfig:
-    """When checkpoints are written and how many are kept (section 6.1).
+    """When to write checkpoints and how many to keep (section 6.1).
 
-    At regular intervals, and at the end: those are averaged. One more is written where the best
-    validation so far was, and one where a signal stops the run; the mean is without them, and so
-    the same whether or not a run was interrupted.
+    Regular checkpoints are written at regular intervals and at the end; these are averaged. One
+    more is written after the best validation so far, and one if a signal stops the run. They are
+    not averaged, so that the average does not depend on interruptions.
     """
 
     every_minutes: float | None = None
-    """Minutes of training between two checkpoints. None: by `every_steps` alone where that is
-    given; else `every_share` of the run."""
+    """Minutes of training between two checkpoints. None: use only `every_steps` if it is set, else
+    `every_share`."""
     every_share: float = 1 / 72
-    """The share of the run between two checkpoints: the paper's ten minutes of base's twelve hours;
-    0.002 for big, which took three and a half days. At least a quarter of a minute, at most ten
-    minutes."""
+    """The share of the run between two checkpoints. The paper saves every ten minutes of twelve
+    hours (base: 1/72) or of three and a half days (big: 0.002). The interval is at least a quarter
+    of a minute and at most ten minutes."""
     every_steps: int | None = None
-    """Write one at each multiple of so many steps. With `every_minutes`, by both."""
+    """Write a checkpoint every N steps. Can be combined with `every_minutes`."""
     after_minutes: float = 0.0
-    """Write none before so many minutes of training, but when it is stopped. Where time is short
-    and only the last checkpoints will be averaged, the others are not worth theirs."""
+    """Write no checkpoints during the first N minutes, except when stopped. Saves time in short
+    runs in which only the last checkpoints are averaged."""
     keep: int = 5
-    """The newest so many at regular intervals are kept, and the best, and the very newest. The
-    paper averages 5 (base) or 20 (big)."""
+    """How many regular checkpoints to keep, in addition to the best and the newest one. The paper
+    averages 5 (base) or 20 (big)."""
 
     def seconds_between(self, whole_run: float) -> float:
         """The seconds between two checkpoints in a run that takes `whole_run` seconds."""
@@ -166,7 +167,7 @@ class CheckpointConfig:
 
     @property
     def by_clock(self) -> bool:
-        """Whether some are written because of the time."""
+        """Whether checkpoints are written at intervals of time."""
         return self.every_minutes is not None or self.every_steps is None
 
     def __post_init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Label-smoothed cross-entropy, section 5.4. A sum over tokens: the trainer divides."""
+"""Cross-entropy with label smoothing, section 5.4. A sum over tokens: the trainer divides."""
 
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
@@ -20,11 +20,10 @@ def smoothed_targets(
     pad_id: int,
     smoothing: Smoothing = "uniform",
 ) -> Float[Tensor, "N V"]:
-    """The distribution that the model should have given, with ε_ls spread over the vocabulary.
+    """The target distribution, with ε_ls spread over the vocabulary (label smoothing).
 
     Padding is not a token: it has probability 0 and does not count in V. The row of a padding
-    position is zero. `uniform` spreads over all V tokens, the right one too; `wrong-only` over the
-    V − 1 others.
+    position is zero. `uniform` spreads over all V tokens, `wrong-only` over the V − 1 wrong ones.
     """
     n_tokens = vocab_size - 1
     if smoothing == "uniform":
@@ -49,7 +48,7 @@ def reference_loss(
 ) -> Float[Tensor, ""]:
     """Cross-entropy with smoothed targets, summed over tokens that are not padding.
 
-    In plain maths: −Σ_token Σ_v target_v · log p_v.
+    Computes −Σ_token Σ_v target_v · log p_v literally; the reference for `Loss`.
     """
     targets = smoothed_targets(
         target_ids,
@@ -60,27 +59,27 @@ def reference_loss(
     )
     is_pad = torch.arange(logits.shape[-1], device=logits.device) == pad_id
     log_probabilities = F.log_softmax(logits.masked_fill(is_pad, -torch.inf), dim=-1)
-    # 0 · −∞ is not a number, and padding has probability zero on both sides.
+    # 0 · −∞ is NaN, and padding has probability zero in both distributions.
     terms = targets.to(logits.dtype) * log_probabilities.masked_fill(is_pad, 0.0)
     return -terms[target_ids != pad_id].sum()
 
 
 class LossSums(NamedTuple):
-    """What a batch cost, summed over its tokens."""
+    """The loss of a batch, summed over its tokens."""
 
     smoothed: Float[Tensor, ""]
-    """With label smoothing: what is minimised."""
+    """With label smoothing: the training objective."""
     nll: Float[Tensor, ""]
-    """Without: −log p of the right tokens. exp(nll / tokens) is the perplexity."""
+    """Without: −log p of the correct tokens. exp(nll / tokens) is the perplexity."""
 
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """The projection to the vocabulary and the cross-entropy together, in chunks.
+    """The projection to the vocabulary fused with the cross-entropy, in chunks.
 
-    All logits of the paper's batch would take 3.7 GB. A chunk's logits live just long enough to
-    give its part of the loss and of the gradients, which are computed at once: nothing is kept for
-    the backward pass, and nothing is computed twice. `reference_loss` is the same in plain maths.
+    All logits of the paper's batch would take 3.7 GB. Each chunk computes its part of the loss and
+    of the gradients immediately and frees its logits. Nothing is kept for the backward pass or
+    computed twice. `reference_loss` computes the same without chunks.
     """
 
     label_smoothing: float
@@ -93,7 +92,7 @@ class Loss:
         projection: nn.Linear,
         target_ids: Int[Tensor, " N"],
     ) -> LossSums:
-        """The sums over tokens that are not padding; only `smoothed` has a gradient."""
+        """The sums over tokens that are not padding. Only `smoothed` has a gradient."""
         epsilon = self.uniform_smoothing(projection.out_features)
         smoothed, nll = _ChunkedCrossEntropy.apply(  # type: ignore[no-untyped-call]
             states, projection.weight, projection.bias, target_ids, epsilon, self.pad_id
@@ -101,14 +100,14 @@ class Loss:
         return LossSums(smoothed, nll)
 
     def uniform_smoothing(self, vocab_size: int) -> float:
-        """The ε with which `uniform` smoothing would give the same targets."""
+        """The ε for which `uniform` smoothing gives the same targets."""
         if self.smoothing == "uniform":
             return self.label_smoothing
         return self.label_smoothing * (vocab_size - 1) / (vocab_size - 2)
 
 
 CHUNK_ELEMENTS = {"cpu": 1 << 21, "cuda": 1 << 27}
-"""Logits held at a time: what fits a cache, or what keeps a GPU busy."""
+"""Logits per chunk: few enough for a CPU's cache, enough to keep a GPU busy."""
 
 
 class _ChunkedCrossEntropy(torch.autograd.Function):
@@ -130,7 +129,7 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
         x, w = states.to(dtype), weight.to(dtype)
         gradients = _Gradients.zero(x, weight, bias) if any(ctx.needs_input_grad) else None
         sums = states.new_zeros(2, dtype=torch.promote_types(dtype, torch.float32))
-        # The mean logit, which smoothing needs, is the logit of the mean row.
+        # Label smoothing needs the mean logit, which is the logit of the mean row.
         n_tokens = len(weight) - 1
         mean_row = (weight.sum(0) - weight[pad_id]) / n_tokens
         mean_bias = 0.0 if bias is None else (bias.sum() - bias[pad_id]) / n_tokens
@@ -180,13 +179,13 @@ def _chunk_sums(
     epsilon: float,
     pad_id: int,
 ) -> Tensor:
-    """A chunk's sums, (smoothed, nll)."""
+    """The sums (smoothed, nll) of a chunk."""
     real = (target_ids != pad_id).to(logits.dtype)
-    # log Σ exp: the softmax has summed already, and its largest value cannot underflow.
+    # log Σ exp from the softmax, whose largest value cannot underflow.
     highest, where = logits.max(1)
     log_total = highest - probabilities.gather(1, where[:, None]).squeeze(1).log()
     right = logits.gather(1, target_ids[:, None]).squeeze(1)
-    # A padding target's own logit is −∞, and 0 · ∞ is not a number.
+    # The logit of a padding target is −∞, and 0 · ∞ is NaN.
     nll = (log_total - right).where(real > 0, 0.0).sum()
     smooth = ((log_total - mean_logits) * real).sum()
     return torch.stack([(1 - epsilon) * nll + epsilon * smooth, nll])
@@ -195,17 +194,17 @@ def _chunk_sums(
 def _subtract_targets(
     probabilities: Tensor, target_ids: Tensor, epsilon: float, pad_id: int
 ) -> None:
-    """Make ∂smoothed/∂logits of the probabilities, but for −ε/V, which `smooth` adds by itself."""
+    """Turn probabilities into ∂smoothed/∂logits, except for the −ε/V term, which `smooth` adds."""
     right = torch.full_like(probabilities[:, :1], epsilon - 1)
     probabilities.scatter_add_(1, target_ids[:, None], right)
     real = target_ids != pad_id
-    # On a CPU padding is mostly left out beforehand, and a look is cheaper than a multiplication.
+    # On a CPU, padding is usually already removed, and checking is cheaper than multiplying.
     if not (real.is_cpu and bool(real.all())):
         probabilities *= real[:, None]
 
 
 class _Gradients(NamedTuple):
-    """Of the loss's sum, filled chunk by chunk."""
+    """Gradients of the summed loss, accumulated chunk by chunk."""
 
     states: Tensor
     weight: Tensor
@@ -220,7 +219,7 @@ class _Gradients(NamedTuple):
         )
 
     def add(self, rows: slice, dlogits: Tensor, x: Tensor, w: Tensor) -> None:
-        """A chunk's part."""
+        """Add the gradients of a chunk."""
         torch.mm(dlogits, w, out=self.states[rows])
         if dlogits.dtype == self.weight.dtype:
             self.weight.addmm_(dlogits.T, x)
@@ -232,7 +231,7 @@ class _Gradients(NamedTuple):
     def smooth(
         self, epsilon: float, x: Tensor, real: Tensor, mean_row: Tensor, pad_id: int
     ) -> None:
-        """The part of −ε · (mean logit), the same for every row: no need to go through logits."""
+        """Add the gradient of −ε · (mean logit), which is the same for every row."""
         n_tokens = len(self.weight) - 1
         share = epsilon / n_tokens
         self.states.sub_((epsilon * mean_row).to(x.dtype) * real[:, None])

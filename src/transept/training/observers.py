@@ -1,18 +1,19 @@
-"""Who watches a run: the log that is the truth, and views of it.
+"""Observers of a run: the metrics log, and views of it.
 
 Each line of `metrics.jsonl` is an object with a `kind`:
 
-    start       the run begins or goes on: where, on what, from which step
-    step        one step's own values (no averages; null is no finite number), the pace since the
-                last such line
+    start       the run starts or resumes: machine, device, step
+    step        values of one step (not averaged; null if not finite), the speed since the last
+                such line
     validation  loss and perplexity on the development set
     checkpoint  a checkpoint was written
-    warning     something a person should know
+    warning     a message for the user
     end         why the run stopped
 """
 
 import json
 import math
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -26,31 +27,31 @@ Line = Mapping[str, Any]
 
 @runtime_checkable
 class Observer(Protocol):
-    """Anything that wants to know what happens."""
+    """Receives the log lines of a run."""
 
     def observe(self, line: Line) -> None:
-        """Take note of one line."""
+        """Process one line."""
 
     def close(self) -> None:
-        """Nothing more will come."""
+        """Release resources; called after the last line."""
 
 
 class MetricsLog:
     """`metrics.jsonl`: the record of a run."""
 
     def __init__(self, path: Path, *, resume_from: int) -> None:
-        """Open it for lines after step `resume_from`; what was logged of later steps is undone."""
+        """Open the log. Lines of steps after `resume_from` are removed."""
         self._path = path
-        with self._told_clearly():
+        with self._reporting_errors():
             kept = [line for line in read_metrics(path) if line.get("step", 0) <= resume_from]
-            write_file(path, b"".join(map(_written, kept)))
+            write_file(path, b"".join(map(_to_json, kept)))
             self._file = path.open("ab", buffering=0)
 
     def observe(self, line: Line) -> None:
-        """Append a line: all of it, or none."""
-        size = self._file.tell()
-        rest = _written(line)
-        with self._told_clearly():
+        """Append a line, completely or not at all."""
+        size = os.fstat(self._file.fileno()).st_size
+        rest = _to_json(line)
+        with self._reporting_errors():
             try:
                 while rest:
                     rest = rest[self._file.write(rest) :]
@@ -63,19 +64,19 @@ class MetricsLog:
         self._file.close()
 
     @contextmanager
-    def _told_clearly(self) -> Iterator[None]:
+    def _reporting_errors(self) -> Iterator[None]:
         try:
             yield
         except OSError as error:
             raise TranseptError(
-                f"{self._path}: the log cannot be written ({error.strerror}), so training stops; "
-                "its checkpoints are whole. Make room or see to the disk, and the same command "
-                "goes on from the newest of them"
+                f"{self._path}: the log cannot be written ({error.strerror}), so training stops. "
+                "Its checkpoints are intact. Free space or check the disk, then run the same "
+                "command to resume from the newest checkpoint"
             ) from error
 
 
 def read_metrics(path: Path) -> list[dict[str, Any]]:
-    """The lines of a log. One that cannot be read, as a crash may leave it, is left out."""
+    """The lines of a log. Invalid lines, which a crash may leave, are skipped."""
     if not path.exists():
         return []
     lines = []
@@ -87,8 +88,8 @@ def read_metrics(path: Path) -> list[dict[str, Any]]:
     return lines
 
 
-def _written(line: Line) -> bytes:
-    """A line of JSON, which knows finite numbers only: a suppressed step's loss is null."""
+def _to_json(line: Line) -> bytes:
+    """A line of JSON, with null for values that are not finite, such as a skipped step's loss."""
     finite = {
         key: None if isinstance(value, float) and not math.isfinite(value) else value
         for key, value in line.items()
@@ -97,7 +98,7 @@ def _written(line: Line) -> bytes:
 
 
 class TensorBoard:
-    """The same numbers for TensorBoard; needs the extra `tb`."""
+    """Writes the metrics for TensorBoard; requires the extra `tb`."""
 
     def __init__(self, directory: Path) -> None:
         try:
@@ -107,7 +108,7 @@ class TensorBoard:
         self._writer: Any = SummaryWriter(str(directory))
 
     def observe(self, line: Line) -> None:
-        """Pass on the numbers of steps and validations."""
+        """Write the numbers of steps and validations."""
         if line["kind"] not in ("step", "validation"):
             return
         for name, value in line.items():
@@ -115,5 +116,5 @@ class TensorBoard:
                 self._writer.add_scalar(f"{line['kind']}/{name}", value, line["step"])
 
     def close(self) -> None:
-        """Flush what is buffered."""
+        """Flush and close the writer."""
         self._writer.close()

@@ -1,7 +1,7 @@
-"""Training on several ranks: gradients summed over them, Adam's moments shared out among them.
+"""Training on several ranks: summing gradients over ranks and sharding Adam's moments.
 
-Gradients are summed while the backward pass still runs, where that is possible. Moments are kept
-by every rank, or each rank keeps its share (ZeRO, stage 1).
+Gradients are summed during the backward pass where possible. Each rank stores all moments, or only
+its share (ZeRO, stage 1).
 """
 
 import inspect
@@ -18,21 +18,21 @@ from torch.futures import Future
 from transept.runtime.distributed import World
 from transept.shapes import Float, Tensor
 
-PIECE = 1 << 24
-"""Numbers that are summed over ranks in one call."""
-LINE = 64
-"""Numbers to a line of memory: where each gradient begins in a flat piece."""
+CHUNK = 1 << 24
+"""Elements summed over ranks per call."""
+ALIGNMENT = 64
+"""Each gradient starts at a multiple of this many elements in the flat buffer."""
 
 
 def replicate(module: nn.Module, world: World) -> nn.Module:
-    """A module whose backward pass leaves the sum of all ranks' gradients, on every rank.
+    """A module whose backward pass sums the gradients of all ranks, on every rank.
 
-    Outside of its `no_sync`, each rank must call it equally often.
+    Outside its `no_sync` context, each rank must call it the same number of times.
     """
     if not world.joined:
         return module
     ddp = nn.parallel.DistributedDataParallel
-    # Tables of sinusoids are each rank's own: they are as long as its sentences need.
+    # Do not synchronize the tables of sinusoids: their length depends on the rank's sentences.
     known = inspect.signature(ddp).parameters
     keep = "forward_sync_buffers" if "forward_sync_buffers" in known else "broadcast_buffers"
     settings: dict[str, Any] = {"gradient_as_bucket_view": True, keep: False}
@@ -42,7 +42,7 @@ def replicate(module: nn.Module, world: World) -> nn.Module:
 
 
 def _sum_over_ranks(state: object, bucket: GradBucket) -> Future[torch.Tensor]:
-    """What DDP does with a bucket of gradients: a sum. Its own habit, the mean, is not wanted.
+    """A communication hook for DDP: sum a bucket of gradients instead of averaging it.
 
     The loss is already divided by the number of target tokens of all ranks.
     """
@@ -51,57 +51,57 @@ def _sum_over_ranks(state: object, bucket: GradBucket) -> Future[torch.Tensor]:
     buffer = bucket.buffer()
     sent = buffer if world.wire is None else buffer.to(world.wire)
 
-    def arrived(future: Future[list[Tensor]]) -> Tensor:
+    def received(future: Future[list[Tensor]]) -> Tensor:
         total = future.value()[0]
         return total if world.wire is None else buffer.copy_(total)
 
     future: Future[list[Tensor]] = dist.all_reduce(sent, async_op=True).get_future()
-    return future.then(arrived)
+    return future.then(received)
 
 
 class FlatGradients:
-    """All gradients in one piece of memory, where they stay: for those that no autograd made."""
+    """All gradients in one contiguous buffer, for gradients not computed by autograd."""
 
     def __init__(self, parameters: Sequence[Float[Tensor, "..."]], world: World) -> None:
         self._world = world
-        sizes = [-(-parameter.numel() // LINE) * LINE for parameter in parameters]
+        sizes = [-(-parameter.numel() // ALIGNMENT) * ALIGNMENT for parameter in parameters]
         self._flat = torch.zeros(sum(sizes), device=parameters[0].device)
         for parameter, part in zip(parameters, self._flat.split(sizes), strict=True):
             parameter.grad = part[: parameter.numel()].view_as(parameter)
 
     def total(self) -> None:
-        """Sum them over all ranks."""
+        """Sum the gradients over all ranks."""
         self._world.pulse.at("reducing gradients")
-        pieces = self._flat.split(PIECE)
+        chunks = self._flat.split(CHUNK)
         wire = self._world.wire
-        sent = pieces if wire is None else [piece.to(wire) for piece in pieces]
-        for work in [dist.all_reduce(piece, async_op=True) for piece in sent]:
+        sent = chunks if wire is None else [chunk.to(wire) for chunk in chunks]
+        for work in [dist.all_reduce(chunk, async_op=True) for chunk in sent]:
             work.wait()
         if wire is not None:
-            torch._foreach_copy_(list(pieces), list(sent))
+            torch._foreach_copy_(list(chunks), list(sent))
 
 
 Moments = dict[str, Tensor]
-"""What Adam keeps of a parameter: `exp_avg`, `exp_avg_sq` and `step`."""
+"""Adam's state of a parameter: `exp_avg`, `exp_avg_sq` and `step`."""
 
 
 def shard(parameters: Sequence[torch.nn.Parameter], **settings: Any) -> torch.optim.Optimizer:
-    """Adam whose moments are shared out: each rank moves its parameters and sends them around."""
+    """Adam with sharded moments: each rank updates its parameters and broadcasts them."""
     with warnings.catch_warnings():
-        # torch's module of distributed optimizers still compiles some that nobody asked for.
+        # The import also compiles deprecated optimizers, which emit warnings.
         warnings.simplefilter("ignore", DeprecationWarning)
         from torch.distributed.optim import ZeroRedundancyOptimizer
     return ZeroRedundancyOptimizer(parameters, torch.optim.Adam, **settings)
 
 
 def own_part(adam: torch.optim.Optimizer) -> torch.optim.Optimizer:
-    """The optimizer that moves this rank's share of the parameters: itself, if it moves all."""
+    """The optimizer of this rank's share of the parameters: `adam` itself if it is not sharded."""
     part: torch.optim.Optimizer = getattr(adam, "optim", adam)
     return part
 
 
 def is_own(adam: torch.optim.Optimizer, parameter: torch.nn.Parameter) -> bool:
-    """Whether this rank keeps a parameter's moments."""
+    """Whether this rank stores the moments of a parameter."""
     groups = own_part(adam).param_groups
     return any(parameter is ours for group in groups for ours in group["params"])
 
@@ -109,9 +109,9 @@ def is_own(adam: torch.optim.Optimizer, parameter: torch.nn.Parameter) -> bool:
 def gathered_moments(
     adam: torch.optim.Optimizer, parameters: Sequence[torch.nn.Parameter], world: World
 ) -> Iterator[Moments]:
-    """The moments of each parameter, whoever keeps them; whole on rank 0, which alone needs them.
+    """The moments of each parameter, gathered on rank 0.
 
-    All ranks must ask.
+    All ranks must call this function. The moments are complete only on rank 0.
     """
     state = own_part(adam).state
     owns = [is_own(adam, parameter) for parameter in parameters]

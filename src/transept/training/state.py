@@ -1,4 +1,4 @@
-"""What a resume needs besides the weights: progress, and the tensors of Adam."""
+"""Data that a resume needs in addition to the weights: progress and Adam's tensors."""
 
 import dataclasses
 import math
@@ -16,53 +16,56 @@ from transept.training.update import Update
 
 @dataclass(slots=True)
 class Progress:
-    """Written to `state.json`. Random numbers follow from the seed and the step."""
+    """The progress of a run, stored in `state.json`.
+
+    It holds no random state: random numbers are derived from the seed and the step.
+    """
 
     step: int = 0
-    """Updates made."""
+    """Completed updates."""
     position: Position = field(default_factory=Position)
-    """The next batch's place in the data."""
+    """Position of the next batch in the data."""
     source_tokens: int = 0
     """Source tokens trained on, padding not counted."""
     target_tokens: int = 0
     """Target tokens trained on."""
     seconds: float = 0.0
-    """Time spent training, over all resumes."""
+    """Training time, resumes included."""
     suppressed: int = 0
-    """Steps left out because their gradient was not a number."""
+    """Steps skipped because their gradient was not finite."""
     best_step: int | None = None
     """The step with the best validation so far."""
     best_nll: float = math.inf
-    """That validation's −log p per token."""
+    """−log p per token of that validation."""
     stale_validations: int = 0
     """Validations since then."""
     regular: bool = True
-    """Whether it is saved at a regular interval or at the run's end. Those are averaged; what the
-    best validation or a signal left is not."""
+    """Whether the checkpoint was saved at a regular interval or at the end of the run. Only regular
+    checkpoints are averaged, not those saved for the best validation or after a signal."""
     regular_seconds: float = 0.0
-    """`seconds` at the last checkpoint that was regular."""
+    """`seconds` at the last regular checkpoint."""
     threads: int = 0
-    """Threads of the CPU: another number of them adds in another order, and gives other bits."""
+    """CPU threads. Another number changes the order of sums, and so the last bits of results."""
     ranks: int = 1
-    """Processes that trained together: their gradients are added in another order too."""
+    """Ranks. Another number also changes the order of sums."""
     device: str = ""
-    """What it was computed on; another device gives other bits too."""
+    """The device. Another device also changes the last bits of results."""
     torch: str = ""
     """The version of torch."""
 
     def forget_best(self) -> None:
-        """Look for the best validation anew: those so far cannot be compared with what comes."""
+        """Reset the best validation: earlier ones are not comparable with later ones."""
         self.best_step, self.best_nll, self.stale_validations = None, math.inf, 0
 
     def as_json(self) -> dict[str, Any]:
-        """As values of JSON, which knows no infinity."""
+        """A JSON object, with null for infinity."""
         table = dataclasses.asdict(self)
         table["best_nll"] = None if math.isinf(self.best_nll) else self.best_nll
         return table
 
     @classmethod
     def from_json(cls, table: dict[str, Any]) -> "Progress":
-        """What `as_json` gave."""
+        """The inverse of `as_json`."""
         best = table["best_nll"]
         position = Position(**table["position"])
         return cls(**table | {"position": position, "best_nll": math.inf if best is None else best})
@@ -73,9 +76,9 @@ RAW = "raw."
 
 
 def training_tensors(update: Update) -> dict[str, Tensor]:
-    """Adam's moments and its count of steps; with a moving average, the weights behind it too.
+    """Adam's moments and step count; with a moving average, also the raw weights.
 
-    All ranks must ask; rank 0 is given all of it.
+    All ranks must call this function. The result is complete only on rank 0.
     """
     tensors: dict[str, Tensor] = {}
     named = dict(update.model.named_parameters())
@@ -90,7 +93,7 @@ def training_tensors(update: Update) -> dict[str, Tensor]:
 
 
 def restore_training_tensors(update: Update, tensors: Mapping[str, Tensor]) -> None:
-    """Put back what `training_tensors` gave. The network already holds the bundle's weights."""
+    """Restore the output of `training_tensors`. The network must already hold the weights."""
     for name, parameter in update.model.named_parameters():
         if is_own(update.adam, parameter):
             own_part(update.adam).state[parameter] = {

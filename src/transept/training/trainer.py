@@ -1,4 +1,4 @@
-"""The loop: steps, checkpoints, validations, and a clean shutdown in every case."""
+"""The training loop: steps, checkpoints, validations, and a clean shutdown in every case."""
 
 import dataclasses
 import math
@@ -28,22 +28,22 @@ class Validation:
     """Means over the target tokens of a development set."""
 
     loss: float
-    """With label smoothing, as in training."""
+    """The loss with label smoothing, as in training."""
     nll: float
-    """Without: −log p."""
+    """−log p, without label smoothing."""
     tokens: int
 
     @property
     def perplexity(self) -> float:
-        """Exp of the mean −log p per token, never smoothed."""
+        """Exp of the mean −log p per token, without label smoothing."""
         return math.exp(min(self.nll, 700.0))
 
 
 @torch.no_grad()
 def validate(update: Update, batches: Iterable[tuple[MicroBatch, int]]) -> Validation:
-    """Run the network over (batch, target tokens) pairs, without dropout and without learning.
+    """Evaluate the network on (batch, target tokens) pairs, without dropout.
 
-    Of several ranks each has some of the batches; all get the means over all of them.
+    With several ranks, each passes its share of the batches. All get the means over all batches.
     """
     update.model.eval()
     world = update.runtime.world
@@ -59,28 +59,28 @@ def validate(update: Update, batches: Iterable[tuple[MicroBatch, int]]) -> Valid
 
 @dataclass(slots=True)
 class Trainer:
-    """Trains until there is a reason to stop. Receives built objects, never a config file."""
+    """Trains until there is a reason to stop. Takes constructed objects, not a config file."""
 
     update: Update
     data: Callable[[Position], Iterator[Batch]]
     save: Callable[[Progress], None]
-    """Writes everything that a resume from here needs."""
+    """Writes a checkpoint from which the run can resume."""
     validate: Callable[[], Validation] | None
     observers: Sequence[Observer]
     training: TrainingConfig
     validation: ValidationConfig
     checkpoint: CheckpointConfig
     peak_flops: float
-    """What the device can do, for MFU."""
+    """Peak FLOP/s of the device, to compute the model FLOPs utilization (MFU)."""
 
     def run(self, progress: Progress, stop: StopRequest, minutes: float | None = None) -> Outcome:
-        """Go on from `progress` until the last step, the patience or the time is at its end."""
+        """Continue from `progress` until the last step, early stopping or the end of `minutes`."""
         clock = _Clock(progress.seconds, minutes)
         pace = _Pace(clock)
-        council = _Council(self.world, stop, clock, 60 * self.checkpoint.after_minutes)
+        consensus = _RankConsensus(self.world, stop, clock, 60 * self.checkpoint.after_minutes)
         data = self.data(progress.position)
-        # The patience may have come to its end in an earlier call: then nothing is to be done.
-        reason = self._reason_to_stop(progress, _Wishes())
+        # An earlier call may have stopped early: then there is nothing to do.
+        reason = self._reason_to_stop(progress, _Decision())
         while reason is None and progress.step < self.training.max_steps:
             self.world.pulse.at("reading data", progress.step + 1)
             batch = next(data)
@@ -91,19 +91,20 @@ class Trainer:
                 self._log(progress, batch, values, pace)
             with pace.paused():
                 self._validate_if_due(progress)
-                wishes = council.ask(progress.step, self._time_to_save(progress, clock))
-                reason = self._reason_to_stop(progress, wishes)
-                progress.regular = self._is_regular(progress.step, wishes, reason)
-                best = progress.best_step == progress.step and not wishes.early
+                save = self._time_to_save(progress, clock)
+                decision = consensus.decide(progress.step, save)
+                reason = self._reason_to_stop(progress, decision)
+                progress.regular = self._is_regular(progress.step, decision, reason)
+                best = progress.best_step == progress.step and not decision.early
                 if reason or best or progress.regular:
                     self._save(progress, clock)
         outcome: Outcome = reason or "finished"
-        self._tell("end", step=progress.step, outcome=outcome, seconds=clock.seconds)
+        self._notify("end", step=progress.step, outcome=outcome, seconds=clock.seconds)
         return outcome
 
     @property
     def world(self) -> World:
-        """Who trains together."""
+        """The ranks that train together."""
         return self.update.runtime.world
 
     def _step(self, progress: Progress, batch: Batch, clock: "_Clock") -> StepValues:
@@ -118,15 +119,15 @@ class Trainer:
     def _is_due(self, step: int, every: int) -> bool:
         return step % every == 0 or step == self.training.max_steps
 
-    def _is_regular(self, step: int, wishes: "_Wishes", reason: Outcome | None) -> bool:
-        """Whether an interval ends here, or the run by its own measure: steps, or time."""
+    def _is_regular(self, step: int, decision: "_Decision", reason: Outcome | None) -> bool:
+        """Whether an interval ends here, or the run itself, by steps or by time."""
         if step == self.training.max_steps or reason == "no longer improving":
             return True
         if reason == "out of time" and self.checkpoint.by_clock:
             return True
         every = self.checkpoint.every_steps
-        due = wishes.save or (every is not None and step % every == 0)
-        return due and not wishes.early
+        due = decision.save or (every is not None and step % every == 0)
+        return due and not decision.early
 
     def _time_to_save(self, progress: Progress, clock: "_Clock") -> bool:
         if not self.checkpoint.by_clock:
@@ -136,12 +137,12 @@ class Trainer:
         return since >= self.checkpoint.seconds_between(whole_run)
 
     def _log(self, progress: Progress, batch: Batch, values: StepValues, pace: "_Pace") -> None:
-        """Read the device's numbers: the one place where the host waits for it."""
+        """Read the values from the device. Only here does the host wait for it."""
         numbers = torch.stack(list(values))
         self.world.total(numbers[:2])
         smoothed, nll, norm, suppressed, in_a_row = numbers.tolist()
         progress.suppressed = int(suppressed)
-        self._tell(
+        self._notify(
             "step",
             step=progress.step,
             epoch=progress.position.epoch,
@@ -158,9 +159,9 @@ class Trainer:
         if in_a_row >= self.training.max_suppressed:
             raise TranseptError(
                 f"step {progress.step}: the gradients of {int(in_a_row)} steps in a row were not "
-                "finite numbers and were left out. Go on from an earlier checkpoint with a lower "
-                "schedule.factor, a longer warm-up or training.clip_norm=1.0; or look for bad data "
-                "with `transept info`"
+                "finite numbers, so these steps were skipped. Resume from an earlier checkpoint "
+                "with a lower schedule.factor, a longer warm-up or training.clip_norm=1.0; or "
+                "check the data with `transept info`"
             )
 
     def _validate_if_due(self, progress: Progress) -> None:
@@ -173,7 +174,7 @@ class Trainer:
             progress.stale_validations = 0
         else:
             progress.stale_validations += 1
-        self._tell(
+        self._notify(
             "validation",
             step=progress.step,
             loss=result.loss,
@@ -183,13 +184,13 @@ class Trainer:
             best=better,
         )
 
-    def _reason_to_stop(self, progress: Progress, wishes: "_Wishes") -> Outcome | None:
+    def _reason_to_stop(self, progress: Progress, decision: "_Decision") -> Outcome | None:
         patience = self.validation.patience
         if patience is not None and progress.stale_validations >= patience:
             return "no longer improving"
-        if wishes.stop:
+        if decision.stop:
             return "stopped"
-        return "out of time" if wishes.out_of_time else None
+        return "out of time" if decision.out_of_time else None
 
     def _save(self, progress: Progress, clock: "_Clock") -> None:
         progress.seconds = clock.seconds
@@ -197,29 +198,29 @@ class Trainer:
             progress.regular_seconds = progress.seconds
         self.world.pulse.at("saving")
         self.save(progress)
-        self._tell("checkpoint", step=progress.step, seconds=clock.seconds)
+        self._notify("checkpoint", step=progress.step, seconds=clock.seconds)
 
-    def _tell(self, kind: str, **values: Any) -> None:
+    def _notify(self, kind: str, **values: Any) -> None:
         for observer in self.observers:
             observer.observe({"kind": kind} | values)
 
 
-class _Wishes(NamedTuple):
-    """What some rank wants, and so all of them do."""
+class _Decision(NamedTuple):
+    """What all ranks do, because at least one requested it."""
 
     stop: bool = False
     out_of_time: bool = False
     save: bool = False
     early: bool = False
-    """Checkpoints are not wanted yet."""
+    """It is too early for checkpoints (`checkpoint.after_minutes`)."""
 
 
-class _Council:
-    """Lets all ranks stop and save after the same step.
+class _RankConsensus:
+    """Makes all ranks stop and save after the same step.
 
-    A signal may reach only some of them, and only rank 0 reads the clock, so they have to ask each
-    other. That makes them wait, and is done about once a second; a process by itself asks itself
-    after every step.
+    A signal may reach only some ranks, and only rank 0 reads the clock, so the ranks must
+    communicate. Because they wait for each other, they do so about once per second. A single
+    process decides after every step.
     """
 
     def __init__(self, world: World, stop: StopRequest, clock: "_Clock", saves_from: float) -> None:
@@ -228,10 +229,10 @@ class _Council:
         self._next, self._pause = 0, 1
         self._since = time.monotonic()
 
-    def ask(self, step: int, save: bool) -> _Wishes:
-        """What all ranks do after this step; `save`: whether this one's clock says so."""
+    def decide(self, step: int, save: bool) -> _Decision:
+        """What all ranks do after this step; `save`: whether a checkpoint is due on this rank."""
         if step < self._next:
-            return _Wishes(early=self._early)
+            return _Decision(early=self._early)
         world = self._world
         world.pulse.at("agreeing")
         stop, out_of_time, due, early, pause = world.agree(
@@ -240,17 +241,17 @@ class _Council:
                 world.leads and self._clock.out_of_time,
                 world.leads and save,
                 world.leads and self._clock.seconds < self._saves_from,
-                world.leads and self._steps_in_a_second(),
+                world.leads and self._steps_per_second(),
             ]
         )
         self._next, self._pause, self._since = step + pause, pause, time.monotonic()
         self._early = bool(early)
         if stop:
             world.pulse.agreed()
-        return _Wishes(bool(stop), bool(out_of_time), bool(due), self._early)
+        return _Decision(bool(stop), bool(out_of_time), bool(due), self._early)
 
-    def _steps_in_a_second(self) -> int:
-        """An estimate that grows slowly: the first steps may be quicker than those that follow."""
+    def _steps_per_second(self) -> int:
+        """An estimate that grows slowly: the first steps may be faster than later ones."""
         if not self._world.joined:
             return 1
         elapsed = time.monotonic() - self._since
@@ -258,7 +259,7 @@ class _Council:
 
 
 class _Clock:
-    """Time in this process, and over the whole run."""
+    """Training time of this process and of the whole run."""
 
     def __init__(self, before: float, minutes: float | None) -> None:
         self._start = time.monotonic()
@@ -267,7 +268,7 @@ class _Clock:
 
     @property
     def seconds(self) -> float:
-        """Since the run began, resumes included."""
+        """Seconds of training, resumes included."""
         return self._before + time.monotonic() - self._start
 
     @property
@@ -277,18 +278,18 @@ class _Clock:
 
 @dataclass(slots=True)
 class _Pace:
-    """Tokens and arithmetic since the last look."""
+    """Tokens and FLOPs since the last log line."""
 
     clock: _Clock
     source_tokens: int = 0
     target_tokens: int = 0
-    places: int = 0
+    positions: int = 0
     flops: float = 0.0
     since: float = dataclasses.field(default_factory=time.monotonic)
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Time that is not spent on steps."""
+        """Exclude the time spent in this context."""
         start = time.monotonic()
         yield
         self.since += time.monotonic() - start
@@ -296,7 +297,7 @@ class _Pace:
     def count(self, batch: Batch) -> None:
         self.source_tokens += batch.header.n_source_tokens
         self.target_tokens += batch.header.n_target_tokens
-        self.places += batch.header.n_positions
+        self.positions += batch.header.n_positions
         self.flops += batch.flops
 
     def since_last(self, peak_flops: float) -> dict[str, float]:
@@ -304,10 +305,10 @@ class _Pace:
         elapsed = now - self.since
         values = {
             "tokens_per_second": self.target_tokens / elapsed,
-            "padding": 1 - (self.source_tokens + self.target_tokens) / self.places,
+            "padding": 1 - (self.source_tokens + self.target_tokens) / self.positions,
             "mfu": self.flops / elapsed / peak_flops,
             "seconds": self.clock.seconds,
         }
-        self.source_tokens = self.target_tokens = self.places = 0
+        self.source_tokens = self.target_tokens = self.positions = 0
         self.flops, self.since = 0.0, now
         return values

@@ -1,4 +1,4 @@
-"""One update of the weights: gradients of a global batch, then Adam at the rate of equation (3)."""
+"""One update of the weights: gradients of a global batch, then Adam (section 5.3)."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -31,18 +31,18 @@ class Schedule:
     factor: float = 1.0
 
     def __call__(self, step: int) -> float:
-        """The learning rate of a step; the first step is 1."""
+        """The learning rate of a step. Steps count from 1."""
         rate: float = self.d_model**-0.5 * min(step**-0.5, step * self.warmup_steps**-1.5)
         return self.factor * rate
 
 
 class StepValues(NamedTuple):
-    """What a step gave, still on the device: reading a number would make the host wait."""
+    """Values of a step, still on the device: reading them would make the host wait."""
 
     smoothed: Float[Tensor, ""]
-    """Of this rank's micro-batches; the sum over all ranks is the loss."""
+    """The loss of this rank's micro-batches; the sum over all ranks is the loss of the step."""
     nll: Float[Tensor, ""]
-    """The same, without smoothing."""
+    """The same, without label smoothing."""
     gradient_norm: Float[Tensor, ""]
     suppressed: Float[Tensor, ""]
     suppressed_in_a_row: Float[Tensor, ""]
@@ -51,8 +51,8 @@ class StepValues(NamedTuple):
 States = Callable[[Tokens, Tokens], Float[Tensor, "Nt D"]]
 
 
-def states_of(model: Transformer) -> States:
-    """The network up to the projection, as one function that can be compiled."""
+def make_states(model: Transformer) -> States:
+    """The network up to the projection, as a single function that can be compiled."""
 
     def states(source: Tokens, target: Tokens) -> Tensor:
         return model.decoder_states(target, model.encode(source))
@@ -61,16 +61,16 @@ def states_of(model: Transformer) -> States:
 
 
 class Objective(nn.Module):
-    """The sums of a micro-batch's loss as a module, so that DDP can stand around it."""
+    """The summed loss of a micro-batch, as a module that DDP can wrap."""
 
     def __init__(self, model: Transformer, loss: Loss, runtime: Runtime) -> None:
         super().__init__()
         self.model, self.loss, self.runtime = model, loss, runtime
-        self.states: States = states_of(model)
-        """May be replaced by a compiled version of itself."""
+        self.states: States = make_states(model)
+        """May be replaced by a compiled version."""
 
     def forward(self, batch: MicroBatch | None) -> LossSums:
-        """The sums of a batch. Without one, zero with zero gradients: other ranks wait for them."""
+        """The sums of a batch. Without one, zero with zero gradients: other ranks need them."""
         if batch is None:
             zero = 0.0 * torch.stack([p.sum() for p in self.model.parameters()]).sum()
             return LossSums(zero, zero.detach())
@@ -82,7 +82,7 @@ class Objective(nn.Module):
 def make_adam(
     model: nn.Module, config: AdamConfig, sharded_over: World = ALONE
 ) -> torch.optim.Optimizer:
-    """Adam with the paper's constants. Its learning rate is set at every step."""
+    """Adam with the given constants. `Update` sets its learning rate at every step."""
     settings: dict[str, Any] = {
         "betas": (config.beta1, config.beta2),
         "eps": config.epsilon,
@@ -95,7 +95,7 @@ def make_adam(
 
 
 class MovingAverage:
-    """An exponential moving average of the weights, which then is the model; the paper has none."""
+    """An exponential moving average of the weights, used as the model. Not part of the paper."""
 
     def __init__(self, model: nn.Module, decay: float) -> None:
         self.decay = decay
@@ -103,13 +103,13 @@ class MovingAverage:
 
     @torch.no_grad()
     def begin(self, model: nn.Module) -> None:
-        """Reset it to the network's current weights."""
+        """Reset the average to the network's current weights."""
         for name, parameter in model.named_parameters():
             self.weights[name].copy_(parameter)
 
     @torch.no_grad()
     def follow(self, model: nn.Module) -> None:
-        """Take a step towards the network's weights."""
+        """Update the average with the network's weights."""
         ours = list(self.weights.values())
         torch._foreach_lerp_(ours, [p.detach() for p in model.parameters()], 1 - self.decay)
 
@@ -123,13 +123,13 @@ class MovingAverage:
 
 
 class Update:
-    """Makes one step of training out of built objects; knows no files and no clock.
+    """One training step, independent of files and time.
 
     The loss of each micro-batch is a sum, divided by the number of target tokens in the *global*
-    batch: micro-batches of unequal fill weigh what they should. Dropout follows from (seed, step,
-    micro-batch). Of several ranks each has some micro-batches; the gradients are summed over all
-    ranks before anything is done with them, so that clipping, Adam and the moving average are the
-    same on each.
+    batch. So micro-batches of different sizes are weighted correctly. Dropout is seeded with
+    (seed, step, micro-batch). With several ranks, each computes some micro-batches, and the
+    gradients are summed over all ranks first. So clipping, Adam and the moving average are the same
+    on each rank.
     """
 
     def __init__(
@@ -155,7 +155,7 @@ class Update:
         self.objective = Objective(model, loss, runtime)
         self.replica = self._replicate()
         self._no_sync = getattr(self.replica, "no_sync", nullcontext)
-        """Within it, gradients stay on their rank."""
+        """A context in which gradients are not summed over ranks."""
         self._own_adam: Any = own_part(adam)
         self.suppressed = torch.zeros((), device=runtime.device)
         self.suppressed_in_a_row = torch.zeros((), device=runtime.device)
@@ -166,13 +166,13 @@ class Update:
         """Update the weights once, with the mean gradient over `n_target_tokens`."""
         self.model.train()
         self.clear_gradients()
-        # The last micro-batch's backward pass sends the sums around while it runs.
+        # Gradients are summed over ranks during the backward pass of the last micro-batch.
         early, last = micro_batches[:-1], micro_batches[-1] if micro_batches else None
         sums = self.accumulate(step, early, n_target_tokens)
         sums += self._backward(step, last, n_target_tokens)
         for group in self.adam.param_groups:
             group["lr"] = self.schedule(step)
-        norm = self._move_weights()
+        norm = self._apply_gradients()
         smoothed, nll = sums / n_target_tokens
         return StepValues(
             smoothed,
@@ -183,13 +183,13 @@ class Update:
         )
 
     def clear_gradients(self) -> None:
-        """Forget the gradients of the step before."""
+        """Clear the gradients of the previous step."""
         self.adam.zero_grad(set_to_none=True)
 
     def accumulate(
         self, step: int, micro_batches: Sequence[MicroBatch], n_target_tokens: int
     ) -> Float[Tensor, "2"]:
-        """Add up the gradients of micro-batches on this rank; give the sums of their losses."""
+        """Accumulate the gradients of micro-batches on this rank; return their summed losses."""
         sums = torch.zeros(2, device=self.runtime.device)
         with self._no_sync():
             for batch in micro_batches:
@@ -206,34 +206,34 @@ class Update:
         return torch.stack([sums.smoothed.detach(), sums.nll])
 
     def _replicate(self) -> nn.Module:
-        """The objective; with other ranks, in a form that sums gradients over them."""
+        """The objective; with several ranks, wrapped so that gradients are summed over them."""
         return replicate(self.objective, self.runtime.world)
 
-    def _move_weights(self) -> Tensor:
-        """Clip, and let Adam move the weights unless a gradient is not a number."""
+    def _apply_gradients(self) -> Tensor:
+        """Clip the gradients and apply Adam, unless a gradient is not finite."""
         parameters = [p for p in self.model.parameters() if p.grad is not None]
         norm = get_total_norm([p.grad for p in parameters if p.grad is not None])
         if self.clip_norm is not None:
             clip_grads_with_norm_(parameters, self.clip_norm, norm)
-        # The fused Adam skips a step whose `found_inf` is 1 on the device itself: weights,
-        # moments and its step count stay as they are, and the host need not look.
+        # If `found_inf` is 1, the fused Adam skips the step on the device: weights, moments and
+        # step count do not change, and the host does not have to wait.
         bad = (~norm.isfinite()).float()
         self._own_adam.found_inf = bad
         self.suppressed += bad
         self.suppressed_in_a_row.add_(1).mul_(bad)
         self.adam.step()
-        self._weights_have_moved()
+        self._bump_versions()
         if self.ema is not None:
             self.ema.follow(self.model)
         return norm
 
-    def _weights_have_moved(self) -> None:
-        """Say so, which the fused Adam does not: others keep what they computed from them."""
+    def _bump_versions(self) -> None:
+        """Bump the weights' version counters, on which caches rely. The fused Adam does not."""
         torch.autograd.graph.increment_version(list(self.model.parameters()))
 
     @contextmanager
     def averaged(self) -> Iterator[None]:
-        """Within it, the network holds the moving average of its weights, where one is kept."""
+        """A context in which the network holds the moving average, if there is one."""
         if self.ema is None:
             yield
             return
@@ -247,42 +247,43 @@ class Update:
 def rehearse(
     update: Update, batch: MicroBatch, smaller: Callable[[int], MicroBatch], divisors: Sequence[int]
 ) -> None:
-    """Run forward, backward and Adam's allocation on `batch`, and leave everything as it was.
+    """Check that the largest batch fits into memory, without changing any state.
 
-    Where memory is short, training then fails at second 1, not at hour 3.
+    Runs forward and backward pass with Adam's moments allocated. If memory is too small, training
+    fails immediately and not after hours.
 
     Args:
-        update: What will be trained.
-        batch: A batch as large as any that will come.
-        smaller: A batch of a given fraction of that: `smaller(4)` is a quarter.
-        divisors: The fractions to try when it does not fit, to tell which one would.
+        update: The update to check.
+        batch: A batch of the maximum size.
+        smaller: Returns a fraction of that batch: `smaller(4)` is a quarter.
+        divisors: The fractions to try if it does not fit, to suggest one that does.
     """
     if _fits_all(update, batch):
         return
     fitting = next((n for n in divisors if _fits_all(update, smaller(n))), None)
     if fitting is None:
-        cure = "not even the smallest one does: use a smaller model"
+        cure = "not even the smallest one fits: use a smaller model"
     else:
-        cure = f"1/{fitting} of it does: make this {fitting} times as large"
+        cure = f"1/{fitting} of it fits: make batch.micro_batches {fitting} times as large"
     tokens = len(batch.target.ids)
-    problem = f"a micro-batch of {tokens:,} target places does not fit into memory; {cure}"
+    problem = f"a micro-batch of {tokens:,} target positions does not fit into memory; {cure}"
     raise ConfigError([Problem("batch.micro_batches", problem)])
 
 
 def without_moments(adam: torch.optim.Optimizer) -> list[torch.nn.Parameter]:
-    """Those of this rank's parameters whose moments are not there yet."""
+    """This rank's parameters whose moments are not yet allocated."""
     own = own_part(adam)
     return [p for group in own.param_groups for p in group["params"] if p not in own.state]
 
 
 def _fits_all(update: Update, batch: MicroBatch) -> bool:
-    """Whether it fits on every rank."""
+    """Whether the batch fits on every rank."""
     [misfit] = update.runtime.world.agree([not _fits(update, batch)])
     return not misfit
 
 
 def _fits(update: Update, batch: MicroBatch) -> bool:
-    # Adam's two moments are allocated at the first step: stand in for them where they are absent.
+    # Adam allocates its two moments at the first step: reserve their memory if they are missing.
     moments = [torch.empty_like(p) for p in without_moments(update.adam) for _ in range(2)]
     try:
         update.model.train()
@@ -291,7 +292,7 @@ def _fits(update: Update, batch: MicroBatch) -> bool:
     except (MemoryError, torch.OutOfMemoryError):
         return False
     except RuntimeError as error:
-        # On a CPU torch has no error of its own for this.
+        # On a CPU, torch raises a plain RuntimeError.
         if "not enough memory" not in str(error) and "can't allocate memory" not in str(error):
             raise
         return False

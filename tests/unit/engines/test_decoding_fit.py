@@ -1,4 +1,4 @@
-"""Which networks the search on a GPU knows, and what is said of the others."""
+"""Which networks the search on a GPU supports, and the reasons for rejecting others."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from transept.engines import choice
 from transept.engines.choice import fused_obstacles
 
 
-def test_the_papers_networks_and_their_variants_have_no_obstacles() -> None:
+def test_fused_search_supports_paper_networks_and_variants() -> None:
     pytest.importorskip("triton")
     assert fused_obstacles(ModelConfig.preset("base")) == []
     assert fused_obstacles(ModelConfig.preset("big")) == []
@@ -27,11 +27,13 @@ def test_the_papers_networks_and_their_variants_have_no_obstacles() -> None:
         ({"d_k": 32, "d_v": 32}, "model.n_heads = 8 heads of 32"),
     ],
 )
-def test_others_are_named_by_their_keys(change: dict[str, Any], obstacle: str) -> None:
+def test_unsupported_network_is_reported_by_config_key(
+    change: dict[str, Any], obstacle: str
+) -> None:
     pytest.importorskip("triton")
     assert fused_obstacles(ModelConfig(vocab_size=99, **change)) == [obstacle]
 
 
-def test_without_triton_that_is_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_triton_is_reported_as_obstacle(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choice, "find_spec", lambda name: None)
     assert fused_obstacles(ModelConfig.preset("base")) == ["Triton is not installed"]

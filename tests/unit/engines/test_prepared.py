@@ -1,4 +1,4 @@
-"""A model is prepared once."""
+"""Preparing the weights of a model for inference."""
 
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
@@ -17,13 +17,13 @@ from transept.model.attention import (
 from transept.shapes import Tensor
 
 
-def test_threads_that_begin_together_prepare_a_model_once() -> None:
+def test_concurrent_threads_prepare_model_once() -> None:
     config = ModelConfig(vocab_size=30, n_layers=2, d_model=64, d_ff=128, n_heads=2)
     model, n_threads = Transformer(config).eval(), 8
-    together = Barrier(n_threads)
+    barrier = Barrier(n_threads)
 
     def parts(_: int) -> tuple[object, ...]:
-        together.wait()
+        barrier.wait()
         prepared = prepare(model)
         return prepared, prepared.decoder(4), prepared.encoder_layers(), prepared.source_kv()
 
@@ -33,20 +33,20 @@ def test_threads_that_begin_together_prepare_a_model_once() -> None:
 
 
 def hard_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor, dropout: float = 0.0) -> Tensor:
-    """Each query takes the one value that it likes best."""
+    """Each query takes the value with the highest score."""
     scores = (q @ k.transpose(-2, -1)).masked_fill(~mask[:, None], -torch.inf)
     chosen = torch.nn.functional.one_hot(scores.argmax(-1), k.shape[-2])
     return chosen.to(v) @ v
 
 
-def test_a_network_that_attends_otherwise_is_refused_and_not_decoded_by_equation_1() -> None:
+def test_network_with_custom_attention_is_rejected() -> None:
     config = ModelConfig(vocab_size=30, n_layers=1, d_model=16, d_ff=16, n_heads=2)
     for attend in (reference_attention, fused_attention):
         prepare(Transformer(config, attend=attend))
     network = Transformer(config, attend=hard_attention)
     ids = torch.tensor([[5, 6, 1]])
     assert network(ids, ids).isfinite().all()
-    refused = r"layers\.0\.self_attention: attends by hard_attention"
+    refused = r"layers\.0\.self_attention: uses the custom attention hard_attention"
     with pytest.raises(ConfigError, match=refused):
         prepare(network)
     with pytest.raises(ConfigError, match=refused), record_attention(network):

@@ -1,4 +1,4 @@
-"""The shortcuts of ranking against the plain operations."""
+"""The fast selection of tokens, compared with plain operations."""
 
 import math
 
@@ -13,7 +13,7 @@ from transept.engines.native.network import block_size, largest, likeliest, log_
 
 @settings(max_examples=60)
 @given(st.integers(1, 40), st.integers(1, 5_000), st.integers(1, 12), st.integers(0, 1_000))
-def test_largest_is_topk(n_rows: int, vocab_size: int, k: int, seed: int) -> None:
+def test_largest_matches_topk(n_rows: int, vocab_size: int, k: int, seed: int) -> None:
     x = torch.randn(n_rows, vocab_size, generator=torch.Generator().manual_seed(seed))
     x[:, 0] = -torch.inf
     values, places = largest(x, k)
@@ -23,7 +23,7 @@ def test_largest_is_topk(n_rows: int, vocab_size: int, k: int, seed: int) -> Non
     assert all(len(set(row)) == len(row) for row in places.tolist())
 
 
-def test_nothing_but_minus_infinity_in_most_blocks_does_no_harm() -> None:
+def test_largest_handles_blocks_of_minus_infinity() -> None:
     x = torch.full((3, 640), -torch.inf)
     x[0, 639], x[0, 3], x[1, 64] = 1.0, 2.0, 5.0
     values, places = largest(x, 2)
@@ -32,14 +32,14 @@ def test_nothing_but_minus_infinity_in_most_blocks_does_no_harm() -> None:
     assert places[1, 0] == 64
 
 
-def test_a_vocabulary_is_cut_into_equal_blocks() -> None:
+def test_block_size_divides_vocabulary() -> None:
     assert block_size(37_000) == 74
     assert block_size(8_000) == 64
     assert block_size(37_003) == 37_003  # a prime
 
 
 @pytest.mark.parametrize("nats", [1.0, math.log(2)])
-def test_log_sum(nats: float) -> None:
+def test_log_sum_matches_logsumexp(nats: float) -> None:
     x = 30 * torch.randn(5, 400)
     x[:, 7] = -torch.inf
     expected = (x * nats).logsumexp(dim=1, keepdim=True) / nats
@@ -48,9 +48,11 @@ def test_log_sum(nats: float) -> None:
 
 @pytest.mark.parametrize("nats", [1.0, math.log(2)])
 @pytest.mark.parametrize("worth_it", [0, 2**16])
-def test_likeliest(nats: float, worth_it: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In one operation or in several, log p of the same tokens."""
-    monkeypatch.setattr(network, "WORTH_IT", worth_it)
+def test_likeliest_matches_log_softmax_topk(
+    nats: float, worth_it: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The blockwise and the plain path give the same tokens and log p."""
+    monkeypatch.setattr(network, "BLOCKWISE_LOGITS", worth_it)
     logits = 10 * torch.randn(5, 640)
     logits[:, 7] = -torch.inf
     expected = (logits * nats).log_softmax(dim=1).topk(8, dim=1)

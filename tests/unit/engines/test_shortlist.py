@@ -1,4 +1,4 @@
-"""Shortlists: what is learnt from a corpus, and what a decoder makes of them."""
+"""Shortlists: learning from a corpus, and decoding with them."""
 
 from pathlib import Path
 
@@ -23,15 +23,15 @@ def cipher(n_pairs: int) -> list[tuple[list[int], list[int]]]:
     return [([*s, EOS], [*(token + 10 for token in s), 20, EOS]) for s in sources]
 
 
-@pytest.mark.parametrize("chunk", [shortlists.CHUNK, 50], ids=["at once", "bit by bit"])
-def test_a_token_leads_to_what_it_went_with(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("chunk", [shortlists.CHUNK, 50], ids=["one chunk", "several chunks"])
+def test_shortlist_contains_cooccurring_tokens(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shortlists, "CHUNK", chunk)
     learnt = learn(cipher(200), 12, n_likely=1, n_always=2, keep=[EOS])
     assert learnt.likely[2:10, 0].tolist() == list(range(12, 20))
     assert learnt.tokens(torch.tensor([[3, 5], [5, 1]])).tolist() == [1, 13, 15, 20]
 
 
-def test_it_comes_back_from_its_file(tmp_path: Path) -> None:
+def test_shortlist_round_trips_through_file(tmp_path: Path) -> None:
     learnt = learn(cipher(50), 12, keep=[EOS])
     learnt.save(tmp_path / "shortlist.safetensors", ("en", "de"))
     again = Shortlist.load(tmp_path / "shortlist.safetensors", ("en", "de"))
@@ -39,7 +39,7 @@ def test_it_comes_back_from_its_file(tmp_path: Path) -> None:
     assert torch.equal(again.always, learnt.always)
 
 
-def test_a_file_of_another_model_is_refused(tmp_path: Path) -> None:
+def test_shortlist_of_other_vocabulary_is_rejected(tmp_path: Path) -> None:
     file = tmp_path / "shortlist.safetensors"
     learn(cipher(50), 12, keep=[EOS]).save(file, ("en", "de"))
     for names, side in ((("fr", "de"), "source"), (("en", "fr"), "target")):
@@ -50,13 +50,13 @@ def test_a_file_of_another_model_is_refused(tmp_path: Path) -> None:
         Shortlist.load(file, ("en", "de"))
 
 
-def test_nothing_teaches_nothing() -> None:
-    with pytest.raises(DataError, match="no sentence pair"):
+def test_learning_shortlist_without_pairs_raises() -> None:
+    with pytest.raises(DataError, match="without sentence pairs"):
         learn([], 12)
 
 
 @pytest.mark.parametrize("output_bias", [False, True])
-def test_a_decoder_with_a_shortlist_leaves_the_rest_out(output_bias: bool) -> None:
+def test_decoder_with_shortlist_gives_other_tokens_probability_0(output_bias: bool) -> None:
     torch.manual_seed(0)
     config = ModelConfig(
         vocab_size=30, n_layers=2, d_model=16, d_ff=32, n_heads=2, output_bias=output_bias
@@ -74,7 +74,7 @@ def test_a_decoder_with_a_shortlist_leaves_the_rest_out(output_bias: bool) -> No
 
 
 @pytest.mark.parametrize("beam_size", [1, 4])
-def test_a_shortlist_of_everything_changes_nothing(beam_size: int) -> None:
+def test_shortlist_of_whole_vocabulary_changes_nothing(beam_size: int) -> None:
     torch.manual_seed(0)
     model = Transformer(ModelConfig(vocab_size=30, n_layers=2, d_model=16, d_ff=32, n_heads=2))
     memory = model.eval().encode(torch.tensor([[5, 6, 1], [7, 8, 1]]))

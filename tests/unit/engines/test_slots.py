@@ -17,7 +17,7 @@ def memory() -> Memory:
     return Memory(torch.arange(12).view(4, 3), torch.arange(24).view(2, 4, 3), torch.arange(4))
 
 
-def test_the_first_slots_are_taken_along_the_axis_that_a_shape_names() -> None:
+def test_first_narrows_slot_axis_named_in_shape() -> None:
     whole = memory()
     first = whole.first(2)
     assert torch.equal(first.before, whole.before[:2])
@@ -28,7 +28,7 @@ def test_the_first_slots_are_taken_along_the_axis_that_a_shape_names() -> None:
     assert whole.within[:, 2:].all()
 
 
-def test_what_belongs_to_a_sentence_can_be_moved_to_another_slot() -> None:
+def test_by_slot_views_allow_moving_sentence() -> None:
     whole, old = memory(), memory()
     for part in whole.by_slot():
         part[0] = part[3]

@@ -1,4 +1,4 @@
-"""Work side by side."""
+"""Parallel work in threads."""
 
 import threading
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from transept.engines.native import engine
-from transept.engines.native.engine import cores, side_by_side
+from transept.engines.native.engine import cores, map_parallel
 
 
 @pytest.fixture(autouse=True)
@@ -19,15 +19,15 @@ def two_threads() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
-def test_results_come_in_order_from_several_threads() -> None:
+def test_map_parallel_returns_results_in_order() -> None:
     both = threading.Barrier(2, timeout=120)
 
     def work(item: int) -> tuple[int, int, str]:
         if item < 2:
-            both.wait()  # which it only passes if two are at work
+            both.wait()  # passes only if two threads run
         return item, torch.get_num_threads(), threading.current_thread().name
 
-    found = side_by_side(work, range(6), cores(torch.device("cpu")), 2)
+    found = map_parallel(work, range(6), cores(torch.device("cpu")), 2)
     assert [item for item, _, _ in found] == list(range(6))
     assert {n for _, n, _ in found} == {1}
     assert len({name for _, _, name in found}) == 2
@@ -36,18 +36,20 @@ def test_results_come_in_order_from_several_threads() -> None:
 
 @pytest.mark.parametrize(("items", "n_threads"), [([7], 2), ([7, 8], 1), ([], 2)])
 @pytest.mark.parametrize("inside", [1, 2])
-def test_little_work_stays_where_it_is(items: list[int], n_threads: int, inside: int) -> None:
+def test_map_parallel_runs_single_item_in_calling_thread(
+    items: list[int], n_threads: int, inside: int
+) -> None:
     here = threading.current_thread()
 
     def work(item: int) -> tuple[int, threading.Thread, int]:
         return item, threading.current_thread(), torch.get_num_threads()
 
-    found = side_by_side(work, items, n_threads, inside)
+    found = map_parallel(work, items, n_threads, inside)
     assert found == [(item, here, inside) for item in items]
     assert torch.get_num_threads() == 2
 
 
-def test_what_fails_leaves_the_rest_undone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_map_parallel_cancels_remaining_items_on_error(monkeypatch: pytest.MonkeyPatch) -> None:
     begun: list[int] = []
     over = threading.Event()
 
@@ -65,10 +67,10 @@ def test_what_fails_leaves_the_rest_undone(monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr(engine, "ThreadPoolExecutor", Pool)
     with pytest.raises(InterruptedError):
-        side_by_side(work, range(40), 2, 2)
-    assert {*begun} <= {0, 1, 2}, "one that fails, and one in each of two threads"
+        map_parallel(work, range(40), 2, 2)
+    assert {*begun} <= {0, 1, 2}, "only the failing item and one per thread may start"
     assert torch.get_num_threads() == 2
 
 
-def test_a_gpu_has_one_queue() -> None:
+def test_gpu_runs_one_batch_at_a_time() -> None:
     assert cores(torch.device("cuda")) == 1

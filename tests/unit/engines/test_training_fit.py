@@ -1,4 +1,4 @@
-"""Which networks the fast training step is for, and what is said about the others."""
+"""Which networks the fast training step supports, and the warnings about others."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -21,16 +21,16 @@ GPU = Runtime(torch.device("cuda"), "bf16")
 GPU_LIKE = Runtime(torch.device("cpu"), "bf16")
 
 
-def test_the_papers_networks_are_fast() -> None:
+def test_fused_training_supports_paper_networks() -> None:
     pytest.importorskip("triton")
     known = {
         name for name in PRESETS if not training_obstacles(ModelConfig.preset(name), BatchConfig())
     }
-    # One head of 512 does not fit a tile of the chip.
+    # A head of width 512 is too large for the kernels.
     assert set(PRESETS) - known == {"A-h1"}
 
 
-def test_the_parsers_are_fast() -> None:
+def test_fused_training_supports_parser_configs() -> None:
     pytest.importorskip("triton")
     for path in (Path(__file__).parents[3] / "configs").glob("parsing-*.toml"):
         experiment = config.load(Experiment, path)
@@ -45,18 +45,18 @@ def test_the_parsers_are_fast() -> None:
         (ModelConfig(vocab_size=50, d_k=48), "model.d_k = 48"),
     ],
 )
-def test_an_obstacle_is_named_by_its_key(model: ModelConfig, reason: str) -> None:
+def test_training_obstacle_is_reported_by_config_key(model: ModelConfig, reason: str) -> None:
     pytest.importorskip("triton")
     assert training_obstacles(model, BatchConfig()) == [reason]
 
 
-def test_sentences_of_more_places_than_are_numbered_are_an_obstacle() -> None:
+def test_max_length_4096_is_training_obstacle() -> None:
     pytest.importorskip("triton")
     batch = BatchConfig(max_length=4096, source_tokens=10_000, target_tokens=10_000)
     assert training_obstacles(ModelConfig(vocab_size=50), batch) == ["batch.max_length = 4096"]
 
 
-def test_a_layout_or_precision_it_does_not_know_is_named() -> None:
+def test_unsupported_layout_and_precision_are_reported() -> None:
     experiment = Experiment(
         model=ModelConfig(vocab_size=50), batch=BatchConfig(layout="by_length", tile=100)
     )
@@ -69,7 +69,7 @@ def test_a_layout_or_precision_it_does_not_know_is_named() -> None:
     ]
 
 
-def test_without_triton_it_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_missing_triton_is_warned_about(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("transept.engines.choice.find_spec", lambda name: None)
     experiment = Experiment(model=ModelConfig(vocab_size=50))
     assert fused_obstacles(experiment, GPU_LIKE) == ["Triton is not installed"]
@@ -77,7 +77,7 @@ def test_without_triton_it_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     assert said.startswith("the fused kernels cannot be used (Triton is not installed); falling")
 
 
-def test_nothing_is_said_where_nobody_expects_the_fast_form(
+def test_no_warning_on_cpu_or_with_plain_kernels(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("transept.engines.choice.find_spec", lambda name: None)
@@ -87,7 +87,7 @@ def test_nothing_is_said_where_nobody_expects_the_fast_form(
     assert fused_warnings(plain, GPU) == []
 
 
-def test_a_cpu_trains_in_the_plain_form() -> None:
+def test_cpu_uses_plain_update() -> None:
     experiment = Experiment(model=ModelConfig(vocab_size=50, n_layers=1, d_model=32, d_ff=32))
     update = build_update(experiment, Runtime.choose("cpu"))
     assert type(update) is Update

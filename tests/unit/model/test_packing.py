@@ -4,20 +4,21 @@ import torch
 from transept.model.packing import Band, Tokens, visible
 
 
-def test_tokens_without_padding_come_apart_into_sentences_and_together_again() -> None:
+def test_layout_without_padding_round_trips_rows() -> None:
     rows = torch.tensor([[5, 6, 1, 0], [7, 1, 0, 0], [8, 9, 9, 1]])
     tokens = Tokens.padded(rows, pad_id=0).without_padding()
     layout = tokens.layout
     assert tokens.ids.tolist() == [5, 6, 1, 7, 1, 8, 9, 9, 1]
     assert layout.positions.tolist() == [0, 1, 2, 0, 1, 0, 1, 2, 3]
     assert layout.max_length == 4
-    apart = layout.apart(tokens.ids)
-    sentences = [row[keep].tolist() for row, keep in zip(apart, layout.segments == 1, strict=True)]
+    in_rows = layout.to_rows(tokens.ids)
+    real = layout.segments == 1
+    sentences = [row[keep].tolist() for row, keep in zip(in_rows, real, strict=True)]
     assert sentences == [[5, 6, 1], [7, 1], [8, 9, 9, 1]]
-    assert torch.equal(layout.together(apart), tokens.ids)
+    assert torch.equal(layout.to_flat(in_rows), tokens.ids)
 
 
-def test_shifting_right_drops_each_sentences_last_token_and_starts_anew() -> None:
+def test_shifted_right_prepends_start_id_to_each_sentence() -> None:
     padded = Tokens.padded(torch.tensor([[5, 6, 1], [7, 1, 0]]), pad_id=0)
     assert padded.shifted_right(3).ids.tolist() == [3, 5, 6, 3, 7, 1]
     assert padded.without_padding().shifted_right(0).ids.tolist() == [0, 5, 6, 0, 7]
@@ -38,12 +39,12 @@ def rows(text: str) -> list[list[bool]]:
         (Band.causal_restricted(1), "x.... .x... ..x.. ...x. ....x"),
     ],
 )
-def test_the_four_kinds_of_attention(band: Band, expected: str) -> None:
+def test_visible_mask_matches_band(band: Band, expected: str) -> None:
     layout = Tokens.padded(torch.tensor([[5, 6, 7, 1, 0]]), pad_id=0).layout
     assert visible(layout, layout, band)[0].tolist() == rows(expected)
 
 
-def test_a_query_that_would_see_nothing_sees_something() -> None:
+def test_padding_query_sees_at_least_one_key() -> None:
     source = Tokens.padded(torch.tensor([[5, 1]]), pad_id=0).layout
     target = Tokens.padded(torch.tensor([[5, 1, 0]]), pad_id=0).layout
     assert visible(target, source, Band()).any(-1).all()

@@ -8,7 +8,7 @@ from transept.model.packing import Tokens
 from transept.model.positions import LearnedPositions, SinusoidalPositions, sinusoids
 
 
-def test_the_sinusoids_are_the_papers() -> None:
+def test_sinusoids_match_paper_formula() -> None:
     table = sinusoids(torch.arange(50), 16)
     for pos, i in [(0, 0), (1, 0), (7, 3), (49, 7)]:
         angle = pos / 10_000 ** (2 * i / 16)
@@ -16,7 +16,7 @@ def test_the_sinusoids_are_the_papers() -> None:
         assert table[pos, 2 * i + 1].item() == pytest.approx(math.cos(angle), abs=1e-12)
 
 
-def test_wavelengths_run_from_2_pi_towards_10000_times_that() -> None:
+def test_wavelengths_range_from_2_pi_to_10000_times_2_pi() -> None:
     d_model = 512
     quarter = sinusoids(torch.tensor([0, 1]), d_model)
     first = torch.atan2(quarter[1, 0], quarter[1, 1]).item()
@@ -26,7 +26,7 @@ def test_wavelengths_run_from_2_pi_towards_10000_times_that() -> None:
 
 
 @pytest.mark.parametrize("k", [1, 3, 17])
-def test_a_shift_is_a_linear_function(k: int) -> None:
+def test_shifted_position_is_linear_function_of_position(k: int) -> None:
     """PE(pos + k) = R_k PE(pos): a rotation of each pair, the same for every pos."""
     d_model = 32
     omega = 10_000 ** (-torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)
@@ -40,13 +40,13 @@ def test_a_shift_is_a_linear_function(k: int) -> None:
     torch.testing.assert_close(sinusoids(positions, d_model) @ rotation.T, shifted)
 
 
-def test_sinusoids_have_no_longest_sentence() -> None:
+def test_sinusoids_support_any_length() -> None:
     module = SinusoidalPositions(8, n_rows=4)
     layout = Tokens.padded(torch.ones(1, 11, dtype=torch.long), pad_id=0).layout
     torch.testing.assert_close(module(layout), sinusoids(torch.arange(11), 8).float())
 
 
-def test_learned_positions_have_one_and_say_so() -> None:
+def test_learned_positions_reject_longer_sentence() -> None:
     module = LearnedPositions(8, max_positions=4)
     layout = Tokens.padded(torch.ones(1, 5, dtype=torch.long), pad_id=0).layout
     with pytest.raises(DataError, match=r"5 tokens is longer than the 4 learned positions; split"):

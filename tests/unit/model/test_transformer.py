@@ -25,36 +25,36 @@ def ids(*shape: int) -> torch.Tensor:
     return torch.randint(4, VOCABULARY, shape)
 
 
-def test_logits_have_a_row_for_each_target_token() -> None:
+def test_logits_have_one_row_per_target_token() -> None:
     assert make()(ids(3, 5), ids(3, 7)).shape == (3, 7, VOCABULARY)
 
 
-def test_post_norm_normalises_the_sum_and_pre_norm_the_input() -> None:
+def test_post_norm_normalizes_sum_and_pre_norm_normalizes_input() -> None:
     x, twice = torch.randn(4, 8), lambda x: 2 * x
     post, pre = PostNorm(8, 0.0), PreNorm(8, 0.0)
     torch.testing.assert_close(post(x, twice), F.layer_norm(3 * x, (8,)))
     torch.testing.assert_close(pre(x, twice), x + 2 * F.layer_norm(x, (8,)))
 
 
-def test_post_norm_has_no_final_norm_and_pre_norm_has() -> None:
+def test_only_pre_norm_has_final_norm() -> None:
     assert not [n for n, _ in make(norm="post").named_parameters() if "coder.norm" in n]
     assert len([n for n, _ in make(norm="pre").named_parameters() if "coder.norm" in n]) == 4
 
 
-def test_dropout_falls_on_sublayer_outputs_and_on_the_embedded_sum() -> None:
+def test_dropout_applies_to_sublayer_outputs_and_embedding_sum() -> None:
     model = make(dropout=0.25).train()
-    places = {n for n, m in model.named_modules() if isinstance(m, Dropout) and m.p == 0.25}
+    dropouts = {n for n, m in model.named_modules() if isinstance(m, Dropout) and m.p == 0.25}
     residuals = {
         f"{stack}.layers.{i}.residuals.{j}.dropout"
         for stack, n in [("encoder", 2), ("decoder", 3)]
         for i in range(2)
         for j in range(n)
     }
-    assert places == residuals | {"dropout"}
+    assert dropouts == residuals | {"dropout"}
 
 
 @pytest.mark.parametrize("name", ["dropout", "attention_dropout", "activation_dropout"])
-def test_each_kind_of_dropout_acts_in_training_only(name: str) -> None:
+def test_dropout_applies_only_in_training(name: str) -> None:
     changes: dict[str, Any] = {"dropout": 0.0} | {name: 0.5}
     model = make(**changes)
     source, target = ids(2, 6), ids(2, 6)
@@ -63,7 +63,7 @@ def test_each_kind_of_dropout_acts_in_training_only(name: str) -> None:
     assert not torch.equal(model(source, target), model(source, target))
 
 
-def test_embeddings_are_scaled_and_padding_is_zero_even_when_its_row_is_not() -> None:
+def test_embedding_is_scaled_and_padding_is_zero() -> None:
     embedding = Embedding(5, 16, pad_id=0)
     torch.nn.init.ones_(embedding.weight)
     assert embedding(torch.tensor([3])).tolist() == [[4.0] * 16]
@@ -71,7 +71,7 @@ def test_embeddings_are_scaled_and_padding_is_zero_even_when_its_row_is_not() ->
 
 
 @pytest.mark.parametrize(("tied", "n_matrices"), [("three-way", 1), ("two-way", 2), ("none", 3)])
-def test_tying_shares_parameters(tied: str, n_matrices: int) -> None:
+def test_tied_embeddings_share_parameters(tied: str, n_matrices: int) -> None:
     model = make(tied_embeddings=tied)
     matrices = {
         id(weight)
@@ -85,14 +85,14 @@ def test_tying_shares_parameters(tied: str, n_matrices: int) -> None:
     assert model.n_parameters() - make().n_parameters() == (n_matrices - 1) * VOCABULARY * 16
 
 
-def test_two_vocabularies_may_differ_in_size() -> None:
+def test_source_and_target_vocabulary_may_differ_in_size() -> None:
     model = make(tied_embeddings="two-way", source_vocab_size=50)
     assert model(torch.full((1, 3), 49), ids(1, 4)).shape == (1, 4, VOCABULARY)
     with pytest.raises(VocabularyError, match="source id 50 is outside the vocabulary of 50"):
         model(torch.full((1, 3), 50), ids(1, 4))
 
 
-def test_biases_are_options_and_off() -> None:
+def test_attention_and_output_biases_are_off_by_default() -> None:
     plain = {n for n, _ in make().named_parameters() if n.endswith("bias")}
     assert all("feed_forward" in n or "norm" in n for n in plain)
     biased = {n for n, _ in make(attention_bias=True, output_bias=True).named_parameters()}
@@ -100,7 +100,7 @@ def test_biases_are_options_and_off() -> None:
     assert "decoder.layers.1.source_attention.w_qkv.bias" in biased
 
 
-def test_the_decoder_starts_from_zero_or_from_a_learned_token() -> None:
+def test_decoder_starts_with_zero_vector_or_learned_token() -> None:
     zero, token = make(decoder_start="zero"), make(decoder_start="token")
     assert (zero.start_id, token.start_id) == (0, 3)
     source, target = ids(1, 4), ids(1, 4)
@@ -114,7 +114,7 @@ def test_the_decoder_starts_from_zero_or_from_a_learned_token() -> None:
 
 
 @pytest.mark.parametrize("variant", ["relu", "swish"])
-def test_the_feed_forward_network_is_equation_2(variant: str) -> None:
+def test_feed_forward_network_matches_equation_2(variant: str) -> None:
     ffn: Any = make(activation=variant).encoder.layers[0].feed_forward
     x = torch.randn(3, 16)
     inner = x @ ffn.w_1.weight.T + ffn.w_1.bias
@@ -122,7 +122,7 @@ def test_the_feed_forward_network_is_equation_2(variant: str) -> None:
     torch.testing.assert_close(ffn(x), inner @ ffn.w_2.weight.T + ffn.w_2.bias)
 
 
-def test_every_combination_of_variants_runs_and_trains_every_weight() -> None:
+def test_every_combination_of_variants_trains_every_weight() -> None:
     for norm, positions, tied, bias in itertools.product(
         ["post", "pre"], ["sinusoidal", "learned"], ["three-way", "two-way", "none"], [False, True]
     ):
@@ -135,13 +135,13 @@ def test_every_combination_of_variants_runs_and_trains_every_weight() -> None:
         for name, parameter in model.named_parameters():
             assert parameter.grad is not None, name
             assert parameter.grad.isfinite().all(), name
-            # A constant added to every score of a query leaves its softmax alone.
+            # A constant added to every score of a query does not change its softmax.
             assert parameter.grad.any(), name
 
 
 @pytest.mark.parametrize("norm", ["post", "pre"])
 @pytest.mark.parametrize("tied", ["three-way", "none"])
-def test_initial_logits_are_of_size_one(norm: str, tied: str) -> None:
+def test_initial_logits_have_standard_deviation_near_1(norm: str, tied: str) -> None:
     torch.manual_seed(0)
     config = ModelConfig.preset("tiny", vocab_size=500, norm=norm, tied_embeddings=tied)
     logits = Transformer(config).eval()(
@@ -152,7 +152,7 @@ def test_initial_logits_are_of_size_one(norm: str, tied: str) -> None:
     assert loss < torch.tensor(500.0).log() + 1.0
 
 
-def test_initial_weights_are_as_stated() -> None:
+def test_initial_weights_match_documentation() -> None:
     model = make(d_model=64, n_heads=4, d_k=8, d_v=32, attention_bias=True)
     attention: Any = model.encoder.layers[0].self_attention
     for matrix, width in zip(attention.split(attention.w_qkv.weight.T), (32, 32, 128), strict=True):
@@ -165,14 +165,14 @@ def test_initial_weights_are_as_stated() -> None:
             assert not parameter.any(), name
 
 
-def test_initial_matrices_are_as_large_as_asked_and_nothing_else_is() -> None:
+def test_initial_gain_scales_only_matrices() -> None:
     usual = dict(make().named_parameters())
     for name, parameter in make(initial_gain=0.5).named_parameters():
         is_matrix = "w_" in name and name.endswith("weight")
         torch.testing.assert_close(parameter, usual[name] * (0.5 if is_matrix else 1.0))
 
 
-def test_attention_weights_can_be_read_for_as_long_as_one_asks() -> None:
+def test_record_attention_records_weights_only_inside_context() -> None:
     model = make()
     source, target = ids(2, 5), ids(2, 3)
     plain = model(source, target)
@@ -198,15 +198,15 @@ def test_attention_weights_can_be_read_for_as_long_as_one_asks() -> None:
     assert not weights
 
 
-def test_input_that_cannot_be_used_is_refused() -> None:
+def test_invalid_input_is_rejected() -> None:
     model = make(positions="learned", max_positions=6)
     good = ids(2, 3)
     empty = torch.tensor([[5, 1, 0], [0, 0, 0]])
-    with pytest.raises(DataError, match="source sentence 1 of the batch is empty: leave it out"):
+    with pytest.raises(DataError, match="source sentence 1 of the batch is empty: remove it"):
         model(empty, good)
     with pytest.raises(DataError, match="target sentence 1 of the batch is empty"):
         model(good, empty)
-    with pytest.raises(DataError, match="holds no token"):
+    with pytest.raises(DataError, match="contains no tokens"):
         model(torch.empty(2, 0, dtype=torch.long), good)
     with pytest.raises(DataError, match=r"sentence 0 .* has padding \(id 0\) before a token"):
         model(torch.tensor([[5, 0, 6]]), ids(1, 3))
@@ -218,8 +218,8 @@ def test_input_that_cannot_be_used_is_refused() -> None:
         model(ids(2, 7), good)
 
 
-def test_sides_of_different_size_are_refused() -> None:
-    """In a process without the shape checks of the tests, which would speak first."""
+def test_source_and_target_of_different_batch_size_are_rejected() -> None:
+    """Runs in a process without the shape checks of the tests, which would raise first."""
     code = """
 import torch
 from transept import ModelConfig, TranseptError, Transformer
@@ -236,7 +236,7 @@ except TranseptError as error:
 
 
 @pytest.mark.parametrize("tied", ["three-way", "two-way", "none"])
-def test_a_network_without_initial_values_takes_those_of_another(tied: str) -> None:
+def test_uninitialised_network_loads_state_dict(tied: str) -> None:
     model = make(tied_embeddings=tied)
     other = Transformer.uninitialised(model.config).eval()
     other.load_state_dict(model.state_dict())

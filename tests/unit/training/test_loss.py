@@ -9,7 +9,7 @@ from transept.training.loss import Smoothing, reference_loss, smoothed_targets
 VOCABULARY, PAD = 7, 0
 
 
-def test_smoothed_targets_are_distributions_that_spare_padding() -> None:
+def test_smoothed_targets_give_padding_probability_0() -> None:
     ids = torch.tensor([3, 6])
     uniform = smoothed_targets(ids, VOCABULARY, label_smoothing=0.3, pad_id=PAD)
     assert uniform[0].tolist() == pytest.approx([0, 0.05, 0.05, 0.75, 0.05, 0.05, 0.05])
@@ -20,7 +20,7 @@ def test_smoothed_targets_are_distributions_that_spare_padding() -> None:
 
 
 @pytest.mark.parametrize("smoothing", ["uniform", "wrong-only"])
-def test_smoothed_targets_of_padding_are_zero_everywhere(smoothing: Smoothing) -> None:
+def test_smoothed_targets_of_padding_position_are_zero(smoothing: Smoothing) -> None:
     ids = torch.tensor([3, PAD, 6])
     targets = smoothed_targets(
         ids, VOCABULARY, label_smoothing=0.3, pad_id=PAD, smoothing=smoothing
@@ -28,14 +28,14 @@ def test_smoothed_targets_of_padding_are_zero_everywhere(smoothing: Smoothing) -
     assert targets.sum(dim=1).tolist() == pytest.approx([1, 0, 1])
 
 
-def test_the_uniform_form_is_torchs_over_the_real_vocabulary() -> None:
+def test_uniform_smoothing_matches_torch_cross_entropy() -> None:
     logits, ids = torch.randn(20, VOCABULARY), torch.randint(1, VOCABULARY, (20,))
     ours = reference_loss(logits, ids, label_smoothing=0.1, pad_id=PAD)
     torchs = F.cross_entropy(logits[:, 1:], ids - 1, label_smoothing=0.1, reduction="sum")
     torch.testing.assert_close(ours, torchs)
 
 
-def test_the_wrong_only_form_is_the_uniform_one_with_another_epsilon() -> None:
+def test_wrong_only_smoothing_equals_uniform_with_other_epsilon() -> None:
     """ε' = εV/(V−1), where V does not count padding."""
     logits, ids = torch.randn(20, VOCABULARY), torch.randint(1, VOCABULARY, (20,))
     n = VOCABULARY - 1
@@ -47,7 +47,7 @@ def test_the_wrong_only_form_is_the_uniform_one_with_another_epsilon() -> None:
 
 
 @pytest.mark.parametrize("smoothing", ["uniform", "wrong-only"])
-def test_padding_costs_nothing_and_gets_no_gradient(smoothing: Smoothing) -> None:
+def test_padding_has_no_loss_and_no_gradient(smoothing: Smoothing) -> None:
     logits = torch.randn(4, VOCABULARY, requires_grad=True)
     ids = torch.tensor([3, PAD, 5, PAD])
     loss = reference_loss(logits, ids, label_smoothing=0.1, pad_id=PAD, smoothing=smoothing)
@@ -61,7 +61,7 @@ def test_padding_costs_nothing_and_gets_no_gradient(smoothing: Smoothing) -> Non
     assert not logits.grad[:, PAD].any()
 
 
-def test_the_loss_is_a_sum_and_without_smoothing_the_likelihood() -> None:
+def test_loss_without_smoothing_is_sum_of_negative_log_likelihood() -> None:
     logits = torch.zeros(3, VOCABULARY)
     loss = reference_loss(logits, torch.tensor([1, 2, 3]), label_smoothing=0.0, pad_id=PAD)
     assert loss.item() == pytest.approx(3 * math.log(VOCABULARY - 1))

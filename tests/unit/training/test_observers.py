@@ -9,7 +9,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from transept.training.observers import MetricsLog, TensorBoard, read_metrics
 
 
-def test_what_was_logged_after_the_checkpoint_is_undone(tmp_path: Path) -> None:
+def test_metrics_log_removes_lines_after_resumed_step(tmp_path: Path) -> None:
     path = tmp_path / "metrics.jsonl"
     log = MetricsLog(path, resume_from=0)
     for step in (1, 2, 3):
@@ -18,29 +18,29 @@ def test_what_was_logged_after_the_checkpoint_is_undone(tmp_path: Path) -> None:
     with path.open("a") as file:
         file.write('{"kind": "step", "st')  # cut short by a crash
     again = MetricsLog(path, resume_from=2)
-    again.observe({"kind": "step", "step": 3, "anew": True})
+    again.observe({"kind": "step", "step": 3, "repeated": True})
     again.close()
     lines = read_metrics(path)
     assert [line["step"] for line in lines] == [1, 2, 3]
-    assert lines[-1]["anew"]
+    assert lines[-1]["repeated"]
 
 
-def test_a_number_that_is_none_is_null(tmp_path: Path) -> None:
-    def refuse(constant: str) -> None:
+def test_metrics_log_writes_null_for_non_finite_values(tmp_path: Path) -> None:
+    def reject(constant: str) -> None:
         raise AssertionError(f"{constant} is not JSON")
 
     path = tmp_path / "metrics.jsonl"
-    path.write_text('{"kind": "step", "step": 1, "loss": NaN}\n')  # of an older transept
+    path.write_text('{"kind": "step", "step": 1, "loss": NaN}\n')  # written by an older transept
     log = MetricsLog(path, resume_from=1)
     log.observe({"kind": "step", "step": 2, "loss": math.nan, "nll": math.inf, "lr": 0.5})
     log.close()
     written = path.read_text().splitlines()
-    first, second = [json.loads(line, parse_constant=refuse) for line in written]
+    first, second = [json.loads(line, parse_constant=reject) for line in written]
     assert first == {"kind": "step", "step": 1, "loss": None}
     assert second == {"kind": "step", "step": 2, "loss": None, "nll": None, "lr": 0.5}
 
 
-def test_lines_that_cannot_be_read_cost_no_others(tmp_path: Path) -> None:
+def test_read_metrics_skips_invalid_lines(tmp_path: Path) -> None:
     path = tmp_path / "metrics.jsonl"
     good = [{"kind": "step", "step": step} for step in (1, 2, 3)]
     lines = [json.dumps(line).encode() for line in good]
@@ -50,8 +50,8 @@ def test_lines_that_cannot_be_read_cost_no_others(tmp_path: Path) -> None:
     assert read_metrics(path) == good
 
 
-def test_a_log_that_cannot_be_written_says_so_and_keeps_whole_lines(tmp_path: Path) -> None:
-    """In a process whose files may not grow, as on a disk that is full."""
+def test_metrics_log_on_full_disk_raises_and_keeps_complete_lines(tmp_path: Path) -> None:
+    """Runs in a process with a limited file size, as on a full disk."""
     path = tmp_path / "metrics.jsonl"
     code = """
 import resource, signal, sys
@@ -71,13 +71,13 @@ log.close()
     words = [sys.executable, "-c", code, str(path)]
     said = subprocess.run(words, capture_output=True, text=True, check=True).stdout
     assert "metrics.jsonl: the log cannot be written (File too large)" in said
-    assert "the same command goes on" in said
+    assert "run the same command to resume" in said
     content = path.read_bytes()
     assert content.endswith(b"}\n")
     assert len(read_metrics(path)) == content.count(b"\n") > 5
 
 
-def test_tensorboard_gets_the_numbers_of_steps_and_validations(tmp_path: Path) -> None:
+def test_tensorboard_receives_values_of_steps_and_validations(tmp_path: Path) -> None:
     board = TensorBoard(tmp_path)
     board.observe({"kind": "start", "step": 0, "text": "begin"})
     board.observe({"kind": "step", "step": 3, "loss": 1.5})

@@ -3,7 +3,7 @@ import pytest
 from transept.training.update import Schedule
 
 
-def test_the_rate_rises_linearly_then_falls_by_the_root() -> None:
+def test_schedule_rises_linearly_then_decays_with_inverse_square_root() -> None:
     rate = Schedule(d_model=512, warmup_steps=4000)
     assert rate(1) == pytest.approx(512**-0.5 * 4000**-1.5)
     assert rate(2000) == pytest.approx(2000 * rate(1))
@@ -12,5 +12,5 @@ def test_the_rate_rises_linearly_then_falls_by_the_root() -> None:
     assert max(range(1, 10_000), key=rate) == 4000
 
 
-def test_the_factor_multiplies() -> None:
+def test_schedule_factor_scales_learning_rate() -> None:
     assert Schedule(256, 100, factor=2.0)(7) == 2 * Schedule(256, 100)(7)

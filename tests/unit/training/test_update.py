@@ -1,4 +1,4 @@
-"""One step: gradients that do not depend on how a batch is cut up, and numbers that are none."""
+"""One step: gradients do not depend on micro-batches, and NaN gradients are skipped."""
 
 import copy
 import dataclasses
@@ -63,7 +63,7 @@ def tokens(batches: list[MicroBatch]) -> int:
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-12), (torch.float32, 1e-5)])
-def test_micro_batches_accumulate_to_the_gradient_of_the_whole(
+def test_micro_batches_accumulate_to_gradient_of_whole_batch(
     dtype: torch.dtype, tolerance: float
 ) -> None:
     whole, parts = [batch([0, 1, 2, 3, 4, 5])], [batch([0, 1, 2]), batch([3]), batch([4, 5])]
@@ -79,7 +79,7 @@ def test_micro_batches_accumulate_to_the_gradient_of_the_whole(
         torch.testing.assert_close(one, other, atol=tolerance, rtol=tolerance)
 
 
-def test_the_gradient_is_that_of_the_mean_over_target_tokens() -> None:
+def test_gradient_is_mean_over_target_tokens() -> None:
     update = make(torch.float64)
     pairs = batch([0, 1, 2])
     update.accumulate(1, [pairs], tokens([pairs]))
@@ -92,20 +92,20 @@ def test_the_gradient_is_that_of_the_mean_over_target_tokens() -> None:
         torch.testing.assert_close(one, other)
 
 
-def test_dropout_follows_from_seed_step_and_micro_batch() -> None:
+def test_dropout_depends_on_seed_step_and_micro_batch() -> None:
     update = make(dropout=0.3)
     pairs = batch([0, 1, 2])
     losses = {
         (step, n): [float(x) for x in update.accumulate(step, numbered([pairs] * n), 10)]
         for step, n in [(1, 1), (1, 2), (2, 1)]
     }
-    torch.rand(100)  # what else was drawn in between does not matter
+    torch.rand(100)  # other random numbers must not matter
     assert [float(x) for x in update.accumulate(1, [pairs], 10)] == losses[1, 1]
     assert losses[2, 1] != losses[1, 1]
     assert losses[1, 2][0] != pytest.approx(2 * losses[1, 1][0])
 
 
-def test_a_gradient_that_is_no_number_moves_nothing_and_is_counted() -> None:
+def test_step_with_nan_gradient_is_skipped_and_counted() -> None:
     update = make()
     pairs = batch([0, 1, 2])
     n = tokens([pairs])
@@ -128,7 +128,7 @@ def test_a_gradient_that_is_no_number_moves_nothing_and_is_counted() -> None:
     assert not torch.equal(update.model.target_embedding.weight, good["target_embedding.weight"])
 
 
-def test_clipping_shortens_long_gradients_only() -> None:
+def test_clipping_limits_gradient_norm() -> None:
     pairs = batch([0, 1, 2])
     update = make()
     update.clip_norm = 1e-3
@@ -138,7 +138,7 @@ def test_clipping_shortens_long_gradients_only() -> None:
     torch.testing.assert_close(clipped, torch.tensor(1e-3), rtol=1e-3, atol=0)
 
 
-def test_a_moving_average_follows_and_changes_places_for_a_while() -> None:
+def test_averaged_context_swaps_in_moving_average() -> None:
     update = make(ema=0.5)
     pairs = batch([0, 1, 2])
     start = update.model.target_embedding.weight.detach().clone()
@@ -150,7 +150,7 @@ def test_a_moving_average_follows_and_changes_places_for_a_while() -> None:
     assert torch.equal(update.model.target_embedding.weight, after)
 
 
-def test_what_is_saved_is_restored() -> None:
+def test_training_tensors_round_trip() -> None:
     pairs = batch([0, 1, 2])
     update, fresh = make(ema=0.9, dropout=0.1), make(ema=0.9, dropout=0.1)
     for step in (1, 2, 3):
@@ -165,8 +165,8 @@ def test_what_is_saved_is_restored() -> None:
         assert torch.equal(tensor, training_tensors(fresh)[name]), name
 
 
-def test_flops_by_hand() -> None:
-    """One sentence pair through one layer: every matrix, and attention inside the sentences."""
+def test_training_flops_match_manual_count() -> None:
+    """One sentence pair and one layer: every matrix, and attention within the sentences."""
     config = ModelConfig(vocab_size=7, n_layers=1, d_model=4, d_ff=6, n_heads=1, d_k=2, d_v=3)
     s, t = 5, 3
     encoder = s * (4 * 2 + 4 * 2 + 4 * 3 + 3 * 4 + 2 * 4 * 6)
@@ -176,8 +176,8 @@ def test_flops_by_hand() -> None:
     assert training_flops(config, np.array([s]), np.array([t])) == by_hand
 
 
-def test_decoding_after_a_step_is_with_the_new_weights() -> None:
-    """Decoding keeps what it prepared from the weights, and must hear that they have moved."""
+def test_decoding_after_update_uses_new_weights() -> None:
+    """Decoding caches prepared weights and must notice that the weights changed."""
     update = make()
     model, source = update.model, torch.tensor([[7, 8, 9, 10, 1]])
     with torch.inference_mode():
@@ -190,7 +190,7 @@ def test_decoding_after_a_step_is_with_the_new_weights() -> None:
     assert (after - before).abs().max() > 1e-3
 
 
-def test_a_rehearsal_stands_in_for_moments_that_are_absent() -> None:
+def test_without_moments_lists_parameters_before_first_step() -> None:
     update = make()
     weights = list(update.model.parameters())
     assert [*map(id, without_moments(update.adam))] == [*map(id, weights)]

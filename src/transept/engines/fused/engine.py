@@ -1,4 +1,4 @@
-"""Beam search with all of it on the device. Where a sentence is done, the next takes its slot."""
+"""Beam search entirely on the device. When a sentence is done, the next one takes its slot."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,7 +14,7 @@ from transept.engines.fused.network import (
     DeviceDecoder,
     DeviceEncoder,
     Sizes,
-    room,
+    capacity,
 )
 from transept.engines.fused.workspace import Arena, EncodedInput, Traces, Workspace
 from transept.engines.kernels import LONGEST
@@ -24,25 +24,25 @@ from transept.progress import Tally, Watch, no_progress
 from transept.text.tokenizer import EOS_ID
 
 DTYPE = torch.float16
-"""The type in which matrices are multiplied. It has three bits more than bfloat16, so it decides
-near ties better. No number in a post-norm network comes near its largest one."""
+"""The type of matrix products. It has three more mantissa bits than bfloat16, so it resolves near
+ties better. Values in a post-norm network stay far below its maximum."""
 MAX_WIDTH = 8
-"""The widest beam: one warp handles the candidates of a sentence, and more would be too many."""
+"""Maximum beam size. One warp handles the candidates of a sentence, which limits their number."""
 SLOTS = 256
-"""The most sentences at once: with more, a GPU gains little."""
+"""Maximum number of sentences at once. More make a GPU hardly faster."""
 CACHE_BYTES = 1 << 30
-"""The most memory for keys and values of outputs: of long sentences, fewer are decoded at once."""
+"""Maximum memory for keys and values of outputs. It limits the number of long sentences at once."""
 ENCODED_TOKENS = 1 << 14
-"""The most source tokens that are encoded together, before there are slots for all of them."""
+"""Maximum number of source tokens that are encoded together, even if fewer slots are free."""
 CHECK_EVERY = 8
-"""After so many tokens the host checks which sentences are done; for a single sentence, after half
-as many."""
-LEAST_PLACES, LEAST_SOURCE = 128, 64
-"""The least room of a slot, in tokens of an output and of a source."""
+"""The host checks which sentences are done after this many tokens; for a single sentence, after
+half as many."""
+MIN_POSITIONS, MIN_SOURCE = 128, 64
+"""Minimum capacity of a slot, in tokens of an output and of a source."""
 
 
 class FusedEngine:
-    """Runs the whole search on the GPU, in half precision with scores in single precision."""
+    """Runs the whole search on the GPU in half precision, with scores in single precision."""
 
     name = "fused"
     note, faster = "", None
@@ -51,8 +51,8 @@ class FusedEngine:
         """Search with a model on a GPU.
 
         Args:
-            model: The network. The engine computes with a copy of it in half precision.
-            fallback: Searches where this engine cannot.
+            model: The network. The engine uses a copy of it in half precision.
+            fallback: Handles the searches that this engine does not support.
         """
         self._search, self.native = FusedSearch(model, DTYPE, EOS_ID), fallback
 
@@ -65,7 +65,7 @@ class FusedEngine:
         return self._search(inputs, config, watch)
 
     def search_feed(self, feed: Feed, config: SearchConfig) -> Iterator[Found]:
-        """`search` for sentences that come while the search of others is running."""
+        """`search` for sentences that arrive while the search is running."""
         if config.beam_size > MAX_WIDTH:
             yield from self.native.search_feed(feed, config)
             return
@@ -82,12 +82,12 @@ class FusedEngine:
 
 
 def is_unsupported(one: Input) -> bool:
-    """Whether this search cannot handle a sentence: it has a prefix, or is too long."""
+    """Whether this search does not support a sentence: it has a prefix, or is too long."""
     return bool(one.prefix) or one.n_positions >= LONGEST
 
 
 class AdmissionQueue:
-    """Admits the sentences of a feed in their order: behind one that does not fit, all wait."""
+    """Admits the sentences of a feed in order: if one does not fit, all later ones wait."""
 
     def __init__(self, feed: Feed) -> None:
         self._feed = feed
@@ -95,17 +95,17 @@ class AdmissionQueue:
         self.n_admitted = 0
 
     def first(self) -> Input | None:
-        """The sentence that is admitted next; None if none waits now."""
+        """The sentence that is admitted next; None if none is waiting."""
         if not self._waiting:
             self._waiting.extend(self._feed(1))
         return self._waiting[0] if self._waiting else None
 
     def poll(self) -> None:
-        """Ask the feed for no sentence, so that it can raise an exception to stop the search."""
+        """Request no sentence, so that the feed can raise an exception to stop the search."""
         self._feed(0)
 
     def admit(self, n: int, fits: Callable[[Input], bool]) -> list[Input]:
-        """Take the next sentences off the queue: at most n, up to the first that does not fit."""
+        """Remove at most n sentences from the queue, up to the first that does not fit."""
         self._waiting.extend(self._feed(max(0, n - len(self._waiting))))
         admitted: list[Input] = []
         while self._waiting and len(admitted) < n and fits(self._waiting[0]):
@@ -115,11 +115,11 @@ class AdmissionQueue:
 
 
 Admit = Callable[[int], Sequence[EncodedInput]]
-"""Gives the next sentences: at most so many, and none if none waits now."""
+"""Returns at most n sentences, possibly none."""
 
 
 class FusedSearch:
-    """A search that runs on the device: the host puts sentences in and takes results out."""
+    """A search that runs on the device. The host only inserts sentences and reads results."""
 
     def __init__(self, model: Transformer, dtype: torch.dtype, eos_id: int) -> None:
         weights = DecodingWeights(model, dtype)
@@ -135,18 +135,18 @@ class FusedSearch:
         """The best outputs for each sentence, best first.
 
         Args:
-            inputs: The sentences, none with a prefix.
+            inputs: The sentences, without prefixes.
             config: Beam size, length penalty, number of outputs.
-            watch: Called every few tokens with the numbers of sentences done and of all. It may
-                raise an exception to stop the search.
+            watch: Called every few tokens with the number of finished sentences and the total. It
+                may raise an exception to stop the search.
         """
         assert not any(one.prefix for one in inputs)
         found: list[list[Hypothesis]] = [[] for _ in inputs]
         tally = Tally(watch, len(inputs))
-        for group, places in _groups(inputs):
+        for group, positions in _groups(inputs):
             group.sort(key=lambda index: -len(inputs[index].source))
             some = [inputs[index] for index in group]
-            workspace = self._workspace(len(some), places, len(some[0].source), config)
+            workspace = self._workspace(len(some), positions, len(some[0].source), config)
             for done in _run(workspace, _in_order(self._encoded(some)), config.n_best):
                 for number, outputs in done:
                     found[group[number]] = outputs
@@ -155,18 +155,18 @@ class FusedSearch:
 
     @torch.inference_mode()
     def search_queue(self, queue: AdmissionQueue, config: SearchConfig) -> Iterator[Found]:
-        """Search for the sentences of a queue, and for those that come to it meanwhile.
+        """Search for the sentences of a queue, including those that arrive during the search.
 
-        The first sentence decides how much room each slot has. When a sentence comes that needs
-        more, none is admitted any more, and the search ends with the sentences in the slots.
+        The first sentence sets the capacity of each slot. When a sentence that needs more arrives,
+        no more sentences are admitted, and the search ends when the slots are done.
         """
         first = queue.first()
         assert first is not None
-        places = room(first.n_positions, LEAST_PLACES)
-        workspace = self._workspace(SLOTS, places, places, config)
+        positions = capacity(first.n_positions, MIN_POSITIONS)
+        workspace = self._workspace(SLOTS, positions, positions, config)
 
         def fits(one: Input) -> bool:
-            return not is_unsupported(one) and one.n_positions <= places
+            return not is_unsupported(one) and one.n_positions <= positions
 
         def admit(n: int) -> list[EncodedInput]:
             return list(self._encoded(queue.admit(n, fits)))
@@ -174,17 +174,17 @@ class FusedSearch:
         yield from filter(None, _run(workspace, admit, config.n_best))
 
     def _workspace(
-        self, n_sentences: int, places: int, longest: int, config: SearchConfig
+        self, n_sentences: int, positions: int, longest: int, config: SearchConfig
     ) -> Workspace:
-        """A workspace for such sentences: an earlier one of the same sizes, or a new one."""
+        """A workspace for such sentences: an existing one of the same sizes, or a new one."""
         model = self._decoder.config
-        row = places * model.n_layers * 2 * model.d_model * self._decoder.dtype.itemsize
+        row = positions * model.n_layers * 2 * model.d_model * self._decoder.dtype.itemsize
         most = max(1, min(SLOTS, CACHE_BYTES // (row * config.beam_size)))
-        slots = min(room(n_sentences, 1), most)
-        sizes = Sizes(slots, config.beam_size, places, room(longest, LEAST_SOURCE))
+        slots = min(capacity(n_sentences, 1), most)
+        sizes = Sizes(slots, config.beam_size, positions, capacity(longest, MIN_SOURCE))
         n_cached = self._decoder.n_cached(sizes)
         if n_cached > len(self._arena.numbers):
-            # Their graphs remember the addresses of the old memory, which is freed first.
+            # Graphs store addresses of the old memory, so they are deleted. It is freed first.
             self._workspaces.clear()
             self._arena = Arena.of(0, self._decoder)
             self._arena = Arena.of(n_cached, self._decoder)
@@ -194,7 +194,7 @@ class FusedSearch:
         return self._workspaces[sizes]
 
     def _encoded(self, inputs: Sequence[Input]) -> Iterator[EncodedInput]:
-        """The sentences in their order, encoded at most ENCODED_TOKENS tokens at a time."""
+        """The sentences in order, encoded in batches of at most ENCODED_TOKENS tokens."""
         sources = [one.source for one in inputs]
         start = 0
         while start < len(sources):
@@ -216,9 +216,9 @@ def _in_order(sentences: Iterator[EncodedInput]) -> Admit:
 
 
 def _run(workspace: Workspace, admit: Admit, n_best: int) -> Iterator[Found]:
-    """Decode the sentences that are admitted, until all are done and no more come.
+    """Decode the admitted sentences until all are done and no more arrive.
 
-    It yields at each check what the check before it has found to be done, which may be nothing.
+    Each check yields the sentences that the previous check found done, possibly none.
     """
     slots, numbers = Slots(workspace.sizes.slots), count()
     done: tuple[list[int], Traces] | None = None
@@ -233,7 +233,7 @@ def _run(workspace: Workspace, admit: Admit, n_best: int) -> Iterator[Found]:
         n_steps = slots.advance()
         if n_steps:
             workspace.advance(slots.n_active, n_steps)
-        # The device works on these steps while the host traces the outputs that were done before.
+        # The device computes these steps while the host traces the previous outputs.
         if done is None:
             yield []
         else:
@@ -250,39 +250,39 @@ class Slots:
 
     def __init__(self, n_slots: int) -> None:
         self._sizes = [n_slots]
-        """The numbers of slots that a step may compute, least first. Each has a CUDA graph."""
+        """The numbers of slots that a step may compute, ascending. Each has a CUDA graph."""
         while self._sizes[0] >= 4:
             self._sizes.insert(0, self._sizes[0] // 4)
         self.n_active = self._sizes[0]
-        """The next step computes so many slots, from the first on."""
+        """The number of slots that the next step computes, from the first."""
         self._number: dict[int, int] = {}
-        """The number of the sentence in each slot that is not free."""
+        """The number of the sentence in each occupied slot."""
         self._left: dict[int, int] = {}
-        """How many tokens each of these sentences may still write."""
+        """The remaining tokens of each of these sentences, at most."""
 
     def __contains__(self, slot: int) -> bool:
         return slot in self._number
 
     def free(self) -> list[int]:
-        """The slots without a sentence, in their order."""
+        """The free slots, in order."""
         return [slot for slot in range(self._sizes[-1]) if slot not in self._number]
 
     def fill(self, sentences: Iterable[tuple[int, int, int]]) -> None:
-        """Put sentences into free slots: the slot, number and maximum length of each."""
+        """Assign sentences to free slots, given slot, number and maximum length of each."""
         for slot, number, max_length in sentences:
             self._number[slot], self._left[slot] = number, max_length
         self.n_active = max(self.n_active, self._least(1 + max(self._number)))
 
     def release(self, slots: Sequence[int]) -> list[int]:
-        """Free these slots; return the numbers of the sentences that were in them."""
+        """Free these slots and return the numbers of their sentences."""
         for slot in slots:
             del self._left[slot]
         return [self._number.pop(slot) for slot in slots]
 
     def advance(self) -> int:
-        """Count the steps until the next check, and return how many; 0 if all slots are free.
+        """Return the number of steps until the next check, and count them; 0 if all slots are free.
 
-        They are never more than the longest sentence may still take.
+        It does not exceed the remaining tokens of the longest sentence.
         """
         check = CHECK_EVERY if len(self._left) > 1 else CHECK_EVERY // 2
         n_steps = min(check, max(self._left.values(), default=0))
@@ -303,14 +303,14 @@ class Slots:
         return moves
 
     def _least(self, n: int) -> int:
-        """The least number of slots that a step may compute and that is at least n."""
+        """The smallest number of slots that a step may compute and that is at least n."""
         return next(size for size in self._sizes if size >= n)
 
 
 def _groups(inputs: Sequence[Input]) -> Iterator[tuple[list[int], int]]:
-    """Sentences whose outputs need the same room, by index, and that room; the largest first."""
-    rooms: dict[int, list[int]] = {}
+    """Indices of sentences whose outputs need the same capacity, and that capacity, descending."""
+    groups: dict[int, list[int]] = {}
     for index, one in enumerate(inputs):
-        rooms.setdefault(room(one.max_length, LEAST_PLACES), []).append(index)
-    for places in sorted(rooms, reverse=True):
-        yield rooms[places], places
+        groups.setdefault(capacity(one.max_length, MIN_POSITIONS), []).append(index)
+    for positions in sorted(groups, reverse=True):
+        yield groups[positions], positions

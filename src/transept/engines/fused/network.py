@@ -1,9 +1,9 @@
-"""Encoder and decoder on the device, without the host.
+"""Encoder and decoder on the device, independent of the host.
 
-The encoder reads sentences laid end to end, with one CUDA graph for each size of batch: launching
-a hundred small kernels would take longer than their computation. The decoder takes one token for
-each row, which is a hypothesis, and gives logits. `Transformer` and `native.network` compute the
-same in plain PyTorch, and parity tests compare them.
+The encoder reads concatenated sentences, with one CUDA graph per batch size: launching a hundred
+small kernels would take longer than their computation. The decoder reads one token per row, which
+is a hypothesis, and returns logits. `Transformer` and `native.network` compute the same in plain
+PyTorch, and parity tests compare them.
 """
 
 import copy
@@ -18,7 +18,7 @@ import torch
 from torch.nn import functional as F
 
 from transept.engines.kernels import LONGEST
-from transept.engines.kernels.attention import Sight, TokenSide, attend
+from transept.engines.kernels.attention import AttentionSpec, TokenSide, attend
 from transept.engines.kernels.attention_step import attend_past, attend_source
 from transept.engines.kernels.beams import DeviceBeams, Slotted
 from transept.engines.kernels.pointwise import Drop, add_norm, embed
@@ -38,20 +38,20 @@ from transept.shapes import Float, Int, Tensor
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """What a workspace has room for. Each needs its own CUDA graphs, so there are few sizes."""
+    """The capacity of a workspace. Each needs its own CUDA graphs, so there are few sizes."""
 
     slots: int
     """Sentences that are decoded at once."""
     width: int
-    """W, the live hypotheses of each sentence."""
-    places: int
-    """Tokens of the longest output."""
+    """W, the live hypotheses per sentence."""
+    positions: int
+    """Maximum output length in tokens."""
     source: int
-    """Tokens of the longest source."""
+    """Maximum source length in tokens."""
 
 
-def room(length: int, least: int) -> int:
-    """Room for `length`: `least`, doubled until it is enough."""
+def capacity(length: int, least: int) -> int:
+    """`least`, doubled until it is at least `length`."""
     size = least
     while size < length:
         size *= 2
@@ -59,7 +59,7 @@ def room(length: int, least: int) -> int:
 
 
 class DecodingWeights:
-    """A copy of a model in the type that the search computes in, and operations of both stacks."""
+    """A copy of a model in the type of the search, and operations common to both stacks."""
 
     def __init__(self, model: Transformer, dtype: torch.dtype) -> None:
         self.config, self.dtype = model.config, dtype
@@ -73,8 +73,8 @@ class DecodingWeights:
         """The encodings of all positions.
 
         They stay in single precision: only their sum with the embedding is rounded. The table has
-        its full length from the start, since CUDA graphs remember its address. No sentence is
-        longer than learned positions, but the rows of a finished one may read a row behind them.
+        its full length from the start, because CUDA graphs store its address. No sentence is longer
+        than the learned positions, but the rows of a finished one may read one row beyond them.
         """
         n = LONGEST
         if isinstance(positions, LearnedPositions):
@@ -90,28 +90,28 @@ class DecodingWeights:
         positions: Int[Tensor, " N"],
         table: Float[Tensor, "L D"],
     ) -> Float[Tensor, "N D"]:
-        """The vectors that enter a stack: scaled embedding plus positional encoding."""
+        """The input of a stack: scaled embedding plus positional encoding."""
         return embed(
             ids, embedding.weight, positions, table, embedding.scale,
             embedding.pad_id, self.no_drop, self.dtype,
         )  # fmt: skip
 
     def enter(self, x: Float[Tensor, "N D"], first: Norm | None) -> ResidualStream:
-        """The stream in front of the first sub-layer."""
+        """The stream before the first sub-layer."""
         if first is None:
             return ResidualStream(x, x)
         normed = F.layer_norm(x, first.shape, first.weight, first.bias, first.epsilon)
         return ResidualStream(x, normed)
 
     def add_norm(self, stream: ResidualStream, y: Product, norm: Norm) -> ResidualStream:
-        """X + y and LayerNorm(x + y), in one kernel."""
+        """Add y to the stream and normalize, in one kernel."""
         normed, saved = add_norm(
             stream.x, y.matrix(y.inner), norm.weight, norm.bias, norm.epsilon, self.no_drop
         )
         return norm.stream(saved.summed, normed)
 
     def feed_forward(self, network: FeedForward, h: Float[Tensor, "N D"]) -> Product:
-        """Equation (2). The first matrix, its bias and a ReLU are one kernel."""
+        """Equation (2). The first matrix product, its bias and a ReLU are one kernel."""
         if self.config.activation == "relu":
             inner = torch._addmm_activation(network.w_1.bias, h, network.w_1.weight.T)
         else:
@@ -120,21 +120,21 @@ class DecodingWeights:
 
 
 TILE = 64
-"""The tokens of a tile. The attention kernel finds the keys for all queries of a tile at once."""
+"""Tokens per tile. The attention kernel determines the keys for all queries of a tile at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """Sentences laid end to end, and padding up to a whole number of tiles."""
+    """Concatenated sentences, padded to a whole number of tiles."""
 
     tokens: Int[Tensor, "3 N"]
     """The id of each token, its position, and the number of its sentence, from 1; 0 is padding."""
     spans: Int[Tensor, "tiles 2"]
-    """For each tile, the first tile and the end of the tiles in which its sentences lie."""
+    """For each tile, the range of tiles that contain its sentences: first, and last plus one."""
 
     @classmethod
     def of(cls, sources: Sequence[Sequence[int]], n_tokens: int, pad_id: int) -> "Packed":
-        """Lay sentences out in `n_tokens` places."""
+        """Concatenate sentences, padded to `n_tokens` tokens."""
         flat = np.fromiter(chain.from_iterable(sources), np.int64)
         lengths = np.fromiter(map(len, sources), np.int64)
         ends = lengths.cumsum()
@@ -145,7 +145,7 @@ class Packed:
         tokens[0] = pad_id
         tokens[:, :n] = flat, np.arange(n) - starts[sentence], sentence + 1
         # A tile sees all tiles from the start of its first sentence to the end of its last one. A
-        # tile of padding alone sees only itself: nobody reads its states.
+        # tile with only padding sees only itself: its states are not used.
         tiles = np.arange(n_tokens // TILE)
         first = sentence[np.minimum(tiles * TILE, n - 1)]
         last = sentence[np.minimum(tiles * TILE + TILE - 1, n - 1)]
@@ -160,7 +160,7 @@ class Packed:
 
 
 class DeviceEncoder:
-    """A model's encoder: turns sentences into the states that the decoder attends to."""
+    """The encoder of a model: computes the states that the decoder attends to."""
 
     def __init__(self, weights: DecodingWeights) -> None:
         self._weights, self._layers = weights, weights.model.encoder.stack
@@ -170,7 +170,7 @@ class DeviceEncoder:
     def __call__(self, sources: Sequence[Sequence[int]]) -> Float[Tensor, "N D"]:
         """The states of all tokens, sentence after sentence."""
         n = sum(map(len, sources))
-        packed = Packed.of(sources, room(n, TILE), self._weights.config.pad_id)
+        packed = Packed.of(sources, capacity(n, TILE), self._weights.config.pad_id)
         if self._weights.device.type != "cuda":
             return self._encode(packed)[:n]
         return self._replay(packed)[:n].clone()
@@ -179,7 +179,7 @@ class DeviceEncoder:
         n_tokens = packed.tokens.shape[1]
         if n_tokens not in self._graphs:
             ours = packed.to(self._weights.device)
-            self._encode(ours)  # kernels are compiled at their first run, which no graph may record
+            self._encode(ours)  # compiles the kernels, which must not happen during a capture
             graph = torch.cuda.CUDAGraph()
             with torch.cuda.graph(graph, capture_error_mode="thread_local"):
                 states = self._encode(ours)
@@ -195,10 +195,10 @@ class DeviceEncoder:
         ids, positions, segments = packed.tokens
         side = TokenSide(segments, positions)
         band = weights.model.encoder.band
-        sight = Sight(side, side, packed.spans, TILE, band.before, band.after)
+        spec = AttentionSpec(side, side, packed.spans, TILE, band.before, band.after)
         embedding, table = weights.model.source_embedding, weights.source_positions
         x = weights.embed(embedding, ids, positions, table)
-        ops, stream = FusedEncoderOperations(weights, sight), weights.enter(x, self._norms.first)
+        ops, stream = FusedEncoderOperations(weights, spec), weights.enter(x, self._norms.first)
         for layer, norms in zip(self._layers, self._norms.layers, strict=True):
             stream = encoder_layer(stream, layer, norms, ops)
         return stream.h
@@ -209,13 +209,13 @@ class FusedEncoderOperations:
     """The operations of the encoder over one batch."""
 
     weights: DecodingWeights
-    sight: Sight
+    spec: AttentionSpec
 
     def self_attention(self, h: Float[Tensor, "N D"], layer: EncoderLayer) -> Product:
-        """Equation (1) for all heads, each sentence by itself."""
+        """Equation (1) for all heads, within each sentence."""
         attention = layer.self_attention
         q, k, v = attention.split(attention.w_qkv(h))
-        heads, _ = attend(q, k, v, self.sight, attention.n_heads, self.weights.no_drop)
+        heads, _ = attend(q, k, v, self.spec, attention.n_heads, self.weights.no_drop)
         return Product(heads, attention.w_o)
 
     def feed_forward(self, h: Float[Tensor, "N D"], layer: EncoderLayer) -> Product:
@@ -223,13 +223,13 @@ class FusedEncoderOperations:
         return self.weights.feed_forward(layer.feed_forward, h)
 
     def add_norm(self, stream: ResidualStream, y: Product, norm: Norm) -> ResidualStream:
-        """X + y and its layer normalization."""
+        """Add y to the stream and normalize."""
         return self.weights.add_norm(stream, y, norm)
 
 
 COLUMNS = 64
-"""The vocabulary is padded to a multiple of so many tokens: then a kernel can read four logits of a
-row at a time."""
+"""The vocabulary is padded to a multiple of this many tokens, so that a kernel can read four logits
+of a row at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,14 +237,14 @@ class Caches(Slotted):
     """Keys and values of the sentences in all slots, for all layers."""
 
     past: Float[Tensor, "Y R W L 2 D"]
-    """Of the tokens that each hypothesis has written."""
+    """Keys and values of the tokens of each hypothesis."""
     source: Float[Tensor, "R S Y 2 D"]
-    """Of the source tokens."""
+    """Keys and values of the source tokens."""
     source_length: Int[Tensor, " R"]
 
 
 class NumberedLayer(NamedTuple):
-    """A layer, and its place in the stack and in the caches."""
+    """A layer and its index in the stack and in the caches."""
 
     number: int
     module: DecoderLayer
@@ -259,7 +259,7 @@ class FusedStepOperations:
     caches: Caches
 
     def self_attention(self, h: Float[Tensor, "N D"], layer: NumberedLayer) -> Product:
-        """Attention to the tokens so far, whose keys and values are cached."""
+        """Attention to the previous tokens, whose keys and values are cached."""
         attention = layer.module.self_attention
         past = self.caches.past[layer.number]
         heads = attend_past(attention.w_qkv(h), past, self.beams, attention.n_heads)
@@ -279,12 +279,12 @@ class FusedStepOperations:
         return self.weights.feed_forward(layer.module.feed_forward, h)
 
     def add_norm(self, stream: ResidualStream, y: Product, norm: Norm) -> ResidualStream:
-        """X + y and its layer normalization."""
+        """Add y to the stream and normalize."""
         return self.weights.add_norm(stream, y, norm)
 
 
 class DeviceDecoder:
-    """A model's decoder: takes one token for each row, and gives the logits of the next."""
+    """The decoder of a model: reads one token per row and returns the logits of the next."""
 
     def __init__(self, weights: DecodingWeights) -> None:
         self._weights, self.config = weights, weights.config
@@ -301,11 +301,11 @@ class DeviceDecoder:
         self._projection = F.pad(weight, (0, 0, 0, -len(weight) % COLUMNS))
 
     def n_cached(self, sizes: Sizes) -> int:
-        """How many numbers caches of these sizes hold."""
+        """The number of elements in caches of these sizes."""
         return sum(math.prod(shape) for shape in self._shapes(sizes))
 
     def caches(self, memory: Float[Tensor, " numbers"], sizes: Sizes) -> Caches:
-        """Caches in this memory. It is handed in, so that one search after another can use it."""
+        """Caches in this memory, which several searches can use one after another."""
         past, source = self._shapes(sizes)
         n_past, n_source = math.prod(past), math.prod(source)
         return Caches(
@@ -317,7 +317,7 @@ class DeviceDecoder:
     def _shapes(self, sizes: Sizes) -> tuple[tuple[int, ...], tuple[int, ...]]:
         n_layers, d = self.config.n_layers, self.config.d_model
         return (
-            (n_layers, sizes.slots, sizes.width, sizes.places, 2, d),
+            (n_layers, sizes.slots, sizes.width, sizes.positions, 2, d),
             (sizes.slots, sizes.source, n_layers, 2, d),
         )
 
@@ -325,18 +325,18 @@ class DeviceDecoder:
         """Store the keys and values of encoded source tokens.
 
         Args:
-            states: What the encoder gave for each token.
-            rows: Where each token goes: slot · source places of a slot + place in the slot.
-            caches: Where they are stored.
+            states: The encoder's output for each token.
+            rows: The row of each token: slot · source capacity + position in the sentence.
+            caches: The caches to write to.
         """
         flat = caches.source.flatten(0, 1).flatten(1)
         flat.index_copy_(0, rows, F.linear(states, self._source_kv, self._source_kv_bias))
 
     def write(self, beams: DeviceBeams, caches: Caches) -> Float[Tensor, "N C"]:
-        """The logits of the token that follows each row's last one."""
+        """The logits of the next token of each row."""
         weights = self._weights
-        # A kernel reads this memory as it lies. For one sentence, `flatten` alone would give a view
-        # with stride 0.
+        # The kernel ignores strides. For one sentence, `flatten` alone would return a view with
+        # stride 0.
         positions = beams.length[:, None].expand_as(beams.token).contiguous().view(-1)
         embedding, table = weights.model.target_embedding, weights.target_positions
         y = weights.embed(embedding, beams.token.flatten(), positions, table)

@@ -1,4 +1,4 @@
-"""The memory of a running search, and the step that extends all its sentences by a token."""
+"""The memory of a running search, and the step that extends all sentences by a token."""
 
 import dataclasses
 import itertools
@@ -22,31 +22,31 @@ class EncodedInput:
     states: Float[Tensor, "N D"]
     """The encoder's states of all sentences that were encoded together."""
     start: int
-    """From here …"""
+    """Index of this sentence's first state."""
     end: int
-    """… to here they are the states of this sentence."""
+    """Index after this sentence's last state."""
     max_length: int
-    """The most tokens that an output may have, the end symbol included."""
+    """Maximum output length in tokens, end symbol included."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Arena:
-    """Memory that several workspaces share, since only one of them is used at a time."""
+    """Memory shared by several workspaces, of which only one is used at a time."""
 
     numbers: Float[Tensor, " numbers"]
-    """For the caches."""
+    """Memory of the caches."""
     graph_pool: Any
-    """For the intermediate results of a step."""
+    """Memory of the intermediate results of a step."""
 
     @classmethod
     def of(cls, size: int, decoder: DeviceDecoder) -> "Arena":
-        """Memory for `size` numbers of the decoder's type."""
+        """Memory for `size` elements of the decoder's type."""
         pool = torch.cuda.graph_pool_handle() if decoder.device.type == "cuda" else None
         return cls(torch.empty(size, dtype=decoder.dtype, device=decoder.device), pool)
 
 
 class Workspace:
-    """Slots with a sentence each. A step for the first n slots is one CUDA graph."""
+    """Slots with one sentence each. A step for the first n slots is one CUDA graph."""
 
     def __init__(self, decoder: DeviceDecoder, arena: Arena, sizes: Sizes, eos_id: int) -> None:
         self.sizes, self.alpha = sizes, 0.0
@@ -54,24 +54,26 @@ class Workspace:
         self._decoder = decoder
         self._caches = decoder.caches(arena.numbers, sizes)
         self._graph_pool = arena.graph_pool
-        no_penalty = torch.ones(sizes.places + 1, device=decoder.device)
+        no_penalty = torch.ones(sizes.positions + 1, device=decoder.device)
         self._beams = DeviceBeams.empty(sizes.slots, sizes.width, no_penalty)
         self._graphs: dict[int, torch.cuda.CUDAGraph] = {}
 
     def set_length_penalty(self, alpha: float) -> None:
-        """Rank by this α from now on.
+        """Set α of the length penalty.
 
-        The penalties change in place, since the CUDA graphs remember their address.
+        The penalties change in place, because the CUDA graphs store their address.
         """
         if alpha != self.alpha:
             self.alpha = alpha
-            penalties = [length_penalty(length, alpha) for length in range(self.sizes.places + 1)]
+            penalties = [
+                length_penalty(length, alpha) for length in range(self.sizes.positions + 1)
+            ]
             self._beams.penalties.copy_(torch.tensor(penalties))
 
     # --- steps -------------------------------------------------------------------------------
 
     def advance(self, n_slots: int, n_steps: int) -> None:
-        """Extend the sentences of the first slots by so many tokens, or to their ends."""
+        """Extend the sentences of the first slots by `n_steps` tokens, or to their ends."""
         if self._decoder.device.type != "cuda":
             for _ in range(n_steps):
                 self._step(n_slots)
@@ -86,8 +88,8 @@ class Workspace:
         advance(beams, logits, self._symbols)
 
     def _capture(self, n_slots: int) -> torch.cuda.CUDAGraph:
-        # Kernels are compiled at their first run, which must not be within a capture. So a step is
-        # run before, with all sentences marked as done: those a step does not change.
+        # Kernels are compiled at their first run, which must not happen during a capture. So first
+        # run a step with all sentences marked as done, which leaves them unchanged.
         done = self._beams.done.clone()
         self._beams.done.fill_(1)
         self._step(n_slots)
@@ -100,20 +102,20 @@ class Workspace:
         return graph
 
     def done(self, n_slots: int) -> list[int]:
-        """Which of the first slots are done or free. The host waits here for the device."""
+        """The slots among the first that are done or free. Makes the host wait for the device."""
         return [slot for slot, done in enumerate(self._beams.done[:n_slots].tolist()) if done]
 
     # --- sentences ---------------------------------------------------------------------------
 
     def admit(self, slots: Sequence[int], sentences: Sequence[EncodedInput]) -> None:
-        """Put sentences into these slots, which must be free."""
-        device, room = self._decoder.device, self.sizes.source
+        """Assign sentences to these slots, which must be free."""
+        device, capacity = self._decoder.device, self.sizes.source
         lengths = [one.end - one.start for one in sentences]
         longest = [one.max_length for one in sentences]
         rows = [
             row
             for slot, length in zip(slots, lengths, strict=True)
-            for row in range(slot * room, slot * room + length)
+            for row in range(slot * capacity, slot * capacity + length)
         ]
         self._decoder.read(_states(sentences), torch.tensor(rows).to(device), self._caches)
         at, n_source, max_lengths = torch.tensor([slots, lengths, longest]).to(device)
@@ -129,15 +131,15 @@ class Workspace:
         self._beams.done[here] = 1
 
     def traces(self, slots: Sequence[int]) -> "Traces":
-        """Copy the hypotheses of sentences that are done to the host: then their slots are free."""
+        """Copy the hypotheses of finished sentences to the host, which frees their slots."""
         return Traces.of(self._beams, slots)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Traces:
-    """Sentences that are done, on the host: their hypotheses, and how to trace these back.
+    """The hypotheses of finished sentences and their back pointers, on the host.
 
-    The fields are those of `DeviceBeams` with the same names.
+    The fields correspond to those of `DeviceBeams`.
     """
 
     length: Int[Tensor, " B"]
@@ -157,7 +159,7 @@ class Traces:
         return cls(*(part.cpu() for part in parts))
 
     def outputs(self, alpha: float, n_best: int) -> list[list[Hypothesis]]:
-        """The best finished hypotheses of each sentence; the live ones if none finished in time.
+        """The best finished hypotheses of each sentence, or the live ones if none finished in time.
 
         So the outputs of a sentence are either all finished or all live.
         """
@@ -187,17 +189,17 @@ class Traces:
         """The tokens of hypotheses, traced back from the last to the first."""
         sentence = torch.arange(len(length))[:, None]
         ids = torch.zeros(*length.shape, int(length.max()), dtype=torch.int64)
-        for place in range(ids.shape[2] - 1, -1, -1):
-            at = (sentence, place, row)
-            ids[:, :, place] = self.tokens[at]
-            row = torch.where(place < length, self.parents[at].long(), row)
+        for position in range(ids.shape[2] - 1, -1, -1):
+            at = (sentence, position, row)
+            ids[:, :, position] = self.tokens[at]
+            row = torch.where(position < length, self.parents[at].long(), row)
         return ids
 
 
 def _states(sentences: Sequence[EncodedInput]) -> Float[Tensor, "N D"]:
-    """The states of these sentences, end to end.
+    """The concatenated states of these sentences.
 
-    Sentences that were encoded together are copied as one stretch.
+    Sentences that were encoded together are copied as one block.
     """
     runs = [list(run) for _, run in itertools.groupby(sentences, key=lambda one: id(one.states))]
     return torch.cat([run[0].states[run[0].start : run[-1].end] for run in runs])

@@ -1,8 +1,8 @@
-"""Equation (1) on tiles: sentences lie together in tiles of tokens, and each sees only itself.
+"""Equation (1) on tiles: sentences are packed in tiles of tokens, and each sees only itself.
 
-One program computes one head of one tile. A tile's queries see the keys of a span of tiles, nearly
-always the tile itself: only a sentence longer than a tile makes the span longer. Scores never
-leave the chip; the backward pass computes them again, and draws the same dropout again.
+One program computes one head of one tile. The queries of a tile see the keys of a span of tiles.
+The span is the tile itself, except for sentences longer than a tile. Scores never leave the chip:
+the backward pass recomputes them, with the same dropout.
 """
 
 from dataclasses import dataclass
@@ -16,27 +16,27 @@ from transept.engines.kernels.pointwise import Drop, kept
 from transept.shapes import Float, Int, Tensor
 
 LOG2_E = tl.constexpr(1.4426950408889634)
-"""A GPU has an instruction for powers of two, and exp(x) is 2 to the power of x · log₂ e."""
+"""exp(x) is computed as 2^(x · log₂ e), because a GPU has an instruction for powers of two."""
 
 
 @dataclass(frozen=True, slots=True)
 class TokenSide:
-    """What tells the tokens of one side of an attention apart."""
+    """Sentence and position of each token, of queries or keys."""
 
     segments: Int[Tensor, " N"]
     """The number of each token's sentence; 0 is padding."""
     positions: Int[Tensor, " N"]
-    """Its place in the sentence."""
+    """Its position in the sentence."""
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class AttentionSpec:
     """Which keys the queries see: those of the same sentence, within a band of distances."""
 
     queries: TokenSide
     keys: TokenSide
     spans: Int[Tensor, "tiles 2"]
-    """For each tile, the first tile that it sees and the one after the last; the same both ways."""
+    """For each tile, the range of tiles that it sees: first, and last plus one. Symmetric."""
     tile: int
     before: int | None = None
     after: int | None = None
@@ -47,8 +47,8 @@ def spans(
 ) -> Int[Tensor, "tiles 2"]:
     """The span of each tile, from the segments of both sides.
 
-    A sentence stays within `row_tiles` tiles, counted from a multiple of that. Where one crosses
-    from a tile into the next, on either side, the tiles of its row all see each other.
+    A row is `row_tiles` tiles, and a sentence stays within its row. If a sentence spans two tiles,
+    in source or target, all tiles of its row see each other.
     """
     n_tiles = len(sides[0]) // tile
     each = torch.arange(n_tiles, device=sides[0].device, dtype=torch.int32)
@@ -69,23 +69,23 @@ def attend(
     q: Float[Tensor, "N HDk"],
     k: Float[Tensor, "N HDk"],
     v: Float[Tensor, "N HDv"],
-    sight: Sight,
+    spec: AttentionSpec,
     n_heads: int,
     drop: Drop,
 ) -> tuple[Float[Tensor, "N HDv"], Float[Tensor, "H N"]]:
-    """The heads side by side, and log₂ Σ exp of each query's scores, for the backward pass."""
+    """The concatenated heads, and log₂ Σ exp of each query's scores, for the backward pass."""
     d_k, d_v = q.shape[1] // n_heads, v.shape[1] // n_heads
     out = torch.empty(len(q), n_heads * d_v, dtype=q.dtype, device=q.device)
     log_total = torch.empty(n_heads, len(q), dtype=torch.float32, device=q.device)
-    block = min(64, sight.tile)
-    # Where both sides are one, no later block of keys is seen.
-    causal = sight.queries is sight.keys and sight.after == 0
+    block = min(64, spec.tile)
+    # In causal self-attention, no later block of keys is seen.
+    causal = spec.queries is spec.keys and spec.after == 0
     _attend_forward[(len(q) // block, n_heads)](
         q, k, v, out, log_total,
-        *_what_is_seen(sight),
+        *_tensors(spec),
         q.stride(0), k.stride(0), v.stride(0), out.stride(0), len(q),
         d_k**-0.5, drop.seed, drop.site, drop.p,
-        **_constants(sight, drop, d_k, d_v), BLOCK=block, CAUSAL=causal,
+        **_constants(spec, drop, d_k, d_v), BLOCK=block, CAUSAL=causal,
         num_warps=4, num_stages=2,
     )  # fmt: skip
     return out, log_total
@@ -98,7 +98,7 @@ def attend_backward(
     out: Float[Tensor, "N HDv"],
     log_total: Float[Tensor, "H N"],
     d_out: Float[Tensor, "N HDv"],
-    sight: Sight,
+    spec: AttentionSpec,
     drop: Drop,
     gradients: tuple[Tensor, Tensor, Tensor],
 ) -> None:
@@ -106,28 +106,28 @@ def attend_backward(
     n_heads = len(log_total)
     d_k, d_v = q.shape[1] // n_heads, v.shape[1] // n_heads
     dq, dk, dv = gradients
-    _attend_backward[(len(q) // sight.tile, n_heads)](
+    _attend_backward[(len(q) // spec.tile, n_heads)](
         q, k, v, out, log_total, d_out, dq, dk, dv,
-        *_what_is_seen(sight),
+        *_tensors(spec),
         q.stride(0), k.stride(0), v.stride(0), out.stride(0), d_out.stride(0),
         dq.stride(0), dk.stride(0), dv.stride(0), len(q),
         d_k**-0.5, drop.seed, drop.site, drop.p,
-        **_constants(sight, drop, d_k, d_v), BLOCK=min(32, sight.tile),
+        **_constants(spec, drop, d_k, d_v), BLOCK=min(32, spec.tile),
         num_warps=4, num_stages=2,
     )  # fmt: skip
 
 
-def _what_is_seen(sight: Sight) -> tuple[Tensor, ...]:
-    queries, keys = sight.queries, sight.keys
-    return queries.segments, queries.positions, keys.segments, keys.positions, sight.spans
+def _tensors(spec: AttentionSpec) -> tuple[Tensor, ...]:
+    queries, keys = spec.queries, spec.keys
+    return queries.segments, queries.positions, keys.segments, keys.positions, spec.spans
 
 
-def _constants(sight: Sight, drop: Drop, d_k: int, d_v: int) -> dict[str, int]:
+def _constants(spec: AttentionSpec, drop: Drop, d_k: int, d_v: int) -> dict[str, int]:
     return {
-        "BEFORE": LONGEST if sight.before is None else sight.before,
-        "AFTER": LONGEST if sight.after is None else sight.after,
+        "BEFORE": LONGEST if spec.before is None else spec.before,
+        "AFTER": LONGEST if spec.after is None else spec.after,
         "LONGEST": LONGEST,
-        "TILE": sight.tile,
+        "TILE": spec.tile,
         "DK": d_k,
         "DV": d_v,
         "DROPS": drop.p > 0,
@@ -147,14 +147,14 @@ def _store_rows(pointer, stride, start, head, values, ROWS: tl.constexpr, D: tl.
 
 @triton.jit
 def _at(pointer, stride, start, head, ROWS: tl.constexpr, D: tl.constexpr):
-    # One long number for the block; within it, offsets of 32 bits spare many registers.
+    # A 64-bit offset for the block; within it, 32-bit offsets save many registers.
     pointer += start * stride.to(tl.int64) + head * D
     return pointer + tl.arange(0, ROWS)[:, None] * stride + tl.arange(0, D)[None, :]
 
 
 @triton.jit
-def _places(segments, positions, rows, LONGEST: tl.constexpr):
-    """One number for each token, that grows along a sentence and from sentence to sentence."""
+def _codes(segments, positions, rows, LONGEST: tl.constexpr):
+    """One number per token, ordered by sentence and position."""
     segment, position = tl.load(segments + rows), tl.load(positions + rows)
     return segment.to(tl.int32) * LONGEST + position.to(tl.int32)
 
@@ -164,7 +164,7 @@ def _bounds(
     segments, positions, rows,
     BEFORE: tl.constexpr, AFTER: tl.constexpr, LONGEST: tl.constexpr,
 ):  # fmt: skip
-    """The places that each query sees lie from the first of these to the second."""
+    """The first and the last code that each query sees."""
     start = tl.load(segments + rows).to(tl.int32) * LONGEST
     position = tl.load(positions + rows).to(tl.int32)
     first = start + tl.maximum(position - BEFORE, 0)
@@ -172,13 +172,13 @@ def _bounds(
 
 
 @triton.jit
-def _kept_weights(seed, site, head, row, place, p, LONGEST: tl.constexpr):
-    """Which weights dropout keeps: one draw for each head, query and place in the sentence.
+def _kept_weights(seed, site, head, row, code, p, LONGEST: tl.constexpr):
+    """Which weights dropout keeps: one random number per head, query and position.
 
-    So it does not matter in which blocks, or in which order, the weights are computed.
+    So the result does not depend on the blocks and the order in which the weights are computed.
     """
-    # The site itself is that of the dropout behind the attention: the heads count above it.
-    index = row * LONGEST + (place & (LONGEST - 1))
+    # The dropout after the attention uses the site itself; the heads use numbers above it.
+    index = row * LONGEST + (code & (LONGEST - 1))
     return kept(seed, (site + (head + 1) * 65536).to(tl.uint32), index, p)
 
 
@@ -205,22 +205,22 @@ def _attend_forward(
     start, stop = tl.load(spans + 2 * tile) * BLOCKS, tl.load(spans + 2 * tile + 1) * BLOCKS
     if CAUSAL:
         stop = tl.minimum(stop, block + 1)
-    for seen in range(start, stop):
-        keys = seen * BLOCK + tl.arange(0, BLOCK)
-        k_tile = _rows(k, k_stride, seen * BLOCK, head, BLOCK, DK)
-        v_tile = _rows(v, v_stride, seen * BLOCK, head, BLOCK, DV)
+    for key_block in range(start, stop):
+        keys = key_block * BLOCK + tl.arange(0, BLOCK)
+        k_tile = _rows(k, k_stride, key_block * BLOCK, head, BLOCK, DK)
+        v_tile = _rows(v, v_stride, key_block * BLOCK, head, BLOCK, DV)
         scores = tl.dot(q_rows, tl.trans(k_tile), input_precision="ieee") * (scale * LOG2_E)
-        place = _places(k_segments, k_positions, keys, LONGEST)
-        legal = (place[None, :] >= first[:, None]) & (place[None, :] <= last[:, None])
+        code = _codes(k_segments, k_positions, keys, LONGEST)
+        legal = (code[None, :] >= first[:, None]) & (code[None, :] <= last[:, None])
         scores = tl.where(legal, scores, float("-inf"))
         new_highest = tl.maximum(highest, tl.max(scores, 1))
-        # A query that sees nothing (padding) has no highest score: take 0, and p is 0.
+        # A query that sees nothing (padding) has no highest score: use 0, so that p is 0.
         base = tl.where(new_highest == float("-inf"), 0.0, new_highest)
         p = tl.exp2(scores - base[:, None])
         shrink = tl.exp2(highest - base)
         total = total * shrink + tl.sum(p, 1)
         if DROPS:
-            keep = _kept_weights(seed, site, head, rows[:, None], place[None, :], drop_p, LONGEST)
+            keep = _kept_weights(seed, site, head, rows[:, None], code[None, :], drop_p, LONGEST)
             p = tl.where(keep, p, 0.0)
         sums = sums * shrink[:, None] + tl.dot(p.to(v_tile.dtype), v_tile, input_precision="ieee")
         highest = new_highest
@@ -234,24 +234,24 @@ def _attend_forward(
 
 @triton.jit
 def _p_and_ds(
-    q, k, v, do, log_total, mean, rows, first, last, place, scale, head, seed, site, drop_p,
+    q, k, v, do, log_total, mean, rows, first, last, code, scale, head, seed, site, drop_p,
     LONGEST: tl.constexpr, DROPS: tl.constexpr,
 ):  # fmt: skip
-    """The weights again, dropped again, and the gradient of the scaled scores: a row for each key.
+    """The recomputed weights after dropout, and the gradient of the scaled scores; a row per key.
 
-    In this order both can be multiplied by rows of queries without being turned round.
+    In this order, both can be multiplied by rows of queries without a transposition.
     """
     scores = tl.dot(k, tl.trans(q), input_precision="ieee")
     p = tl.exp2(scores * (scale * LOG2_E) - log_total[None, :])
-    legal = (place[:, None] >= first[None, :]) & (place[:, None] <= last[None, :])
+    legal = (code[:, None] >= first[None, :]) & (code[:, None] <= last[None, :])
     p = tl.where(legal, p, 0.0)
     dp = tl.dot(v, tl.trans(do), input_precision="ieee")
     dropped = p
     if DROPS:
-        keep = _kept_weights(seed, site, head, rows[None, :], place[:, None], drop_p, LONGEST)
+        keep = _kept_weights(seed, site, head, rows[None, :], code[:, None], drop_p, LONGEST)
         factor = tl.where(keep, 1 / (1 - drop_p), 0.0)
         dropped, dp = p * factor, dp * factor
-    # The mean of dp under p, Σ_j p_ij dp_ij, is out_i · d_out_i with dropout as without.
+    # The mean of dp under p, Σ_j p_ij dp_ij, equals out_i · d_out_i, also with dropout.
     return dropped.to(q.dtype), (p * (dp - mean[None, :])).to(q.dtype)
 
 
@@ -264,14 +264,14 @@ def _attend_backward(
     BEFORE: tl.constexpr, AFTER: tl.constexpr, LONGEST: tl.constexpr, TILE: tl.constexpr,
     DK: tl.constexpr, DV: tl.constexpr, DROPS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """The keys and values of a tile; and its queries, in blocks."""
+    """Gradients of the keys and values of a tile, and of its queries, in blocks."""
     tile, head = tl.program_id(0), tl.program_id(1)
     start, stop = tl.load(spans + 2 * tile), tl.load(spans + 2 * tile + 1)
     alone = stop - start == 1
     log_total += head * n
     k_tile = _rows(k, k_stride, tile * TILE, head, TILE, DK)
     v_tile = _rows(v, v_stride, tile * TILE, head, TILE, DV)
-    place = _places(k_segments, k_positions, tile * TILE + tl.arange(0, TILE), LONGEST)
+    code = _codes(k_segments, k_positions, tile * TILE + tl.arange(0, TILE), LONGEST)
     dk_tile = tl.zeros([TILE, DK], tl.float32)
     dv_tile = tl.zeros([TILE, DV], tl.float32)
     BLOCKS: tl.constexpr = TILE // BLOCK
@@ -284,7 +284,7 @@ def _attend_backward(
         mean = tl.sum(o_rows.to(tl.float32) * do_rows.to(tl.float32), 1)
         p, ds = _p_and_ds(
             q_rows, k_tile, v_tile, do_rows, tl.load(log_total + rows), mean,
-            rows, first, last, place, scale, head, seed, site, drop_p, LONGEST, DROPS,
+            rows, first, last, code, scale, head, seed, site, drop_p, LONGEST, DROPS,
         )  # fmt: skip
         dv_tile += tl.dot(p, do_rows, input_precision="ieee")
         dk_tile += tl.dot(ds, q_rows, input_precision="ieee")
@@ -294,7 +294,7 @@ def _attend_backward(
     _store_rows(dk, dk_stride, tile * TILE, head, dk_tile * scale, TILE, DK)
     _store_rows(dv, dv_stride, tile * TILE, head, dv_tile, TILE, DV)
     if not alone:
-        # The keys that this tile's queries see lie in several tiles: add up what they give.
+        # The queries of this tile see keys in several tiles: sum over these.
         for block in range(tile * BLOCKS, (tile + 1) * BLOCKS):
             rows = block * BLOCK + tl.arange(0, BLOCK)
             q_rows = _rows(q, q_stride, block * BLOCK, head, BLOCK, DK)
@@ -303,14 +303,14 @@ def _attend_backward(
             first, last = _bounds(q_segments, q_positions, rows, BEFORE, AFTER, LONGEST)
             mean = tl.sum(o_rows.to(tl.float32) * do_rows.to(tl.float32), 1)
             dq_rows = tl.zeros([BLOCK, DK], tl.float32)
-            for seen in range(start, stop):
-                k_tile = _rows(k, k_stride, seen * TILE, head, TILE, DK)
-                v_tile = _rows(v, v_stride, seen * TILE, head, TILE, DV)
-                keys = seen * TILE + tl.arange(0, TILE)
-                place = _places(k_segments, k_positions, keys, LONGEST)
+            for key_tile in range(start, stop):
+                k_tile = _rows(k, k_stride, key_tile * TILE, head, TILE, DK)
+                v_tile = _rows(v, v_stride, key_tile * TILE, head, TILE, DV)
+                keys = key_tile * TILE + tl.arange(0, TILE)
+                code = _codes(k_segments, k_positions, keys, LONGEST)
                 _, ds = _p_and_ds(
                     q_rows, k_tile, v_tile, do_rows, tl.load(log_total + rows), mean,
-                    rows, first, last, place, scale, head, seed, site, drop_p, LONGEST, DROPS,
+                    rows, first, last, code, scale, head, seed, site, drop_p, LONGEST, DROPS,
                 )  # fmt: skip
                 dq_rows += tl.dot(tl.trans(ds), k_tile, input_precision="ieee")
             _store_rows(dq, dq_stride, block * BLOCK, head, dq_rows * scale, BLOCK, DK)

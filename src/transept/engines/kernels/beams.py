@@ -1,8 +1,8 @@
-"""Beam search on the device: what becomes of a beam at each step (section 6.1).
+"""Beam search on the device: one step for all beams (section 6.1).
 
-`decoding.beam` is the reference. Here the same is done for all sentences at once, without the host;
-each sentence has a slot in the tensors. Triton counts in powers of two: WP and KP are W and K
-filled up to one.
+`decoding.beam` is the reference. These kernels handle all sentences at once, without the host. Each
+sentence has a slot in the tensors. Triton requires powers of two: WP and KP are W and K, rounded up
+to one.
 """
 
 import dataclasses
@@ -19,10 +19,10 @@ from transept.shapes import Float, Int, Tensor
 
 @dataclass(frozen=True, slots=True)
 class Slotted:
-    """Tensors whose shapes say by an R which axis the slots are; one without R is common to all."""
+    """Tensors with an axis of slots, named R in their shapes; those without R are shared."""
 
     def first(self, n_slots: int) -> Self:
-        """The first slots alone, in the same memory."""
+        """Views of the first slots."""
         parts = {
             name: getattr(self, name).narrow(axis, 0, n_slots)
             for name, axis in _axes(type(self)).items()
@@ -30,57 +30,56 @@ class Slotted:
         return dataclasses.replace(self, **parts)
 
     def by_slot(self) -> list[Tensor]:
-        """All that belongs to sentences, with the slots as first axis, in the same memory."""
+        """Views of all tensors with slots, with the slots as first axis."""
         return [getattr(self, name).movedim(axis, 0) for name, axis in _axes(type(self)).items()]
 
 
 def _axes(kind: type[Slotted]) -> dict[str, int]:
-    """Which axis the slots are, of each field that has them."""
+    """The axis of the slots, for each field that has one."""
     shapes = {name: hint.dim_str.split() for name, hint in get_type_hints(kind).items()}
     return {name: shape.index("R") for name, shape in shapes.items() if "R" in shape}
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceBeams(Slotted):
-    """R sentences, each with W live and W finished hypotheses. All of it changes in place."""
+    """R sentences, each with W live and W finished hypotheses. Updated in position."""
 
     token: Int[Tensor, "R W"]
-    """What each live hypothesis ends in."""
+    """The last token of each live hypothesis."""
     log_p: Float[Tensor, "R W"]
     length: Int[Tensor, " R"]
     """Tokens of the live hypotheses."""
     max_length: Int[Tensor, " R"]
     largest_penalty: Float[Tensor, " R"]
-    """lp of the longest output, which bounds what a live hypothesis can still score."""
+    """lp of the maximum length, which bounds the score that a live hypothesis can reach."""
     done: Int[Tensor, " R"]
-    """1 where nothing changes any more."""
+    """1 for finished sentences, which no longer change."""
     origin: Int[Tensor, "2 R W L"]
-    """In which row of the sentence the past of each row lies, place by place.
+    """For each row and position, the row of the sentence that stores its keys and values.
 
-    Of the two, the one holds that the parity of the length names: a step reads one and writes the
-    other.
+    A double buffer: a step reads the table of the length's parity and writes the other one.
     """
     parents: Int[Tensor, "R L W"]
-    """Which hypothesis was extended, for each length: what to trace an output back by …"""
+    """Back pointers: the hypothesis that was extended, for each length."""
     tokens: Int[Tensor, "R L W"]
-    """… and by which token."""
+    """The token that was appended, for each length."""
     finished_score: Float[Tensor, "R W"]
     finished_log_p: Float[Tensor, "R W"]
     finished_length: Int[Tensor, "R W"]
-    """Tokens of a finished hypothesis, its end symbol left out."""
+    """Tokens of a finished hypothesis, without its end symbol."""
     finished_parent: Int[Tensor, "R W"]
-    """Which hypothesis of that length it is."""
+    """The index of its last hypothesis, among those of that length."""
     penalties: Float[Tensor, " lengths"]
     """lp of each length."""
 
     @classmethod
     def empty(cls, n_slots: int, width: int, penalties: Float[Tensor, " lengths"]) -> "DeviceBeams":
-        """Room for so many sentences, with so many hypotheses of each; nobody in it yet.
+        """Empty slots.
 
         Args:
-            n_slots: R.
-            width: W.
-            penalties: lp of each length from 0 to that of the longest output.
+            n_slots: R, the number of slots.
+            width: W, the number of hypotheses per sentence.
+            penalties: lp of each length from 0 to the maximum output length.
         """
         r, w, length, device = n_slots, width, len(penalties) - 1, penalties.device
 
@@ -103,7 +102,7 @@ class DeviceBeams(Slotted):
     def begin(
         self, slots: Int[Tensor, " B"], max_lengths: Int[Tensor, " B"], start_id: int
     ) -> None:
-        """Let sentences begin in these slots."""
+        """Initialize these slots for new sentences."""
         width = self.token.shape[1]
         _begin[(len(slots),)](
             slots, max_lengths, self.token, self.log_p, self.length, self.max_length,
@@ -113,10 +112,10 @@ class DeviceBeams(Slotted):
 
 
 def advance(beams: DeviceBeams, logits: Float[Tensor, "N C"], symbols: SpecialIds) -> None:
-    """Let every sentence that is not done go on by a token.
+    """Extend every sentence that is not done by a token.
 
-    A beam of W takes 2·W candidates, so that W go on however many end. With W = 1 this is greedy
-    search: one candidate, and its end is the end.
+    A beam of W considers 2·W candidates, so that at least W of them do not end. With W = 1 this is
+    greedy search, with a single candidate.
     """
     width = beams.token.shape[1]
     k = 1 if width == 1 else 2 * width
@@ -128,7 +127,7 @@ def advance(beams: DeviceBeams, logits: Float[Tensor, "N C"], symbols: SpecialId
         beams.finished_score, beams.finished_log_p, beams.finished_length, beams.finished_parent,
         beams.penalties, symbols.eos_id, beams.origin.stride(0), beams.origin.shape[3],
         W=width, WP=triton.next_power_of_2(width), K=k, KP=triton.next_power_of_2(k),
-        PLACES=64, num_warps=1,
+        POSITIONS=64, num_warps=1,
     )  # fmt: skip
 
 
@@ -141,7 +140,7 @@ def _begin(
     w = tl.arange(0, WP)
     nothing = tl.full((WP,), float("-inf"), tl.float32)
     tl.store(token + slot * W + w, tl.zeros((WP,), tl.int32) + start_id, w < W)
-    # All rows are alike at first: one of them stands for all.
+    # All rows are equal at first: only one is live.
     tl.store(log_p + slot * W + w, tl.where(w == 0, 0.0, nothing), w < W)
     tl.store(finished_score + slot * W + w, nothing, w < W)
     tl.store(length + slot, 0)
@@ -155,10 +154,10 @@ def _advance(
     value, candidate,
     token, log_p, length, max_length, largest_penalty, done, origin, parents, tokens,
     finished_score, finished_log_p, finished_length, finished_parent, penalties,
-    eos_id, table_size, n_places,
-    W: tl.constexpr, WP: tl.constexpr, K: tl.constexpr, KP: tl.constexpr, PLACES: tl.constexpr,
+    eos_id, table_size, n_positions,
+    W: tl.constexpr, WP: tl.constexpr, K: tl.constexpr, KP: tl.constexpr, POSITIONS: tl.constexpr,
 ):  # fmt: skip
-    """One sentence. It is one warp's work, so that nothing is written before all is read."""
+    """Advance one sentence. A single warp does it, so everything is read before it is written."""
     slot = tl.program_id(0)
     if tl.load(done + slot) != 0:
         return
@@ -172,13 +171,13 @@ def _advance(
         ended, best, parent, here, slot, W, WP, KP,
     )  # fmt: skip
     going = tl.where(ends, float("-inf"), best)
-    first, live_parent = _go_on(
-        token, log_p, parents, tokens, going, parent, new, here, slot, n_places, W, WP, KP
+    first, live_parent = _extend(
+        token, log_p, parents, tokens, going, parent, new, here, slot, n_positions, W, WP, KP
     )
     before = origin + (here % 2) * table_size
     after = origin + (1 - here % 2) * table_size
-    _inherit(before, after, live_parent, here, slot, n_places, W, WP, PLACES)
-    # Done: as long as may be, or no live one can win any more.
+    _inherit(before, after, live_parent, here, slot, n_positions, W, WP, POSITIONS)
+    # Done: at the maximum length, or no live hypothesis can win any more.
     won = worst >= first / tl.load(largest_penalty + slot)
     tl.store(length + slot, here + 1)
     tl.store(done + slot, (won | (here + 1 >= tl.load(max_length + slot))).to(tl.int32))
@@ -189,7 +188,7 @@ def _candidates(
     value, candidate, log_p, slot,
     W: tl.constexpr, WP: tl.constexpr, K: tl.constexpr, KP: tl.constexpr,
 ):  # fmt: skip
-    """The K best ways for the beam to go on: their log p, from which row, by which token."""
+    """The K best extensions of the beam: their log p, row and token."""
     nothing = float("-inf")
     w, k = tl.arange(0, WP), tl.arange(0, KP)
     row = slot * W + w
@@ -204,11 +203,11 @@ def _candidates(
     parent = tl.zeros((KP,), tl.int32)
     new = tl.zeros((KP,), tl.int32)
     for rank in tl.static_range(K):
-        found, place = tl.max(x, 0, return_indices=True)
-        is_it, mine = number == place, k == rank
+        found, index = tl.max(x, 0, return_indices=True)
+        is_it, mine = number == index, k == rank
         x = tl.where(is_it, nothing, x)
         best = tl.where(mine, found, best)
-        parent = tl.where(mine, tl.minimum(place // KP, W - 1), parent)
+        parent = tl.where(mine, tl.minimum(index // KP, W - 1), parent)
         new = tl.where(mine, _only(is_it, tokens), new)
     return best, parent, new
 
@@ -219,7 +218,7 @@ def _finish(
     ended, best, parent, here, slot,
     W: tl.constexpr, WP: tl.constexpr, KP: tl.constexpr,
 ):  # fmt: skip
-    """Let candidates that end compete with the finished ones; the worst score of those kept."""
+    """Keep the W best of finished hypotheses and candidates that end; return the worst score."""
     w, k = tl.arange(0, WP), tl.arange(0, KP)
     row = slot * W + w
     old_score = tl.load(finished_score + row, w < W, float("-inf"))
@@ -250,11 +249,11 @@ def _finish(
 
 
 @triton.jit
-def _go_on(
-    token, log_p, parents, tokens, going, parent, new, here, slot, n_places,
+def _extend(
+    token, log_p, parents, tokens, going, parent, new, here, slot, n_positions,
     W: tl.constexpr, WP: tl.constexpr, KP: tl.constexpr,
 ):  # fmt: skip
-    """The best candidates live on; the log p of the first, and whose children all are."""
+    """Keep the best candidates as live hypotheses; return the best log p and all parents."""
     w, k = tl.arange(0, WP), tl.arange(0, KP)
     row = slot * W + w
     live = tl.full((WP,), float("-inf"), tl.float32)
@@ -269,7 +268,7 @@ def _go_on(
         live_token = tl.where(mine, _only(is_it, new), live_token)
     tl.store(log_p + row, live, w < W)
     tl.store(token + row, live_token, w < W)
-    step = (slot.to(tl.int64) * n_places + here) * W + w
+    step = (slot.to(tl.int64) * n_positions + here) * W + w
     tl.store(parents + step, live_parent.to(tl.uint8), w < W)
     tl.store(tokens + step, live_token, w < W)
     return tl.max(live, 0), live_parent
@@ -277,21 +276,21 @@ def _go_on(
 
 @triton.jit
 def _inherit(
-    before, after, live_parent, here, slot, n_places,
-    W: tl.constexpr, WP: tl.constexpr, PLACES: tl.constexpr,
+    before, after, live_parent, here, slot, n_positions,
+    W: tl.constexpr, WP: tl.constexpr, POSITIONS: tl.constexpr,
 ):  # fmt: skip
-    """A row's past lies where its parent's does, and its last token with the parent."""
+    """Copy the origins of each row's parent, and add the parent as origin of the last token."""
     w = tl.arange(0, WP)
     row = slot * W + w
-    for start in range(0, here + 1, PLACES):
-        place = start + tl.arange(0, PLACES)
-        past = (w < W)[:, None] & (place < here)[None, :]
+    for start in range(0, here + 1, POSITIONS):
+        position = start + tl.arange(0, POSITIONS)
+        past = (w < W)[:, None] & (position < here)[None, :]
         of = tl.load(
-            before + (slot * W + live_parent)[:, None] * n_places + place[None, :], past, 0
+            before + (slot * W + live_parent)[:, None] * n_positions + position[None, :], past, 0
         )
-        of = tl.where((place == here)[None, :], live_parent[:, None].to(tl.uint8), of)
-        known = (w < W)[:, None] & (place <= here)[None, :]
-        tl.store(after + row[:, None] * n_places + place[None, :], of, known)
+        of = tl.where((position == here)[None, :], live_parent[:, None].to(tl.uint8), of)
+        known = (w < W)[:, None] & (position <= here)[None, :]
+        tl.store(after + row[:, None] * n_positions + position[None, :], of, known)
 
 
 @triton.jit

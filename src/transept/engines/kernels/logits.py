@@ -1,6 +1,6 @@
-"""What is computed from logits: the loss and its gradient, or the likeliest tokens and their log p.
+"""Kernels on logits: the loss and its gradient, and the likeliest tokens with their log p.
 
-Triton counts in powers of two: KP and CHUNKS_P are K and CHUNKS filled up to one.
+Triton requires powers of two: KP and CHUNKS_P are K and CHUNKS, rounded up to one.
 """
 
 from dataclasses import dataclass
@@ -22,9 +22,9 @@ def cross_entropy(
     pad_id: int,
     scale: Float[Tensor, ""],
 ) -> Float[Tensor, "N 2"]:
-    """Each token's (smoothed, −log p); `logits` becomes `scale` times the gradient of the first.
+    """(Smoothed loss, −log p) of each token; `logits` becomes `scale` times the loss's gradient.
 
-    Padding costs nothing, gets no gradient, and is no token: ε is spread over the V − 1 others.
+    Padding has no loss and no gradient. It is not a token: ε is spread over the V − 1 others.
     """
     n, v = logits.shape
     losses = torch.empty(n, 2, dtype=torch.float32, device=logits.device)
@@ -39,7 +39,7 @@ def cross_entropy(
 def _cross_entropy(
     logits, target_ids, losses, scale, epsilon, pad_id, v, stride, BLOCK: tl.constexpr
 ):
-    """One token: three sweeps over its logits at most, the second and third from the cache."""
+    """One token, in at most three passes over its logits; all but the first hit the cache."""
     row = tl.program_id(0)
     logits += row.to(tl.int64) * stride
     target = tl.load(target_ids + row)
@@ -59,7 +59,7 @@ def _cross_entropy(
             x = tl.load(logits + columns, columns < v, 0.0).to(tl.float32)
             g = tl.exp2(x * LOG2_E - log_total * LOG2_E) * factor - uniform
             tl.store(logits + columns, g.to(logits.dtype.element_ty), columns < v)
-        # Two columns are special; it is cheaper to write them twice than to look for them.
+        # Two columns are special; writing them twice is cheaper than testing for them.
         tl.debug_barrier()
         g = (tl.exp2(-nll * LOG2_E) - (1 - epsilon)) * factor - uniform
         tl.store(logits + target, g.to(logits.dtype.element_ty))
@@ -70,9 +70,9 @@ def _cross_entropy(
 
 @triton.jit
 def _log_total(logits, pad, v, BLOCK: tl.constexpr):
-    """Log Σ exp of a row and its mean, without the padding's logit."""
+    """Log Σ exp of a row and its mean, without the logit of padding."""
     columns = tl.arange(0, BLOCK)
-    # Any number near the highest keeps the sum in range; only the highest itself surely does.
+    # A value near the maximum usually keeps the sum in range; only the maximum always does.
     base = tl.max(tl.load(logits + columns, columns < v, float("-inf")).to(tl.float32), 0)
     exponentials, plain = _sums(logits, base, v, BLOCK)
     if exponentials == float("inf"):
@@ -111,15 +111,15 @@ def _fill(logits, v, BLOCK: tl.constexpr):
 
 
 BLOCK, BLOCKS = 64, 64
-"""A vocabulary is looked through in blocks of so many tokens, so many blocks at a time."""
+"""Tokens per block of the vocabulary, and blocks per chunk."""
 
 
 @dataclass(frozen=True, slots=True)
 class SpecialIds:
-    """What a search must know of a vocabulary."""
+    """The properties of a vocabulary that a search needs."""
 
     size: int
-    """There may be more columns of logits than this; they count for nothing."""
+    """Size of the vocabulary. Columns of logits beyond it are ignored."""
     pad_id: int
     eos_id: int
 
@@ -127,17 +127,17 @@ class SpecialIds:
 def likeliest(
     logits: Float[Tensor, "N C"], k: int, symbols: SpecialIds, done: Int[Tensor, " R"], width: int
 ) -> tuple[Float[Tensor, "N K"], Int[Tensor, "N K"]]:
-    """Log p of the k likeliest tokens of each row, and which they are; nothing for who is done.
+    """Log p and ids of the k likeliest tokens of each row. Rows that are done are skipped.
 
-    They lie in the k blocks that have the largest maxima: one pass over the vocabulary finds those
-    and adds up the powers, and a second look at the k blocks finds the tokens.
+    They are in the k blocks with the largest maxima. One pass over the vocabulary finds these and
+    sums the exponentials; a second pass over the k blocks finds the tokens.
     """
     n, n_columns = logits.shape
     vocab_size, pad_id = symbols.size, symbols.pad_id
     n_chunks = triton.cdiv(vocab_size, BLOCK * BLOCKS)
     maxima = torch.empty(n, n_chunks * BLOCKS, device=logits.device)
     total = torch.empty(n, n_chunks, device=logits.device)
-    _look_through[(n, n_chunks)](
+    _block_maxima[(n, n_chunks)](
         logits, done, maxima, total, n_columns, vocab_size, pad_id,
         W=width, CHUNKS=n_chunks, BLOCK=BLOCK, BLOCKS=BLOCKS, num_warps=8,
     )  # fmt: skip
@@ -152,11 +152,11 @@ def likeliest(
 
 
 @triton.jit
-def _look_through(
+def _block_maxima(
     logits, done, maxima, total, n_columns, vocab_size, pad_id,
     W: tl.constexpr, CHUNKS: tl.constexpr, BLOCK: tl.constexpr, BLOCKS: tl.constexpr,
 ):  # fmt: skip
-    """The maximum of each block of a row's chunk; the sum of its powers, over the largest."""
+    """The maximum of each block of a chunk, and Σ exp(x − maximum) of the chunk."""
     row, chunk = tl.program_id(0), tl.program_id(1)
     if tl.load(done + row // W) != 0:
         return
@@ -167,7 +167,7 @@ def _look_through(
     of_blocks = tl.max(x, 1)
     tl.store(maxima + row * (CHUNKS * BLOCKS) + block, of_blocks)
     top = tl.max(of_blocks, 0)
-    # Where all is −∞ there is nothing to be added up.
+    # If all values are −∞, the sum is 0.
     powers = tl.exp(x - tl.where(top == float("-inf"), 0.0, top))
     tl.store(total + row * CHUNKS + chunk, tl.sum(tl.sum(powers, 1), 0))
 
@@ -187,7 +187,7 @@ def _likeliest(
     of_blocks = tl.load(
         maxima + row * (CHUNKS * BLOCKS) + number, number < CHUNKS * BLOCKS, nothing
     )
-    # The logarithm of the sum of all powers, from those of the chunks.
+    # log Σ exp of the row, from the sums of the chunks.
     tops = tl.max(tl.reshape(of_blocks, (CHUNKS_P, BLOCKS)), 1)
     sums = tl.load(total + row * CHUNKS + c, c < CHUNKS, 0.0)
     top = tl.max(tops, 0)
@@ -197,16 +197,16 @@ def _likeliest(
     for rank in tl.static_range(K):
         largest, block = tl.max(of_blocks, 0, return_indices=True)
         of_blocks = tl.where(number == block, nothing, of_blocks)
-        # Where there are no more blocks, one beyond the vocabulary.
+        # If there are no more blocks, use one beyond the vocabulary.
         chosen = tl.where(k == rank, tl.where(largest > nothing, block, CHUNKS * BLOCKS), chosen)
     at = chosen[:, None] * BLOCK + tl.arange(0, BLOCK)[None, :]
     real = (k < K)[:, None] & (at < vocab_size) & (at != pad_id)
     x = tl.load(logits + row.to(tl.int64) * n_columns + at, real, nothing)
-    # No argmax over a reshaped block: Triton may lay its elements out anew, and not their indices.
+    # No argmax over a reshaped block: Triton may reorder its elements, but not their indices.
     for rank in tl.static_range(K):
         best = tl.max(tl.max(x, 1), 0)
         first = tl.min(tl.min(tl.where(x == best, at, CHUNKS * BLOCKS * BLOCK), 1), 0)
         tl.store(log_p + row * K + rank, best - log_sum)
-        # Where there are no more tokens, one that can be looked up: it is never taken.
+        # If there are no more tokens, store a valid id. It is never chosen.
         tl.store(token + row * K + rank, tl.where(best > nothing, first, 0))
         x = tl.where(at == first, nothing, x)

@@ -1,11 +1,11 @@
-"""What is computed between the matrix products, each in one pass, with its gradient.
+"""Operations between the matrix products, each in one pass, with gradients.
 
-Dropout(embedding · √d_model + position), sections 3.4, 3.5 and 5.4; LayerNorm(x + Dropout(y)),
-sections 3.1 and 5.4; the derivative of the ReLU, equation (2).
+Dropout(embedding · √d_model + positional encoding), sections 3.4, 3.5 and 5.4;
+LayerNorm(x + Dropout(y)), sections 3.1 and 5.4; the derivative of the ReLU, equation (2).
 
-The random bits of dropout are a hash: whether number i is kept follows from (seed, site, i). So no
-mask is stored: the backward pass computes the bits of the forward pass again. The seed lies on the
-device, so that a captured CUDA graph draws new bits at each replay, from a new seed.
+The random bits of dropout are a hash of (seed, site, index). So no mask is stored: the backward
+pass recomputes the bits. The seed is stored on the device, so that each replay of a captured CUDA
+graph can use a new seed.
 """
 
 from collections.abc import Sequence
@@ -19,19 +19,19 @@ from transept.shapes import Float, Int, Tensor
 
 
 class Drop(NamedTuple):
-    """One of the network's dropouts: from these three the fate of each of its numbers follows."""
+    """One dropout of the network. Its three fields determine which elements are dropped."""
 
     p: float
-    """The probability that a number is dropped."""
+    """The probability that an element is dropped."""
     seed: Int[Tensor, "2"]
-    """Two numbers of 32 bits each, on the device. All dropouts share them."""
+    """Two 32-bit numbers on the device, shared by all dropouts."""
     site: int
-    """The number of this dropout in the network: so each dropout has bits of its own."""
+    """The number of this dropout in the network, so that each dropout has different bits."""
 
 
 @triton.jit
 def _mix(x):
-    """The finaliser of MurmurHash3: every bit of x can change every bit of the result."""
+    """The finalizer of MurmurHash3: every bit of x affects every bit of the result."""
     x = x ^ (x >> 16)
     x = x * 0x85EBCA6B
     x = x ^ (x >> 13)
@@ -41,19 +41,19 @@ def _mix(x):
 
 @triton.jit
 def kept(seed, site, index, p):
-    """Whether a dropout keeps each of these numbers.
+    """Whether a dropout keeps each of these elements.
 
     Args:
-        seed: Pointer to two numbers of 32 bits.
+        seed: Pointer to two 32-bit numbers.
         site: The number of the dropout in the network.
-        index: The numbers' places among all that this dropout falls on.
-        p: The probability that a number is dropped.
+        index: The indices of the elements in the tensor.
+        p: The probability that an element is dropped.
     """
     low = tl.load(seed).to(tl.uint32, bitcast=True)
     high = tl.load(seed + 1).to(tl.uint32, bitcast=True)
     key = _mix(low + site * 65521)
     bits = _mix(_mix(index.to(tl.uint32) ^ key) + high)
-    # Only 24 bits are compared with p: a float holds these exactly.
+    # Compare only 24 bits with p: a float represents them exactly.
     return (bits >> 8).to(tl.float32) >= p * 16777216.0
 
 
@@ -67,7 +67,7 @@ def embed(
     drop: Drop,
     dtype: torch.dtype,
 ) -> Float[Tensor, "N D"]:
-    """The vectors that enter a stack; a padding token's own vector counts as zero."""
+    """The input of a stack. The embedding of padding counts as zero."""
     n, d = len(ids), weight.shape[1]
     out = torch.empty(n, d, dtype=dtype, device=weight.device)
     _embed_forward[(n,)](
@@ -85,10 +85,10 @@ def embed_backward(
     pad_id: int,
     drop: Drop,
 ) -> None:
-    """Add the gradient of the embedding matrix to `gradient`, row by row of the tokens.
+    """Add the gradient of the embedding matrix to `gradient`.
 
-    Of tokens that occur twice, whichever comes first is added first. Where torch is to be
-    deterministic, the rows are written down and torch adds them, in one order.
+    The gradients of a token that occurs several times are added in any order. If torch's
+    deterministic algorithms are enabled, torch adds the rows in a fixed order.
     """
     n, d = d_out.shape
     ordered = torch.are_deterministic_algorithms_enabled()
@@ -111,8 +111,8 @@ def _embed_forward(
     token = tl.load(ids + row)
     scale = tl.where(token == pad_id, 0.0, scale)
     x = tl.load(weight + token.to(tl.int64) * d + columns, inside, 0.0).to(tl.float32) * scale
-    place = tl.load(positions + row)
-    x += tl.load(table + place.to(tl.int64) * d + columns, inside, 0.0).to(tl.float32)
+    position = tl.load(positions + row)
+    x += tl.load(table + position.to(tl.int64) * d + columns, inside, 0.0).to(tl.float32)
     at = row * d + columns
     if p > 0:
         x = tl.where(kept(seed, site, at, p), x / (1 - p), 0.0)
@@ -139,7 +139,7 @@ def _embed_backward(
 
 
 class Saved(NamedTuple):
-    """What the backward pass needs."""
+    """Values saved for the backward pass."""
 
     summed: Float[Tensor, "N D"]
     mean: Float[Tensor, " N"]
@@ -154,7 +154,7 @@ def add_norm(
     epsilon: float,
     drop: Drop,
 ) -> tuple[Float[Tensor, "N D"], Saved]:
-    """LayerNorm(x + Dropout(y)), statistics in single precision."""
+    """LayerNorm(x + Dropout(y)), with statistics in single precision."""
     n, d = x.shape
     out, summed = torch.empty_like(x), torch.empty_like(x)
     mean, rstd = torch.empty(2, n, dtype=torch.float32, device=x.device)
@@ -177,11 +177,11 @@ def add_norm_backward(
 ) -> tuple[Float[Tensor, "N D"], Float[Tensor, "N D"]]:
     """∂/∂x and ∂/∂y.
 
-    With pre-norm, x + Dropout(y) is itself the stream that later sub-layers add to: `d_summed` is
-    its gradient from these.
+    With pre-norm, x + Dropout(y) is the residual stream, to which later sub-layers add: `d_summed`
+    is its gradient from these.
 
-    What is summed over the tokens is added to `sums`: the gradients of the norm's weight and bias
-    and, where there is a third, Σ ∂/∂y, the gradient of a bias that y ends in.
+    Sums over the tokens are added to `sums`: the gradients of the weight and bias of the layer
+    normalization and, if there is a third, Σ ∂/∂y, the gradient of a bias added to y.
     """
     n, d = d_out.shape
     dx, dy = torch.empty_like(d_out), torch.empty_like(d_out)
@@ -276,7 +276,7 @@ RELU_ROWS, RELU_COLUMNS, SPLITS = 64, 128, 64
 def relu_backward(
     d_out: Float[Tensor, "N F"], out: Float[Tensor, "N F"], d_bias: Float[Tensor, " F"]
 ) -> None:
-    """Set `d_out` to zero where `out` is; add what is left, over all rows, to `d_bias`."""
+    """Set `d_out` to zero where `out` is zero, and add its sum over all rows to `d_bias`."""
     n, f = out.shape
     splits = min(SPLITS, triton.cdiv(n, RELU_ROWS))
     partial = torch.empty(1, splits, f, dtype=torch.float32, device=out.device)
@@ -306,10 +306,10 @@ SUM_COLUMNS, PARTS = 16, 256
 
 
 def add_sums(partial: Float[Tensor, "sums parts D"], into: Sequence[Float[Tensor, " D"]]) -> None:
-    """Add Σ of the parts of `partial[i]` to `into[i]`, of which there are at most three.
+    """Add the sum of the parts of `partial[i]` to `into[i]`; at most three tensors.
 
-    Each program has summed its part of the tokens. The order of the additions is fixed, so that
-    the same batch gives the same gradients.
+    Each part is the sum over some tokens. The order of the additions is fixed, so that the same
+    batch gives the same gradients.
     """
     _, parts, d = partial.shape
     first, second, third = (into[i] if i < len(into) else into[0] for i in range(3))

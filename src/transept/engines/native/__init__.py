@@ -1,6 +1,6 @@
-"""Inference in PyTorch: the encoder and decoder of `transept.model`, faster on a CPU.
+"""Inference in PyTorch: the encoder and decoder of `transept.model`, optimized for a CPU.
 
-In reading order: `engine` (batches, and a search for each), `network` (the encoder, the decoder one
-token at a time, the likeliest tokens), `cache` (keys and values of the output so far and of the
-source) and `weights` (laid out for fast products).
+In reading order: `engine` (batches, and a search for each), `network` (the encoder, the decoder
+with a key/value cache, the likeliest tokens), `cache` (keys and values of the output and of the
+source) and `weights` (memory layouts for fast products).
 """

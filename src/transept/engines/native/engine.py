@@ -1,4 +1,4 @@
-"""The native engine: the networks in PyTorch, and the paper's search over them."""
+"""The native engine: networks in PyTorch, and the paper's beam search."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,9 +17,9 @@ from transept.decoding.engine import (
     Found,
     Input,
     batches_by_length,
-    search_in_turn,
+    search_sequentially,
 )
-from transept.decoding.greedy import sample, seed_of_draw
+from transept.decoding.greedy import sample, sample_seed
 from transept.decoding.step import (
     Constrained,
     Ensemble,
@@ -37,9 +37,9 @@ from transept.model.transformer import Transformer
 from transept.progress import Tally, Watch
 from transept.text.tokenizer import EOS_ID
 
-SHARED = 1 << 19
-"""A product of a few rows by a matrix with fewer numbers than this stays on one thread. A second
-thread would save a tenth of the time on a quiet machine, and cost three times as much on a busy
+MULTITHREADED = 1 << 19
+"""A product of a few rows with a matrix of fewer elements than this runs on one thread. A second
+thread would save a tenth of the time on an idle machine, but take three times as long on a busy
 one, where one thread waits until the other is scheduled."""
 
 
@@ -78,7 +78,7 @@ class NativeEngine:
     def threads(self) -> int:
         """The number of CPU threads that share the matrix products of one batch."""
         widest = max(model.config.d_model * model.config.d_ff for model in self._models)
-        return 1 if widest < SHARED else torch.get_num_threads()
+        return 1 if widest < MULTITHREADED else torch.get_num_threads()
 
     def search(
         self,
@@ -104,56 +104,56 @@ class NativeEngine:
         n_threads = cores(self._device)
         batches = self._batches(inputs, rows=config.beam_size, at_least=n_threads)
         found: list[list[Hypothesis]] = [[] for _ in inputs]
-        done = side_by_side(decode, batches, n_threads, self.threads)
+        done = map_parallel(decode, batches, n_threads, self.threads)
         for batch, outputs in zip(batches, done, strict=True):
             for index, each in zip(batch, outputs, strict=True):
                 found[index] = each
         return found
 
     def search_feed(self, feed: Feed, config: SearchConfig) -> Iterator[Found]:
-        """`search` for sentences that come while a batch runs: they wait until it ends."""
-        return search_in_turn(self, feed, config)
+        """`search` for sentences that arrive while a batch runs; they wait until it ends."""
+        return search_sequentially(self, feed, config)
 
     @torch.inference_mode()
     def stream(self, one: Input, config: SearchConfig) -> Iterator[Partial]:
-        """`search` for one sentence; yield after each token what is known."""
+        """`search` for one sentence; yield the partial output after each token."""
         n_threads = self.threads
-        with threads_inside(n_threads):
+        with torch_threads(n_threads):
             step = self._step([one], self._shortlist)
         partials = stream(step, one.max_length, config, EOS_ID)
         while True:
-            # Not around the yield: the reader may compute in between, and needs all its threads.
-            with threads_inside(n_threads):
+            # Not around the yield: the caller may compute in between and needs all threads.
+            with torch_threads(n_threads):
                 partial = next(partials, None)
             if partial is None:
                 return
             yield partial
 
     @torch.inference_mode()
-    def draw(
+    def sample(
         self, inputs: Sequence[Input], sampling: SamplingConfig, n: int, watch: Watch
     ) -> list[list[Hypothesis]]:
-        """Draw n outputs of each sentence at random. A shortlist is not used.
+        """Sample n outputs per sentence, without a shortlist.
 
-        The same sentence with the same seed draws the same outputs, whatever else is drawn.
+        The same seed gives the same samples of a sentence, in any batch.
         """
         found: list[list[Hypothesis]] = [[] for _ in inputs]
         tally = Tally(watch, len(inputs))
         for batch in self._batches(inputs, rows=n):
             some = [inputs[index] for index in batch]
             rows = [one for one in some for _ in range(n)]
-            seeds = [seed_of_draw(sampling.seed, one.source, k) for one in some for k in range(n)]
-            drawn = iter(sample(self._step(rows), _max_lengths(rows), seeds, sampling, EOS_ID))
+            seeds = [sample_seed(sampling.seed, one.source, k) for one in some for k in range(n)]
+            samples = iter(sample(self._step(rows), _max_lengths(rows), seeds, sampling, EOS_ID))
             for index in batch:
-                found[index] = [*islice(drawn, n)]
+                found[index] = [*islice(samples, n)]
             tally.add(len(batch))
         return found
 
     def _step(self, inputs: Sequence[Input], shortlist: Shortlist | None = None) -> Step:
-        """The step of a search: one row per input, whose output begins with the prefix.
+        """The step of a search: one row per input, whose output starts with its prefix.
 
-        With a shortlist, only the tokens that it lists for the sources, and those of the prefixes,
-        can be written.
+        With a shortlist, only its tokens for these sources and the tokens of the prefixes are
+        allowed.
         """
         sources, prefixes = [one.source for one in inputs], [one.prefix for one in inputs]
         source_ids = pad_rows(sources, self._models[0].config.pad_id).to(self._device)
@@ -180,7 +180,7 @@ def _max_lengths(inputs: Sequence[Input]) -> list[int]:
 
 
 def _watched(states: Iterable[State], tally: Tally) -> Iterator[State]:
-    """The states of a search. At each, the watcher is called, so that it can raise an exception."""
+    """The states of a search. Calls the watcher at each, so that it can raise an exception."""
     for state in states:
         tally.add(0)
         yield state
@@ -191,13 +191,13 @@ Result = TypeVar("Result")
 
 
 def cores(device: torch.device) -> int:
-    """How many pieces of work to do at once: on a CPU as many as torch may use threads."""
+    """How many batches to compute at once: the number of torch's threads on a CPU, else 1."""
     return torch.get_num_threads() if device.type == "cpu" else 1
 
 
 @contextmanager
-def threads_inside(number: int) -> Iterator[None]:
-    """Share each operation of torch among so many threads."""
+def torch_threads(number: int) -> Iterator[None]:
+    """Run each operation of torch on this many threads."""
     before = torch.get_num_threads()
     if number == before:
         yield
@@ -209,17 +209,17 @@ def threads_inside(number: int) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def side_by_side(
+def map_parallel(
     work: Callable[[Item], Result], items: Sequence[Item], n_threads: int, inside: int
 ) -> list[Result]:
-    """Do the work of each item, `n_threads` items at once, each by a single thread.
+    """Call `work` for each item, `n_threads` items at once, each in a single thread.
 
-    Matrices of a few rows are too small to be shared by threads: waiting for one another takes them
-    longer than the product, and on a machine with other work many times as long. If only one item
-    is done at a time, `inside` threads do it together.
+    Matrices of a few rows are too small for several threads: synchronizing takes longer than the
+    product, and much longer on a busy machine. If only one item runs at a time, it uses `inside`
+    threads.
     """
     if min(n_threads, len(items)) < 2:
-        with threads_inside(inside):
+        with torch_threads(inside):
             return [work(item) for item in items]
     before = torch.get_num_threads()
     pool = ThreadPoolExecutor(n_threads, initializer=torch.set_num_threads, initargs=(1,))
@@ -227,5 +227,5 @@ def side_by_side(
         return list(pool.map(work, items))
     finally:
         pool.shutdown(cancel_futures=True)
-        # Later threads would begin with the number that these have set.
+        # New threads would otherwise start with the number that the pool has set.
         torch.set_num_threads(before)

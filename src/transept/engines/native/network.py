@@ -1,8 +1,8 @@
-"""The encoder, the decoder with a key/value cache, and the likeliest tokens that it finds.
+"""The encoder, the decoder with a key/value cache, and the selection of the likeliest tokens.
 
-`Transformer.decode` computes every position again at each step. Here each layer keeps the keys and
-values of the positions so far, and those of the source, which never change. Parity tests compare
-the two, and `encode` with `Transformer.encode`.
+`Transformer.decode` recomputes every position at each step. Here, each layer caches the keys and
+values of the previous positions and of the source. Parity tests compare the two, and `encode` with
+`Transformer.encode`.
 """
 
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ from transept.shapes import Bool, Float, Int, Tensor
 
 
 def _enter(x: Float[Tensor, "N D"], first: Norm | None) -> ResidualStream:
-    """The stream in front of the first sub-layer."""
+    """The stream before the first sub-layer."""
     if first is None:
         return ResidualStream(x, x)
     normed = torch.layer_norm(x, first.shape, first.weight, first.bias, first.epsilon)
@@ -39,7 +39,7 @@ def _feed_forward(h: Float[Tensor, "N D"], layer: PreparedLayer) -> Product:
 
 
 def _add_norm(stream: ResidualStream, y: Product, norm: Norm) -> ResidualStream:
-    """The sum is part of the matrix product. `stream.x` is overwritten."""
+    """Add y to the stream, fused with the matrix product, and normalize. Overwrites `stream.x`."""
     summed = y.matrix.onto(stream.x, y.inner)
     normed = torch.layer_norm(summed, norm.shape, norm.weight, norm.bias, norm.epsilon)
     return norm.stream(summed, normed)
@@ -47,7 +47,7 @@ def _add_norm(stream: ResidualStream, y: Product, norm: Norm) -> ResidualStream:
 
 @torch.inference_mode()
 def encode(model: Transformer, source_ids: Int[Tensor, "B S"]) -> Memory:
-    """Run the encoder over padded ids. On a CPU padding is left out, and weights are prepared."""
+    """Run the encoder on padded ids. On a CPU, padding is removed and prepared weights are used."""
     if not source_ids.is_cpu:
         return model.encode(source_ids)
     source = model.source_tokens(source_ids)
@@ -72,15 +72,15 @@ class NativeEncoderOperations:
 
     layout: Layout
     mask: Bool[Tensor, "B 1 S S"] | None
-    """None: every token sees every other one."""
+    """None: every token attends to every other one."""
 
     def self_attention(self, h: Float[Tensor, "N D"], layer: PreparedLayer) -> Product:
         """Equation (1) for all heads."""
-        qkv = self.layout.apart(layer.qkv(h))
+        qkv = self.layout.to_rows(layer.qkv(h))
         heads = qkv.view(*qkv.shape[:2], 3 * layer.n_heads, -1).transpose(1, 2)
         q, k, v = heads.chunk(3, dim=1)
         out = F.scaled_dot_product_attention(q, k, v, attn_mask=self.mask, scale=layer.scale)
-        return Product(self.layout.together(out.transpose(1, 2).flatten(2)), layer.attention_out)
+        return Product(self.layout.to_flat(out.transpose(1, 2).flatten(2)), layer.attention_out)
 
     def feed_forward(self, h: Float[Tensor, "N D"], layer: PreparedLayer) -> Product:
         """Equation (2)."""
@@ -90,11 +90,10 @@ class NativeEncoderOperations:
 
 
 class IncrementalDecoder:
-    """A step for searches: appends a token to each row and gives log p of the next.
+    """A step for searches: appends a token to each row and returns log p of the next.
 
-    Rows of one sentence stand together, equally many for each sentence, and are queries to the
-    same keys. Given a shortlist of tokens, in order and without padding, the others have
-    probability zero.
+    The rows of one sentence are adjacent, the same number for each sentence, and are queries to the
+    same keys. With a shortlist, sorted and without padding, all other tokens have probability zero.
     """
 
     @torch.inference_mode()
@@ -105,15 +104,15 @@ class IncrementalDecoder:
         self._source = SourceCache(model, memory, self._prepared.source_kv())
         self._output = OutputCache(model.config, memory)
         self._position = 0
-        self._used_up: Tensor | None = None
+        self._last_logits: Tensor | None = None
         self._start_id, self._vocab_size = model.start_id, model.config.vocab_size
         self._shortlist = shortlist
         self._projection: tuple[PreparedDecoder, PreparedMatrix] | None = None
-        """To the shortlist, and the decoder that it was made for."""
+        """The projection to the shortlist, and the decoder that it belongs to."""
 
     @torch.inference_mode()
     def __call__(self, tokens: Int[Tensor, " N"] | None) -> Float[Tensor, "N V"]:
-        """Append a token to each row (None: the start); log p of each token to come."""
+        """Append a token to each row (None: at the start); return log p of every next token."""
         logits, nats = self._logits(tokens)
         log_p = logits.mul_(nats).log_softmax(dim=1)
         if self._shortlist is None:
@@ -125,17 +124,17 @@ class IncrementalDecoder:
     def best(
         self, tokens: Int[Tensor, " N"] | None, k: int
     ) -> tuple[Float[Tensor, "N K"], Int[Tensor, "N K"]]:
-        """Append a token to each row; log p of the k likeliest to come, and which they are."""
+        """Append a token to each row; return log p and ids of the k likeliest next tokens."""
         logits, nats = self._logits(tokens)
         log_p, token = likeliest(logits, k, nats)
         return log_p, token if self._shortlist is None else self._shortlist[token]
 
     @torch.inference_mode()
     def select(self, rows: Int[Tensor, " M"]) -> None:
-        """Go on with these rows; sentences of which none is left are forgotten."""
+        """Continue with these rows. Sentences without rows are removed."""
         n_sentences, width = self._output.n_sentences, self._output.width
         if rows.shape[0] != n_sentences * width or width == 1:
-            # Once a sentence has several rows, it keeps as many: then nobody has to be counted.
+            # Once a sentence has several rows, their number stays the same: no need to count.
             sentences = rows.unique_consecutive() if width == 1 else rows[::width] // width
             if len(sentences) < n_sentences:
                 self._source.keep(sentences)
@@ -143,7 +142,7 @@ class IncrementalDecoder:
         self._output.select(rows)
 
     def _logits(self, tokens: Int[Tensor, " N"] | None) -> tuple[Float[Tensor, "N listed"], float]:
-        """The logits, and how many nats a unit of them is worth."""
+        """The logits, and the value of their unit in nats."""
         y = self._start() if tokens is None else self._embed(tokens)
         decoder = self._prepared.decoder(y.shape[0])
         source = self._source.layers(decoder.make)
@@ -153,16 +152,16 @@ class IncrementalDecoder:
         for layer, of_layer in zip(layers, norms.layers, strict=True):
             stream = decoder_layer(stream, layer, of_layer, STEP)
         self._position += 1
-        # The last step's logits give way only now: memory that lies free for as long as the layers
-        # take goes back to the system, and to get it anew costs as much as a layer.
-        self._used_up = None
-        self._used_up = logits = self._project(decoder, stream.h).float()
+        # Free the logits of the last step only now: if the memory were free while the layers run,
+        # it would return to the system, and allocating it again takes as long as a layer.
+        self._last_logits = None
+        self._last_logits = logits = self._project(decoder, stream.h).float()
         return logits, decoder.nats
 
     def _project(
         self, decoder: PreparedDecoder, y: Float[Tensor, "N D"]
     ) -> Float[Tensor, "N listed"]:
-        """To the vocabulary, or to what of it is on the shortlist."""
+        """Project to the vocabulary, or to the shortlist."""
         if self._shortlist is None:
             return decoder.projection(y)
         if self._projection is None or self._projection[0] is not decoder:
@@ -176,7 +175,7 @@ class IncrementalDecoder:
         return start + self._prepared.position(0)
 
     def _embed(self, tokens: Int[Tensor, " N"]) -> Float[Tensor, "N D"]:
-        """Padding, the one token that embeds otherwise, is never appended."""
+        """Embed tokens, without a special case for padding, which is never appended."""
         embedding = self._prepared.embedding
         position = self._prepared.position(self._position)
         return torch.add(position, torch.embedding(embedding.weight, tokens), alpha=embedding.scale)
@@ -194,11 +193,11 @@ class NativeStepOperations:
     """The operations of the decoder for one new token per row."""
 
     def self_attention(self, h: Float[Tensor, "N D"], layer: StepLayer) -> Product:
-        """Attention to the tokens so far, whose keys and values are cached."""
-        qkv, q, kv = layer.cache.projected
+        """Attention to the previous tokens, whose keys and values are cached."""
+        qkv, q, kv = layer.cache.buffer
         layer.weights.qkv.into(qkv, h)
         layer.cache.new.copy_(kv)
-        heads = layer.cache.seen.attend(q, layer.weights.scale)
+        heads = layer.cache.past.attend(q, layer.weights.scale)
         return Product(heads, layer.weights.attention_out)
 
     def source_attention(self, h: Float[Tensor, "N D"], layer: StepLayer) -> Product:
@@ -214,31 +213,31 @@ class NativeStepOperations:
 
 STEP = NativeStepOperations()
 
-WORTH_IT = 2**16
-"""Above this many logits the cost is memory traffic; below it, the overhead of each operation."""
+BLOCKWISE_LOGITS = 2**16
+"""Above this many logits, memory traffic dominates; below it, the overhead of each operation."""
 
 
 def likeliest(
     logits: Float[Tensor, "N V"], k: int, nats: float
 ) -> tuple[Float[Tensor, "N K"], Int[Tensor, "N K"]]:
-    """Log p of the k likeliest tokens of each row, or of all of fewer, and which they are.
+    """Log p and ids of the k likeliest tokens of each row, or of all if there are fewer.
 
     Args:
-        logits: Used up.
-        k: How many.
-        nats: What a unit of the logits is worth.
+        logits: The logits. They are overwritten.
+        k: The number of tokens.
+        nats: The unit of the logits, in nats.
     """
-    if logits.numel() < WORTH_IT:
+    if logits.numel() < BLOCKWISE_LOGITS:
         return logits.mul_(nats).log_softmax(dim=1).topk(min(k, logits.shape[1]), dim=1)
     top, token = largest(logits, k)
     return (top - log_sum_(logits, top[:, :1], nats)).mul_(nats), token
 
 
 def largest(x: Float[Tensor, "N V"], k: int) -> tuple[Float[Tensor, "N K"], Int[Tensor, "N K"]]:
-    """`x.topk(k)`: the k largest numbers of each row, or all of fewer, and their places.
+    """`x.topk(k)`: the k largest values of each row, or all if there are fewer, and their indices.
 
-    They lie in the k blocks that have the largest maxima. Finding those takes a pass that only
-    compares, which topk over a whole row is four times as long about.
+    They are in the k blocks with the largest maxima. Finding these blocks only takes comparisons; a
+    topk over whole rows takes four times as long.
     """
     n_rows, vocab_size = x.shape
     k, block = min(k, vocab_size), block_size(vocab_size)
@@ -248,16 +247,16 @@ def largest(x: Float[Tensor, "N V"], k: int) -> tuple[Float[Tensor, "N K"], Int[
     chosen = x.view(n_rows, n_blocks, block).amax(dim=2).topk(k, dim=1, sorted=False).indices
     first = torch.arange(0, n_rows * n_blocks, n_blocks, device=x.device)
     candidates = x.view(-1, block).index_select(0, (chosen + first[:, None]).flatten())
-    values, place = candidates.view(n_rows, k * block).topk(k, dim=1)
+    values, index = candidates.view(n_rows, k * block).topk(k, dim=1)
     if k == 1:
-        return values, torch.add(place, chosen, alpha=block)
-    block_of = chosen.gather(1, place // block)
-    return values, torch.add(place % block, block_of, alpha=block)
+        return values, torch.add(index, chosen, alpha=block)
+    block_of = chosen.gather(1, index // block)
+    return values, torch.add(index % block, block_of, alpha=block)
 
 
 @lru_cache
 def block_size(vocab_size: int) -> int:
-    """The divisor of `vocab_size` nearest to 64; all of it, and so no blocks, if there is none."""
+    """The divisor of `vocab_size` closest to 64; `vocab_size` itself if there is none."""
     divisors = (size for size in range(32, 257) if vocab_size % size == 0)
     return min(divisors, key=lambda size: abs(size - 64), default=vocab_size)
 
@@ -265,9 +264,9 @@ def block_size(vocab_size: int) -> int:
 def log_sum_(
     x: Float[Tensor, "N V"], maximum: Float[Tensor, "N 1"], nats: float
 ) -> Float[Tensor, "N 1"]:
-    """The logarithm of the sum of each row's powers, given its largest number. `x` is used up.
+    """Log Σ exp of each row, given its maximum, in units of `nats`. `x` is overwritten.
 
-    Natural powers and logarithm if a unit is one nat; of two, if it is log 2.
+    Uses exp and log if the unit is one nat, exp2 and log2 if it is log 2.
     """
     x.sub_(maximum)
     if nats == 1.0:

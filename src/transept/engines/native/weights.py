@@ -1,7 +1,7 @@
-"""A model's weights for inference, laid out as the device likes them.
+"""The weights of a model for inference, in memory layouts that are fast on the device.
 
-A step's matrices are large and its rows are few, so how a matrix is laid out in memory decides how
-long a product takes. The copies are made once, and again when a weight changes.
+A step multiplies few rows with large matrices, so the time of a product depends on the memory
+layout of the matrix. The weights are copied once, and again when a weight changes.
 """
 
 import math
@@ -20,12 +20,13 @@ from transept.model.transformer import DecoderLayer, EncoderLayer, Transformer
 from transept.shapes import Float, Int, Tensor
 
 LARGE = 2**19
-"""A matrix of so many numbers is quicker in oneDNN's own layout, in spite of a slower start."""
+"""Matrices of at least this many elements are faster in oneDNN's own layout, despite a higher
+overhead."""
 
 
 @runtime_checkable
 class PreparedMatrix(Protocol):
-    """A linear transformation, laid out for decoding."""
+    """A linear transformation in a layout for decoding."""
 
     def __call__(self, x: Float[Tensor, "N I"]) -> Float[Tensor, "N O"]:
         """`x W + b`."""
@@ -34,11 +35,11 @@ class PreparedMatrix(Protocol):
         """Write `x W + b` to `out`."""
 
     def onto(self, y: Float[Tensor, "N O"], x: Float[Tensor, "N I"]) -> Float[Tensor, "N O"]:
-        """`y + x W + b`, the residual sum. `y` may be used up."""
+        """`y + x W + b`, the residual sum. `y` may be overwritten."""
 
 
-class AsItLies:
-    """Out by in, as the model has it: for a single row, and for a GPU."""
+class Unchanged:
+    """Output by input, as in the model: for a single row, and for a GPU."""
 
     def __init__(self, weight: Float[Tensor, "O I"], bias: Float[Tensor, " O"] | None) -> None:
         self.weight, self.bias = weight, bias
@@ -60,7 +61,7 @@ class AsItLies:
 
 
 class Transposed:
-    """In by out: a third quicker on a CPU with 2 to 128 rows."""
+    """Input by output: a third faster on a CPU with 2 to 128 rows."""
 
     def __init__(self, weight: Float[Tensor, "O I"], bias: Float[Tensor, " O"] | None) -> None:
         self.weight, self.bias = weight.T.contiguous(), bias
@@ -86,7 +87,7 @@ class Transposed:
 
 
 class Reordered:
-    """In oneDNN's own layout: large matrices gain another tenth, at 4 rows a third."""
+    """In oneDNN's own layout: another 10 % faster for large matrices, with 4 rows a third."""
 
     def __init__(self, weight: Float[Tensor, "O I"], bias: Float[Tensor, " O"] | None) -> None:
         self.weight, self.bias = torch.ops.mkldnn._reorder_linear_weight(weight), bias
@@ -109,10 +110,10 @@ class Reordered:
 MakeMatrix = Callable[[Tensor, Tensor | None], PreparedMatrix]
 
 
-def for_several_rows(
+def packed_for_cpu(
     weight: Float[Tensor, "O I"], bias: Float[Tensor, " O"] | None
 ) -> PreparedMatrix:
-    """A copy of the weight, in the layout that is quickest on a CPU."""
+    """A copy of the weight in the layout that is fastest on a CPU, for several rows."""
     can_reorder = weight.dtype == torch.float32 and torch.backends.mkldnn.is_available()
     if weight.numel() >= LARGE and can_reorder:
         return Reordered(weight, bias)
@@ -120,24 +121,24 @@ def for_several_rows(
 
 
 class PreparedLayer:
-    """The matrices of a layer; all that an encoder layer needs but its norms.
+    """The matrices of self-attention and feed-forward network of a layer.
 
-    The heads of Q, K and V in self-attention are all equally wide: where d_k is not d_v, zeros
-    make up for it.
+    The heads of Q, K and V in self-attention have the same width: if d_k differs from d_v, they are
+    padded with zeros.
     """
 
     def __init__(self, layer: EncoderLayer | DecoderLayer, make: MakeMatrix) -> None:
         attention, feed = layer.self_attention, layer.feed_forward
         self.n_heads, self.scale = attention.n_heads, 1 / math.sqrt(attention.d_k)
-        self.qkv = make(*_even_qkv(attention))
-        self.attention_out = make(_even_out(attention), attention.w_o.bias)
+        self.qkv = make(*_padded_qkv(attention))
+        self.attention_out = make(_padded_out(attention), attention.w_o.bias)
         self.inner = make(feed.w_1.weight, feed.w_1.bias)
         self.outer = make(feed.w_2.weight, feed.w_2.bias)
         self.activation = feed.activation
 
 
 class PreparedDecoderLayer(PreparedLayer):
-    """One decoder layer, which attends to the source too."""
+    """The matrices of a decoder layer, including those of attention to the source."""
 
     def __init__(self, layer: DecoderLayer, make: MakeMatrix) -> None:
         super().__init__(layer, make)
@@ -146,39 +147,39 @@ class PreparedDecoderLayer(PreparedLayer):
         self.source_out = make(source.w_o.weight, source.w_o.bias)
 
 
-def _even_qkv(attention: MultiHeadAttention) -> tuple[Tensor, Tensor | None]:
-    """`w_qkv` and its bias, for heads that are all equally wide."""
+def _padded_qkv(attention: MultiHeadAttention) -> tuple[Tensor, Tensor | None]:
+    """`w_qkv` and its bias, padded so that all heads have the same width."""
     weight, bias = attention.w_qkv.weight, attention.w_qkv.bias
     if attention.d_k == attention.d_v:
         return weight, bias
 
-    def even(x: Tensor) -> Tensor:
+    def padded(x: Tensor) -> Tensor:
         parts = (part.T.unflatten(0, (attention.n_heads, -1)) for part in attention.split(x.T))
-        return torch.cat([_widened(part, 1, attention).flatten(0, 1) for part in parts])
+        return torch.cat([_pad_heads(part, 1, attention).flatten(0, 1) for part in parts])
 
-    return even(weight), None if bias is None else even(bias[:, None])[:, 0]
+    return padded(weight), None if bias is None else padded(bias[:, None])[:, 0]
 
 
-def _even_out(attention: MultiHeadAttention) -> Tensor:
-    """`w_o`, for heads that are as wide as those of `_even_qkv`."""
+def _padded_out(attention: MultiHeadAttention) -> Tensor:
+    """`w_o`, for heads of the same width as in `_padded_qkv`."""
     weight = attention.w_o.weight
     if attention.d_k == attention.d_v:
         return weight
-    return _widened(weight.unflatten(1, (attention.n_heads, -1)), 2, attention).flatten(1)
+    return _pad_heads(weight.unflatten(1, (attention.n_heads, -1)), 2, attention).flatten(1)
 
 
-def _widened(x: Tensor, axis: int, attention: MultiHeadAttention) -> Tensor:
-    """Zeros behind each head, up to the wider of d_k and d_v."""
+def _pad_heads(x: Tensor, axis: int, attention: MultiHeadAttention) -> Tensor:
+    """Pad each head with zeros to the larger of d_k and d_v."""
     shape = list(x.shape)
     shape[axis] = max(attention.d_k, attention.d_v) - shape[axis]
     return torch.cat([x, x.new_zeros(shape)], dim=axis)
 
 
 class PreparedDecoder:
-    """The decoder's layers and the projection to logits, that of padding being −∞.
+    """The decoder's layers, and the projection to logits; the logit of padding is −∞.
 
-    A unit of the logits is worth `nats`. With copies of the weights it is log 2, so that their
-    sum takes powers of two, which are had in three quarters of exp's time.
+    The unit of the logits is `nats`. With copied weights it is log 2, so that summing probabilities
+    takes exp2, which needs three quarters of the time of exp.
     """
 
     def __init__(
@@ -190,7 +191,7 @@ class PreparedDecoder:
     ) -> None:
         self.make = make
         self.layers = [PreparedDecoderLayer(layer, make) for layer in layers]
-        self.nats = 1.0 if make is AsItLies else math.log(2)
+        self.nats = 1.0 if make is Unchanged else math.log(2)
         self._weight: Tensor = projection.weight
         self._bias: Tensor | None = projection.bias
         bias = self._weight.new_zeros(len(self._weight)) if self._bias is None else self._bias
@@ -198,7 +199,7 @@ class PreparedDecoder:
         self.projection = self._projection(self._weight, bias.masked_fill(padding, -torch.inf))
 
     def projection_to(self, tokens: Int[Tensor, " listed"]) -> PreparedMatrix:
-        """The projection to some of the vocabulary."""
+        """The projection to some tokens of the vocabulary."""
         bias = None if self._bias is None else self._bias[tokens]
         return self._projection(self._weight[tokens], bias)
 
@@ -209,18 +210,18 @@ class PreparedDecoder:
 
 
 class Prepared:
-    """All that decoding needs of a model."""
+    """The weights of a model, prepared for inference."""
 
     def __init__(self, model: Transformer, stamp: object) -> None:
-        require_equation_1(model, "decoding with kept keys and values")
+        require_equation_1(model, "decoding with a key/value cache")
         self.stamp = stamp
         self.embedding = model.target_embedding
         layers = model.decoder.stack
         self._parts = layers, model.projection, model.config.pad_id
         self.encoder_norms = StackNorms(model.encoder)
         self.decoder_norms = StackNorms(model.decoder)
-        self._as_it_lies = PreparedDecoder(*self._parts, AsItLies)
-        self._for_several_rows: PreparedDecoder | None = None
+        self._unchanged = PreparedDecoder(*self._parts, Unchanged)
+        self._packed: PreparedDecoder | None = None
         self._encoder = model.encoder.stack
         self._encoder_layers: list[PreparedLayer] = []
         self._source_attentions = [layer.source_attention for layer in layers]
@@ -229,46 +230,46 @@ class Prepared:
         self._vectors: dict[int, Tensor] = {}
 
     def encoder_layers(self) -> list[PreparedLayer]:
-        """The encoder, for many rows on a CPU."""
+        """The layers of the encoder, for many rows on a CPU."""
         with _preparing:
             if not self._encoder_layers:
-                layers = [PreparedLayer(layer, for_several_rows) for layer in self._encoder]
+                layers = [PreparedLayer(layer, packed_for_cpu) for layer in self._encoder]
                 self._encoder_layers = layers
             return self._encoder_layers
 
     def decoder(self, n_rows: int) -> PreparedDecoder:
-        """The decoder, in the form that is quickest for so many rows."""
+        """The decoder, in the layout that is fastest for this number of rows."""
         if n_rows == 1 or not self.embedding.weight.is_cpu:
-            return self._as_it_lies
+            return self._unchanged
         with _preparing:
-            if self._for_several_rows is None:
-                self._for_several_rows = PreparedDecoder(*self._parts, for_several_rows)
-            return self._for_several_rows
+            if self._packed is None:
+                self._packed = PreparedDecoder(*self._parts, packed_for_cpu)
+            return self._packed
 
     def source_kv(self) -> list[PreparedMatrix]:
-        """What makes keys and values of the source, for each of the decoder's layers."""
+        """The projection to keys and values of the source, for each layer of the decoder."""
         with _preparing:
             if not self._source_kv:
-                make = for_several_rows if self.embedding.weight.is_cpu else AsItLies
+                make = packed_for_cpu if self.embedding.weight.is_cpu else Unchanged
                 self._source_kv = [make(*one.w_kv) for one in self._source_attentions]
             return self._source_kv
 
-    def position(self, place: int) -> Float[Tensor, "1 D"]:
-        """The vector of a place in the output."""
-        if place not in self._vectors:
-            self._positions.reach(place + 1)
-            here = torch.full((1,), place, device=self.embedding.weight.device)
-            self._vectors[place] = self._positions.at(here)
-        return self._vectors[place]
+    def position(self, index: int) -> Float[Tensor, "1 D"]:
+        """The positional encoding of a position in the output."""
+        if index not in self._vectors:
+            self._positions.reach(index + 1)
+            here = torch.full((1,), index, device=self.embedding.weight.device)
+            self._vectors[index] = self._positions.at(here)
+        return self._vectors[index]
 
 
 _prepared: WeakKeyDictionary[Transformer, Prepared] = WeakKeyDictionary()
 _preparing = Lock()
-"""Threads that decode side by side begin together, and all need the same copies."""
+"""Threads that decode in parallel start at the same time and share the copies."""
 
 
 def prepare(model: Transformer) -> Prepared:
-    """The model, prepared; the same one again as long as no weight has changed."""
+    """The prepared weights of a model, cached until a weight changes."""
     stamp = _stamp(model)
     with _preparing:
         known = _prepared.get(model)
@@ -278,7 +279,7 @@ def prepare(model: Transformer) -> Prepared:
 
 
 def _stamp(model: Transformer) -> object:
-    """Another one whenever a weight is replaced, moved or written to (but not through `.data`)."""
+    """Changes whenever a weight is replaced, moved or written (except through `.data`)."""
     parts = [model.encoder, model.decoder, model.target_positions, model.projection]
     weights = [weight for part in parts for weight in part.parameters()]
     return [(w.data_ptr(), 0 if w.is_inference() else w._version) for w in weights]

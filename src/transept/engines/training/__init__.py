@@ -1,5 +1,5 @@
-"""The training step in its fast form: forward and backward written out, on our own kernels.
+"""A fast training step for a GPU: manual forward and backward passes with custom kernels.
 
-`Transformer` and autograd are the truth; this is the same arithmetic with fewer trips to memory,
-for the paper's network on a GPU. Parity tests hold the two together.
+`Transformer` with autograd is the reference. This package computes the same with less memory
+traffic, for the paper's network on a GPU. Parity tests compare the two.
 """

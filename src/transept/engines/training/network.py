@@ -1,4 +1,4 @@
-"""The whole network forward and backward, from ids to the gradients of every weight."""
+"""Forward and backward pass of the whole network, from ids to the gradients of every weight."""
 
 import itertools
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from typing import cast
 
 import torch
 
-from transept.engines.kernels.attention import Sight, TokenSide, spans
+from transept.engines.kernels.attention import AttentionSpec, TokenSide, spans
 from transept.engines.kernels.logits import cross_entropy
 from transept.engines.kernels.pointwise import Drop, embed, embed_backward
 from transept.engines.program import StackNorms, decoder_layer, encoder_layer
@@ -31,32 +31,34 @@ from transept.shapes import Float, Int, Tensor
 from transept.training.loss import Loss, LossSums
 
 LOGITS = 1 << 28
-"""Logits held at a time: half a gigabyte."""
+"""Logits per chunk: half a gigabyte."""
 
-LINE = 64
-"""Logits to a cache line."""
+ALIGNMENT = 64
+"""Logits per cache line."""
 
 NO_PADDING = -1
-"""No position is a padding token."""
+"""A pad id that no position has."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tiles:
-    """How sentences lie in a batch: tiles of so many tokens, and rows of so many tiles."""
+    """The layout of a batch."""
 
     tile: int
+    """Tokens per tile."""
     row_tiles: int
+    """Tiles per row."""
 
 
 class FusedNetwork:
-    """The network, ready to add a batch's gradients to its weights.
+    """Computes the loss of a batch and adds the gradients to those of the weights.
 
     Args:
-        model: Holds the weights, in single precision, and after a call their gradients.
-        loss: What is minimised.
-        tiles: The layout of every batch that will come.
-        seed: Two numbers on the device that every dropout follows from.
-        dtype: What matrices are multiplied in.
+        model: Holds the weights in single precision and, after a call, their gradients.
+        loss: The training objective.
+        tiles: The layout of every batch.
+        seed: Two numbers on the device, the seed of every dropout.
+        dtype: The type of matrix products.
     """
 
     def __init__(
@@ -84,26 +86,28 @@ class FusedNetwork:
     def __call__(self, source: Tokens, target: Tokens, scale: Float[Tensor, ""]) -> LossSums:
         """Add `scale` times the gradients of the summed loss to those of the weights."""
         self.copies.refresh()
-        sights = _Sights(source, target, self.tiles, self.model)
-        memory, encoder_backward = self._encode(source, sights)
-        states, decoder_backward = self._decode(target, memory, sights)
+        specs = _AttentionSpecs(source, target, self.tiles, self.model)
+        memory, encoder_backward = self._encode(source, specs)
+        states, decoder_backward = self._decode(target, memory, specs)
         sums, d_states = self._loss(states, target.ids, scale)
         encoder_backward(decoder_backward(d_states))
         return sums
 
-    def _encode(self, source: Tokens, sights: "_Sights") -> tuple[Tensor, Callable[[Tensor], None]]:
+    def _encode(
+        self, source: Tokens, specs: "_AttentionSpecs"
+    ) -> tuple[Tensor, Callable[[Tensor], None]]:
         side = _InputSide(
             source.ids, source.layout.positions, self.model.source_embedding,
             self.model.source_positions, self.source_positions, self.source_drop,
         )  # fmt: skip
-        ops = TapedOperations(sights.source, sights.source)
+        ops = TapedOperations(specs.source, specs.source)
         stream = ops.enter(side.embed(self.dtype), self.encoder_norms.first, self.source_drop)
         for layer, norms in zip(self.encoder, self.encoder_norms.layers, strict=True):
             stream = encoder_layer(stream, layer, norms, ops)
         return stream.h, lambda d_states: side.embed_backward(ops.backward(d_states))
 
     def _decode(
-        self, target: Tokens, memory: Tensor, sights: "_Sights"
+        self, target: Tokens, memory: Tensor, specs: "_AttentionSpecs"
     ) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
         model = self.model
         side = _InputSide(
@@ -113,7 +117,7 @@ class FusedNetwork:
         )  # fmt: skip
         kv = self.source_kv.forward(memory)
         d_kv = torch.empty_like(kv)
-        ops = TapedOperations(sights.target, sights.across)
+        ops = TapedOperations(specs.target, specs.across)
         stream = ops.enter(side.embed(self.dtype), self.decoder_norms.first, self.target_drop)
         for number, norms in enumerate(self.decoder_norms.layers):
             parts = (self.source_kv.part(each, number) for each in (kv, d_kv))
@@ -127,7 +131,7 @@ class FusedNetwork:
         return stream.h, backward
 
     def _table(self, positions: Positions) -> Float[Tensor, "L D"]:
-        """The encodings of all positions of a row, at an address that CUDA graphs can remember."""
+        """The encodings of all positions of a row, at a fixed address for CUDA graphs."""
         n_rows = self.tiles.tile * self.tiles.row_tiles
         positions.reach(n_rows)
         if isinstance(positions, LearnedPositions):
@@ -136,14 +140,14 @@ class FusedNetwork:
         return positions.at(torch.arange(n_rows, device=self.projection.value.device))
 
     def _loss(self, states: Tensor, target_ids: Tensor, scale: Tensor) -> tuple[LossSums, Tensor]:
-        """Projection and cross-entropy, a chunk of tokens at a time; and the states' gradient."""
+        """Projection and cross-entropy, in chunks of tokens, and the gradient of the states."""
         vocab_size = len(self.projection.value)
         epsilon = self.loss.uniform_smoothing(vocab_size)
         d_states = torch.empty_like(states)
         losses = []
         n_chunks = -(-len(states) * vocab_size // LOGITS)
-        # Rows that begin at a cache line are written and read a good deal faster.
-        width = -(-vocab_size // LINE) * LINE
+        # Rows aligned to cache lines are much faster to read and write.
+        width = -(-vocab_size // ALIGNMENT) * ALIGNMENT
         buffer = states.new_empty(-(-len(states) // n_chunks), width)
         for rows in torch.arange(len(states)).tensor_split(n_chunks):
             chunk = slice(int(rows[0]), int(rows[-1]) + 1)
@@ -164,7 +168,7 @@ class FusedNetwork:
 
 @dataclass(frozen=True, slots=True)
 class _InputSide:
-    """What enters a stack: embedding · √d_model + positional encoding, with dropout."""
+    """The input of a stack: embedding · √d_model + positional encoding, with dropout."""
 
     ids: Int[Tensor, " N"]
     positions: Int[Tensor, " N"]
@@ -190,7 +194,7 @@ class _InputSide:
 
 
 class SourceKeysAndValues:
-    """Keys and values of the source for all decoder layers: one multiplication each way."""
+    """Keys and values of the source for all decoder layers, in one matrix product per direction."""
 
     def __init__(self, model: Transformer, copies: Copies) -> None:
         attentions = [layer.source_attention for layer in model.decoder.stack]
@@ -202,11 +206,11 @@ class SourceKeysAndValues:
         self.width = len(self.value) // len(attentions)
 
     def part(self, kv: Float[Tensor, "N all_kv"], layer: int) -> Float[Tensor, "N kv"]:
-        """One layer's."""
+        """The keys and values of one layer."""
         return kv[:, layer * self.width : (layer + 1) * self.width]
 
     def forward(self, memory: Float[Tensor, "N D"]) -> Float[Tensor, "N all_kv"]:
-        """Of all layers side by side."""
+        """The keys and values of all layers, concatenated."""
         if self.bias is None:
             return memory @ self.value.T
         return torch.addmm(self.bias, memory, self.value.T)
@@ -214,7 +218,7 @@ class SourceKeysAndValues:
     def backward(
         self, d_kv: Float[Tensor, "N all_kv"], memory: Float[Tensor, "N D"]
     ) -> Float[Tensor, "N D"]:
-        """∂/∂memory; the weights' gradients are added to."""
+        """Return ∂/∂memory and add to the gradients of the weights."""
         gradient = torch.zeros_like(self.value, dtype=self.gradients[0].dtype)
         accumulate(gradient, d_kv.T, memory)
         torch._foreach_add_(self.gradients, gradient.split(self.width))
@@ -224,8 +228,8 @@ class SourceKeysAndValues:
         return d_kv @ self.value
 
 
-class _Sights:
-    """The three kinds of attention in a batch: who sees whom."""
+class _AttentionSpecs:
+    """Which keys the queries see, in the three kinds of attention."""
 
     def __init__(self, source: Tokens, target: Tokens, tiles: Tiles, model: Transformer) -> None:
         sides = tuple(
@@ -234,16 +238,16 @@ class _Sights:
         )
         both = spans((sides[0].segments, sides[1].segments), tiles.tile, tiles.row_tiles)
 
-        def sight(queries: TokenSide, keys: TokenSide, band: Band) -> Sight:
-            return Sight(queries, keys, both, tiles.tile, band.before, band.after)
+        def spec(queries: TokenSide, keys: TokenSide, band: Band) -> AttentionSpec:
+            return AttentionSpec(queries, keys, both, tiles.tile, band.before, band.after)
 
-        self.source = sight(sides[0], sides[0], model.encoder.band)
-        self.target = sight(sides[1], sides[1], model.decoder.band)
-        self.across = sight(sides[1], sides[0], Band())
+        self.source = spec(sides[0], sides[0], model.encoder.band)
+        self.target = spec(sides[1], sides[1], model.decoder.band)
+        self.across = spec(sides[1], sides[0], Band())
 
 
 class _Drops:
-    """Gives each dropout its own number."""
+    """Numbers the dropouts of the network."""
 
     def __init__(self, seed: Int[Tensor, "2"]) -> None:
         self._seed, self._sites = seed, itertools.count()

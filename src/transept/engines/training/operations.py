@@ -1,7 +1,7 @@
-"""The operations of the layer program, forward and backward by hand.
+"""The operations of the layer program, with manual forward and backward passes.
 
-A forward operation writes its backward pass to a tape. The backward pass of the network is the
-tape, read from its end.
+Each forward operation appends its backward pass to a tape. The backward pass of the network runs
+the tape in reverse.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,7 +11,7 @@ from typing import NamedTuple, cast
 import torch
 from torch import nn
 
-from transept.engines.kernels.attention import Sight, attend, attend_backward
+from transept.engines.kernels.attention import AttentionSpec, attend, attend_backward
 from transept.engines.kernels.pointwise import Drop, add_norm, add_norm_backward, relu_backward
 from transept.engines.program import Norm, Product, ResidualStream
 from transept.model.attention import MultiHeadAttention
@@ -21,16 +21,16 @@ from transept.shapes import Float, Tensor
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """What `nn.Linear` holds, in two precisions, and the gradients that are added up for it."""
+    """The weights of an `nn.Linear` for mixed precision, and their accumulated gradients."""
 
     value: Float[Tensor, "O I"]
-    """In the type that matrices are multiplied in: a copy of the master weight."""
+    """A copy of the master weight, in the type of matrix products."""
     gradient: Float[Tensor, "O I"]
-    """In single precision, added to."""
+    """The accumulated gradient, in single precision."""
     bias: Float[Tensor, " O"] | None = None
-    """In the type that matrices are multiplied in."""
+    """A copy of the bias, in the type of matrix products."""
     d_bias: Float[Tensor, " O"] | None = None
-    """In single precision. It is added to where ∂/∂(x Wᵀ + b) is made, not in `backward`."""
+    """In single precision. Accumulated where ∂/∂(x Wᵀ + b) is computed, not in `backward`."""
 
     @classmethod
     def of(cls, linear: nn.Linear, copies: "Copies") -> "Matrix":
@@ -52,7 +52,7 @@ class Matrix:
     def backward(
         self, d_out: Float[Tensor, "N O"], x: Float[Tensor, "N I"], dx: Float[Tensor, "N I"] | None
     ) -> Float[Tensor, "N I"]:
-        """Add to the gradient; give ∂/∂x, added to `dx` where there is one."""
+        """Accumulate the gradient; return ∂/∂x, added to `dx` if given."""
         accumulate(self.gradient, d_out.T, x)
         return d_out @ self.value if dx is None else dx.addmm_(d_out, self.value)
 
@@ -60,7 +60,7 @@ class Matrix:
 def accumulate(
     into: Float[Tensor, "O I"], a: Float[Tensor, "O N"], b: Float[Tensor, "N I"]
 ) -> None:
-    """Add a b, which is never rounded to less than the precision of `into`."""
+    """Add the product a b to `into`, in the precision of `into`."""
     if a.dtype == into.dtype:
         into.addmm_(a, b)
     else:
@@ -68,7 +68,7 @@ def accumulate(
 
 
 class Copies:
-    """Copies of the weights in the type that matrices are multiplied in."""
+    """Copies of the weights in the type of matrix products."""
 
     def __init__(self, dtype: torch.dtype) -> None:
         self.dtype = dtype
@@ -76,19 +76,19 @@ class Copies:
         self._copies: list[Tensor] = []
 
     def of(self, masters: Sequence[Tensor]) -> Tensor:
-        """A copy of these weights, stacked; `refresh` keeps it true."""
+        """A copy of these weights, stacked; `refresh` updates it."""
         copy = torch.cat([master.detach() for master in masters]).to(self.dtype)
         self._masters += [master.detach() for master in masters]
         self._copies += copy.split([len(master) for master in masters])
         return copy
 
     def refresh(self) -> None:
-        """Copy what the optimizer made of the weights."""
+        """Update the copies after the optimizer changed the weights."""
         torch._foreach_copy_(self._copies, self._masters)
 
 
 def gradient_of(parameter: Tensor) -> Tensor:
-    """The tensor in which a parameter's gradient is added up: the same one for ever."""
+    """The tensor in which the gradient of a parameter is accumulated. It is never replaced."""
     if parameter.grad is None:
         parameter.grad = torch.zeros_like(parameter)
     return parameter.grad
@@ -98,7 +98,7 @@ class Gradient(NamedTuple):
     """The gradient of a `ResidualStream`."""
 
     x: Float[Tensor, "N D"] | None
-    """With pre-norm, that of the residual stream. With post-norm x and h are one."""
+    """With pre-norm, the gradient of the residual stream. With post-norm, x and h are the same."""
     h: Float[Tensor, "N D"]
 
 
@@ -108,7 +108,7 @@ SublayerBackward = Callable[[Float[Tensor, "N I"], Float[Tensor, "N D"] | None],
 
 
 class End(NamedTuple):
-    """What a sub-layer ends in: `Product.matrix` here."""
+    """The end of a sub-layer: the `Product.matrix` of this engine."""
 
     matrix: Matrix
     drop: Drop
@@ -116,23 +116,23 @@ class End(NamedTuple):
 
 
 class SelfAttention:
-    """The weights of a multi-head attention of a sequence to itself."""
+    """The weights of multi-head self-attention."""
 
     def __init__(self, module: MultiHeadAttention, drop: Drop, copies: Copies) -> None:
         self.module, self.residual_drop = module, drop
         self.drop = drop._replace(p=module.dropout)
         self.w_qkv, self.w_o = Matrix.of(module.w_qkv, copies), Matrix.of(module.w_o, copies)
 
-    def __call__(self, h: Float[Tensor, "N D"], sight: Sight) -> Product:
-        """Attention by equation (1), not yet multiplied by W_O."""
+    def __call__(self, h: Float[Tensor, "N D"], spec: AttentionSpec) -> Product:
+        """Equation (1), not yet multiplied by W_O."""
         split, drop = self.module.split, self.drop
         qkv = self.w_qkv(h)
-        heads, log_total = attend(*split(qkv), sight, self.module.n_heads, drop)
+        heads, log_total = attend(*split(qkv), spec, self.module.n_heads, drop)
 
         def backward(d_heads: Tensor, dx: Tensor | None) -> Tensor:
             d_qkv = torch.empty_like(qkv)
             attend_backward(
-                *split(qkv), heads, log_total, d_heads, sight, drop, split(d_qkv)
+                *split(qkv), heads, log_total, d_heads, spec, drop, split(d_qkv)
             )  # fmt: skip
             self.w_qkv.add_bias_gradient(d_qkv)
             return self.w_qkv.backward(d_qkv, h, dx)
@@ -141,7 +141,7 @@ class SelfAttention:
 
 
 class SourceAttention:
-    """The weights of a multi-head attention to the source, whose keys and values are given."""
+    """The weights of multi-head attention to the source, whose keys and values are given."""
 
     def __init__(self, module: MultiHeadAttention, drop: Drop, copies: Copies) -> None:
         self.module, self.residual_drop = module, drop
@@ -159,16 +159,16 @@ class SourceAttention:
         h: Float[Tensor, "N D"],
         kv: Float[Tensor, "Ns kv"],
         d_kv: Float[Tensor, "Ns kv"],
-        sight: Sight,
+        spec: AttentionSpec,
     ) -> Product:
-        """Attention by equation (1), not yet multiplied by W_O. ∂/∂kv is written to `d_kv`."""
+        """Equation (1), not yet multiplied by W_O. The backward pass writes ∂/∂kv to `d_kv`."""
         q, drop = self.w_q(h), self.drop
-        heads, log_total = attend(q, *self._split(kv), sight, self.module.n_heads, drop)
+        heads, log_total = attend(q, *self._split(kv), spec, self.module.n_heads, drop)
 
         def backward(d_heads: Tensor, dx: Tensor | None) -> Tensor:
             dq = torch.empty_like(q)
             attend_backward(
-                q, *self._split(kv), heads, log_total, d_heads, sight, drop,
+                q, *self._split(kv), heads, log_total, d_heads, spec, drop,
                 (dq, *self._split(d_kv)),
             )  # fmt: skip
             self.w_q.add_bias_gradient(dq)
@@ -192,7 +192,7 @@ class PositionWise:
         assert self.w_1.bias is not None
         if self.activation is not torch.relu_:
             return self._swish(h)
-        # The ReLU is computed while the product is still on the chip.
+        # One kernel for product and ReLU.
         inner = torch._addmm_activation(self.w_1.bias, h, self.w_1.value.T)
 
         def backward(d_inner: Tensor, dx: Tensor | None) -> Tensor:
@@ -222,7 +222,7 @@ class TrainedEncoderLayer(NamedTuple):
 
 
 class TrainedDecoderLayer(NamedTuple):
-    """The weights of a decoder layer, and its keys and values of the source in one batch."""
+    """The weights of a decoder layer, and its keys and values of the source of a batch."""
 
     attention: SelfAttention
     source_attention: SourceAttention
@@ -235,13 +235,13 @@ class TrainedDecoderLayer(NamedTuple):
 class TapedOperations:
     """The operations of a stack over one batch, and their backward passes."""
 
-    sight: Sight
-    across: Sight
-    """Of the attention to the source."""
+    spec: AttentionSpec
+    across: AttentionSpec
+    """For the attention to the source."""
     tape: list[Backward] = field(default_factory=list)
 
     def enter(self, x: Float[Tensor, "N D"], first: Norm | None, drop: Drop) -> ResidualStream:
-        """The stream in front of the first sub-layer."""
+        """The stream before the first sub-layer."""
         if first is None:
             return ResidualStream(x, x)
         none = drop._replace(p=0.0)
@@ -260,8 +260,8 @@ class TapedOperations:
     def self_attention(
         self, h: Float[Tensor, "N D"], layer: TrainedEncoderLayer | TrainedDecoderLayer
     ) -> Product:
-        """Attention of a sequence to itself."""
-        return layer.attention(h, self.sight)
+        """Multi-head self-attention."""
+        return layer.attention(h, self.spec)
 
     def source_attention(self, h: Float[Tensor, "N D"], layer: TrainedDecoderLayer) -> Product:
         """Attention to the source."""
@@ -274,7 +274,7 @@ class TapedOperations:
         return layer.feed_forward(h)
 
     def add_norm(self, stream: ResidualStream, y: Product, norm: Norm) -> ResidualStream:
-        """X + Dropout(y) and its layer normalization, in one kernel."""
+        """Add Dropout(y) to the stream and normalize, in one kernel."""
         matrix, drop, sublayer_backward = y.matrix
         weight, bias = norm.weight, norm.bias
         normed, saved = add_norm(stream.x, matrix(y.inner), weight, bias, norm.epsilon, drop)
@@ -293,7 +293,7 @@ class TapedOperations:
         return norm.stream(saved.summed, normed)
 
     def backward(self, d_states: Float[Tensor, "N D"]) -> Float[Tensor, "N D"]:
-        """From the gradient of the stack's output to that of its input."""
+        """The gradient of the stack's input, from that of its output."""
         d = Gradient(None, d_states)
         while self.tape:
             d = self.tape.pop()(d)

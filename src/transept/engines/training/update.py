@@ -1,8 +1,8 @@
-"""One update of the weights in its fast form: the whole of it is one CUDA graph.
+"""A fast update of the weights: the whole step is one CUDA graph.
 
-The first step runs as written, so that everything that happens once has happened: kernels are
-compiled, Adam's moments allocated. The second is captured; from then on a step is a few small
-copies and one launch, and the host is never waited for.
+The first step runs normally, so that kernels are compiled and Adam's moments are allocated. The
+second step is captured. From then on, a step is a few small copies and one launch, and never waits
+for the host.
 """
 
 import dataclasses
@@ -23,10 +23,10 @@ from transept.training.update import StepValues, Update
 
 
 class FusedUpdate(Update):
-    """The same update, with the gradients written out by hand.
+    """The same update with manually computed gradients.
 
-    With other ranks the graph ends with this rank's gradients. They are summed over all ranks in a
-    few large pieces, and Adam follows as written.
+    With several ranks, the graph ends with this rank's gradients. They are summed over all ranks in
+    a few large chunks, and Adam runs outside the graph.
     """
 
     def __init__(self, *args: Any, tiles: Tiles, n_micro_batches: int, **kwargs: Any) -> None:
@@ -34,7 +34,7 @@ class FusedUpdate(Update):
         device, parameters = self.runtime.device, list(self.model.parameters())
         world = self.runtime.world
         self._flat = FlatGradients(parameters, world) if world.joined else None
-        # What changes from step to step lies on the device, where a graph can read it.
+        # Values that change from step to step are on the device, where a graph can read them.
         self._seeds = torch.zeros(n_micro_batches, 2, dtype=torch.int32, device=device)
         self._seed = torch.zeros(2, dtype=torch.int32, device=device)
         self._scale = torch.zeros((), device=device)
@@ -49,7 +49,7 @@ class FusedUpdate(Update):
         self, step: int, micro_batches: Sequence[MicroBatch], n_target_tokens: int
     ) -> StepValues:
         """Update the weights once, with the mean gradient over `n_target_tokens`."""
-        self._tell(step, micro_batches, n_target_tokens)
+        self._set_inputs(step, micro_batches, n_target_tokens)
         self._lr.fill_(self.schedule(step))
         on_device = self._graph if self.runtime.device.type == "cuda" else _call
         if self._flat is None:
@@ -57,39 +57,41 @@ class FusedUpdate(Update):
         else:
             losses = on_device(self._local_gradients, micro_batches)
             self._flat.total()
-            values = (*losses, *self._suppressed_or_moved())
-        self._weights_have_moved()  # a graph that is replayed says nothing
+            values = (*losses, *self._apply_update())
+        self._bump_versions()  # replaying a graph does not
         return StepValues(*values)
 
     def clear_gradients(self) -> None:
-        """Set them to zero where they lie: the network knows them by their place."""
+        """Set the gradients to zero in place: the network holds references to them."""
         torch._foreach_zero_(self._gradients)
 
     def accumulate(
         self, step: int, micro_batches: Sequence[MicroBatch], n_target_tokens: int
     ) -> Float[Tensor, "2"]:
-        """Add up the gradients of the micro-batches; give the sums of their losses."""
-        self._tell(step, micro_batches, n_target_tokens)
+        """Accumulate the gradients of the micro-batches; return their summed losses."""
+        self._set_inputs(step, micro_batches, n_target_tokens)
         return self._accumulate(micro_batches)
 
-    def _tell(self, step: int, micro_batches: Sequence[MicroBatch], n_target_tokens: int) -> None:
-        """Let the device know what the gradients depend on besides the batch."""
+    def _set_inputs(
+        self, step: int, micro_batches: Sequence[MicroBatch], n_target_tokens: int
+    ) -> None:
+        """Copy the dropout seeds and the scale of the loss to the device."""
         n = len(micro_batches)
         words = [derive_seed(self.seed, step, batch.number) for batch in micro_batches]
         self._seeds[:n].copy_(torch.tensor(words, dtype=torch.int64).view(torch.int32).view(n, 2))
         self._scale.fill_(1 / n_target_tokens)
 
     def _step(self, micro_batches: Sequence[MicroBatch]) -> tuple[Tensor, ...]:
-        """All that the device does in a step, where no other ranks are waited for."""
-        return *self._local_gradients(micro_batches), *self._suppressed_or_moved()
+        """A whole step on the device, without other ranks."""
+        return *self._local_gradients(micro_batches), *self._apply_update()
 
     def _local_gradients(self, micro_batches: Sequence[MicroBatch]) -> tuple[Tensor, ...]:
         self.clear_gradients()
         smoothed, nll = self._accumulate(micro_batches)
         return smoothed * self._scale, nll * self._scale
 
-    def _suppressed_or_moved(self) -> tuple[Tensor, ...]:
-        norm = self._move_weights()
+    def _apply_update(self) -> tuple[Tensor, ...]:
+        norm = self._apply_gradients()
         return norm, self.suppressed.clone(), self.suppressed_in_a_row.clone()
 
     def _accumulate(self, micro_batches: Sequence[MicroBatch]) -> Float[Tensor, "2"]:
@@ -100,12 +102,12 @@ class FusedUpdate(Update):
         return sums
 
     def _replicate(self) -> nn.Module:
-        """As it is: DDP watches autograd, which this form does without."""
+        """The objective itself: DDP relies on autograd, which is not used here."""
         return self.objective
 
 
 Work = Callable[[Sequence[MicroBatch]], tuple[Tensor, ...]]
-"""What the device does with micro-batches, and the numbers that it gives."""
+"""Computes values from micro-batches on the device."""
 
 
 def _call(work: Work, micro_batches: Sequence[MicroBatch]) -> tuple[Tensor, ...]:
@@ -113,7 +115,7 @@ def _call(work: Work, micro_batches: Sequence[MicroBatch]) -> tuple[Tensor, ...]
 
 
 class _Graph:
-    """Work that is captured when it is asked for the second time, and then replayed."""
+    """Captures its work in a CUDA graph at the second call, and replays it afterwards."""
 
     def __init__(self) -> None:
         self._graph: torch.cuda.CUDAGraph | None = None
@@ -137,17 +139,17 @@ class _Graph:
         return self._values
 
     def _capture(self, work: Work, micro_batches: Sequence[MicroBatch]) -> None:
-        # What the first step used would otherwise be held beside the graph's own memory.
+        # Otherwise the memory of the first step would stay reserved in addition to the graph's.
         torch.cuda.empty_cache()
         self._micro_batches = [_clone(batch) for batch in micro_batches]
         self._graph = torch.cuda.CUDAGraph()
-        # Only this thread must keep still: the loader's goes on pinning memory.
+        # Restrict only this thread: the loader's thread continues to pin memory.
         with torch.cuda.graph(self._graph, capture_error_mode="thread_local"):
             self._values = work(self._micro_batches)
 
 
 def _clone(batch: MicroBatch) -> MicroBatch:
-    """One in memory of its own, into which others can be copied."""
+    """A copy in separate memory, into which other batches can be copied."""
     return MicroBatch(_clone_tokens(batch.source), _clone_tokens(batch.target))
 
 
@@ -161,7 +163,7 @@ def _clone_tokens(tokens: Tokens) -> Tokens:
 
 
 def _tensors(micro_batches: Sequence[MicroBatch]) -> list[Tensor]:
-    """All that the fused network reads of them, flat: rows may be cut differently."""
+    """All tensors that the fused network reads, flattened: the shape of rows may differ."""
     return [
         part.view(-1)
         for batch in micro_batches

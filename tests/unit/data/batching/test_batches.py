@@ -84,8 +84,8 @@ def test_model_tokens_equal_the_collated_sentences() -> None:
     tokens = Tokens.tiled(*side, row_tiles=shape.row_tiles).without_padding()
     layout = tokens.layout
     assert len(tokens.ids) == 15
-    assert torch.equal(layout.together(layout.apart(tokens.ids)), tokens.ids)
-    shifted = layout.apart(tokens.shifted_right(0).ids)
+    assert torch.equal(layout.to_flat(layout.to_rows(tokens.ids)), tokens.ids)
+    shifted = layout.to_rows(tokens.shifted_right(0).ids)
     for segment, sentence in enumerate(sentences(side), start=1):
         assert shifted[layout.segments == segment].tolist() == [0, *sentence[:-1]]
 
