@@ -64,7 +64,7 @@ def test_it_serves_reloads_and_finishes_what_it_took(trained: Path, tmp_path: Pa
         weights = bundle / "weights.safetensors"
         weights.write_bytes(weights.read_bytes()[:-1])
         os.kill(process.pid, signal.SIGHUP)
-        wait_for(log, "en-de: not reloaded, the old model goes on")
+        wait_for(log, "en-de: not reloaded, still serving the old model")
         assert client.post("/translate", json=BODY).json() == {"translatedText": expected}
 
         answers: list[httpx.Response] = []
@@ -85,7 +85,7 @@ def test_it_serves_reloads_and_finishes_what_it_took(trained: Path, tmp_path: Pa
 
 
 def test_of_the_shipped_models_the_one_that_translate_takes_comes_first(tmp_path: Path) -> None:
-    """Whoever names no languages means it, as whoever names no model does."""
+    """Requests without languages use the default model."""
     sentence = "I would like a cup of tea."
     with server(None, tmp_path / "log") as (_, address):
         answer = httpx.post(f"{address}/api/nbest", json={"q": sentence}, timeout=120).json()
@@ -124,12 +124,12 @@ def test_whoever_waits_when_time_is_up_is_told(
             process.send_signal(number)
             wait_for_delivery(process, number)
         assert asking.result().status_code == 503
-        assert "stopped before this was done" in asking.result().json()["error"]
-        assert watching.result().text.endswith('try again in a while"}\n\n')
+        assert "stopped before this request was done" in asking.result().json()["error"]
+        assert watching.result().text.endswith('try again later"}\n\n')
         with slow:
             assert slow.recv(1000).startswith(b"HTTP/1.1 503")
         assert process.wait(120) == 1
-    assert f"3 requests were given up, not done {said}" in log.read_text()
+    assert f"3 requests were aborted {said}" in log.read_text()
     assert "Traceback" not in log.read_text()
 
 
@@ -178,7 +178,7 @@ def test_what_is_missing_is_said(
     trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run("serve", "--model", trained) == 2
-    assert "does not say its languages: name them" in capsys.readouterr().err
+    assert "does not specify its languages: give them" in capsys.readouterr().err
     assert run("serve", "--model", trained, "--source-language", "EN!") == 2
     assert "'EN!' is not a language code" in capsys.readouterr().err
     assert run("serve", "--model", f"en-de={trained}", "--model", f"en-de={trained}") == 2
@@ -195,7 +195,7 @@ def test_a_port_in_use_is_said(
         # Before the model is loaded, which may take a while: this one is not even there.
         assert run("serve", "--model", "en-de=nowhere", "--port", port) == 1
     said = capsys.readouterr().err
-    assert f"port {port}: cannot listen there" in said
+    assert f"port {port}: cannot listen" in said
     assert "try another --port" in said
 
 

@@ -237,7 +237,7 @@ def test_a_score_is_that_of_python(client: httpx.Client, transducer: Transducer)
     assert uneven.json() == {"error": "Invalid request: each q needs one translation"}
     long = client.post("/api/score", json={"q": ["one", "one " * 200], "translation": ["a", "b"]})
     assert long.status_code == 400
-    assert "the model reads 40" in long.json()["error"]
+    assert "the model reads at most 40" in long.json()["error"]
 
 
 def events(answer: httpx.Response) -> list[tuple[str, dict[str, Any]]]:
@@ -312,12 +312,12 @@ def test_attention_of_the_models_own_translation(
 @pytest.mark.parametrize(
     ("change", "error"),
     [
-        ({"layers": [3]}, "layers: the model has 2, and 3 is none of them"),
-        ({"heads": [1, 9]}, "heads: the model has 2, and 9 is none of them"),
+        ({"layers": [3]}, "layers: the model has 2, so 3 is out of range"),
+        ({"heads": [1, 9]}, "heads: the model has 2, so 9 is out of range"),
         ({"kinds": []}, "Expected `array` of length >= 1"),
         ({"q": " "}, "there is no word in the source"),
-        ({"q": "one " * 60}, "the model reads 40"),
-        ({"translation": "one " * 60}, "the model reads 40"),
+        ({"q": "one " * 60}, "the model reads at most 40"),
+        ({"translation": "one " * 60}, "the model reads at most 40"),
         ({"kinds": ["encoder", "decoder", "source"], "tokens": "pieces"}, "weights, and an answer"),
     ],
 )

@@ -460,7 +460,7 @@ def test_sixty_megabytes_do_not_raise_memory(strict: httpx.Client) -> None:
 def test_a_slow_body_is_given_up(impatient: httpx.Client) -> None:
     answer = talk(impatient, HEAD + b'Content-Length: 50\r\n\r\n{"q": ')
     assert answer.startswith(b"HTTP/1.1 408 ")
-    assert b"did not come within 0.5 s" in answer
+    assert b"did not arrive within 0.5 s" in answer
 
 
 @pytest.mark.parametrize("sent", [b"", b"POST /translate HTTP/1.1\r\nHost:", b"G"])

@@ -68,7 +68,7 @@ def test_every_path_with_and_without_key(
     assert with_key.status_code == 200
     if path in NEEDS_KEY:
         assert (without.status_code, wrong.status_code) == (403, 403)
-        assert without.json() == {"error": "An API key is needed"}
+        assert without.json() == {"error": "An API key is required"}
         assert wrong.json() == {"error": "Invalid API key"}
     else:
         assert (without.status_code, wrong.status_code) == (200, 200)

@@ -28,8 +28,8 @@ def test_without_a_file_all_are_accepted() -> None:
 
 @pytest.mark.parametrize(
     ("content", "error"),
-    [("", "has no key"), ("# none\n", "has no key"), ("ok\n", "line 1: key_file: is shorter"),
-     (f"{KEY}\nsha256:zz\n", "line 2: key_file: is not sha256:")],
+    [("", "contains no key"), ("# none\n", "contains no key"), ("ok\n", "line 1: key_file: is shorter"),
+     (f"{KEY}\nsha256:zz\n", "line 2: key_file: must be sha256:")],
 )  # fmt: skip
 def test_a_bad_file_of_keys_is_refused(tmp_path: Path, content: str, error: str) -> None:
     file = tmp_path / "keys"
