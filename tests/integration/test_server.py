@@ -318,7 +318,7 @@ def test_attention_of_the_models_own_translation(
         ({"q": " "}, "there is no word in the source"),
         ({"q": "one " * 60}, "the model reads at most 40"),
         ({"translation": "one " * 60}, "the model reads at most 40"),
-        ({"kinds": ["encoder", "decoder", "source"], "tokens": "pieces"}, "weights, and an answer"),
+        ({"kinds": ["encoder", "decoder", "source"], "tokens": "pieces"}, "exceed the limit"),
     ],
 )
 def test_attention_refuses_what_it_cannot_show(

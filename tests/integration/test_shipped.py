@@ -208,7 +208,7 @@ def test_its_attention_tells_which_words_belong_together() -> None:
     for source, expected in asked.items():
         text = Text.of(source, "html", "en")
         (result,) = translator.translate(text.sentences, alignments=True, split=False)
-        found = text.put_together([result.outputs], 1).text
+        found = text.assemble([result.outputs], 1).text
         assert all(each in found for each in expected), found
 
 

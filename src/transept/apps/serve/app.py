@@ -186,7 +186,7 @@ async def _refuse_http(request: Request, error: Any) -> Response:
 # --- the OpenAPI document --------------------------------------------------------------------
 
 REFERENCE = "#/components/schemas/{name}"
-EVENTS_SAID = (
+EVENTS_DESCRIPTION = (
     "Events: `part` with `text`, the next part of the translation, and `tail`, the current "
     "continuation, which may change; at the end `done` with the complete `text`, or `error`."
 )
@@ -275,6 +275,6 @@ def _operation(entry: Entry, of_type: dict[str, Any], *, needs_key: bool) -> dic
 
 def _result(entry: Entry, of_type: dict[str, Any]) -> dict[str, Any]:
     if entry.gives is h.EventResponse:
-        return {"description": EVENTS_SAID, "content": {entry.content_type: {}}}
+        return {"description": EVENTS_DESCRIPTION, "content": {entry.content_type: {}}}
     schema = of_type.get(str(entry.gives), {"type": "string"})
     return {"description": "The result.", "content": {entry.content_type: {"schema": schema}}}

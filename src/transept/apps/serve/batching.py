@@ -365,10 +365,10 @@ def _one_by_one(batch: _Batch, error: Exception) -> Iterator[tuple[int, Any]]:
     """Decode the items of a failed batch one by one, so that one bad item fails no other."""
     is_final = isinstance(error, _AbandonedError) or len(batch.running) == 1
     for number, (job, index) in [*batch.running.items()]:
-        yield number, error if is_final else _alone(job, index)
+        yield number, error if is_final else _decode_alone(job, index)
 
 
-def _alone(job: _Job, index: int) -> Any:
+def _decode_alone(job: _Job, index: int) -> Any:
     """Decode one item. Return its result or the exception."""
     left = [job.items[index]]
 

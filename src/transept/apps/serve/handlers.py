@@ -75,7 +75,7 @@ async def _translations(
     n_best = 1 + min(message.alternatives, operation.beam_size - 1)
     sentences = [sentence for text in texts for sentence in text.sentences]
     outputs = iter(await backend.translations(request, operation, sentences))
-    found = [text.put_together([next(outputs) for _ in text.sentences], n_best) for text in texts]
+    found = [text.assemble([next(outputs) for _ in text.sentences], n_best) for text in texts]
     return [[*dict.fromkeys(one.text for one in translation.outputs)] for translation in found]
 
 
@@ -231,7 +231,7 @@ async def n_best(backend: Backend, request: Request, message: m.NBestRequest) ->
     (text,) = await backend.texts([message.q], message.format, model.source)
     operation = backend.translate(model, [text], search)
     outputs = await backend.translations(request, operation, text.sentences)
-    found = text.put_together(outputs, search.n_best).outputs
+    found = text.assemble(outputs, search.n_best).outputs
     ranked = msgspec.convert(found, list[m.RankedTranslation], from_attributes=True)
     return m.NBestAnswer(model.source, model.target, ranked)
 

@@ -201,9 +201,9 @@ NAMES = {
 
 _LABELS = {"nb": "no"}
 """Codes for which py3langid uses a different label."""
-LOOKED_AT = 2_000
+DETECTION_CHARACTERS = 2_000
 """Detection uses at most this many characters from the start of a text."""
-SURE = 50.0
+CONFIDENT = 50.0
 """With at least this confidence, a language is more likely than all others together."""
 
 
@@ -222,7 +222,7 @@ def guess(text: str, languages: Sequence[str]) -> list[Detection]:
 
     If the text has no letters, all confidences are 0 and the order of the languages is kept.
     """
-    text = text[:LOOKED_AT]
+    text = text[:DETECTION_CHARACTERS]
     likelihood: dict[str, float] = {}
     if any(letter.isalpha() for letter in text):
         likelihood = dict(_identifier().rank(text))
@@ -237,10 +237,10 @@ def guess(text: str, languages: Sequence[str]) -> list[Detection]:
 def guess_each(texts: Sequence[str], languages: Sequence[str]) -> list[Detection]:
     """The most likely language of each text. Unclear texts get the language of all texts joined."""
     each = [guess(text, languages)[0] for text in texts]
-    if len(texts) == 1 or all(one.confidence >= SURE for one in each):
+    if len(texts) == 1 or all(one.confidence >= CONFIDENT for one in each):
         return each
     together = guess("\n".join(texts), languages)[0]
-    return [one if one.confidence >= SURE else together for one in each]
+    return [one if one.confidence >= CONFIDENT else together for one in each]
 
 
 @cache

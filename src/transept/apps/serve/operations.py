@@ -190,7 +190,7 @@ class Translate:
         """The outputs of sentences, joined from the outputs of their units."""
         each = iter(outputs)
         return [
-            _together(sentence, parts, [next(each) for _ in parts], self.beam_size)
+            _join_units(sentence, parts, [next(each) for _ in parts], self.beam_size)
             for sentence, parts in zip(sentences, units, strict=True)
         ]
 
@@ -210,7 +210,7 @@ class Translate:
                         [unit], **asdict(self.beam), alignments=True
                     )
                     yield Draft(before, len(before))
-                done.append(_together(part.text, units, outputs, 1))
+                done.append(_join_units(part.text, units, outputs, 1))
                 continue
             best = ""
             for draft in self.transducer.stream(
@@ -219,11 +219,11 @@ class Translate:
                 best = draft.text
                 yield text.drafted(before, draft)
             done.append((Output(best, 0.0, 0.0),))
-        whole = text.put_together(done, 1).text
+        whole = text.assemble(done, 1).text
         yield Draft(whole, len(whole))
 
 
-def _together(
+def _join_units(
     sentence: str, units: Sequence[Unit], outputs: Sequence[Outputs], n_best: int
 ) -> Outputs:
     """The outputs of a sentence, joined from those of its units."""
@@ -268,9 +268,9 @@ class ShowAttention:
     def run(self, feed: Feed[AttentionRequest]) -> Found[AttentionAnswer]:
         """The weights of one request. Batching would not be faster."""
         for item in feed(1):
-            yield [(0, self._seen(item))]
+            yield [(0, self._attend(item))]
 
-    def _seen(self, item: AttentionRequest) -> AttentionAnswer:
+    def _attend(self, item: AttentionRequest) -> AttentionAnswer:
         config = self.transducer.model.config
         layers = _numbers("layers", item.layers, config.n_layers)
         heads = _numbers("heads", item.heads, config.n_heads)

@@ -98,11 +98,11 @@ class _Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         why = f"{self._grace:g} s after the signal to stop; ", Argument("grace"), " allows more"
-        due = asyncio.get_running_loop().call_later(self._grace, self._give_up, *why)
+        due = asyncio.get_running_loop().call_later(self._grace, self._abort_all, *why)
         await super().shutdown(sockets)
         due.cancel()
 
-    def _give_up(self, *reason: str | Argument) -> None:
+    def _abort_all(self, *reason: str | Argument) -> None:
         """Fail all unfinished requests, and close their connections soon after."""
         if not self.reason:
             self.abandoned, self.reason = len(self.server_state.tasks), reason
@@ -134,7 +134,7 @@ class _Server(uvicorn.Server):
 
     def _stop(self) -> None:
         if self.should_exit:
-            self._give_up("at the second signal to stop")
+            self._abort_all("at the second signal to stop")
         self.should_exit = True
 
     def _hang_up(self) -> None:
@@ -186,16 +186,16 @@ def _protocol(seconds: float) -> type[H11Protocol]:
             self._watch_header()
 
         def connection_lost(self, exc: Exception | None) -> None:
-            self._forget()
+            self._cancel_timer()
             super().connection_lost(exc)
 
         def _watch_header(self) -> None:
             if self.conn.their_state is not h11.IDLE:
-                self._forget()
+                self._cancel_timer()
             elif self._due is None:
                 self._due = self.loop.call_later(seconds, self.transport.close)
 
-        def _forget(self) -> None:
+        def _cancel_timer(self) -> None:
             if self._due is not None:
                 self._due.cancel()
                 self._due = None

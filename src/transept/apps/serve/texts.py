@@ -64,7 +64,7 @@ _EMOJI = re.compile(
 )
 
 _SPACES = re.compile(r"[ \t\n\r\f\xa0\u2007\u2009\u202f]+")
-_UNSEEN = dict.fromkeys(map(ord, "\xad\u200b\u2060\ufeff"))
+_INVISIBLE = dict.fromkeys(map(ord, "\xad\u200b\u2060\ufeff"))
 # In HTML, line breaks and tabs are ordinary spaces: they do not end a sentence.
 _LINE_BREAKS = dict.fromkeys(map(ord, "\t\n\r\f\v\x1c\x1d\x1e\x85\u2028\u2029"), " ")
 
@@ -124,7 +124,7 @@ class Text:
         """Whether a sentence contains markup or emoji. Placing them requires word alignments."""
         return any(part.inside for part in self.parts)
 
-    def put_together(self, outputs: Sequence[Outputs], n_best: int) -> Translation:
+    def assemble(self, outputs: Sequence[Outputs], n_best: int) -> Translation:
         """The best combinations of the sentences' outputs, with the parts between them."""
         each = iter(outputs)
         sentences = [
@@ -140,7 +140,7 @@ class Text:
         at = [index for index, part in enumerate(self.parts) if part.text][len(outputs)]
         parts = (*self.parts[:at], MarkupPart(self.parts[at].text, ""))
         begun = Text(self.source, parts, self.form)
-        return begun.put_together([*outputs, (NOTHING,)], 1).text
+        return begun.assemble([*outputs, (NOTHING,)], 1).text
 
     def drafted(self, before: str, draft: Draft) -> Draft:
         """A draft of the whole text, from the text before a sentence and the sentence's draft."""
@@ -354,7 +354,7 @@ def _part(plain: str, span: InlineSpan, tags: Sequence[_Tag], space: str) -> Mar
     levels: list[list[Element]] = [[]]
     for tag in (*tags, None):
         here = span.end if tag is None else tag.at
-        more = _as_read(plain[at:here])
+        more = _normalized(plain[at:here])
         text += more[1:] if text.endswith(" ") and more.startswith(" ") else more
         at = here
         if tag is None:
@@ -371,6 +371,6 @@ def _part(plain: str, span: InlineSpan, tags: Sequence[_Tag], space: str) -> Mar
     return MarkupPart(text, space, tuple(levels[0]))
 
 
-def _as_read(text: str) -> str:
+def _normalized(text: str) -> str:
     """Normalize spaces and remove invisible characters, as in the training data."""
-    return _SPACES.sub(" ", text.translate(_UNSEEN))
+    return _SPACES.sub(" ", text.translate(_INVISIBLE))
