@@ -114,7 +114,7 @@ class Kitchen:
             time.sleep(0.005)
         shown, errors = process.communicate()
         assert process.returncode == 75, errors
-        assert "Stopped. Everything so far is kept; the same command resumes." in shown
+        assert "Stopped. Progress is saved; run the same command to resume." in shown
 
 
 def open_kitchen(directory: Path) -> Kitchen:

@@ -62,7 +62,7 @@ def test_everything_lies_where_it_is_said_to(finished: tuple[Path, str]) -> None
     output, shown = finished
     for name in ("text/train.en", "text/test.de", "vocabulary", "run/metrics.jsonl"):
         assert (output / name).exists()
-    listed = shown.partition("Where everything lies\n")[2].partition("\n\n")[0].splitlines()
+    listed = shown.partition("Output files\n")[2].partition("\n\n")[0].splitlines()
     for line in listed:
         assert Path(re.split(r"  +", line.strip())[0]).exists()
     assert len(listed) == 6
@@ -80,7 +80,7 @@ def test_average_of_a_short_training_leaves_out_its_first_half(
 def test_results_of_fewer_steps_are_marked_as_cut_short(finished: tuple[Path, str]) -> None:
     _, shown = finished
     assert stage_lines(shown)["training"].startswith("10 of 2,320 steps")
-    assert "Cut short: this model was trained for 10 of 2,320 steps only." in shown
+    assert "Incomplete: this model was trained for only 10 of 2,320 steps." in shown
     assert "Scores on the 20 test sentences, after 10 of 2,320 steps" in shown
 
 
@@ -176,7 +176,7 @@ def test_stopped_demo_presents_nothing_and_resumes(tmp_path: Path, number: signa
     process.send_signal(number)
     shown, _ = process.communicate()
     assert process.returncode == 75
-    assert "Stopped. Everything so far is kept; the same command resumes" in shown
+    assert "Stopped. Progress is saved; run the same command to resume" in shown
     assert "4 training" not in shown
     assert not (output / "record.json").exists()
     assert not (output / "run" / MODEL).exists()
@@ -206,8 +206,8 @@ def test_a_persons_own_files(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     [
         (["--steps", "0"], 2, "--steps must be at least 1"),
         (["--pairs", "5"], 2, "pairs: 5 must be at least 100"),
-        (["--source-language", "fr"], 2, "belong to --data"),
-        (["--data", "absent"], 3, "absent: is no folder"),
+        (["--source-language", "fr"], 2, "require --data"),
+        (["--data", "absent"], 3, "absent: is not a folder"),
     ],
 )
 def test_what_cannot_be_meant_is_said(

@@ -214,7 +214,7 @@ def test_the_forms_of_output(
 
 def test_several_trees_cannot_be_indented(parser: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run("parse", "--model", parser, "the cat", "--indented", "--n-best=2") == 2
-    assert "leave --indented out" in capfd.readouterr().err
+    assert "omit --indented" in capfd.readouterr().err
 
 
 def test_trees_over_several_lines_are_scored_when_cleaned(
@@ -262,14 +262,14 @@ def test_confident_trees_are_a_treebank(
 
 def test_plain_text_is_told_of(parser: Path, capfd: pytest.CaptureFixture[str]) -> None:
     words = ["parse", "--model", parser, "--beam-size", "1"]
-    for sentences, told in (
+    for sentences, warns in (
         (["the cat sees the dog ."], False),
         (["the cat sees the dog."], True),
         (["the cat sees the dog .", "the dog sees Mr."], False),
     ):
         capfd.readouterr()
         assert run(*words, *sentences) == 0
-        assert ("look like plain text" in capfd.readouterr().err) == told
+        assert ("look like plain text" in capfd.readouterr().err) == warns
 
 
 def test_a_lone_dash_is_standard_input(
@@ -296,8 +296,8 @@ def test_a_sentence_too_long_costs_no_other_its_tree(
     assert out.split("\n") == [tree, "", tree, "", "", tree, ""]
     assert f"{words}, line 2: the sentence has 211 tokens, and the longest may have 120" in said
     assert f"{words}, line 5: the sentence has" in said
-    assert "--max-source-length 211 parses it all the same" in said
-    assert said.endswith("transept: too long, and without a tree: 2 sentences, named above\n")
+    assert "--max-source-length 211 parses it anyway" in said
+    assert said.endswith("transept: too long, without a tree: 2 sentences, listed above\n")
     assert run(*usual, "--json") == 3
     lines = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
     assert [line["words"] for line in lines[:2]] == [short.split(), long.split()]

@@ -302,12 +302,12 @@ def test_stopped_run_resumes_with_other_means(
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (["--work", "W"], 2, "its text is not prepared yet: give --data"),
+        (["--work", "W"], 2, "the text is not prepared yet: give --data"),
         (["--work", "W", "--data", "NOWHERE"], 3, "lacks files of this recipe:\n  train.en.xz"),
         (["--work", "W", "--only", "train"], 2, "nothing is prepared yet"),
-        (["--work", "W", "--only", "average"], 4, "nothing is trained yet; begin with `train`"),
-        (["--work", "W", "--only", "decode"], 2, "nothing is averaged yet; begin with `average`"),
-        (["--work", "W", "--only", "score"], 2, "nothing is translated yet; begin with `decode`"),
+        (["--work", "W", "--only", "average"], 4, "nothing is trained yet; run `train` first"),
+        (["--work", "W", "--only", "decode"], 2, "nothing is averaged yet; run `average` first"),
+        (["--work", "W", "--only", "score"], 2, "nothing is translated yet; run `decode` first"),
         (["--work", "W", "--only", "report"], 2, "prepare, train, average, decode, score: not"),
         (["--work", "W", "--minutes", "0"], 2, "--minutes must be more than 0"),
         (["--work", "W", "--minutes", "nan"], 2, "--minutes must be more than 0"),

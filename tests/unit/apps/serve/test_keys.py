@@ -29,7 +29,8 @@ def test_every_key_is_accepted_without_a_file() -> None:
 @pytest.mark.parametrize(
     ("content", "error"),
     [("", "contains no key"), ("# none\n", "contains no key"),
-     ("ok\n", "line 1: key_file: is shorter"), (f"{KEY}\nsha256:zz\n", "line 2: key_file: must be sha256:")],
+     ("ok\n", "line 1: key_file: is shorter"),
+     (f"{KEY}\nsha256:zz\n", "line 2: key_file: must be sha256:")],
 )  # fmt: skip
 def test_bad_key_file_is_rejected(tmp_path: Path, content: str, error: str) -> None:
     file = tmp_path / "keys"
