@@ -54,7 +54,7 @@ def test_the_figures_of_the_paper(trained: Path, tmp_path: Path) -> None:
         (["-o", "no/where/a.svg"], 3, "no/where/a.svg: cannot be written"),
     ],
 )
-def test_what_is_wrong_is_said(
+def test_invalid_options_are_rejected(
     trained: Path, words: list[str], code: int, said: str, capsys: Capture,
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
 ) -> None:  # fmt: skip
