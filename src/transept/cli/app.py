@@ -101,7 +101,7 @@ def _add_family(name: str, line: str, group: Group) -> App:
 _add("cli.translate:translate", "Translate text, files or standard input, line for line.", USE)
 _add(
     "apps.serve.command:serve",
-    "Serve translations over HTTP, with a web page and the API of LibreTranslate.",
+    "Serve translations over HTTP, with the API of LibreTranslate.",
     USE,
 )
 _add(

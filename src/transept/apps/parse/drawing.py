@@ -56,7 +56,7 @@ def draw_trees(trees: Sequence[Tree]) -> Picture:
 def _draw(tree: Tree) -> Panel:
     words, width = _columns(tree)
     parents, owners = _parents(tree), _owners(tree)
-    heights, centres = _places(tree, words, parents, owners)
+    heights, centres = _layout(tree, words, parents, owners)
     foot = max(heights) * ROW + FONT_SIZE / 2
 
     def joined(bracket: int, x: float, y: float) -> Stroke:
@@ -89,7 +89,7 @@ def _columns(tree: Tree) -> tuple[list[float], float]:
     return middles, right
 
 
-def _places(
+def _layout(
     tree: Tree, words: Sequence[float], parents: Sequence[int | None], owners: Sequence[int]
 ) -> tuple[list[int], list[float]]:
     """The height of each bracket above the words, in rows, and its horizontal centre."""

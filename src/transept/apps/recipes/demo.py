@@ -55,8 +55,9 @@ def demo(
     Learns a vocabulary from built-in English and German sentences, trains a Transformer, averages
     its last checkpoints and translates held-out sentences. It works offline and without a GPU.
     Training takes about four minutes on two idle cores, and longer on a slow or busy machine. The
-    progress display shows the remaining time. Press Ctrl-C to stop (exit code 75); run the same
-    command to resume. Completed stages are skipped.
+    progress display shows the remaining time. When stopped with Ctrl-C or SIGTERM, the command ends
+    with exit code 75 and prints no translations. Run the same command to resume. Completed stages
+    are skipped.
 
     Args:
         output: The directory for all output.
@@ -158,7 +159,7 @@ def _present(run: "RecipeRun", view: "DemoView") -> None:
         SampleTranslation(source, one.text, target)
         for one, (source, target) in zip(ours, examples, strict=True)
     ]
-    view.cut_short(run)
+    view.warn_if_incomplete(run)
     chance = random.Random(0)
     chosen = sorted(samples, key=lambda _: chance.random())[:SHOWN]
     if typed:
@@ -169,7 +170,7 @@ def _present(run: "RecipeRun", view: "DemoView") -> None:
     view.results(run, samples)
     if (drawn := _sample_to_draw(typed or samples)) is not None:
         view.attention(attend(transducer, drawn.source, drawn.ours))
-    view.places(run)
+    view.print_output_files(run)
     view.next_commands(run, (typed or samples)[0].source)
 
 

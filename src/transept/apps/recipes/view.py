@@ -51,10 +51,14 @@ class RecipeView:
 
         return Watchers(
             downloading=self._downloading,
-            learning=lambda used, seen: self._say(f"vocabulary from {used:,} lines", now=True),
-            preparing=lambda done, total: self._say(f"{done / 1e6:,.0f} MB read"),
+            learning=lambda used, seen: self._print_progress(
+                f"vocabulary from {used:,} lines", now=True
+            ),
+            preparing=lambda done, total: self._print_progress(f"{done / 1e6:,.0f} MB read"),
             training=self._training,
-            translating=lambda done, total: self._say(f"{done:,} of {total:,} sentences"),
+            translating=lambda done, total: self._print_progress(
+                f"{done:,} of {total:,} sentences"
+            ),
         )
 
     def waiting(self, stage: str) -> AbstractContextManager[object]:
@@ -91,7 +95,7 @@ class RecipeView:
         return [view_for(self._progress, experiment.training.max_steps)]
 
     def _downloading(self, name: str) -> "Watch":
-        return lambda done, total: self._say(f"{name}: {done / 1e6:,.0f} MB")
+        return lambda done, total: self._print_progress(f"{name}: {done / 1e6:,.0f} MB")
 
     def _stage(self, name: str, what: str, seconds: float | None) -> None:
         """Print a line about a stage. `seconds` is None if it was done before."""
@@ -119,7 +123,7 @@ class RecipeView:
         for line in captured.get().splitlines():
             self._console.out(line.rstrip())
 
-    def _say(self, line: str, *, now: bool = False) -> None:
+    def _print_progress(self, line: str, *, now: bool = False) -> None:
         """Print a progress line, at most every few seconds."""
         if now or time.monotonic() >= self._next:
             self._progress.print(line, markup=False, soft_wrap=True)
@@ -223,7 +227,7 @@ class DemoView(RecipeView):
 
     # --- results ---------------------------------------------------------------------------------
 
-    def cut_short(self, run: "RecipeRun") -> None:
+    def warn_if_incomplete(self, run: "RecipeRun") -> None:
         """Warn if the model was trained for fewer steps than the recipe has."""
         if run.state["step"] < self._all_steps:
             self._print()
@@ -267,7 +271,7 @@ class DemoView(RecipeView):
         for line in draw_attention(attention, WIDTH - 2)[:TALLEST]:
             self._verbatim(f"  {line}")
 
-    def places(self, run: "RecipeRun") -> None:
+    def print_output_files(self, run: "RecipeRun") -> None:
         """Print the output files."""
         self._heading("Output files")
         rows = {

@@ -242,7 +242,7 @@ class Batcher:
                 if batch.is_measured:
                     size = sum(batch.sizes_done)
                     seconds = self._measured(batch)
-                    self._note_speed(batch.operation, seconds / size)
+                    self._update_speed(batch.operation, seconds / size)
         except Exception as error:
             if not batch.n_admitted:  # failed before it took any item: the queued ones must fail
                 feed(ALL)
@@ -261,7 +261,7 @@ class Batcher:
             batch.measure()
         return seconds
 
-    def _note_speed(self, operation: _Operation, seconds_per_token: float) -> None:
+    def _update_speed(self, operation: _Operation, seconds_per_token: float) -> None:
         usual, now = self._speed(operation), seconds_per_token / operation.beam_size
         # One measurement counts as at most four times the average, in case the machine was
         # suspended during a batch.

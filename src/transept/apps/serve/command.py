@@ -34,12 +34,12 @@ def serve(
     limits: Annotated[Limits, LIMITS] = USUAL,
     pace: Annotated[Pace, PACE] = PATIENT,
 ) -> None:
-    """Serve translations over HTTP, with a web page and the API of LibreTranslate.
+    """Serve translations over HTTP, with the API of LibreTranslate.
 
-    The page at the server's address translates text and documents the API. By default the server
-    is reachable only from this machine; other machines need a key. Texts are never logged. SIGTERM
-    or Ctrl-C stops the server after it has answered all accepted requests. SIGHUP reloads the
-    models. If a new model is damaged or incomplete, the server keeps the old one.
+    A web page at the server's address translates text and documents the API. By default the server
+    is reachable only from this machine; any other --host requires --key-file or --no-key. Texts are
+    never logged. SIGTERM or Ctrl-C stops the server after it has answered all accepted requests.
+    SIGHUP reloads the models. If a new model is damaged or incomplete, the old one is kept.
 
     Args:
         model: The directory of a model, a run, a demo or a recipe, or the name of a bundled model.

@@ -95,7 +95,7 @@ class _Pair:
         """Write a span of the target, with the elements placed around some of these words."""
         owners = self._owners(elements)
         places = [
-            (*self._place(element, number, owners, words), number)
+            (*self._position(element, number, owners, words), number)
             for number, element in enumerate(elements)
         ]
         text, at = "", characters.start
@@ -145,7 +145,7 @@ class _Pair:
         held = self.source[max(start, element.start) : min(end, element.end)]
         return has_letters(held) or not has_letters(self.source[start:end])
 
-    def _place(
+    def _position(
         self, element: Element, number: int, owners: dict[int, int], words: InlineSpan
     ) -> tuple[InlineSpan, InlineSpan]:
         """The target characters to place an element around, and the words among them."""

@@ -40,7 +40,7 @@ def to_html(attention: Attention, choice: Choice, tokens: Tokens = "words") -> s
         "title": escape(attention.source),
         "style": style,
         "script": script,
-        "data": _harmless(json.dumps(_data(attention, choice, tokens), ensure_ascii=False)),
+        "data": _escape_json(json.dumps(_data(attention, choice, tokens), ensure_ascii=False)),
     }
     # In one pass, so that `{{…}}` in a text is not taken for a placeholder.
     return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], _part("page.html"))
@@ -74,7 +74,7 @@ def _map(attention: AttentionMap) -> dict[str, Any]:
     return {**described, "weights": (attention.weights * UNIT).round().int().tolist()}
 
 
-def _harmless(text: str) -> str:
+def _escape_json(text: str) -> str:
     """Escape JSON so that `</script>` or `<!--` in a text cannot end the script element."""
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 

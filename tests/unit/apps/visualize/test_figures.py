@@ -70,7 +70,7 @@ def test_every_line_shows_its_weight(attention: Attention, kind: Kind, joined: s
         assert_drawn(drawn, weights, set(product((head,), queries, keys)))
 
 
-def test_line_width_is_proportional_to_weight(attention: Attention) -> None:
+def test_line_width_and_cell_opacity_are_proportional_to_weight(attention: Attention) -> None:
     choice = Choice(heads=(1,))
     for line in parsed("5", attention, choice).iter(f"{SVG}line"):
         weight = float(line.attrib["data-weight"])
@@ -164,8 +164,8 @@ def test_heads_with_the_same_colour_have_different_dashes() -> None:
         (Choice(heads=(1, 5), word="end"), "head 5: the model has heads 1 to 4"),
         (Choice(heads=(2, 2), word="end"), "a head is given twice"),
         (Choice(word="ending"), "word 'ending' not found; the words are: one two three ,"),
-        (Choice(word="11"), "no word '11'"),
-        (Choice(), "give `word` one of: one two"),
+        (Choice(word="11"), "word '11' not found"),
+        (Choice(), "set `word` to one of: one two"),
     ],
 )
 def test_invalid_choice_is_rejected(attention: Attention, choice: Choice, said: str) -> None:

@@ -66,7 +66,7 @@ async function pairFor(text, signal) {
   return { source: language, target: targets.includes(target) ? target : (targets[0] ?? target) };
 }
 
-function say(message, fault = false) {
+function showStatus(message, fault = false) {
   at("state").textContent = message;
   at("state").classList.toggle("fault", fault);
 }
@@ -86,7 +86,7 @@ async function copy() {
     getSelection().selectAllChildren(at("written"));
     document.execCommand("copy");
   }
-  say("Copied.");
+  showStatus("Copied.");
 }
 
 function offerSwap() {
@@ -100,7 +100,7 @@ function swap() {
   at("target").value = source;
   if (at("written").textContent) at("text").value = at("written").textContent;
   show("", "");
-  say("");
+  showStatus("");
   offerSwap();
 }
 
@@ -129,7 +129,7 @@ async function translate(event) {
   let written = "";
   show("", "");
   at("result").ariaBusy = "true"; // screen readers announce it when it is complete
-  say("Translating …");
+  showStatus("Translating …");
   try {
     const body = { q: text, ...(await pairFor(text, signal)) };
     at("result").lang = at("target").value = body.target;
@@ -141,13 +141,13 @@ async function translate(event) {
         show(data.text, "");
         at("copy").hidden = !data.text;
         // Several sentences are translated separately, so they have no common attention.
-        if (data.text && data.sentences === 1) offerLooks({ ...body, translation: data.text });
+        if (data.text && data.sentences === 1) offerAttention({ ...body, translation: data.text });
         const seconds = `${((performance.now() - begun) / 1000).toFixed(2)} s`;
-        say(at("source").value === DETECT ? `from ${named(body.source).name}, ${seconds}` : seconds);
+        showStatus(at("source").value === DETECT ? `from ${named(body.source).name}, ${seconds}` : seconds);
       }
     }
   } catch (error) {
-    if (error.name !== "AbortError") say(written ? `Incomplete. ${explained(error)}` : explained(error), true);
+    if (error.name !== "AbortError") showStatus(written ? `Incomplete. ${explained(error)}` : explained(error), true);
   }
   if (!signal.aborted) at("result").ariaBusy = "false";
 }
@@ -158,14 +158,14 @@ const MEAN = "mean";
 let pair = null; // the translation whose attention can be shown
 let seen = null; // the response of /api/attention, once requested
 
-function offerLooks(translated) {
+function offerAttention(translated) {
   [pair, seen] = [translated, null];
   at("looks").hidden = false;
-  look();
+  loadAttention();
 }
 
 // Requested only when the section is open, because it runs the model again.
-async function look() {
+async function loadAttention() {
   if (!at("looks").open || seen) return;
   const asked = pair;
   at("weights").replaceChildren();
@@ -313,7 +313,7 @@ at("source").addEventListener("change", offerTargets);
 at("target").addEventListener("change", offerSwap);
 at("swap").addEventListener("click", swap);
 at("copy").addEventListener("click", copy);
-at("looks").addEventListener("toggle", look);
+at("looks").addEventListener("toggle", loadAttention);
 at("layer").addEventListener("change", drawWeights);
 at("head").addEventListener("change", drawWeights);
 at("form").addEventListener("submit", translate);
