@@ -3,8 +3,8 @@
 Each setting has its own process, because libgomp reads its environment when torch is imported. The
 processes take turns, turn by turn in another order. A turn is some training steps of the demo's
 network, or one sentence translated by the model `en-de`, whose products are shared among the
-threads whatever the size of its matrices (`MULTITHREADED` of the native engine). Busy means that other
-processes compute without a pause. Run it on a machine that has nothing else to do.
+threads whatever the size of its matrices (`MULTITHREADED` of the native engine). Busy means that
+other processes compute without a pause. Run it on a machine that has nothing else to do.
 
     python benchmarks/openmp_spinning.py [--quick] [--json FILE]
 """

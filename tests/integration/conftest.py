@@ -1,4 +1,4 @@
-"""A small prepared corpus, made once for all tests that train on it, and a model of it."""
+"""A small prepared corpus, shared by all tests that train on it, and a model."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ def workshop(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
 
 @pytest.fixture(scope="session")
 def trained(workshop: Workshop, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run that has learnt a little, with its average."""
+    """A short training run, with its average."""
     output = tmp_path_factory.mktemp("trained") / "run"
     settings = ["training.max_steps=120", "model.d_model=32", "model.d_ff=64", "model.dropout=0.0",
                 "training.log_every=20", "validation.every_steps=40",
@@ -31,7 +31,7 @@ def kitchen(tmp_path_factory: pytest.TempPathFactory) -> Kitchen:
 
 @pytest.fixture(scope="session")
 def cooked(kitchen: Kitchen, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A recipe that was worked out without disturbance; whoever changes it takes a copy."""
+    """The work directory of a recipe that ran without interruption. Copy it before changing it."""
     work = tmp_path_factory.mktemp("cooked") / "numbers"
     assert kitchen.cook(work, "--data", kitchen.data) == 0
     return work

@@ -1,4 +1,4 @@
-"""A recipe that is worked out in seconds, of text of our own making."""
+"""A recipe that runs in seconds, on generated text."""
 
 import lzma
 import os
@@ -96,7 +96,7 @@ class Kitchen:
         return run("recipe", "run", self.recipe, "--work", work, *words)
 
     def stop(self, work: Path, step: int, *words: object) -> None:
-        """Run it in another process, and stop that by SIGTERM when it has logged a step."""
+        """Run it in another process, and stop that with SIGTERM after it has logged a step."""
         command = ["recipe", "run", self.recipe, "--work", work, *words]
         process = subprocess.Popen(
             [sys.executable, "-m", "transept", *map(str, command)],
@@ -114,7 +114,7 @@ class Kitchen:
             time.sleep(0.005)
         shown, errors = process.communicate()
         assert process.returncode == 75, errors
-        assert "Stopped. Everything so far is kept; the same command resumes." in shown
+        assert "Stopped. Progress is saved; run the same command to resume." in shown
 
 
 def open_kitchen(directory: Path) -> Kitchen:

@@ -16,7 +16,7 @@ from transept.cli.app import main
 
 
 def train(workshop: Workshop, *jobs: tuple[int, Path, tuple[str, ...]]) -> None:
-    """Train on so many ranks each, one job after the other; 0 is a process by itself."""
+    """Run training jobs one after the other, each on a number of ranks; 0 is a single process."""
     words: list[str] = []
     for ranks, output, overrides in jobs:
         command = ["train", str(workshop.config), *overrides, "--output", str(output)]

@@ -1,4 +1,4 @@
-"""A server in this process, over real sockets, with a small network of random weights."""
+"""A server in this process, over real sockets, with a small model of random weights."""
 
 import dataclasses
 import math
@@ -62,7 +62,7 @@ def small_parser() -> Parser:
 
 
 def every_kind(transducer: Transducer, parser: Parser) -> list[AnyServed]:
-    """Both directions, and trees."""
+    """Models for both directions, and a parser."""
     return [
         Served("en", "de", transducer),
         Served("de", "en", small_transducer(2)),
@@ -71,27 +71,27 @@ def every_kind(transducer: Transducer, parser: Parser) -> list[AnyServed]:
 
 
 class Gate:
-    """Decides how often something may pass: not at all, a number of times, or always."""
+    """A gate that opens never, a number of times, or always."""
 
     def __init__(self) -> None:
         self._left = 0.0
         self._changed = threading.Condition()
 
     def set(self, times: float = math.inf) -> None:
-        """Let this number pass from now on."""
+        """Allow this number of passes from now on."""
         with self._changed:
             self._left = times
             self._changed.notify_all()
 
     def wait(self) -> None:
-        """Wait until it is let pass."""
+        """Wait until a pass is allowed."""
         with self._changed:
             assert self._changed.wait_for(lambda: self._left > 0, PATIENCE)
             self._left -= 1
 
 
 class Held(Transducer):
-    """Decodes a batch, or a step of a stream, only when it is let."""
+    """Decodes a batch or a step of a stream only when the gate allows it."""
 
     def __init__(self, *parts: Any, **more: Any) -> None:
         super().__init__(*parts, **more)
@@ -121,7 +121,7 @@ class Held(Transducer):
 
 
 class Endless(Held):
-    """Repeats the drafts of a stream until it is enough."""
+    """Repeats the drafts of a stream until stopped."""
 
     def __init__(self, *parts: Any, **more: Any) -> None:
         super().__init__(*parts, **more)
@@ -165,7 +165,7 @@ def serving(served: Sequence[AnyServed], settings: ServerSettings) -> Iterator[h
 
 
 def talk(client: httpx.Client, sent: bytes, patience: float = PATIENCE) -> bytes:
-    """What comes back over a bare socket until the server closes it."""
+    """Everything received over a socket until the server closes it."""
     port = client.base_url.port
     with socket.create_connection(("127.0.0.1", port), timeout=patience) as connection:
         connection.sendall(sent)

@@ -1,4 +1,4 @@
-"""`transept average`: the mean of a run's last checkpoints, and what it refuses."""
+"""`transept average`: the mean of a run's last checkpoints, and its errors."""
 
 import resource
 import shutil
@@ -11,7 +11,7 @@ from tests.integration.workshop import Workshop, run
 from transept.checkpoint import Bundle, Checkpoints
 
 
-def test_an_average_is_a_bundle_of_the_last_checkpoints(
+def test_average_is_a_bundle_of_the_last_checkpoints(
     workshop: Workshop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run("train", workshop.config, "--output", tmp_path / "run") == 0
@@ -29,9 +29,7 @@ def test_an_average_is_a_bundle_of_the_last_checkpoints(
 
 
 @pytest.mark.slow
-def test_an_average_is_the_same_however_often_a_run_was_stopped(
-    workshop: Workshop, tmp_path: Path
-) -> None:
+def test_average_is_the_same_for_an_interrupted_run(workshop: Workshop, tmp_path: Path) -> None:
     words = ["train", workshop.config, "training.max_steps=8", "checkpoint.every_steps=3",
              "checkpoint.keep=2", "validation.every_steps=4", "--output"]  # fmt: skip
     assert run(*words, tmp_path / "straight") == 0
@@ -59,7 +57,7 @@ def test_average_reports_the_checkpoint_of_minutes_that_it_leaves_out(
 
 
 @pytest.mark.parametrize("last", ["0", "-2"])
-def test_an_average_is_of_one_checkpoint_or_more(
+def test_average_requires_at_least_one_checkpoint(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], last: str
 ) -> None:
     (tmp_path / "checkpoints").mkdir()
@@ -68,7 +66,7 @@ def test_an_average_is_of_one_checkpoint_or_more(
     assert [path.name for path in tmp_path.iterdir()] == ["checkpoints"]
 
 
-def test_an_average_is_of_a_run_that_is_there(
+def test_average_requires_an_existing_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run("average", tmp_path / "typo") == 4
@@ -80,7 +78,7 @@ def test_an_average_is_of_a_run_that_is_there(
     assert "has no complete checkpoint yet; train it first" in capsys.readouterr().err
 
 
-def test_an_average_takes_the_place_of_a_model_and_of_nothing_else(
+def test_average_replaces_only_a_model(
     workshop: Workshop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     work = tmp_path / "run"
@@ -103,7 +101,7 @@ def test_an_average_takes_the_place_of_a_model_and_of_nothing_else(
     assert not list(work.glob(".average*"))
 
 
-def test_an_average_that_cannot_be_written_leaves_the_old_one(
+def test_failed_average_keeps_the_old_model(
     workshop: Workshop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     work = tmp_path / "run"

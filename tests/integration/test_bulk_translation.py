@@ -41,7 +41,7 @@ def expected(source: Path, trained: Path, tmp_path_factory: pytest.TempPathFacto
     return output.read_bytes()
 
 
-def test_the_file_is_what_standard_output_would_be(
+def test_output_file_equals_standard_output(
     source: Path, trained: Path, expected: bytes, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     words = ["translate", "--model", trained, "--input", source, *WORDS]
@@ -50,7 +50,7 @@ def test_the_file_is_what_standard_output_would_be(
 
 
 @pytest.mark.slow
-def test_a_killed_translation_goes_on_with_another_number_of_ranks(
+def test_killed_translation_resumes_with_another_number_of_ranks(
     source: Path, trained: Path, expected: bytes, tmp_path: Path
 ) -> None:
     output = tmp_path / "out.de"
@@ -82,7 +82,7 @@ def test_ranks_do_not_all_write_to_standard_output(
     assert "give --output FILE" in capsys.readouterr().err
 
 
-def test_other_options_and_finished_outputs_are_refused(
+def test_other_options_and_finished_outputs_are_rejected(
     trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["translate", "--model", trained, "one two", "--output", tmp_path / "out.de"]
@@ -137,7 +137,7 @@ def test_parts_of_two_texts_are_not_mixed(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_who_stops_it_is_told_how_it_goes_on(
+def test_stopped_translation_reports_how_to_resume(
     number: signal.Signals, source: Path, trained: Path, expected: bytes, tmp_path: Path
 ) -> None:
     output, parts = tmp_path / "out.de", tmp_path / "out.de.parts"
@@ -168,7 +168,7 @@ def test_who_stops_it_is_told_how_it_goes_on(
         ("one --output {tmp}/out.gz", "out.gz: what is written is not compressed; leave .gz out"),
     ],
 )
-def test_what_could_not_be_read_again_is_refused(
+def test_input_that_cannot_be_reread_is_rejected(
     words: str,
     complaint: str,
     trained: Path,

@@ -1,4 +1,4 @@
-"""`transept train` goes on with what an earlier call began: as it was, or otherwise."""
+"""`transept train` resumes a run, with the same or with changed settings."""
 
 import shutil
 from pathlib import Path
@@ -12,7 +12,7 @@ from transept.shelf import model_of
 from transept.training.observers import read_metrics
 
 
-def test_a_changed_config_is_refused_with_the_difference_or_taken(
+def test_changed_config_is_rejected_unless_allowed(
     workshop: Workshop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["train", workshop.config, "--output", tmp_path / "run", "training.max_steps=5"]
@@ -27,7 +27,7 @@ def test_a_changed_config_is_refused_with_the_difference_or_taken(
 
 
 @pytest.mark.slow
-def test_a_run_that_no_longer_improved_is_not_trained_on_unless_more_patience_is_given(
+def test_run_ended_by_early_stopping_resumes_only_with_more_patience(
     workshop: Workshop, tmp_path: Path
 ) -> None:
     output = tmp_path / "run"
@@ -44,7 +44,7 @@ def test_a_run_that_no_longer_improved_is_not_trained_on_unless_more_patience_is
     assert max(Checkpoints(output / "checkpoints").steps()) == 30
 
 
-def test_a_corpus_that_was_prepared_anew_in_its_place_is_noticed(
+def test_replaced_corpus_is_detected(
     workshop: Workshop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ids, named = tmp_path / "ids", str(workshop.directory / "train-ids")
@@ -56,16 +56,16 @@ def test_a_corpus_that_was_prepared_anew_in_its_place_is_noticed(
     shutil.rmtree(ids)
     shutil.copytree(workshop.directory / "dev-ids", ids)
     assert run(*words) == 2
-    assert f"{ids}: is not the corpus that {tmp_path / 'run'} started with" in told(capsys)
+    assert f"{ids}: is not the corpus that {tmp_path / 'run'} started with" in errors_of(capsys)
     assert run(*words, "--allow-change") == 0
 
 
-def told(capsys: pytest.CaptureFixture[str]) -> str:
-    """Without the breaks of lines."""
+def errors_of(capsys: pytest.CaptureFixture[str]) -> str:
+    """Standard error, without line breaks."""
     return " ".join(capsys.readouterr().err.split())
 
 
-def test_other_means_are_no_other_config(
+def test_changed_means_do_not_change_the_config(
     workshop: Workshop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["train", workshop.config, "--output", tmp_path / "run", "training.max_steps=3"]
@@ -76,9 +76,7 @@ def test_other_means_are_no_other_config(
     assert "config:\n  model.dropout: 0.1 -> 0.3\nChoose" in capsys.readouterr().err
 
 
-def test_micro_batches_may_change_in_the_midst_of_a_window(
-    workshop: Workshop, tmp_path: Path
-) -> None:
+def test_micro_batches_may_change_within_a_window(workshop: Workshop, tmp_path: Path) -> None:
     words = ["train", workshop.config, "--output", tmp_path / "run", "training.max_steps=4"]
     sittings = [("4", 75), ("4", 75), ("2", 75), ("1", 0)]
     for micro_batches, code in sittings:
@@ -91,7 +89,7 @@ def test_micro_batches_may_change_in_the_midst_of_a_window(
     }  # fmt: skip
 
 
-def test_a_run_that_never_began_may_begin_with_another_config(
+def test_run_without_steps_accepts_another_config(
     workshop: Workshop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["train", workshop.config, "--output", tmp_path / "run", "training.max_steps=2"]
@@ -99,7 +97,7 @@ def test_a_run_that_never_began_may_begin_with_another_config(
     assert run(*words) == 0, capsys.readouterr().err
 
 
-def test_a_change_that_cannot_go_on_leaves_the_run_its_config(
+def test_rejected_change_keeps_the_config_of_the_run(
     workshop: Workshop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["train", workshop.config, "--output", tmp_path / "run", "training.max_steps=2"]
@@ -108,7 +106,7 @@ def test_a_change_that_cannot_go_on_leaves_the_run_its_config(
     assert run(*words) == 0, capsys.readouterr().err
 
 
-def test_init_is_for_the_beginning_and_another_one_is_refused(
+def test_resumed_run_rejects_a_different_init(
     workshop: Workshop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["train", workshop.config, "training.max_steps=2"]
@@ -128,7 +126,7 @@ def test_init_is_for_the_beginning_and_another_one_is_refused(
     assert Checkpoints(tuned / "checkpoints").newest().about["init"] == str(first)  # type: ignore[union-attr]
 
 
-def test_a_moving_average_begins_where_init_does(workshop: Workshop, tmp_path: Path) -> None:
+def test_moving_average_starts_from_init(workshop: Workshop, tmp_path: Path) -> None:
     words = ["train", workshop.config, "training.max_steps=1", "schedule.factor=1e-6"]
     first, tuned = tmp_path / "first", tmp_path / "tuned"
     assert run(*words, "--output", first) == 0
@@ -142,17 +140,17 @@ def test_a_moving_average_begins_where_init_does(workshop: Workshop, tmp_path: P
         torch.testing.assert_close(weights[name], weight, atol=1e-5, rtol=0)
 
 
-def test_weights_go_into_the_network_that_they_were_learnt_in(
+def test_init_rejects_weights_of_a_different_architecture(
     workshop: Workshop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Of another number of heads, or another activation, every matrix has the same shape."""
+    """Another number of heads or another activation does not change the shape of any matrix."""
     words = ["train", workshop.config, "training.max_steps=2"]
     first = tmp_path / "first"
     assert run(*words, "--output", first) == 0
     for change in ("model.n_heads=4", "model.activation=swish", "model.decoder_start=token"):
         assert run(*words, change, "--output", tmp_path / "tuned", "--init", first) == 4
         assert run(*words, change, "--output", first, "--allow-change") == 4
-    errors = told(capsys)
+    errors = errors_of(capsys)
     assert "model.n_heads: 2 -> 4" in errors
     assert "model.activation: relu -> swish" in errors
     kind = ["model.dropout=0.3", "model.encoder_window=9"]
@@ -160,7 +158,7 @@ def test_weights_go_into_the_network_that_they_were_learnt_in(
     assert run(*words, *kind, "--output", first, "--allow-change") == 0
 
 
-def test_no_run_goes_on_with_another_vocabulary_even_of_the_same_size(
+def test_resume_rejects_another_vocabulary_of_the_same_size(
     workshop: Workshop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["train", workshop.config, "--output", tmp_path / "run", "training.max_steps=2"]
@@ -168,11 +166,11 @@ def test_no_run_goes_on_with_another_vocabulary_even_of_the_same_size(
     ids = prepare_otherwise(tmp_path)
     other = [f'data.train=[{{path="{ids}"}}]', "data.dev=none", "--allow-change"]
     assert run(*words, *other) == 3
-    assert "its tokenizer is not the corpus's" in told(capsys)
+    assert "its tokenizer is not the corpus's" in errors_of(capsys)
     assert run(*words) == 0
 
 
-def test_a_run_that_begins_anew_does_not_pass_off_an_older_average_as_its_own(
+def test_restarted_run_rejects_an_older_average(
     workshop: Workshop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     output = tmp_path / "run"
@@ -181,15 +179,15 @@ def test_a_run_that_begins_anew_does_not_pass_off_an_older_average_as_its_own(
     assert run("average", output, "--last", "2") == 0
     shutil.rmtree(output / "checkpoints")
     assert run(*words, "schedule.factor=0.5") == 4
-    assert f"{output / 'average-2'}: belongs to an earlier training" in told(capsys)
+    assert f"{output / 'average-2'}: belongs to an earlier training" in errors_of(capsys)
     shutil.rmtree(output / "average-2")
     assert run(*words, "schedule.factor=0.5") == 0
 
 
-def test_the_best_checkpoint_is_the_best_on_the_development_set_of_today(
+def test_best_checkpoint_is_the_best_on_the_current_dev_set(
     workshop: Workshop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What was best on another set is not compared with, nor used for ever after."""
+    """The best value on another set is not compared and not kept."""
     output, harder = tmp_path / "run", tmp_path / "harder"
     texts = ["--source", workshop.directory / "dev.de", "--target", workshop.directory / "dev.en"]
     prepare = ["data", "prepare", *texts, "--tokenizer", workshop.tokenizer]
@@ -199,7 +197,7 @@ def test_the_best_checkpoint_is_the_best_on_the_development_set_of_today(
     assert model_of(output) == output / "checkpoints/step-00000020"
     changed = [f'data.dev="{harder}"', "--allow-change"]
     assert run(*words, "training.max_steps=22", *changed) == 0
-    assert "the development set has changed" in told(capsys)
+    assert "the development set has changed" in errors_of(capsys)
     assert model_of(output) == output / "checkpoints/step-00000022"
     assert run(*words, "training.max_steps=24", "data.dev=none", "--allow-change") == 0
     assert model_of(output) == output / "checkpoints/step-00000024"

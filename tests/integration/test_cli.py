@@ -1,4 +1,4 @@
-"""The command line as a person meets it: output, messages, exit codes."""
+"""The command line: output, messages, exit codes."""
 
 import contextlib
 import io
@@ -137,7 +137,7 @@ def test_info_presets_prints_label_smoothing_and_the_papers_counts(
         ),
     ],
 )
-def test_a_mistake_is_said_plainly_and_exits_2(words: list[str], complaint: str) -> None:
+def test_invalid_arguments_exit_2_with_a_message(words: list[str], complaint: str) -> None:
     result = transept(*words)
     assert result.returncode == 2
     assert complaint in result.stderr
@@ -146,12 +146,12 @@ def test_a_mistake_is_said_plainly_and_exits_2(words: list[str], complaint: str)
     assert result.stdout == ""
 
 
-def test_a_mistake_is_said_once() -> None:
+def test_error_is_printed_once() -> None:
     said = transept("translate", "x", "--beam-size", "0").stderr
     assert said == "transept: --beam-size: 0 must be at least 1\n"
 
 
-def test_a_fraction_is_fine_where_a_number_is_wanted_and_in_text() -> None:
+def test_fractions_are_accepted_as_numbers_and_in_text() -> None:
     assert transept("translate", "--length-penalty", "0.5", "--help").returncode == 0
     assert transept("info", "--vocab-size", "1000.0", "--presets").returncode == 0
     said = transept("translate", "--model", "nowhere", "--", "--beam-size", "1.5").stderr
@@ -164,7 +164,7 @@ def test_debug_shows_the_traceback() -> None:
     assert "Traceback" in result.stderr
 
 
-def test_what_the_system_refuses_is_said_without_a_traceback(tmp_path: Path) -> None:
+def test_os_error_is_reported_without_a_traceback(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.touch()
     recipe = ["recipe", "run", "europarl-en-de-small", "--data", str(tmp_path)]
@@ -175,7 +175,7 @@ def test_what_the_system_refuses_is_said_without_a_traceback(tmp_path: Path) -> 
         assert "Traceback" not in result.stderr
 
 
-def test_a_full_disk_behind_standard_output_is_a_failure() -> None:
+def test_full_disk_at_standard_output_is_a_failure() -> None:
     with Path("/dev/full").open("w") as full:
         result = subprocess.run(
             [sys.executable, "-m", "transept", "info", "--presets"],
@@ -187,7 +187,7 @@ def test_a_full_disk_behind_standard_output_is_a_failure() -> None:
 
 
 @pytest.mark.parametrize("words", ["info", "translate --help"])
-def test_a_reader_that_leaves_is_no_failure(words: str) -> None:
+def test_closed_reader_is_not_a_failure(words: str) -> None:
     command = f"{sys.executable} -m transept {words} | true"
     result = subprocess.run(
         ["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False
@@ -195,14 +195,14 @@ def test_a_reader_that_leaves_is_no_failure(words: str) -> None:
     assert (result.returncode, result.stderr) == (0, "")
 
 
-def test_help_is_shown_where_the_locale_lacks_a_letter() -> None:
+def test_help_is_printed_in_a_latin_1_locale() -> None:
     result = transept("translate", "--help", encoding="latin-1")
     assert (result.returncode, result.stderr) == (0, "")
     assert "? of Wu et al." in result.stdout
 
 
 @pytest.mark.parametrize(("chosen", "expected"), [(None, "2000"), ("10", "10")])
-def test_freed_memory_is_kept_unless_somebody_chose_otherwise(
+def test_freed_memory_is_kept_unless_the_user_sets_it(
     chosen: str | None, expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name = "MIMALLOC_PURGE_DELAY"
@@ -265,7 +265,7 @@ def test_ctrl_c_while_torch_is_imported_is_not_lost(command: str, tmp_path: Path
 
 
 @pytest.mark.parametrize("module", ["transept.cli.app", "cyclopts.core", "transept.cli.info"])
-def test_ctrl_c_is_heard_from_the_first_import_on(module: str) -> None:
+def test_ctrl_c_is_handled_from_the_first_import(module: str) -> None:
     result = interrupted_import("info", module=module)
     assert (result.returncode, result.stdout) == (130, "")
     assert result.stderr == "transept: stopped.\n"

@@ -1,4 +1,4 @@
-"""`transept --completion`: keys typed into a real shell, and what they become."""
+"""`transept --completion`: keys typed into a real shell, and their completion."""
 
 import os
 import pty
@@ -24,7 +24,7 @@ PLACES = {
     "bash": "script",
     "fish": "fish/completions/transept.fish",
 }
-"""Where the script lies: for fish where the help says."""
+"""The location of the script: for fish, the one in the help."""
 STARTS = {
     "bash": (
         "start",
@@ -65,7 +65,7 @@ def script_for(shell: str) -> str:
 
 @contextmanager
 def interactive(shell: str, directory: Path) -> Iterator[int]:
-    """A shell in a terminal; what it shows is read, and not looked at."""
+    """A shell in a terminal. Its output is read and discarded."""
     master, slave = pty.openpty()
     home = {"HOME": str(directory), "XDG_CONFIG_HOME": str(directory)}
     process = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""`transept data` as a person meets it: reports, refusals, signals, kills."""
+"""`transept data` from the command line: reports, errors, signals, kills."""
 
 import io
 import json
@@ -57,7 +57,7 @@ def info(*words: object) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A tokenizer, a small corpus with some of every fault, and a long one to interrupt."""
+    """A tokenizer, a small corpus with every kind of defect, and a long one to interrupt."""
     directory = tmp_path_factory.mktemp("place")
     words = ["the", "house", "is", "red", "das", "Haus", "ist", "grün"]
     train_tokenizer([" ".join(words)] * 5, vocab_size=300).save(directory / "tokenizer")
@@ -169,7 +169,7 @@ def test_prepare_reads_standard_input(place: Path, tmp_path: Path) -> None:
         (["--tsv", "missing.tsv", "--tokenizer", "nowhere"], 3, "nowhere"),
     ],
 )
-def test_mistakes_are_said_plainly(
+def test_invalid_input_is_reported(
     place: Path, tmp_path: Path, words: list[str], code: int, complaint: str
 ) -> None:
     if "--tokenizer" not in words:
@@ -180,7 +180,7 @@ def test_mistakes_are_said_plainly(
     assert "Traceback" not in result.stderr
 
 
-def test_a_bad_tree_is_dropped_unless_a_vocabulary_is_made_of_it(
+def test_bad_tree_is_dropped_unless_a_vocabulary_is_built_from_it(
     place: Path, tmp_path: Path
 ) -> None:
     good, bad = tmp_path / "good.mrg", tmp_path / "bad.mrg"
@@ -212,7 +212,7 @@ def test_prepare_resumes_after_a_signal(
 ) -> None:
     output = tmp_path / "corpus"
     words = list(map(str, long_words(place, output)))
-    # A group of its own, as a shell gives it: Ctrl-C reaches the workers too.
+    # A separate process group, as in a shell: Ctrl-C reaches the workers too.
     process = subprocess.Popen(
         [*TRANSEPT, "prepare", *words],
         stderr=subprocess.PIPE,
@@ -232,7 +232,7 @@ def test_prepare_resumes_after_a_signal(
 
 
 def wait_for(path: Path) -> None:
-    """Until the file exists and something was written to it."""
+    """Wait until the file exists and is not empty."""
     for _ in range(6000):
         if path.exists() and path.stat().st_size:
             return
@@ -240,7 +240,7 @@ def wait_for(path: Path) -> None:
     raise TimeoutError(path)
 
 
-def test_kills_leave_no_trace_in_the_result(place: Path, long_corpus: Path, tmp_path: Path) -> None:
+def test_kills_do_not_change_the_result(place: Path, long_corpus: Path, tmp_path: Path) -> None:
     output = tmp_path / "corpus"
     files = [place / "long.en", place / "long.de", place / "tokenizer", output]
     journal = output.with_name("corpus.partial") / "journal.json"
@@ -329,7 +329,7 @@ def iwslt(directory: Path) -> None:
                 archive.addfile(info, io.BytesIO(text.encode()))
 
 
-def test_fetch_from_archives_at_hand(tmp_path: Path) -> None:
+def test_fetch_uses_existing_archives(tmp_path: Path) -> None:
     iwslt(tmp_path)
     words = ("fetch", "iwslt14-de-en", "--output", tmp_path / "out", "--from", tmp_path)
     result = transept(*words)
@@ -339,7 +339,7 @@ def test_fetch_from_archives_at_hand(tmp_path: Path) -> None:
     assert "nothing to do" in transept(*words).stdout
 
 
-def test_fetch_without_a_network_says_what_to_do(tmp_path: Path) -> None:
+def test_fetch_offline_reports_how_to_continue(tmp_path: Path) -> None:
     words = ("fetch", "multi30k-en-de", "--output", tmp_path, "--mirror", "ftp://127.0.0.1/x")
     result = transept(*words)
     assert result.returncode == 3
@@ -348,7 +348,7 @@ def test_fetch_without_a_network_says_what_to_do(tmp_path: Path) -> None:
     assert result.stderr.count("https://raw.githubusercontent.com/multi30k") == 6
 
 
-def test_an_unknown_corpus(tmp_path: Path) -> None:
+def test_unknown_corpus_is_rejected(tmp_path: Path) -> None:
     result = transept("fetch", "wmt15-en-de", "--output", tmp_path)
     assert result.returncode == 2
     assert "wmt14-en-de" in result.stderr

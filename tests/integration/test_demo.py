@@ -58,11 +58,11 @@ def stage_lines(shown: str) -> dict[str, str]:
     return dict(found)
 
 
-def test_everything_lies_where_it_is_said_to(finished: tuple[Path, str]) -> None:
+def test_listed_output_files_exist(finished: tuple[Path, str]) -> None:
     output, shown = finished
     for name in ("text/train.en", "text/test.de", "vocabulary", "run/metrics.jsonl"):
         assert (output / name).exists()
-    listed = shown.partition("Where everything lies\n")[2].partition("\n\n")[0].splitlines()
+    listed = shown.partition("Output files\n")[2].partition("\n\n")[0].splitlines()
     for line in listed:
         assert Path(re.split(r"  +", line.strip())[0]).exists()
     assert len(listed) == 6
@@ -70,21 +70,21 @@ def test_everything_lies_where_it_is_said_to(finished: tuple[Path, str]) -> None
         assert (output / name).read_text().count("\n") == 20
 
 
-def test_average_of_a_short_training_leaves_out_its_first_half(
+def test_average_of_a_short_training_skips_its_first_half(
     finished: tuple[Path, str],
 ) -> None:
     average = finished[0] / "run" / MODEL
     assert averaged_steps(average) == [6, 7, 8, 9, 10]
 
 
-def test_results_of_fewer_steps_are_marked_as_cut_short(finished: tuple[Path, str]) -> None:
+def test_results_of_fewer_steps_are_marked_as_incomplete(finished: tuple[Path, str]) -> None:
     _, shown = finished
     assert stage_lines(shown)["training"].startswith("10 of 2,320 steps")
-    assert "Cut short: this model was trained for 10 of 2,320 steps only." in shown
+    assert "Incomplete: this model was trained for only 10 of 2,320 steps." in shown
     assert "Scores on the 20 test sentences, after 10 of 2,320 steps" in shown
 
 
-def test_scores_carry_their_signature(finished: tuple[Path, str]) -> None:
+def test_scores_are_printed_with_their_signature(finished: tuple[Path, str]) -> None:
     output, shown = finished
     assert re.search(r"sacreBLEU \d+\.\d\d  nrefs:1\|case:mixed\|eff:no\|tok:13a\|smooth", shown)
     assert f"sacreBLEU {bleu(output):.2f}  " in shown
@@ -99,7 +99,7 @@ def test_a_pipe_gets_plain_text(finished: tuple[Path, str]) -> None:
     assert "Where do you live?" in shown
 
 
-def test_what_to_try_next_can_be_pasted(finished: tuple[Path, str], tmp_path: Path) -> None:
+def test_suggested_commands_run(finished: tuple[Path, str], tmp_path: Path) -> None:
     output, shown = finished
     lines = shown.partition("Try next\n")[2].partition("\n\n")[0].splitlines()
     commands = [shlex.split(line) for line in lines]
@@ -111,7 +111,7 @@ def test_what_to_try_next_can_be_pasted(finished: tuple[Path, str], tmp_path: Pa
     assert run(*train, tmp_path / "deeper", "training.max_steps=1") == 0
 
 
-def test_the_run_says_how_it_was_trained(finished: tuple[Path, str]) -> None:
+def test_run_config_describes_the_training(finished: tuple[Path, str]) -> None:
     experiment = config.load(Experiment, finished[0] / "run" / "config.toml")
     assert experiment.training.max_steps == 10
     assert experiment.model.d_model == 128
@@ -122,7 +122,7 @@ def test_demo_is_the_bundled_recipe(finished: tuple[Path, str]) -> None:
     assert config.differences(begun, recipe.load("demo")) == ["sentences.pairs: 400 -> 80000"]
 
 
-def test_what_is_done_is_not_done_again(
+def test_completed_stages_are_skipped(
     finished: tuple[Path, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     output, shown = finished
@@ -155,7 +155,7 @@ def newest_step(output: Path) -> int:
     return step
 
 
-def test_another_demo_needs_another_place(
+def test_different_demo_requires_another_directory(
     finished: tuple[Path, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run("demo", "--output", finished[0], *QUICK, "--seed", "2") == 2
@@ -176,7 +176,7 @@ def test_stopped_demo_presents_nothing_and_resumes(tmp_path: Path, number: signa
     process.send_signal(number)
     shown, _ = process.communicate()
     assert process.returncode == 75
-    assert "Stopped. Everything so far is kept; the same command resumes" in shown
+    assert "Stopped. Progress is saved; run the same command to resume" in shown
     assert "4 training" not in shown
     assert not (output / "record.json").exists()
     assert not (output / "run" / MODEL).exists()
@@ -185,7 +185,7 @@ def test_stopped_demo_presents_nothing_and_resumes(tmp_path: Path, number: signa
     assert newest_step(output) == step + 2
 
 
-def test_a_persons_own_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_demo_trains_on_custom_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "mine").mkdir()
     write_pairs(tmp_path / "mine" / "train", 600, seed=1)
     write_pairs(tmp_path / "mine" / "test", 10, seed=2)
@@ -206,11 +206,11 @@ def test_a_persons_own_files(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     [
         (["--steps", "0"], 2, "--steps must be at least 1"),
         (["--pairs", "5"], 2, "pairs: 5 must be at least 100"),
-        (["--source-language", "fr"], 2, "belong to --data"),
-        (["--data", "absent"], 3, "absent: is no folder"),
+        (["--source-language", "fr"], 2, "require --data"),
+        (["--data", "absent"], 3, "absent: is not a folder"),
     ],
 )
-def test_what_cannot_be_meant_is_said(
+def test_invalid_options_are_rejected(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     words: list[str],
@@ -222,7 +222,7 @@ def test_what_cannot_be_meant_is_said(
 
 
 @pytest.mark.slow
-def test_the_demo_keeps_its_promise(tmp_path: Path) -> None:
+def test_demo_reaches_the_documented_scores(tmp_path: Path) -> None:
     """BLEU above 90 and more than 80 % exact on combinations that it never saw."""
     # In a separate process: that of the tests has one thread.
     words = [sys.executable, "-m", "transept", "demo", "--output", str(tmp_path / "demo")]

@@ -1,4 +1,4 @@
-"""Ranks that are killed, stopped, asked to stop or out of luck, under torchrun."""
+"""Ranks that are killed, hang, are stopped or fail, under torchrun."""
 
 import os
 import random
@@ -20,7 +20,7 @@ QUICK = ("validation.every_steps=1000", "checkpoint.every_steps=10")
 
 
 def starts(output: Path) -> list[int]:
-    """The steps at which the run was begun or taken up again."""
+    """The steps at which the run started or resumed."""
     lines = read_metrics(output / "metrics.jsonl")
     return [line["step"] for line in lines if line["kind"] == "start"]
 
@@ -31,7 +31,7 @@ def ranks_at_starts(output: Path) -> list[int]:
 
 
 @pytest.mark.slow
-def test_a_killed_rank_restarts_from_the_newest_checkpoint_and_not_a_bit_is_lost(
+def test_killed_rank_restarts_from_the_newest_checkpoint_bit_identically(
     workshop: Workshop, tmp_path: Path
 ) -> None:
     settings = (*QUICK, "training.max_steps=50")
@@ -84,7 +84,7 @@ def test_sigterm_stops_all_ranks_with_a_checkpoint_and_a_cause(
 
 
 @pytest.mark.slow
-def test_when_one_rank_fails_for_good_all_end_with_the_same_error(
+def test_permanent_failure_of_a_rank_ends_all_with_the_same_error(
     workshop: Workshop, tmp_path: Path
 ) -> None:
     job = start(workshop, tmp_path / "run", *QUICK, "training.max_steps=100000")
@@ -116,10 +116,10 @@ def test_a_rank_that_is_asked_to_stop_stops_all_and_torchrun_starts_them_again(
 
 
 @pytest.mark.slow
-def test_when_the_time_is_over_torchrun_is_told_of_success(
+def test_torchrun_reports_success_when_the_time_limit_is_reached(
     workshop: Workshop, tmp_path: Path
 ) -> None:
-    """It would take anything else for a failure, and start the ranks again."""
+    """Torchrun would treat any other exit code as a failure and restart the ranks."""
     options = ("distributed.optimizer=sharded", "distributed.gradients=bf16", "--minutes", "0.03")
     job = start(workshop, tmp_path / "run", "training.max_steps=100000", *options)
     errors = job.end()
@@ -151,7 +151,7 @@ def test_ten_kills_at_random_moments_are_each_followed_by_a_restart(
 
 
 def agent(workshop: Workshop, output: Path, name: str, port: int, *settings: str) -> Job:
-    """One of two machines, as far as torchrun can tell."""
+    """One of two machines, from the point of view of torchrun."""
     options = (
         *("--nnodes", "1:2", "--rdzv-backend", "c10d", "--rdzv-id", "pair"),
         *("--rdzv-endpoint", f"localhost:{port}", "--max-restarts", "3"),
@@ -171,7 +171,7 @@ def wait_for_ranks(job: Job, ranks: int, seconds: float = 300) -> None:
 
 
 @pytest.mark.slow
-def test_two_machines_train_lose_one_go_on_and_take_in_another(
+def test_two_machines_continue_after_losing_one_and_adding_another(
     workshop: Workshop, tmp_path: Path
 ) -> None:
     with socket.socket() as found:

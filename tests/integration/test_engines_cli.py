@@ -29,7 +29,7 @@ def int8(trained: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return output
 
 
-def test_the_command_offers_what_the_exporter_can() -> None:
+def test_command_offers_the_formats_of_the_exporter() -> None:
     assert get_args(cli.Quantization) == get_args(exporter.Quantization)
 
 
@@ -111,13 +111,13 @@ def test_fastest_is_native_except_for_a_model_of_integers(trained: Path, int8: P
     assert names == ["native", "CTranslate2 int8"]
 
 
-def test_what_another_engine_does_not_do_is_not_said_of_it(int8: Path, capsys: Capture) -> None:
+def test_notices_of_other_engines_are_not_printed(int8: Path, capsys: Capture) -> None:
     for option in ("--sample", "--stream"):
         assert run("translate", "--model", int8, option, "one two") == 0
         assert capsys.readouterr().err == ""
 
 
-def test_without_ctranslate2_all_is_native(
+def test_native_engine_is_used_without_ctranslate2(
     int8: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "ctranslate2", None)
@@ -140,7 +140,7 @@ def test_without_ctranslate2_all_is_native(
         (["--sample", "--engine", "ctranslate2"], "--sample and --engine ctranslate2 do not go"),
     ],
 )
-def test_what_does_not_go_together_is_said(
+def test_incompatible_options_are_rejected(
     trained: Path, int8: Path, capsys: Capture, words: list[str], complaint: str
 ) -> None:
     given = [word.format(int8=int8) for word in words]
@@ -179,7 +179,7 @@ def test_a_terminal_shows_what_may_still_change(trained: Path) -> None:
 
 
 def _read(terminal: int) -> Iterator[str]:
-    """What is written to it, until nobody can write any more."""
+    """Read everything written to it, until all writers have closed it."""
     with io.TextIOWrapper(io.FileIO(terminal, closefd=False), "utf-8", newline="") as screen:
         while True:
             try:
@@ -191,7 +191,7 @@ def _read(terminal: int) -> Iterator[str]:
 
 
 def as_seen(written: str) -> str:
-    """What stands on the line at the end, as a terminal reads the codes."""
+    """The final content of the line, as a terminal interprets the codes."""
     cells: list[str] = []
     column = 0
     for code, move, letter in re.findall(r"\x1b\[(\d*)([A-Za-z])|([^\x1b])", written):
@@ -205,7 +205,7 @@ def as_seen(written: str) -> str:
     return "".join(cells)
 
 
-def test_a_shortlist_leaves_few_tokens_and_the_same_words(
+def test_shortlist_keeps_few_tokens_and_the_same_translation(
     trained: Path, workshop: Workshop, tmp_path: Path, capsys: Capture
 ) -> None:
     file = tmp_path / "short.safetensors"
@@ -226,7 +226,7 @@ def test_a_shortlist_leaves_few_tokens_and_the_same_words(
         dev = workshop.directory / "dev.en"
         assert run("translate", "--model", trained, "-i", dev, "--device", "cpu", *more) == 0
         outputs.append(capsys.readouterr().out.splitlines())
-    # All words stand together in some pair, so that all can come.
+    # All words occur together in some pair, so that each can be output.
     assert sum(map(str.__eq__, *outputs)) >= 0.9 * len(outputs[0])
     given = ["translate", "one", "--model", trained, "--shortlist", file]
     assert run(*given, "--prefix", "zehn zehn zehn") == 0

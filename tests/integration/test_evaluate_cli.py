@@ -1,4 +1,4 @@
-"""`transept evaluate` as a person meets it: reports, warnings, messages, exit codes."""
+"""`transept evaluate`: reports, warnings, messages, exit codes."""
 
 import gzip
 import json
@@ -20,7 +20,7 @@ OURS, THEIRS = damaged(REFERENCES, 0.1), damaged(REFERENCES, 0.3)
 
 
 class Run(NamedTuple):
-    """What a command left behind."""
+    """The result of a command."""
 
     code: Any
     output: str
@@ -34,7 +34,7 @@ Evaluate = Callable[..., Run]
 def evaluate(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Evaluate:
-    """Runs the command where ref.de, ours.de and theirs.de lie."""
+    """Runs the command in a directory with ref.de, ours.de and theirs.de."""
     monkeypatch.chdir(tmp_path)
     for name, lines in (("ref.de", REFERENCES), ("ours.de", OURS), ("theirs.de", THEIRS)):
         write(name, lines)
@@ -74,7 +74,7 @@ def test_two_systems_are_compared(evaluate: Evaluate) -> None:
     assert "Paired bootstrap, 1,000 resamples, seed 12345" in comparison
 
 
-def test_json_holds_everything(evaluate: Evaluate) -> None:
+def test_json_contains_all_fields(evaluate: Evaluate) -> None:
     run = evaluate("ours.de", "ref.de", "--other", "theirs.de", "--json")
     report = json.loads(run.output)
     assert report["reference"] == "ref.de"
@@ -108,7 +108,7 @@ def test_compressed_files_are_read(evaluate: Evaluate) -> None:
     )
 
 
-def test_lower_cased_output_is_warned_of(evaluate: Evaluate) -> None:
+def test_lower_cased_output_gives_a_warning(evaluate: Evaluate) -> None:
     write("lower.de", [line.lower() for line in OURS])
     run = evaluate("lower.de", "ref.de", "--other", "ours.de", "--json")
     assert run.code == 0
@@ -119,7 +119,7 @@ def test_lower_cased_output_is_warned_of(evaluate: Evaluate) -> None:
     assert ours["warnings"] == []
 
 
-def test_few_sentences_are_warned_of(evaluate: Evaluate) -> None:
+def test_few_sentences_give_a_warning(evaluate: Evaluate) -> None:
     write("few.de", REFERENCES[:3])
     assert "transept: warning: 3 sentences are few" in evaluate("few.de", "few.de").errors
 
@@ -142,7 +142,7 @@ def test_different_numbers_of_lines_are_an_error(evaluate: Evaluate) -> None:
         (b"M\0Z\0\n", "bad.de, line 1: has a NUL byte"),
     ],
 )
-def test_bad_references_are_said_plainly_and_exit_3(
+def test_bad_references_exit_3_with_a_message(
     evaluate: Evaluate, content: bytes | None, complaint: str
 ) -> None:
     if content is not None:

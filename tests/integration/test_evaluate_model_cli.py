@@ -48,7 +48,7 @@ def test_a_model_is_decoded_and_scored(
     assert decoded["systems"][0]["scores"] == scored["systems"][0]["scores"]
 
 
-def test_the_report_says_how_it_was_decoded(
+def test_report_contains_the_search_settings(
     evaluate: Evaluate, trained: Path, workshop: Workshop, capsys: Capture
 ) -> None:
     assert evaluate("--other", workshop.directory / "dev.en") == 0
@@ -77,7 +77,7 @@ def test_the_report_says_how_it_was_decoded(
         (["--beam-size", "0"], 2, "--beam-size: 0 must be"),
     ],
 )
-def test_what_cannot_be_done_is_said(
+def test_invalid_options_are_rejected(
     evaluate: Evaluate, capsys: Capture, words: list[str], code: int, complaint: str
 ) -> None:
     assert evaluate(*words) == code
@@ -132,7 +132,7 @@ def test_tune_names_the_option_that_is_wrong(
     assert out == ""
 
 
-def test_something_must_be_scored(
+def test_evaluate_requires_an_input(
     workshop: Workshop, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shelf, "SHELF", workshop.directory / "nothing")

@@ -1,4 +1,4 @@
-"""A network that knows nothing parses under the constraint: every output is a tree."""
+"""An untrained model parses under the constraint: every output is a tree."""
 
 import random
 from collections.abc import Sequence

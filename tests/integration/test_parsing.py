@@ -1,4 +1,4 @@
-"""Parsing from end to end: trees of our own, prepared, learnt, parsed and scored."""
+"""Parsing from end to end: generated trees, prepared, trained on, parsed and scored."""
 
 import io
 import json
@@ -70,7 +70,7 @@ class Bank:
 
 
 def noun_phrase(chance: random.Random, depth: int) -> str:
-    """What a noun phrase is followed by decides whether it is wrapped: one must look ahead."""
+    """The word after a noun phrase decides whether it is wrapped, which requires lookahead."""
     noun = f"(DT the) (NN {chance.choice(NOUNS)})"
     kind = chance.choice(["noun", "with", "that"]) if depth else "noun"
     if kind == "noun":
@@ -113,19 +113,19 @@ def train(bank: Bank, name: str, steps: int) -> Path:
 
 @pytest.fixture(scope="module")
 def learnt(bank: Bank) -> Path:
-    """One that has learnt the grammar."""
+    """A parser that has learnt the grammar."""
     return train(bank, "learnt", 300)
 
 
 @pytest.fixture(scope="module")
 def parser(bank: Bank) -> Path:
-    """One that has begun to learn: what it writes is no longer by chance."""
+    """A briefly trained parser: its output is no longer random."""
     return train(bank, "begun", 60)
 
 
 @pytest.fixture(scope="module")
 def novice(bank: Bank) -> Path:
-    """One that has learnt nothing: a single step, at nearly no rate."""
+    """An untrained parser: a single step with almost no learning rate."""
     return train(bank, "novice", 1)
 
 
@@ -134,7 +134,9 @@ def f1(report: dict[str, dict[str, dict[str, float]]]) -> float:
 
 
 @pytest.mark.slow
-def test_it_learns_to_parse(bank: Bank, learnt: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_parser_learns_the_grammar(
+    bank: Bank, learnt: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     capfd.readouterr()
     assert run("parse", "--model", learnt, "--trees", bank.test, "--beam-size", "4") == 0
     predicted = bank.directory / "predicted.mrg"
@@ -148,7 +150,7 @@ def test_it_learns_to_parse(bank: Bank, learnt: Path, capfd: pytest.CaptureFixtu
     assert f"{f1(report):.2f}" in capfd.readouterr().out
 
 
-def test_the_run_says_how_large_its_vocabularies_were(bank: Bank, parser: Path) -> None:
+def test_run_config_contains_the_vocabulary_sizes(bank: Bank, parser: Path) -> None:
     stored = (parser / "config.toml").read_text()
     assert "source_vocab_size = 320" in stored
     assert f"vocab_size = {Symbols.load(bank.vocabulary).vocab_size}" in stored
@@ -165,7 +167,7 @@ def test_random_weights_give_trees_only(novice: Path, capfd: pytest.CaptureFixtu
         assert list(parse_tree(line).words) == [word for word in expected if word]
 
 
-def test_what_is_unconstrained_is_counted_and_repaired(
+def test_unconstrained_outputs_are_counted_and_repaired(
     novice: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     capfd.readouterr()
@@ -178,9 +180,7 @@ def test_what_is_unconstrained_is_counted_and_repaired(
     assert parse_tree(described[1]["tree"]).words == ("the", "hen")
 
 
-def test_the_forms_of_output(
-    parser: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_output_formats(parser: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     texts = ["the cat sees the dog .", "the hen with the <&> likes the mat ."]
     picture = tmp_path / "trees.svg"
     usual = ["parse", "--model", parser, "--beam-size", "3", *texts]
@@ -214,7 +214,7 @@ def test_the_forms_of_output(
 
 def test_several_trees_cannot_be_indented(parser: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run("parse", "--model", parser, "the cat", "--indented", "--n-best=2") == 2
-    assert "leave --indented out" in capfd.readouterr().err
+    assert "omit --indented" in capfd.readouterr().err
 
 
 def test_trees_over_several_lines_are_scored_when_cleaned(
@@ -238,7 +238,7 @@ def test_trees_over_several_lines_are_scored_when_cleaned(
     assert "warning: only the gold trees have a root without a label" in capfd.readouterr().err
 
 
-def test_confident_trees_are_a_treebank(
+def test_confident_trees_can_be_used_as_a_treebank(
     bank: Bank, parser: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     words = tmp_path / "words.txt"
@@ -260,16 +260,16 @@ def test_confident_trees_are_a_treebank(
     assert run(*prepare, *known, "--output", tmp_path / "parsed") == 0
 
 
-def test_plain_text_is_told_of(parser: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_plain_text_gives_a_warning(parser: Path, capfd: pytest.CaptureFixture[str]) -> None:
     words = ["parse", "--model", parser, "--beam-size", "1"]
-    for sentences, told in (
+    for sentences, warns in (
         (["the cat sees the dog ."], False),
         (["the cat sees the dog."], True),
         (["the cat sees the dog .", "the dog sees Mr."], False),
     ):
         capfd.readouterr()
         assert run(*words, *sentences) == 0
-        assert ("look like plain text" in capfd.readouterr().err) == told
+        assert ("look like plain text" in capfd.readouterr().err) == warns
 
 
 def test_a_lone_dash_is_standard_input(
@@ -281,7 +281,7 @@ def test_a_lone_dash_is_standard_input(
     assert parse_tree(capfd.readouterr().out).words == ("the", "cat", "sleeps", ".")
 
 
-def test_a_sentence_too_long_costs_no_other_its_tree(
+def test_too_long_sentence_does_not_affect_others(
     parser: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     short, long = "the cat sees the dog .", "the cat that " * 70
@@ -296,8 +296,8 @@ def test_a_sentence_too_long_costs_no_other_its_tree(
     assert out.split("\n") == [tree, "", tree, "", "", tree, ""]
     assert f"{words}, line 2: the sentence has 211 tokens, and the longest may have 120" in said
     assert f"{words}, line 5: the sentence has" in said
-    assert "--max-source-length 211 parses it all the same" in said
-    assert said.endswith("transept: too long, and without a tree: 2 sentences, named above\n")
+    assert "--max-source-length 211 parses it anyway" in said
+    assert said.endswith("transept: too long, without a tree: 2 sentences, listed above\n")
     assert run(*usual, "--json") == 3
     lines = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
     assert [line["words"] for line in lines[:2]] == [short.split(), long.split()]
@@ -306,7 +306,7 @@ def test_a_sentence_too_long_costs_no_other_its_tree(
     assert capfd.readouterr().out.count("\n(") == 4
 
 
-def test_sentences_too_long_are_found_together(
+def test_all_too_long_sentences_are_reported(
     parser: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     encode_batch, sizes = Tokenizer.encode_batch, list[int]()
@@ -372,7 +372,7 @@ def test_the_wrong_kind_of_model(
         ),
     ],
 )
-def test_what_prepare_refuses(
+def test_prepare_rejects_invalid_options(
     bank: Bank, words: list[str], code: int, message: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     vocabulary = bank.directory / "vocabulary"

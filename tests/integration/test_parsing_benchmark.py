@@ -1,4 +1,4 @@
-"""The parsing experiment in small: the script runs, whole or in pieces, and keeps its record."""
+"""A small version of the parsing experiment: it runs at once or in parts, and keeps its record."""
 
 import json
 import os
@@ -27,7 +27,7 @@ def figures(record: dict[str, Any]) -> dict[tuple[str, str, str], float]:
 
 
 @pytest.mark.slow
-def test_quick_makes_a_whole_record(tmp_path: Path) -> None:
+def test_quick_writes_a_complete_record(tmp_path: Path) -> None:
     file = tmp_path / "record.json"
     done = run("--quick", "--json", file)
     assert done.returncode == 0, done.stderr
@@ -46,7 +46,7 @@ def test_quick_makes_a_whole_record(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_command_goes_on_where_the_one_before_stopped(tmp_path: Path) -> None:
+def test_command_resumes_where_the_previous_one_stopped(tmp_path: Path) -> None:
     file = tmp_path / "record.json"
     usual = ["--quick", "--work", tmp_path, "--json", file]
     done = run(*usual, "--minutes", "0.02", "--train-only")
@@ -55,7 +55,7 @@ def test_a_command_goes_on_where_the_one_before_stopped(tmp_path: Path) -> None:
     done = run(*usual)
     assert "resuming from step" in done.stderr
     alone = figures(json.loads(file.read_text()))
-    # What the first parser scored is kept, and stands beside the second's.
+    # The score of the first parser is kept next to that of the second.
     more = tmp_path / "trees" / "dev.mrg"
     few = ["--settings", "training.max_steps=30"]
     done = run(*usual, "--semi", more, *few)

@@ -54,7 +54,7 @@ def test_batches_do_not_depend_on_the_number_of_ranks(runs: dict[str, Path]) -> 
     assert len(set(hashes)) == STEPS
     for name in ("two", "four", "changing"):
         assert [line["batch"] for line in steps(runs[name])] == hashes, name
-    # The change of size fell into the middle of an epoch, and the run went on into the next.
+    # The number of ranks changed in the middle of an epoch, and the run reached the next.
     assert {line["epoch"] for line in steps(runs["changing"])} == {0, 1}
     assert steps(runs["changing"])[8]["epoch"] == 0
 
@@ -65,15 +65,15 @@ def test_losses_agree_through_a_change_of_size(runs: dict[str, Path]) -> None:
         assert [line["loss"] for line in steps(runs[name])] == pytest.approx(expected, rel=1e-4)
 
 
-def test_only_rank_0_writes_and_says_that_the_ranks_have_changed(runs: dict[str, Path]) -> None:
+def test_only_rank_0_writes_and_reports_changed_ranks(runs: dict[str, Path]) -> None:
     lines = read_metrics(runs["changing"] / "metrics.jsonl")
     assert [line["ranks"] for line in lines if line["kind"] == "start"] == [1, 4, 2]
-    told = [line["text"] for line in lines if line["kind"] == "warning"]
-    assert any("ranks changed from 1 to 4" in text for text in told)
+    warnings = [line["text"] for line in lines if line["kind"] == "warning"]
+    assert any("ranks changed from 1 to 4" in text for text in warnings)
     assert [line["step"] for line in steps(runs["changing"])] == list(range(1, STEPS + 1))
 
 
-def test_a_sharded_run_goes_on_with_other_shards_uneven_ones_too(runs: dict[str, Path]) -> None:
+def test_sharded_run_resumes_with_a_different_number_of_shards(runs: dict[str, Path]) -> None:
     lines = read_metrics(runs["sharded"] / "metrics.jsonl")
     assert any("evenly among 3 ranks" in line.get("text", "") for line in lines)
     expected = [line["loss"] for line in steps(runs["alone"])[:6]]
@@ -84,7 +84,7 @@ def test_a_sharded_run_goes_on_with_other_shards_uneven_ones_too(runs: dict[str,
     assert moments == newest.weights().keys()
 
 
-def test_too_few_micro_batches_are_refused_with_the_cure(
+def test_too_few_micro_batches_are_rejected_with_a_remedy(
     workshop: Workshop, tmp_path: Path
 ) -> None:
     words = ["2", "train", str(workshop.config), "--output", str(tmp_path / "run")]

@@ -26,7 +26,7 @@ def unread(monkeypatch: pytest.MonkeyPatch, *names: str) -> Iterator[None]:
         yield
 
 
-def test_train_continues_to_its_last_step_when_nobody_reads_its_progress(
+def test_train_continues_to_its_last_step_when_stderr_is_closed(
     workshop: Workshop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     words = ["train", workshop.config, "training.max_steps=6", "checkpoint.every_steps=none"]
@@ -35,7 +35,7 @@ def test_train_continues_to_its_last_step_when_nobody_reads_its_progress(
     assert Checkpoints(tmp_path / "run/checkpoints").steps()[-1] == 6
 
 
-def test_train_out_of_time_exits_75_when_nobody_reads_its_progress(
+def test_train_out_of_time_exits_75_when_stderr_is_closed(
     workshop: Workshop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with unread(monkeypatch, "stdout", "stderr"):
@@ -43,7 +43,7 @@ def test_train_out_of_time_exits_75_when_nobody_reads_its_progress(
         assert run(*words, "--output", tmp_path / "run") == 75
 
 
-def test_recipe_run_continues_when_nobody_reads_its_stages(
+def test_recipe_run_continues_when_stdout_is_closed(
     kitchen: Kitchen, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     few = ["experiment.training.max_steps=3", "--until", "average"]
@@ -52,7 +52,7 @@ def test_recipe_run_continues_when_nobody_reads_its_stages(
     assert (tmp_path / "work/records/average.json").exists()
 
 
-def test_translate_stops_quietly_when_nobody_reads_its_results(
+def test_translate_stops_quietly_when_stdout_is_closed(
     trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "text").write_text("one two\n" * 3)

@@ -40,6 +40,6 @@ def test_recipe_run_refuses_too_few_micro_batches_before_it_prepares(
 ) -> None:
     result = on_ranks(*words(kitchen, tmp_path / "work", "--data", str(kitchen.data)))
     assert result.returncode != 0
-    told = "experiment.batch.micro_batches: 1 cannot be divided among 2 ranks"
-    assert told in result.stderr
+    message = "experiment.batch.micro_batches: 1 cannot be divided among 2 ranks"
+    assert message in result.stderr
     assert not (tmp_path / "work").exists()

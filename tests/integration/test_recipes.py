@@ -1,4 +1,4 @@
-"""A recipe from text to a report, stopped and moved and taken up again."""
+"""A recipe from text to a report: stopped, moved and resumed."""
 
 import gzip
 import json
@@ -33,7 +33,7 @@ def record_of(work: Path) -> dict[str, Any]:
     return record
 
 
-def test_the_record_tells_what_was_done(cooked: Path) -> None:
+def test_record_describes_every_stage(cooked: Path) -> None:
     record = record_of(cooked)
     stages = record["stages"]
     assert list(stages) == STAGES[:-1]
@@ -60,7 +60,7 @@ def test_the_record_tells_what_was_done(cooked: Path) -> None:
     assert (cooked / "hypotheses" / "first.de").read_text().count("\n") == 12
 
 
-def test_what_is_done_is_not_done_again_and_needs_no_text(
+def test_completed_stages_are_skipped_without_the_text(
     kitchen: Kitchen, cooked: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     work = tmp_path / "copy"
@@ -73,7 +73,7 @@ def test_what_is_done_is_not_done_again_and_needs_no_text(
     assert after == before
 
 
-def test_a_stage_whose_input_changed_is_done_again(
+def test_stage_reruns_when_its_input_changes(
     kitchen: Kitchen, cooked: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     work = tmp_path / "copy"
@@ -86,14 +86,14 @@ def test_a_stage_whose_input_changed_is_done_again(
 
 
 @pytest.mark.parametrize("stage", STAGES[:-1])
-def test_killed_before_its_record_a_stage_is_written_down_by_the_next_command(
+def test_stage_killed_before_its_record_is_recorded_by_the_next_command(
     kitchen: Kitchen,
     cooked: Path,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     stage: str,
 ) -> None:
-    """What it made is whole, and nothing says so: as after `transept average` by hand."""
+    """Its output is complete but not recorded, as after a manual `transept average`."""
     work = tmp_path / "copy"
     shutil.copytree(cooked, work)
     (work / "records" / f"{stage}.json").unlink()
@@ -121,10 +121,10 @@ def test_record_of_a_killed_training_is_completed(
     assert (trained["step"], trained["outcome"]) == (60, "finished")
 
 
-def test_other_weights_are_scored_again(
+def test_changed_weights_are_scored_again(
     kitchen: Kitchen, cooked: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Also where they translate alike: perplexities are theirs."""
+    """Even if the translations are equal, because perplexities depend on the weights."""
     work = tmp_path / "copy"
     shutil.copytree(cooked, work)
     assert run("average", work / "run", "--last", "1", "-o", work / "run/average-3", "--force") == 0
@@ -134,7 +134,7 @@ def test_other_weights_are_scored_again(
     assert lines_of(capsys.readouterr().out)["score"].endswith("done before")
 
 
-def test_a_damaged_checkpoint_is_not_averaged_and_its_removal_is_the_cure(
+def test_damaged_checkpoint_stops_averaging_until_removed(
     kitchen: Kitchen, cooked: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     work = tmp_path / "copy"
@@ -143,16 +143,16 @@ def test_a_damaged_checkpoint_is_not_averaged_and_its_removal_is_the_cure(
     checkpoint = work / "run" / CHECKPOINTS / "step-00000055"
     (checkpoint / WEIGHTS).write_bytes(b"cut short")
     assert kitchen.cook(work) == 4
-    told = capsys.readouterr()
-    assert f"{checkpoint / WEIGHTS}: is damaged" in told.err
-    assert f"remove {checkpoint}" in told.err
-    assert "Stopped" not in told.out
+    printed = capsys.readouterr()
+    assert f"{checkpoint / WEIGHTS}: is damaged" in printed.err
+    assert f"remove {checkpoint}" in printed.err
+    assert "Stopped" not in printed.out
     shutil.rmtree(checkpoint)
     assert kitchen.cook(work) == 0
     assert record_of(work)["stages"]["average"]["inputs"]["steps"] == [45, 50, 60]
 
 
-def test_a_test_set_that_is_gone_is_named(
+def test_missing_test_set_is_reported(
     kitchen: Kitchen, cooked: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     work = tmp_path / "copy"
@@ -171,7 +171,7 @@ def weights_of(work: Path) -> dict[str, bytes]:
 def test_stopped_and_moved_run_ends_with_the_same_bits(
     kitchen: Kitchen, cooked: Path, tmp_path: Path
 ) -> None:
-    """Stopped twice after some steps, then moved, and ended without the text."""
+    """Stopped twice after some steps, then moved, and finished without the text."""
     here, there = tmp_path / "here", tmp_path / "there"
     kitchen.stop(here, 5, "--data", kitchen.data)
     first_stop = steps_of(here)[-1]
@@ -205,13 +205,13 @@ def starts_of(work: Path) -> list[dict[str, Any]]:
     return [line for line in lines if line["kind"] == "start"]
 
 
-def test_a_time_budget_places_the_checkpoints_that_are_averaged() -> None:
+def test_time_limit_sets_the_checkpoint_interval() -> None:
     base = recipe.load("europarl-en-de-base").within(72.0).experiment.checkpoint
     assert (base.every_minutes, base.after_minutes, base.keep) == (1.0, 68.0, 5)
 
 
 @pytest.mark.slow
-def test_a_budget_of_minutes_ends_the_training(
+def test_time_limit_ends_the_training(
     kitchen: Kitchen, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     work = tmp_path / "short"
@@ -243,9 +243,7 @@ def test_a_budget_of_minutes_ends_the_training(
 
 
 @pytest.mark.slow
-def test_minutes_are_remembered_though_the_first_command_was_killed(
-    kitchen: Kitchen, tmp_path: Path
-) -> None:
+def test_minutes_are_remembered_after_a_kill(kitchen: Kitchen, tmp_path: Path) -> None:
     work = tmp_path / "killed"
     long = ["experiment.training.max_steps=3000", "--until", "train"]
     kitchen.stop(work, 5, *long, "--data", kitchen.data, "--minutes", "0.03")
@@ -257,7 +255,7 @@ def test_minutes_are_remembered_though_the_first_command_was_killed(
 
 
 @pytest.mark.slow
-def test_an_extended_run_averages_checkpoints_of_its_new_end_alone(
+def test_extended_run_averages_only_checkpoints_of_its_new_end(
     kitchen: Kitchen, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """On a machine so slow that no step fits between two checkpoints: each end leaves too few."""
@@ -281,7 +279,7 @@ def averaged_of(work: Path) -> list[int]:
 def test_stopped_run_resumes_with_other_means(
     kitchen: Kitchen, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """As a device with less memory requires."""
+    """As on a device with less memory."""
     work, means = (
         tmp_path / "small",
         ["experiment.batch.micro_batches=4", "experiment.data.workers=1"],
@@ -302,19 +300,19 @@ def test_stopped_run_resumes_with_other_means(
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (["--work", "W"], 2, "its text is not prepared yet: give --data"),
+        (["--work", "W"], 2, "the text is not prepared yet: give --data"),
         (["--work", "W", "--data", "NOWHERE"], 3, "lacks files of this recipe:\n  train.en.xz"),
         (["--work", "W", "--only", "train"], 2, "nothing is prepared yet"),
-        (["--work", "W", "--only", "average"], 4, "nothing is trained yet; begin with `train`"),
-        (["--work", "W", "--only", "decode"], 2, "nothing is averaged yet; begin with `average`"),
-        (["--work", "W", "--only", "score"], 2, "nothing is translated yet; begin with `decode`"),
+        (["--work", "W", "--only", "average"], 4, "nothing is trained yet; run `train` first"),
+        (["--work", "W", "--only", "decode"], 2, "nothing is averaged yet; run `average` first"),
+        (["--work", "W", "--only", "score"], 2, "nothing is translated yet; run `decode` first"),
         (["--work", "W", "--only", "report"], 2, "prepare, train, average, decode, score: not"),
         (["--work", "W", "--minutes", "0"], 2, "--minutes must be more than 0"),
         (["--work", "W", "--minutes", "nan"], 2, "--minutes must be more than 0"),
         (["--work", "W", "experiment.model.n_haeds=2"], 2, "did you mean 'n_heads'?"),
     ],
 )
-def test_mistakes(
+def test_invalid_commands_are_rejected(
     kitchen: Kitchen,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -327,7 +325,7 @@ def test_mistakes(
     assert message in capsys.readouterr().err
 
 
-def test_another_recipe_needs_another_place(
+def test_different_recipe_requires_another_directory(
     kitchen: Kitchen, cooked: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert kitchen.cook(cooked, "experiment.training.seed=2") == 2
@@ -335,7 +333,7 @@ def test_another_recipe_needs_another_place(
     assert "experiment.training.seed: 1 -> 2\nChoose another --work" in shown
 
 
-def test_a_corpus_that_is_not_the_recorded_one_is_refused(
+def test_corpus_that_differs_from_the_record_is_rejected(
     kitchen: Kitchen, cooked: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     work = tmp_path / "copy"
@@ -449,7 +447,7 @@ def test_the_papers_recipes_run_from_archives_to_a_record(name: str, tmp_path: P
     (data / "downloads").mkdir(parents=True)
     for file, content in stand_ins(dataset[-2:]).items():
         (data / "downloads" / file).write_bytes(content)
-    # Published checksums are those of the real archives; these stand in for them.
+    # Published checksums are those of the real archives, which these replace.
     fetch(without_published_checksums(DATASETS[dataset]), data)
     command = ["recipe", "run", name, *TINY, "--data", data, "--work", work]
     assert run(*command, "vocabulary.max_lines=400") == 0
@@ -459,7 +457,7 @@ def test_the_papers_recipes_run_from_archives_to_a_record(name: str, tmp_path: P
     assert stages["average"]["inputs"]["steps"] == [3, 4]
 
 
-def test_the_real_archives_are_held_to_their_checksums(
+def test_archives_with_wrong_checksums_are_rejected(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "downloads").mkdir()

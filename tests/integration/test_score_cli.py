@@ -17,7 +17,9 @@ def pairs(workshop: Workshop) -> tuple[Path, Path]:
     return workshop.directory / "dev.en", workshop.directory / "dev.de"
 
 
-def test_a_line_for_each_pair(trained: Path, pairs: tuple[Path, Path], capsys: Capture) -> None:
+def test_score_prints_a_line_per_pair(
+    trained: Path, pairs: tuple[Path, Path], capsys: Capture
+) -> None:
     source, target = pairs
     words = ["score", "--model", trained, "--source", source, "--target", target]
     assert run(*words) == 0

@@ -52,7 +52,7 @@ def wait_for(log: Path, text: str) -> None:
     raise AssertionError(f"{text!r} is not in {log.read_text()!r}")
 
 
-def test_it_serves_reloads_and_finishes_what_it_took(trained: Path, tmp_path: Path) -> None:
+def test_server_reloads_and_finishes_accepted_requests(trained: Path, tmp_path: Path) -> None:
     bundle, log = tmp_path / "bundle", tmp_path / "log"
     shutil.copytree(trained / "average-3", bundle)
     expected = transept.load(bundle).translate(BODY["q"]).text
@@ -64,7 +64,7 @@ def test_it_serves_reloads_and_finishes_what_it_took(trained: Path, tmp_path: Pa
         weights = bundle / "weights.safetensors"
         weights.write_bytes(weights.read_bytes()[:-1])
         os.kill(process.pid, signal.SIGHUP)
-        wait_for(log, "en-de: not reloaded, the old model goes on")
+        wait_for(log, "en-de: not reloaded, still serving the old model")
         assert client.post("/translate", json=BODY).json() == {"translatedText": expected}
 
         answers: list[httpx.Response] = []
@@ -84,8 +84,8 @@ def test_it_serves_reloads_and_finishes_what_it_took(trained: Path, tmp_path: Pa
     assert "two three" not in log.read_text()
 
 
-def test_of_the_shipped_models_the_one_that_translate_takes_comes_first(tmp_path: Path) -> None:
-    """Whoever names no languages means it, as whoever names no model does."""
+def test_default_model_of_translate_is_served_first(tmp_path: Path) -> None:
+    """Requests without languages use the default model."""
     sentence = "I would like a cup of tea."
     with server(None, tmp_path / "log") as (_, address):
         answer = httpx.post(f"{address}/api/nbest", json={"q": sentence}, timeout=120).json()
@@ -103,7 +103,7 @@ def test_of_the_shipped_models_the_one_that_translate_takes_comes_first(tmp_path
         ([], [signal.SIGINT, signal.SIGINT], "at the second signal to stop"),
     ],
 )
-def test_whoever_waits_when_time_is_up_is_told(
+def test_unfinished_requests_fail_after_the_grace_period(
     trained: Path, tmp_path: Path, options: list[str], signals: list[signal.Signals], said: str
 ) -> None:
     log, text = tmp_path / "log", "one two three four five six seven. \n" * 400
@@ -124,18 +124,16 @@ def test_whoever_waits_when_time_is_up_is_told(
             process.send_signal(number)
             wait_for_delivery(process, number)
         assert asking.result().status_code == 503
-        assert "stopped before this was done" in asking.result().json()["error"]
-        assert watching.result().text.endswith('try again in a while"}\n\n')
+        assert "stopped before this request was done" in asking.result().json()["error"]
+        assert watching.result().text.endswith('try again later"}\n\n')
         with slow:
             assert slow.recv(1000).startswith(b"HTTP/1.1 503")
         assert process.wait(120) == 1
-    assert f"3 requests were given up, not done {said}" in log.read_text()
+    assert f"3 requests were aborted {said}" in log.read_text()
     assert "Traceback" not in log.read_text()
 
 
-def test_a_hangup_before_it_listens_reloads_and_does_not_end_it(
-    trained: Path, tmp_path: Path
-) -> None:
+def test_sighup_during_startup_reloads_the_models(trained: Path, tmp_path: Path) -> None:
     def hang_up(pid: int) -> None:
         caught = 0
         while not caught & 1 << signal.SIGHUP - 1:  # Python itself heeds no SIGHUP
@@ -151,7 +149,7 @@ def test_a_hangup_before_it_listens_reloads_and_does_not_end_it(
 
 
 def wait_for_delivery(process: "subprocess.Popen[str]", number: signal.Signals) -> None:
-    """Until the process has a signal: two of a kind that wait at the same time count as one."""
+    """Wait until a signal is delivered: two pending signals of a kind count as one."""
     pending = 1 << number - 1
     while process.poll() is None and pending & 1 << number - 1:
         status = Path(f"/proc/{process.pid}/status").read_text()
@@ -168,17 +166,17 @@ def wait_for_queue(client: httpx.Client) -> None:
     raise AssertionError("nothing waits")
 
 
-def test_beyond_this_machine_it_wants_a_key(capsys: pytest.CaptureFixture[str]) -> None:
+def test_other_hosts_require_a_key(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("serve", "--host", "0.0.0.0") == 2
     error = capsys.readouterr().err
     assert "host: '0.0.0.0' can be reached from other machines: give --key-file" in error
 
 
-def test_what_is_missing_is_said(
+def test_invalid_models_and_keys_are_rejected(
     trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run("serve", "--model", trained) == 2
-    assert "does not say its languages: name them" in capsys.readouterr().err
+    assert "does not specify its languages: give them" in capsys.readouterr().err
     assert run("serve", "--model", trained, "--source-language", "EN!") == 2
     assert "'EN!' is not a language code" in capsys.readouterr().err
     assert run("serve", "--model", f"en-de={trained}", "--model", f"en-de={trained}") == 2
@@ -187,7 +185,7 @@ def test_what_is_missing_is_said(
     assert "--key-file: cannot be read" in capsys.readouterr().err
 
 
-def test_a_port_in_use_is_said(
+def test_port_in_use_is_reported(
     trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with server(trained, tmp_path / "log") as (_, address):
@@ -195,13 +193,11 @@ def test_a_port_in_use_is_said(
         # Before the model is loaded, which may take a while: this one is not even there.
         assert run("serve", "--model", "en-de=nowhere", "--port", port) == 1
     said = capsys.readouterr().err
-    assert f"port {port}: cannot listen there" in said
+    assert f"port {port}: cannot listen" in said
     assert "try another --port" in said
 
 
-def test_an_address_of_another_machine_is_said(
-    trained: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_foreign_address_is_rejected(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
     elsewhere = ["--host", "192.0.2.1", "--no-key", "--port", "0"]
     assert run("serve", "--model", f"en-de={trained}", *elsewhere) == 1
     assert "--host must be an address of this machine" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""What the server answers, as clients meet it; whom it refuses is in test_server_refusals.py."""
+"""Responses of the server. Rejected requests are in test_server_refusals.py."""
 
 import json
 import re
@@ -52,7 +52,7 @@ def client(served: list[AnyServed]) -> Iterator[httpx.Client]:
 # --- LibreTranslate's API --------------------------------------------------------------------
 
 
-def test_a_text_is_translated_as_in_python(client: httpx.Client, transducer: Transducer) -> None:
+def test_translation_equals_that_of_python(client: httpx.Client, transducer: Transducer) -> None:
     expected = transducer.translate(TEXT, source_language="en").text
     body = {"q": TEXT, "source": "en", "target": "de", "format": "text", "api_key": ""}
     boundary = {"files": {name: (None, value) for name, value in body.items()}}
@@ -62,7 +62,7 @@ def test_a_text_is_translated_as_in_python(client: httpx.Client, transducer: Tra
         assert answer.json() == {"translatedText": expected}
 
 
-def test_a_list_is_answered_by_a_list(client: httpx.Client, transducer: Transducer) -> None:
+def test_list_of_texts_returns_lists(client: httpx.Client, transducer: Transducer) -> None:
     texts = ["one two", "", " the end.\n"]
     expected = [one.text for one in transducer.translate(texts)]
     for sent in ({"json": {"q": texts, "source": "en", "target": "de"}},
@@ -83,7 +83,7 @@ def test_alternatives_do_not_change_the_best(client: httpx.Client) -> None:
     assert many["alternatives"] == [answer["alternatives"]]
 
 
-def test_a_guessed_language_is_told(client: httpx.Client) -> None:
+def test_detected_language_is_returned(client: httpx.Client) -> None:
     body = {"q": "the end is near", "source": "auto", "target": "de"}
     found = client.post("/translate", json=body).json()["detectedLanguage"]
     assert found["language"] == "en"
@@ -113,13 +113,13 @@ def test_each_text_of_a_list_has_its_own_language(client: httpx.Client) -> None:
         ]
 
 
-def test_a_text_that_tells_little_is_in_the_language_of_the_others(client: httpx.Client) -> None:
+def test_unclear_text_gets_the_language_of_the_others(client: httpx.Client) -> None:
     body = {"q": ["Name", "the end is near so be it"], "source": "auto", "target": "de"}
     assert _languages(client, body | {"q": "Name"}) == ["de"]
     assert _languages(client, body) == ["en", "en"]
 
 
-def test_markup_is_in_no_language(client: httpx.Client) -> None:
+def test_markup_is_ignored_by_language_detection(client: httpx.Client) -> None:
     script = "<script>" + "if (name) { return the.name.of(the.value); }" * 35 + "</script>"
     text = f"{script}<p>Das ist nicht der Tag.</p>"
     body = {"q": text, "source": "auto", "target": "en", "format": "html"}
@@ -169,7 +169,7 @@ def test_tags_stay_in_place(client: httpx.Client) -> None:
         ),
     ],
 )
-def test_what_cannot_be_meant_is_said(
+def test_invalid_requests_are_rejected(
     client: httpx.Client, change: dict[str, object], error: str
 ) -> None:
     body = {"q": "one", "source": "en", "target": "de"} | change
@@ -178,7 +178,7 @@ def test_what_cannot_be_meant_is_said(
     assert (answer.status_code, answer.json()) == (400, {"error": error})
 
 
-def test_what_is_served_is_told(client: httpx.Client) -> None:
+def test_languages_and_settings_are_listed(client: httpx.Client) -> None:
     assert client.get("/languages").json() == [
         {"code": "en", "name": "English", "targets": ["de"]},
         {"code": "de", "name": "German", "targets": ["en"]},
@@ -193,7 +193,7 @@ def test_what_is_served_is_told(client: httpx.Client) -> None:
 # --- transept's own --------------------------------------------------------------------------
 
 
-def test_n_best_is_that_of_python(client: httpx.Client, transducer: Transducer) -> None:
+def test_n_best_equals_that_of_python(client: httpx.Client, transducer: Transducer) -> None:
     expected = transducer.translate(TEXT, beam_size=6, n_best=3, length_penalty=0.2)
     body = {"q": TEXT, "n_best": 3, "beam_size": 6, "length_penalty": 0.2}
     answer = client.post("/api/nbest", json=body).json()
@@ -208,7 +208,7 @@ def test_n_best_is_that_of_python(client: httpx.Client, transducer: Transducer) 
                {"length_penalty": -1}, {"length_penalty": 1e300}, {"beam_size": 22},
                {"source": "de", "target": "de"}, {"source": "zz"}]
 )  # fmt: skip
-def test_n_best_refuses_what_it_cannot_do(client: httpx.Client, change: dict[str, object]) -> None:
+def test_n_best_rejects_invalid_options(client: httpx.Client, change: dict[str, object]) -> None:
     answer = client.post("/api/nbest", json={"q": "one"} | change)
     assert answer.status_code == 400
     assert answer.json()["error"]
@@ -227,7 +227,7 @@ def test_search_options_of_requests_are_fields_of_the_search_config(client: http
         assert field["anyOf"][0] == {"type": "integer", "minimum": 1, "maximum": 21}
 
 
-def test_a_score_is_that_of_python(client: httpx.Client, transducer: Transducer) -> None:
+def test_score_equals_that_of_python(client: httpx.Client, transducer: Transducer) -> None:
     answer = client.post("/api/score", json={"q": ["one", "two"], "translation": ["the", "end"]})
     expected = transducer.score(["one", "two"], ["the", "end"])
     for got, wanted in zip(answer.json()["scores"], expected, strict=True):
@@ -237,11 +237,11 @@ def test_a_score_is_that_of_python(client: httpx.Client, transducer: Transducer)
     assert uneven.json() == {"error": "Invalid request: each q needs one translation"}
     long = client.post("/api/score", json={"q": ["one", "one " * 200], "translation": ["a", "b"]})
     assert long.status_code == 400
-    assert "the model reads 40" in long.json()["error"]
+    assert "the model reads at most 40" in long.json()["error"]
 
 
 def events(answer: httpx.Response) -> list[tuple[str, dict[str, Any]]]:
-    """The names and contents of what a stream sent."""
+    """The names and contents of the events of a stream."""
     lines = [line for line in answer.iter_lines() if line]
     names = [line.removeprefix("event: ") for line in lines[::2]]
     return list(zip(names, (json.loads(line.removeprefix("data: ")) for line in lines[1::2]),
@@ -277,7 +277,7 @@ def test_an_empty_stream_is_done_at_once(client: httpx.Client) -> None:
         assert (name, done) == ("done", {"text": text, "sentences": 0})
 
 
-def test_a_stream_says_how_many_sentences_it_had(client: httpx.Client) -> None:
+def test_stream_returns_the_number_of_sentences(client: httpx.Client) -> None:
     for text, n_sentences in (("one two", 1), ("One two. Three.", 2), ("one\n\ntwo", 2)):
         with client.stream("POST", "/api/stream", json={"q": text}) as answer:
             *_, (_, done) = events(answer)
@@ -285,7 +285,7 @@ def test_a_stream_says_how_many_sentences_it_had(client: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize("tokens", ["words", "pieces"])
-def test_attention_is_that_of_python(
+def test_attention_equals_that_of_python(
     client: httpx.Client, transducer: Transducer, tokens: str
 ) -> None:
     seen = transducer.attend("one two.", "the end.")
@@ -312,16 +312,16 @@ def test_attention_of_the_models_own_translation(
 @pytest.mark.parametrize(
     ("change", "error"),
     [
-        ({"layers": [3]}, "layers: the model has 2, and 3 is none of them"),
-        ({"heads": [1, 9]}, "heads: the model has 2, and 9 is none of them"),
+        ({"layers": [3]}, "layers: the model has 2, so 3 is out of range"),
+        ({"heads": [1, 9]}, "heads: the model has 2, so 9 is out of range"),
         ({"kinds": []}, "Expected `array` of length >= 1"),
         ({"q": " "}, "there is no word in the source"),
-        ({"q": "one " * 60}, "the model reads 40"),
-        ({"translation": "one " * 60}, "the model reads 40"),
-        ({"kinds": ["encoder", "decoder", "source"], "tokens": "pieces"}, "weights, and an answer"),
+        ({"q": "one " * 60}, "the model reads at most 40"),
+        ({"translation": "one " * 60}, "the model reads at most 40"),
+        ({"kinds": ["encoder", "decoder", "source"], "tokens": "pieces"}, "exceed the limit"),
     ],
 )
-def test_attention_refuses_what_it_cannot_show(
+def test_attention_rejects_invalid_requests(
     client: httpx.Client, change: dict[str, object], error: str
 ) -> None:
     body = {"q": "one two three four five six seven eight"} | change
@@ -330,7 +330,7 @@ def test_attention_refuses_what_it_cannot_show(
     assert error in answer.json()["error"]
 
 
-def test_a_parse_is_that_of_python(client: httpx.Client, parser: Parser) -> None:
+def test_parse_equals_that_of_python(client: httpx.Client, parser: Parser) -> None:
     sentences = ["one two three", "", "( it )"]
     expected = parser.parse(sentences, n_best=2, beam_size=4)
     body = {"q": sentences, "n_best": 2, "beam_size": 4}
@@ -352,14 +352,16 @@ def test_a_parse_is_that_of_python(client: httpx.Client, parser: Parser) -> None
     assert "max_source_length" not in error
 
 
-def test_what_may_be_sent_is_named(client: httpx.Client) -> None:
+def test_errors_list_the_valid_values(client: httpx.Client) -> None:
     kinds = client.post("/api/attention", json={"q": "one", "kinds": ["x"]}).json()["error"]
     assert kinds.endswith("choose from encoder, decoder, source")
     empty = client.post("/translate", content=b"", headers=JSON).json()["error"]
     assert empty == "Invalid request: the body is empty; send a JSON object with q, source, target"
 
 
-def test_only_what_can_be_had_is_offered(client: httpx.Client, served: list[AnyServed]) -> None:
+def test_openapi_lists_only_available_paths_and_languages(
+    client: httpx.Client, served: list[AnyServed]
+) -> None:
     with serving([one for one in served if isinstance(one, Served)][:1], ServerSettings()) as other:
         alone = other.get("/openapi.json").json()
     both = client.get("/openapi.json").json()
@@ -368,7 +370,7 @@ def test_only_what_can_be_had_is_offered(client: httpx.Client, served: list[AnyS
     assert (fields["source"]["enum"], fields["target"]["enum"]) == (["en", "auto"], ["de"])
 
 
-def test_a_parser_says_what_it_is_and_what_it_cannot_read(parser: Parser) -> None:
+def test_parser_rejects_invalid_sentences(parser: Parser) -> None:
     assert re.fullmatch(
         r"<Parser: \d+ tokens to \d+ symbols, [\d,]+ parameters on cpu>", repr(parser)
     )
@@ -385,13 +387,13 @@ def test_a_parser_says_what_it_is_and_what_it_cannot_read(parser: Parser) -> Non
 
 
 def brackets(node: dict[str, Any]) -> str:
-    """A tree of nodes as treebanks write it."""
+    """A tree of nodes in bracket notation."""
     if "word" in node:
         return f"({escape(node['label'])} {escape(node['word'])})"
     return f"({node['label']} {' '.join(map(brackets, node['children']))})"
 
 
-def test_what_a_server_has_no_model_for_is_said(transducer: Transducer, parser: Parser) -> None:
+def test_requests_without_a_model_are_rejected(transducer: Transducer, parser: Parser) -> None:
     with serving([Served("en", "de", transducer)], ServerSettings()) as client:
         answer = client.post("/api/parse", json=POST["/api/parse"])
         assert answer.status_code == 404

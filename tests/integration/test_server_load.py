@@ -1,4 +1,4 @@
-"""The server when many ask, when they send too much or too slowly, and when they leave."""
+"""The server under load, with oversized or slow requests, and with disconnects."""
 
 import asyncio
 import gc
@@ -51,7 +51,7 @@ def held() -> Held:
 
 @pytest.fixture
 def narrow(held: Held) -> Iterator[httpx.Client]:
-    """A server that decodes two sentences at a time, when it is let, and keeps four waiting."""
+    """A server that decodes two sentences at a time, when allowed to, with a queue of four."""
     settings = ServerSettings(
         batch_sentences=2, sentence_limit=4, queue_limit=4, gather_ms=0, deadline=PATIENCE
     )
@@ -74,7 +74,7 @@ def figure(client: httpx.Client, name: str) -> float:
 
 
 def answered(client: httpx.Client, route: str) -> float:
-    """The requests for a path that the server has dealt with, however they ended."""
+    """The number of completed requests for a path, whatever their status."""
     lines = client.get("/metrics").text.splitlines()
     counts = [line for line in lines if line.startswith("transept_requests_total")]
     return sum(float(line.split()[-1]) for line in counts if f'route="{route}"' in line)
@@ -89,7 +89,7 @@ def streaming(client: httpx.Client) -> float:
 
 
 def test_every_connection_sends_without_delay(held: Held, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second part of an answer does not wait until the first is acknowledged."""
+    """The second part of a response does not wait for the acknowledgement of the first."""
     connect, without_delay = H11Protocol.connection_made, list[bool]()
 
     def connection_made(self: H11Protocol, transport: Any) -> None:
@@ -106,7 +106,7 @@ def test_every_connection_sends_without_delay(held: Held, monkeypatch: pytest.Mo
 # --- together --------------------------------------------------------------------------------
 
 
-def test_requests_decoded_together_get_what_each_gets_alone(held: Held) -> None:
+def test_batched_requests_get_the_same_results_as_single_ones(held: Held) -> None:
     alone = small_transducer()
     with (
         serving([Served("en", "de", held)], ServerSettings(batch_seconds=60)) as client,
@@ -138,7 +138,7 @@ def test_a_long_text_does_not_keep_a_short_one_waiting(held: Held) -> None:
         assert long.result().status_code == 200
 
 
-def test_nor_does_a_sentence_that_is_too_long_for_the_model(held: Held) -> None:
+def test_too_long_sentence_does_not_keep_a_short_one_waiting(held: Held) -> None:
     sentence = "one two three four five six seven eight nine ten, " * 8
     alone = small_transducer().translate(sentence, split=False, too_long="split").text
     with (
@@ -178,7 +178,7 @@ def test_a_marked_sentence_that_is_too_long_takes_turns_in_a_stream(held: Held) 
 
 
 @pytest.mark.parametrize("path", ["/translate", "/detect", "/api/score", "/api/parse"])
-def test_request_with_too_many_texts_is_refused_before_any_is_split(
+def test_request_with_too_many_texts_is_rejected_before_splitting(
     monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
     split: list[str] = []
@@ -243,7 +243,7 @@ def runs_a_loop() -> bool:
     return True
 
 
-def test_beyond_the_queue_is_told_to_come_back(narrow: httpx.Client, held: Held) -> None:
+def test_requests_beyond_the_queue_limit_get_429(narrow: httpx.Client, held: Held) -> None:
     with ThreadPoolExecutor(3) as pool:
         begun = pool.submit(narrow.post, "/translate", json=body("one\ntwo"))
         wait_until(lambda: held.begun)
@@ -259,7 +259,7 @@ def test_beyond_the_queue_is_told_to_come_back(narrow: httpx.Client, held: Held)
         assert narrow.post("/translate", json=body("one more")).status_code == 200
 
 
-def test_a_deadline_ends_the_wait_and_the_work(held: Held) -> None:
+def test_deadline_aborts_the_request_and_its_decoding(held: Held) -> None:
     settings = ServerSettings(deadline=0.3, batch_sentences=1, gather_ms=0)
     with serving([Served("en", "de", held)], settings) as client:
         late = client.post("/translate", json=body("one\ntwo"))
@@ -273,7 +273,7 @@ def test_a_deadline_ends_the_wait_and_the_work(held: Held) -> None:
     assert sum(held.begun) <= 1, "the second sentence is never decoded"
 
 
-def test_who_leaves_is_not_decoded_for(narrow: httpx.Client, held: Held) -> None:
+def test_disconnected_client_is_not_decoded_for(narrow: httpx.Client, held: Held) -> None:
     three = b'{"q": "one\\ntwo\\nthree", "source": "en", "target": "de"}'
     with connected(narrow, b"/translate", three):
         wait_until(lambda: held.begun)
@@ -285,7 +285,7 @@ def test_who_leaves_is_not_decoded_for(narrow: httpx.Client, held: Held) -> None
     assert 'route="/translate",status="499"' in narrow.get("/metrics").text
 
 
-def test_many_who_leave_take_nothing_with_them(held: Held) -> None:
+def test_many_disconnects_leak_nothing(held: Held) -> None:
     held.let.set()
     with serving([Served("en", "de", held)], ServerSettings()) as client:
         n_threads, n_files, n_tasks = own_threads(), open_files(), open_tasks()
@@ -323,7 +323,7 @@ def test_other_requests_are_answered_before_a_stream_ends(endless: Endless) -> N
         assert "event: done" in list(lines)
 
 
-def test_a_stream_takes_no_further_step_when_its_client_leaves(endless: Endless) -> None:
+def test_stream_stops_when_its_client_disconnects(endless: Endless) -> None:
     settings = ServerSettings(deadline=PATIENCE)
     with serving([Served("en", "de", endless)], settings) as client:
         with connected(client, b"/api/stream", b'{"q": "one"}'):
@@ -336,7 +336,7 @@ def test_a_stream_takes_no_further_step_when_its_client_leaves(endless: Endless)
         assert endless.steps == steps
 
 
-def test_who_leaves_before_a_stream_begins_takes_it_with_them(held: Held) -> None:
+def test_stream_is_cancelled_if_the_client_disconnects_before_it_starts(held: Held) -> None:
     with serving([Served("en", "de", held)], ServerSettings()) as client:
         with connected(client, b"/translate", b'{"q": "a", "source": "en", "target": "de"}'):
             wait_until(lambda: held.begun)
@@ -349,7 +349,7 @@ def test_who_leaves_before_a_stream_begins_takes_it_with_them(held: Held) -> Non
         assert held.steps == 0
 
 
-def test_there_are_only_so_many_streams(held: Held) -> None:
+def test_streams_beyond_the_limit_are_rejected(held: Held) -> None:
     settings = ServerSettings(stream_limit=1)
     with serving([Served("en", "de", held)], settings) as client:
         with connected(client, b"/api/stream", b'{"q": "one"}'):
@@ -362,7 +362,7 @@ def test_there_are_only_so_many_streams(held: Held) -> None:
         assert "event: done" in client.post("/api/stream", json={"q": "one"}).text
 
 
-def test_a_stream_that_fails_says_so_and_ends(caplog: pytest.LogCaptureFixture) -> None:
+def test_failed_stream_ends_with_an_error_event(caplog: pytest.LogCaptureFixture) -> None:
     class Broken(Held):
         def stream(self, text: Any, **options: Any) -> Any:
             yield next(super().stream(text, **options))
@@ -410,7 +410,7 @@ def open_files() -> int:
 
 @pytest.fixture(scope="module")
 def strict() -> Iterator[httpx.Client]:
-    """A server that takes small bodies, however slowly they come."""
+    """A server with a small body limit and a long timeout."""
     settings = ServerSettings(body_limit=10_000, body_seconds=PATIENCE)
     with serving([Served("en", "de", small_transducer())], settings) as client:
         yield client
@@ -418,13 +418,13 @@ def strict() -> Iterator[httpx.Client]:
 
 @pytest.fixture(scope="module")
 def impatient() -> Iterator[httpx.Client]:
-    """A server that soon gives up what does not come."""
+    """A server with a short timeout for headers and bodies."""
     with serving([Served("en", "de", small_transducer())], IMPATIENT) as client:
         yield client
 
 
-def test_whoever_sends_too_much_hears_of_it(strict: httpx.Client) -> None:
-    """Most clients read no answer before they have sent everything."""
+def test_oversized_body_gets_413(strict: httpx.Client) -> None:
+    """Most clients do not read a response before they have sent the whole body."""
     port = strict.base_url.port
     for chunked in (False, True):
         content = (b" " * 100_000 for _ in range(50)) if chunked else b" " * 5_000_000
@@ -436,7 +436,7 @@ def test_whoever_sends_too_much_hears_of_it(strict: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize("length", ["-1", "x", "1e3", "9" * 5000])
-def test_a_length_that_is_none_is_refused(strict: httpx.Client, length: str) -> None:
+def test_invalid_content_length_is_rejected(strict: httpx.Client, length: str) -> None:
     answer = talk(strict, HEAD + f"Content-Length: {length}\r\n\r\n".encode())
     assert answer.startswith((b"HTTP/1.1 400 ", b"HTTP/1.1 413 "))
 
@@ -457,14 +457,14 @@ def test_sixty_megabytes_do_not_raise_memory(strict: httpx.Client) -> None:
     assert risen < 10  # megabytes
 
 
-def test_a_slow_body_is_given_up(impatient: httpx.Client) -> None:
+def test_slow_body_times_out(impatient: httpx.Client) -> None:
     answer = talk(impatient, HEAD + b'Content-Length: 50\r\n\r\n{"q": ')
     assert answer.startswith(b"HTTP/1.1 408 ")
-    assert b"did not come within 0.5 s" in answer
+    assert b"did not arrive within 0.5 s" in answer
 
 
 @pytest.mark.parametrize("sent", [b"", b"POST /translate HTTP/1.1\r\nHost:", b"G"])
-def test_a_slow_header_is_given_up(impatient: httpx.Client, sent: bytes) -> None:
+def test_slow_header_times_out(impatient: httpx.Client, sent: bytes) -> None:
     assert talk(impatient, sent) == b"", "only the server can have closed the connection"
 
 
@@ -479,6 +479,6 @@ def test_a_slow_header_is_given_up(impatient: httpx.Client, sent: bytes) -> None
         HEAD + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n",
     ],
 )
-def test_what_is_no_http_is_refused(strict: httpx.Client, sent: bytes) -> None:
+def test_invalid_http_is_rejected(strict: httpx.Client, sent: bytes) -> None:
     assert talk(strict, sent).startswith(b"HTTP/1.1 400 ")
     assert strict.get("/health").status_code == 200

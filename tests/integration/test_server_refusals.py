@@ -1,4 +1,4 @@
-"""Whom the server answers, what it keeps to itself, and what it makes of broken requests."""
+"""Access to the server, privacy of texts, and malformed requests."""
 
 import logging
 from collections.abc import Iterator
@@ -68,7 +68,7 @@ def test_every_path_with_and_without_key(
     assert with_key.status_code == 200
     if path in NEEDS_KEY:
         assert (without.status_code, wrong.status_code) == (403, 403)
-        assert without.json() == {"error": "An API key is needed"}
+        assert without.json() == {"error": "An API key is required"}
         assert wrong.json() == {"error": "Invalid API key"}
     else:
         assert (without.status_code, wrong.status_code) == (200, 200)
@@ -80,7 +80,7 @@ def test_every_route_is_in_that_table(client: httpx.Client) -> None:
     assert {path for path, methods in described.items() if "post" in methods} == {*POST}
 
 
-def test_a_key_may_stand_in_the_body(locked: httpx.Client) -> None:
+def test_key_may_be_in_the_body(locked: httpx.Client) -> None:
     body = {"q": "one", "source": "en", "target": "de"}
     for key, status in ((KEY, 200), ("wrong", 403), (KEY + " ", 403), ("ü", 403)):
         for sent in ({"json": body | {"api_key": key}}, {"data": body | {"api_key": key}}):
@@ -89,7 +89,7 @@ def test_a_key_may_stand_in_the_body(locked: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize("path", ["/", "/translate", "/nothing", "/static/script.js"])
-def test_every_answer_carries_the_usual_headers(client: httpx.Client, path: str) -> None:
+def test_every_response_has_the_security_headers(client: httpx.Client, path: str) -> None:
     answer = client.get(path)
     policy = answer.headers["content-security-policy"]
     assert "default-src 'none'" in policy
@@ -101,12 +101,12 @@ def test_every_answer_carries_the_usual_headers(client: httpx.Client, path: str)
     assert len(answer.headers["x-request-id"]) == 16
 
 
-def test_other_origins_are_let_in_only_if_set(client: httpx.Client, locked: httpx.Client) -> None:
+def test_other_origins_are_allowed_only_if_set(client: httpx.Client, locked: httpx.Client) -> None:
     asked = {"Origin": "https://page.example", "Access-Control-Request-Method": "POST"}
     assert client.options("/translate", headers=asked).status_code == 405
-    let_in = locked.options("/translate", headers=asked)
-    assert let_in.headers["access-control-allow-origin"] == "https://page.example"
-    assert "access-control-allow-credentials" not in let_in.headers
+    allowed = locked.options("/translate", headers=asked)
+    assert allowed.headers["access-control-allow-origin"] == "https://page.example"
+    assert "access-control-allow-credentials" not in allowed.headers
     stranger = asked | {"Origin": "https://other.example"}
     assert (
         "access-control-allow-origin" not in locked.options("/translate", headers=stranger).headers
@@ -117,7 +117,7 @@ def test_other_origins_are_let_in_only_if_set(client: httpx.Client, locked: http
     ("host", "status"),
     [("localhost:5000", 200), ("[::1]:5000", 200), ("127.0.0.1", 200), ("evil.example", 421)],
 )
-def test_without_keys_only_local_names_are_answered(
+def test_only_local_host_names_are_served_without_keys(
     client: httpx.Client, host: str, status: int
 ) -> None:
     assert client.get("/languages", headers={"Host": host}).status_code == status
@@ -160,7 +160,7 @@ def test_no_text_is_logged_or_counted(
         (b"<q/>", "application/xml", 415),
     ],
 )
-def test_a_broken_body_is_refused(
+def test_malformed_body_is_rejected(
     client: httpx.Client, content: bytes, kind: str, status: int
 ) -> None:
     answer = client.post("/translate", content=content, headers={"Content-Type": kind})
@@ -168,7 +168,7 @@ def test_a_broken_body_is_refused(
     assert [*answer.json()] == ["error"]
 
 
-def test_other_paths_and_methods_are_refused_in_json(client: httpx.Client) -> None:
+def test_unknown_paths_and_methods_are_rejected_in_json(client: httpx.Client) -> None:
     assert client.get("/nothing").json() == {"error": "Not Found"}
     assert client.get("/static/../app.py").status_code == 404
     wrong = client.get("/translate")
@@ -176,9 +176,7 @@ def test_other_paths_and_methods_are_refused_in_json(client: httpx.Client) -> No
     assert wrong.json() == {"error": "Method Not Allowed"}
 
 
-def test_a_failure_is_a_500_that_tells_nothing(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_failure_is_a_500_without_details(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     class Broken(Transducer):
         def translate_units(self, units: object, **options: object) -> NoReturn:
             raise RuntimeError("secret-words")

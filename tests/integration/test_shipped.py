@@ -1,4 +1,4 @@
-"""A model that lies on a shelf answers to its name; what is shipped is small, and in the wheel."""
+"""Bundled models are found by name, are small, and are part of the wheel."""
 
 import importlib
 import json
@@ -32,13 +32,13 @@ from transept.training.config import CheckpointConfig
 
 ROOT = Path(__file__).resolve().parents[2]
 LARGEST = 12_000_000
-"""The bytes of a bundled model, at most."""
+"""The maximum size of a bundled model in bytes."""
 ALL_TOGETHER = 20_000_000
 
 
 @pytest.fixture(scope="module")
 def shelf(cooked: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A shelf with a model that a recipe made, as `benchmarks/ship.py` stores it."""
+    """A shelf with a model of a recipe, as `benchmarks/ship.py` stores it."""
     place = tmp_path_factory.mktemp("shelf")
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(ROOT / "benchmarks"))
@@ -52,7 +52,9 @@ def on_the_shelf(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return shelf
 
 
-def test_it_answers_to_its_name(on_the_shelf: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bundled_model_is_found_by_name(
+    on_the_shelf: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     model = transept.load("en-de")
     same = transept.load(on_the_shelf / "en-de")
     assert model.translate("one two").text == same.translate("one two").text
@@ -62,7 +64,7 @@ def test_it_answers_to_its_name(on_the_shelf: Path, capsys: pytest.CaptureFixtur
     assert capsys.readouterr().out == named
 
 
-def test_its_card_tells_terms_scores_and_limits(
+def test_card_contains_terms_scores_and_limits(
     on_the_shelf: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run("info", "en-de") == 0
@@ -76,8 +78,8 @@ def test_its_card_tells_terms_scores_and_limits(
     assert run("info", on_the_shelf / "en-de") == 0
     assert capsys.readouterr().out == shown
     assert run("info", "en-de", "--json") == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["card"]["data"][1]["name"] == "more"
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["card"]["data"][1]["name"] == "more"
     card = Card.load(on_the_shelf / "en-de")
     assert card is not None
     assert (on_the_shelf / "en-de" / README).read_text() == card.markdown()
@@ -90,8 +92,8 @@ def test_the_scores_are_those_of_the_stored_weights(shelf: Path, cooked: Path) -
     sources, references = (list(read_text(tests / f"second.{side}")) for side in ("en", "de"))
     model = transept.load(shelf / "en-de", engine="native")
     found = model.translate(sources, split=False)
-    told = next(one for one in card.results if (one.test, one.name) == ("second", "chrF2"))
-    assert told.value == round(chrf([one.text for one in found], references).value, 2)
+    stored = next(one for one in card.results if (one.test, one.name) == ("second", "chrF2"))
+    assert stored.value == round(chrf([one.text for one in found], references).value, 2)
 
 
 def test_a_card_is_part_of_what_is_verified(shelf: Path, tmp_path: Path) -> None:
@@ -108,7 +110,7 @@ def test_no_path_of_the_machine_is_shipped(shelf: Path, cooked: Path) -> None:
             assert str(cooked.parent).encode() not in path.read_bytes(), path
 
 
-def test_without_a_name_the_only_one_is_taken_and_of_several_one_must_be_named(
+def test_name_is_optional_for_a_single_bundled_model(
     shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(SHELVES, str(tmp_path))
@@ -120,19 +122,19 @@ def test_without_a_name_the_only_one_is_taken_and_of_several_one_must_be_named(
         find_model()
     (tmp_path / "en-de").symlink_to(shelf / "en-de")
     assert find_model() == tmp_path / "en-de"
-    # Who names no languages to the server gets its first model: the one that is meant here too.
+    # Requests to the server without languages use its first model, which is the default here too.
     assert list(shipped_models()) == ["en-de", "de-en", "en-fr"]
     (tmp_path / "no-model").mkdir()
     assert "no-model" not in shipped_models()
 
 
-def test_a_card_tells_the_server_its_languages(shelf: Path, tmp_path: Path) -> None:
+def test_server_reads_languages_from_the_card(shelf: Path, tmp_path: Path) -> None:
     (tmp_path / "mine").symlink_to(shelf / "en-de")
     served = open_model(str(tmp_path / "mine"), None, None, "cpu")
     assert str(served) == "en-de"
 
 
-# --- what lies in this package ---------------------------------------------------------------
+# --- models of this package ------------------------------------------------------------------
 
 
 def shipped_here() -> list[Path]:
@@ -143,7 +145,7 @@ def size_of(directory: Path) -> int:
     return sum(path.stat().st_size for path in directory.rglob("*") if path.is_file())
 
 
-def test_what_is_shipped_is_small_whole_and_has_a_card() -> None:
+def test_bundled_models_are_small_complete_and_have_a_card() -> None:
     assert DEFAULT in {path.name for path in shipped_here()}
     for directory in shipped_here():
         assert size_of(directory) <= LARGEST, directory
@@ -156,7 +158,7 @@ def test_what_is_shipped_is_small_whole_and_has_a_card() -> None:
     assert sum(map(size_of, shipped_here())) <= ALL_TOGETHER
 
 
-def test_right_after_installation_it_translates(capsys: pytest.CaptureFixture[str]) -> None:
+def test_bundled_model_translates(capsys: pytest.CaptureFixture[str]) -> None:
     """Three ways to the same words: the paper's search, the default engine, and Python."""
     sentence, expected = "I would like a cup of tea.", "Ich hätte gerne eine Tasse Tee."
     for engine in ("native", "auto"):
@@ -168,9 +170,7 @@ def test_right_after_installation_it_translates(capsys: pytest.CaptureFixture[st
 
 
 @pytest.mark.parametrize("engine", ["native", "auto"])
-def test_right_after_installation_it_translates_back(
-    engine: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_bundled_model_translates_back(engine: str, capsys: pytest.CaptureFixture[str]) -> None:
     sentence = "Meine Schwester wohnt seit drei Jahren in Berlin."
     assert run("translate", "--model", "de-en", sentence, "--engine", engine) == 0
     said = capsys.readouterr()
@@ -199,7 +199,7 @@ def test_the_fastest_engine_of_a_model_in_int8_on_a_cpu_is_ctranslate2() -> None
     assert fastest.engine.name == "CTranslate2 int8"
 
 
-def test_its_attention_tells_which_words_belong_together() -> None:
+def test_bundled_model_aligns_words_by_attention() -> None:
     translator = transept.load("en-de")
     asked = {
         "I <b>really</b> like this <a>new house</a>.": ("<b>wirklich</b>", "<a>neue Haus</a>"),
@@ -208,12 +208,12 @@ def test_its_attention_tells_which_words_belong_together() -> None:
     for source, expected in asked.items():
         text = Text.of(source, "html", "en")
         (result,) = translator.translate(text.sentences, alignments=True, split=False)
-        found = text.put_together([result.outputs], 1).text
+        found = text.assemble([result.outputs], 1).text
         assert all(each in found for each in expected), found
 
 
 @pytest.mark.parametrize("name", ["en-de", "de-en"])
-def test_its_card_promises_what_a_small_model_must_hold(name: str) -> None:
+def test_card_scores_reach_the_minimum(name: str) -> None:
     card = Card.load(SHELF / name)
     assert card is not None
     assert f"{card.source_language}-{card.target_language}" == name
@@ -221,14 +221,14 @@ def test_its_card_promises_what_a_small_model_must_hold(name: str) -> None:
     assert bleu["tatoeba"] >= 30
 
 
-def test_a_translator_is_no_parser(capsys: pytest.CaptureFixture[str]) -> None:
+def test_parse_rejects_a_translation_model(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("parse", "one two") == 2
     assert "no parser is shipped: give --model" in capsys.readouterr().err
     assert run("parse", "one two", "--model", "en-de") == 2
     assert "en-de: is not a parsing model" in capsys.readouterr().err
 
 
-def test_a_directory_of_its_name_hides_a_model_only_if_it_is_one(
+def test_directory_hides_a_bundled_model_only_if_it_is_a_model(
     shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -240,12 +240,12 @@ def test_a_directory_of_its_name_hides_a_model_only_if_it_is_one(
         find_model("en-fr")
 
 
-def test_an_engine_that_there_is_not_is_named() -> None:
+def test_unknown_engine_is_reported() -> None:
     with pytest.raises(ConfigError, match="'nativ' is not an engine; did you mean 'native'"):
         transept.load("en-de", engine="nativ")  # type: ignore[arg-type]
 
 
-def test_whoever_trains_it_further_begins_with_usual_checkpoints(shelf: Path) -> None:
+def test_fine_tuning_a_bundled_model_writes_regular_checkpoints(shelf: Path) -> None:
     for directory in (shelf / "en-de", SHELF / "en-de"):
         shipped = config.load(Experiment, directory / "config.toml")
         assert shipped.checkpoint == CheckpointConfig()
@@ -289,7 +289,7 @@ def test_the_wheel_holds_the_models(wheel: dict[str, int]) -> None:
                 assert wheel[name] == path.stat().st_size
 
 
-def test_a_card_must_be_one(tmp_path: Path) -> None:
+def test_invalid_card_is_rejected(tmp_path: Path) -> None:
     assert Card.load(tmp_path) is None
     (tmp_path / CARD).write_text('title = "x"\n')
     with pytest.raises(CheckpointError, match="is no model card"):

@@ -73,7 +73,7 @@ def in_process(
     return subprocess.run(command, input=text, capture_output=True, check=False)
 
 
-def test_train_says_what_it_did(corpus: tuple[Path, Path], tmp_path: Path) -> None:
+def test_train_prints_a_summary(corpus: tuple[Path, Path], tmp_path: Path) -> None:
     run = in_process(*train_words(corpus, tmp_path / "new")[1:])
     assert run.returncode == 0
     assert run.stdout.decode().startswith(f"{tmp_path / 'new'}: 500 bpe pieces, in ")
@@ -98,7 +98,7 @@ def test_train_is_the_same_on_one_core(
     assert Tokenizer.load(one).sha256 == Tokenizer.load(all_cores).sha256
 
 
-def test_train_says_when_it_samples(corpus: tuple[Path, Path], tmp_path: Path, call: Call) -> None:
+def test_train_reports_sampling(corpus: tuple[Path, Path], tmp_path: Path, call: Call) -> None:
     words = train_words(corpus, tmp_path / "new", "--max-lines", "200")
     assert "from 200 lines drawn from 600" in call(*words[1:])[2]
 
@@ -124,7 +124,7 @@ def test_train_replaces_only_if_forced(
         ("--output", "/dev/null/x", 2, "/dev/null/x: the directory cannot be made"),
     ],
 )
-def test_train_complains(
+def test_train_rejects_invalid_options(
     corpus: tuple[Path, Path],
     tmp_path: Path,
     call: Call,
@@ -198,7 +198,11 @@ def test_ids_are_those_of_the_pieces(vocabulary: Path, tmp_path: Path, call: Cal
     ("words", "content", "complaint"),
     [
         (["apply"], b"fine\n" + DAMAGED, "line 2: byte 1 (0xff) is not UTF-8"),
-        (["apply", "--decode"], "▁\nno-piece\n".encode(), "line 2: 'no-piece' is not in this vocabulary"),
+        (
+            ["apply", "--decode"],
+            "▁\nno-piece\n".encode(),
+            "line 2: 'no-piece' is not in this vocabulary",
+        ),
         (["apply", "--decode"], "▁  ▁\n".encode(), "line 1: '' is not in this vocabulary"),
         (
             ["apply", "--decode", "--ids"],
@@ -209,7 +213,7 @@ def test_ids_are_those_of_the_pieces(vocabulary: Path, tmp_path: Path, call: Cal
         (["apply", "--decode", "--ids"], b"\nka\n", "line 2: 'ka' is not an id"),
     ],
 )
-def test_bad_input_is_named_with_its_line(
+def test_bad_input_is_reported_with_its_line(
     vocabulary: Path,
     tmp_path: Path,
     call: Call,

@@ -1,4 +1,4 @@
-"""The network learns: copying and reversing sequences that it never saw."""
+"""The model learns to copy and reverse unseen sequences."""
 
 from typing import Literal
 
@@ -48,7 +48,7 @@ def greedy(model: Transformer, source: Tensor, length: int) -> Tensor:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["copy", "reverse"])
-def test_unseen_sequences_come_out_right(kind: Literal["copy", "reverse"]) -> None:
+def test_unseen_sequences_are_translated_correctly(kind: Literal["copy", "reverse"]) -> None:
     torch.manual_seed(1)
     toy = Toy(kind=kind, n_symbols=8, min_length=3, max_length=5)
     model = Transformer(

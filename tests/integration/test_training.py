@@ -1,4 +1,4 @@
-"""`transept train` from prepared corpora to averaged checkpoints, and through mishaps."""
+"""`transept train` from prepared corpora to averaged checkpoints, and its failures."""
 
 import itertools
 import json
@@ -26,7 +26,7 @@ DETERMINISTIC = ("kind", "step", "epoch", "loss", "nll", "lr", "gradient_norm", 
 
 
 def metrics(directory: Path) -> list[dict[str, Any]]:
-    """What of a run's log must not depend on the clock."""
+    """The part of a run's log that must not depend on the clock."""
     return [
         {key: value for key, value in line.items() if key in DETERMINISTIC}
         for line in read_metrics(directory / "metrics.jsonl")
@@ -69,7 +69,7 @@ def wait_for_step(process: subprocess.Popen[str], output: Path, step: int) -> bo
 
 
 def train_through_kills(workshop: Workshop, output: Path, kills: int, *overrides: str) -> int:
-    """Kill the run `kills` times at random moments; give how many of them hit it in mid-run."""
+    """Kill the run `kills` times at random moments; return the number of kills during training."""
     chance = random.Random(kills)
     hits = 0
     for _ in range(kills):
@@ -94,7 +94,7 @@ OPTIONS = ("training.max_steps=40", "data.workers=1", "training.clip_norm=0.5",
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kills", [3, 20])
-def test_kill_9_at_random_moments_changes_not_a_bit(
+def test_kill_9_at_random_moments_keeps_the_run_bit_identical(
     workshop: Workshop, tmp_path: Path, kills: int
 ) -> None:
     straight = start(workshop, tmp_path / "straight", *OPTIONS)
@@ -124,7 +124,7 @@ def test_the_same_seed_and_any_number_of_workers_give_the_same_run(
         pytest.param(signal.SIGINT, marks=pytest.mark.slow),
     ],
 )
-def test_a_signal_saves_and_exits_75_and_the_run_goes_on(
+def test_signal_saves_exits_75_and_the_run_resumes(
     workshop: Workshop, tmp_path: Path, number: signal.Signals
 ) -> None:
     options = ("checkpoint.every_steps=none", "validation.every_steps=100")
@@ -163,13 +163,13 @@ def test_a_signal_while_torch_is_imported_is_not_lost(workshop: Workshop, tmp_pa
     assert not (tmp_path / "run").exists()
 
 
-def test_time_runs_out_with_a_checkpoint_and_75(workshop: Workshop, tmp_path: Path) -> None:
+def test_time_limit_saves_a_checkpoint_and_exits_75(workshop: Workshop, tmp_path: Path) -> None:
     words = ["train", workshop.config, "training.max_steps=100000", "--output", tmp_path / "run"]
     assert run(*words, "--minutes", "0.01") == 75
     assert Checkpoints(tmp_path / "run/checkpoints").newest() is not None
 
 
-def test_no_time_at_all_is_refused(
+def test_zero_minutes_are_rejected(
     workshop: Workshop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run("train", workshop.config, "--output", tmp_path / "run", "--minutes", "-1") == 2
@@ -177,7 +177,7 @@ def test_no_time_at_all_is_refused(
     assert not (tmp_path / "run").exists()
 
 
-def test_pairs_that_are_too_long_to_learn_from_are_counted(
+def test_too_long_pairs_are_counted(
     workshop: Workshop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["train", workshop.config, "--output", tmp_path / "run", "training.max_steps=1"]
@@ -189,7 +189,7 @@ def test_pairs_that_are_too_long_to_learn_from_are_counted(
     assert re.search(r"\d+ of \d+ pairs are skipped: .* batch.max_length = 10", errors)
 
 
-def test_damaged_checkpoints_are_passed_over_by_name(
+def test_damaged_checkpoints_are_skipped_and_reported(
     workshop: Workshop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["train", workshop.config, "validation.every_steps=100"]
@@ -234,7 +234,7 @@ main(sys.argv[1:])
     assert Checkpoints(output / "checkpoints").steps()[-1] == 30
 
 
-def test_gradients_that_are_no_numbers_stop_the_run_and_spare_the_weights(
+def test_nan_gradients_stop_the_run_and_keep_the_weights(
     workshop: Workshop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["train", workshop.config, "schedule.factor=1e38", "training.max_suppressed=3"]
@@ -245,7 +245,7 @@ def test_gradients_that_are_no_numbers_stop_the_run_and_spare_the_weights(
 
 
 @pytest.mark.slow
-def test_memory_that_does_not_suffice_is_known_at_once(workshop: Workshop, tmp_path: Path) -> None:
+def test_insufficient_memory_is_reported_at_once(workshop: Workshop, tmp_path: Path) -> None:
     code = """
 import resource, sys
 from transept.cli.app import main
@@ -317,7 +317,7 @@ def test_a_run_that_counts_steps_does_not_look_at_the_clock(
     workshop: Workshop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, every: str,
     expected: list[int],
 ) -> None:  # fmt: skip
-    """Time flies: each look at the clock is an hour after the one before."""
+    """The clock advances by an hour at each call."""
     hours = itertools.count(time.monotonic(), 3600.0)
     monkeypatch.setattr("transept.training.trainer.time", SimpleNamespace(monotonic=hours.__next__))
     words = ["train", workshop.config, f"checkpoint.every_steps={every}", "data.dev=none"]
@@ -337,7 +337,7 @@ def test_a_run_that_counts_steps_does_not_look_at_the_clock(
         ("batch.tile=512", 2, "batch.source_tokens"),
     ],
 )
-def test_what_cannot_be_trained_is_said_before_it_starts(
+def test_invalid_training_is_rejected_before_it_starts(
     workshop: Workshop,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -349,7 +349,7 @@ def test_what_cannot_be_trained_is_said_before_it_starts(
     assert complaint in capsys.readouterr().err
 
 
-def test_other_threads_are_named_as_not_bit_exact(
+def test_changed_thread_count_is_reported_as_not_bit_exact(
     workshop: Workshop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["train", workshop.config, "--output", tmp_path / "run"]
@@ -363,7 +363,7 @@ def test_other_threads_are_named_as_not_bit_exact(
     assert f"threads changed from {before} to {before + 1}" in capsys.readouterr().err
 
 
-def test_info_tells_all_about_a_run_and_its_models(
+def test_info_describes_a_run_and_its_models(
     workshop: Workshop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run("train", workshop.config, "--output", tmp_path / "run") == 0
@@ -411,7 +411,7 @@ def test_several_corpora_are_mixed_by_weight(workshop: Workshop, tmp_path: Path)
 def test_checkpoints_are_written_by_the_clock(
     workshop: Workshop, tmp_path: Path, override: str, expected: bool
 ) -> None:
-    """Every 60 ms if told so; by default no more often than every 15 s, longer than this run."""
+    """Every 60 ms if set; by default at most every 15 s, which is longer than this run."""
     words = ["train", workshop.config, f"checkpoint.every_minutes={override}",
              "checkpoint.every_steps=none", "validation.every_steps=100"]  # fmt: skip
     assert run(*words, "--output", tmp_path / "run") == 0

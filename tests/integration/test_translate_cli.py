@@ -1,4 +1,4 @@
-"""`transept translate` as a person meets it."""
+"""`transept translate` from the command line."""
 
 import gzip
 import io
@@ -18,7 +18,7 @@ TRANSLATE = [sys.executable, "-m", "transept", "translate", "--model"]
 
 
 def read_until(terminal: int, expected: bytes) -> bytes:
-    """What appears on a terminal until something expected is there, or nothing more comes."""
+    """Read a terminal until the expected text appears or the output ends."""
     seen = b""
     while expected not in seen and select.select([terminal], [], [], 120)[0]:
         try:
@@ -81,7 +81,7 @@ def test_results_are_utf_8_whatever_the_locale(
     assert written.getvalue().decode("utf-8").startswith("fünf")
 
 
-def test_lines_come_out_line_for_line(trained: Path, tmp_path: Path, capsys: Capture) -> None:
+def test_each_line_gives_one_line(trained: Path, tmp_path: Path, capsys: Capture) -> None:
     lines = "one two. Three! \n\n  \nfour\u2028five\n\ufeffsix\r\nseven"
     command = [*TRANSLATE, str(trained)]
     piped = subprocess.run(command, input=lines.encode(), capture_output=True, check=False)
@@ -119,7 +119,7 @@ def test_a_text_may_begin_with_a_dash(trained: Path, capsys: Capture) -> None:
     assert "Text that begins with a dash goes after" in capsys.readouterr().err
 
 
-def test_sentences_are_translated_one_by_one_unless_told(trained: Path, capsys: Capture) -> None:
+def test_sentences_are_split_by_default(trained: Path, capsys: Capture) -> None:
     assert run("translate", "One two.  Three four.", "--model", trained, "--json") == 0
     split = json.loads(capsys.readouterr().out)
     assert [one["source"] for one in split["sentences"]] == ["One two.", "Three four."]
@@ -151,7 +151,7 @@ def test_n_best_scores_and_json(trained: Path, capsys: Capture) -> None:
     assert "alignment" not in output
 
 
-def test_alignments_in_pharaoh_s_form(trained: Path, capsys: Capture) -> None:
+def test_alignments_are_in_pharaoh_format(trained: Path, capsys: Capture) -> None:
     words = ["translate", "one two", "", "--model", trained, "--alignments"]
     assert run(*words) == 0
     (text, links), (empty, none) = (
@@ -187,7 +187,7 @@ def test_samples_are_drawn_from_a_seed(trained: Path, tmp_path: Path, capsys: Ca
     assert (tmp_path / "drawn").read_bytes().decode() == outputs[0]
 
 
-def test_any_number_of_draws_needs_no_beam(trained: Path, capsys: Capture) -> None:
+def test_any_number_of_samples_requires_no_beam(trained: Path, capsys: Capture) -> None:
     words = ["translate", "one two three", "--model", trained, "--sample", "--json"]
     assert run(*words, "--n-best", 6) == 0
     assert len(json.loads(capsys.readouterr().out)["outputs"]) == 6
@@ -198,7 +198,7 @@ def test_a_prefix_begins_the_translation(trained: Path, capsys: Capture) -> None
     assert capsys.readouterr().out.startswith("zehn")
 
 
-def test_several_models_decide_together(trained: Path, capsys: Capture) -> None:
+def test_several_models_form_an_ensemble(trained: Path, capsys: Capture) -> None:
     steps = [trained / f"checkpoints/step-00000{step}" for step in (110, 120)]
     assert run("translate", "--model", steps[0], "--model", steps[1], "one two") == 0
     assert capsys.readouterr().out
@@ -207,7 +207,7 @@ def test_several_models_decide_together(trained: Path, capsys: Capture) -> None:
 LONG = "one two three four five six seven eight nine ten; " * 20
 
 
-def test_a_sentence_too_long_is_refused_by_its_line_or_cut(
+def test_too_long_sentence_is_rejected_by_line_or_split(
     trained: Path, tmp_path: Path, capsys: Capture
 ) -> None:
     path = tmp_path / "long.en"
@@ -255,7 +255,7 @@ def test_a_sentence_too_long_is_refused_by_its_line_or_cut(
         (["x", "--model", "{trained}", "--source-language", "tlh"], 2, "tlh"),
     ],
 )
-def test_what_cannot_be_translated_is_said(
+def test_invalid_translations_are_rejected(
     trained: Path, capsys: Capture, words: list[str], code: int, complaint: str
 ) -> None:
     assert run("translate", *(word.format(trained=trained) for word in words)) == code
@@ -271,7 +271,7 @@ def test_what_cannot_be_translated_is_said(
         (b"one\nP\0K\0\n", "line 2: has a NUL byte, so it is not text"),
     ],
 )
-def test_what_is_no_text_is_refused_before_anything_is_translated(
+def test_binary_input_is_rejected_before_translation(
     trained: Path,
     tmp_path: Path,
     capsys: Capture,
@@ -303,7 +303,7 @@ def test_a_lone_dash_is_standard_input(
     assert b"standard input: give it alone" in capfdbinary.readouterr().err
 
 
-def test_a_translation_that_is_not_whole_is_told_of(
+def test_truncated_translation_gives_a_warning(
     trained: Path, tmp_path: Path, capsys: Capture
 ) -> None:
     text = tmp_path / "text.en"
@@ -313,5 +313,5 @@ def test_a_translation_that_is_not_whole_is_told_of(
     assert "maximum length" not in capsys.readouterr().err
     for more in ([], ["--output", tmp_path / "out.de"]):
         assert run(*words, *more, "--max-length-factor", 0, "--max-length-extra", 2) == 0
-        told = f"1 translation ended by the maximum length, the first at {text}, line 2"
-        assert told in capsys.readouterr().err
+        warning = f"1 translation ended by the maximum length, the first at {text}, line 2"
+        assert warning in capsys.readouterr().err

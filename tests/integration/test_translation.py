@@ -49,13 +49,13 @@ def test_a_score_is_what_the_search_found(trained: Path) -> None:
         assert sum(pair.token_log_probabilities) == pair.log_probability
 
 
-def test_scoring_tells_how_far_it_has_come(trained: Path) -> None:
-    told: list[tuple[int, int]] = []
+def test_scoring_reports_progress(trained: Path) -> None:
+    progress: list[tuple[int, int]] = []
     sources = ["one two " * n for n in range(60)]
-    transept.load(trained).score(sources, sources, watch=lambda *done: told.append(done))
-    assert len(told) > 1
-    assert told == sorted(told)
-    assert told[-1] == (60, 60)
+    transept.load(trained).score(sources, sources, watch=lambda *done: progress.append(done))
+    assert len(progress) > 1
+    assert progress == sorted(progress)
+    assert progress[-1] == (60, 60)
 
 
 def test_alignments_find_the_words_that_correspond(trained: Path, workshop: Workshop) -> None:
@@ -78,7 +78,7 @@ def test_the_limit_is_the_longest_that_was_trained_on(trained: Path) -> None:
 # --- where models are ------------------------------------------------------------------------
 
 
-def test_of_a_run_the_newest_average_is_taken(trained: Path) -> None:
+def test_newest_average_of_a_run_is_loaded(trained: Path) -> None:
     assert find_model(trained) == trained / "average-3"
     assert find_model(trained / "checkpoints/step-00000120").name == "step-00000120"
 
@@ -91,7 +91,7 @@ def test_without_a_shipped_model_one_must_be_named(
         transept.load()
 
 
-def test_what_is_no_model_is_refused(tmp_path: Path) -> None:
+def test_directory_without_a_model_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="there is no such directory, nor a shipped model"):
         transept.load(tmp_path / "absent")
     with pytest.raises(CheckpointError, match="is no model directory"):
@@ -101,7 +101,7 @@ def test_what_is_no_model_is_refused(tmp_path: Path) -> None:
         transept.load(tmp_path / "file")
 
 
-def test_a_shipped_model_goes_by_its_name(
+def test_bundled_model_is_loaded_by_name(
     trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shelf, "SHELF", tmp_path)
@@ -116,7 +116,7 @@ def test_a_shipped_model_goes_by_its_name(
 @pytest.mark.parametrize(
     "name", ["weights.safetensors", "config.toml", "tokenizer/tokenizer.model"]
 )
-def test_a_missing_or_altered_file_is_named(trained: Path, tmp_path: Path, name: str) -> None:
+def test_missing_or_altered_file_is_reported(trained: Path, tmp_path: Path, name: str) -> None:
     bundle = tmp_path / "model"
     shutil.copytree(trained / "average-3", bundle)
     altered = bytearray((bundle / name).read_bytes())
@@ -129,7 +129,7 @@ def test_a_missing_or_altered_file_is_named(trained: Path, tmp_path: Path, name:
         transept.load(bundle)
 
 
-def test_a_device_that_is_not_there_is_named(trained: Path) -> None:
+def test_missing_device_is_reported(trained: Path) -> None:
     for device in ("quantum", "cuda:99"):
         with pytest.raises(
             ConfigError, match=rf"^device: '{device}' cannot be used: .*; choose auto"
@@ -140,7 +140,7 @@ def test_a_device_that_is_not_there_is_named(trained: Path) -> None:
 # --- several models --------------------------------------------------------------------------
 
 
-def test_models_of_one_vocabulary_decide_together(trained: Path) -> None:
+def test_models_with_one_vocabulary_form_an_ensemble(trained: Path) -> None:
     last, earlier = trained / "checkpoints/step-00000120", trained / "checkpoints/step-00000100"
     both = transept.load(last, earlier)
     alone = transept.load(last)
@@ -160,12 +160,12 @@ def test_load_takes_a_list_of_models_as_an_ensemble(trained: Path) -> None:
 
 
 @pytest.mark.parametrize("wrong", [3, [], [None]])
-def test_load_refuses_what_names_no_model(wrong: Any) -> None:
+def test_load_rejects_invalid_models(wrong: Any) -> None:
     with pytest.raises(ConfigError, match="models: expected the name or the path of a model"):
         transept.load(wrong)
 
 
-def test_models_of_two_vocabularies_cannot(
+def test_models_with_two_vocabularies_are_rejected(
     trained: Path, workshop: Workshop, tmp_path: Path
 ) -> None:
     texts = write_pairs(tmp_path / "train", 300, 7)

@@ -1,4 +1,4 @@
-"""Two trainings that want the same directory: one has it, whatever becomes of the other."""
+"""Two training runs in the same directory: only one at a time may write."""
 
 import ctypes
 import errno
@@ -27,7 +27,7 @@ LONG = ("training.max_steps=100000", "validation.every_steps=100000")
 
 @contextmanager
 def training(workshop: Workshop, output: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """`transept train` in a process that has written a checkpoint; it is paused, not to hinder."""
+    """`transept train` in a process that has written a checkpoint and is then paused."""
     words = ["train", str(workshop.config), *LONG, "data.workers=1", "--output", str(output)]
     process = subprocess.Popen([sys.executable, "-m", "transept", *words])
     try:
@@ -41,7 +41,7 @@ def training(workshop: Workshop, output: Path) -> Iterator[subprocess.Popen[byte
         process.wait()
 
 
-def test_a_second_one_is_refused_but_may_read_and_goes_on_once_the_first_is_dead(
+def test_second_training_is_rejected_until_the_first_ends(
     workshop: Workshop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     output = tmp_path / "run"
@@ -116,9 +116,7 @@ def without_locks() -> Callable[[], None]:
 
 @pytest.mark.slow
 @pytest.mark.skipif(platform.machine() not in SYSTEM_CALL, reason="its calls are not listed")
-def test_where_nothing_can_be_locked_it_warns_and_trains(
-    workshop: Workshop, tmp_path: Path
-) -> None:
+def test_train_warns_if_the_directory_cannot_be_locked(workshop: Workshop, tmp_path: Path) -> None:
     words = [
         "train",
         str(workshop.config),

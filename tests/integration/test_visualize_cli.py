@@ -44,8 +44,8 @@ def test_the_figures_of_the_paper(trained: Path, tmp_path: Path) -> None:
         (["-o", "a.svg", "--heads", "one"], 2, "--heads one: write numbers such as 1,2 or 1-4"),
         (["-o", "a.svg", "--heads", "3"], 2, "head 3: the model has heads 1 to 2"),
         (["-o", "a.svg", "--heads", "2-1"], 2, "--heads 2-1: write numbers such as 1,2 or 1-4"),
-        (["-o", "a.svg", "--figure", "3"], 2, "give --word one of: one two </s>"),
-        (["-o", "a.svg", "--word", "one"], 2, "figure 5 shows all words: leave --word out"),
+        (["-o", "a.svg", "--figure", "3"], 2, "set --word to one of: one two </s>"),
+        (["-o", "a.svg", "--word", "one"], 2, "figure 5 shows all words: omit --word"),
         (
             ["-o", "a.svg", "--figure", "4", "--word", "one", "--heads", "1-3"],
             2,
@@ -54,7 +54,7 @@ def test_the_figures_of_the_paper(trained: Path, tmp_path: Path) -> None:
         (["-o", "no/where/a.svg"], 3, "no/where/a.svg: cannot be written"),
     ],
 )
-def test_what_is_wrong_is_said(
+def test_invalid_options_are_rejected(
     trained: Path, words: list[str], code: int, said: str, capsys: Capture,
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
 ) -> None:  # fmt: skip

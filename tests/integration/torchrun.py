@@ -24,12 +24,12 @@ class Job:
 
     @property
     def step(self) -> int:
-        """The last step that the log knows."""
+        """The last step in the log."""
         lines = read_metrics(self.output / "metrics.jsonl")
         return max((line.get("step", 0) for line in lines), default=0)
 
     def wait_for_step(self, step: int, seconds: float = 300) -> None:
-        """Wait until the run has come so far, and is at it."""
+        """Wait until the run has reached a step and is running."""
         deadline = time.monotonic() + seconds
         while self.step < step:
             assert self.process.poll() is None, self.end()
@@ -44,18 +44,18 @@ class Job:
         os.kill(self.workers()[rank], number)
 
     def end(self, seconds: float = 300) -> str:
-        """Wait for the end; give what was said on the console."""
+        """Wait for the end and return the console output."""
         _, errors = self.process.communicate(timeout=seconds)
         return errors
 
     def kill(self) -> None:
-        """The whole machine is lost: agent and ranks."""
+        """Kill the agent and all ranks, as if the machine were lost."""
         for process in [*self.workers(), self.process.pid]:
             os.kill(process, signal.SIGKILL)
         self.process.communicate()
 
     def causes(self) -> dict[str, str]:
-        """What ranks left in torchrun's error files, by attempt and rank."""
+        """The content of torchrun's error files, by attempt and rank."""
         return {
             "/".join(path.parts[-3:-1]): json.loads(path.read_text())["message"]["message"]
             for path in sorted(self.logs.rglob("error.json"))
@@ -65,10 +65,10 @@ class Job:
 def start(
     workshop: Workshop, output: Path, *overrides: str, ranks: int = 2, options: tuple[str, ...] = ()
 ) -> Job:
-    """Let torchrun start `transept train` on so many ranks."""
+    """Start `transept train` with torchrun on a number of ranks."""
     logs = output.with_name(f"{output.name}-logs")
     alone = "--rdzv-backend" not in options
-    # Where machines come and go, torchrun's shared store never tells a newcomer where ranks meet.
+    # With elastic nodes, torchrun's shared store does not give a new node the rendezvous address.
     shared = {} if alone else {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
     words = ["--nproc-per-node", str(ranks), "--log-dir", str(logs), *options]
     if alone:

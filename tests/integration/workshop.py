@@ -1,4 +1,4 @@
-"""A small corpus of our own making, prepared once: number words, and the same reversed."""
+"""A small generated corpus, prepared once: number words, and the same reversed."""
 
 import random
 import subprocess
@@ -66,7 +66,7 @@ main()
 
 @dataclass(frozen=True)
 class Workshop:
-    """Prepared corpora, a tokenizer, and a config that trains on them in a moment."""
+    """Prepared corpora, a tokenizer, and a config for a short training run."""
 
     directory: Path
     config: Path
@@ -123,6 +123,6 @@ def prepare_otherwise(directory: Path, *more: str | Path) -> Path:
 def interrupted_import(
     *words: str, module: str = "numpy.linalg"
 ) -> subprocess.CompletedProcess[str]:
-    """What comes of a command that gets Ctrl-C while it imports a module, torch unless named."""
+    """The result of a command that gets Ctrl-C while it imports a module. Default: torch."""
     command = [sys.executable, "-c", IMPATIENT, module, *words]
     return subprocess.run(command, capture_output=True, text=True, check=False)

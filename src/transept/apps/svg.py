@@ -1,6 +1,6 @@
-"""Pictures of a few shapes, and the one writer of SVG: small, text as text, in light and dark.
+"""Pictures of a few basic shapes, and their SVG writer, with light and dark colours.
 
-`visualize` draws attention with them, and `parse` draws trees. Lengths are CSS pixels.
+`visualize` draws attention with them, and `parse` draws trees. Lengths are in CSS pixels.
 """
 
 import re
@@ -12,34 +12,34 @@ from typing import Literal, NamedTuple
 
 FONT_SIZE = 13.0
 LETTER = 0.6 * FONT_SIZE
-"""The width of a letter, on the wide side: fonts differ."""
+"""The estimated width of a letter. It is generous because fonts differ."""
 MARGIN = 20.0
 TITLE_HEIGHT = 34.0
 TITLE_SCALE = 1.25
-"""How much larger than words a title is."""
+"""The font size of a title relative to words."""
 LINE_WIDTH = 5.0
 """The width of a line whose weight is 1."""
 
 Style = Literal["title", "note", "word", "faint", "strong"]
 Anchor = Literal["start", "middle", "end"]
-# XML has no way to write these.
+# Characters that XML cannot represent.
 _UNWRITABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 
 
 class Colours(NamedTuple):
-    """The colours of all pictures, on paper or on a dark screen."""
+    """A colour scheme."""
 
     paper: str
     ink: str
     faint: str
-    """For words that are not the point, and for edges."""
+    """For words that are not selected, and for edges."""
     heat: str
-    """For the largest weight of a heat map; a weight of 0 is left as paper."""
+    """The largest weight of a heat map. A weight of 0 has the colour of the paper."""
     heads: tuple[str, ...]
 
 
-# The colours of Okabe and Ito, which the colour-blind can tell apart, but with a darker yellow, and
-# with violet and grey instead of black. On a dark screen they are lighter.
+# The colour-blind-safe palette of Okabe and Ito, with a darker yellow, and with violet and grey
+# instead of black. The dark scheme is lighter.
 LIGHT = Colours(
     paper="#ffffff",
     ink="#1b1f24",
@@ -55,11 +55,11 @@ DARK = Colours(
     heads=("#4da6e8", "#ff8a42", "#2fc79a", "#ec9cc8", "#e3bb3c", "#9bd8ff", "#b0a2ff", "#b4b4b4"),
 )
 N_COLOURS = len(LIGHT.heads)
-"""Head N has the colour of head N - N_COLOURS, and dashed lines."""
+"""Head N reuses the colour of head N - N_COLOURS, with dashed lines."""
 
 
 class Weight(NamedTuple):
-    """A weight of the attention, and whose it is, counted from 0."""
+    """An attention weight with its head, query and key, numbered from 0."""
 
     head: int
     query: int
@@ -69,7 +69,7 @@ class Weight(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Stroke:
-    """A weight as a line: the larger, the wider. Without a weight, a thin one."""
+    """A line. Its width shows the weight; without a weight it is thin."""
 
     x1: float
     y1: float
@@ -80,34 +80,34 @@ class Stroke:
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A filled box, or the edge of one."""
+    """A filled box or an outline."""
 
     x: float
     y: float
     width: float
     height: float
     opacity: float | None = None
-    """None: draw the edge only."""
+    """None: draw only the outline."""
     weight: Weight | None = None
-    """The weight that it shows, if it shows one."""
+    """The weight that the box shows, if any."""
     head: int | None = None
-    """The head whose colour it has; None: the colour of heat."""
+    """The head whose colour the box has. None: the colour of heat maps."""
 
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A word, or another text, on one line."""
+    """A line of text."""
 
     x: float
     y: float
-    """Of the middle of its letters' height."""
+    """The vertical middle of the letters."""
     text: str
     style: Style = "word"
     anchor: Anchor = "middle"
     upright: bool = False
-    """Turned by a quarter, so that it reads upwards."""
+    """Rotated by 90 degrees, so that it reads upwards."""
     head: int | None = None
-    """The head whose colour it has, if it has one."""
+    """The head whose colour the label has, if any."""
 
 
 Shape = Stroke | Box | Label
@@ -115,7 +115,7 @@ Shape = Stroke | Box | Label
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """A part of a picture with its own meaning."""
+    """A part of a picture, with its own title."""
 
     title: str
     width: float
@@ -125,30 +125,30 @@ class Panel:
     y: float = 0.0
 
     def at(self, x: float, y: float) -> "Panel":
-        """The same panel at another place."""
+        """The same panel at another position."""
         return replace(self, x=x, y=y)
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """Panels on one sheet."""
+    """An arrangement of panels."""
 
     title: str
     description: str
-    """For those who cannot see it."""
+    """Alternative text for screen readers."""
     width: float
     height: float
     panels: tuple[Panel, ...]
 
 
 def text_width(text: str) -> float:
-    """About how wide a text is."""
+    """The approximate width of a text."""
     wide = sum(unicodedata.east_asian_width(one) in "WF" for one in text)
     return (len(text) - wide) * LETTER + wide * FONT_SIZE
 
 
 def arranged(title: str, description: str, rows: Sequence[Sequence[Panel]]) -> Picture:
-    """A picture with its title, and under it rows of panels, each row in the middle."""
+    """A picture with a title and centred rows of panels below it."""
     widths = [sum(panel.width + MARGIN for panel in row) - MARGIN for row in rows]
     width = max([*widths, TITLE_SCALE * text_width(title)])
     heading = Label(width / 2, TITLE_HEIGHT / 4, title, style="title")
@@ -166,8 +166,8 @@ def arranged(title: str, description: str, rows: Sequence[Sequence[Panel]]) -> P
 def to_svg(picture: Picture) -> str:
     """The picture as an SVG document.
 
-    A line or box that shows a weight says whose it is: `data-weight`, and from 1, `data-head`,
-    `data-query` and `data-key`.
+    A line or box that shows a weight has the attributes `data-weight` and, numbered from 1,
+    `data-head`, `data-query` and `data-key`.
     """
     width, height = _number(picture.width), _number(picture.height)
     panels = "\n".join(map(_panel, picture.panels))
@@ -226,8 +226,8 @@ def _line(line: Stroke) -> str:
         return f'<line class="edge" {where}/>'
     head, value = line.weight.head, line.weight.value
     dashed = " dashed" if head >= N_COLOURS else ""
-    # The width shows the weight; the opacity also lets strong lines stand out. Weights of the
-    # parts of a word, summed, may exceed 1 by a rounding error.
+    # The width shows the weight. The opacity also emphasizes strong lines. Summed weights of the
+    # subwords of a word may exceed 1 by a rounding error.
     opacity = min(0.4 + 0.6 * value, 1.0)
     return (
         f'<line class="h{head % N_COLOURS}{dashed}" {where} '
@@ -253,7 +253,7 @@ def _label(label: Label) -> str:
     x, y = _number(label.x), _number(label.y)
     turned = f' transform="rotate(-90 {x} {y})"' if label.upright else ""
     anchor = "" if label.anchor == "start" else f' text-anchor="{label.anchor}"'
-    # An offset, as not everything that reads SVG knows the names of baselines.
+    # An offset, because not all SVG renderers support dominant-baseline.
     place = f'x="{x}" y="{y}" dy=".35em"{anchor}{turned}'
     return f'<text class="{colour}{style}" {place}>{_text(label.text)}</text>'
 

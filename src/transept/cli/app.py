@@ -101,7 +101,7 @@ def _add_family(name: str, line: str, group: Group) -> App:
 _add("cli.translate:translate", "Translate text, files or standard input, line for line.", USE)
 _add(
     "apps.serve.command:serve",
-    "Serve translations over HTTP: a page, and LibreTranslate's API.",
+    "Serve translations over HTTP, with the API of LibreTranslate.",
     USE,
 )
 _add(
@@ -113,12 +113,12 @@ _add("cli.evaluate:evaluate", "Score translations, or a model, by every conventi
 _add("cli.tune:tune", "Find the best beam size and length penalty.", USE)
 _add(
     "apps.visualize.command:visualize",
-    "Draw where the heads look, as in the paper's Figures 3 to 5.",
+    "Draw attention weights, as in the paper's Figures 3 to 5.",
     USE,
 )
 _add("cli.info:info", "Describe a model, run, corpus or config, or this installation.", USE)
 
-_add("apps.recipes.demo:demo", "Train a small translator, and see what it learnt.", TRAIN)
+_add("apps.recipes.demo:demo", "Train a small translation model and show its output.", TRAIN)
 
 recipe = _add_family("recipe", "Whole experiments, from text to a report, one command each.", TRAIN)
 _add(

@@ -55,7 +55,7 @@ def test_warnings_say_where_to_look() -> None:
     assert warnings(report(CAT), "gold") == []
     (trouble,) = warnings(report(CAT, CAT[:-1], CAT.replace("cat", "dog")), "gold")
     assert trouble == (
-        "trees that do not fit: unbalanced brackets (1), words differ (1); see line 2, 3"
+        "trees that do not match: unbalanced brackets (1), words differ (1); see line 2, 3"
     )
     assert "evalb itself would have stopped at line 2" in warnings(report(CAT, "hello"), "gold")[1]
 
@@ -64,6 +64,6 @@ def test_a_damaged_gold_tree_is_no_fault_of_the_parser() -> None:
     both = evaluate_parses([CAT, CAT[:-1]], [CAT[:-1], CAT])
     assert [each.gold_problems for each in both.sentences] == [(), ("unbalanced brackets",)]
     first, second = warnings(both, "test.mrg")
-    assert first.startswith("test.mrg: the gold trees themselves are damaged, 1 of them, the first")
+    assert first.startswith("test.mrg: malformed gold trees: 1, the first")
     assert "in line 2" in first
     assert "unbalanced brackets (2); see line 1, 2" in second

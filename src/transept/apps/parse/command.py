@@ -1,4 +1,4 @@
-"""`transept parse`: sentences in, trees out, line for line."""
+"""`transept parse`: one tree per input line."""
 
 import dataclasses
 import json
@@ -39,25 +39,25 @@ Treebanks = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class TreeFormat:
-    """What is printed."""
+    """The output format."""
 
     scores: Flag = False
-    """Put each tree's score and confidence, with tabs, in front of it."""
+    """Print score and confidence before each tree, separated by tabs."""
     indented: Flag = False
-    """Print each tree over several lines, with an empty line after it."""
+    """Print each tree on several indented lines, followed by an empty line."""
     as_json: Annotated[bool, Parameter(name="--json", negative="", show_default=False)] = False
-    """Print one JSON object per line, with everything that is known."""
+    """Print one JSON object per line, with all fields."""
     svg: Path | None = None
-    """Draw the trees as well, into this file, whose name ends in .svg."""
+    """Also draw the trees into this .svg file."""
     min_confidence: float | None = None
-    """Leave out a sentence if the symbols of its likeliest tree have a mean log-probability below
-    this, such as -0.05. What is left can be learnt from, as a treebank
+    """Omit sentences whose most likely tree has a mean log-probability per symbol below this value,
+    such as -0.05. The output can be used as a treebank for training
     (`transept data prepare --trees`)."""
 
 
 USUAL, PLAIN = ParseConfig(), TreeFormat()
 _TIED = re.compile(r"\w\w[.!?]\Z")
-"""A last word that its sentence's full stop was not taken off."""
+"""A last word with the full stop still attached."""
 INPUT = Parameter(group=Group("Input", sort_key=0))
 SEARCH = Group("Search", sort_key=2)
 FORMAT = Parameter(name="*", group=Group("Output", sort_key=3))
@@ -75,26 +75,26 @@ def parse(
 ) -> None:
     """Parse sentences, files or standard input: one tree per line.
 
-    A line is a sentence of words as treebanks have them, with spaces between them:
-    `It does n't sleep .` A bracket that is a word may stand as `(` or as `-LRB-`. Every tree is
-    well-formed and over exactly these words; an empty line stays an empty line. A sentence that is
-    too long also gives an empty line: it is named on standard error, the others are parsed, and
-    the exit code is 3. If the model writes no tags, the trees have those of --trees; without these,
-    a punctuation mark has its own tag and every other word has XX.
+    Each input line is a sentence, tokenized as in treebanks, with spaces between the words:
+    `It does n't sleep .` A bracket may be written as `(` or as `-LRB-`. Every tree is well-formed
+    and contains exactly these words. An empty line gives an empty line. A sentence that is too long
+    also gives an empty line: it is reported on standard error, the others are parsed, and the exit
+    code is 3. If the model outputs no tags, the trees have the tags of --trees. Without --trees,
+    punctuation marks are their own tags and all other words have the tag XX.
 
     Args:
         texts: Sentences to parse. Default: files or standard input. Write `--` before texts that
-            begin with a dash.
-        files: UTF-8 text; .gz, .xz and .zst are read too.
-        trees: Treebanks to read instead of text: their sentences are parsed again and keep their
-            tags, so that `transept evalb --clean` can compare.
-        read_ahead: The number of lines to parse together. More is faster; 1 answers each line at
-            once, and is the value for a terminal.
-        models: Which model to use.
-        config: How to search.
+            start with a dash.
+        files: UTF-8 text files, also compressed as .gz, .xz or .zst.
+        trees: Treebanks to read instead of text. Their sentences are parsed again and keep their
+            tags, so that `transept evalb --clean` can compare the trees.
+        read_ahead: The number of lines to parse together. Larger is faster. 1 parses line by line;
+            that is the default on a terminal.
+        models: The model to use.
+        config: The search options.
         unconstrained: Do not restrict the model to well-formed trees. Outputs that are not trees
             are counted and repaired.
-        output: What to print.
+        output: The output format.
     """
     _check(texts, files, trees, read_ahead)
     _check_output(output, config)
@@ -104,7 +104,7 @@ def parse(
     parser = models.load_parser()
     at_terminal = not (texts or files or trees) and sys.stdin.isatty()
     if at_terminal:
-        sys.stderr.write("Type sentences, a line at a time; Ctrl-D ends.\n")
+        sys.stderr.write("Type one sentence per line. Press Ctrl-D to end.\n")
     if trees:
         sentences = _from_trees(trees)
     else:
@@ -134,9 +134,9 @@ def _check(
 
 def _check_output(output: TreeFormat, config: ParseConfig) -> None:
     if output.as_json and (output.indented or output.scores):
-        raise ConfigError("--json prints everything: leave --indented and --scores out")
+        raise ConfigError("--json prints all fields: omit --indented and --scores")
     if output.indented and config.n_best > 1:
-        raise ConfigError("--n-best lists trees on a line each: leave --indented out")
+        raise ConfigError("--n-best prints one tree per line: omit --indented")
     if output.svg is not None and output.svg.suffix != ".svg":
         raise ConfigError(f"--svg {output.svg}: its name must end in .svg")
     if output.svg is not None and not output.svg.parent.is_dir():
@@ -163,7 +163,7 @@ def _from_trees(files: Sequence[Path]) -> Iterator[_Sentence]:
 def _parse(
     parser: "Parser", sentences: Sequence[_Sentence], config: ParseConfig, options: ParseOptions
 ) -> "list[Parse]":
-    """The parse of each sentence; one that is too long has no tree."""
+    """Parse sentences. A sentence that is too long has no tree."""
     from transept.api.texts import TooLongError
 
     def parsed(some: Sequence[_Sentence]) -> "list[Parse]":
@@ -178,9 +178,9 @@ def _parse(
         taken = list(sentences)
         for each in error.all:
             long = taken[each.number - 1]
-            cure = "leave it out"
+            cure = "remove it"
             if each.enough is not None:
-                cure = f"--max-source-length {each.enough} parses it all the same"
+                cure = f"--max-source-length {each.enough} parses it anyway"
             complain(f"{long.place}: {each.what}; {cure}")
             none = None if long.tags is None else ()
             taken[each.number - 1] = long._replace(words="", tags=none)
@@ -196,7 +196,7 @@ def _parse(
 
 @dataclass
 class _Writer:
-    """Writes trees to standard output, and sums up at the end."""
+    """Writes trees to standard output, and a summary at the end."""
 
     output: TreeFormat
     n_best: int
@@ -208,7 +208,7 @@ class _Writer:
     drawn: "list[Tree]" = field(default_factory=list)
 
     def write(self, result: "Parse") -> None:
-        """Write one sentence's trees, unless the confidence in the best is too small."""
+        """Write the trees of a sentence, unless the confidence of the best is too low."""
         least = self.output.min_confidence
         self.faults.update(one.fault for one in result.outputs[:1])
         if least is None or (result.outputs and result.confidence >= least):
@@ -236,13 +236,13 @@ class _Writer:
         return self._framed(text, one.log_probability, one.score, one.confidence)
 
     def _framed(self, text: str, log_p: float, score: float, confidence: float) -> str:
-        """The text of a tree, empty for an empty line, with the numbers that were asked for."""
+        """The text of a tree with the requested numbers. Empty for an empty line."""
         if self.n_best > 1:
             return f"{self.n_lines} ||| {text} ||| LogP= {log_p:.6f} ||| {score:.6f}"
         return f"{score:.6f}\t{confidence:.6f}\t{text}" if self.output.scores else text
 
     def finish(self, unconstrained: bool) -> None:
-        """Draw, and sum up."""
+        """Draw the trees and print the summary."""
         from transept.apps.parse.drawing import draw_trees
         from transept.apps.svg import to_svg
 
@@ -251,8 +251,8 @@ class _Writer:
         n_trees = self.faults.total()
         if 2 * self.n_tied > n_trees:
             complain(
-                "warning: the sentences look like plain text, and a model knows words as treebanks "
-                "have them: write `He does n't sleep .`, not `He doesn't sleep.`"
+                "warning: the sentences look like plain text, but the model expects treebank "
+                "tokenization: write `He does n't sleep .`, not `He doesn't sleep.`"
             )
         if self.output.min_confidence is not None:
             share = self.n_kept / max(1, n_trees)
@@ -268,7 +268,7 @@ class _Writer:
             )
         if self.n_too_long:
             what = counted(self.n_too_long, "sentence")
-            raise DataError(f"too long, and without a tree: {what}, named above")
+            raise DataError(f"too long, without a tree: {what}, listed above")
 
 
 def _described(result: "Parse") -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Trees for people: indented, and as a picture."""
+"""Trees as indented text and as a picture."""
 
 from collections.abc import Sequence
 
@@ -17,16 +17,16 @@ from transept.tasks.parsing.leaves import XX
 from transept.text.trees import Tree, escape
 
 ROW = 3 * FONT_SIZE
-"""From one row of constituents to the next."""
+"""The distance between two rows of constituents."""
 
 
 def indented(tree: Tree) -> str:
-    """The tree over several lines; a constituent that holds words only takes one."""
+    """The tree on several lines. A constituent that contains only words is on one line."""
     around = set(_parents(tree))
     pairs = zip(tree.tags, tree.words, strict=True)
     leaves = [f"({escape(tag)} {escape(word)})" for tag, word in pairs]
     lines: list[str] = []
-    unfinished: list[bool] = []  # whether each open bracket holds words only
+    unfinished: list[bool] = []  # whether each open bracket contains only words
     n_opened = 0
     for token in tree.depth_first(leaves, lambda _: ")"):
         if token == ")":
@@ -43,7 +43,7 @@ def indented(tree: Tree) -> str:
 
 
 def draw_trees(trees: Sequence[Tree]) -> Picture:
-    """A picture of trees, one below the other: words at the foot, constituents above them."""
+    """A picture of trees, one below the other, with the words at the bottom of each."""
     panels, y = [], MARGIN
     for tree in trees:
         panels.append(_draw(tree).at(MARGIN, y))
@@ -56,11 +56,11 @@ def draw_trees(trees: Sequence[Tree]) -> Picture:
 def _draw(tree: Tree) -> Panel:
     words, width = _columns(tree)
     parents, owners = _parents(tree), _owners(tree)
-    heights, centres = _places(tree, words, parents, owners)
+    heights, centres = _layout(tree, words, parents, owners)
     foot = max(heights) * ROW + FONT_SIZE / 2
 
     def joined(bracket: int, x: float, y: float) -> Stroke:
-        """A line from a constituent down to a part of it."""
+        """A line from a constituent to one of its children."""
         above = foot - heights[bracket] * ROW
         return Stroke(centres[bracket], above + 0.7 * FONT_SIZE, x, y - 0.7 * FONT_SIZE)
 
@@ -80,7 +80,7 @@ def _draw(tree: Tree) -> Panel:
 
 
 def _columns(tree: Tree) -> tuple[list[float], float]:
-    """The middle of each word, and where the last one ends."""
+    """The centre of each word, and the total width."""
     middles, right = [], 0.0
     for word, tag in zip(tree.words, tree.tags, strict=True):
         width = max(text_width(word), text_width(tag), 2 * LETTER) + LETTER
@@ -89,10 +89,10 @@ def _columns(tree: Tree) -> tuple[list[float], float]:
     return middles, right
 
 
-def _places(
+def _layout(
     tree: Tree, words: Sequence[float], parents: Sequence[int | None], owners: Sequence[int]
 ) -> tuple[list[int], list[float]]:
-    """The number of rows from the words up to each bracket, and the middle of what it holds."""
+    """The height of each bracket above the words, in rows, and its horizontal centre."""
     held: list[list[float]] = [[] for _ in tree.brackets]
     for place, owner in enumerate(owners):
         held[owner].append(words[place])
@@ -107,7 +107,7 @@ def _places(
 
 
 def _parents(tree: Tree) -> list[int | None]:
-    """The bracket around each."""
+    """The parent of each bracket."""
     parents: list[int | None] = []
     unfinished: list[int] = []
     for number, bracket in enumerate(tree.brackets):

@@ -37,14 +37,14 @@ def evalb(
 ) -> None:
     """Score parse trees by labelled bracketing F1.
 
-    Both files have one tree per line, in brackets. Brackets are counted as evalb does, which leaves
-    out sentences whose trees do not fit. A second score leaves out none.
+    Both files contain one tree per line, in bracket notation. Brackets are counted as in evalb,
+    which skips sentences whose trees do not match. A second score counts all sentences.
 
     Args:
         gold: The trees of the treebank.
         predicted: The trees to score.
-        clean: Read the gold file as `transept parse --trees` does: trees may span several lines.
-            Traces, function labels, indices, and a root without a label are left out.
+        clean: Read the gold file like `transept parse --trees`: trees may span several lines.
+            Traces, function labels, indices, and a root without a label are removed.
         params: A parameter file of evalb. Default: the parameters of COLLINS.prm.
         as_json: Print one JSON object instead of tables.
     """
@@ -79,7 +79,7 @@ def _read(gold: Path, predicted: Path, clean: bool) -> tuple[list[str], list[str
 
 
 def show_report(console: Console, report: "ParseReport", gold: str, predicted: str) -> None:
-    """Both ways of counting beside each other, for all sentences and for the short ones."""
+    """Print both scores side by side, for all sentences and for short ones."""
     console.print(f"{'gold':12} {gold}, {report.all.evalb.sentences:,} sentences")
     console.print(f"{'predicted':12} {predicted}\n")
     scopes = (report.all, report.short)
@@ -92,36 +92,34 @@ def show_report(console: Console, report: "ParseReport", gold: str, predicted: s
     for name in _COUNTS:
         numbers = (f"{getattr(scope.evalb, name):9,}{'':11}" for scope in scopes)
         console.print(f"{name:20}{''.join(numbers)}".rstrip())
-    console.print(
-        "\nevalb leaves errors and skipped sentences out; whole counts nothing in them as right."
-    )
+    console.print("\nevalb omits errors and skipped sentences; whole counts them as wrong.")
     console.print(report.convention.signature, style="dim")
 
 
 def _cells(scope: "Scope", key: str) -> str:
-    """A row's cells of a scope; `whole` has no crossing brackets, and leaves its cell empty."""
+    """The cells of a row. `whole` has no crossing brackets, so its cell may be empty."""
     whole = f"{getattr(scope.whole, key):9.2f}" if hasattr(scope.whole, key) else f"{'':9}"
     return f"{getattr(scope.evalb, key):9.2f}{whole}  "
 
 
 def warnings(report: "ParseReport", gold: str) -> list[str]:
-    """Problems of the files that a reader of the scores should know."""
+    """Warnings about problems of the files."""
     found = []
     damaged = [at for at, one in enumerate(report.sentences, start=1) if one.gold_problems]
     if damaged:
         found.append(
-            f"{gold}: the gold trees themselves are damaged, {len(damaged):,} of them, the first "
-            f"in line {damaged[0]}: nothing can be right there; mend them"
+            f"{gold}: malformed gold trees: {len(damaged):,}, the first in line {damaged[0]}; "
+            "they count as wrong; fix them"
         )
     if report.problems:
         counts = ", ".join(f"{name} ({count:,})" for name, count in report.problems.items())
         lines = ", ".join(
             str(line) for line in dict.fromkeys(at for at, _ in report.first_problems)
         )
-        found.append(f"trees that do not fit: {counts}; see line {lines}")
+        found.append(f"trees that do not match: {counts}; see line {lines}")
     if report.stopped_at is not None:
         found.append(
-            f"evalb itself would have stopped at line {report.stopped_at}, without any score: "
-            "its column is what it says with a larger MAX_ERROR and no stray text"
+            f"evalb itself would have stopped at line {report.stopped_at} without a score; "
+            "its column assumes a larger MAX_ERROR and no stray text"
         )
     return found

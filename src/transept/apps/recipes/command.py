@@ -1,4 +1,4 @@
-"""`transept recipe`: whole experiments, one command each."""
+"""`transept recipe`: run complete experiments."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -24,22 +24,22 @@ class Share:
     """Which part of a recipe to run."""
 
     minutes: float | None = None
-    """The minutes of training in total, summed over all commands. Default: the value of an earlier
-    command, or else (and with `inf`) until the recipe's last step. The interval between averaged
-    checkpoints is the same share of the training as in the paper."""
+    """Total minutes of training, over all commands. Default: the value of the previous command;
+    without one, and with `inf`, train until the recipe's last step. The interval between averaged
+    checkpoints is the same fraction of the training as in the paper."""
     until: StageName | None = None
     """The last stage to run."""
     only: StageName | None = None
-    """Run this stage alone."""
+    """Run only this stage."""
 
     def __post_init__(self) -> None:
         if self.minutes is not None and not self.minutes > 0:
             raise ConfigError("--minutes must be more than 0")
         if self.until and self.only:
-            raise ConfigError("--until and --only do not go together; leave one out")
+            raise ConfigError("--until and --only cannot be combined; omit one")
 
     def of(self, stages: Sequence[StageName]) -> list[StageName]:
-        """The chosen stages."""
+        """The selected stages."""
         if self.only:
             return [self.only]
         return list(stages[: stages.index(self.until) + 1 if self.until else None])
@@ -54,7 +54,7 @@ def show(name: str | None = None, /, *overrides: str) -> None:
 
     Args:
         name: A bundled recipe, or the path of a TOML file. Default: list the bundled recipes.
-        overrides: Changes to it: `experiment.model.dropout=0.2`.
+        overrides: Changed values, such as `experiment.model.dropout=0.2`.
     """
     from transept import config
     from transept.apps.recipes import recipe
@@ -78,23 +78,22 @@ def run(
 ) -> int:
     """Run a recipe: prepare, train, average, decode, score, report.
 
-    When stopped (Ctrl-C, SIGTERM, SIGHUP) it ends with exit code 75, and the same command resumes.
-    Completed stages are not repeated. After the first stage the work directory holds all that the
-    later stages need: it can be moved to another machine without the text.
+    When stopped (Ctrl-C, SIGTERM, SIGHUP) it ends with exit code 75. Run the same command to
+    resume. Completed stages are skipped. After the first stage the work directory contains
+    everything that the later stages need. It can be moved to another machine without the text.
 
-    On several GPUs or machines, let torchrun start it, with at least as many
-    `experiment.batch.micro_batches` as there are ranks. All ranks train; rank 0 does the other
-    stages.
+    To use several GPUs or machines, start it with torchrun. `experiment.batch.micro_batches` must
+    be at least the number of ranks. All ranks train; rank 0 runs the other stages.
 
     Args:
-        name: A bundled recipe, as `transept recipe show` lists them, or the path of a TOML file.
-        overrides: Changes to it: `experiment.model.dropout=0.2`.
+        name: A bundled recipe (see `transept recipe show`), or the path of a TOML file.
+        overrides: Changed values, such as `experiment.model.dropout=0.2`.
         data: The directory with the recipe's text. A public corpus is downloaded to it.
-        work: The directory for all output. Default: runs/ and the recipe's name.
-        share: Which part of it to run.
-        deterministic: On a GPU, compute sums in a fixed order: the same run gives the same bits,
-            also if it resumes on another machine of the same kind, and takes a little longer.
-        dry_run: Print which stages are done and which are to do, and run none.
+        work: The directory for all output. Default: runs/NAME.
+        share: The part of the recipe to run.
+        deterministic: On a GPU, compute sums in a fixed order. The results are bit-identical, even
+            if the run resumes on another machine with the same GPU model. Slightly slower.
+        dry_run: Print which stages are done and which are not, without running any.
     """
     if deterministic:
         overrides = (*overrides, "experiment.training.sums=ordered")
@@ -117,7 +116,7 @@ def run(
 
 @contextmanager
 def _joined(run: "RecipeRun") -> Iterator["RecipeRun"]:
-    """The run with the ranks that torchrun started; without torchrun, as it is."""
+    """The run with the ranks started by torchrun. Without torchrun, the run unchanged."""
     from transept.cli.train import joined
     from transept.data.batching.feed import check_shares
 
@@ -130,7 +129,7 @@ def _joined(run: "RecipeRun") -> Iterator["RecipeRun"]:
 
 
 def _lead(run: "RecipeRun", share: Share, dry_run: bool) -> int:
-    """Run the stages, in a single process or on rank 0."""
+    """Run the stages in a single process or on rank 0."""
     from transept.apps.recipes.train import dismiss_ranks
     from transept.apps.recipes.view import RecipeView
     from transept.runtime.interrupt import terminable
@@ -152,7 +151,7 @@ def _lead(run: "RecipeRun", share: Share, dry_run: bool) -> int:
 
 
 def _reported(code: int) -> int:
-    """The exit code of a rank; if it was stopped, torchrun is given the cause."""
+    """Return the exit code of a rank. If it was stopped, record the cause for torchrun."""
     from transept.runtime.distributed import record_cause
 
     if code == RESUMABLE:
@@ -183,7 +182,7 @@ def _work(run: "RecipeRun", stages: Sequence[StageName], view: "RecipeView") -> 
 
 
 def run_stages(run: "RecipeRun", stages: Sequence[StageName], view: "RecipeView") -> bool:
-    """Run stages one after the other; False if one was stopped, and the same call resumes."""
+    """Run stages in order. False if one was stopped; the same call then resumes."""
     from transept.apps.recipes.pipeline import run_stage
 
     for stage in stages:

@@ -1,7 +1,7 @@
-"""`transept demo`: the recipe `demo` in one command, with examples and a picture at the end.
+"""`transept demo`: run the recipe `demo`, then print examples and an attention map.
 
-It is run by the stages of every recipe, in a work directory of the same form. The command adds
-another choice of the text, of the seed and of the number of steps, and presents the results.
+The stages and the work directory are those of every recipe. The command adds options for the text,
+the seed and the number of steps, and prints the results.
 """
 
 import random
@@ -33,11 +33,11 @@ CUSTOM: Final = (
     "experiment.checkpoint.every_steps=60",
     "average={last=10, interval=0.05}",
 )
-"""What differs on custom files: as much network as learns something in 1,200 steps. Real text is
-small and is seen often, so dropout and label smoothing are the paper's. More than a million pairs
-cannot be read within minutes."""
+"""Overrides for custom files: a model that learns something in 1,200 steps. Custom corpora are
+small and are seen for many epochs, so dropout and label smoothing are the paper's. More than a
+million pairs cannot be read within minutes."""
 SHOWN: Final = 8
-"""Sentences of the test set that are shown, chosen by chance alone."""
+"""The number of randomly chosen test sentences that are shown."""
 
 
 def demo(
@@ -50,30 +50,30 @@ def demo(
     steps: int | None = None,
     seed: int = 1,
 ) -> int:
-    """Train a small translator, and see what it learnt.
+    """Train a small translation model and show its output.
 
     Learns a vocabulary from built-in English and German sentences, trains a Transformer, averages
-    its last checkpoints and translates sentences that it has never seen. It works offline and
-    without a GPU. The training takes some four minutes on two free cores, and longer on a slow or
-    busy machine; its progress shows the time left. Stopped with Ctrl-C or SIGTERM, the
-    command ends with exit code 75 and shows no translations. The same command then resumes.
-    Completed stages are not repeated.
+    its last checkpoints and translates held-out sentences. It works offline and without a GPU.
+    Training takes about four minutes on two idle cores, and longer on a slow or busy machine. The
+    progress display shows the remaining time. When stopped with Ctrl-C or SIGTERM, the command ends
+    with exit code 75 and prints no translations. Run the same command to resume. Completed stages
+    are skipped.
 
     Args:
-        output: Where everything goes.
-        data: A folder with files of your own, one sentence a line: train.en and train.de, for
-            example; .gz, .xz and .zst are read too. If it has no files dev and test of the same
-            kind, sentences of train are held out for them.
-        source_language: The suffix of the files to translate from. By default that of the files
-            found; if one of the two is en, that.
-        target_language: The suffix of the files to translate into.
+        output: The directory for all output.
+        data: A folder with custom files, one sentence per line, such as train.en and train.de, also
+            compressed as .gz, .xz or .zst. If the folder has no dev or test files, sentences of
+            train are held out for them.
+        source_language: The suffix of the source files. Default: en if there is such a file,
+            otherwise the suffix of a file found.
+        target_language: The suffix of the target files.
         pairs: Train on at most this number of sentence pairs. Default: all 80,000 built-in pairs,
-            or a million of your own.
-        steps: Train for this number of steps. With fewer than the default, 2,320 on the built-in
-            sentences and 1,200 on your own files, the results are marked as those of a training cut
-            short. A later command with more steps, or without this option, resumes the training.
-        seed: Decides the network's initial weights, the order of the training pairs, and which
-            sentences of your own files are held out.
+            or a million custom pairs.
+        steps: Train for this number of steps. Default: 2,320 on the built-in sentences, 1,200 on
+            custom files. With fewer steps, the results are marked as incomplete. A later command
+            with more steps, or without this option, resumes the training.
+        seed: Seed of the initial weights, the order of the training pairs, and the choice of
+            held-out sentences of custom files.
     """
     from transept.apps.recipes.view import RecipeView
     from transept.runtime.interrupt import import_torch, terminable
@@ -109,11 +109,11 @@ def _run(whole: Recipe, output: Path, steps: int | None) -> int:
 def _chosen(
     data: Path | None, source: str | None, target: str | None, pairs: int | None, seed: int
 ) -> Recipe:
-    """The recipe on the text that is asked for, for all of its steps."""
+    """The recipe for the requested text, with its full number of steps."""
     if data is None and (source, target) != (None, None):
         raise ConfigError(
-            "--source-language and --target-language belong to --data: without files of your "
-            "own, the demo translates English into German"
+            "--source-language and --target-language require --data: without custom files, the "
+            "demo translates English into German"
         )
     chosen = recipe.load("demo", () if data is None else CUSTOM)
     assert chosen.sentences is not None
@@ -128,7 +128,7 @@ def _chosen(
 
 
 def _translating(chosen: Recipe, source: str, target: str) -> Recipe:
-    """The recipe between other languages, by which its files are named."""
+    """The recipe for other languages, which are also the suffixes of its files."""
 
     def files(split: str) -> dict[str, Any]:
         return {"source": Path(f"{split}.{source}"), "target": Path(f"{split}.{target}")}
@@ -145,7 +145,7 @@ def _translating(chosen: Recipe, source: str, target: str) -> Recipe:
 
 
 def _present(run: "RecipeRun", view: "DemoView") -> None:
-    """What came of it, what it looks at, where it lies, what to do next."""
+    """Print translations, scores, an attention map, the output files and next commands."""
     from transept.apps.recipes.run import lines
     from transept.apps.recipes.view import SampleTranslation
     from transept.apps.visualize.terminal import attend
@@ -159,28 +159,28 @@ def _present(run: "RecipeRun", view: "DemoView") -> None:
         SampleTranslation(source, one.text, target)
         for one, (source, target) in zip(ours, examples, strict=True)
     ]
-    view.cut_short(run)
+    view.warn_if_incomplete(run)
     chance = random.Random(0)
     chosen = sorted(samples, key=lambda _: chance.random())[:SHOWN]
     if typed:
-        view.samples("Held-out sentences: training never put these words together", chosen)
-        view.samples("Sentences that a person might type", typed)
+        view.samples("Held-out sentences (word combinations not seen in training)", chosen)
+        view.samples("Sentences that a user might type", typed)
     else:
         view.samples("Test sentences", chosen)
     view.results(run, samples)
-    if (drawn := _most_telling(typed or samples)) is not None:
+    if (drawn := _sample_to_draw(typed or samples)) is not None:
         view.attention(attend(transducer, drawn.source, drawn.ours))
-    view.places(run)
+    view.print_output_files(run)
     view.next_commands(run, (typed or samples)[0].source)
 
 
 def _examples(run: "RecipeRun") -> list[tuple[str, str]]:
-    """Sentences that a person might type; none if the demo is about custom files."""
+    """Sentences that a user might type. Empty for custom files."""
     assert run.recipe.sentences is not None
     return built_in()["examples"] if run.recipe.sentences.folder is None else []
 
 
-def _most_telling(samples: "list[SampleTranslation]") -> "SampleTranslation | None":
-    """The one to draw: with words to look at, but not more than fit on a line."""
-    said = [sample for sample in samples if sample.ours.strip()]
-    return min(said, key=lambda sample: abs(len(sample.source.split()) - 9), default=None)
+def _sample_to_draw(samples: "list[SampleTranslation]") -> "SampleTranslation | None":
+    """The sample whose attention to draw: about nine words, which fit on a line."""
+    translated = [sample for sample in samples if sample.ours.strip()]
+    return min(translated, key=lambda sample: abs(len(sample.source.split()) - 9), default=None)

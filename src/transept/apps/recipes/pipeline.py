@@ -1,4 +1,4 @@
-"""The stages after training (average, decode, score, report), and all stages in their order."""
+"""The stages after training (average, decode, score, report), and the list of all stages."""
 
 import json
 import time
@@ -27,40 +27,40 @@ from transept.wording import counted
 
 
 class Average(Stage):
-    """Average as many checkpoints as the recipe says, or as there are: section 6.1."""
+    """Average the last checkpoints (section 6.1)."""
 
     name = "average"
 
     def inputs(self) -> Table:
-        """The steps of the checkpoints."""
+        """The steps of the averaged checkpoints."""
         steps = self._steps()
         if not steps:
             raise CheckpointError(
-                f"{self.run.directory}: nothing is trained yet; begin with `train`"
+                f"{self.run.directory}: nothing is trained yet; run `train` first"
             )
         return {"steps": steps}
 
     def carry_out(self, watch: Watchers) -> Table:
-        """Write the model, unless it is there."""
+        """Write the model, unless it exists."""
         if not self.is_whole():
             bundles = [self._checkpoint(step) for step in self._steps()]
             assembly.write_average(bundles, self.run.model, replace=True)
         return {"weights": self.run.weights}
 
     def summary(self, record: Table) -> str:
-        """Which steps, and whether they are fewer than they should be."""
+        """The averaged steps, and whether they are fewer than in the recipe."""
         steps, averaging = record["inputs"]["steps"], self.run.recipe.average
         short = 0 if averaging.after else averaging.last - len(steps)
         return mean_of(steps) + (f"; {short} fewer than the recipe averages" if short else "")
 
     def is_whole(self) -> bool:
-        """Whether the model is there."""
+        """Whether the model exists."""
         return averaged_steps(self.run.model) == self._steps()
 
     def _steps(self) -> list[int]:
         """The last steps at regular intervals.
 
-        A run that was given more time may still have checkpoints of its earlier end.
+        An extended run may still have checkpoints from its earlier end.
         """
         averaging = self.run.recipe.average
         since = 60 * self.run.recipe.within(self.run.minutes).experiment.checkpoint.after_minutes
@@ -68,26 +68,26 @@ class Average(Stage):
         return [step for step in steps if step > averaging.after * steps[-1]][-averaging.last :]
 
     def _checkpoint(self, step: int) -> Bundle:
-        """A checkpoint to average. A damaged one is not passed over: the mean would be another."""
+        """Open a checkpoint. A damaged one is not skipped: the average would differ."""
         checkpoints = self.run.checkpoints
         try:
             return checkpoints.open(step)
         except CheckpointError as error:
             raise CheckpointError(
-                f"{error}. Bring it back from a copy; or remove {checkpoints.path(step)} "
+                f"{error}. Restore it from a copy, or remove {checkpoints.path(step)} "
                 "to average the others"
             ) from error
 
 
 def mean_of(steps: Sequence[int]) -> str:
-    """What an average is, in words."""
+    """Describe an average of checkpoints."""
     if len(steps) == 1:
         return f"the weights at step {steps[0]:,}"
     return f"the mean of the weights at {len(steps)} steps, {steps[0]:,} to {steps[-1]:,}"
 
 
 def averaged_steps(model: Path) -> list[int] | None:
-    """The steps that a model is the average of; None if it is not an average."""
+    """The steps that were averaged into a model. None if it is not an average."""
     try:
         steps: list[int] | None = Bundle.open(model).about.get("averaged_steps")
     except CheckpointError:
@@ -96,12 +96,12 @@ def averaged_steps(model: Path) -> list[int] | None:
 
 
 class Decode(Stage):
-    """Translate the test sets; a sentence that is in two of them, once."""
+    """Translate the test sets. A sentence in several test sets is translated once."""
 
     name = "decode"
 
     def inputs(self) -> Table:
-        """The model, the sentences, and how they are searched."""
+        """The model, the sentences and the search options."""
         run = self.run
         return {
             "weights": run.weights,
@@ -110,14 +110,14 @@ class Decode(Stage):
         }
 
     def carry_out(self, watch: Watchers) -> Table:
-        """Search, and write the translations in the order of the test sets."""
+        """Translate, and write the translations in the order of the test sets."""
         run = self.run
         sources = {test: lines(run.sources(test)) for test in run.recipe.tests}
         unique = list(dict.fromkeys(line for test in sources.values() for line in test))
         transducer = run.transducer()
         begin = time.monotonic()
         search: dict[str, Any] = asdict(run.recipe.search)
-        # Each line is one sentence of the test set, and has one line of translation.
+        # Each line of a test set is one sentence and gives one line of translation.
         found = transducer.translate(
             unique, split=False, too_long="split", watch=watch.translating, **search
         )
@@ -132,25 +132,25 @@ class Decode(Stage):
         return {"search_seconds": seconds, "engine": engine, "sentences": len(unique)}
 
     def summary(self, record: Table) -> str:
-        """How much was translated."""
+        """The number of sentences and the beam size."""
         sentences, beam = record["results"]["sentences"], self.run.recipe.search.beam_size
         return f"{counted(sentences, 'test sentence')}, beam {beam}"
 
     def is_whole(self) -> bool:
-        """Whether every translation is there."""
+        """Whether all translations exist."""
         return all(self.run.hypotheses(test).exists() for test in self.run.recipe.tests)
 
 
 class ScoreStage(Stage):
-    """Score the translations by every convention, and the references by the model."""
+    """Score the translations by every convention, and compute perplexities."""
 
     name = "score"
 
     def inputs(self) -> Table:
-        """Translations and references; and the model, on which perplexities depend."""
+        """Translations, references, and the model, which perplexities depend on."""
         run = self.run
         if not all(run.hypotheses(test).exists() for test in run.recipe.tests):
-            raise ConfigError(f"{run.directory}: nothing is translated yet; begin with `decode`")
+            raise ConfigError(f"{run.directory}: nothing is translated yet; run `decode` first")
         return {
             "hypotheses": run.hashes(run.hypotheses),
             "references": run.hashes(run.references),
@@ -179,7 +179,7 @@ class ScoreStage(Stage):
 
 
 def report(run: RecipeRun) -> Done:
-    """Gather the records of the other stages and the training curve in one file."""
+    """Write the records of the other stages and the training curve to one file."""
     begin = time.monotonic()
     found = {name: run.records.read(name) for name in STAGES[:-1]}
     records = {name: record for name, record in found.items() if record is not None}
@@ -203,9 +203,9 @@ def report(run: RecipeRun) -> Done:
 
 
 def _curve(training: Path) -> list[dict[str, float]]:
-    """The points of the training curve, one for each validation whose −log p is finite.
+    """The points of the training curve, one per validation with a finite −log p.
 
-    Seconds are those of training alone, over all commands.
+    Seconds count only training, over all commands.
     """
     points: list[dict[str, float]] = []
     latest: dict[str, Any] = {"seconds": 0.0, "target_tokens": 0}
@@ -218,7 +218,7 @@ def _curve(training: Path) -> list[dict[str, float]]:
     return points
 
 
-# --- all stages in their order -------------------------------------------------------------------
+# --- all stages in order -------------------------------------------------------------------------
 
 
 RECORDED: Final[Mapping[StageName, type[Stage]]] = {
@@ -227,12 +227,12 @@ RECORDED: Final[Mapping[StageName, type[Stage]]] = {
 
 
 def run_stage(run: RecipeRun, name: StageName, watch: Watchers) -> Done | None:
-    """Run a stage; None if it was stopped before its end, and the same call resumes."""
+    """Run a stage. None if it was stopped; the same call then resumes."""
     return report(run) if name == "report" else do(RECORDED[name](run), watch)
 
 
 def completed(run: RecipeRun) -> Iterator[tuple[StageName, Done]]:
-    """The stages that are done, up to the first that is not."""
+    """The completed stages, up to the first incomplete one."""
     for name, kind in RECORDED.items():
         stage = kind(run)
         if not stage.is_done():

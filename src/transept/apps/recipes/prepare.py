@@ -1,4 +1,4 @@
-"""The first stage: from text to a vocabulary, to ids, and to test sets beside them."""
+"""The first stage: train the vocabulary, tokenize the text and copy the test sets."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,12 +22,12 @@ from transept.text.training import train_tokenizer
 
 
 class Prepare(Stage):
-    """Learn the vocabulary, turn text into ids, and put the test sets beside them."""
+    """Train the vocabulary, tokenize the text and copy the test sets."""
 
     name = "prepare"
 
     def inputs(self) -> Table:
-        """What the ids depend on. The texts' weights do not change them, only the training."""
+        """Everything that the token ids depend on. Weights of texts only affect training."""
         recipe = self.run.recipe
         texts = [(text.name, str(text.source), str(text.target)) for text in recipe.texts]
         others = [config.as_table(each) for each in (*recipe.dev, *recipe.tests)]
@@ -36,7 +36,7 @@ class Prepare(Stage):
         return {"recipe": words}
 
     def fetch(self, watch: Watchers) -> None:
-        """Download or write the text, and check that all files of the recipe are there."""
+        """Download or write the text, and check that all files of the recipe exist."""
         data, recipe = self._data, self.run.recipe
         watch.part("text")
         if recipe.dataset is not None:
@@ -50,7 +50,7 @@ class Prepare(Stage):
             raise DataError(f"{data}: lacks files of this recipe:\n  {listed}")
 
     def carry_out(self, watch: Watchers) -> Table:
-        """Prepare everything; the results name each file that was read, with its hash."""
+        """Prepare everything. The results contain the hash of each file that was read."""
         files = {str(name): _stored(self._data / name) for name in self._names()}
         tests = {test.name: self._keep(test) for test in self.run.recipe.tests}
         watch.part("vocabulary")
@@ -62,21 +62,21 @@ class Prepare(Stage):
         return {"files": files, "tests": tests, "vocabulary": vocabulary, "corpora": corpora}
 
     def summary(self, record: Table) -> str:
-        """How much there is."""
+        """The number of pairs and tokens."""
         corpora = [record["results"]["corpora"][text.name] for text in self.run.recipe.texts]
         pairs, tokens = (sum(one[key] for one in corpora) for key in ("pairs", "target_tokens"))
-        return f"{pairs:,} pairs, {tokens:,} target tokens to learn from"
+        return f"{pairs:,} pairs, {tokens:,} target tokens for training"
 
     def is_whole(self) -> bool:
-        """Refuse corpora that are not those of the record."""
+        """Reject corpora that differ from the record."""
         results = self.run.results("prepare")
         assert results is not None
         for name, recorded in results["corpora"].items():
             path = self.run.corpus(name)
             if Manifest.load(path).hash != recorded["hash"]:
                 raise DataError(
-                    f"{path}: is not the corpus that {self.run.records.directory}/prepare.json "
-                    "tells of; copy it again, or remove that file to prepare the text again"
+                    f"{path}: is not the corpus in {self.run.records.directory}/prepare.json; "
+                    "copy it again, or remove that file to prepare the text again"
                 )
         return True
 
@@ -90,7 +90,7 @@ class Prepare(Stage):
         return {**hashes, "sentences": len(lines(target))}
 
     def _learn(self, watch: Watchers) -> Tokenizer:
-        """Learn the vocabulary: as large as wanted, or as the text can fill."""
+        """Train the vocabulary, with a smaller size if there is too little text."""
         recipe = self.run.recipe
         size, least = recipe.experiment.model.vocab_size, recipe.vocabulary.min_size
         while True:
@@ -108,7 +108,7 @@ class Prepare(Stage):
                     raise
 
     def _lines(self) -> Iterator[str]:
-        """All text, in an order that does not depend on the direction of translation."""
+        """All text, in an order that is independent of the translation direction."""
         for text in self.run.recipe.texts:
             for path in sorted(self._paths(text), reverse=True):
                 yield from read_text(path)
@@ -123,12 +123,12 @@ class Prepare(Stage):
         return prepare(job, watch=watch.preparing)
 
     def _corpora(self) -> dict[str, tuple[TextPair, ...]]:
-        """The pairs of files that each corpus is made of."""
+        """The file pairs of each corpus."""
         recipe = self.run.recipe
         return {**{text.name: (text,) for text in recipe.texts}, DEV: recipe.dev}
 
     def _names(self) -> list[Path]:
-        """The files of the recipe, below the data's directory."""
+        """The files of the recipe, relative to the data directory."""
         recipe = self.run.recipe
         pairs = (*recipe.texts, *recipe.dev, *recipe.tests)
         return [path for pair in pairs for path in (pair.source, pair.target)]
@@ -142,7 +142,7 @@ class Prepare(Stage):
             return self.run.text
         if self.run.data is None:
             raise ConfigError(
-                f"{self.run.directory}: its text is not prepared yet: give ", Argument("data"),
+                f"{self.run.directory}: the text is not prepared yet: give ", Argument("data"),
                 f", the directory with {self.run.recipe.texts[0].source}",
             )  # fmt: skip
         return self.run.data

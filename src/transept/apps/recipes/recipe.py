@@ -1,4 +1,4 @@
-"""The recipe file: its text, cleaning, vocabulary, training, search and scores. No torch."""
+"""The schema of a recipe file. This module does not import torch."""
 
 import dataclasses
 import hashlib
@@ -19,53 +19,53 @@ from transept.text.tokenizer import Kind
 SHELF: Final = Path(__file__).parent
 
 DEV: Final = "dev"
-"""What the corpus that validation looks at is called."""
+"""The name of the validation corpus."""
 StageName = Literal["prepare", "train", "average", "decode", "score", "report"]
 STAGES: Final[tuple[StageName, ...]] = get_args(StageName)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TextPair:
-    """Two files, line by line translations of each other; also .gz, .xz and .zst."""
+    """Two line-aligned files, optionally compressed as .gz, .xz or .zst."""
 
     source: Path
-    """The file of source sentences, below the data's directory."""
+    """The file of source sentences, relative to the data directory."""
     target: Path
     """The file of their translations."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RecipeText(TextPair):
-    """Text to learn from, and what its owners ask for."""
+    """Training text and its licence."""
 
     name: str
-    """What it is called in reports; its corpus lies in a directory of this name."""
+    """The name in reports, and of the directory of the prepared corpus."""
     licence: str
-    """The terms under which it can be used."""
+    """The terms of use."""
     attribution: str = ""
-    """Whom a model that learnt from it must name."""
+    """The attribution that a model trained on it must include."""
     weight: float = 1.0
-    """How often an epoch takes each pair."""
+    """The number of times that each pair occurs in an epoch."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TestSet(TextPair):
-    """Text that is translated and scored, and never learnt from."""
+    """Text that is translated and scored, and never used for training."""
 
     name: str
-    """What it is called in reports."""
+    """The name in reports."""
     perplexity: bool = False
-    """Whether the references' perplexity is reported too."""
+    """Whether to report the perplexity of the references too."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SentencesConfig:
-    """Text that the recipe itself writes as train, dev and test into its work directory."""
+    """Text that the recipe writes to its work directory as train, dev and test."""
 
     folder: Path | None = None
     """A folder with custom files. None: the bundled English and German sentences."""
     pairs: int = 80_000
-    """Sentence pairs to train on, at most."""
+    """Maximum number of sentence pairs to train on."""
 
     def __post_init__(self) -> None:
         checks = Checks(self)
@@ -75,72 +75,72 @@ class SentencesConfig:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Vocabulary:
-    """How the joint vocabulary is learnt; its size is the model's `vocab_size`."""
+    """Training of the joint vocabulary. Its size is the model's `vocab_size`."""
 
     kind: Kind = "bpe"
-    """Byte-pair encoding, or a unigram language model, which is similar to word pieces."""
+    """Byte-pair encoding, or a unigram language model, which is similar to WordPiece."""
     max_lines: int | None = None
-    """The number of lines to learn from at most, drawn evenly. Default: the kind's limit."""
+    """Maximum number of lines to train on, sampled evenly. Default: the limit of the kind."""
     min_size: int | None = None
-    """Where there is too little text for `vocab_size` pieces, learn fewer, but at least so many.
-    None: that is an error."""
+    """If there is too little text for `vocab_size` subwords, learn fewer, but at least this number.
+    None: too little text is an error."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Averaging:
-    """Section 6.1: the mean of the last checkpoints, evenly spaced in time."""
+    """Section 6.1: the average of the last checkpoints, evenly spaced in time."""
 
     last: int = 5
-    """How many: 5 for base, 20 for big."""
+    """The number of checkpoints: 5 for base, 20 for big."""
     interval: float = 1 / 72
-    """Their distance, as a share of the run: the paper's ten minutes of base's twelve hours. Where
-    `experiment.checkpoint` sets `every_steps` or `every_minutes`, those count until there is a
-    `--minutes`."""
+    """The interval between checkpoints, as a fraction of the run: for base, the paper's ten minutes
+    of twelve hours. If `experiment.checkpoint` sets `every_steps` or `every_minutes`, those apply
+    unless `--minutes` is given."""
     after: float = 0.0
-    """Leave out checkpoints from before this share of the steps. In a training of a few steps, an
-    early one would spoil the mean."""
+    """Skip checkpoints before this fraction of the steps. In a short run, early checkpoints would
+    make the average worse."""
 
     def __post_init__(self) -> None:
         checks = Checks(self)
         checks.at_least(1, "last")
         checks.fraction("after")
         possible = 0 < self.interval * self.last <= 1
-        checks.that(possible, "interval", f"times last = {self.last} must be within the run")
+        checks.that(possible, "interval", f"times last = {self.last} must be above 0 and at most 1")
         checks.done()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Recipe:
-    """What a TOML file under `transept/apps/recipes/` describes."""
+    """The content of a TOML file in `transept/apps/recipes/`."""
 
     title: str
-    """A line for people."""
+    """A one-line description."""
     source_language: str
-    """The language that is translated: `en`."""
+    """The source language, such as `en`."""
     target_language: str
-    """The language that it is translated into."""
+    """The target language."""
     experiment: Experiment
-    """The network and its training; its corpora are those of `texts` and `dev`."""
+    """The model and its training. The corpora come from `texts` and `dev`."""
     texts: tuple[RecipeText, ...]
-    """What is learnt from."""
+    """The training text."""
     dev: tuple[TextPair, ...]
-    """What validation looks at while training."""
+    """The text for validation during training."""
     tests: tuple[TestSet, ...]
-    """What is translated and scored at the end."""
+    """The test sets to translate and score."""
     dataset: DatasetName | None = None
-    """The public corpus of `transept data fetch` that the text comes from, if it does."""
+    """The public corpus of `transept data fetch` that contains the text, if any."""
     sentences: SentencesConfig | None = None
-    """Where the text comes from, if not from a directory of files or a public corpus."""
+    """Sentences that the recipe writes itself, instead of a data directory or a public corpus."""
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
-    """How words are cut, section 5.1."""
+    """The subword vocabulary (section 5.1)."""
     cleaning: Cleaning = field(default_factory=Cleaning)
-    """Which pairs are left out."""
+    """Which sentence pairs are removed."""
     average: Averaging = field(default_factory=Averaging)
-    """Which checkpoints make the model, section 6.1."""
+    """Which checkpoints are averaged (section 6.1)."""
     search: SearchConfig = field(default_factory=SearchConfig)
-    """How test sets are translated, section 6.1."""
+    """The search for the test sets (section 6.1)."""
     limits: str = ""
-    """What a model of this recipe cannot do, for its card."""
+    """The limitations of the model, for its model card."""
 
     def __post_init__(self) -> None:
         checks = Checks(self)
@@ -148,23 +148,23 @@ class Recipe:
             names = [each.name for each in getattr(self, key)]
             checks.that(len(set(names)) == len(names), key, "two of them have the same name")
         taken = any(text.name == DEV for text in self.texts)
-        checks.that(not taken, "texts", f"one of them is called {DEV}, as the development set is")
+        checks.that(not taken, "texts", f"one of them has the name of the development set, {DEV}")
         for key in ("texts", "dev"):
             checks.that(bool(getattr(self, key)), key, "names no files")
         checks.that(
             not self.experiment.data.train,
             "experiment",
-            "names corpora; leave them out: `texts` names them",
+            "contains corpora; remove them: `texts` lists them",
         )
         checks.done()
 
     def within(self, minutes: float | None) -> "Recipe":
-        """The same recipe with its interval between checkpoints for a number of minutes.
+        """The same recipe with its checkpoint interval for this number of minutes.
 
-        Only the last checkpoints are written, which will be averaged: writing one takes seconds.
+        Only the last checkpoints, which will be averaged, are written: writing one takes seconds.
 
         Args:
-            minutes: The minutes of training. None: until the last step.
+            minutes: The duration of training. None: until the last step.
         """
         share, last = self.average.interval, self.average.last
         checkpoint = self.experiment.checkpoint
@@ -178,7 +178,7 @@ class Recipe:
         return replace(self, experiment=replace(self.experiment, checkpoint=checkpoint))
 
     def trained_for(self, steps: int) -> "Recipe":
-        """The same recipe for a number of steps, with its intervals in proportion."""
+        """The same recipe with this number of steps. Intervals are scaled in proportion."""
         whole, checkpoint = self.experiment, self.experiment.checkpoint
 
         def scaled(interval: int) -> int:
@@ -201,18 +201,18 @@ def names() -> list[str]:
 
 
 def find(name: str) -> Path:
-    """The file of a bundled recipe by its name, or of any other recipe by its path."""
+    """The file of a recipe, given the name of a bundled recipe or a path."""
     path = Path(name)
     if path.suffix == ".toml":
         return path
     if name not in names():
         cure = did_you_mean(name, names())
-        raise ConfigError(f"{name}: is not a recipe, nor the path of a .toml file; {cure}")
+        raise ConfigError(f"{name}: is neither a recipe nor the path of a .toml file; {cure}")
     return SHELF / f"{name}.toml"
 
 
 def load(name: str, overrides: tuple[str, ...] = ()) -> Recipe:
-    """A recipe by name or path, with changes made to it."""
+    """Load a recipe by name or path, with overrides."""
     path = find(name)
     keys = config.keys(path)
     if "model" in keys and "experiment" not in keys:
@@ -224,13 +224,13 @@ def load(name: str, overrides: tuple[str, ...] = ()) -> Recipe:
     for override in overrides:
         if override.partition("=")[0].partition(".")[0].strip() in inner:
             raise ConfigError(
-                f"command line ({override}): is a change of the recipe's experiment; write "
+                f"command line ({override}): changes the recipe's experiment; write "
                 f"experiment.{override.strip()}"
             )
     return config.load(Recipe, path, overrides)
 
 
 def fingerprint(*parts: Any) -> str:
-    """The sha256 of configs: equal ones are equal in every key."""
+    """The SHA-256 of configs and their values."""
     tables = [config.as_table(part) if dataclasses.is_dataclass(part) else part for part in parts]
     return hashlib.sha256(json.dumps(tables, sort_keys=True, default=str).encode()).hexdigest()

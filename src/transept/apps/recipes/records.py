@@ -1,4 +1,4 @@
-"""The record of a stage: its inputs and results, the code, the machine and the time it took."""
+"""The record of a stage: its inputs, results, code version, machine and duration."""
 
 import hashlib
 import json
@@ -40,7 +40,7 @@ def provenance() -> Table:
 
 
 def command() -> str:
-    """The command line of this program, without the directories of this machine."""
+    """The command line of this process, with absolute paths shortened to file names."""
     words = [Path(word).name if Path(word).is_absolute() else word for word in sys.argv]
     program = ["transept"] if words[0] in ("transept", "__main__.py") else ["python", words[0]]
     return shlex.join([*program, *words[1:]])
@@ -48,7 +48,7 @@ def command() -> str:
 
 @cache
 def source_hash() -> str:
-    """The sha256 of the package's code: the same at the same commit on every machine."""
+    """The SHA-256 of the package's code. It is the same for a commit on every machine."""
     digest = hashlib.sha256()
     for path in sorted(PACKAGE.rglob("*.py")):
         digest.update(f"{path.relative_to(PACKAGE).as_posix()}\0".encode() + path.read_bytes())
@@ -57,7 +57,7 @@ def source_hash() -> str:
 
 @cache
 def commit() -> str | None:
-    """The commit of the code; None where git does not know it."""
+    """The commit of the code. None outside a git repository."""
     words = ["git", "-C", str(PACKAGE), "describe", "--always", "--dirty", "--abbrev=12"]
     try:
         done = subprocess.run(words, capture_output=True, text=True, check=False)
@@ -68,29 +68,29 @@ def commit() -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """The records of a work directory: a JSON file for each stage, and one for the minutes."""
+    """The records of a work directory: a JSON file per stage, and one for the minutes."""
 
     directory: Path
 
     def read(self, stage: str) -> Table | None:
-        """The record of a stage; None if it has none."""
+        """Read the record of a stage. None if it does not exist."""
         path = self._path(stage)
         try:
             table: Table = json.loads(path.read_bytes())
         except (FileNotFoundError, NotADirectoryError):
             return None
         except (OSError, ValueError) as error:
-            raise DataError(f"{path}: is damaged ({error}); remove it to do it again") from error
+            raise DataError(f"{path}: is damaged ({error}); remove it to rerun it") from error
         return table
 
     def write(self, stage: str, inputs: Table, results: Table, seconds: float | None) -> None:
         """Record a stage.
 
         Args:
-            stage: Its name.
-            inputs: What the results depend on.
-            results: Its results.
-            seconds: The time it took; None if the results have it.
+            stage: The name of the stage.
+            inputs: Everything that the results depend on.
+            results: The results.
+            seconds: The duration. None if the results contain it.
         """
         finished = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         timing = {} if seconds is None else {"seconds": seconds, "finished": finished}
@@ -98,7 +98,7 @@ class Records:
         self.keep(stage, {**record, "by": provenance()})
 
     def keep(self, stage: str, record: Table) -> None:
-        """Store a record, atomically."""
+        """Store a record atomically."""
         make_directory(self.directory)
         write_json(self._path(stage), record)
 

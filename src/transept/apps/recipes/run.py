@@ -1,17 +1,17 @@
 """A recipe in its work directory.
 
     recipe.toml    the recipe
-    text/          the sentences of a recipe that writes its own
+    text/          the sentences, if the recipe writes them
     vocabulary/    the tokenizer
-    data/          corpora as ids
+    data/          the tokenized corpora
     run/           the training: config, metrics, checkpoints, and the average of the last
     tests/         the test sets, one sentence per line
     hypotheses/    their translations
-    records/       what each stage stored, and how long to train
+    records/       a record per stage, and the training time
     record.json    all records together, and the training curve
 
-After the first stage the directory holds all that the others need: it can be moved to another
-machine without the text.
+After the first stage the directory contains everything that the other stages need. It can be moved
+to another machine without the text.
 """
 
 import math
@@ -38,30 +38,30 @@ from transept.text.tokenizer import Tokenizer
 FILE: Final = "recipe.toml"
 RECORD: Final = "record.json"
 MINUTES: Final = "minutes"
-"""The record of how long to train: the last value of --minutes."""
+"""The name of the record with the last value of --minutes."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RecipeRun:
-    """What all stages know."""
+    """A recipe in its work directory, shared by all stages."""
 
     name: str
     recipe: Recipe
     directory: Path
     data: Path | None = None
-    """The directory of the text; not needed once it is prepared."""
+    """The directory of the text. Only the stage `prepare` needs it."""
     minutes: float | None = None
-    """How long to train in total. None: until the last step."""
+    """The total training time. None: until the last step."""
     system: str = "transept"
-    """The toolkit whose model it is."""
+    """The toolkit that trains the model."""
     world: World = ALONE
-    """The ranks that train it together. Rank 0 runs all other stages alone."""
+    """The ranks that train together. Rank 0 runs all other stages alone."""
 
     def begin(self, argument: str = "work") -> None:
-        """Claim the directory for this recipe, of which only the `MEANS` may change later.
+        """Claim the directory for this recipe. Later only the keys in `MEANS` may change.
 
         Args:
-            argument: The argument by which a caller chooses another directory.
+            argument: The argument that selects the directory, for error messages.
         """
         path = self.directory / FILE
         if path.exists():
@@ -70,12 +70,12 @@ class RecipeRun:
             if changes:
                 listed = "\n  ".join(changes)
                 raise ConfigError(
-                    f"{self.directory}: holds a recipe that began with other settings:\n"
+                    f"{self.directory}: contains a recipe that began with other settings:\n"
                     f"  {listed}\nChoose another ", Argument(argument),
                 )  # fmt: skip
         elif self.directory.exists() and {*self.directory.iterdir()} - {part_of(path)}:
             raise ConfigError(
-                f"{self.directory}: is not empty and not a recipe's; choose another ",
+                f"{self.directory}: is neither empty nor a recipe's directory; choose another ",
                 Argument(argument),
             )
         else:
@@ -85,32 +85,32 @@ class RecipeRun:
     # --- training ----------------------------------------------------------------------------
 
     def given(self, minutes: float | None) -> "RecipeRun":
-        """The same run with its total minutes of training: these, or else those given before.
+        """The same run with its total minutes of training. Default: the earlier value.
 
         Args:
-            minutes: Infinity: until the recipe's last step.
+            minutes: The total. Infinity: until the recipe's last step.
         """
-        said = self.records.read(MINUTES)
-        before = None if said is None else said["minutes"]
+        record = self.records.read(MINUTES)
+        before = None if record is None else record["minutes"]
         if minutes is None:
             return replace(self, minutes=before)
         trained = self.state["seconds"] / 60
         if minutes != before and minutes < trained:
             raise ConfigError(
-                f"{self.directory}: was trained for {trained:.3g} minutes already, and ",
-                Argument("minutes"), f" {minutes:g} is less; leave it out to keep the earlier "
-                "value, give more to continue, or choose another ", Argument("work"),
+                f"{self.directory}: was already trained for {trained:.3g} minutes, but ",
+                Argument("minutes"), f" {minutes:g} is less; omit it to keep the earlier value, "
+                "give more to continue, or choose another ", Argument("work"),
             )  # fmt: skip
         return replace(self, minutes=None if math.isinf(minutes) else minutes)
 
     def remember_minutes(self) -> None:
-        """Store the minutes before training starts: a killed training leaves no record."""
-        said = {"minutes": self.minutes}
-        if self.records.read(MINUTES) != said:
-            self.records.keep(MINUTES, said)
+        """Store the minutes before training starts, because a killed run leaves no record."""
+        record = {"minutes": self.minutes}
+        if self.records.read(MINUTES) != record:
+            self.records.keep(MINUTES, record)
 
     def experiment(self) -> Experiment:
-        """The experiment with its corpora, its vocabulary and its interval between checkpoints."""
+        """The experiment with its corpora, vocabulary size and checkpoint interval."""
         recipe = self.recipe.within(self.minutes)
         experiment, model = recipe.experiment, recipe.experiment.model
         if recipe.vocabulary.min_size is not None:
@@ -123,14 +123,14 @@ class RecipeRun:
 
     @property
     def state(self) -> Table:
-        """How far the newest checkpoint is: its step, its seconds of training and more."""
+        """The state of the newest checkpoint: its step, seconds of training and more."""
         return _newest_state(self.checkpoints, tuple(self.checkpoints.steps()))
 
     # --- paths -------------------------------------------------------------------------------
 
     @property
     def text(self) -> Path:
-        """The sentences of a recipe that writes its own."""
+        """The sentences, if the recipe writes them."""
         return self.directory / "text"
 
     @property
@@ -144,12 +144,12 @@ class RecipeRun:
 
     @property
     def training(self) -> Path:
-        """The run: what `transept train` calls --output."""
+        """The training run, `--output` of `transept train`."""
         return self.directory / "run"
 
     @property
     def checkpoints(self) -> Checkpoints:
-        """Those of the training."""
+        """The checkpoints of the training run."""
         return Checkpoints(self.training / CHECKPOINTS)
 
     @property
@@ -164,7 +164,7 @@ class RecipeRun:
 
     @property
     def record(self) -> Path:
-        """All records in one."""
+        """The file with all records."""
         return self.directory / RECORD
 
     def sources(self, test: TestSet) -> Path:
@@ -186,12 +186,12 @@ class RecipeRun:
         return load(self.model)
 
     def results(self, stage: StageName) -> Table | None:
-        """The results of a stage; None if it has no record."""
+        """The results of a stage. None if it has no record."""
         record = self.records.read(stage)
         return None if record is None else record["results"]
 
     def hashes(self, path: Callable[[TestSet], Path]) -> dict[str, str]:
-        """The sha256 of a file of each test set."""
+        """The SHA-256 of a file of each test set."""
         try:
             return {test.name: digest(path(test)) for test in self.recipe.tests}
         except OSError as error:
@@ -201,20 +201,20 @@ class RecipeRun:
 
     @property
     def weights(self) -> str:
-        """The sha256 of the averaged weights."""
+        """The SHA-256 of the averaged weights."""
         path = self.model / WEIGHTS
         if not path.exists():
-            raise ConfigError(f"{self.directory}: nothing is averaged yet; begin with `average`")
+            raise ConfigError(f"{self.directory}: nothing is averaged yet; run `average` first")
         return digest(path)
 
 
 @lru_cache(maxsize=1)
 def _newest_state(checkpoints: Checkpoints, steps: tuple[int, ...]) -> Table:
-    """The newest checkpoint's state, cached until `steps` change: verifying reads gigabytes."""
+    """The state of the newest checkpoint, cached because verifying it reads gigabytes."""
     newest = checkpoints.newest()
     return {"step": 0, "seconds": 0.0} if newest is None else newest.state()
 
 
 def lines(path: Path) -> list[str]:
-    """The lines of a test set, or of its translation."""
+    """The lines of a test set or its translation."""
     return list(read_text(path))

@@ -1,8 +1,8 @@
-"""What a stage of a recipe is, and the rule by which it is done.
+"""The base class of a recipe's stages.
 
-A stage is done if it has a record with the same inputs, and all of its output exists. Otherwise it
-is carried out, and recorded at its end. So each stage can be stopped, and is not repeated. If it is
-killed between its end and its record, the next call writes the record.
+A stage is done if it has a record with the same inputs and all of its output exists. Otherwise it
+runs, and writes its record at the end. So each stage can be stopped and resumed, and a completed
+stage is skipped. If it is killed between its end and its record, the next call writes the record.
 """
 
 import json
@@ -33,7 +33,7 @@ def _silent(name: str) -> Watch:
 
 @dataclass(frozen=True, slots=True)
 class Watchers:
-    """The callbacks that report progress, one for each kind of long work."""
+    """Progress callbacks, one for each kind of long work."""
 
     part: Callable[[str], None] = _no_part
     """Called when a part of the first stage starts: text, vocabulary, ids."""
@@ -41,44 +41,44 @@ class Watchers:
     learning: Callable[[int, int], None] | None = None
     preparing: Watch = no_progress
     training: Callable[[Experiment], Sequence[Observer]] = _no_observers
-    """Called when training starts; the observers that it returns are closed at the end."""
+    """Called when training starts. The returned observers are closed at the end."""
     translating: Watch = no_progress
 
 
 class Done(NamedTuple):
-    """A stage that is done, in words."""
+    """The outcome of a completed stage."""
 
     what: str
     already: bool
     """Whether it was done before."""
     seconds: float = 0.0
-    """The time it took."""
+    """The duration."""
 
 
 @dataclass(frozen=True)
 class Stage(ABC):
-    """A stage of one recipe. It only knows its own work: `do` writes its record."""
+    """A stage of one recipe. It implements only its own work; `do` writes its record."""
 
     run: RecipeRun
     name: ClassVar[StageName]
 
     @abstractmethod
     def inputs(self) -> Table:
-        """What the results depend on; an error if the stage before is not done."""
+        """Everything that the results depend on. Raises if the previous stage is not done."""
 
     @abstractmethod
     def carry_out(self, watch: Watchers) -> Table:
-        """Do what is left to do; return the results, for the record.
+        """Do the remaining work and return the results for the record.
 
-        A stage with a clock of its own has `seconds` among them.
+        A stage that measures its own time includes `seconds`.
         """
 
     @abstractmethod
     def summary(self, record: Table) -> str:
-        """What was done, in words."""
+        """A one-line summary."""
 
-    def fetch(self, watch: Watchers) -> None:  # noqa: B027 - most have all they need
-        """Get what the work reads. This does not count as the stage's time."""
+    def fetch(self, watch: Watchers) -> None:  # noqa: B027 - optional
+        """Get the input files. The time for this is not counted."""
 
     def is_recorded(self, inputs: Table) -> bool:
         """Whether there is a record with exactly these inputs."""
@@ -86,22 +86,22 @@ class Stage(ABC):
         return record is not None and record["inputs"] == json.loads(json.dumps(inputs))
 
     def is_whole(self) -> bool:
-        """Whether all of its output exists; if not, it was stopped, or files were lost."""
+        """Whether all output exists. If not, the stage was stopped or files were lost."""
         return True
 
     def is_done(self) -> bool:
-        """Whether it has a record of its present inputs, and all of its output exists."""
+        """Whether the stage has a record with its current inputs, and all output exists."""
         return self.is_recorded(self.inputs()) and self.is_whole()
 
     def done(self, already: bool, seconds: float = 0.0) -> Done:
-        """The stage in words, according to its record."""
+        """The outcome according to the record."""
         record = self.run.records.read(self.name)
         assert record is not None
         return Done(self.summary(record), already, record["results"].get("seconds", seconds))
 
 
 def do(stage: Stage, watch: Watchers) -> Done | None:
-    """Carry out a stage and record it, unless it is done; None if it was stopped."""
+    """Run and record a stage, unless it is done. None if it was stopped."""
     begin = time.monotonic()
     already = stage.is_done()
     if not already:

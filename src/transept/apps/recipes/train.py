@@ -1,7 +1,7 @@
-"""The second stage: training. Each command continues from the newest checkpoint.
+"""The second stage: training. Each command resumes from the newest checkpoint.
 
-On several ranks, rank 0 runs the stages as a single process would. Before it trains, it calls the
-other ranks, which wait for that. At the end it dismisses them.
+On several ranks, rank 0 runs the stages as a single process would. Before it trains, it signals the
+other ranks, which wait for that. At the end it lets them exit.
 """
 
 from collections.abc import Sequence
@@ -29,11 +29,11 @@ from transept.wording import counted
 
 COUNTS: Final = ("step", "seconds", "source_tokens", "target_tokens", "best_step", "best_nll")
 ROUNDING: Final = 0.01
-"""Seconds that the sum of several commands' times may be wrong by."""
+"""The tolerance, in seconds, for the summed times of several commands."""
 
 
 class Train(Stage):
-    """Train from the newest checkpoint to the last step or until the time is over."""
+    """Train from the newest checkpoint until the last step or the time limit."""
 
     name = "train"
 
@@ -41,9 +41,7 @@ class Train(Stage):
         """The corpora and the settings."""
         prepared = self.run.results("prepare")
         if prepared is None:
-            raise ConfigError(
-                f"{self.run.directory}: nothing is prepared yet; begin with `prepare`"
-            )
+            raise ConfigError(f"{self.run.directory}: nothing is prepared yet; run `prepare` first")
         experiment = self.run.recipe.experiment
         return {
             "corpora": {name: one["hash"] for name, one in prepared["corpora"].items()},
@@ -53,7 +51,7 @@ class Train(Stage):
         }
 
     def carry_out(self, watch: Watchers) -> Table:
-        """Train the remaining steps; the results count those of all commands."""
+        """Train the remaining steps. The results cover all commands."""
         earlier = self.run.results("train")
         outcome = self._outcome_of_a_killed_command() if self.is_whole() else self._train(watch)
         experiment, state = self.run.experiment(), self.run.state
@@ -66,7 +64,7 @@ class Train(Stage):
         }
 
     def summary(self, record: Table) -> str:
-        """The number of steps; and how to continue, if only the time was over."""
+        """The number of steps, and how to continue if the time limit was reached."""
         results = record["results"]
         done = f"{counted(results['step'], 'step')} in {results['seconds']:,.0f} s"
         if results["outcome"] != "out of time":
@@ -75,12 +73,12 @@ class Train(Stage):
         return f"{done}, the limit of {given:g} minutes; a longer time, or inf, continues"
 
     def is_recorded(self, inputs: Table) -> bool:
-        """Whether the record has all steps. Inputs may differ: training may be given more time."""
+        """Whether the record covers all steps. Inputs may differ, such as the time limit."""
         results = self.run.results("train")
         return results is not None and results["step"] >= self.run.state["step"]
 
     def is_whole(self) -> bool:
-        """Whether there is nothing left to train: the last step is done, or the time is over."""
+        """Whether training is complete: the last step or the time limit was reached."""
         results, run = self.run.results("train"), self.run
         if results is not None and results["outcome"] == "no longer improving":
             return True
@@ -99,7 +97,7 @@ class Train(Stage):
                 observer.close()
 
     def _outcome_of_a_killed_command(self) -> Outcome:
-        """The outcome of a command that was killed after its last step, before its record."""
+        """The outcome of a command that was killed between its last step and its record."""
         last = self.run.recipe.experiment.training.max_steps
         return "finished" if self.run.state["step"] >= last else "out of time"
 
@@ -108,7 +106,7 @@ class Train(Stage):
 
 
 def assist(run: RecipeRun) -> int:
-    """The work of the other ranks: train whenever rank 0 calls; return the exit code."""
+    """Run on the other ranks: train whenever rank 0 does. Return the exit code."""
     while True:
         run.world.pulse.rest()
         order: Table = run.world.from_leader(dict)
@@ -118,7 +116,7 @@ def assist(run: RecipeRun) -> int:
 
 
 def dismiss_ranks(world: World, code: int) -> None:
-    """Rank 0 lets the others end, with this exit code."""
+    """Let the other ranks exit with this code. Called by rank 0."""
     world.from_leader(lambda: {"code": code})
 
 
@@ -135,8 +133,8 @@ def _train_together(run: RecipeRun, trained: float, observers: Sequence[Observer
             run.experiment(),
             run.training,
             minutes=None if run.minutes is None else run.minutes - trained / 60,
-            # The recipe in the work directory refuses another experiment (`RecipeRun.begin`). What
-            # may still differ is allowed: paths, on another machine, and steps, with more time.
+            # `RecipeRun.begin` rejects another experiment. The remaining differences are allowed:
+            # paths, on another machine, and steps, with a longer time limit.
             allow_change=True,
             observers=observers,
             world=run.world,
@@ -145,14 +143,14 @@ def _train_together(run: RecipeRun, trained: float, observers: Sequence[Observer
     return outcome
 
 
-# --- what it cost ------------------------------------------------------------------------------
+# --- training cost -----------------------------------------------------------------------------
 
 
 def device_seconds(earlier: Table | None, state: Table) -> float:
-    """The paper's training time × number of devices, over all commands: each rank has a device.
+    """Training time × number of devices, as in the paper, over all commands. One device per rank.
 
     Args:
-        earlier: The results of the commands before, if there were any.
+        earlier: The results of earlier commands, if any.
         state: The state of the newest checkpoint.
     """
     seconds = 0.0 if earlier is None else earlier["seconds"]
@@ -161,7 +159,7 @@ def device_seconds(earlier: Table | None, state: Table) -> float:
 
 
 def flops_per_target_token(experiment: Experiment) -> float:
-    """The FLOPs that training needs per target token, on average over an epoch."""
+    """The training FLOPs per target token, averaged over an epoch."""
     flops = tokens = 0.0
     for entry in experiment.data.train:
         sources, targets = _lengths(entry, experiment.batch.max_length)
@@ -171,7 +169,7 @@ def flops_per_target_token(experiment: Experiment) -> float:
 
 
 def sustained_flops(experiment: Experiment) -> float:
-    """FLOP/s of large matrices in single precision, measured: the paper's estimate of a GPU."""
+    """Measured FLOP/s of large single-precision matrix products, as the paper rates a GPU."""
     return Runtime.choose(experiment.training.device, "fp32").matrix_peak()
 
 

@@ -1,4 +1,4 @@
-"""What a person sees of a recipe, and of the demo."""
+"""The output of `transept recipe` and `transept demo`."""
 
 import shlex
 import shutil
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
 PIPE_WIDTH = 100
 PLAIN_SECONDS = 10.0
-"""Between two lines of progress."""
+"""Seconds between two progress lines."""
 
 
 class RecipeView:
-    """Prints a line for each stage; progress of long ones on standard error."""
+    """Prints a line per stage, and the progress of long stages to standard error."""
 
     _name_width = 8
 
@@ -51,14 +51,18 @@ class RecipeView:
 
         return Watchers(
             downloading=self._downloading,
-            learning=lambda used, seen: self._say(f"a vocabulary from {used:,} lines", now=True),
-            preparing=lambda done, total: self._say(f"{done / 1e6:,.0f} MB read"),
+            learning=lambda used, seen: self._print_progress(
+                f"vocabulary from {used:,} lines", now=True
+            ),
+            preparing=lambda done, total: self._print_progress(f"{done / 1e6:,.0f} MB read"),
             training=self._training,
-            translating=lambda done, total: self._say(f"{done:,} of {total:,} sentences"),
+            translating=lambda done, total: self._print_progress(
+                f"{done:,} of {total:,} sentences"
+            ),
         )
 
     def waiting(self, stage: str) -> AbstractContextManager[object]:
-        """What is shown while a stage runs, beside its progress."""
+        """A context manager that shows the running stage."""
         return nullcontext()
 
     def to_do(self, stage: str) -> None:
@@ -66,15 +70,15 @@ class RecipeView:
         self._line(stage, Text("to do", "dim"))
 
     def done(self, run: "RecipeRun", stage: str, done: "Done") -> None:
-        """Print what a stage has done."""
+        """Print the summary of a stage."""
         self._stage(stage, done.what, None if done.already else done.seconds)
 
     def stopped(self) -> None:
-        """Print how to resume a run that was stopped."""
-        self._print("Stopped. Everything so far is kept; the same command resumes.")
+        """Print how to resume a stopped run."""
+        self._print("Stopped. Progress is saved; run the same command to resume.")
 
     def scores(self, run: "RecipeRun") -> None:
-        """Every test set by every convention."""
+        """Print the scores of every test set by every convention."""
         results = run.results("score")
         assert results is not None
         for name, report in results["tests"].items():
@@ -91,10 +95,10 @@ class RecipeView:
         return [view_for(self._progress, experiment.training.max_steps)]
 
     def _downloading(self, name: str) -> "Watch":
-        return lambda done, total: self._say(f"{name}: {done / 1e6:,.0f} MB")
+        return lambda done, total: self._print_progress(f"{name}: {done / 1e6:,.0f} MB")
 
     def _stage(self, name: str, what: str, seconds: float | None) -> None:
-        """A line about a stage; without seconds, it was done before."""
+        """Print a line about a stage. `seconds` is None if it was done before."""
         took = "done before" if seconds is None else f"{seconds:,.1f} s"
         self._line(name, Text.assemble(what, (f"  {took}", "dim")))
 
@@ -110,7 +114,7 @@ class RecipeView:
         self._print(Text(text, "bold"))
 
     def _print(self, what: Any = "", **options: Any) -> None:
-        """Print; into a file, without the spaces that fill a line up."""
+        """Print. If the output is not a terminal, strip trailing spaces."""
         if self._console.is_terminal:
             self._console.print(what, **options)
             return
@@ -119,8 +123,8 @@ class RecipeView:
         for line in captured.get().splitlines():
             self._console.out(line.rstrip())
 
-    def _say(self, line: str, *, now: bool = False) -> None:
-        """A line of progress, every few seconds."""
+    def _print_progress(self, line: str, *, now: bool = False) -> None:
+        """Print a progress line, at most every few seconds."""
         if now or time.monotonic() >= self._next:
             self._progress.print(line, markup=False, soft_wrap=True)
             self._next = time.monotonic() + PLAIN_SECONDS
@@ -129,14 +133,14 @@ class RecipeView:
 # --- the demo ----------------------------------------------------------------------------------
 
 WIDTH = 80
-"""Width of the attention map, whatever that of the terminal."""
+"""The width of the attention map, independent of the terminal."""
 TALLEST = 40
 LONGEST = 160
-"""Characters of a sentence that are shown."""
+"""The maximum number of characters shown of a sentence."""
 
 
 class SampleTranslation(NamedTuple):
-    """A sentence, its translation, and what it should have been."""
+    """A sentence, its translation, and the reference."""
 
     source: str
     ours: str
@@ -144,10 +148,10 @@ class SampleTranslation(NamedTuple):
 
 
 class DemoView(RecipeView):
-    """Prints a numbered line for each stage, and then the results.
+    """Prints a numbered line per stage, and then the results.
 
     Args:
-        whole: The recipe with all of its steps: a model of fewer is presented with a warning.
+        whole: The recipe with its full number of steps. A model with fewer gets a warning.
     """
 
     _name_width = 13
@@ -163,24 +167,24 @@ class DemoView(RecipeView):
         self._n_lines = 0
         self._parts: dict[str, float] = {}
         self._status: Status | None = None
-        self._print(Text(f"transept demo: {' → '.join(languages)}, from nothing", "bold"))
+        self._print(Text(f"transept demo: {' → '.join(languages)}, from scratch", "bold"))
         self._print()
 
     def watchers(self) -> "Watchers":
-        """Callbacks that measure the parts of the first stage, and show the training."""
+        """Callbacks that measure the parts of the first stage and show the training."""
         from transept.apps.recipes.stage import Watchers
 
         return Watchers(part=self._part, training=self._training)
 
     def waiting(self, stage: str) -> AbstractContextManager[object]:
-        """A sign of life on a terminal; the training has its own."""
+        """A status line on a terminal. The training shows its own progress."""
         if stage == "train" or not self._console.is_terminal:
             return nullcontext()
         self._status = self._console.status(stage)
         return self._status
 
     def done(self, run: "RecipeRun", stage: str, done: "Done") -> None:
-        """Print what a stage has done, the first in three lines; nothing of score and report."""
+        """Print the summary of a stage, the first in three lines, score and report not at all."""
         seconds = None if done.already else done.seconds
         if stage == "prepare":
             begun = [*self._parts.values(), time.monotonic()]
@@ -194,7 +198,7 @@ class DemoView(RecipeView):
             self._stage(name, done.what, seconds)
 
     def _prepared(self, run: "RecipeRun") -> dict[str, str]:
-        """The parts of the first stage in words."""
+        """Descriptions of the parts of the first stage."""
         from transept.text.tokenizer import Tokenizer
 
         results = run.results("prepare")
@@ -208,8 +212,8 @@ class DemoView(RecipeView):
         size = Tokenizer.load(run.vocabulary).vocab_size
         return {
             "text": text,
-            "vocabulary": f"{size:,} pieces, one vocabulary for both languages",
-            "ids": f"{train['target_tokens']:,} target tokens to learn from",
+            "vocabulary": f"{size:,} subwords, shared by both languages",
+            "ids": f"{train['target_tokens']:,} target tokens for training",
         }
 
     def _part(self, name: str) -> None:
@@ -221,18 +225,18 @@ class DemoView(RecipeView):
         self._n_lines += 1
         super()._stage(f"{self._n_lines} {name}", what, seconds)
 
-    # --- what came of it -------------------------------------------------------------------------
+    # --- results ---------------------------------------------------------------------------------
 
-    def cut_short(self, run: "RecipeRun") -> None:
-        """Warn of a model that was trained for fewer steps than it needs."""
+    def warn_if_incomplete(self, run: "RecipeRun") -> None:
+        """Warn if the model was trained for fewer steps than the recipe has."""
         if run.state["step"] < self._all_steps:
             self._print()
-            warning = f"Cut short: this model was trained for {self._steps(run)} only."
+            warning = f"Incomplete: this model was trained for only {self._steps(run)}."
             self._print(Text(warning, "bold yellow"))
-            self._print("The same command without --steps trains the rest.")
+            self._print("Run the same command without --steps to train the remaining steps.")
 
     def samples(self, title: str, samples: Sequence[SampleTranslation]) -> None:
-        """Sentences with their translations; the reference only where it differs."""
+        """Print sentences with their translations. Print a reference only if it differs."""
         self._heading(title)
         table = Table.grid(padding=(0, 2, 0, 0))
         table.add_column(width=1)
@@ -247,7 +251,7 @@ class DemoView(RecipeView):
         self._print(Padding(table, (0, 0, 0, 2)))
 
     def results(self, run: "RecipeRun", samples: Sequence[SampleTranslation]) -> None:
-        """The first score with the convention it is counted by, and the share of exact matches."""
+        """Print the first score with its convention, and the rate of exact matches."""
         scored = run.results("score")
         assert scored is not None
         bleu = scored["tests"][run.recipe.tests[0].name]["systems"][0]["scores"][0]
@@ -260,22 +264,22 @@ class DemoView(RecipeView):
         self._print(Text.assemble("  exact match ", (f"{100 * exact:.1f} %", "bold")))
 
     def attention(self, attention: "WordAttention") -> None:
-        """Which words it looked at."""
+        """Print the attention map of a sentence."""
         from transept.apps.visualize.terminal import draw_attention
 
-        self._heading("Where the decoder looked for each word (last layer, mean of its heads)")
+        self._heading("Encoder-decoder attention (last layer, mean over its heads)")
         for line in draw_attention(attention, WIDTH - 2)[:TALLEST]:
             self._verbatim(f"  {line}")
 
-    def places(self, run: "RecipeRun") -> None:
-        """Where everything lies."""
-        self._heading("Where everything lies")
+    def print_output_files(self, run: "RecipeRun") -> None:
+        """Print the output files."""
+        self._heading("Output files")
         rows = {
-            run.text: "train, dev and test, a sentence a line",
+            run.text: "train, dev and test, one sentence per line",
             run.vocabulary: "the vocabulary",
             run.training: "config.toml, metrics.jsonl, the last checkpoints",
-            run.model: "the model: their average",
-            run.hypotheses(run.recipe.tests[0]): "the test set, translated",
+            run.model: "the model: the average of the last checkpoints",
+            run.hypotheses(run.recipe.tests[0]): "translations of the test set",
             run.record: "the scores, and a record of every stage",
         }
         width = max(len(str(path)) for path in rows) + 2
@@ -283,7 +287,7 @@ class DemoView(RecipeView):
             self._verbatim(f"  {path!s:<{width}}{what}")
 
     def next_commands(self, run: "RecipeRun", sentence: str) -> None:
-        """What to try now: each line can be pasted."""
+        """Print commands to try next, quoted for a shell."""
         self._heading("Try next")
         ours, reference = run.hypotheses(run.recipe.tests[0]), run.references(run.recipe.tests[0])
         deeper = run.directory.with_name(f"{run.directory.name}-deeper")
@@ -297,11 +301,11 @@ class DemoView(RecipeView):
                 " ".join([f"  {own_command()}", *(_quoted(str(word)) for word in words)])
             )
         if self._folder is None:
-            self._print("\nThe same on files of your own, train.en and train.de say, in a folder:")
+            self._print("\nTo train on custom files, such as train.en and train.de in FOLDER:")
             self._verbatim(f"  {own_command()} demo --data FOLDER --output runs/mine")
 
     def _steps(self, run: "RecipeRun") -> str:
-        """How long it was trained; and for how long it should be, if that is longer."""
+        """The number of steps, and the full number if it is larger."""
         step, wanted = run.state["step"], self._all_steps
         return f"{step:,} of {wanted:,} steps" if step < wanted else f"{step:,} steps"
 
@@ -310,18 +314,18 @@ class DemoView(RecipeView):
 
 
 def _presentable(text: str) -> str:
-    """Cut long text, and replace what cannot be printed: an untrained model may write anything."""
+    """Shorten text and replace unprintable characters: an untrained model may output anything."""
     printable = "".join(letter if letter.isprintable() else "\ufffd" for letter in text)
     return textwrap.shorten(printable, LONGEST, placeholder=" …")
 
 
 def _quoted(word: str) -> str:
-    """Quote a word for a shell; one with an apostrophe in double quotes, as a person would."""
+    """Quote a word for a shell, in double quotes if it contains an apostrophe."""
     return f'"{word}"' if "'" in word and not {*word} & {*'"$`\\!'} else shlex.quote(word)
 
 
 def own_command() -> str:
-    """How this program was called, so that the next call can be pasted."""
+    """The command that started this program, for the printed commands."""
     called = Path(sys.argv[0])
     if called.name == "__main__.py":
         return f"{shlex.quote(sys.executable)} -m transept"

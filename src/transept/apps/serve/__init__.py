@@ -2,14 +2,14 @@
 
 In reading order:
 
-- What is served: `settings`, `models` (loading, reloading, guessing a language).
-- What comes and goes: `messages` (requests and answers), `envelope` (bodies, errors, keys, headers,
-  log, metrics).
-- Texts: `texts` (taking a text or HTML apart into sentences, and putting the translation together),
-  `inline` (tags move with their words).
-- Decoding: `operations` (what a request asks of a model), `batching` (all requests together,
-  through one thread).
-- Paths: `backend` (what they share), `handlers` (one function for each), `app` (the table of all
-  paths, the application, the OpenAPI document).
-- The process: `running` (socket and signals), `command` (`transept serve`).
+- Configuration and models: `settings`, `models` (loading, reloading, language detection).
+- HTTP: `messages` (request and response types), `envelope` (bodies, errors, keys, headers, log,
+  metrics).
+- Text: `texts` (splits plain text or HTML into sentences and assembles the translation), `inline`
+  (moves tags with their words).
+- Decoding: `operations` (translate, score, attend, parse), `batching` (decodes the sentences of all
+  requests in one thread).
+- Routing: `backend` (shared by all handlers), `handlers` (one function per path), `app` (the path
+  table, the ASGI application, the OpenAPI document).
+- Process: `running` (socket and signals), `command` (`transept serve`).
 """

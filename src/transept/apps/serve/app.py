@@ -1,4 +1,4 @@
-"""The table of paths, and what is made of it: the ASGI application and its OpenAPI document."""
+"""The path table, the ASGI application, and its OpenAPI document."""
 
 import ast
 import inspect
@@ -38,7 +38,7 @@ from transept.errors import TranseptError
 from transept.version import __version__
 
 Access = Literal["open", "key"]
-"""Who may use a path: everyone, or only clients with a key if the server has keys."""
+"""Access to a path: for everyone, or only with a key if the server has keys."""
 
 
 @dataclass(frozen=True)
@@ -51,17 +51,17 @@ class Entry:
 
     @property
     def takes(self) -> type[msgspec.Struct] | None:
-        """The message in the request's body. None means that it is a GET request without a body."""
+        """The type of the request body. None means a GET request without a body."""
         return get_type_hints(self.handler).get("message")
 
     @property
     def gives(self) -> Any:
-        """The message in the answer, or the type of the answer if it is not JSON."""
+        """The type of the message in the response, or of the response if it is not JSON."""
         return get_type_hints(self.handler)["return"]
 
     @property
     def content_type(self) -> str:
-        """The content type of the answer."""
+        """The content type of the response."""
         return getattr(self.gives, "media_type", JSON)
 
 
@@ -91,11 +91,11 @@ PAGES = {
 def create_app(settings: ServerSettings, served: Sequence[AnyServed]) -> Starlette:
     """The application that serves these models.
 
-    The process uses `app.state.models` to reload them, and `app.state.batcher` to end all requests.
+    The process uses `app.state.models` to reload them, and `app.state.batcher` to abort requests.
 
     Args:
-        settings: Who may use the server, and its limits.
-        served: The models. A request that names no languages gets the first one that translates.
+        settings: Access to the server, and its limits.
+        served: The models. Requests without languages use the first one that translates.
     """
     keys, metrics, models = Keys.read(settings.key_file), Metrics(), ServedModels(served)
     batcher = Batcher(settings, metrics.decoded)
@@ -128,7 +128,7 @@ def create_app(settings: ServerSettings, served: Sequence[AnyServed]) -> Starlet
 
 
 def _route(entry: Entry, backend: Backend) -> Route:
-    """Answers a path: reads the body, checks the key, calls the handler."""
+    """A route that reads the body, checks the key and calls the handler."""
     takes, settings = entry.takes, backend.settings
 
     async def respond(request: Request) -> Response:
@@ -145,7 +145,7 @@ def _route(entry: Entry, backend: Backend) -> Route:
 
 
 def _fixed(path: str, content: bytes, kind: str) -> Route:
-    """A path that always gives the same answer."""
+    """A route with a constant response."""
 
     async def respond(request: Request) -> Response:
         return Response(content, media_type=kind)
@@ -168,7 +168,7 @@ def _middleware(settings: ServerSettings, metrics: Metrics, paths: list[str]) ->
     return [envelope, cross_origin]
 
 
-# These are coroutines because Starlette runs a plain function in a separate thread.
+# Coroutines, because Starlette runs plain functions in a separate thread.
 async def _refuse(request: Request, error: Any) -> Response:
     if isinstance(error, Refusal):
         return fault(error.status, str(error), error.headers)
@@ -186,15 +186,15 @@ async def _refuse_http(request: Request, error: Any) -> Response:
 # --- the OpenAPI document --------------------------------------------------------------------
 
 REFERENCE = "#/components/schemas/{name}"
-EVENTS_SAID = (
-    "Events: `part` with `text`, of which all joined are the translation, and `tail`, which would "
-    "follow at the moment and may change; at the end `done` with the whole `text`, or `error`."
+EVENTS_DESCRIPTION = (
+    "Events: `part` with `text`, the next part of the translation, and `tail`, the current "
+    "continuation, which may change; at the end `done` with the complete `text`, or `error`."
 )
-"""The events are described in words because a schema describes one message, not a stream."""
+"""The events are described as text because a schema describes one message, not a stream."""
 
 
 def _document(backend: Backend) -> dict[str, Any]:
-    """The OpenAPI 3.1 document. Without a parser, the path that parses is left out of it."""
+    """The OpenAPI 3.1 document. It contains `/api/parse` only if a parser is served."""
     entries = [one for one in PATHS if one.handler is not h.parse or backend.models.parser]
     messages = [one.takes for one in entries if one.takes is not None]
     answers = [one.gives for one in entries if one.content_type == JSON]
@@ -209,8 +209,8 @@ def _document(backend: Backend) -> dict[str, Any]:
             "title": "transept",
             "version": __version__,
             "description": "A private translation server. `/translate`, `/detect`, `/languages`, "
-            "`/health` and `/frontend/settings` are those of LibreTranslate. Bodies may be sent "
-            "as forms.",
+            "`/health` and `/frontend/settings` are compatible with LibreTranslate. Bodies may be "
+            "sent as forms.",
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "paths": {
@@ -229,7 +229,7 @@ def _document(backend: Backend) -> dict[str, Any]:
 
 
 def _complete(fields: dict[str, Any], backend: Backend) -> None:
-    """Add what the types of a message do not say: languages, and options of the search."""
+    """Add schema details that the types do not contain: languages and search options."""
     meanings = _meanings(SearchConfig)
     for name, field in fields.items():
         if name in ("source", "target"):
@@ -243,7 +243,7 @@ def _complete(fields: dict[str, Any], backend: Backend) -> None:
 
 
 def _meanings(config: type) -> dict[str, str]:
-    """The descriptions of a dataclass's fields, which follow the fields in its source."""
+    """The docstrings of a dataclass's fields, read from its source."""
     found: dict[str, str] = {}
     for kind in config.__mro__[:-1]:
         (definition,) = ast.parse(inspect.getsource(kind)).body
@@ -275,6 +275,6 @@ def _operation(entry: Entry, of_type: dict[str, Any], *, needs_key: bool) -> dic
 
 def _result(entry: Entry, of_type: dict[str, Any]) -> dict[str, Any]:
     if entry.gives is h.EventResponse:
-        return {"description": EVENTS_SAID, "content": {entry.content_type: {}}}
+        return {"description": EVENTS_DESCRIPTION, "content": {entry.content_type: {}}}
     schema = of_type.get(str(entry.gives), {"type": "string"})
     return {"description": "The result.", "content": {entry.content_type: {"schema": schema}}}

@@ -1,4 +1,4 @@
-"""What the handlers of all paths share: choosing a model, checking limits, waiting for results."""
+"""Shared by all handlers: choosing a model, checking limits, waiting for results."""
 
 import asyncio
 from collections.abc import Sequence
@@ -21,12 +21,12 @@ from transept.errors import DataError
 Config = TypeVar("Config", bound=SearchConfig)
 
 LARGEST_PENALTY = 10.0
-"""The largest length penalty of a request. A much larger one is more than a float can express."""
+"""The largest length penalty of a request. Much larger values would overflow a float."""
 
 
 @dataclass(frozen=True)
 class Backend:
-    """A server's models and limits, the thread that decodes, its keys and its metrics."""
+    """The models, limits, decoding thread, keys and metrics of a server."""
 
     settings: ServerSettings
     models: ServedModels
@@ -48,7 +48,7 @@ class Backend:
         return model
 
     def model_meant(self, source: str | None, target: str | None) -> Served:
-        """The first model with these languages; None fits any language."""
+        """The first model with these languages. None matches any language."""
         for one in self.models:
             if source in (None, one.source) and target in (None, one.target):
                 return one
@@ -63,7 +63,7 @@ class Backend:
         return self.models.parser
 
     def search(self, usual: Config, asked: BeamOptions) -> Config:
-        """How to search: as usual, except for the options that a request has."""
+        """The search configuration: the defaults, overridden by the options of a request."""
         given = {field.name: getattr(asked, field.name, None) for field in fields(usual)}
         options = {name: value for name, value in given.items() if value is not None}
         limit = self.settings.beam_limit
@@ -78,7 +78,7 @@ class Backend:
     def translate(
         self, model: Served, texts: Sequence[Text], beam: BeamConfig | None = None
     ) -> Translate:
-        """The operation that translates these texts. Default: with the server's beam."""
+        """The operation that translates these texts. The beam defaults to the server's."""
         beam = beam or self.settings
         return Translate(
             model.transducer,
@@ -89,7 +89,7 @@ class Backend:
     # --- checking limits ---------------------------------------------------------------------
 
     def check_length(self, texts: Sequence[str]) -> None:
-        """Refuse a request with too many texts, or with too many characters."""
+        """Reject a request with too many texts or characters."""
         self.check_count(len(texts))
         size, limit = sum(map(len, texts)), self.settings.char_limit
         if size > limit:
@@ -98,7 +98,7 @@ class Backend:
             )
 
     def check_count(self, n_sentences: int) -> None:
-        """Refuse a request with too many sentences."""
+        """Reject a request with too many sentences."""
         limit = self.settings.sentence_limit
         if n_sentences > limit:
             raise DataError(
@@ -106,9 +106,9 @@ class Backend:
             )
 
     async def texts(self, queries: Sequence[str], form: str, language: str) -> list[Text]:
-        """The texts, taken apart into sentences; refuse them if they are too long.
+        """Split the texts into sentences. Reject them if they are too long.
 
-        A worker thread takes them apart, so that other requests are answered meanwhile.
+        A worker thread splits them, so that the event loop can handle other requests.
         """
         self.check_length(queries)
         texts = await run_in_threadpool(
@@ -122,10 +122,10 @@ class Backend:
     async def translations(
         self, request: Request, operation: Translate, sentences: Sequence[str]
     ) -> list[Outputs]:
-        """The outputs of each sentence.
+        """Translate sentences and return the outputs of each.
 
-        A sentence that is too long for the model is cut, and each of its units waits in the queue
-        like a sentence: as one item it would keep all others waiting.
+        A sentence that is too long for the model is split into units. Each unit is queued like a
+        sentence, because a single long item would block all others.
         """
         units = await run_in_threadpool(operation.units, sentences)
         self.check_count(sum(map(len, units)))
@@ -135,7 +135,7 @@ class Backend:
     async def results(
         self, request: Request, operation: Operation[Item, Result], items: Sequence[Item]
     ) -> list[Result]:
-        """The results of the items. Stop when the client disconnects or the deadline has passed."""
+        """Wait for the results. Stop if the client disconnects or the deadline passes."""
         job = self.batcher.submit(operation, items)
         disconnected = asyncio.ensure_future(_disconnected(request))
         either: set[asyncio.Future[Any]] = {job.results, disconnected}
@@ -146,7 +146,7 @@ class Backend:
             if job.results.done():
                 return job.results.result()
             if disconnected.done():
-                raise Refusal(499, "the client has gone")
+                raise Refusal(499, "the client disconnected")
             raise Refusal(503, self.too_slow, {"Retry-After": "10"})
         finally:
             disconnected.cancel()
@@ -154,8 +154,8 @@ class Backend:
 
     @property
     def too_slow(self) -> str:
-        """The error message when the deadline has passed."""
-        return f"it took longer than {self.settings.deadline:g} s; send less at a time"
+        """The error message after the deadline."""
+        return f"the request took longer than {self.settings.deadline:g} s; send less at a time"
 
 
 async def _disconnected(request: Request) -> None:

@@ -1,22 +1,22 @@
-"""All requests together: one thread decodes their sentences in batches, and their streams.
+"""Dynamic batching: one thread decodes the sentences and streams of all requests.
 
-A request is a job of several items, such as sentences. The thread takes one item of each job in
-turn and then begins again with the first job, so that a long text does not keep short ones waiting.
-Only items of equal operations are decoded together: the same model and the same options. The result
-of an item does not depend on the other items of its batch, except by rounding (docs/engines.md). It
-is delivered as soon as it is known.
+A request is a job with several items, such as sentences. The thread takes one item of each job in
+turn (round robin), so that a long text does not delay short ones. Only items of equal operations
+are decoded together: the same model and the same options. The result of an item does not depend on
+the other items of its batch, except for rounding (docs/engines.md). Each result is delivered as
+soon as it is available.
 
-Items that come while a batch is running are admitted to it if they have the same operation, if the
-search can admit items while it runs, and if there is room. The batch has room for as many items as
-can be done in about a second, judged by the speed of earlier batches. As soon as a job with another
-operation waits, no item is admitted any more, so that this job has its turn.
+New items join a running batch if they have the same operation, if the search supports it, and if
+the batch has capacity. A batch is sized to take about one second, estimated from the speed of
+earlier batches. As soon as a job with another operation is waiting, no more items are admitted, so
+that this job gets its turn.
 
 A stream is decoded by itself, one step at a time. Between two batches the streams take steps in
-turn, for at most half as long as the last batch took. So no batch waits for the end of a stream,
-and no stream for the end of all batches. While there are streams, no item is admitted to a running
-batch.
+turn, for at most half the time of the last batch. So a batch never waits for the end of a stream,
+and a stream never waits for the end of all batches. While there are streams, no items are admitted
+to a running batch.
 
-Jobs and streams belong to the event loop. The thread delivers its results to them there.
+Jobs and streams belong to the event loop. The thread delivers its results there.
 """
 
 import asyncio
@@ -33,14 +33,14 @@ from transept.apps.serve.settings import ServerSettings
 from transept.errors import TranseptError
 
 STREAMS_SHARE = 0.5
-"""Seconds for all streams together, for each second that the batch before them took."""
+"""Seconds for all streams, per second of the preceding batch."""
 UNMEASURED = 0.0005
-"""Seconds for a token of a hypothesis, until a batch was measured. It is a slow guess, so that the
-first batch is small and soon measured."""
+"""Initial estimate of seconds per token of a hypothesis. It is pessimistic, so that the first batch
+is small and measured soon."""
 
 
 class OverloadedError(TranseptError):
-    """The queue, or the list of streams, is full."""
+    """The queue or the list of streams is full."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = max(1, math.ceil(seconds))
@@ -48,14 +48,14 @@ class OverloadedError(TranseptError):
 
 
 class StoppingError(TranseptError):
-    """The server stops before this request is done."""
+    """The server stopped before this request was done."""
 
     def __init__(self) -> None:
-        super().__init__("the server was stopped before this was done; try again in a while")
+        super().__init__("the server stopped before this request was done; try again later")
 
 
 class _AbandonedError(Exception):
-    """Every client that waited for this batch has gone."""
+    """All clients of this batch have disconnected."""
 
 
 _Operation = Operation[Any, Any]
@@ -65,12 +65,12 @@ _Item = tuple[_Job, int]
 
 
 class _Batch:
-    """Items that are decoded together: those of the beginning, and those admitted later."""
+    """Items that are decoded together: the initial items and those admitted later."""
 
     def __init__(self, operation: _Operation) -> None:
         self.operation = operation
         self.running: dict[int, _Item] = {}
-        """The items that are not done, by number. They are numbered in the order of admission."""
+        """The unfinished items by number, numbered in the order of admission."""
         self.n_admitted = 0
         self._end = 0
         """The measurement ends when all items with lower numbers are done."""
@@ -88,21 +88,21 @@ class _Batch:
 
     @property
     def size(self) -> int:
-        """The tokens of all items that are not done."""
+        """The number of tokens in all unfinished items."""
         return sum(job.sizes[index] for job, index in self.running.values())
 
     def measure(self) -> None:
-        """Begin a new measurement of how long items take."""
+        """Start a new measurement of the decoding time."""
         self.begun = time.perf_counter()
         self.sizes_done: list[int] = []
-        """The tokens of each item that was done since then."""
+        """The number of tokens of each item finished since then."""
         self._end = self.n_admitted if self.running else 0
 
     @property
     def is_measured(self) -> bool:
-        """Whether all items are done that were in the batch when the measurement began.
+        """Whether all items that were in the batch when the measurement started are done.
 
-        A batch that is always refilled has no end, so this takes the place of one.
+        A batch that is continuously refilled never ends, so its time is measured this way.
         """
         is_over = next(iter(self.running), self.n_admitted) >= self._end
         return is_over and bool(self.sizes_done)
@@ -114,35 +114,35 @@ class Batcher:
     def __init__(self, settings: ServerSettings, decoded: Callable[[int, float], None]) -> None:
         self._settings = settings
         self._decoded = decoded
-        """Called with the items and the seconds of each batch; with 0 items for streams."""
+        """Called with the number of items and the seconds of each batch. Streams have 0 items."""
         self._jobs: deque[_Job] = deque()
         self._streams: deque[Stream[Any]] = deque()
         self._unanswered: set[_Job] = set()
-        """The jobs whose clients still wait."""
+        """The jobs whose clients are still waiting."""
         self.waiting = 0
-        """The items of all jobs that wait for a batch."""
+        """The number of queued items of all jobs."""
         self._stopping = False
         """Whether new requests are refused and the thread is to end."""
         self._changed = threading.Condition()
-        """Guards the jobs, the streams and what is waiting; notified when there is more to do."""
+        """Guards the jobs, the streams and the number of queued items. Notified on new work."""
         self._seconds_per_item = 0.05
         self._seconds_per_token: dict[type, float] = {}
-        """How fast each kind of operation is, for each token of each hypothesis."""
+        """The decoding time per token of a hypothesis, for each type of operation."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = threading.Thread(target=self._work, name="decoding", daemon=True)
 
     def start(self) -> None:
-        """Start the thread. Results are delivered on the event loop that runs now."""
+        """Start the thread. Results are delivered on the running event loop."""
         self._loop = asyncio.get_running_loop()
         self._thread.start()
 
     async def stop(self) -> None:
-        """Let the thread finish the batch that is running, and end it."""
+        """Stop the thread after the running batch."""
         self._close()
         await asyncio.to_thread(self._thread.join)
 
     def fail_all(self) -> None:
-        """Refuse new requests, and answer all that wait with an error: the time to stop is over."""
+        """Reject new requests and fail all waiting ones, because the grace period is over."""
         for stream in self._close():
             stream.end(StoppingError())
         for job in self._unanswered:
@@ -156,19 +156,19 @@ class Batcher:
 
     @property
     def alive(self) -> bool:
-        """Whether the thread works."""
+        """Whether the thread is running."""
         return self._thread.is_alive() and not self._stopping
 
     @property
     def streaming(self) -> int:
-        """The streams that a client reads."""
+        """The number of streams that a client is reading."""
         with self._changed:
             return sum(not stream.cancelled for stream in self._streams)
 
     def submit(
         self, operation: Operation[Item, Result], items: Sequence[Item]
     ) -> Job[Item, Result]:
-        """Put a job into the queue; raise `OverloadedError` if that is full."""
+        """Queue a job. Raises `OverloadedError` if the queue is full."""
         if self._stopping:
             raise StoppingError
         with self._changed:
@@ -183,7 +183,7 @@ class Batcher:
         return job
 
     def open(self, steps: Generator[Result, None, None]) -> Stream[Result]:
-        """Begin a stream; raise `OverloadedError` if there are too many."""
+        """Open a stream. Raises `OverloadedError` if there are too many."""
         if self._stopping:
             raise StoppingError
         with self._changed:
@@ -195,7 +195,7 @@ class Batcher:
         return stream
 
     def _remove(self, job: _Job) -> None:
-        """Take a job out of the queue: it was answered, or its client has gone."""
+        """Remove a job that was answered or whose client disconnected from the queue."""
         self._unanswered.discard(job)
         with self._changed:
             self.waiting -= len(job.queued)
@@ -203,7 +203,7 @@ class Batcher:
             if job in self._jobs:
                 self._jobs.remove(job)
 
-    # All below runs in the thread.
+    # The methods below run in the decoding thread.
 
     def _work(self) -> None:
         while not self._stopping:
@@ -212,13 +212,13 @@ class Batcher:
             self._advance_streams(STREAMS_SHARE * seconds)
 
     def _wait(self) -> _Operation | None:
-        """Wait for work, and return the next operation.
+        """Wait for work and return the next operation.
 
-        It is None if there are only streams, or if the thread is to end.
+        Returns None if there are only streams or if the thread must stop.
         """
         with self._changed:
             self._changed.wait_for(lambda: self._jobs or self._streams or self._stopping)
-            # With streams there is no need to wait: items gather while the streams take steps.
+            # With streams there is no need to wait: items arrive while the streams take steps.
             if not self._streams:
                 self._changed.wait_for(
                     lambda: self.waiting >= self._settings.batch_sentences or self._stopping,
@@ -227,7 +227,7 @@ class Batcher:
             return self._jobs[0].operation if self._jobs and not self._stopping else None
 
     def _decode(self, batch: _Batch) -> float:
-        """Decode a batch, with the items that are admitted to it; return its last measured time."""
+        """Decode a batch, admitting new items. Return the last measured time."""
         seconds = 0.0
         feed = partial(self._admit, batch)
         try:
@@ -236,9 +236,9 @@ class Batcher:
                 if batch.is_measured:
                     size = sum(batch.sizes_done)
                     seconds = self._measured(batch)
-                    self._note_speed(batch.operation, seconds / size)
+                    self._update_speed(batch.operation, seconds / size)
         except Exception as error:
-            if not batch.n_admitted:  # it failed before it took any item: those that wait must fail
+            if not batch.n_admitted:  # failed before it took any item: the queued ones must fail
                 feed(ALL)
             for number, result in _one_by_one(batch, error):
                 self._deliver(batch, [(number, result)])
@@ -246,19 +246,19 @@ class Batcher:
         return seconds
 
     def _measured(self, batch: _Batch) -> float:
-        """End a measurement and begin the next; return how long the items took."""
+        """End a measurement, start the next, and return the measured seconds."""
         n_done, seconds = len(batch.sizes_done), time.perf_counter() - batch.begun
         if n_done:
-            # A moving mean: a refused client is told to wait according to the present speed.
+            # A moving average: Retry-After of a rejected request reflects the current speed.
             self._seconds_per_item += 0.2 * (seconds / n_done - self._seconds_per_item)
             self._decoded(n_done, seconds)
             batch.measure()
         return seconds
 
-    def _note_speed(self, operation: _Operation, seconds_per_token: float) -> None:
+    def _update_speed(self, operation: _Operation, seconds_per_token: float) -> None:
         usual, now = self._speed(operation), seconds_per_token / operation.beam_size
-        # One measurement counts at most four times the usual: a machine that was suspended during a
-        # batch is not slow afterwards.
+        # One measurement counts as at most four times the average, in case the machine was
+        # suspended during a batch.
         self._seconds_per_token[type(operation)] = usual + 0.5 * (min(now, 4 * usual) - usual)
 
     def _speed(self, operation: _Operation) -> float:
@@ -277,9 +277,9 @@ class Batcher:
         self._on_loop(set_results)
 
     def _admit(self, batch: _Batch, n: int) -> list[Any]:
-        """Admit at most n items to a batch, and return them; none while another operation waits.
+        """Admit at most n items to a batch. Admit none while another operation is waiting.
 
-        This is the feed of the search. It raises an exception if all clients of the batch are gone.
+        This is the feed of the search. It raises an exception if all clients have disconnected.
         """
         items = batch.running.values()
         if items and all(job.cancelled for job, _ in items):
@@ -289,7 +289,7 @@ class Batcher:
                 return []
             if batch.n_admitted and (self._streams or self._jobs[0].operation != batch.operation):
                 return []
-            # It is over: a new batch may first wait for items to gather.
+            # The batch is finished. A new batch may first wait for more items.
             if batch.n_admitted and not batch.running:
                 return []
             taken = self._choose(batch, n)
@@ -297,10 +297,10 @@ class Batcher:
         return [job.items[index] for job, index in taken]
 
     def _choose(self, batch: _Batch, n: int) -> list[_Item]:
-        """Take items off the queue, one of each job with the batch's operation in turn."""
+        """Take items from the queue, round robin over the jobs with the batch's operation."""
         operation, taken = batch.operation, list[_Item]()
         turns = deque(job for job in self._jobs if job.operation == operation)
-        # Jobs with another operation come first next time, then those whose turn it would be.
+        # Jobs with another operation are first in the next batch.
         others = [job for job in self._jobs if job.operation != operation]
         n = min(n, self.room(operation.beam_size) - len(batch.running))
         per_token = self._speed(operation) * operation.beam_size
@@ -319,12 +319,12 @@ class Batcher:
         return taken
 
     def room(self, beam_size: int) -> int:
-        """The most items of a batch with this beam: fewer if it is wider, and so slower."""
+        """The maximum number of items of a batch with this beam. A wider beam allows fewer."""
         most = self._settings.batch_sentences
         return max(1, min(most, most * self._settings.beam_size // beam_size))
 
     def _advance_streams(self, seconds: float) -> None:
-        """Let the streams take steps in turn for at most this time, but at least one step."""
+        """Let the streams take steps in turn: at least one step, then until the time is up."""
         start, taken = time.perf_counter(), 0.0
         while self._streams and (not taken or taken < seconds):
             stream = self._streams[0]
@@ -338,7 +338,7 @@ class Batcher:
             self._decoded(0, taken)
 
     def _step(self, stream: Stream[Any]) -> bool:
-        """Let a stream take a step; return whether it can take another."""
+        """Advance a stream by one step. Return whether it continues."""
         if stream.cancelled:
             stream.steps.close()
             return False
@@ -356,14 +356,14 @@ class Batcher:
 
 
 def _one_by_one(batch: _Batch, error: Exception) -> Iterator[tuple[int, Any]]:
-    """After a batch failed, the result of each item by itself: one bad item fails no other."""
+    """Decode the items of a failed batch one by one, so that one bad item fails no other."""
     is_final = isinstance(error, _AbandonedError) or len(batch.running) == 1
     for number, (job, index) in [*batch.running.items()]:
-        yield number, error if is_final else _alone(job, index)
+        yield number, error if is_final else _decode_alone(job, index)
 
 
-def _alone(job: _Job, index: int) -> Any:
-    """The result of one item, or the exception that it led to."""
+def _decode_alone(job: _Job, index: int) -> Any:
+    """Decode one item. Return its result or the exception."""
     left = [job.items[index]]
 
     def feed(n: int) -> list[Any]:

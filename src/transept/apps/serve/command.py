@@ -34,33 +34,33 @@ def serve(
     limits: Annotated[Limits, LIMITS] = USUAL,
     pace: Annotated[Pace, PACE] = PATIENT,
 ) -> None:
-    """Serve translations over HTTP: a page, and LibreTranslate's API.
+    """Serve translations over HTTP, with the API of LibreTranslate.
 
-    The page, at the server's address, has a box for text to try, and describes the API. The server
-    listens on this machine alone unless it is given keys. Nothing that is translated is logged.
-    SIGTERM or Ctrl-C stops it once it has answered the requests that it has accepted. SIGHUP
-    reloads the models, and keeps an old one if the new one is damaged or incomplete.
+    A web page at the server's address translates text and documents the API. By default the server
+    is reachable only from this machine; any other --host requires --key-file or --no-key. Texts are
+    never logged. SIGTERM or Ctrl-C stops the server after it has answered all accepted requests.
+    SIGHUP reloads the models. If a new model is damaged or incomplete, the old one is kept.
 
     Args:
-        model: The directory of a model, a run, a demo or a recipe, or the name of a shipped model.
-            Default: all that are shipped. Given several times, each serves its own languages:
+        model: The directory of a model, a run, a demo or a recipe, or the name of a bundled model.
+            Default: all bundled models. May be repeated, one model for each language pair:
             --model en-de=runs/base --model de-en=runs/back. One of them may be a parser.
-        source_language: The language that the model reads, such as en, if neither the model's name
-            nor --model says it.
-        target_language: The language that the model writes.
-        device: Where to compute: cpu, cuda, cuda:1; auto is a GPU where there is one.
-        listening: Where to listen, and whom to answer.
-        searching: How to search.
-        limits: How much to take on.
-        pace: How much to do at once, and for how long to wait.
+        source_language: The source language of the model, such as en, if neither the model's name
+            nor --model specifies it.
+        target_language: The target language of the model.
+        device: The device: cpu, cuda, cuda:1, or auto, which uses a GPU if there is one.
+        listening: The address, and access to the server.
+        searching: The default search options.
+        limits: Limits on requests and on the queue.
+        pace: Batch sizes and timeouts.
     """
     settings = ServerSettings.of(listening, searching, limits, pace)
     if len(model) > 1 and (source_language or target_language):
         raise ConfigError(
-            "--source-language and --target-language are for one model; with several, name the "
+            "--source-language and --target-language apply to one model; with several, give the "
             "languages of each: --model en-de=DIRECTORY"
         )
-    # Without a handler, SIGHUP would end the process while it loads its models.
+    # Without a handler, SIGHUP would kill the process while it loads its models.
     hangup = threading.Event()
     signal.signal(signal.SIGHUP, lambda *_: hangup.set())
     import_torch()
@@ -69,7 +69,7 @@ def serve(
         from transept.apps.serve.running import listen, run
     except ModuleNotFoundError as error:
         raise ServingError(
-            f"{error.name} is not installed: the server needs `pip install 'transept[serve]'`"
+            f"{error.name} is not installed: the server requires `pip install 'transept[serve]'`"
         ) from error
     from transept.apps.serve.models import open_model
     from transept.shelf import shipped_models
@@ -90,11 +90,11 @@ def _greet(address: str, served: "list[AnyServed]", settings: ServerSettings) ->
 
     lines = [f"Serving {', '.join(map(describe, served))} at {address}"]
     if settings.key_file is not None:
-        lines.append(f"Clients need a key of {settings.key_file}.")
+        lines.append(f"Clients need a key from {settings.key_file}.")
     elif settings.is_loopback:
-        lines.append("Only this machine can reach it.")
+        lines.append("The server is reachable only from this machine.")
     else:
-        lines.append("Every machine that can reach it can use it: there are no keys.")
-    lines.append("Ctrl-C stops it.")
+        lines.append("No key is required: every machine that can reach the server can use it.")
+    lines.append("Press Ctrl-C to stop.")
     sys.stdout.write("\n".join(lines) + "\n")
     sys.stdout.flush()

@@ -1,6 +1,6 @@
-"""Everything around a message: its body, the key, headers, errors, the log and the metrics.
+"""HTTP handling around a message: bodies, keys, headers, errors, the log and the metrics.
 
-Neither the log nor a metric ever holds a text, or who sent it.
+The log and the metrics never contain a text or the address of a client.
 """
 
 import asyncio
@@ -30,10 +30,10 @@ from transept.errors import ConfigError, Problem
 log = logging.getLogger("transept.apps.serve")
 
 FORM = "application/x-www-form-urlencoded"
-# A client that is still sending would block the connection for the next request.
+# Otherwise a client that is still sending would block the connection for the next request.
 CLOSING = {"Connection": "close"}
 FAILED = "the server failed; its log says where"
-"""What a client is told about an unexpected exception, whose own message may quote a text."""
+"""The error for an unexpected exception. Its own message may quote a text."""
 LEAST_KEY = 16
 LOCAL_NAMES = {"localhost", "127.0.0.1", "::1"}
 HEADERS = {
@@ -54,8 +54,8 @@ T = TypeVar("T", bound=msgspec.Struct)
 # --- answers ---------------------------------------------------------------------------------
 
 
-class Refusal(Exception):  # noqa: N818  (it is an answer, not a fault of the server)
-    """Ends the handling of a request: the answer is an error with this status."""
+class Refusal(Exception):  # noqa: N818  (a response, not a failure of the server)
+    """Aborts a request with an error response of this status."""
 
     def __init__(self, status: int, error: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(error)
@@ -63,12 +63,12 @@ class Refusal(Exception):  # noqa: N818  (it is an answer, not a fault of the se
 
 
 def answer(message: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """The answer with a message as JSON."""
+    """A JSON response."""
     return Response(msgspec.json.encode(message), status, headers, "application/json")
 
 
 def fault(status: int, error: str, headers: Mapping[str, str] | None = None) -> Response:
-    """The answer `{"error": …}`, in the form of LibreTranslate."""
+    """The response `{"error": …}`, as in LibreTranslate."""
     return answer(ErrorAnswer(error), status, headers)
 
 
@@ -76,10 +76,10 @@ def fault(status: int, error: str, headers: Mapping[str, str] | None = None) -> 
 
 
 async def read_message(request: Request, schema: type[T], limit: int, seconds: float) -> T:
-    """The message in a request's body, which must have at most `limit` bytes."""
+    """Read the message in a request's body of at most `limit` bytes."""
     body = await _read_body(request, limit, seconds)
     kind = request.headers.get("content-type", "")
-    # Some clients of LibreTranslate send their fields in the address.
+    # Some clients of LibreTranslate send their fields in the query string.
     if not body and request.url.query:
         body, kind = request.url.query.encode(), FORM
     return _parse(body, kind, schema)
@@ -91,15 +91,15 @@ async def _read_body(request: Request, limit: int, seconds: float) -> bytes:
         async with asyncio.timeout(seconds):
             async for chunk in request.stream():
                 size += len(chunk)
-                # The rest of a body that is too large is read and thrown away. If the connection
-                # were closed before, the client would only see that it broke.
+                # The rest of a body that is too large is read and discarded. If the connection
+                # were closed earlier, the client would see a broken connection, not the error.
                 if size <= limit:
                     body += chunk
     except TimeoutError:
         if size <= limit:
-            raise Refusal(408, f"the body did not come within {seconds:g} s", CLOSING) from None
+            raise Refusal(408, f"the body did not arrive within {seconds:g} s", CLOSING) from None
     except ClientDisconnect:
-        raise Refusal(400, "the client has gone", CLOSING) from None
+        raise Refusal(400, "the client disconnected", CLOSING) from None
     if size > limit:
         what = f"Invalid request: the body has more than {limit:,} bytes; send less at a time"
         raise Refusal(413, what, CLOSING)
@@ -107,7 +107,7 @@ async def _read_body(request: Request, limit: int, seconds: float) -> bytes:
 
 
 def _parse(body: bytes, content_type: str, schema: type[T]) -> T:
-    """A message from a body in JSON, or in one of the two encodings of a form."""
+    """Parse a body in JSON or in one of the two form encodings."""
     kind, _, rest = content_type.partition(";")
     kind = kind.strip().lower()
     try:
@@ -128,7 +128,7 @@ def _parse(body: bytes, content_type: str, schema: type[T]) -> T:
 
 
 def _from_fields(fields: list[tuple[str, str]], schema: type[T]) -> T:
-    """A message from the fields of a form; a `q` or `translation` that comes twice is a list."""
+    """A message from form fields. A repeated `q` or `translation` becomes a list."""
     values: dict[str, Any] = {}
     for name, value in fields:
         if name in values and name in ("q", "translation"):
@@ -140,7 +140,7 @@ def _from_fields(fields: list[tuple[str, str]], schema: type[T]) -> T:
 
 
 def _multipart_fields(body: bytes, parameters: str) -> Iterator[tuple[str, str]]:
-    """The fields of a form that a browser sends by `FormData`; files in it are ignored."""
+    """The fields of a multipart form. Files are ignored."""
     boundary = re.search(r'boundary="?([^";,\s]{1,70})"?', parameters)
     if boundary is None:
         raise ValueError("the form has no boundary")
@@ -149,13 +149,13 @@ def _multipart_fields(body: bytes, parameters: str) -> Iterator[tuple[str, str]]
         header, blank, value = part.partition(b"\r\n\r\n")
         name = re.search(rb'(?<![a-z])name="([^"]*)"', header)
         if not blank or name is None:
-            raise ValueError("the form is broken")
+            raise ValueError("the form is malformed")
         if b"filename=" not in header:
             yield name[1].decode(), value.decode()
 
 
 def _explained(error: Exception, schema: type[msgspec.Struct]) -> str:
-    """What is wrong, in LibreTranslate's words where it has some; never the text that was sent."""
+    """The error message, in LibreTranslate's wording if it has one. It never quotes the request."""
     if isinstance(error, UnicodeError):
         return "the body is not UTF-8"
     if isinstance(error, RecursionError):
@@ -182,14 +182,14 @@ def _choices(hint: Any) -> list[str]:
 
 
 class Keys:
-    """The API keys that are accepted. Only their hashes are kept."""
+    """The accepted API keys. Only their hashes are stored."""
 
     def __init__(self, digests: Iterable[bytes]) -> None:
         self._digests = tuple(digests)
 
     @classmethod
     def read(cls, path: Path | None) -> "Keys":
-        """The keys in a file, one per line; none if there is no file."""
+        """Read a file with one key per line. Without a file, no key is required."""
         if path is None:
             return cls(())
         try:
@@ -202,24 +202,24 @@ class Keys:
             if line.strip() and not line.lstrip().startswith("#")
         ]
         if not wanted:
-            raise ConfigError([Problem("key_file", "has no key in it", str(path))])
+            raise ConfigError([Problem("key_file", "contains no key", str(path))])
         return cls(_digest_of_line(line, f"{path}, line {number}") for number, line in wanted)
 
     @property
     def required(self) -> bool:
-        """Whether clients need a key."""
+        """Whether clients must send a key."""
         return bool(self._digests)
 
     def check(self, request: Request, message: object = None) -> None:
-        """Refuse a request without a key that is accepted, in its header or in its message.
+        """Reject a request without an accepted key in its header or in its message.
 
-        The time that this takes does not depend on the keys.
+        The comparison takes constant time.
         """
         scheme, _, value = request.headers.get("authorization", "").partition(" ")
         in_header = value.strip() if scheme.lower() == "bearer" else None
         key = in_header or getattr(message, "api_key", None)
         if not self.accept(key):
-            raise Refusal(403, "Invalid API key" if key else "An API key is needed")
+            raise Refusal(403, "Invalid API key" if key else "An API key is required")
 
     def accept(self, key: str | None) -> bool:
         """Whether a key is accepted."""
@@ -239,7 +239,7 @@ def _digest_of_line(line: str, place: str) -> bytes:
     if colon and kind == "sha256":
         if re.fullmatch("[0-9a-fA-F]{64}", digest):
             return bytes.fromhex(digest)
-        raise ConfigError([Problem("key_file", "is not sha256: and 64 hexadecimal digits", place)])
+        raise ConfigError([Problem("key_file", "must be sha256: and 64 hexadecimal digits", place)])
     if len(line) < LEAST_KEY:
         what = f"is shorter than {LEAST_KEY} characters: make one with `openssl rand -hex 16`"
         raise ConfigError([Problem("key_file", what, place)])
@@ -271,21 +271,21 @@ class Metrics:
             buckets=(1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024),
         )
         self._decoding = Counter("transept_decoding_seconds", "Time spent in models.", registry=own)
-        self._queue = Gauge("transept_queue_sentences", "Sentences that wait.", registry=own)
-        self._streams = Gauge("transept_streams", "Translations that are streamed.", registry=own)
+        self._queue = Gauge("transept_queue_sentences", "Sentences in the queue.", registry=own)
+        self._streams = Gauge("transept_streams", "Translations being streamed.", registry=own)
 
     def watch(self, waiting: Callable[[], float], streaming: Callable[[], float]) -> None:
-        """Use these functions to read the length of the queue and the number of streams."""
+        """Set the functions that return the queue length and the number of streams."""
         self._queue.set_function(waiting)
         self._streams.set_function(streaming)
 
     def answered(self, route: str, status: int, seconds: float) -> None:
-        """Count a request; its status is 0 if the client disconnected before the answer."""
+        """Count a request. The status is 0 if the client disconnected before the response."""
         self._requests.labels(route, str(status)).inc()
         self._seconds.labels(route).observe(seconds)
 
     def decoded(self, n_items: int, seconds: float) -> None:
-        """Count a batch that was decoded; without items, the time that streams took."""
+        """Count a decoded batch. With 0 items, only add the decoding time of streams."""
         if n_items:
             self._batch.observe(n_items)
         self._decoding.inc(seconds)
@@ -298,8 +298,8 @@ class Metrics:
 class Envelope:
     """Middleware around every request.
 
-    It checks the host name, gives the request a number, adds headers to its answer, turns an
-    unexpected exception into an answer, writes a line to the log, and counts the request.
+    It checks the host name, assigns a request ID, adds response headers, turns an unexpected
+    exception into an error response, logs the request, and counts it.
     """
 
     def __init__(
@@ -309,11 +309,11 @@ class Envelope:
         self._local_names_only = local_names_only
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+        """Handle one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        # A client can write any text into a path, so only known paths are logged.
+        # A path can contain arbitrary text, so only known paths are logged.
         route = scope["path"] if scope["path"] in self._paths else "other"
         number, start, status = secrets.token_hex(8), time.perf_counter(), 0
 
@@ -335,7 +335,7 @@ class Envelope:
             else:
                 await self._app(scope, receive, send_on)
         except asyncio.CancelledError:
-            # Only a server that stops, and has waited long enough, cancels a request.
+            # A request is cancelled only when the server stops and the grace period is over.
             if not status:
                 await fault(503, str(StoppingError()))(scope, receive, send_on)
         except Exception as error:
@@ -354,7 +354,7 @@ def _is_local(host: str) -> bool:
 
 
 def _where(error: Exception) -> str:
-    """The type and the place of an error, but not its message: that may quote a text."""
+    """The type and location of an error, without its message, which may quote a text."""
     frames = traceback.extract_tb(error.__traceback__)[-3:]
     places = " < ".join(f"{Path(one.filename).name}:{one.lineno}" for one in reversed(frames))
     return f"{type(error).__name__} at {places}"

@@ -1,7 +1,7 @@
 """The handler of each path: a message in, a message out.
 
-The summary of a path in the OpenAPI document is the first line of its handler's docstring, and the
-types of the handler's message and of its result are described there.
+The OpenAPI document takes the summary of a path from its handler's docstring, and the schemas from
+the types of the handler's message and result.
 """
 
 import asyncio
@@ -39,12 +39,12 @@ def _listed(texts: m.Texts) -> list[str]:
 async def translate(
     backend: Backend, request: Request, message: m.TranslateRequest
 ) -> m.TranslateAnswer:
-    """Translate a text, or a list of texts."""
+    """Translate a text or a list of texts."""
     queries = _listed(message.q)
     backend.check_length(queries)
     guesses = await _guesses(backend, queries, message)
     sources = [one.language for one in guesses] or [message.source] * len(queries)
-    # A text in the target language stays as it is.
+    # A text in the target language is returned unchanged.
     best, others = [*queries], [list[str]() for _ in queries]
     for source in dict.fromkeys(sources):
         if source != message.target:
@@ -69,20 +69,20 @@ async def _translations(
     source: str,
     message: m.TranslateRequest,
 ) -> list[list[str]]:
-    """The different translations of each of these texts, which are in one language, best first."""
+    """The distinct translations of each text, best first. All texts are in one language."""
     texts = await backend.texts(queries, message.format, source)
     operation = backend.translate(backend.model(source, message.target), texts)
     n_best = 1 + min(message.alternatives, operation.beam_size - 1)
     sentences = [sentence for text in texts for sentence in text.sentences]
     outputs = iter(await backend.translations(request, operation, sentences))
-    found = [text.put_together([next(outputs) for _ in text.sentences], n_best) for text in texts]
+    found = [text.assemble([next(outputs) for _ in text.sentences], n_best) for text in texts]
     return [[*dict.fromkeys(one.text for one in translation.outputs)] for translation in found]
 
 
 async def _guesses(
     backend: Backend, queries: Sequence[str], message: m.TranslateRequest
 ) -> list[m.Detection]:
-    """The language of each text, if it is to be guessed; none if it was named."""
+    """The detected language of each text. Empty if the request names the language."""
     models = backend.models
     targets, sources = models.codes, [*models.codes, "auto"]
     for code, known in ((message.target, targets), (message.source, sources)):
@@ -93,7 +93,7 @@ async def _guesses(
     possible = [
         code for code in models.codes if code == message.target or models.get(code, message.target)
     ]
-    # If nothing is known about a text, it is taken for one that can be translated.
+    # A text whose language cannot be detected is assumed to be translatable.
     model = next((one for one in models if one.target == message.target), None)
     unknown = m.Detection(model.source if model else message.target, 0.0)
     read = text_of if message.format == "html" else str
@@ -104,20 +104,20 @@ async def _guesses(
 
 
 async def detect(backend: Backend, request: Request, message: m.DetectRequest) -> list[m.Detection]:
-    """Guess the language of a text, among the languages that are served."""
+    """Detect the language of a text among the served languages."""
     queries = _listed(message.q)
     backend.check_length(queries)
     return await run_in_threadpool(guess, "\n".join(queries), backend.models.codes)
 
 
 async def languages(backend: Backend, request: Request) -> list[m.Language]:
-    """List the languages, and to which languages each can be translated."""
+    """List the languages and the target languages of each."""
     models = backend.models
     return [m.Language(code, name_of(code), models.targets(code)) for code in models.codes]
 
 
 async def frontend_settings(backend: Backend, request: Request) -> m.FrontendSettings:
-    """Tell a web page which features the server has."""
+    """Return the features of the server, for a web page."""
     first = backend.models.first
     codes = (first.source, first.target) if first else ()
     named = [m.NamedLanguage(code, name_of(code)) for code in codes]
@@ -134,43 +134,43 @@ async def frontend_settings(backend: Backend, request: Request) -> m.FrontendSet
 
 
 async def health(backend: Backend, request: Request) -> m.Health:
-    """Say whether the server can translate."""
+    """Report whether the server can translate."""
     if not backend.batcher.alive:
-        raise Refusal(503, "the model does not work")
+        raise Refusal(503, "the decoding thread is not running")
     return m.Health()
 
 
 async def metrics(backend: Backend, request: Request) -> PlainTextResponse:
-    """Give the metrics for Prometheus."""
+    """Return the metrics for Prometheus."""
     return PlainTextResponse(backend.metrics.text(), headers=METRICS_VERSION)
 
 
-# --- a translation while it is being written -------------------------------------------------
+# --- streaming -------------------------------------------------------------------------------
 
 
 class EventResponse(StreamingResponse):
-    """Server-sent events, which end if the client disconnects, or at the deadline.
+    """Server-sent events, which end if the client disconnects or at the deadline.
 
         event: part
         data: {"text": "Guten ", "tail": "Morgen"}
 
-    The `text` fields of all parts, joined together, are the translation, so a client can print them
-    as they come. `tail` is what would follow them at the moment. The next part may change it. The
-    event `done` holds the whole translation. The event `error` ends a stream that failed.
+    The concatenated `text` fields of all parts are the translation, so a client can print them as
+    they arrive. `tail` is the current continuation. The next part may change it. The event `done`
+    contains the complete translation. The event `error` ends a stream that failed.
     """
 
     media_type = "text/event-stream"
 
     def __init__(self, stream: Stream[Any], events: AsyncIterator[bytes], deadline: float) -> None:
         self._stream, self._deadline = stream, deadline
-        # A proxy that buffers answers would send the whole translation at once.
+        # A proxy that buffers responses would send the whole translation at once.
         super().__init__(events, headers={"X-Accel-Buffering": "no"})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the events.
 
-        The stream is cancelled here and not in the generator of the events: if the client is gone
-        already, that generator never begins, and so would never clean up.
+        The stream is cancelled here and not in the event generator: if the client has already
+        disconnected, the generator never starts and would not clean up.
         """
         loop = asyncio.get_running_loop()
         due = loop.call_later(self._deadline, self._stream.end, TimeoutError())
@@ -182,7 +182,7 @@ class EventResponse(StreamingResponse):
 
 
 async def stream(backend: Backend, request: Request, message: m.StreamRequest) -> EventResponse:
-    """Translate a text, and send the translation token by token (server-sent events)."""
+    """Translate a text and stream the translation token by token (server-sent events)."""
     model = backend.model_meant(message.source, message.target)
     search = backend.search(_usual(backend), message)
     (text,) = await backend.texts([message.q], message.format, model.source)
@@ -202,7 +202,7 @@ async def _events(drafts: Stream[Draft], n_sentences: int, too_slow: str) -> Asy
     try:
         async for draft in drafts:
             whole, before = draft.text, (sent, tail)
-            # Text that was sent cannot be taken back, even if a later draft differs in it.
+            # Text that was sent cannot be revised, even if a later draft differs from it.
             fresh, sent = whole[sent : draft.stable], max(sent, draft.stable)
             tail = whole[sent:]
             if (sent, tail) != before:
@@ -221,23 +221,23 @@ def _event(name: str, message: msgspec.Struct) -> bytes:
     return b"event: %s\ndata: %s\n\n" % (name.encode(), msgspec.json.encode(message))
 
 
-# --- more than a translation -----------------------------------------------------------------
+# --- n-best lists, scores, attention, parses -------------------------------------------------
 
 
 async def n_best(backend: Backend, request: Request, message: m.NBestRequest) -> m.NBestAnswer:
-    """Search for the best translations of a text, with their scores."""
+    """Return the best translations of a text with their scores."""
     model = backend.model_meant(message.source, message.target)
     search = backend.search(_usual(backend), message)
     (text,) = await backend.texts([message.q], message.format, model.source)
     operation = backend.translate(model, [text], search)
     outputs = await backend.translations(request, operation, text.sentences)
-    found = text.put_together(outputs, search.n_best).outputs
+    found = text.assemble(outputs, search.n_best).outputs
     ranked = msgspec.convert(found, list[m.RankedTranslation], from_attributes=True)
     return m.NBestAnswer(model.source, model.target, ranked)
 
 
 async def score(backend: Backend, request: Request, message: m.ScoreRequest) -> m.ScoreAnswer:
-    """Say how probable the model finds given translations."""
+    """Score given translations by their probability."""
     model = backend.model_meant(message.source, message.target)
     sources, targets = _listed(message.q), _listed(message.translation)
     if len(sources) != len(targets):
@@ -250,7 +250,7 @@ async def score(backend: Backend, request: Request, message: m.ScoreRequest) -> 
 async def attention(
     backend: Backend, request: Request, message: m.AttentionRequest
 ) -> m.AttentionAnswer:
-    """Show the attention weights for a sentence and its translation."""
+    """Return the attention weights for a sentence and its translation."""
     model = backend.model_meant(message.source, message.target)
     backend.check_length([message.q + (message.translation or "")])
     operation = ShowAttention(model.transducer, backend.settings.weight_limit)
@@ -259,7 +259,7 @@ async def attention(
 
 
 async def parse(backend: Backend, request: Request, message: m.ParseRequest) -> m.ParseAnswer:
-    """Parse a sentence, or a list of sentences, into constituency trees."""
+    """Parse a sentence or a list of sentences into constituency trees."""
     parser = backend.parser().parser
     search = backend.search(ParseConfig(), message)
     sentences = _listed(message.q)
@@ -286,7 +286,7 @@ async def parse(backend: Backend, request: Request, message: m.ParseRequest) -> 
 
 
 def _nested(tree: Tree) -> m.Node:
-    """A tree as nodes that contain nodes; the innermost ones hold the words."""
+    """A tree as nested nodes. The leaves contain the words."""
     top: list[m.Node] = []
     unfinished = [(top, len(tree.words))]
     brackets = iter([*tree.brackets, Bracket("", len(tree.words), len(tree.words))])

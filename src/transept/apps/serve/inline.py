@@ -2,9 +2,9 @@
 
     I <b>really</b> like it.        Mir gefällt es <b>wirklich</b>.
 
-The sentence is translated without its markup. Then each element is put around those words of the
-translation that are aligned with the words that it was around. Each element appears once in the
-translation, nested as before.
+The sentence is translated without its markup. Each element is then placed around the target words
+that are aligned with its source words. Each element appears once in the translation, nested as in
+the source.
 """
 
 from bisect import bisect, bisect_left
@@ -22,31 +22,31 @@ START, END = attrgetter("start"), attrgetter("end")
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """Two tags around a span of a sentence; or a tag or comment by itself, whose span is empty."""
+    """A pair of tags around a span, or a standalone tag or comment with an empty span."""
 
     open: str
     close: str
-    """Empty if it stands by itself."""
+    """Empty for a standalone tag."""
     start: int
     end: int
     inner: "tuple[Element, ...]" = ()
-    """The elements inside it."""
+    """The nested elements."""
 
 
 class InlineSpan(NamedTuple):
-    """A range of characters or of words; the end is excluded."""
+    """A range of characters or words. The end is exclusive."""
 
     start: int
     end: int
 
 
 def escape(text: str) -> str:
-    """Text as HTML. Quotation marks stay: only inside an attribute they must be escaped."""
+    """Escape text for HTML. Quotation marks only need escaping in attributes, so they are kept."""
     return escape_html(text, quote=False)
 
 
 def has_letters(text: str) -> bool:
-    """Whether a text has a letter or a digit."""
+    """Whether a text contains a letter or a digit."""
     return any(map(str.isalnum, text))
 
 
@@ -57,14 +57,14 @@ def transfer(
     alignment: Alignment,
     write: Callable[[str], str] = escape,
 ) -> str:
-    """The translation of a sentence, with the markup that was inside the sentence.
+    """Insert the inline markup of a sentence into its translation.
 
     Args:
         source: The sentence, without its markup.
-        inside: The markup.
+        inside: The inline markup of the sentence.
         target: The translation, without markup.
-        alignment: Which words of the two belong together.
-        write: Writes a text as HTML, unless given.
+        alignment: The aligned pairs of source and target words.
+        write: Escapes text for the output. Default: HTML escaping.
 
     Example:
         >>> strong = Element("<b>", "</b>", 2, 8)
@@ -79,29 +79,29 @@ def transfer(
 
 @dataclass(frozen=True)
 class _Pair:
-    """A sentence and its translation, without markup, and how their words are aligned."""
+    """A sentence and its translation, without markup, and their word alignment."""
 
     source: str
     target: str
     source_words: list[InlineSpan]
     target_words: list[InlineSpan]
     source_of: dict[int, int]
-    """The source word that each target word is aligned with."""
+    """Maps each target word to the source word that it is aligned with."""
     write: Callable[[str], str]
 
     def written(
         self, elements: Sequence[Element], words: InlineSpan, characters: InlineSpan
     ) -> str:
-        """A span of the target as it is written, with elements put around some of these words."""
+        """Write a span of the target, with the elements placed around some of these words."""
         owners = self._owners(elements)
         places = [
-            (*self._place(element, number, owners, words), number)
+            (*self._position(element, number, owners, words), number)
             for number, element in enumerate(elements)
         ]
         text, at = "", characters.start
         for around, own_words, number in sorted(places):
             element = elements[number]
-            # An element without a word of its own must not end up inside another element.
+            # An element that has no word must not end up inside another element.
             start = min(max(at, around.start), characters.end)
             end = min(max(start, around.end), characters.end)
             inner = self.written(element.inner, own_words, InlineSpan(start, end))
@@ -112,9 +112,9 @@ class _Pair:
         return text + self.write(self.target[at : characters.end])
 
     def _spaces(self, element: Element, at: int) -> tuple[str, str]:
-        """The spaces around a tag that stands by itself, such as a picture between two words.
+        """The spaces around a standalone tag, such as an image between two words.
 
-        If there was a space before it in the source, there must be one in the target.
+        If the source has a space before the tag, the target must have one too.
         """
         if element.close or self.source[element.start - 1 : element.start].strip():
             return "", ""
@@ -122,7 +122,7 @@ class _Pair:
         return " " if before.strip() else "", " " if after.isalnum() else ""
 
     def _owners(self, elements: Sequence[Element]) -> dict[int, int]:
-        """For each source word inside an element, the number of that element."""
+        """Map each source word inside an element to the number of that element."""
         owners: dict[int, int] = {}
         for number, element in enumerate(elements):
             for i in self._words_in(element):
@@ -130,32 +130,32 @@ class _Pair:
         return owners
 
     def _words_in(self, element: Element) -> list[int]:
-        """The source words that have a letter or a digit inside an element."""
+        """The source words of which a letter or a digit is inside an element."""
         return [i for i in range(*self._words_touched(element)) if self._holds_letters(element, i)]
 
     def _words_touched(self, element: Element) -> InlineSpan:
-        """The source words that overlap an element; none if its span is empty."""
+        """The source words that overlap an element. Empty if its span is empty."""
         first = bisect(self.source_words, element.start, key=END)
         last = bisect_left(self.source_words, element.end, key=START)
         return InlineSpan(first, first if element.start == element.end else last)
 
     def _holds_letters(self, element: Element, i: int) -> bool:
-        """Whether a letter or digit of word i is inside an element; true for one without any."""
+        """Whether a letter or digit of word i is inside an element. True if it has neither."""
         start, end = self.source_words[i]
         held = self.source[max(start, element.start) : min(end, element.end)]
         return has_letters(held) or not has_letters(self.source[start:end])
 
-    def _place(
+    def _position(
         self, element: Element, number: int, owners: dict[int, int], words: InlineSpan
     ) -> tuple[InlineSpan, InlineSpan]:
-        """The characters of the target that an element is put around, and the words among them."""
+        """The target characters to place an element around, and the words among them."""
         part = self._part_of_word(element, words)
         if part is not None:
             return part
-        # The element is put around the range of words with the largest sum of gains. A word that is
-        # aligned with the element gains its length, a word of no element loses its length, and a
-        # word of another element loses as much as all others could gain. So of two aligned words
-        # that are far apart the longer one wins: `hat` and `begrüßt` both mean `welcomed`.
+        # The element is placed around the range of words with the largest sum of gains. A word that
+        # is aligned with the element adds its length. A word outside all elements subtracts its
+        # length. A word of another element subtracts the length of the target. So of two aligned
+        # words that are far apart the longer one wins: `hat` and `begrüßt` both mean `welcomed`.
         gains = [self._gain(j, number, owners) for j in range(*words)]
         best = _largest_sum(gains)
         if best is None:
@@ -168,7 +168,7 @@ class _Pair:
         return self._edges(element, own_words), own_words
 
     def _gain(self, j: int, number: int, owners: dict[int, int]) -> int:
-        """What target word j adds to the sum of a range for the element with this number."""
+        """The gain of target word j for the element with this number."""
         owner = owners.get(self.source_of.get(j, -1))
         length = self.target_words[j].end - self.target_words[j].start
         return length if owner == number else -length if owner is None else -len(self.target)
@@ -176,10 +176,10 @@ class _Pair:
     def _neighbour(
         self, element: Element, owners: dict[int, int], words: InlineSpan
     ) -> InlineSpan | None:
-        """A target word for an element whose words are aligned with none.
+        """A target word for an element whose words are not aligned: a link must contain a word.
 
-        It is one that is aligned with the source word after the element, or before it: a link must
-        have a word. For `I <a>would like to</a> thank` it is the first word aligned with `thank`.
+        It is aligned with the source word after the element, or else with the one before it. For
+        `I <a>would like to</a> thank` it is the first word aligned with `thank`.
         """
         own = self._words_in(element)
         for i in (own[-1] + 1, own[0] - 1) if own else ():
@@ -191,9 +191,9 @@ class _Pair:
     def _part_of_word(
         self, element: Element, words: InlineSpan
     ) -> tuple[InlineSpan, InlineSpan] | None:
-        """The place of an element inside a word, such as H<sub>2</sub>O.
+        """The position of an element inside a word, such as H<sub>2</sub>O.
 
-        It is put around the same letters of the aligned word, if that has them.
+        It is placed around the same letters of the aligned word. None if that word lacks them.
         """
         first, last = self._words_touched(element)
         if last - first != 1:
@@ -212,13 +212,13 @@ class _Pair:
         return None
 
     def _edges(self, element: Element, words: InlineSpan) -> InlineSpan:
-        """The span from the first word to the last, without punctuation outside the element."""
+        """The span of the words, without punctuation that is outside the element in the source."""
         start, end = self.target_words[words.start].start, self.target_words[words.end - 1].end
         letters = [at for at in range(start, end) if self.target[at].isalnum()]
         before = self.source[: element.start].rpartition(" ")[2]
         after = self.source[element.end :].partition(" ")[0]
-        # Characters that touch the element in the source stay outside of it, if the target has the
-        # same ones. Otherwise an element that began or ended with a letter does so again.
+        # Characters adjacent to the element in the source stay outside of it if the target has the
+        # same ones. Otherwise an element that starts or ends with a letter does so in the target.
         if before and self.target.startswith(before, start):
             start += len(before)
         elif letters and self.source[element.start].isalnum():
@@ -230,7 +230,7 @@ class _Pair:
         return InlineSpan(start, end)
 
     def _between(self, element: Element, words: InlineSpan) -> int:
-        """The place of an element without words: behind the word it touched, or before the next."""
+        """The offset of an element without words: after an adjacent word, else before the next."""
         after = bisect_left(self.source_words, element.start, key=END)
         touches = after < len(self.source_words) and self.source_words[after].start < element.start
         nearest = min(
@@ -253,7 +253,7 @@ def _words(text: str) -> list[InlineSpan]:
 
 
 def _largest_sum(gains: Sequence[int]) -> InlineSpan | None:
-    """The range with the largest sum above 0; of several the longest, and of these the first."""
+    """The range with the largest positive sum. Ties: the longest range, then the first."""
     best, largest = None, 0
     total, start = 0, 0
     for at, gain in enumerate(gains):

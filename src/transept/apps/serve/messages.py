@@ -1,4 +1,4 @@
-"""The messages of requests and answers. The OpenAPI document describes them."""
+"""The types of requests and responses. The OpenAPI document describes them."""
 
 from collections.abc import Sequence
 from typing import Annotated, Literal
@@ -12,42 +12,42 @@ Texts = str | list[str]
 Code = Annotated[str, Meta(description="A language code such as `en`.")]
 Key = Annotated[
     str | None,
-    Meta(description="A key, if the server needs one and no Authorization header has it."),
+    Meta(description="An API key, if one is required and there is no Authorization header."),
 ]
 Format = Literal["text", "html"]
 Numbers = list[Annotated[int, Meta(ge=1)]] | None
 
 
 class TranslateRequest(Struct, kw_only=True):
-    """A text, or texts, to translate. Unknown fields are ignored; `/api/nbest` takes a beam."""
+    """One or more texts to translate. Unknown fields are ignored; `/api/nbest` accepts a beam."""
 
-    q: Annotated[Texts, Meta(description="What to translate.")]
+    q: Annotated[Texts, Meta(description="The text to translate, or a list of texts.")]
     source: Annotated[
-        str, Meta(description="Its language; with `auto` the server guesses among its languages.")
+        str, Meta(description="The source language; `auto` detects it among the served languages.")
     ]
-    target: Annotated[str, Meta(description="The language to translate it to.")]
+    target: Annotated[str, Meta(description="The target language.")]
     format: Annotated[
         Format,
         Meta(
-            description="With `html`, tags between sentences stay in place, and tags inside a "
-            "sentence move with their words."
+            description="With `html`, tags between sentences are kept, and tags inside a sentence "
+            "move with their words."
         ),
     ] = "text"
     alternatives: Annotated[
-        int, Meta(ge=0, description="How many further translations to give; there may be fewer.")
+        int, Meta(ge=0, description="The maximum number of alternative translations to return.")
     ] = 0
     api_key: Key = None
 
 
 class Detection(Struct):
-    """A language, and how sure the guess is."""
+    """A detected language and its confidence in percent."""
 
     language: str
     confidence: Annotated[float, Meta(ge=0, le=100)]
 
 
 class TranslateAnswer(Struct, omit_defaults=True, rename="camel"):
-    """The answer to a text. If the request had a list, each field is a list."""
+    """The translation of a text. If `q` was a list, each field is a list."""
 
     translated_text: Texts
     alternatives: Sequence[Texts] | UnsetType = UNSET
@@ -55,7 +55,7 @@ class TranslateAnswer(Struct, omit_defaults=True, rename="camel"):
 
 
 class DetectRequest(Struct, kw_only=True):
-    """A text whose language is to be guessed."""
+    """A text whose language is to be detected."""
 
     q: Texts
     api_key: Key = None
@@ -69,26 +69,26 @@ class NamedLanguage(Struct):
 
 
 class Language(NamedLanguage):
-    """A language, and the languages to which it can be translated."""
+    """A language, and the languages into which it can be translated."""
 
     targets: list[str]
 
 
 class Health(Struct):
-    """That the server works."""
+    """The status of a server that can translate."""
 
     status: str = "ok"
 
 
 class LanguagePair(Struct):
-    """The languages that a web page may show first."""
+    """The default languages of a web page."""
 
     source: NamedLanguage
     target: NamedLanguage
 
 
 class FrontendSettings(Struct, rename="camel"):
-    """What a web page needs to know about this server."""
+    """The features of this server, for a web page."""
 
     char_limit: int
     frontend_timeout: int
@@ -101,7 +101,7 @@ class FrontendSettings(Struct, rename="camel"):
 
 
 class ErrorAnswer(Struct):
-    """What went wrong."""
+    """An error message."""
 
     error: str
 
@@ -110,9 +110,9 @@ class ErrorAnswer(Struct):
 
 
 class BeamOptions(Struct, kw_only=True, forbid_unknown_fields=True):
-    """What a request may change about the search. Default: the server's settings.
+    """Search options of a request. Default: the server's settings.
 
-    `BeamConfig` and `SearchConfig` say what these options mean, and check them.
+    `BeamConfig` and `SearchConfig` document and validate these options.
     """
 
     beam_size: int | None = None
@@ -120,15 +120,15 @@ class BeamOptions(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class SearchOptions(BeamOptions, kw_only=True):
-    """The same, with the number of outputs."""
+    """Search options with the number of outputs."""
 
     n_best: int | None = None
 
 
 class NBestRequest(SearchOptions, kw_only=True):
-    """A text, and how many of its best translations to give."""
+    """A text, and the number of its best translations to return."""
 
-    q: Annotated[str, Meta(description="What to translate.")]
+    q: Annotated[str, Meta(description="The text to translate.")]
     source: Code | None = None
     target: Code | None = None
     format: Format = "text"
@@ -137,7 +137,7 @@ class NBestRequest(SearchOptions, kw_only=True):
 
 
 class RankedTranslation(Struct):
-    """One translation: its score is log P divided by the length penalty."""
+    """One translation. Its score is log P divided by the length penalty."""
 
     text: str
     score: float
@@ -154,9 +154,9 @@ class NBestAnswer(Struct):
 
 
 class StreamRequest(BeamOptions, kw_only=True):
-    """A text whose translation is sent token by token. With a beam of 1 there is no tail."""
+    """A text whose translation is streamed token by token. With a beam of 1, `tail` is empty."""
 
-    q: Annotated[str, Meta(description="What to translate.")]
+    q: Annotated[str, Meta(description="The text to translate.")]
     source: Code | None = None
     target: Code | None = None
     format: Format = "text"
@@ -164,25 +164,25 @@ class StreamRequest(BeamOptions, kw_only=True):
 
 
 class StreamedPart(Struct):
-    """A part of the translation. The texts of all parts, joined, are the whole."""
+    """A part of the translation. The concatenated texts of all parts are the translation."""
 
     text: str
     tail: str
-    """What would follow the text at the moment. It may still change."""
+    """The current continuation of the text. It may still change."""
 
 
 class Whole(Struct):
-    """The whole translation, when it is done."""
+    """The complete translation."""
 
     text: str
     sentences: int
-    """How many sentences it was translated in."""
+    """The number of sentences that the text was split into."""
 
 
 class ScoreRequest(Struct, kw_only=True, forbid_unknown_fields=True):
-    """Texts, and a translation of each to score. Each text is taken as one sentence."""
+    """Texts, each with a translation to score. Each text is treated as one sentence."""
 
-    q: Annotated[Texts, Meta(description="The text that was translated, or a list.")]
+    q: Annotated[Texts, Meta(description="The source text, or a list of texts.")]
     translation: Annotated[Texts, Meta(description="Its translation, or one for each text.")]
     source: Code | None = None
     target: Code | None = None
@@ -196,11 +196,11 @@ class ScoreAnswer(Struct):
 
 
 class AttentionRequest(Struct, kw_only=True, forbid_unknown_fields=True):
-    """A sentence, and which attention to show. Layers and heads are counted from 1."""
+    """A sentence and the attention weights to return. Layers and heads are numbered from 1."""
 
-    q: Annotated[str, Meta(description="What the model reads: one sentence.")]
+    q: Annotated[str, Meta(description="The source sentence.")]
     translation: Annotated[
-        str | None, Meta(description="What it writes; default: the model's own translation.")
+        str | None, Meta(description="Its translation. Default: the model's output.")
     ] = None
     source: Code | None = None
     target: Code | None = None
@@ -215,13 +215,13 @@ class AttentionRequest(Struct, kw_only=True, forbid_unknown_fields=True):
     layers: Annotated[Numbers, Meta(description="Default: all.")] = None
     heads: Annotated[Numbers, Meta(description="Default: all.")] = None
     tokens: Annotated[
-        Literal["words", "pieces"], Meta(description="Join the vocabulary's pieces to words.")
+        Literal["words", "pieces"], Meta(description="Merge subwords into words, or keep them.")
     ] = "words"
     api_key: Key = None
 
 
 class AttentionSide(Struct):
-    """The tokens that attend, or that are attended to, and the word of each, counted from 0."""
+    """The queries or the keys: subwords, words, and the index of each subword's word."""
 
     pieces: list[str]
     words: list[str]
@@ -237,7 +237,7 @@ class AttentionWeights(Struct):
 
 
 class AttentionAnswer(Struct):
-    """What `transept visualize --output x.json` writes, for the chosen layers and heads."""
+    """The output of `transept visualize --output x.json` for the selected layers and heads."""
 
     source: str
     target: str
@@ -247,9 +247,9 @@ class AttentionAnswer(Struct):
 
 
 class ParseRequest(SearchOptions, kw_only=True):
-    """A sentence, or a list of sentences, to parse: words with spaces between them."""
+    """One or more sentences to parse, as words separated by spaces."""
 
-    q: Annotated[Texts, Meta(description="Words as treebanks have them: `It does n't sleep .`")]
+    q: Annotated[Texts, Meta(description="Words as tokenized in treebanks: `It does n't sleep .`")]
     api_key: Key = None
 
 
@@ -262,7 +262,7 @@ class Node(Struct, omit_defaults=True):
 
 
 class ParsedTree(Struct):
-    """One tree, in the brackets of treebanks and as nodes. Confidence is log P per symbol."""
+    """One tree, in bracket notation and as nodes. Confidence is log P per symbol."""
 
     brackets: str
     tree: Node
@@ -272,7 +272,7 @@ class ParsedTree(Struct):
 
 
 class Parsed(Struct):
-    """The trees of a sentence, best first; none if it has no word."""
+    """The trees of a sentence, best first. Empty if the sentence has no words."""
 
     words: list[str]
     outputs: list[ParsedTree]

@@ -1,4 +1,4 @@
-"""The models that are served, by their languages, and how the language of a text is guessed.
+"""The served models by language pair, and language detection.
 
 Each model can be reloaded while it serves.
 """
@@ -23,9 +23,9 @@ from transept.shelf import find_model
 log = logging.getLogger("transept.apps.serve")
 
 WARM_UP = (1, 4, 16, 64, 256)
-"""Before a model on a GPU serves, it translates batches of these sizes.
+"""Batch sizes that a model on a GPU translates before it serves.
 
-The GPU compiles its kernels at their first run. On an H200 the first client waited 13 seconds.
+GPU kernels are compiled at their first run. On an H200 that delayed the first request by 13 s.
 """
 
 Model = TypeVar("Model", bound=Transducer | Parser)
@@ -61,11 +61,11 @@ AnyServed = Served | ServedParser
 
 
 class ServedModels:
-    """All models that are served: at most one for each pair of languages, and one parser."""
+    """The served models: at most one per language pair, and at most one parser."""
 
     def __init__(self, served: Sequence[AnyServed]) -> None:
         if not served:
-            raise ConfigError("a server needs a model")
+            raise ConfigError("a server needs at least one model")
         translating = [one for one in served if isinstance(one, Served)]
         parsers = [one for one in served if isinstance(one, ServedParser)]
         self._by_pair = {(one.source, one.target): one for one in translating}
@@ -81,24 +81,24 @@ class ServedModels:
 
     @property
     def first(self) -> Served | None:
-        """The model for a request that names no languages; None if no model translates."""
+        """The model for requests without languages. None if no model translates."""
         return next(iter(self), None)
 
     @property
     def codes(self) -> list[str]:
-        """Every language that a model reads or writes."""
+        """All source and target languages."""
         return list(dict.fromkeys(code for pair in self._by_pair for code in pair))
 
     def targets(self, source: str) -> list[str]:
-        """The languages to which a language can be translated."""
+        """The target languages of a source language."""
         return [target for one, target in self._by_pair if one == source]
 
     def get(self, source: str, target: str) -> Served | None:
-        """The model that translates from one language to another; None if there is none."""
+        """The model for a language pair. None if there is none."""
         return self._by_pair.get((source, target))
 
     def reload(self) -> None:
-        """Reload every model; keep an old one if the new one is damaged or incomplete."""
+        """Reload every model. Keep the old one if the new one is damaged or incomplete."""
         for one in self:
             one.transducer = _reloaded(str(one), one.load, one.transducer)
         if self.parser is not None:
@@ -111,8 +111,8 @@ def _reloaded(name: str, load: Callable[[], Model] | None, old: Model) -> Model:
         return old
     try:
         model = load()
-    except Exception as error:  # whatever goes wrong, the old model must continue to serve
-        log.error("%s: not reloaded, the old model goes on: %s", name, error)
+    except Exception as error:  # after any error, the old model must continue to serve
+        log.error("%s: not reloaded, still serving the old model: %s", name, error)
         return old
     log.info("%s: reloaded", name)
     return model
@@ -122,13 +122,13 @@ def _reloaded(name: str, load: Callable[[], Model] | None, old: Model) -> Model:
 
 
 def open_model(name: str | None, source: str | None, target: str | None, device: str) -> AnyServed:
-    """Load a model by name: `MODEL`, or `en-de=MODEL` to name its languages too.
+    """Load a model by name: `MODEL`, or `en-de=MODEL` to specify its languages too.
 
     Args:
-        name: What the user gave. Default: the shipped model.
-        source: The language that it reads, if the user named it separately.
-        target: The language that it writes, likewise.
-        device: Where it computes.
+        name: The value of --model. Default: the bundled model.
+        source: The source language, if given separately.
+        target: The target language, if given separately.
+        device: The device.
     """
     pair, equals, path = (name or "").partition("=")
     if not equals or not _is_pair(pair):
@@ -146,7 +146,7 @@ def open_model(name: str | None, source: str | None, target: str | None, device:
     for key, code in zip(("source_language", "target_language"), languages, strict=True):
         if not code:
             raise ConfigError(
-                f"{directory} does not say its languages: name them, such as ",
+                f"{directory} does not specify its languages: give them, such as ",
                 Argument("model"), f" en-de={path} for English to German",
             )  # fmt: skip
         if not is_code(code):
@@ -159,7 +159,7 @@ def _opened(path: str, device: str, kind: type[Model] | tuple[type[Model], ...])
     directory = find_model(path or None)
     model = load_any(directory, device=device, engine="fastest")
     if not isinstance(model, kind):
-        what = f"{directory} holds a {type(model).__name__} now, and was something else"
+        what = f"{directory} now contains a {type(model).__name__}, which it did not before"
         raise ConfigError([Problem("model", what)])
     if isinstance(model, Transducer) and model.model.projection.weight.is_cuda:
         for n_sentences in WARM_UP:
@@ -179,7 +179,7 @@ def _is_pair(text: str) -> bool:
 
 
 def describe(served: AnyServed) -> str:
-    """What a model translates, and with which engine, for the user."""
+    """Describe a model for the user: its languages and its engine."""
     if isinstance(served, ServedParser):
         return "trees"
     engine = served.transducer.engine.name
@@ -200,52 +200,52 @@ NAMES = {
 }  # fmt: skip
 
 _LABELS = {"nb": "no"}
-"""The identifier's name of a language, if it is not the code that is used here."""
-LOOKED_AT = 2_000
-"""A guess uses at most this many characters from the beginning of a text."""
-SURE = 50.0
-"""With at least this confidence, a guess is likelier than all others together."""
+"""Codes for which py3langid uses a different label."""
+DETECTION_CHARACTERS = 2_000
+"""Detection uses at most this many characters from the start of a text."""
+CONFIDENT = 50.0
+"""With at least this confidence, a language is more likely than all others together."""
 
 
 def is_code(text: str) -> bool:
-    """Whether a text looks like a language code: two or three small letters, as in ISO 639."""
+    """Whether a text looks like an ISO 639 language code: two or three lowercase letters."""
     return re.fullmatch("[a-z]{2,3}", text) is not None
 
 
 def name_of(code: str) -> str:
-    """The English name of a language; its code if the name is unknown."""
+    """The English name of a language. Its code if the name is unknown."""
     return NAMES.get(code, code)
 
 
 def guess(text: str, languages: Sequence[str]) -> list[Detection]:
-    """How likely it is that a text is in each of these languages, likeliest first.
+    """The confidence that a text is in each of these languages, highest first.
 
-    If the text tells nothing, all confidences are 0 and the languages are in the order given.
+    If the text has no letters, all confidences are 0 and the order of the languages is kept.
     """
-    text = text[:LOOKED_AT]
+    text = text[:DETECTION_CHARACTERS]
     likelihood: dict[str, float] = {}
     if any(letter.isalpha() for letter in text):
         likelihood = dict(_identifier().rank(text))
     served = {code: likelihood.pop(_LABELS.get(code, code), 0.0) for code in languages}
-    # The text may be in another language. So the likeliest of the others takes part too, and if it
-    # is likely, the confidences are low.
+    # The text may be in another language. So the total includes the most likely other language,
+    # which lowers the confidences if the text is probably in it.
     total = sum(served.values()) + max(likelihood.values(), default=1.0)
     guesses = [Detection(code, round(100 * value / total, 1)) for code, value in served.items()]
     return sorted(guesses, key=lambda one: -one.confidence)
 
 
 def guess_each(texts: Sequence[str], languages: Sequence[str]) -> list[Detection]:
-    """The likeliest language of each text. One that tells little has that of all together."""
+    """The most likely language of each text. Unclear texts get the language of all texts joined."""
     each = [guess(text, languages)[0] for text in texts]
-    if len(texts) == 1 or all(one.confidence >= SURE for one in each):
+    if len(texts) == 1 or all(one.confidence >= CONFIDENT for one in each):
         return each
     together = guess("\n".join(texts), languages)[0]
-    return [one if one.confidence >= SURE else together for one in each]
+    return [one if one.confidence >= CONFIDENT else together for one in each]
 
 
 @cache
 def _identifier() -> Any:
-    # Imported here because it takes most of a second: only the first guess waits for it.
+    # Imported here because the import takes almost a second. Only the first detection is delayed.
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
     return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)

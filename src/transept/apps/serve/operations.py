@@ -1,7 +1,7 @@
-"""What a request asks of a model, and the results that it waits for.
+"""Operations on a model, and the jobs and streams that collect their results.
 
-An operation is what to do: translate, score, show attention, parse. A job is the items of a request
-with their results, and a stream is one growing result. `batching` runs them.
+An operation is a kind of work: translate, score, return attention, parse. A job is the items of a
+request with their results. A stream is one result that grows. `batching` runs them.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from transept.errors import DataError
 from transept.text.tokenizer import Tokenizer
 
 ALL = 1 << 30
-"""Larger than any queue: a feed returns everything."""
+"""Larger than any queue, so that a feed returns all items."""
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -36,7 +36,7 @@ Found = Iterator[Sequence[tuple[int, Result]]]
 
 @runtime_checkable
 class Operation(Protocol[In, Out]):
-    """What to do with the items of a request: which model does it, and with which options.
+    """The work on the items of a request: a model and its options.
 
     Items of equal operations may be decoded in one batch.
     """
@@ -45,24 +45,24 @@ class Operation(Protocol[In, Out]):
 
     @property
     def beam_size(self) -> int:
-        """The hypotheses of each item, by which the time that it takes is estimated."""
+        """The number of hypotheses per item, used to estimate the decoding time."""
 
     def size(self, item: In) -> int:
-        """Roughly the tokens of an item, by which the time that it takes is estimated too."""
+        """The approximate number of tokens of an item, used to estimate the decoding time."""
 
     def run(self, feed: Feed[In]) -> Found[Out]:
-        """Results as soon as they are known, each with the number of its item.
+        """Yield results as soon as they are available, each with the number of its item.
 
-        Items are numbered from 0 in the order in which the feed gave them.
+        Items are numbered from 0 in the order in which the feed returned them.
 
         Args:
-            feed: Given a number, it returns at most that many items, and none if none waits now. It
-                is to be called now and then, even with 0, and raises an exception to stop the work.
+            feed: Returns at most n items, or none if none is queued. It must be called regularly,
+                even with 0, because it raises an exception to stop the work.
         """
 
 
 class Job(Generic[Item, Result]):
-    """The items of one request, and their results as they come."""
+    """The items of one request and their results."""
 
     def __init__(
         self,
@@ -73,23 +73,23 @@ class Job(Generic[Item, Result]):
         self.operation, self.items, self._remove = operation, items, remove
         self.sizes = [*map(operation.size, items)]
         self.queued = deque(range(len(items)))
-        """The indices of the items that no batch has admitted."""
+        """The indices of the items that are still queued."""
         self.cancelled = False
         self.results: asyncio.Future[list[Result]] = asyncio.get_running_loop().create_future()
-        """The results of all items, when all are there."""
+        """Set when the results of all items are available."""
         self._found: dict[int, Result] = {}
         if not items:
             self.results.set_result([])
 
     def cancel(self) -> None:
-        """The client waits no more: items that are still in the queue are never decoded."""
+        """Cancel the job after the client disconnected. Queued items are not decoded."""
         self.cancelled = True
         self._remove(self)
         if not self.results.cancel() and not self.results.cancelled():
-            self.results.exception()  # asyncio logs an exception that was not retrieved
+            self.results.exception()  # asyncio would log an exception that is never retrieved
 
     def fail(self, reason: Exception) -> None:
-        """End the job for this reason, unless it has all results."""
+        """Fail the job with this exception, unless it is complete."""
         if not self.results.done():
             self.results.set_exception(reason)
 
@@ -101,22 +101,22 @@ class Job(Generic[Item, Result]):
 
 
 class Stream(Generic[Result]):
-    """Results that replace each other step by step, such as the drafts of a translation.
+    """Results that replace each other, such as the drafts of a translation.
 
-    A client that reads slowly misses some of them, but always gets the newest.
+    A slow client may miss some of them, but always gets the newest.
     """
 
     def __init__(self, steps: Generator[Result, None, None]) -> None:
         self.steps = steps
         """Only the decoding thread runs and closes this generator."""
         self.cancelled = False
-        """Whether it takes no further step."""
+        """Whether the stream has stopped."""
         self._newest: Result | None = None
         self._end: Exception | None = None
         self._changed = asyncio.Event()
 
     async def __aiter__(self) -> AsyncIterator[Result]:
-        """The newest result whenever there is a new one; at the end its exception, if any."""
+        """Yield the newest result whenever it changes. Raise the stream's exception at its end."""
         while True:
             await self._changed.wait()
             self._changed.clear()
@@ -131,7 +131,7 @@ class Stream(Generic[Result]):
                 self._changed.set()
 
     def cancel(self) -> None:
-        """The client reads no more: take no further step."""
+        """Stop the stream after the client disconnected."""
         self.cancelled = True
 
     def deliver(self, newest: Result) -> None:
@@ -140,9 +140,9 @@ class Stream(Generic[Result]):
         self._changed.set()
 
     def end(self, reason: Exception) -> None:
-        """End the stream for this reason; `StopIteration` means that it is complete.
+        """End the stream with this exception. `StopIteration` means that it is complete.
 
-        Of several reasons, the first counts.
+        If called several times, the first exception counts.
         """
         self.cancelled = True
         self._end = self._end or reason
@@ -154,13 +154,13 @@ class Stream(Generic[Result]):
 
 @dataclass(frozen=True)
 class Translate:
-    """Translate sentences: give as many outputs of each as the beam is wide."""
+    """Translate sentences, with `beam_size` outputs each."""
 
     transducer: Transducer
-    """The model when the request came. After a reload, later requests have another."""
+    """The model at the time of the request. A reload replaces it for later requests only."""
     beam: BeamConfig
     alignments: bool = False
-    """Whether to find out which words belong together, so that markup can follow its words."""
+    """Whether to compute word alignments, which are needed to place markup."""
 
     @property
     def beam_size(self) -> int:
@@ -168,15 +168,15 @@ class Translate:
         return self.beam.beam_size
 
     def units(self, sentences: Sequence[str]) -> list[list[Unit]]:
-        """The units of each sentence: only one that is too long for the model has several."""
+        """The units of each sentence. Only a sentence that is too long has several."""
         return self.transducer.units(sentences, split=False, too_long="split")
 
     def size(self, item: Unit) -> int:
-        """The tokens of the source; an output has about as many."""
+        """The number of source tokens. An output has about the same number."""
         return len(item.ids) + 1
 
     def run(self, feed: Feed[Unit]) -> Found[Outputs]:
-        """The outputs of units that come while others are being translated."""
+        """Translate units. New units may arrive during decoding."""
         return self.transducer.translate_feed(
             feed, **asdict(self.beam), n_best=self.beam_size, alignments=self.alignments
         )
@@ -187,22 +187,22 @@ class Translate:
         units: Sequence[Sequence[Unit]],
         outputs: Iterable[Outputs],
     ) -> list[Outputs]:
-        """The outputs of sentences, from the outputs of all their units in order."""
+        """The outputs of sentences, joined from the outputs of their units."""
         each = iter(outputs)
         return [
-            _together(sentence, parts, [next(each) for _ in parts], self.beam_size)
+            _join_units(sentence, parts, [next(each) for _ in parts], self.beam_size)
             for sentence, parts in zip(sentences, units, strict=True)
         ]
 
     def drafts(self, text: Text) -> Generator[Draft, None, None]:
-        """Drafts of the translation of a text, one after each token."""
+        """Yield a draft of the translation of a text after each token."""
         assert self.alignments or not text.is_marked
         done: list[Outputs] = []
         for part in text.with_words:
             before = text.before_next(done)
             if part.inside:
-                # Where the markup of a sentence goes is known only when all of it is translated. A
-                # draft after each unit lets other streams have their turns.
+                # Markup can be placed only when the whole sentence is translated. The draft after
+                # each unit gives other streams their turns.
                 (units,) = self.units([part.text])
                 outputs = []
                 for unit in units:
@@ -210,7 +210,7 @@ class Translate:
                         [unit], **asdict(self.beam), alignments=True
                     )
                     yield Draft(before, len(before))
-                done.append(_together(part.text, units, outputs, 1))
+                done.append(_join_units(part.text, units, outputs, 1))
                 continue
             best = ""
             for draft in self.transducer.stream(
@@ -219,27 +219,27 @@ class Translate:
                 best = draft.text
                 yield text.drafted(before, draft)
             done.append((Output(best, 0.0, 0.0),))
-        whole = text.put_together(done, 1).text
+        whole = text.assemble(done, 1).text
         yield Draft(whole, len(whole))
 
 
-def _together(
+def _join_units(
     sentence: str, units: Sequence[Unit], outputs: Sequence[Outputs], n_best: int
 ) -> Outputs:
-    """The outputs of a sentence, put together from those of its units."""
+    """The outputs of a sentence, joined from those of its units."""
     each = [Sentence(*unit[:2], found) for unit, found in zip(units, outputs, strict=True)]
     return Translation.best(sentence, each, n_best).outputs
 
 
 @dataclass(frozen=True)
 class ScorePairs:
-    """Compute how probable given translations are."""
+    """Compute the log-probability of given translations."""
 
     transducer: Transducer
     beam_size: ClassVar[int] = 1
 
     def size(self, item: tuple[str, str]) -> int:
-        """The characters of source and target."""
+        """The number of characters in source and target."""
         return 1 + sum(map(len, item))
 
     def run(self, feed: Feed[tuple[str, str]]) -> Found[PairScore]:
@@ -254,23 +254,23 @@ class ScorePairs:
 
 @dataclass(frozen=True)
 class ShowAttention:
-    """Show the attention weights of chosen heads of chosen layers."""
+    """Return the attention weights of selected layers and heads."""
 
     transducer: Transducer
     limit: int
-    """The most weights that an answer may have."""
+    """The maximum number of weights in a response."""
     beam_size: ClassVar[int] = 1
 
     def size(self, item: AttentionRequest) -> int:
-        """The same for all: each is a batch by itself, so its size is not used."""
+        """Constant. Each item is decoded in its own batch, so its size is not used."""
         return 1
 
     def run(self, feed: Feed[AttentionRequest]) -> Found[AttentionAnswer]:
-        """The weights of one request: a batch of several would gain nothing."""
+        """The weights of one request. Batching would not be faster."""
         for item in feed(1):
-            yield [(0, self._seen(item))]
+            yield [(0, self._attend(item))]
 
-    def _seen(self, item: AttentionRequest) -> AttentionAnswer:
+    def _attend(self, item: AttentionRequest) -> AttentionAnswer:
         config = self.transducer.model.config
         layers = _numbers("layers", item.layers, config.n_layers)
         heads = _numbers("heads", item.heads, config.n_heads)
@@ -282,8 +282,8 @@ class ShowAttention:
         size = sum(one.weights.numel() for one in maps.values())
         if size > self.limit:
             raise DataError(
-                f"that is {size:,} weights, and an answer has {self.limit:,} at most; choose "
-                "fewer kinds, layers or heads"
+                f"{size:,} weights exceed the limit of {self.limit:,} per response; choose fewer "
+                "kinds, layers or heads"
             )
         weights = {
             kind: msgspec.convert(one.described(), AttentionWeights) for kind, one in maps.items()
@@ -292,9 +292,9 @@ class ShowAttention:
 
 
 def _numbers(what: str, chosen: Sequence[int] | None, n: int) -> list[int]:
-    """The chosen numbers, or all from 1 to n if none was chosen."""
+    """The selected numbers. Default: 1 to n."""
     if chosen and max(chosen) > n:
-        raise DataError(f"{what}: the model has {n}, and {max(chosen)} is none of them")
+        raise DataError(f"{what}: the model has {n}, so {max(chosen)} is out of range")
     return sorted({*chosen}) if chosen else list(range(1, n + 1))
 
 
@@ -306,12 +306,12 @@ def _chosen(one: AttentionMap, layers: Sequence[int], heads: Sequence[int]) -> A
 def _check_length(text: str, tokenizer: Tokenizer, transducer: Transducer) -> None:
     longest = transducer.max_source_length
     if (n_tokens := len(tokenizer.encode(text)) + 1) > longest:
-        raise DataError(f"a sentence has {n_tokens:,} tokens, and the model reads {longest:,}")
+        raise DataError(f"a sentence has {n_tokens:,} tokens; the model reads at most {longest:,}")
 
 
 @dataclass(frozen=True)
 class ParseTrees:
-    """Parse sentences: give the best trees of each."""
+    """Parse sentences and return the best trees of each."""
 
     parser: Parser
     config: ParseConfig
@@ -322,7 +322,7 @@ class ParseTrees:
         return self.config.beam_size
 
     def size(self, item: str) -> int:
-        """The characters of the sentence."""
+        """The number of characters in the sentence."""
         return 1 + len(item)
 
     def run(self, feed: Feed[str]) -> Found[Parse]:
@@ -334,6 +334,6 @@ class ParseTrees:
         try:
             yield [*enumerate(self.parser.parse(feed(ALL), **asdict(self.config), watch=watch))]
         except TooLongError as error:
-            # The whole message would name an option of Python, and the number of the sentence in
-            # the batch, which may hold sentences of other clients.
+            # The full message names a Python option and the index of the sentence in the batch,
+            # which may contain sentences of other clients.
             raise DataError(f"{error.what}; send shorter ones") from error

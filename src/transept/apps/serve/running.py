@@ -21,11 +21,11 @@ from transept.errors import Argument, ServingError
 log = logging.getLogger("transept.apps.serve")
 
 CONNECTIONS = 2_000
-"""The most open connections. With more, a request is answered by 503."""
+"""The maximum number of open connections. Beyond that, requests get status 503."""
 HEADER_BYTES = 16_384
-"""The most bytes of a request's header."""
+"""The maximum size of a request header in bytes."""
 READING_SECONDS = 1.0
-"""Seconds that clients have to read their last answer, before the server ends their connections."""
+"""Seconds for clients to read their last response before the server closes the connection."""
 _CURES = {
     errno.EADDRINUSE: ("try another ", Argument("port")),
     errno.EACCES: ("try a ", Argument("port"), " above 1023"),
@@ -39,14 +39,14 @@ def run(
     on_start: Callable[[str], None],
     hangup: threading.Event,
 ) -> None:
-    """Serve until SIGTERM or SIGINT, then finish the accepted requests. SIGHUP reloads the models.
+    """Serve until SIGTERM or SIGINT, then finish accepted requests. SIGHUP reloads the models.
 
     Args:
         app: The application, from `create_app`.
         listening: The socket, from `listen`.
-        settings: How long to wait for clients, and at the end for requests.
+        settings: Timeouts for clients and for requests at shutdown.
         on_start: Called with the server's address when it is ready for requests.
-        hangup: Set if SIGHUP came while the models were loaded: then they are loaded again.
+        hangup: Set if SIGHUP arrived while the models were being loaded. They are reloaded then.
     """
     host, port = listening.getsockname()[:2]
     address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
@@ -55,11 +55,11 @@ def run(
     asyncio.run(server.serve(sockets=[listening]))
     if server.abandoned:
         n = "1 request was" if server.abandoned == 1 else f"{server.abandoned} requests were"
-        raise ServingError(f"{n} given up, not done ", *server.reason)
+        raise ServingError(f"{n} aborted ", *server.reason)
 
 
 def configured(app: Starlette, settings: ServerSettings) -> uvicorn.Config:
-    """The configuration of uvicorn: no log of its own, and limits on headers and connections."""
+    """The configuration of uvicorn, without its log and with limits."""
     return uvicorn.Config(
         app,
         http=_protocol(settings.body_seconds),
@@ -75,7 +75,7 @@ def configured(app: Starlette, settings: ServerSettings) -> uvicorn.Config:
 
 
 class _Server(uvicorn.Server):
-    """A uvicorn server with transept's signals, which leaves the exit code to its caller."""
+    """A uvicorn server with custom signal handling. The caller sets the exit code."""
 
     def __init__(
         self,
@@ -90,7 +90,7 @@ class _Server(uvicorn.Server):
         self._reloading: asyncio.Task[None] | None = None
         self._ending: asyncio.Task[None] | None = None
         self.abandoned, self.reason = 0, tuple[str | Argument, ...]()
-        """How many requests were not done when the time to stop was over, and when that was."""
+        """The number of requests that were aborted at shutdown, and the reason."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -98,19 +98,19 @@ class _Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         why = f"{self._grace:g} s after the signal to stop; ", Argument("grace"), " allows more"
-        due = asyncio.get_running_loop().call_later(self._grace, self._give_up, *why)
+        due = asyncio.get_running_loop().call_later(self._grace, self._abort_all, *why)
         await super().shutdown(sockets)
         due.cancel()
 
-    def _give_up(self, *reason: str | Argument) -> None:
-        """Answer all requests that are not done with an error, and soon end their connections."""
+    def _abort_all(self, *reason: str | Argument) -> None:
+        """Fail all unfinished requests, and close their connections soon after."""
         if not self.reason:
             self.abandoned, self.reason = len(self.server_state.tasks), reason
             self._app.state.batcher.fail_all()
             self._ending = asyncio.create_task(self._end())
 
     async def _end(self) -> None:
-        """End the requests whose clients still send, then those whose clients do not read."""
+        """Cancel requests whose clients still send, then close connections that are not read."""
         await asyncio.sleep(READING_SECONDS)
         for task in [*self.server_state.tasks]:
             task.cancel()
@@ -120,7 +120,7 @@ class _Server(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Handle signals. Uvicorn's own method would raise them again, which sets the exit code."""
+        """Handle signals. Uvicorn's method would raise them again, which sets the exit code."""
         loop = asyncio.get_running_loop()
         handlers = {
             signal.SIGTERM: self._stop, signal.SIGINT: self._stop, signal.SIGHUP: self._hang_up
@@ -134,7 +134,7 @@ class _Server(uvicorn.Server):
 
     def _stop(self) -> None:
         if self.should_exit:
-            self._give_up("at the second signal to stop")
+            self._abort_all("at the second signal to stop")
         self.should_exit = True
 
     def _hang_up(self) -> None:
@@ -143,19 +143,19 @@ class _Server(uvicorn.Server):
             self._reloading = asyncio.create_task(self._reload())
 
     async def _reload(self) -> None:
-        # A signal that came during a reload may mean newer files, so reload once more.
+        # A signal during a reload may announce newer files, so reload again.
         while self._hangup.is_set():
             self._hangup.clear()
             await asyncio.to_thread(self._app.state.models.reload)
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket on an address of this machine. Clients are refused until a server uses it."""
+    """Bind a socket. Connections are refused until a server listens on it."""
     try:
         *kind, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         with contextlib.ExitStack() as on_failure:
-            # `kind` includes the protocol. Only if a socket says that it is TCP does asyncio send
-            # without delay; otherwise the second part of an answer waits 40 ms for the client.
+            # `kind` includes the protocol. asyncio sets TCP_NODELAY only on sockets with protocol
+            # TCP. Without it, the second part of a response is delayed by 40 ms.
             listening = on_failure.enter_context(socket.socket(*kind))
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listening.bind(address)
@@ -163,20 +163,20 @@ def listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         usual = Argument("host"), " must be an address of this machine"
         raise ServingError(
-            f"{host}, port {port}: cannot listen there ({error.strerror}); ",
+            f"{host}, port {port}: cannot listen ({error.strerror}); ",
             *_CURES.get(error.errno or 0, usual),
         ) from error
     return listening
 
 
 def _protocol(seconds: float) -> type[H11Protocol]:
-    """The HTTP protocol with a time limit for a header, in seconds."""
+    """The HTTP protocol with a timeout for the request header, in seconds."""
 
     class Protocol(H11Protocol):
         _due: asyncio.TimerHandle | None = None
 
         def connection_made(self, transport: Any) -> None:
-            # The access log would show paths, and a client can write any text into a path.
+            # The access log would contain paths, which can contain arbitrary text.
             self.access_log = False
             super().connection_made(transport)
             self._watch_header()
@@ -186,16 +186,16 @@ def _protocol(seconds: float) -> type[H11Protocol]:
             self._watch_header()
 
         def connection_lost(self, exc: Exception | None) -> None:
-            self._forget()
+            self._cancel_timer()
             super().connection_lost(exc)
 
         def _watch_header(self) -> None:
             if self.conn.their_state is not h11.IDLE:
-                self._forget()
+                self._cancel_timer()
             elif self._due is None:
                 self._due = self.loop.call_later(seconds, self.transport.close)
 
-        def _forget(self) -> None:
+        def _cancel_timer(self) -> None:
             if self._due is not None:
                 self._due.cancel()
                 self._due = None

@@ -11,73 +11,73 @@ from transept.errors import Argument, ConfigError
 
 @dataclass(frozen=True, kw_only=True)
 class Listening:
-    """Where a server listens, and who may use it."""
+    """The address of a server, and access to it."""
 
     host: str = "127.0.0.1"
     """The address to listen on. By default only this machine can reach it."""
     port: int = 5000
-    """The port to listen on; 0 takes a free one."""
+    """The port to listen on. 0 selects a free port."""
     key_file: Path | None = None
     """A file of API keys, one per line: a key of at least 16 characters, or `sha256:` and the
-    key's hash. Clients send a key as `Authorization: Bearer KEY` or as `api_key`."""
+    hash of the key. Clients send a key as `Authorization: Bearer KEY` or as `api_key`."""
     no_key: bool = False
-    """Let other machines use the server without keys, and answer under any host name."""
+    """Accept requests from other machines without a key, for any host name."""
     origin: tuple[str, ...] = ()
-    """The origin of a web page that may call this server: `https://example.org`."""
+    """The origin of a web page that may call this server (CORS): `https://example.org`."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Searching(BeamConfig):
-    """How the server searches, unless a request says otherwise."""
+    """The default search options. A request may override them."""
 
     beam_limit: int = 21
-    """The largest beam that a request may ask for."""
+    """Maximum beam size of a request."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """How much a request may contain, and how much may wait."""
+    """Limits on requests and on the queue."""
 
     body_limit: int = 1_000_000
-    """The most bytes of a request's body."""
+    """Maximum size of a request body in bytes."""
     char_limit: int = 20_000
-    """The most characters of all texts of a request together."""
+    """Maximum total characters of the texts of a request."""
     sentence_limit: int = 500
-    """The most sentences of a request, and the most texts, empty ones too."""
+    """Maximum sentences per request, and maximum texts, including empty ones."""
     queue_limit: int = 2_000
-    """The most sentences that may wait. A request beyond that is told to come back later."""
+    """Maximum queued sentences. Requests beyond that are rejected with status 429."""
     stream_limit: int = 16
-    """The most translations that are streamed at a time."""
+    """Maximum concurrent streams."""
     weight_limit: int = 300_000
-    """The most attention weights in an answer."""
+    """Maximum attention weights in a response."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Pace:
-    """How much is decoded at once, and how long the server waits."""
+    """Batch sizes and timeouts."""
 
     batch_sentences: int = 1024
-    """The most sentences, of all requests, that are decoded together; fewer with a wider beam."""
+    """Maximum sentences per batch, over all requests. A wider beam allows fewer."""
     batch_seconds: float = 1.0
-    """Roughly the seconds that a batch takes. Requests for another model or beam wait for its end.
-    Less answers short texts sooner beside long ones; more translates long texts faster."""
+    """Target duration of a batch in seconds. Requests for another model or beam wait for its end.
+    Lower values reduce latency for short texts; higher values raise throughput for long ones."""
     gather_ms: float = 4.0
-    """How many milliseconds the first sentence of a batch waits for others."""
+    """Milliseconds that the first sentence of a batch waits for others."""
     deadline: float = 60.0
-    """Seconds after which a request that is not done is ended."""
+    """Seconds after which an unfinished request is aborted."""
     body_seconds: float = 10.0
-    """Seconds within which a request's header must come, and again for its body."""
+    """Seconds within which a request's header must arrive, and then its body."""
     grace: float = 30.0
-    """Seconds to finish the requests that were accepted, when the server is told to stop."""
+    """Seconds to finish accepted requests after a signal to stop."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ServerSettings(Listening, Searching, Limits, Pace):
-    """All settings of a server, checked."""
+    """All settings of a server, validated."""
 
     @classmethod
     def of(cls, *parts: Listening | Searching | Limits | Pace) -> "ServerSettings":
-        """Put the parts together. They are checked together, since some depend on each other."""
+        """Combine the parts. They are validated together because some depend on each other."""
         return cls(**{name: value for part in parts for name, value in asdict(part).items()})
 
     def __post_init__(self) -> None:
@@ -119,7 +119,7 @@ class ServerSettings(Listening, Searching, Limits, Pace):
     def local_names_only(self) -> bool:
         """Whether to answer only requests for a local host name.
 
-        Otherwise a page on the web could use a server without keys: it would let its own host name
-        point to this machine (DNS rebinding).
+        Otherwise a web page could use a server without keys by resolving its own host name to this
+        machine (DNS rebinding).
         """
         return self.is_loopback and self.key_file is None and not self.no_key

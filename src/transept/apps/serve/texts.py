@@ -1,9 +1,9 @@
-"""Taking a text, plain or HTML, apart into sentences, and putting its translation together.
+"""Split plain text or HTML into sentences, and assemble the translation.
 
-Markup is not interpreted: what lies between `<` and `>` is kept character for character. Text is
-unescaped, translated and escaped again, so that a model cannot write markup. Tags of paragraphs and
-the like stand between sentences. Tags of words, such as `<b>`, may stand inside a sentence: see
-`inline`. An emoji is kept like a tag that stands by itself, in plain text too.
+Markup is not interpreted: everything from `<` to `>` is copied character for character. Text is
+unescaped, translated and escaped again, so that a model cannot output markup. Block-level tags,
+such as `<p>`, separate sentences. Inline tags, such as `<b>`, may be inside a sentence: see
+`inline`. An emoji is kept like a standalone tag, in plain text too.
 """
 
 import html
@@ -23,21 +23,21 @@ from transept.text.sentences import split_sentences
 Outputs = tuple[Output, ...]
 AT = attrgetter("at")
 
-# Only two things here match beyond the next `<`: a quoted value, which ends where another could
-# begin, and what is kept up to its end tag. So the time is proportional to the length of the text,
-# whatever the text is.
+# Only two parts of this pattern match beyond the next `<`: a quoted value, which ends where another
+# could begin, and an element that is kept up to its end tag. So matching takes time proportional to
+# the length of any text.
 _MARKUP = re.compile(
     r"""<!---?> | <!--.*?(?:-->|\Z)
-    # What is kept as a whole: what is not prose, the number of a footnote, and an element that says
-    # that it is not to be translated.
+    # Elements that are copied with their content: elements that are not prose, footnote numbers,
+    # and elements marked as not to be translated.
     | <(script|style|code|pre|textarea|svg|math)(?=[\s>])
       (?:[^"'<>/]|/(?!>)|"[^"]*"|'[^']*')*+>.*?(?:</\1\s*>|\Z)
     | <sup(?=[\s>])[^<>]*>(?:<(?!/sup)[^<>]*>|\d|[^<>\w]){0,40}+</sup\s*>
     | <(?P<kept>[a-z][a-z0-9-]*)(?=\s[^<>]*?
         (?:\btranslate\s*=\s*["']?no\b|\bclass\s*=\s*(?:"[^"<>]*|'[^'<>]*)?\bnotranslate\b))
       [^<>]*>[^<>]*</(?P=kept)\s*>
-    # A tag. A quoted value may hold any character. But a quotation mark may also stand alone, so
-    # the second form of a tag takes no notice of quotes.
+    # A tag. A quoted value may contain any character. A tag may also have an unpaired quotation
+    # mark, so the second form ignores quotes.
     | <[/!?]?[a-z](?:[^"'<>]|"[^"]*"|'[^']*')*+>
     | <[/!?]?[a-z][^<>]*>
     """,
@@ -52,34 +52,34 @@ _AROUND_WORDS = frozenset({
 })  # fmt: skip
 _BETWEEN_WORDS = frozenset({"img", "wbr", "script", "style", "code", "svg", "math"})
 _MOST_TAGS = 64
-"""The most tags inside a sentence. A sentence with more is no prose, and is cut at each of them."""
+"""The maximum number of tags inside a sentence. A sentence with more is split at each tag."""
 
-# Models have met few of these characters, and make nonsense of a sentence that has one. Arrows and
-# other signs of ordinary text are not among them.
+# These characters are rare in training data, and a model produces nonsense for a sentence with one.
+# Arrows and other characters of ordinary text are not included.
 _EMOJI = re.compile(
-    "(?:[0-9#*]\ufe0f?\u20e3"  # a digit in a key
+    "(?:[0-9#*]\ufe0f?\u20e3"  # a keycap
     "|[\u2300-\u23ff\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff]"
-    # What changes the one before it, joins it with the next, or spells the name of a flag.
+    # Variation selectors, joiners, and the tag characters of flags.
     "[\u200d\u20e3\ufe0e\ufe0f\U000e0020-\U000e007f]*)+"
 )
 
 _SPACES = re.compile(r"[ \t\n\r\f\xa0\u2007\u2009\u202f]+")
-_UNSEEN = dict.fromkeys(map(ord, "\xad\u200b\u2060\ufeff"))
-# In HTML a line break or a tab is a space like any other: it does not end a sentence.
+_INVISIBLE = dict.fromkeys(map(ord, "\xad\u200b\u2060\ufeff"))
+# In HTML, line breaks and tabs are ordinary spaces: they do not end a sentence.
 _LINE_BREAKS = dict.fromkeys(map(ord, "\t\n\r\f\v\x1c\x1d\x1e\x85\u2028\u2029"), " ")
 
 
 class Form(NamedTuple):
-    """How a text is written: as HTML, or plain."""
+    """The format of a text: HTML or plain."""
 
     markup: re.Pattern[str]
-    """What is kept as it is."""
+    """Matches the parts that are copied unchanged."""
     breaks: Mapping[int, str]
-    """What a line break stands for, where it does not end a sentence."""
+    """Replacements for line breaks that do not end a sentence."""
     read: Callable[[str], str]
-    """Reads what is not markup."""
+    """Unescapes text that is not markup."""
     write: Callable[[str], str]
-    """Writes what a model said."""
+    """Escapes the output of a model."""
 
 
 HTML = Form(_MARKUP, _LINE_BREAKS, html.unescape, escape)
@@ -87,7 +87,7 @@ PLAIN = Form(re.compile("(?!)"), {}, str, str)
 
 
 class MarkupPart(NamedTuple):
-    """A sentence, what stands between it and the next one, and the markup inside it."""
+    """A sentence, the space and markup up to the next one, and the markup inside it."""
 
     text: str
     space: str
@@ -96,7 +96,7 @@ class MarkupPart(NamedTuple):
 
 @dataclass(frozen=True)
 class Text:
-    """A text as a list of parts: sentences, and the white space and markup between them."""
+    """A text as a list of parts: sentences, and the whitespace and markup between them."""
 
     source: str
     parts: tuple[MarkupPart, ...]
@@ -104,7 +104,7 @@ class Text:
 
     @classmethod
     def of(cls, source: str, form: str, language: str) -> "Text":
-        """Take a text apart by the rules of its language."""
+        """Split a text by the rules of its language."""
         rules: Language = language if language in ("de", "en", "fr") else "other"  # type: ignore[assignment]
         how = HTML if form == "html" else PLAIN
         return cls(source, tuple(_split(source, how, rules)), how)
@@ -116,16 +116,16 @@ class Text:
 
     @property
     def with_words(self) -> list[MarkupPart]:
-        """The parts that are sentences."""
+        """The parts that contain a sentence."""
         return [part for part in self.parts if part.text]
 
     @property
     def is_marked(self) -> bool:
-        """Whether markup or emoji are inside a sentence. Alignments are needed to place them."""
+        """Whether a sentence contains markup or emoji. Placing them requires word alignments."""
         return any(part.inside for part in self.parts)
 
-    def put_together(self, outputs: Sequence[Outputs], n_best: int) -> Translation:
-        """The best combinations of the sentences' outputs, with what stands between them."""
+    def assemble(self, outputs: Sequence[Outputs], n_best: int) -> Translation:
+        """The best combinations of the sentences' outputs, with the parts between them."""
         each = iter(outputs)
         sentences = [
             Sentence(part.text, part.space, self._written(part, next(each)))
@@ -140,10 +140,10 @@ class Text:
         at = [index for index, part in enumerate(self.parts) if part.text][len(outputs)]
         parts = (*self.parts[:at], MarkupPart(self.parts[at].text, ""))
         begun = Text(self.source, parts, self.form)
-        return begun.put_together([*outputs, (NOTHING,)], 1).text
+        return begun.assemble([*outputs, (NOTHING,)], 1).text
 
     def drafted(self, before: str, draft: Draft) -> Draft:
-        """A draft of the whole text, from what stands before a sentence and a draft of that."""
+        """A draft of the whole text, from the text before a sentence and the sentence's draft."""
         stable = draft.text[: draft.stable]
         write = self.form.write
         return Draft(before + write(draft.text), len(before) + len(write(stable)))
@@ -152,7 +152,7 @@ class Text:
         return tuple(replace(one, text=self._marked(part, one), alignment=None) for one in outputs)
 
     def _marked(self, part: MarkupPart, output: Output) -> str:
-        """The translation of a part as it is written, with what was inside the part."""
+        """The escaped translation of a part, with the part's inline markup."""
         if not part.inside:
             return self.form.write(output.text)
         links = output.alignment or ()
@@ -160,16 +160,16 @@ class Text:
 
 
 def text_of(markup: str) -> str:
-    """The text of HTML, without markup and without what is kept as a whole."""
+    """The text of an HTML document, without markup and without elements that are copied whole."""
     pieces = _pieces(markup, _MARKUP)
     return " ".join(html.unescape(piece) for is_markup, piece in pieces if not is_markup)
 
 
-# --- taking apart ----------------------------------------------------------------------------
+# --- splitting -------------------------------------------------------------------------------
 
 
 def _split(text: str, form: Form, language: Language) -> list[MarkupPart]:
-    """The sentences, each with the white space and markup between it and the next."""
+    """The sentences, each with the whitespace and markup between it and the next."""
     parts: list[MarkupPart] = []
     run = _Run(form)
     for is_markup, piece in _pieces(text, form.markup):
@@ -185,7 +185,7 @@ def _split(text: str, form: Form, language: Language) -> list[MarkupPart]:
 
 
 def _pieces(text: str, kept: re.Pattern[str]) -> Iterator[tuple[bool, str]]:
-    """The text cut where a pattern matches; for each piece in order, whether it is a match."""
+    """Split a text at the matches of a pattern. Yields whether each piece is a match, and it."""
     at = 0
     for found in kept.finditer(text):
         yield False, text[at : found.start()]
@@ -195,7 +195,7 @@ def _pieces(text: str, kept: re.Pattern[str]) -> Iterator[tuple[bool, str]]:
 
 
 def _is_inline(markup: str) -> bool:
-    """Whether markup may stand inside a sentence."""
+    """Whether markup may be inside a sentence."""
     name = _NAME.match(markup)
     if name is None:
         return markup.startswith("<!--")
@@ -203,7 +203,7 @@ def _is_inline(markup: str) -> bool:
 
 
 def _extend(parts: list[MarkupPart], more: Iterable[MarkupPart]) -> None:
-    """Append parts. One without text is joined to the part before it, if there is one."""
+    """Append parts. A part without text is merged into the previous part, if there is one."""
     for part in more:
         if part.text or (part.space and not parts):
             parts.append(part)
@@ -212,14 +212,14 @@ def _extend(parts: list[MarkupPart], more: Iterable[MarkupPart]) -> None:
 
 
 class _Tag(NamedTuple):
-    """An emoji or inline markup, and how many characters of the run's text stand before it."""
+    """An emoji or inline markup, and its offset in the text of the run."""
 
     at: int
     markup: str
 
     @property
     def element(self) -> str | None:
-        """The name of the element that it opens or closes; None if it stands by itself."""
+        """The name of the element that it opens or closes. None for a standalone tag."""
         name = _NAME.match(self.markup)
         is_whole = self.markup.endswith("/>") or _WHOLE.fullmatch(self.markup)
         if name is None or is_whole or name[2].lower() in _BETWEEN_WORDS:
@@ -232,7 +232,7 @@ class _Tag(NamedTuple):
 
 
 class _Run:
-    """Text between two tags that end a sentence, and the inline tags and emoji in it."""
+    """The text between two block-level tags, and the inline tags and emoji in it."""
 
     def __init__(self, form: Form) -> None:
         self._form = form
@@ -252,7 +252,7 @@ class _Run:
         self._tags.append(_Tag(self._length, markup))
 
     def parts(self, language: Language) -> Iterator[MarkupPart]:
-        """First a part without text, for what stands before any sentence; then the sentences."""
+        """A part without text for everything before the first sentence, then the sentences."""
         text = "".join(self._texts)
         plain = text.translate(self._form.breaks)
         partners = _partners(self._tags)
@@ -270,7 +270,7 @@ class _Run:
             yield _part(plain, span, [self._tags[number] for number in inside], space)
 
     def _spaces(self, text: str, sentences: Sequence[InlineSpan], taken: set[int]) -> Iterator[str]:
-        """What stands before, between and after sentences: text, and the tags not taken."""
+        """The text and the remaining tags before, between and after the sentences."""
         tags = iter([tag for number, tag in enumerate(self._tags) if number not in taken])
         tag, write = next(tags, None), self._form.write
         ends = [0, *(span.end for span in sentences)]
@@ -282,15 +282,15 @@ class _Run:
             yield space + write(text[at:start])
 
     def _inside(self, span: InlineSpan, partners: Mapping[int, int]) -> list[int] | None:
-        """The tags that move with words of a sentence, by number.
+        """The numbers of the tags that move with words of a sentence.
 
-        None means that the sentence must be cut at its tags: there are too many, or it holds only
-        one of the two tags of an element.
+        None means that the sentence must be split at its tags: there are too many, or only one of
+        the two tags of an element is in the sentence.
         """
         first = bisect_left(self._tags, span.start, key=AT)
         last = bisect(self._tags, span.end, key=AT)
         inside = []
-        deepest = -1  # the last tag of the elements inside that were seen so far
+        deepest = -1  # the last tag of the elements seen so far
         for number in range(first, last):
             here = self._tags[number].at
             other = partners.get(number, -1)
@@ -306,11 +306,11 @@ class _Run:
         return inside if len(inside) <= _MOST_TAGS else None
 
     def _cut(self, span: InlineSpan, plain: str) -> Iterator[InlineSpan]:
-        """The pieces of a sentence between its tags."""
+        """The spans of a sentence between its tags."""
         first = bisect(self._tags, span.start, key=AT)
         last = bisect_left(self._tags, span.end, key=AT)
-        places = [span.start, *(tag.at for tag in self._tags[first:last]), span.end]
-        for start, end in pairwise(places):
+        offsets = [span.start, *(tag.at for tag in self._tags[first:last]), span.end]
+        for start, end in pairwise(offsets):
             if has_letters(plain[start:end]):
                 yield _without_spaces(plain, InlineSpan(start, end))
 
@@ -321,9 +321,9 @@ def _without_spaces(text: str, span: InlineSpan) -> InlineSpan:
 
 
 def _partners(tags: Sequence[_Tag]) -> dict[int, int]:
-    """For each tag the other tag of its element; a tag that stands by itself is its own partner.
+    """Map each tag to the other tag of its element. A standalone tag is its own partner.
 
-    A tag whose other half is missing has none.
+    A tag whose other half is missing is not in the result.
     """
     partners: dict[int, int] = {}
     unfinished: list[int] = []
@@ -339,7 +339,7 @@ def _partners(tags: Sequence[_Tag]) -> dict[int, int]:
 
 
 def _sentences(plain: str, language: Language) -> Iterator[InlineSpan]:
-    """The sentences that have a letter or a digit: a model makes nonsense of a row of dots."""
+    """The sentences with a letter or a digit: a model produces nonsense for a row of dots."""
     at = 0
     for text, space in split_sentences(plain, language):
         if has_letters(text):
@@ -348,13 +348,13 @@ def _sentences(plain: str, language: Language) -> Iterator[InlineSpan]:
 
 
 def _part(plain: str, span: InlineSpan, tags: Sequence[_Tag], space: str) -> MarkupPart:
-    """A sentence with single spaces, and its elements by their places in that text."""
+    """A sentence with single spaces, and its elements with their offsets in that text."""
     text, at = "", span.start
     opened: list[tuple[_Tag, int]] = []
     levels: list[list[Element]] = [[]]
     for tag in (*tags, None):
         here = span.end if tag is None else tag.at
-        more = _as_read(plain[at:here])
+        more = _normalized(plain[at:here])
         text += more[1:] if text.endswith(" ") and more.startswith(" ") else more
         at = here
         if tag is None:
@@ -371,6 +371,6 @@ def _part(plain: str, span: InlineSpan, tags: Sequence[_Tag], space: str) -> Mar
     return MarkupPart(text, space, tuple(levels[0]))
 
 
-def _as_read(text: str) -> str:
-    """Text with single plain spaces and without invisible characters, as models know it."""
-    return _SPACES.sub(" ", text.translate(_UNSEEN))
+def _normalized(text: str) -> str:
+    """Normalize spaces and remove invisible characters, as in the training data."""
+    return _SPACES.sub(" ", text.translate(_INVISIBLE))

@@ -1,4 +1,4 @@
-"""`transept visualize`: where the heads look, as in the paper's Figures 3 to 5."""
+"""`transept visualize`: attention weights, as in the paper's Figures 3 to 5."""
 
 import json
 import re
@@ -26,26 +26,26 @@ FORMATS = (".svg", ".html", ".json")
 
 @dataclass(frozen=True, kw_only=True)
 class View:
-    """What is drawn."""
+    """The content of a drawing."""
 
     figure: FigureName = "5"
-    """3: heads of one layer from one word. 4: one head in full, and two from one word below. 5:
-    heads in full, one below the other. heat: a heat map for each head."""
+    """3: several heads of one layer, for one word. 4: one head for all words, and below it two
+    heads for one word. 5: heads for all words, one below the other. heat: a heat map per head."""
     kind: Kind = "encoder"
     """Self-attention of the encoder or of the decoder, or the decoder's attention to the source."""
     layer: int | None = None
-    """The layer to draw. Default: the last but one, as in the paper (5 of 6)."""
+    """The layer to draw. Default: the second to last, as in the paper (5 of 6)."""
     heads: str | None = None
-    """The heads to draw, such as 1,2 or 1-4. Default: all in figures 3 and heat, in others the
-    first two."""
+    """The heads to draw, such as 1,2 or 1-4. Default: all heads for figures 3 and heat, otherwise
+    the first two."""
     word: str | None = None
-    """The word whose attention figures 3 and 4 draw: the word itself, or its number in the row."""
+    """The word whose attention figures 3 and 4 draw: the word itself or its position from 1."""
     tokens: Tokens = "words"
-    """Join the vocabulary's pieces to words, or show them as they are. A word is given the sum of
-    what its pieces are given, and gives the mean of what they give."""
+    """Merge subwords into words, or show the subwords (pieces). Attention to a word is summed over
+    its subwords; attention from a word is averaged over them."""
 
     def choice(self) -> "Choice":
-        """The same for the drawing."""
+        """The options of the drawing functions."""
         from transept.apps.visualize.figures import Choice
 
         return Choice(kind=self.kind, layer=self.layer, heads=_numbers(self.heads), word=self.word)
@@ -64,18 +64,19 @@ def visualize(
     models: Annotated[Models, MODEL_OPTIONS] = ANY_MODEL,
     view: Annotated[View, VIEW] = USUAL,
 ) -> None:
-    """Draw where the heads look, as in the paper's Figures 3 to 5.
+    """Draw attention weights, as in the paper's Figures 3 to 5.
 
-    The words above look at the words below; a line's width is the weight, its colour the head.
-    Layers and heads count from 1. `.html` is a page to explore all of it, and works offline;
-    `.json` holds every weight.
+    Lines connect each word above (query) with the words below (keys) that it attends to. The width
+    of a line shows the weight, its colour the head. Layers and heads are numbered from 1. `.html`
+    is an interactive page with all layers and heads that works offline. `.json` contains all
+    weights.
 
     Args:
-        sentence: What the model reads.
-        output: What to write; its ending chooses the format: .svg, .html or .json.
-        target: The translation to look at. Default: the model's own.
-        models: Which model to use.
-        view: What to draw.
+        sentence: The source sentence.
+        output: The output file. Its suffix selects the format: .svg, .html or .json.
+        target: The translation. Default: the model's output.
+        models: The model to use.
+        view: The content of the drawing.
     """
     if output.suffix not in FORMATS:
         raise ConfigError(f"{output}: its name must end in one of {', '.join(FORMATS)}")
@@ -94,13 +95,13 @@ def visualize(
 
 
 def _check(figure: FigureName, choice: "Choice") -> None:
-    """Refuse a word, or heads, that the figure would not show."""
+    """Reject a word or heads that the figure would not show."""
     if choice.word is not None and figure in ("5", "heat"):
         raise ConfigError(
-            f"figure {figure} shows all words: leave --word out, or choose --figure 3 or 4"
+            f"figure {figure} shows all words: omit --word, or choose --figure 3 or 4"
         )
     if figure == "4" and len(choice.heads) > 2:
-        raise ConfigError("figure 4 shows two heads: give --heads no more, or choose --figure 3")
+        raise ConfigError("figure 4 shows two heads: give fewer --heads, or choose --figure 3")
 
 
 def _attention(models: Models, sentence: str, target: str | None) -> "Attention":
@@ -128,7 +129,7 @@ def _content(suffix: str, attention: "Attention", view: View, choice: "Choice") 
 
 
 def _numbers(heads: str | None) -> tuple[int, ...]:
-    """What `1,2` and `1-4` mean."""
+    """Parse head numbers such as `1,2` or `1-4`."""
     numbers: list[int] = []
     for part in heads.split(",") if heads is not None else []:
         found = re.fullmatch(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?", part)

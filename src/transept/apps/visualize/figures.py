@@ -1,4 +1,4 @@
-"""The paper's Figures 3 to 5, and a grid of heat maps, of any pair, layer and heads."""
+"""The paper's Figures 3 to 5 and a grid of heat maps, for any sentence pair, layer and heads."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,26 +20,26 @@ NAMES: dict[Kind, str] = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Choice:
-    """What to draw of an attention. Layers and heads count from 1."""
+    """Which attention weights to draw. Layers and heads are numbered from 1."""
 
     kind: Kind = "encoder"
     layer: int | None = None
-    """Default: the last but one, as in the paper: 5 of 6."""
+    """Default: the second to last, as in the paper: 5 of 6."""
     heads: tuple[int, ...] = ()
-    """Default: the number that the figure shows, from the first."""
+    """Default: the first heads, as many as the figure shows."""
     word: str | None = None
-    """The word to look from, or its number from 1."""
+    """The query word, or its position from 1."""
 
 
 def draw_figure(name: FigureName, attention: Attention, choice: Choice) -> Picture:
-    """A figure as the paper has it.
+    """Draw a figure of the paper.
 
-    3: heads of one layer from one word. 4: one head in full, and below it two from one word.
-    5: two heads in full, one below the other. heat: a heat map for each head.
+    3: several heads of one layer, for one word. 4: one head for all words, and below it two heads
+    for one word. 5: two heads for all words, one below the other. heat: a heat map per head.
 
     Args:
-        name: Which figure.
-        attention: Between pieces, or `joined()` between words.
+        name: The figure.
+        attention: Between subwords, or `joined()` between words.
         choice: Kind, layer, heads and word.
     """
     chosen = attention.of(choice.kind)
@@ -68,9 +68,9 @@ def draw_figure(name: FigureName, attention: Attention, choice: Choice) -> Pictu
 
 
 def resolve(attention: AttentionMap, choice: Choice) -> tuple[int, list[int], int | None]:
-    """The layer, the heads and the word that are meant, counted from 0.
+    """The layer, the heads and the word of a choice, numbered from 0.
 
-    Unless heads are given, these are all heads if a word is chosen, and else the first alone.
+    The heads default to all heads if a word is chosen, otherwise to the first head.
     """
     n_heads = attention.weights.shape[1]
     word = None if choice.word is None else find_word(attention.queries.pieces, choice.word)
@@ -79,14 +79,14 @@ def resolve(attention: AttentionMap, choice: Choice) -> tuple[int, list[int], in
 
 
 def find_word(words: Sequence[str], wanted: str) -> int:
-    """Which word is meant, from 0: the first that is spelt so, or the number given, from 1."""
+    """The index of a word from 0, given its spelling (first match) or its position from 1."""
     for spelt in (str, str.casefold):
         for number, word in enumerate(words):
             if spelt(word.lstrip("▁")) == spelt(wanted):
                 return number
     if wanted.isdecimal() and 1 <= int(wanted) <= len(words):
         return int(wanted) - 1
-    raise ConfigError(f"there is no word {wanted!r} here; the words are: {' '.join(words)}")
+    raise ConfigError(f"word {wanted!r} not found; the words are: {' '.join(words)}")
 
 
 def _layer(attention: AttentionMap, choice: Choice) -> int:
@@ -102,7 +102,7 @@ def _heads(wanted: Sequence[int], n_heads: int) -> list[int]:
         if not 1 <= head <= n_heads:
             raise ConfigError(f"head {head}: the model has {_range(n_heads, 'head')}")
     if len(set(wanted)) < len(wanted):
-        raise ConfigError("a head is given twice; name each once")
+        raise ConfigError("a head is given twice; give each head once")
     return [head - 1 for head in wanted]
 
 
@@ -114,8 +114,8 @@ def _word(attention: AttentionMap, choice: Choice) -> int:
     words = attention.queries.pieces
     if choice.word is None:
         raise ConfigError(
-            "the figure shows where one word looks; give ", Argument("word"),
-            f" one of: {' '.join(words)}",
+            "the figure shows the attention of one word; set ", Argument("word"),
+            f" to one of: {' '.join(words)}",
         )  # fmt: skip
     return find_word(words, choice.word)
 
@@ -123,7 +123,7 @@ def _word(attention: AttentionMap, choice: Choice) -> int:
 def _description(
     attention: AttentionMap, layer: int, heads: Sequence[int], word: int | None = None
 ) -> str:
-    """What can be seen, in words: where each head looks most."""
+    """Alternative text: the largest weight of each word and head."""
     queries, keys = attention.queries.pieces, attention.keys.pieces
     sentences = []
     for head in heads:

@@ -1,4 +1,4 @@
-"""All of an attention as one page to explore, which works offline, without a server."""
+"""All attention weights of a sentence pair as one interactive HTML page that works offline."""
 
 import base64
 import hashlib
@@ -16,22 +16,22 @@ from transept.apps.visualize.panels import FAINTEST
 Tokens = Literal["words", "pieces"]
 
 UNIT = 10_000
-"""Weights are written in ten-thousandths: whole numbers are short, and most are 0."""
+"""Weights are stored as integers in units of 1/10,000. That is compact, because most are 0."""
 
 NOTES: dict[Kind, str] = {
     "encoder": "",
-    "decoder": "Above are the words as they are written; below is what was read until then.",
-    "source": "Above are the words as they are written; below is the source.",
+    "decoder": "Above is each target word; below are the target words before it.",
+    "source": "Above are the target words; below are the source words.",
 }
 
 
 def to_html(attention: Attention, choice: Choice, tokens: Tokens = "words") -> str:
-    """A page that shows any kind, layer and heads, and each word's lines.
+    """Write a page that shows any kind of attention, layer, head and word.
 
     Args:
-        attention: Between pieces; the page joins them to words itself.
-        choice: What is shown at first.
-        tokens: Whether that is words or pieces.
+        attention: Between subwords. The page merges them into words.
+        choice: The initial selection.
+        tokens: Whether to show words or subwords initially.
     """
     style = _grounds() + _part("page.css")
     script = _part("page.js")
@@ -40,9 +40,9 @@ def to_html(attention: Attention, choice: Choice, tokens: Tokens = "words") -> s
         "title": escape(attention.source),
         "style": style,
         "script": script,
-        "data": _harmless(json.dumps(_data(attention, choice, tokens), ensure_ascii=False)),
+        "data": _escape_json(json.dumps(_data(attention, choice, tokens), ensure_ascii=False)),
     }
-    # In one pass, so that `{{…}}` in a text is not taken for a place to fill.
+    # In one pass, so that `{{…}}` in a text is not taken for a placeholder.
     return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], _part("page.html"))
 
 
@@ -74,8 +74,8 @@ def _map(attention: AttentionMap) -> dict[str, Any]:
     return {**described, "weights": (attention.weights * UNIT).round().int().tolist()}
 
 
-def _harmless(text: str) -> str:
-    """JSON that no `</script>` or `<!--` in a text can end."""
+def _escape_json(text: str) -> str:
+    """Escape JSON so that `</script>` or `<!--` in a text cannot end the script element."""
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
@@ -94,7 +94,7 @@ def _ground(colours: Colours, edge: str) -> str:
 
 
 def _readable_on(colour: str) -> str:
-    """Black or white, whichever differs more: WCAG's contrast."""
+    """Black or white, whichever has the higher WCAG contrast."""
     channels = [int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5)]
     red, green, blue = (
         c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels

@@ -1,7 +1,7 @@
 """The panels of a figure: lines between two rows of words, and heat maps.
 
-In the first, as in Figures 3 to 5 of the paper, the words above look at the words below. A line's
-width is the weight, its colour the head. Heat maps, as in the Annotated Transformer, share one
+As in Figures 3 to 5 of the paper, lines connect the queries above with the keys below. The width of
+a line shows the weight, its colour the head. Heat maps, as in the Annotated Transformer, share one
 colour scale.
 """
 
@@ -25,16 +25,16 @@ from transept.apps.svg import (
 )
 
 FAINTEST = 5e-4
-"""Weights below it are left out: no eye could see them."""
+"""Smaller weights are omitted because they would be invisible."""
 WIDEST_ROW = 860.0
-"""Words lie flat if both rows of them are at most so wide; otherwise they stand upright."""
+"""The maximum width of horizontal words. If a row is wider, all words are rotated."""
 HEADING, SPACE, GUTTER = 26.0, 14.0, 8.0
 UPRIGHT_SLOTS = 1.55 * FONT_SIZE, 2.4 * FONT_SIZE
-"""The least and the most room that an upright word has beside others."""
+"""The minimum and maximum width of the slot of a rotated word."""
 STRIP = 7.0
-"""The height of the cells that show what each word is given, head by head."""
+"""The height of the cells that show the weight of each key and head."""
 GAP = 6.0
-"""Between a heat map and its words."""
+"""The gap between a heat map and its words."""
 CELL = 1.45 * FONT_SIZE
 MOST_COLUMNS = 4
 WIDEST_GRID = 1500.0
@@ -42,11 +42,11 @@ SCALE_STEPS = 24
 
 
 class Row(NamedTuple):
-    """Where the words of a row stand."""
+    """The positions of the words of a row."""
 
     centres: list[float]
     slot: float
-    """The narrowest place that a word has."""
+    """The width of the narrowest slot."""
     width: float
     height: float
     upright: bool
@@ -55,7 +55,7 @@ class Row(NamedTuple):
 def draw_lines(
     attention: AttentionMap, layer: int, heads: Sequence[int], word: int | None = None
 ) -> Panel:
-    """One layer's attention, of some heads, in full or from one word; all counted from 0."""
+    """Draw some heads of one layer, for all words or one word. All are numbered from 0."""
     queries, keys = visible(attention.queries.pieces), visible(attention.keys.pieces)
     above, below = _rows(queries, keys)
     heading = _heading(layer, heads)
@@ -102,7 +102,7 @@ def _rows(above: Sequence[str], below: Sequence[str]) -> tuple[Row, Row]:
 
 
 def _flat_slot(word: str) -> float:
-    # Lines of many heads need some room at a full stop too.
+    # The lines of many heads need some width even at a full stop.
     return max(text_width(word), 2 * FONT_SIZE) + SPACE
 
 
@@ -132,8 +132,8 @@ def _words(
     direction: int,
     chosen: int | None,
 ) -> list[Shape]:
-    """A row of words that goes up (-1) or down (1) from `y`."""
-    # Upright text reads upwards: above the lines it starts at them, below it ends at them.
+    """A row of words that extends up (-1) or down (1) from `y`."""
+    # Rotated text reads upwards: it starts at the lines if above them, and ends there if below.
     anchor: Anchor = "middle" if not upright else "start" if direction < 0 else "end"
     middle = y if upright else y + direction * FONT_SIZE * 0.6
     return [
@@ -170,12 +170,12 @@ def _heads(heads: Sequence[int]) -> str:
 
 
 def visible(pieces: Sequence[str]) -> list[str]:
-    """Pieces as they are shown: with a small dot for the space, as `▁` would catch the eye."""
+    """Subwords for display, with a small dot instead of the conspicuous `▁`."""
     return [piece.replace("▁", "·") for piece in pieces]
 
 
 def widest(texts: Sequence[str]) -> float:
-    """About how wide the widest of some texts is."""
+    """The approximate width of the widest text."""
     return max(map(text_width, texts), default=0.0)
 
 
@@ -183,7 +183,7 @@ def widest(texts: Sequence[str]) -> float:
 
 
 def draw_heat_maps(attention: AttentionMap, layer: int, heads: Sequence[int]) -> list[list[Panel]]:
-    """Rows of maps, one a head, and below them what the colours mean. All counted from 0."""
+    """Rows of heat maps, one per head, and a colour scale. Layer and heads are numbered from 0."""
     full = float(attention.weights[layer, list(heads)].max())
     maps = [_heat_map(attention, layer, head, full) for head in heads]
     columns = _columns(len(maps), maps[0].width)
@@ -194,12 +194,12 @@ def draw_heat_maps(attention: AttentionMap, layer: int, heads: Sequence[int]) ->
 def _columns(n_maps: int, width: float) -> int:
     fitting = max(1, int((WIDEST_GRID + MARGIN) // (width + MARGIN)))
     most = min(MOST_COLUMNS, fitting, n_maps)
-    # Rows of the same length, where there can be: 3 and 3 instead of 4 and 2.
+    # Prefer rows of equal length: 3 and 3 instead of 4 and 2.
     return math.ceil(n_maps / math.ceil(n_maps / most))
 
 
 def _heat_map(attention: AttentionMap, layer: int, head: int, full: float) -> Panel:
-    """One head: queries down, keys across."""
+    """One head, with a row per query and a column per key."""
     queries, keys = visible(attention.queries.pieces), visible(attention.keys.pieces)
     left, top = widest(queries) + GAP, HEADING
     width, height = len(keys) * CELL, len(queries) * CELL
@@ -219,7 +219,7 @@ def _heat_map(attention: AttentionMap, layer: int, head: int, full: float) -> Pa
 
 
 def _scale(full: float) -> Panel:
-    """Steps from nothing to the largest weight that is drawn."""
+    """The colour scale from 0 to the largest weight."""
     low, high, step, height = "weight 0", f"{full:.2f}", 6.0, 0.8 * FONT_SIZE
     length = SCALE_STEPS * step
     x = text_width(low) + LETTER

@@ -1,4 +1,4 @@
-"""Attention between two sentences, drawn with characters."""
+"""Attention between two sentences, drawn with block characters."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -9,36 +9,35 @@ from numpy.typing import NDArray
 from transept.api.transducer import Transducer
 
 SHADES = " ░▒▓█"
-"""Less than a fifth of a row's attention is the first; four fifths or more the last."""
+"""Shades for fifths of the weight: the first below 0.2, the last from 0.8."""
 
 
 class WordAttention(NamedTuple):
-    """How much each target word looked at each source word while it was written."""
+    """Attention weights from target words to source words."""
 
     source: list[str]
     target: list[str]
     weights: NDArray[np.float64]
-    """[target, source]. A row sums to 1, less what the end of the sentence got."""
+    """[target, source]. A row sums to 1 minus the weight of the end-of-sentence token."""
 
 
 def attend(transducer: Transducer, source: str, target: str) -> WordAttention:
-    """The last layer's encoder-decoder attention, the mean of its heads, word by word.
+    """The encoder-decoder attention of the last layer between words, averaged over its heads.
 
-    A word of several pieces is given the sum of what they are given, and gives the mean of what
-    they give.
+    Attention to a word is summed over its subwords. Attention from a word is averaged over them.
     """
     cross = transducer.attend(source, target).joined().cross
     weights = cross.weights[-1].mean(dim=0).double().numpy()
-    # The last of either side is the end symbol.
+    # The last token of either side is the end of the sentence.
     return WordAttention(
         list(cross.keys.words[:-1]), list(cross.queries.words[:-1]), weights[:-1, :-1]
     )
 
 
 def draw_attention(attention: WordAttention, width: int = 80) -> list[str]:
-    """Lines of at most `width` characters: a row for each target word, shades beneath the source.
+    """Lines of at most `width` characters: a row per target word, a shaded cell per source word.
 
-    Where the source is too long for one line, it continues in another picture below.
+    If the source is too long for one line, it continues in another map below.
     """
     margin = max(map(len, attention.target))
     lines: list[str] = []
@@ -56,7 +55,7 @@ def draw_attention(attention: WordAttention, width: int = 80) -> list[str]:
 
 
 def _bands(lengths: Sequence[int], width: int) -> list[tuple[int, int]]:
-    """Where to cut words of these lengths so that each part fits into a width."""
+    """Split words of these lengths into ranges that fit into a width."""
     bands, start, used = [], 0, 0
     for place, length in enumerate(lengths):
         if used and used + length > width:

@@ -1,4 +1,4 @@
-"""Commands that the demo prints can be read, and pasted."""
+"""Commands printed by the demo can be pasted into a shell."""
 
 import shlex
 
@@ -15,11 +15,11 @@ from transept.apps.recipes.view import _quoted
         ("It isn't so.", '"It isn\'t so."'),
     ],
 )
-def test_a_sentence_is_quoted_as_a_person_would(word: str, shown: str) -> None:
+def test_sentence_with_apostrophe_is_double_quoted(word: str, shown: str) -> None:
     assert _quoted(word) == shown
 
 
 @pytest.mark.parametrize("word", ["it's $5", "it's `x`", 'say "it\'s"', "it's \\n", "Isn't it!"])
-def test_what_a_shell_would_read_otherwise_stays_what_it_is(word: str) -> None:
+def test_special_characters_survive_the_shell(word: str) -> None:
     assert shlex.split(_quoted(word)) == [word]
     assert not _quoted(word).startswith('"')

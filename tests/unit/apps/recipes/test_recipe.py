@@ -1,4 +1,4 @@
-"""The recipes that come with transept say what the paper says, and what may be shipped."""
+"""The bundled recipes match the paper and use text with suitable licences."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +17,7 @@ CONFIGS = Path(__file__).resolve().parents[4] / "configs"
 
 
 @pytest.mark.parametrize("size", ["base", "big"])
-def test_english_german_is_the_papers(size: str) -> None:
+def test_english_german_recipe_matches_the_paper(size: str) -> None:
     ours = recipe.load(f"wmt14-en-de-{size}")
     assert ours.experiment == config.load(Experiment, CONFIGS / f"{size}.toml")
     assert ours.vocabulary.kind == "bpe"
@@ -46,14 +46,14 @@ def test_trained_for_fewer_steps_keeps_the_intervals_in_proportion() -> None:
     assert (shortest.validation.every_steps, shortest.checkpoint.every_steps) == (1, None)
 
 
-def test_english_french_is_the_papers() -> None:
+def test_english_french_recipe_matches_the_paper() -> None:
     ours, german = recipe.load("wmt14-en-fr-big"), recipe.load("wmt14-en-de-big")
     model = replace(german.experiment.model, dropout=0.1, vocab_size=32_000)
     assert ours.experiment == replace(german.experiment, model=model)
     assert (ours.vocabulary.kind, ours.average.last) == ("unigram", 20)
 
 
-def test_what_is_shipped_learns_only_from_what_may_be_shipped() -> None:
+def test_bundled_models_use_only_redistributable_text() -> None:
     for name in ("europarl-en-de-small", "europarl-de-en-small"):
         assert {text.name for text in recipe.load(name).texts} == {"europarl", "tatoeba"}
 
@@ -71,25 +71,25 @@ def test_the_other_direction_reads_the_same_files() -> None:
 
 
 @pytest.mark.parametrize("name", recipe.names())
-def test_every_text_says_its_terms(name: str) -> None:
+def test_every_text_has_a_licence(name: str) -> None:
     for text in recipe.load(name).texts:
         assert text.licence
         assert text.attribution
 
 
-def test_mistakes_are_named() -> None:
+def test_invalid_recipes_are_rejected() -> None:
     base = recipe.load("europarl-en-de-base")
     with pytest.raises(ConfigError, match="two of them have the same name"):
         replace(base, texts=(base.texts[0], base.texts[0]))
     with pytest.raises(ConfigError, match="dev: \\(\\) names no files"):
         replace(base, dev=())
-    with pytest.raises(ConfigError, match="one of them is called dev"):
+    with pytest.raises(ConfigError, match="one of them has the name of the development set"):
         replace(base, texts=(replace(base.texts[0], name="dev"),))
-    with pytest.raises(ConfigError, match="must be within the run"):
+    with pytest.raises(ConfigError, match="must be above 0 and at most 1"):
         Averaging(last=100)
 
 
-def test_a_recipe_survives_being_written_down(tmp_path: Path) -> None:
+def test_recipe_round_trips_through_toml(tmp_path: Path) -> None:
     for name in recipe.names():
         ours = recipe.load(name)
         (tmp_path / "recipe.toml").write_text(config.dump(ours), encoding="utf-8")

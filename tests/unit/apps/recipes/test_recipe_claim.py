@@ -1,4 +1,4 @@
-"""A work directory belongs to one recipe, and to a whole one."""
+"""A work directory belongs to one recipe."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +21,7 @@ def claim(directory: Path, last: int = 5, argument: str = "work") -> None:
 
 
 def test_begin_after_a_kill_claims_the_directory(tmp_path: Path) -> None:
-    """A kill leaves half a file, under another name, which claims nothing."""
+    """A kill leaves a partial file under another name, which is ignored."""
     path = tmp_path / "new" / FILE
     path.parent.mkdir()
     part_of(path).write_text("la")
@@ -32,13 +32,13 @@ def test_begin_after_a_kill_claims_the_directory(tmp_path: Path) -> None:
 
 def test_begin_rejects_a_directory_of_something_else(tmp_path: Path) -> None:
     (tmp_path / "letter.txt").write_text("Dear")
-    with pytest.raises(ConfigError, match="is not empty and not a recipe's; choose another `work`"):
+    with pytest.raises(ConfigError, match="is neither empty nor a recipe's directory"):
         claim(tmp_path)
 
 
 def test_begin_rejects_a_directory_of_another_recipe(tmp_path: Path) -> None:
     claim(tmp_path / "mine")
     claim(tmp_path / "mine")
-    told = r"began with other settings:\n  average.last: 5 -> 3\nChoose another `output`"
-    with pytest.raises(ConfigError, match=told):
+    message = r"began with other settings:\n  average.last: 5 -> 3\nChoose another `output`"
+    with pytest.raises(ConfigError, match=message):
         claim(tmp_path / "mine", last=3, argument="output")

@@ -1,4 +1,4 @@
-"""The rule by which a stage is done, or not done again; of a stage that counts its calls."""
+"""When a stage runs and when it is skipped, tested with a stage that counts its calls."""
 
 import json
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ DOCS = Path(__file__).resolve().parents[4] / "docs"
 
 @dataclass(frozen=True)
 class Count(Stage):
-    """Writes its input to a file, as often as it is asked to."""
+    """Writes its input to a file each time it runs."""
 
     name = "score"
     given: str = "a"
@@ -37,7 +37,7 @@ class Count(Stage):
     def carry_out(self, watch: Watchers) -> Table:
         self.calls.append("work")
         if self.given == "bad":
-            raise DataError("bad: is no good")
+            raise DataError("bad: is invalid")
         if self.given != "stopped":
             self.path.write_text(self.given)
         return {"made": self.given, **self.results}
@@ -59,35 +59,35 @@ def run(tmp_path: Path) -> RecipeRun:
     return RecipeRun(name="counted", recipe=loaded, directory=tmp_path)
 
 
-def told(done: Done | None) -> tuple[str, bool]:
+def summary_of(done: Done | None) -> tuple[str, bool]:
     assert done is not None
     return done.what, done.already
 
 
-def test_a_stage_is_done_once(run: RecipeRun) -> None:
+def test_completed_stage_is_skipped(run: RecipeRun) -> None:
     stage = Count(run)
-    assert told(do(stage, Watchers())) == ("made a of a", False)
-    assert told(do(stage, Watchers())) == ("made a of a", True)
+    assert summary_of(do(stage, Watchers())) == ("made a of a", False)
+    assert summary_of(do(stage, Watchers())) == ("made a of a", True)
     assert stage.calls == ["fetch", "work"]
 
 
-def test_it_is_done_again_of_other_inputs_and_where_what_it_made_is_gone(run: RecipeRun) -> None:
+def test_stage_reruns_when_inputs_change_or_output_is_missing(run: RecipeRun) -> None:
     do(Count(run), Watchers())
-    assert told(do(Count(run, "b"), Watchers())) == ("made b of b", False)
+    assert summary_of(do(Count(run, "b"), Watchers())) == ("made b of b", False)
     Count(run).path.unlink()
-    assert told(do(Count(run, "b"), Watchers())) == ("made b of b", False)
+    assert summary_of(do(Count(run, "b"), Watchers())) == ("made b of b", False)
 
 
-def test_what_fails_is_not_written_down_and_what_is_stopped_goes_on(run: RecipeRun) -> None:
-    with pytest.raises(DataError, match="is no good"):
+def test_failed_stage_has_no_record_and_stopped_stage_resumes(run: RecipeRun) -> None:
+    with pytest.raises(DataError, match="is invalid"):
         do(Count(run, "bad"), Watchers())
     assert run.results("score") is None
     assert do(Count(run, "stopped"), Watchers()) is None
     assert run.results("score") == {"made": "stopped"}
-    assert told(do(Count(run), Watchers())) == ("made a of a", False)
+    assert summary_of(do(Count(run), Watchers())) == ("made a of a", False)
 
 
-def test_a_stage_with_a_clock_of_its_own_is_not_timed(run: RecipeRun) -> None:
+def test_stage_that_measures_its_time_is_not_timed(run: RecipeRun) -> None:
     do(Count(run), Watchers())
     record = run.records.read("score")
     assert record is not None
@@ -101,7 +101,7 @@ def test_a_stage_with_a_clock_of_its_own_is_not_timed(run: RecipeRun) -> None:
 
 
 @pytest.mark.parametrize("path", sorted((DOCS / "results").glob("*.json")), ids=lambda p: p.stem)
-def test_text_that_an_earlier_version_prepared_is_not_prepared_again(path: Path) -> None:
+def test_text_prepared_by_an_earlier_version_is_reused(path: Path) -> None:
     record = json.loads(path.read_bytes())
     if "stages" in record:
         begun = config.structure(Recipe, record["recipe"])
@@ -109,5 +109,5 @@ def test_text_that_an_earlier_version_prepared_is_not_prepared_again(path: Path)
         assert prepare.inputs() == record["stages"]["prepare"]["inputs"]
 
 
-def test_every_stage_but_the_report_keeps_a_record() -> None:
+def test_every_stage_except_report_has_a_record() -> None:
     assert tuple(RECORDED) == recipe.STAGES[:-1]

@@ -1,4 +1,4 @@
-"""Where the sentences of a recipe that writes its own come from."""
+"""Bundled sentences and custom files of a recipe."""
 
 import gzip
 from dataclasses import replace
@@ -58,7 +58,7 @@ def test_splits_of_the_demo_are_all_built_in_pairs() -> None:
     assert splits.items() <= built_in().items()
 
 
-def test_text_is_written_whole(tmp_path: Path) -> None:
+def test_write_writes_all_files(tmp_path: Path) -> None:
     write({"train": [("a", "b"), ("c", "d")], "dev": []}, tmp_path / "text", ("en", "fr"))
     assert (tmp_path / "text" / "train.en").read_text() == "a\nc\n"
     assert (tmp_path / "text" / "train.fr").read_text() == "b\nd\n"
@@ -79,7 +79,7 @@ def test_text_is_written_whole(tmp_path: Path) -> None:
         (["train.de", "train.en", "train.fr"], ("fr", "de"), ("fr", "de")),
     ],
 )
-def test_languages_are_those_of_the_files(
+def test_languages_are_inferred_from_the_files(
     tmp_path: Path,
     files: list[str],
     named: tuple[str | None, str | None],
@@ -94,25 +94,25 @@ def test_languages_are_those_of_the_files(
     ("files", "named", "complaint"),
     [
         ([], (None, None), "no file train"),
-        (["train.de"], (None, None), "two files are needed"),
+        (["train.de"], (None, None), "two files are required"),
         (["train.de", "train.en", "train.fr"], (None, None), "choose two with `source_language`"),
         (["train.de", "train.en", "train.fr"], ("en", None), "choose two with `source_language`"),
-        (["train.de", "train.en"], ("fr", None), "no train.fr in it, but train.de, train.en"),
+        (["train.de", "train.en"], ("fr", None), "train.fr is missing; found train.de, train.en"),
         (["train.de", "train.en"], ("en", "en"), "both en"),
     ],
 )
-def test_what_languages_are_meant_must_be_clear(
+def test_ambiguous_or_missing_languages_are_rejected(
     tmp_path: Path, files: list[str], named: tuple[str | None, str | None], complaint: str
 ) -> None:
     for name in files:
         (tmp_path / name).touch()
     with pytest.raises(DataError, match=complaint):
         choose_languages(tmp_path, *named)
-    with pytest.raises(DataError, match="is no folder"):
+    with pytest.raises(DataError, match="is not a folder"):
         choose_languages(tmp_path / "absent", None, None)
 
 
-def test_dev_and_test_are_held_out_where_there_are_none(tmp_path: Path) -> None:
+def test_missing_dev_and_test_are_held_out(tmp_path: Path) -> None:
     fill(tmp_path, "train", PAIRS)
     splits = read_own(tmp_path)
     assert {name: len(pairs) for name, pairs in splits.items()} == {
@@ -125,7 +125,7 @@ def test_dev_and_test_are_held_out_where_there_are_none(tmp_path: Path) -> None:
     assert splits["test"] != read_own(tmp_path, seed=2)["test"]
 
 
-def test_dev_and_test_are_taken_where_there_are_some(tmp_path: Path) -> None:
+def test_existing_dev_and_test_are_used(tmp_path: Path) -> None:
     fill(tmp_path, "train", PAIRS)
     fill(tmp_path, "test", PAIRS[:30])
     splits = read_own(tmp_path)
@@ -135,7 +135,7 @@ def test_dev_and_test_are_taken_where_there_are_some(tmp_path: Path) -> None:
     assert not sources[0] & (sources[1] | sources[2])
 
 
-def test_what_is_held_out_is_not_said_in_train_either() -> None:
+def test_held_out_sources_are_removed_from_train() -> None:
     again = [(source, "otherwise") for source, _ in PAIRS[:200]]
     splits = hold_out(PAIRS + again, {}, seed=1)
     sources = [{source for source, _ in pairs} for pairs in splits.values()]
@@ -144,14 +144,14 @@ def test_what_is_held_out_is_not_said_in_train_either() -> None:
     assert not sources[1] & sources[2]
 
 
-def test_only_so_many_pairs_are_read_and_empty_ones_left_out(tmp_path: Path) -> None:
+def test_pairs_are_limited_and_empty_ones_skipped(tmp_path: Path) -> None:
     fill(tmp_path, "train", [("", "x"), ("x", " "), *PAIRS])
     splits = read_own(tmp_path, pairs=200)
     assert sorted(pair for pairs in splits.values() for pair in pairs) == sorted(PAIRS[:200])
 
 
-def test_the_ends_of_lines_are_no_part_of_sentences(tmp_path: Path) -> None:
-    """Else a sentence of test would be found in train, and no translation match its reference."""
+def test_line_endings_are_stripped(tmp_path: Path) -> None:
+    """Otherwise held-out sentences would not match train, nor translations their references."""
     fill(tmp_path, "train", PAIRS)
     fill(tmp_path, "test", [(f"{source}\r", f"{target} \r") for source, target in PAIRS[:20]])
     with_mark = tmp_path / "test.en"
@@ -169,22 +169,22 @@ def test_compressed_files_are_read(tmp_path: Path) -> None:
     assert len(read_own(tmp_path)["train"]) == 360
 
 
-def test_files_that_do_not_fit_are_named(tmp_path: Path) -> None:
+def test_mismatched_files_are_reported(tmp_path: Path) -> None:
     fill(tmp_path, "train", PAIRS)
     (tmp_path / "train.fr").write_text("one\ntwo\n")
-    with pytest.raises(DataError, match=r"train\.fr: ends at line 2, and the other side goes on"):
+    with pytest.raises(DataError, match=r"train\.fr: ends at line 2, but the other side is longer"):
         read_own(tmp_path)
     fill(tmp_path, "train", PAIRS)
     (tmp_path / "dev.en").write_text("one\n")
-    with pytest.raises(DataError, match=r"there is no dev\.fr, the other side of its dev"):
+    with pytest.raises(DataError, match=r"dev\.fr is missing, the other side of its dev"):
         read_own(tmp_path)
 
 
-def test_too_little_text_is_said_to_be(tmp_path: Path) -> None:
+def test_too_little_text_is_rejected(tmp_path: Path) -> None:
     fill(tmp_path, "train", PAIRS[:99])
-    with pytest.raises(DataError, match="its train has 99 pairs; at least 100"):
+    with pytest.raises(DataError, match="train has 99 pairs; at least 100"):
         read_own(tmp_path)
     fill(tmp_path, "train", PAIRS[:120])
     fill(tmp_path, "test", PAIRS[:100])
-    with pytest.raises(DataError, match=r"only .* pairs that dev and test do not have"):
+    with pytest.raises(DataError, match=r"only .* pairs that are not in dev or test"):
         read_own(tmp_path)

@@ -1,7 +1,7 @@
 """Batches and streams, through one thread.
 
-No test measures time. Where the batcher does, a clock of the test's own moves only when an
-operation or a stream says that it took some time.
+No test measures time. A fake clock replaces the batcher's. It advances only when an
+operation or a stream reports that it took some time.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ PATIENCE = 120.0
 TICK = 1 / 1024
 """Seconds that are added without rounding."""
 FOREVER = 1 << 40
-"""Steps that no test sees the end of."""
+"""More steps than any test takes."""
 
 Spend = Callable[[float], object]
 Feed = Callable[[int], Sequence[int]]
@@ -35,7 +35,7 @@ Found = Iterator[list[tuple[int, int]]]
 
 
 class Clock:
-    """Takes the place of the module `time`."""
+    """Replaces the module `time`."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -56,7 +56,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 @dataclass(frozen=True)
 class Echo:
-    """Gives back what it was given."""
+    """Returns its items unchanged."""
 
     name: str = ""
     spend: Spend = time.sleep
@@ -74,7 +74,7 @@ class Echo:
 
 @dataclass(frozen=True)
 class Hold(Echo):
-    """Keeps the thread busy until it is let go."""
+    """Keeps the thread busy until released."""
 
     begun: threading.Event = field(default_factory=threading.Event)
     let: threading.Event = field(default_factory=threading.Event)
@@ -105,7 +105,7 @@ def steps(n: int, spend: Spend = time.sleep, seconds: float = TICK) -> Generator
 
 
 async def newest(stream: Stream[int]) -> int:
-    """The last that a stream gives."""
+    """The last result of a stream."""
     last = -1
     async for number in stream:
         assert number > last
@@ -158,7 +158,7 @@ def test_streams_take_steps_for_half_as_long_as_each_batch(clock: Clock) -> None
     assert {"".join(sorted(taken)) for taken in between[1:-1]} == {"aaaabbbb"}
 
 
-def test_a_stream_ends_by_itself_or_when_it_is_told() -> None:
+def test_stream_ends_when_complete_or_ended() -> None:
     async def test(batcher: Batcher) -> None:
         assert await newest(batcher.open(steps(50))) == 49
         late = batcher.open(steps(FOREVER))
@@ -171,7 +171,7 @@ def test_a_stream_ends_by_itself_or_when_it_is_told() -> None:
     with_batcher(test)
 
 
-def test_a_stream_that_nobody_reads_is_closed() -> None:
+def test_cancelled_stream_is_closed() -> None:
     closed = threading.Event()
 
     def endless() -> Generator[int, None, None]:
@@ -192,8 +192,8 @@ def test_a_stream_that_nobody_reads_is_closed() -> None:
     with_batcher(test)
 
 
-def test_a_batch_takes_about_as_long_as_it_may(clock: Clock) -> None:
-    """Items that come meanwhile wait for its end."""
+def test_batch_size_follows_the_time_limit(clock: Clock) -> None:
+    """Items that arrive during a batch wait for its end."""
     begun: list[list[float]] = []
 
     @dataclass(frozen=True)
@@ -212,7 +212,7 @@ def test_a_batch_takes_about_as_long_as_it_may(clock: Clock) -> None:
     async def test(batcher: Batcher) -> None:
         await batcher.submit(Slow(), [0.02] * 40).results
         let = await held(batcher)
-        # One that takes too long is a batch by itself; the last waits for no other.
+        # A long item is a batch by itself; the last does not wait for others.
         long, short = batcher.submit(Slow(), [0.2] * 2), batcher.submit(Slow(), [0.01])
         let.set()
         await short.results
@@ -230,12 +230,12 @@ def test_a_wider_beam_makes_smaller_batches() -> None:
     assert [batcher.room(beam) for beam in (1, 4, 5, 8, 21)] == [4, 4, 3, 2, 1]
 
 
-# --- items that come while a batch is running ------------------------------------------------
+# --- admission to a running batch ------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Steps(Echo):
-    """Admits items, four at a time; each takes as many steps as it says, and 13 is unlucky."""
+    """Admits four items at a time. Item n takes n steps; item 13 fails."""
 
     runs: list[threading.Event] = field(default_factory=list, compare=False)
     """One for each batch, set at its end."""
@@ -296,7 +296,7 @@ def test_a_batch_ends_when_all_its_jobs_are_cancelled() -> None:
     with_batcher(test)
 
 
-def test_another_operation_has_a_turn_though_items_of_the_first_keep_coming() -> None:
+def test_waiting_operation_ends_refilling_of_the_batch() -> None:
     served = [asyncio.Event() for _ in range(6)]
 
     async def without_end(batcher: Batcher, was_served: asyncio.Event) -> None:
@@ -320,7 +320,7 @@ def test_another_operation_has_a_turn_though_items_of_the_first_keep_coming() ->
     with_batcher(test)
 
 
-def test_one_who_fails_spoils_none() -> None:
+def test_failing_item_does_not_fail_others() -> None:
     async def test(batcher: Batcher) -> None:
         good, bad = batcher.submit(STEP, [50]), batcher.submit(STEP, [13])
         more = batcher.submit(STEP, [7, 8])
@@ -331,7 +331,7 @@ def test_one_who_fails_spoils_none() -> None:
     with_batcher(test)
 
 
-def test_what_fails_before_it_takes_anything_fails_for_who_waits() -> None:
+def test_failure_before_first_item_fails_queued_jobs() -> None:
     class Broken(Steps):
         def run(self, feed: Feed) -> Found:
             raise ValueError("no")
@@ -370,7 +370,7 @@ def test_items_and_seconds_are_counted_while_a_batch_runs(clock: Clock) -> None:
     assert sum(seconds for _, seconds in counted) == clock.now
 
 
-def test_when_it_is_stopped_items_are_refused() -> None:
+def test_stopped_batcher_admits_no_items() -> None:
     begun, let = threading.Event(), threading.Event()
 
     def wait(seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""Where markup inside of a sentence goes."""
+"""Placement of inline markup in a translation."""
 
 import pytest
 
@@ -18,35 +18,35 @@ def translated(source: str, target: str, alignment: str) -> str:
 @pytest.mark.parametrize(
     ("source", "target", "alignment", "expected"),
     [
-        # An element goes with its words, wherever they are.
+        # An element moves with its words.
         ("I <b>really</b> see it.", "Ich sehe es wirklich.", "0-0 2-1 3-2 1-3",
          "Ich sehe es <b>wirklich</b>."),
-        # Several words stay together, with what stands between them.
+        # Several words stay together, with the words between them.
         ("See <a>the new house</a> now.", "Sieh jetzt das neue, Haus an.",
          "0-0 4-1 1-2 2-3 3-4 0-5", "Sieh jetzt <a>das neue, Haus</a> an."),
         ("See <a>the house</a>.", "Sieh das da Haus.", "0-0 1-1 0-2 2-3",
          "Sieh <a>das da Haus</a>."),
-        # Far apart, the larger part has it.
+        # If the aligned words are far apart, the longer part gets the element.
         ("I <b>stand up</b> at 7.", "Ich stehe um 7 Uhr auf.", "0-0 1-1 3-2 4-3 4-4 2-5",
          "Ich <b>stehe</b> um 7 Uhr auf."),
         ("He <b>met</b> the man.", "Er hat den Mann getroffen.", "0-0 1-1 2-2 3-3 1-4",
          "Er hat den Mann <b>getroffen</b>."),
-        # Nested ones stay nested, neighbours change places.
+        # Nested elements stay nested; neighbours may swap.
         ("<a>one <i>two</i></a> <b>three</b>", "drei zwei eins", "2-0 1-1 0-2",
          "<b>drei</b> <a><i>zwei</i> eins</a>"),
-        # Punctuation goes with them if it did before.
+        # Punctuation inside the element stays inside.
         ("Go (<i>home</i>)!", "Geh (heim)!", "0-0 1-1", "Geh (<i>heim</i>)!"),
         ("Go <i>(home)</i>!", "Geh (heim)!", "0-0 1-1", "Geh <i>(heim)</i>!"),
-        # Parts of words are found again, or all of the word is taken.
+        # A part of a word is matched again, or the whole word is used.
         ("H<sub>2</sub>O now", "Jetzt H2O", "1-0 0-1", "Jetzt H<sub>2</sub>O"),
         ("<b>W</b>ord of", "von Wort", "1-0 0-1", "von <b>W</b>ort"),
         ("<b>h</b>ome now", "jetzt zuhaus", "1-0 0-1", "jetzt zu<b>h</b>aus"),
         ("<b>y</b>es, no", "ja, nein", "0-0 1-1", "<b>ja</b>, nein"),
-        # What has no words stands before the same word, or after the one that it touched.
+        # An element without words goes before the same word, or after an adjacent one.
         ("one <img> two", "zwei eins", "1-0 0-1", "<img> zwei eins"),
         ("one<img> two", "zwei eins", "1-0 0-1", "zwei eins<img>"),
         ("one <!-- x --> two", "eins", "0-0", "eins <!-- x -->"),
-        # Nor does anything stand inside of what it was outside of.
+        # An element never moves into another element.
         ("<a>one two</a> <img> three", "eins drei zwei", "0-0 2-1 1-2",
          "<a>eins drei zwei</a> <img>"),
         ("We <code>go</code> now", "Jetzt gehen wir", "1-0 0-2", "<code>go</code> Jetzt gehen wir"),
@@ -54,7 +54,7 @@ def translated(source: str, target: str, alignment: str) -> str:
          "zwei Note<sup>[1]</sup> eins"),
         ("Call <b translate=no>Big Ben</b> now", "Ruf jetzt an", "0-0 1-1 0-2",
          "Ruf <b translate=no>Big Ben</b> jetzt an"),
-        # Words that nothing came of have what is next to them; else they leave their tags.
+        # Unaligned words use a neighbouring word; otherwise the element is empty.
         ("one <b>two</b> three", "eins drei", "0-0 2-1", "eins <b>drei</b>"),
         ("one <b>two</b>", "eins und", "0-0 0-1", "<b>eins</b> und"),
         ("one <b>two</b> <i>three</i>", "drei", "2-0", "<b></b><i>drei</i>"),
@@ -62,7 +62,7 @@ def translated(source: str, target: str, alignment: str) -> str:
         ("a <b>&lt;</b> b", "a < b & c", "0-0 1-1 2-2 2-3 2-4", "a <b>&lt;</b> b &amp; c"),
     ],
 )  # fmt: skip
-def test_markup_goes_with_its_words(
+def test_markup_moves_with_its_words(
     source: str, target: str, alignment: str, expected: str
 ) -> None:
     assert translated(source, target, alignment) == expected

@@ -25,7 +25,7 @@ def test_a_plain_sentence_is_recognised(code: str) -> None:
     assert all(0 <= one.confidence <= best.confidence for one in rest)
 
 
-def test_without_evidence_it_says_so() -> None:
+def test_text_without_letters_has_no_confidence() -> None:
     for text in ("", "123 !?"):
         assert guess(text, ["en", "de"]) == [Detection("en", 0.0), Detection("de", 0.0)]
 
@@ -38,12 +38,12 @@ def test_two_words_are_enough(text: str, code: str) -> None:
     assert guess(text, ["en", "de"])[0].language == guess(text, ["de", "en"])[0].language == code
 
 
-def test_a_language_that_is_not_served_is_not_claimed() -> None:
+def test_text_in_unserved_language_has_low_confidence() -> None:
     (best,) = guess("Мы пошли на рынок.", ["en"])
     assert best.confidence < 1
 
 
-def test_languages_may_be_unknown_or_called_otherwise() -> None:
+def test_unknown_codes_and_aliases_are_handled() -> None:
     norwegian, other = guess("Jeg vil gjerne ha en kopp kaffe på torget.", ["gsw", "nb"])
     assert norwegian.language == "nb"
     assert norwegian.confidence > 50

@@ -24,10 +24,10 @@ def parts_of(text: str) -> tuple[MarkupPart, ...]:
 def translated(text: str, output: str) -> str:
     taken = Text.of(text, "html", "en")
     outputs = [(Output(output, -1.0, -1.0),) for _ in taken.sentences]
-    return taken.put_together(outputs, 1).text
+    return taken.assemble(outputs, 1).text
 
 
-def test_text_is_taken_out_and_markup_left() -> None:
+def test_text_is_split_from_markup() -> None:
     pieces = parts_of('<p id="a">One two.  Three <b>four</b>\n</p>')
     assert [piece.text for piece in pieces] == ["", "One two.", "Three four"]
     assert [piece.space for piece in pieces] == ['<p id="a">', "  ", "\n</p>"]
@@ -40,7 +40,7 @@ def test_text_is_taken_out_and_markup_left() -> None:
         ("<b>All</b> of <i>it</i>.", ["All of it."]),
         ("<b>All of it.</b> <b><i>More</i></b>", ["All of it.", "More"]),
         ("one<br>two <div>three</div>", ["one", "two", "three"]),
-        # In two sentences, or in none: then both are cut there, as a paragraph would.
+        # An element across sentences splits both, as a paragraph would.
         ("One <b>two. Three</b> four.", ["One", "two.", "Three", "four."]),
         ("one <b>two three", ["one", "two three"]),
         ("one <b>two <i>three</b> four</i>", ["one", "two", "three", "four"]),
@@ -55,20 +55,20 @@ def test_text_is_taken_out_and_markup_left() -> None:
         ('a <b translate="no">b c</b> d <a class="x notranslate" href=y>e</a>', ["a d"]),
         ("a <b translate=yes>b</b> <i class='notranslated'>c</i>", ["a b c"]),
         ("<p translate='no'>a</p> <p class=notranslate>b</p> <p title=notranslate>c</p>", ["c"]),
-        # In quotes there may be anything.
+        # Quoted values may contain any character.
         ("<a title=\"<b>x</b> > 'y\" b='\"'>one</a> two", ["one two"]),
         ("<p data-x='<img onerror=y>'>one</p><!-->two", ["one", "two"]),
         ("<a it's>one</a> two", ["one two"]),
-        # Nobody wants to know what a model makes of this.
+        # Not worth translating.
         ("<p>…</p> <p>one</p> <li><b>-</b> 😀 </li>", ["one"]),
         ("one<!-- . --> two<wbr>three", ["one twothree"]),
     ],
 )
-def test_which_tags_end_a_sentence(text: str, sentences: list[str]) -> None:
+def test_only_block_tags_end_a_sentence(text: str, sentences: list[str]) -> None:
     assert Text.of(text, "html", "en").sentences == sentences
 
 
-def test_a_line_break_in_html_ends_no_sentence() -> None:
+def test_line_break_in_html_does_not_end_a_sentence() -> None:
     assert [piece.text for piece in parts_of("one\ntwo")] == ["one two"]
     assert [piece.text for piece in parts_of("one\n\t\ttwo")] == ["one two"]
 
@@ -76,17 +76,17 @@ def test_a_line_break_in_html_ends_no_sentence() -> None:
 @pytest.mark.parametrize(
     "kept", ["<script>a < b</script>", "<!-- x -->", "<code>y</code>", "<style>"]
 )
-def test_what_is_no_prose_is_kept(kept: str) -> None:
+def test_non_prose_elements_are_kept(kept: str) -> None:
     assert translated(f"<p>one</p>{kept}", "uno") == f"<p>uno</p>{kept}"
 
 
-def test_entities_are_read_and_written() -> None:
+def test_entities_are_unescaped_and_escaped() -> None:
     assert parts_of("a &lt; b &amp; c&nbsp;d")[0].text == "a < b & c d"
     assert translated("x", "<img onerror=y> & z") == "&lt;img onerror=y&gt; &amp; z"
 
 
 @given(st.lists(st.sampled_from(BITS)).map("".join))
-def test_tags_come_out_as_they_went_in(text: str) -> None:
+def test_tags_are_unchanged(text: str) -> None:
     found = translated(text, "uno <b> dos")
     assert sorted(TAG.findall(found)) == sorted(TAG.findall(text))
     assert "<b> dos" not in found
@@ -94,18 +94,18 @@ def test_tags_come_out_as_they_went_in(text: str) -> None:
 
 @given(st.lists(st.sampled_from(BITS)).map("".join), st.randoms(use_true_random=False))
 def test_a_translation_has_all_its_words_and_tags(text: str, chance: Random) -> None:
-    """Whatever looks at whatever; and no element ends inside of another."""
+    """Holds for any alignment. No element ends inside another."""
     taken = Text.of(text, "html", "en")
     outputs, words = [], []
     for sentence in taken.sentences:
         n_source, n_target = len(sentence.split()), chance.randrange(6)
-        # Some are the source's own.
+        # Some words are copied from the source.
         words += [chance.choice([*sentence.split(), f"w{at}"]) for at in range(n_target)]
         links = tuple((chance.randrange(n_source), j) for j in range(n_target))
         outputs.append(
             (Output(" ".join(words[len(words) - n_target :]), 0.0, 0.0, alignment=links),)
         )
-    found = taken.put_together(outputs, 1).text
+    found = taken.assemble(outputs, 1).text
     assert sorted(TAG.findall(found)) == sorted(TAG.findall(text))
     kept = re.sub(r"<(script|pre)>.*?</\1>|<!doctype html>", "", found)
     assert re.sub(r"\W", "", plain(kept)) == re.sub(r"\W", "", "".join(words))
@@ -114,7 +114,7 @@ def test_a_translation_has_all_its_words_and_tags(text: str, chance: Random) -> 
 
 
 def plain(markup: str) -> str:
-    """What is no tag and no white space."""
+    """The characters outside tags and whitespace."""
     return re.sub(r"\s+", "", html.unescape(TAG.sub("", markup)))
 
 
@@ -129,17 +129,17 @@ def is_nested(text: str) -> bool:
 
 
 @given(st.lists(st.sampled_from(BITS)).map("".join))
-def test_nothing_is_lost(text: str) -> None:
-    """A translation that says the same is the same, but for white space.
+def test_identity_translation_keeps_the_text(text: str) -> None:
+    """A translation equal to the source gives the same text, except for whitespace.
 
-    A tag between two signs of punctuation may stand beside them.
+    A tag between two punctuation marks may move next to them.
     """
     taken = Text.of(text, "html", "en")
     outputs = [
         (Output(one, 0.0, 0.0, alignment=tuple((i, i) for i in range(len(one.split())))),)
         for one in taken.sentences
     ]
-    again = taken.put_together(outputs, 1).text
+    again = taken.assemble(outputs, 1).text
 
     def words_and_tags(markup: str) -> list[str]:
         return re.findall(rf"{TAG.pattern}|\w+", re.sub("&(amp|lt|gt|nbsp);", " ", markup))
@@ -151,5 +151,5 @@ def test_nothing_is_lost(text: str) -> None:
 @pytest.mark.parametrize("evil", ['<a "', "<a'", "<!--", "<script>", "</script ", "<a b=", "&lt;",
                                   "<b>", "</b>", "<b>x</b> ", "<b>x. </b>", "<img>", "<sup>",
                                   "<b translate=no", '<b class="'])  # fmt: skip
-def test_time_is_in_proportion(evil: str) -> None:
+def test_splitting_takes_linear_time(evil: str) -> None:
     parts_of(evil * 4_000)  # quadratic would take minutes

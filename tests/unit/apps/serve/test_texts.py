@@ -1,4 +1,4 @@
-"""Texts taken apart, and put together while they grow."""
+"""Splitting texts, and assembling drafts of their translations."""
 
 import pytest
 
@@ -30,18 +30,18 @@ def outputs(text: str) -> tuple[Output, ...]:
         ("1️⃣\n☎", "text", [], "1️⃣\n☎"),
     ],
 )
-def test_what_stands_before_each_sentence_begins_the_whole(
+def test_text_before_each_sentence_is_a_prefix(
     source: str, form: str, befores: list[str], whole: str
 ) -> None:
     text = Text.of(source, form, "en")
     done = [outputs(letter) for letter in "AB"[: len(text.sentences)]]
     assert [text.before_next(done[:n]) for n in range(len(done))] == befores
-    assert text.put_together(done, 1).text == whole
+    assert text.assemble(done, 1).text == whole
     assert all(whole.startswith(before) for before in befores)
 
 
 @pytest.mark.parametrize("form", ["text", "html"])
-def test_a_model_reads_what_models_have_seen(form: str) -> None:
+def test_model_input_is_normalized(form: str) -> None:
     text = Text.of("\ufeff15\xa0eu\xadros\u202f! \n", form, "en")
     assert text.sentences == ["15 euros !"]
 
@@ -60,9 +60,9 @@ def test_an_emoji_inside_a_sentence_moves_with_its_neighbours(form: str, less: s
     assert text.sentences == ["One two < three."]
     assert text.is_marked
     found = Output("Zwei eins < drei.", 0.0, 0.0, alignment=((0, 1), (1, 0), (2, 2), (3, 3)))
-    assert text.put_together([(found,)], 1).text == f"😀 Zwei eins {less} drei.❤️"
+    assert text.assemble([(found,)], 1).text == f"😀 Zwei eins {less} drei.❤️"
 
 
 @pytest.mark.parametrize("sign", ["→", "€", "§", "•", "½", "™", "中", "…", "#", "1"])
-def test_signs_of_ordinary_text_are_for_the_model(sign: str) -> None:
+def test_ordinary_symbols_are_translated(sign: str) -> None:
     assert Text.of(f"One {sign} two", "text", "en").sentences == [f"One {sign} two"]

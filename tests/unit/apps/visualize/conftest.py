@@ -1,4 +1,4 @@
-"""The attention of a small network with random weights, and of texts that want to break out."""
+"""The attention of a small model with random weights, and of texts that need escaping."""
 
 import pytest
 from tests.unit.api.conftest import WORDS, network

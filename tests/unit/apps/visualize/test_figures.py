@@ -1,4 +1,4 @@
-"""What is drawn equals the network's weights, and says whose they are."""
+"""Figures show the weights of the model and label them."""
 
 from itertools import product
 from xml.etree import ElementTree
@@ -24,7 +24,7 @@ def parsed(name: FigureName, attention: Attention, choice: Choice) -> ElementTre
 
 
 def weights_of(panel: ElementTree.Element, tag: str) -> dict[Where, float]:
-    """By head, query and key, from 0. What is drawn twice is an error."""
+    """By head, query and key, from 0. A duplicate is an error."""
     drawn = {}
     for shape in panel.iter(f"{SVG}{tag}"):
         if "data-weight" not in shape.attrib:
@@ -44,7 +44,7 @@ def assert_drawn(drawn: dict[Where, float], weights: torch.Tensor, places: set[W
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("joined", ["pieces", "words"])
-def test_every_line_has_its_weight(attention: Attention, kind: Kind, joined: str) -> None:
+def test_every_line_shows_its_weight(attention: Attention, kind: Kind, joined: str) -> None:
     shown = attention.joined() if joined == "words" else attention
     found = shown.of(kind)
     choice = Choice(kind=kind, layer=3, heads=(4, 2), word="2")
@@ -70,7 +70,7 @@ def test_every_line_has_its_weight(attention: Attention, kind: Kind, joined: str
         assert_drawn(drawn, weights, set(product((head,), queries, keys)))
 
 
-def test_what_the_eye_sees_is_the_weight(attention: Attention) -> None:
+def test_line_width_and_cell_opacity_are_proportional_to_weight(attention: Attention) -> None:
     choice = Choice(heads=(1,))
     for line in parsed("5", attention, choice).iter(f"{SVG}line"):
         weight = float(line.attrib["data-weight"])
@@ -83,8 +83,8 @@ def test_what_the_eye_sees_is_the_weight(attention: Attention) -> None:
             assert opacity * full == pytest.approx(weight, abs=CLOSE)
 
 
-def test_lines_go_from_their_word_to_their_word(attention: Attention) -> None:
-    """The x of each end is that of the label of the query above, and of the key below."""
+def test_lines_connect_query_and_key(attention: Attention) -> None:
+    """The ends of a line have the x of the labels of the query and the key."""
     shown = attention.joined()
     panel = parsed("5", shown, Choice(kind="source", heads=(1,))).findall(f"{SVG}g")[1]
     labels = list(panel.iter(f"{SVG}text"))[2:]
@@ -97,7 +97,7 @@ def test_lines_go_from_their_word_to_their_word(attention: Attention) -> None:
     assert words == [*shown.cross.queries.words, *shown.cross.keys.words]
 
 
-def test_the_usual_choice_is_the_papers(attention: Attention) -> None:
+def test_default_choice_matches_the_paper(attention: Attention) -> None:
     titles = [
         panel.attrib["aria-label"]
         for panel in parsed("5", attention, Choice()).findall(f"{SVG}g")[1:]
@@ -108,7 +108,7 @@ def test_the_usual_choice_is_the_papers(attention: Attention) -> None:
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_it_can_be_read_without_eyes_and_holds_any_text(nasty: Attention, name: FigureName) -> None:
+def test_figure_has_alternative_text_and_escapes_text(nasty: Attention, name: FigureName) -> None:
     root = parsed(name, nasty.joined(), Choice(word="1"))
     title, description = (root.findtext(f"{SVG}{tag}") for tag in ("title", "desc"))
     assert title
@@ -123,7 +123,7 @@ def test_it_can_be_read_without_eyes_and_holds_any_text(nasty: Attention, name: 
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_nothing_sticks_out_of_a_picture_of_sixty_words(name: FigureName) -> None:
+def test_picture_of_sixty_words_fits_its_size(name: FigureName) -> None:
     words = tuple(f"word{number}" for number in range(60))
     side = Side(words, words, tuple(range(60)))
     weights = torch.rand(2, 16, 60, 60).softmax(dim=-1)
@@ -142,13 +142,13 @@ def test_nothing_sticks_out_of_a_picture_of_sixty_words(name: FigureName) -> Non
                 assert (shape.y if above else top + text_width(shape.text)) <= panel.height
 
 
-def test_heads_that_share_a_colour_differ_in_their_lines() -> None:
+def test_heads_with_the_same_colour_have_different_dashes() -> None:
     side = Side(("a", "b"), ("a", "b"), (0, 1))
     one = AttentionMap(side, side, torch.full((1, 16, 2, 2), 0.5))
     root = parsed("3", Attention("", "", one, one, one), Choice(word="a"))
     classes = {line.attrib["data-head"]: line.attrib["class"] for line in root.iter(f"{SVG}line")}
     assert len(set(classes.values())) == 16
-    # Their names are wider than two words, and still on the sheet.
+    # Their names are wider than two words, and still fit.
     (sheet,) = draw_figure("3", Attention("", "", one, one, one), Choice(word="a")).panels[1:]
     notes = [shape for shape in sheet.shapes if isinstance(shape, Label) and shape.style == "note"]
     assert len(notes) == 17
@@ -163,11 +163,11 @@ def test_heads_that_share_a_colour_differ_in_their_lines() -> None:
         (Choice(layer=0, word="end"), "layer 0: the model has layers 1 to 3"),
         (Choice(heads=(1, 5), word="end"), "head 5: the model has heads 1 to 4"),
         (Choice(heads=(2, 2), word="end"), "a head is given twice"),
-        (Choice(word="ending"), "there is no word 'ending' here; the words are: one two three ,"),
-        (Choice(word="11"), "no word '11'"),
-        (Choice(), "give `word` one of: one two"),
+        (Choice(word="ending"), "word 'ending' not found; the words are: one two three ,"),
+        (Choice(word="11"), "word '11' not found"),
+        (Choice(), "set `word` to one of: one two"),
     ],
 )
-def test_a_wrong_choice_is_explained(attention: Attention, choice: Choice, said: str) -> None:
+def test_invalid_choice_is_rejected(attention: Attention, choice: Choice, said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         draw_figure("3", attention.joined(), choice)

@@ -1,4 +1,4 @@
-"""The page: all weights in one file, nothing from elsewhere, and no way out of it."""
+"""The page contains all weights, loads nothing external, and escapes texts."""
 
 import base64
 import hashlib
@@ -43,7 +43,7 @@ class Page(HTMLParser):
             self.texts[self._open].append(data)
 
 
-def test_it_holds_every_weight(attention: Attention) -> None:
+def test_page_contains_every_weight(attention: Attention) -> None:
     data = json.loads(Page(to_html(attention, Choice())).texts["script"][0])
     assert (data["source"], data["target"]) == (attention.source, attention.target)
     for kind in KINDS:
@@ -54,7 +54,7 @@ def test_it_holds_every_weight(attention: Attention) -> None:
     }  # fmt: skip
 
 
-def test_a_text_stays_a_text(nasty: Attention) -> None:
+def test_page_escapes_texts(nasty: Attention) -> None:
     page = Page(to_html(nasty, Choice()))
     data, script = page.texts["script"]
     assert json.loads(data)["source"] == NASTY
@@ -64,7 +64,7 @@ def test_a_text_stays_a_text(nasty: Attention) -> None:
     assert NASTY in title
 
 
-def test_it_needs_nothing_and_runs_nothing_but_its_own(attention: Attention) -> None:
+def test_page_loads_and_runs_nothing_external(attention: Attention) -> None:
     text = to_html(attention, Choice())
     page = Page(text)
     assert not [name for _, name, _ in page.attributes if name.startswith("on")]
@@ -79,14 +79,14 @@ def test_it_needs_nothing_and_runs_nothing_but_its_own(attention: Attention) -> 
     assert "default-src 'none'" in policy
 
 
-def test_a_wrong_choice_is_explained(attention: Attention) -> None:
+def test_invalid_choice_is_rejected(attention: Attention) -> None:
     with pytest.raises(ConfigError, match="layer 7: the model has layers 1 to 3"):
         to_html(attention, Choice(layer=7))
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="needs chromium")
 @pytest.mark.parametrize("tokens", ["words", "pieces"])
-def test_a_browser_draws_the_weights(attention: Attention, tmp_path: Path, tokens: str) -> None:
+def test_browser_draws_the_weights(attention: Attention, tmp_path: Path, tokens: str) -> None:
     path = tmp_path / "page.html"
     words = tokens == "words"
     choice = Choice(kind="source", layer=3, heads=(2, 4), word="3")
@@ -99,4 +99,4 @@ def test_a_browser_draws_the_weights(attention: Attention, tmp_path: Path, token
     expected = torch.cat([shown.cross.weights[2, head, 2] for head in (1, 3)])
     torch.testing.assert_close(torch.tensor(widths) / 5, expected, atol=1e-3, rtol=0)
     (said,) = re.findall(r'id="said"[^>]*>([^<]*)', run.stdout)
-    assert said.startswith(f"“{shown.cross.queries.pieces[2].lstrip('▁')}” looks most at “")
+    assert said.startswith(f"“{shown.cross.queries.pieces[2].lstrip('▁')}” attends most to “")

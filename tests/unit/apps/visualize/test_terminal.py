@@ -1,4 +1,4 @@
-"""Attention drawn with characters."""
+"""Attention drawn with block characters."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from transept.text.training import train_tokenizer
 TEXT = ["The dog sleeps, I think.", "Der Hund schläft, denke ich."]
 
 
-def test_shades_stand_beneath_the_words_they_are_about() -> None:
+def test_shades_are_aligned_with_source_words() -> None:
     weights = np.array([[0.95, 0.05, 0.0], [0.1, 0.65, 0.25], [0.0, 0.15, 0.45]])
     attention = WordAttention(["I", "know", "Anna"], ["Ich", "kenne", "Anna"], weights)
     assert draw_attention(attention) == [
@@ -23,7 +23,7 @@ def test_shades_stand_beneath_the_words_they_are_about() -> None:
     ]
 
 
-def test_a_long_source_goes_on_below() -> None:
+def test_long_source_continues_below() -> None:
     source = ["word"] * 40
     attention = WordAttention(source, ["eins", "zwei"], np.full((2, 40), 0.3))
     lines = draw_attention(attention, width=80)
@@ -33,7 +33,7 @@ def test_a_long_source_goes_on_below() -> None:
     assert lines.count("") == len(lines) // 4
 
 
-def test_a_word_wider_than_the_picture_stands_alone() -> None:
+def test_word_wider_than_the_picture_has_its_own_band() -> None:
     attention = WordAttention(["a", "b" * 90, "c"], ["x"], np.array([[0.5, 0.5, 0.0]]))
     heads = draw_attention(attention, width=40)[::3]
     assert [head.split() for head in heads] == [["a"], ["b" * 90], ["c"]]
@@ -47,7 +47,7 @@ def transducer() -> Transducer:
     return Transducer([Transformer(config)], tokenizer, tokenizer)
 
 
-def test_words_are_put_together_from_their_pieces(transducer: Transducer) -> None:
+def test_words_are_merged_from_subwords(transducer: Transducer) -> None:
     source, target = TEXT
     assert len(transducer.source_tokenizer.encode(source)) > 8
     attention = attend(transducer, source, target)
@@ -58,8 +58,8 @@ def test_words_are_put_together_from_their_pieces(transducer: Transducer) -> Non
     assert ((sums > 0.5) & (sums < 1.0)).all()  # the rest is the end of the sentence
 
 
-def test_what_is_drawn_is_what_the_last_layer_did(transducer: Transducer) -> None:
-    """With one source word, all but the end's share is its own."""
+def test_attention_is_that_of_the_last_layer(transducer: Transducer) -> None:
+    """With one source word, its weight is 1 minus that of the end of the sentence."""
     attention = attend(transducer, "dog", "Hund schläft")
     assert attention.weights.shape == (2, 1)
     last = dict(transducer.model.named_parameters())[

@@ -1,5 +1,5 @@
-// The page of the server: a box to try, and the description that /openapi.json holds.
-// Whatever comes from outside becomes text, never markup.
+// The page of the server: a translation form, and the API documentation from /openapi.json.
+// Data from the server and the user is inserted as text, never as markup.
 
 const at = (id) => document.getElementById(id);
 
@@ -24,21 +24,21 @@ async function post(path, body, signal) {
   return response;
 }
 
-// What went wrong; a proxy before the server may not say it in JSON.
+// The error message of a response. A proxy in front of the server may not send JSON.
 async function refusal(response) {
   try {
     return (await response.json()).error;
   } catch {
-    return `The server answered ${response.status} ${response.statusText}. Try again in a while.`;
+    return `The server answered ${response.status} ${response.statusText}. Try again later.`;
   }
 }
 
-// Browsers call it "Failed to fetch" or "network error", and know no more.
+// Browsers only report "Failed to fetch" or "network error".
 function explained(error) {
   return error instanceof TypeError ? "The server cannot be reached. Is it still running?" : error.message;
 }
 
-// --- the box ---------------------------------------------------------------------------------
+// --- translation -----------------------------------------------------------------------------
 
 const DETECT = "auto";
 let languages = [];
@@ -57,7 +57,7 @@ function offerTargets() {
   offerSwap();
 }
 
-// The languages that were chosen. Where the first is to be detected, the second may have to give way to it.
+// The selected languages. If the source language is detected, the target may have to change.
 async function pairFor(text, signal) {
   const [source, target] = [at("source").value, at("target").value];
   if (source !== DETECT) return { source, target };
@@ -66,12 +66,12 @@ async function pairFor(text, signal) {
   return { source: language, target: targets.includes(target) ? target : (targets[0] ?? target) };
 }
 
-function say(message, fault = false) {
+function showStatus(message, fault = false) {
   at("state").textContent = message;
   at("state").classList.toggle("fault", fault);
 }
 
-// What is certain, and after it what may still change.
+// Show the final part of the translation, and the tail that may still change.
 function show(written, tail) {
   at("written").textContent = written;
   at("tail").textContent = tail;
@@ -82,11 +82,11 @@ async function copy() {
   try {
     await navigator.clipboard.writeText(at("written").textContent);
   } catch {
-    // Without TLS, and not on this machine, browsers have no clipboard but this one.
+    // Without TLS, and not on localhost, browsers only offer this older clipboard API.
     getSelection().selectAllChildren(at("written"));
     document.execCommand("copy");
   }
-  say("Copied.");
+  showStatus("Copied.");
 }
 
 function offerSwap() {
@@ -100,7 +100,7 @@ function swap() {
   at("target").value = source;
   if (at("written").textContent) at("text").value = at("written").textContent;
   show("", "");
-  say("");
+  showStatus("");
   offerSwap();
 }
 
@@ -128,8 +128,8 @@ async function translate(event) {
   const begun = performance.now();
   let written = "";
   show("", "");
-  at("result").ariaBusy = "true"; // it is read out when it is whole
-  say("Translating …");
+  at("result").ariaBusy = "true"; // screen readers announce it when it is complete
+  showStatus("Translating …");
   try {
     const body = { q: text, ...(await pairFor(text, signal)) };
     at("result").lang = at("target").value = body.target;
@@ -140,41 +140,41 @@ async function translate(event) {
       if (name === "done") {
         show(data.text, "");
         at("copy").hidden = !data.text;
-        // Of several sentences, each was translated by itself.
-        if (data.text && data.sentences === 1) offerLooks({ ...body, translation: data.text });
+        // Several sentences are translated separately, so they have no common attention.
+        if (data.text && data.sentences === 1) offerAttention({ ...body, translation: data.text });
         const seconds = `${((performance.now() - begun) / 1000).toFixed(2)} s`;
-        say(at("source").value === DETECT ? `from ${named(body.source).name}, ${seconds}` : seconds);
+        showStatus(at("source").value === DETECT ? `from ${named(body.source).name}, ${seconds}` : seconds);
       }
     }
   } catch (error) {
-    if (error.name !== "AbortError") say(written ? `Not finished. ${explained(error)}` : explained(error), true);
+    if (error.name !== "AbortError") showStatus(written ? `Incomplete. ${explained(error)}` : explained(error), true);
   }
   if (!signal.aborted) at("result").ariaBusy = "false";
 }
 
-// --- where it looked -------------------------------------------------------------------------
+// --- attention -------------------------------------------------------------------------------
 
 const MEAN = "mean";
-let pair = null; // whose attention can be seen
-let seen = null; // what the server says of it, once it was asked
+let pair = null; // the translation whose attention can be shown
+let seen = null; // the response of /api/attention, once requested
 
-function offerLooks(translated) {
+function offerAttention(translated) {
   [pair, seen] = [translated, null];
   at("looks").hidden = false;
-  look();
+  loadAttention();
 }
 
-// Asked for when somebody wants to see it: it is one more run of the network.
-async function look() {
+// Requested only when the section is open, because it runs the model again.
+async function loadAttention() {
   if (!at("looks").open || seen) return;
   const asked = pair;
   at("weights").replaceChildren();
-  at("looks-state").textContent = "Looking …";
+  at("looks-state").textContent = "Loading …";
   try {
     const answer = await (await post("/api/attention", asked)).json();
     if (asked !== pair) return;
     seen = answer;
-    at("looks-state").textContent = "The stronger the colour, the more a row's word took from a column's.";
+    at("looks-state").textContent = "Rows are target words, columns are source words. A stronger colour is a larger weight.";
     offerHeads(seen);
     drawWeights();
   } catch (error) {
@@ -182,7 +182,7 @@ async function look() {
   }
 }
 
-// The last layer and the mean of its heads, unless another was chosen before.
+// Default: the last layer and the mean of its heads. An earlier selection is kept.
 function offerHeads({ layers, heads }) {
   const chosen = [at("layer").value || layers.at(-1), at("head").value || MEAN];
   fill(at("layer"), layers.map((layer) => [layer, layer]));
@@ -205,12 +205,12 @@ function drawWeights() {
 
 function cell(query, key, weight) {
   const made = element("td");
-  made.title = made.ariaLabel = `${query} from ${key}: ${Math.round(100 * weight)} %`;
+  made.title = made.ariaLabel = `${query} to ${key}: ${Math.round(100 * weight)} %`;
   made.style.setProperty("--weight", `${100 * weight}%`);
   return made;
 }
 
-// --- the box for trees -----------------------------------------------------------------------
+// --- parsing ---------------------------------------------------------------------------------
 
 function indented({ label, word, children }, before = "") {
   if (!children) return `${before}(${label} ${word})`;
@@ -230,7 +230,7 @@ async function parse(event) {
   }
 }
 
-// --- the description -------------------------------------------------------------------------
+// --- API documentation -----------------------------------------------------------------------
 
 function typeOf(schema) {
   if (schema.$ref) return schema.$ref.split("/").pop();
@@ -240,7 +240,7 @@ function typeOf(schema) {
   return schema.type ?? "any";
 }
 
-// Text in which `code` is marked.
+// Text with `code` in code elements.
 function prose(text) {
   return text.split("`").map((part, index) => (index % 2 ? element("code", part) : part));
 }
@@ -261,9 +261,9 @@ function fields(schema, schemas, optional) {
 function answered({ description, content }, schemas) {
   const [kind, { schema }] = Object.entries(content)[0];
   const what = schema ? typeOf(schema) : kind;
-  const details = element("details", [element("summary", `Answer: ${what}`)]);
+  const details = element("details", [element("summary", `Response: ${what}`)]);
   if (!schema) details.append(element("p", prose(description)));
-  else details.append(fields(schema, schemas, " (may be missing)"));
+  else details.append(fields(schema, schemas, " (optional)"));
   return details;
 }
 
@@ -275,7 +275,7 @@ function describe({ paths, components }) {
       element("p", operation.summary),
     ]);
     const body = operation.requestBody?.content["application/json"].schema;
-    if (body) article.append(fields(body, components.schemas, " (may be left out)"));
+    if (body) article.append(fields(body, components.schemas, " (optional)"));
     article.append(answered(operation.responses[200], components.schemas));
     return article;
   });
@@ -298,14 +298,14 @@ function offerTranslation(settings) {
   const read = languages.filter(({ targets }) => targets.length);
   const offered = read.map(({ code, name }) => [code, name]);
   const { source, target } = settings.language;
-  fill(at("source"), read.length > 1 ? [[DETECT, "any language"], ...offered] : offered);
+  fill(at("source"), read.length > 1 ? [[DETECT, "detect language"], ...offered] : offered);
   offerTargets();
   at("target").value = target.code;
   const sent = JSON.stringify({ q: "Good morning.", source: source.code, target: target.code });
   const key = settings.keyRequired ? "  -H 'Authorization: Bearer KEY' \\\n" : "";
   at("example").textContent =
     `curl ${location.origin}/translate \\\n${key}  -H 'Content-Type: application/json' \\\n  -d '${sent}'`;
-  // A phone would show its keyboard, and hide the page behind it.
+  // On a phone, focus would open the keyboard over the page.
   if (!settings.keyRequired && matchMedia("(pointer: fine)").matches) at("text").focus();
 }
 
@@ -313,7 +313,7 @@ at("source").addEventListener("change", offerTargets);
 at("target").addEventListener("change", offerSwap);
 at("swap").addEventListener("click", swap);
 at("copy").addEventListener("click", copy);
-at("looks").addEventListener("toggle", look);
+at("looks").addEventListener("toggle", loadAttention);
 at("layer").addEventListener("change", drawWeights);
 at("head").addEventListener("change", drawWeights);
 at("form").addEventListener("submit", translate);

@@ -21,9 +21,9 @@
     return node;
   }
 
-  // --- what is drawn -------------------------------------------------------------------------
+  // --- data ----------------------------------------------------------------------------------
 
-  // Rows of pieces joined to rows of words: sums over the keys, means over the queries.
+  // Merge subwords into words: sum over the keys, mean over the queries.
   function joined(weights, queries, keys) {
     const counts = queries.words.map(() => 0);
     const rows = queries.words.map(() => keys.words.map(() => 0));
@@ -50,13 +50,13 @@
     };
   }
 
-  // --- where it stands -----------------------------------------------------------------------
+  // --- layout --------------------------------------------------------------------------------
 
   const pen = document.createElement("canvas").getContext("2d");
   pen.font = `${FONT}px system-ui, "DejaVu Sans", sans-serif`;
-  // A word that is kept is bold, and must not push the others away.
+  // A selected word is bold, and must not move the others.
   const widthOf = (text) => pen.measureText(text).width * 1.06;
-  // Lines of many heads need some room at a full stop too.
+  // The lines of many heads need some width even at a full stop.
   const slotOf = (text) => Math.max(widthOf(text), 2 * FONT) + SPACE;
 
   function rowOf(words, slot) {
@@ -88,7 +88,7 @@
     const height = bottom + STRIP + 3 * GUTTER + below.height;
     const xs = [above, below].map((row) => row.centres.map((x) => x + (width - row.width) / 2));
 
-    const svg = make("svg", { width: width + 8, height: height + 8, viewBox: `-4 -4 ${width + 8} ${height + 8}`, tabindex: "-1", role: "group", "aria-label": "Words that look, above, and words that are looked at, below" });
+    const svg = make("svg", { width: width + 8, height: height + 8, viewBox: `-4 -4 ${width + 8} ${height + 8}`, tabindex: "-1", role: "group", "aria-label": "Queries above, keys below" });
     const [all, some] = [0, 1].map(() => make("g", { "aria-hidden": "true" }, svg));
     const column = (Math.min(above.slot, below.slot) * 0.8) / Math.max(view.heads.length, 1);
     const shift = (number) => (number - (view.heads.length - 1) / 2) * column;
@@ -107,7 +107,7 @@
     words(above, view.queries, 0, 0, above.height + GUTTER);
     words(below, view.keys, 1, bottom + STRIP + GUTTER, below.height + GUTTER);
 
-    // Lines of all words, or of one with a strip of cells, which show what its heads give.
+    // The lines of all words, or of one word with a strip of cells that shows its weights per head.
     function fill(group, one) {
       const seen = [];
       view.heads.forEach((head, number) => {
@@ -131,7 +131,7 @@
 
     function show(one) {
       some.replaceChildren();
-      // All of them can be many: they are made once, and hidden while one word is shown.
+      // There can be many lines, so they are created once and hidden while one word is shown.
       if (!one && !all.hasChildNodes()) fill(all, null);
       all.setAttribute("display", one ? "none" : "inline");
       svg.classList.toggle("one", Boolean(one));
@@ -172,13 +172,13 @@
 
   function said(view, one, seen) {
     const word = plain((one.side === 0 ? view.queries : view.keys)[one.number]);
-    if (!seen.length) return `No chosen head joins “${word}” with another word.`;
+    if (!seen.length) return `No selected head connects “${word}” with another word.`;
     const most = seen.sort((a, b) => b.weight - a.weight).slice(0, 5)
       .map(({ head, word: other, weight }) => `“${plain(other)}” ${weight.toFixed(3)} (head ${head})`);
-    return `“${word}” ${one.side === 0 ? "looks most at" : "is most looked at by"} ${most.join(", ")}`;
+    return `“${word}” ${one.side === 0 ? "attends most to" : "is attended to most by"} ${most.join(", ")}`;
   }
 
-  // --- choosing ------------------------------------------------------------------------------
+  // --- selection -----------------------------------------------------------------------------
 
   function choices(id, type, options, isChosen, choose) {
     for (const [value, text, colour] of options) {
