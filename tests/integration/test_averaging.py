@@ -117,6 +117,6 @@ def test_an_average_that_cannot_be_written_leaves_the_old_one(
         assert run(*words, "--force") == 4
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert "what was there before is untouched" in capsys.readouterr().err
+    assert "Existing files are unchanged" in capsys.readouterr().err
     assert (work / "average-2/manifest.json").read_bytes() == before
     assert Bundle.open(work / "average-2").about["averaged_steps"] == [5, 10]

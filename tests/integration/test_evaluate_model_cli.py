@@ -141,4 +141,4 @@ def test_something_must_be_scored(
     assert "nothing to score: give --hypothesis" in capsys.readouterr().err
     source = workshop.directory / "dev.en"
     assert run("evaluate", "--reference", reference, "--source", source) == 2
-    assert "no model was named" in capsys.readouterr().err
+    assert "no model given" in capsys.readouterr().err

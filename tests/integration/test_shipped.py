@@ -236,7 +236,9 @@ def test_a_directory_of_its_name_hides_a_model_only_if_it_is_one(
     assert find_model("en-de") == SHELF / "en-de"
     shutil.copytree(shelf / "en-de", tmp_path / "en-de", dirs_exist_ok=True)
     assert find_model("en-de") == Path("en-de")
-    with pytest.raises(CheckpointError, match="nor a shipped model; shipped are: en-de, de-en"):
+    with pytest.raises(
+        CheckpointError, match=r"nor a bundled model\. Bundled models: en-de, de-en"
+    ):
         find_model("en-fr")
 
 
@@ -292,5 +294,5 @@ def test_the_wheel_holds_the_models(wheel: dict[str, int]) -> None:
 def test_a_card_must_be_one(tmp_path: Path) -> None:
     assert Card.load(tmp_path) is None
     (tmp_path / CARD).write_text('title = "x"\n')
-    with pytest.raises(CheckpointError, match="is no model card"):
+    with pytest.raises(CheckpointError, match="is not a model card"):
         Card.load(tmp_path)

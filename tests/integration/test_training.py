@@ -384,7 +384,7 @@ def test_info_tells_all_about_a_run_and_its_models(
     shown = capsys.readouterr().out
     assert "25, 30" in shown
     assert run("info", tmp_path) == 4
-    assert "is no model directory" in capsys.readouterr().err
+    assert "is not a model directory" in capsys.readouterr().err
 
 
 def test_translate_rejects_a_corpus_as_a_model_by_name(

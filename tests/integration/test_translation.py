@@ -87,14 +87,14 @@ def test_without_a_shipped_model_one_must_be_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shelf, "SHELF", tmp_path / "nothing")
-    with pytest.raises(ConfigError, match="no model was named, and none is shipped"):
+    with pytest.raises(ConfigError, match="no model given, and this installation has no"):
         transept.load()
 
 
 def test_what_is_no_model_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(CheckpointError, match="there is no such directory, nor a shipped model"):
+    with pytest.raises(CheckpointError, match="is neither a directory nor a bundled model"):
         transept.load(tmp_path / "absent")
-    with pytest.raises(CheckpointError, match="is no model directory"):
+    with pytest.raises(CheckpointError, match="is not a model directory"):
         transept.load(tmp_path)
     (tmp_path / "file").touch()
     with pytest.raises(CheckpointError, match="is a file"):
@@ -109,7 +109,7 @@ def test_a_shipped_model_goes_by_its_name(
         shutil.copytree(trained / "average-3", tmp_path / name)
     assert find_model() == tmp_path / shelf.DEFAULT
     assert transept.load().translate("one").text == transept.load("small").translate("one").text
-    with pytest.raises(CheckpointError, match=r"smal: .* shipped are: en-de, small"):
+    with pytest.raises(CheckpointError, match=r"smal: .* Bundled models: en-de, small"):
         transept.load("smal")
 
 

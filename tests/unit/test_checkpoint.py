@@ -80,7 +80,7 @@ def test_a_manifest_that_cannot_be_meant_is_refused(tmp_path: Path, text: str) -
 
 
 def test_a_directory_that_is_no_model_says_so(tmp_path: Path) -> None:
-    with pytest.raises(CheckpointError, match="is no model directory"):
+    with pytest.raises(CheckpointError, match="is not a model directory"):
         Bundle.open(tmp_path)
 
 
@@ -154,7 +154,7 @@ def test_a_checkpoint_under_a_wrong_name_is_passed_over(
     newest = checkpoints.newest()
     assert newest is not None
     assert newest.directory == checkpoints.path(10)
-    assert "step-00000030: is of step 20" in caplog.text
+    assert "step-00000030: holds step 20" in caplog.text
 
 
 def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
@@ -184,7 +184,7 @@ def test_weights_that_do_not_fit_are_refused_and_change_nothing() -> None:
     good = weights_of(nn.Linear(3, 2))
     for bad, complaint in [
         ({"weight": good["weight"]}, "lacks bias"),
-        (good | {"extra": torch.ones(1)}, "has, unlike the model, extra"),
+        (good | {"extra": torch.ones(1)}, "has unexpected weights extra"),
         (good | {"weight": torch.ones(5, 3)}, r"weight is \[5, 3\], and the model's is \[2, 3\]"),
     ]:
         with pytest.raises(CheckpointError, match=complaint):
@@ -217,7 +217,7 @@ except CheckpointError as error:
         check=True,
     )
     assert "cannot be written" in result.stdout
-    assert "untouched" in result.stdout
+    assert "Existing files are unchanged" in result.stdout
     assert [path.name for path in tmp_path.iterdir()] == ["step-00000001"]
     Bundle.open(tmp_path / "step-00000001")
 

@@ -124,7 +124,7 @@ def test_values_that_a_class_refuses_are_named_by_their_whole_key(tmp_path: Path
     ("text", "complaint"),
     [
         ("a = = 1", "is not valid TOML"),
-        ("extends = 'loop.toml'", "goes in a circle"),
+        ("extends = 'loop.toml'", "is circular"),
         ("extends = 3", "must be the path of one file"),
         ("extends = 'absent.toml'", "cannot be read"),
         ("inner = 3\nname = 'x'", "expected a table, got 3"),

@@ -87,7 +87,7 @@ def test_a_precision_that_is_not_known_is_refused(
 ) -> None:
     path = write(tmp_path / "model", "int8") / "manifest.json"
     path.write_bytes(sealed(unsealed(path.read_bytes()) | change))
-    with pytest.raises(CheckpointError, match=r"manifest\.json: is of format"):
+    with pytest.raises(CheckpointError, match=r"manifest\.json: has format"):
         Bundle.open(tmp_path / "model")
 
 

@@ -70,8 +70,8 @@ def test_an_average_that_the_run_has_left_behind_is_named_once(
         assert {find_model(tmp_path) for _ in range(2)} == {tmp_path / "average-5"}
         assert find_model(tmp_path / "average-5") == tmp_path / "average-5"
     assert caplog.messages == [
-        f"{tmp_path}/average-5 is used, which goes up to step 300; the run has gone on to step "
-        f"1,400. Average it again, or name {tmp_path}/checkpoints/step-00001400"
+        f"using {tmp_path}/average-5, an average up to step 300, but the run has reached step "
+        f"1,400. Average it again, or use {tmp_path}/checkpoints/step-00001400"
     ]
 
 

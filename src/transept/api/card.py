@@ -91,7 +91,7 @@ class Card:
         try:
             return config.load(cls, path)
         except ConfigError as error:
-            raise CheckpointError(f"{path}: is no model card: {error}") from error
+            raise CheckpointError(f"{path}: is not a model card: {error}") from error
 
     def markdown(self) -> str:
         """The card for people."""

@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 from transept.api.models import load
-from transept.checkpoint import at_once, tokenizers_in
+from transept.checkpoint import atomic_directory, tokenizers_in
 from transept.errors import CheckpointError, ConfigError, Problem
 from transept.model.attention import MultiHeadAttention, require_equation_1
 from transept.model.config import ModelConfig
@@ -134,7 +134,7 @@ def export_model(name: Path | str | None, output: Path, quantization: Quantizati
     if output.exists():
         raise CheckpointError(f"{output}: already exists; choose another directory")
     names = Names.of(model.source_tokenizer, model.target_tokenizer)
-    with at_once(output) as part:
+    with atomic_directory(output) as part:
         save(model.model, names, part, quantization=quantization)
         for folder, path in tokenizers_in(directory).items():
             shutil.copytree(path, part / folder)
