@@ -215,7 +215,7 @@ def average(bundles: Sequence[Bundle]) -> dict[str, Tensor]:
         for name, weight in bundle.weights().items():
             if name in sums and sums[name].shape != weight.shape:
                 raise CheckpointError(
-                    f"{bundle.directory}: {name} has a different shape than in the others"
+                    f"{bundle.directory}: {name} has another shape than in the other checkpoints"
                 )
             sums[name] = sums.get(name, torch.zeros((), dtype=torch.float64)) + weight
     return {name: (total / len(bundles)).float() for name, total in sums.items()}
@@ -251,7 +251,7 @@ class Checkpoints:
         made_at = bundle.about.get("step", step)
         if made_at != step:
             raise CheckpointError(
-                f"{bundle.directory}: holds step {made_at}, not the step of its name"
+                f"{bundle.directory}: holds step {made_at}, but its name says step {step}"
             )
         return bundle
 

@@ -88,7 +88,7 @@ class Run:
         """Refuse to mix two experiments in one directory, unless told to.
 
         A run without a checkpoint starts over, so any config is accepted: it may be the cure of an
-        error that stopped the run at once. Later, cures are about the `EXECUTION_KEYS`.
+        error that stopped the run at once. Later, cures are about the `MEANS`.
         """
         path = self.directory / CONFIG
         if not (path.exists() and self.checkpoints.steps()):

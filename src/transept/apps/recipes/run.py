@@ -58,7 +58,7 @@ class RecipeRun:
     """The ranks that train it together. Rank 0 runs all other stages alone."""
 
     def begin(self, argument: str = "work") -> None:
-        """Claim the directory for this recipe, of which only the `EXECUTION_KEYS` may change later.
+        """Claim the directory for this recipe, of which only the `MEANS` may change later.
 
         Args:
             argument: The argument by which a caller chooses another directory.
