@@ -55,7 +55,7 @@ def test_average_reports_the_checkpoint_of_minutes_that_it_leaves_out(
     assert run("average", tmp_path / "run", "--last", "1") == 0
     shown = capsys.readouterr()
     assert shown.out == f"averaged steps 3 into {tmp_path}/run/average-1\n"
-    assert "step 4 is left out: it was not saved at a regular interval" in shown.err
+    assert "step 4 is not included: it was not saved at a regular interval" in shown.err
 
 
 @pytest.mark.parametrize("last", ["0", "-2"])

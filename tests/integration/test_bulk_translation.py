@@ -164,8 +164,8 @@ def test_who_stops_it_is_told_how_it_goes_on(
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        ("--input - --output {tmp}/out", "--output needs texts or --input with files"),
-        ("one --output {tmp}/out.gz", "out.gz: what is written is not compressed; leave .gz out"),
+        ("--input - --output {tmp}/out", "--output needs texts, or --input with files"),
+        ("one --output {tmp}/out.gz", "out.gz: the output is not compressed; omit .gz"),
     ],
 )
 def test_what_could_not_be_read_again_is_refused(

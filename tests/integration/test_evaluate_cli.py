@@ -157,10 +157,10 @@ def test_bad_references_are_said_plainly_and_exit_3(
 @pytest.mark.parametrize(
     "words",
     [
-        ["--beam-size", "4", "options of the search"],
-        ["--too-long", "split", "options of the search"],
-        ["--device", "cpu", "options of the model"],
-        ["--engine", "native", "options of the model"],
+        ["--beam-size", "4", "search options"],
+        ["--too-long", "split", "search options"],
+        ["--device", "cpu", "model options"],
+        ["--engine", "native", "model options"],
         ["--output", "x.de", "--output"],
     ],
     ids=" ".join,
@@ -171,7 +171,7 @@ def test_evaluate_rejects_unused_options_with_a_hypothesis(
     *options, named = words
     run = evaluate("ours.de", "ref.de", *options)
     assert (run.code, run.output) == (2, "")
-    complaint = f"--hypothesis and {named} do not go together; leave one out"
+    complaint = f"--hypothesis and {named} cannot be combined; omit one of them"
     assert run.errors == f"transept: {complaint}\n"
 
 

@@ -361,14 +361,14 @@ def test_the_wrong_kind_of_model(
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (["--trees", "{test}", "--tsv", "x"], 2, "do not go together: make two corpora"),
+        (["--trees", "{test}", "--tsv", "x"], 2, "cannot be combined with other inputs"),
         (["--trees", "{test}", "--target-tokenizer", "{vocabulary}"], 3, "is not a vocabulary of"),
-        (["--trees", "-"], 2, "are read twice"),
+        (["--trees", "-"], 2, "need a --target-tokenizer"),
         (["--trees", "/dev/null"], 3, "/dev/null: there are no trees to learn from"),
         (
             ["--trees", "{test}", "--tags", "kept", "--target-tokenizer", "{symbols}"],
             2,
-            "in its trees tags are XX",
+            "which uses XX; omit one of them",
         ),
     ],
 )

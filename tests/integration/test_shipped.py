@@ -223,7 +223,7 @@ def test_its_card_promises_what_a_small_model_must_hold(name: str) -> None:
 
 def test_a_translator_is_no_parser(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("parse", "one two") == 2
-    assert "no parser is shipped: give --model" in capsys.readouterr().err
+    assert "no parser is bundled: set --model" in capsys.readouterr().err
     assert run("parse", "one two", "--model", "en-de") == 2
     assert "en-de: is not a parsing model" in capsys.readouterr().err
 

@@ -151,7 +151,7 @@ def test_a_signal_before_the_first_step_exits_75_too(
         process.send_signal(number)
         _, errors = process.communicate()
     assert process.returncode == 75, errors
-    assert errors.startswith("transept: stopped at once. The same command resumes")
+    assert errors.startswith("transept: stopped without a new checkpoint. Run the same")
     assert "Traceback" not in errors
 
 

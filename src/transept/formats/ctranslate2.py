@@ -1,8 +1,8 @@
-"""A network as a CTranslate2 model: the same numbers in another engine's layout.
+"""Export a network to CTranslate2: the same weights in another engine's layout.
 
-CTranslate2 knows the paper's network and most of its variants. What it cannot express is refused,
-never approximated. Its tokens are strings: each id is named by its piece, so that any program can
-use it that cuts text with the same sentencepiece model.
+CTranslate2 supports the paper's network and most of its variants. Unsupported variants are
+rejected, never approximated. CTranslate2's tokens are strings. Each id is named by its subword, so
+any program that splits text with the same sentencepiece model can use the export.
 """
 
 import shutil
@@ -29,21 +29,21 @@ from transept.text.tokenizer import BOS_ID, EOS_ID, UNK_ID, Tokenizer
 Quantization = Literal[
     "float32", "float16", "bfloat16", "int16", "int8", "int8_float16", "int8_bfloat16"
 ]
-"""How weights are stored; CTranslate2 computes in that too, where the machine can."""
+"""How weights are stored. CTranslate2 also computes in this type if the machine supports it."""
 
 N_POSITIONS = 1024
-"""Rows of the sinusoidal table: CTranslate2 has no formula for the paper's, only tables."""
+"""Rows of the positional encoding matrix. CTranslate2 stores it instead of computing it."""
 
 
 class Names(NamedTuple):
-    """What the ids are called, in order."""
+    """The strings for the ids, in order."""
 
     source: Sequence[str]
     target: Sequence[str]
 
     @classmethod
     def of(cls, source: Vocabulary, target: Vocabulary) -> "Names":
-        """The names of two vocabularies' entries: their pieces, or symbols."""
+        """The entries of two vocabularies: subwords or symbols."""
         return cls(_entries(source), _entries(target))
 
 
@@ -54,30 +54,30 @@ def _entries(vocabulary: Vocabulary) -> list[str]:
 
 
 def is_installed() -> bool:
-    """Whether CTranslate2 is there."""
+    """Whether CTranslate2 is installed."""
     return find_spec("ctranslate2") is not None
 
 
 def require() -> None:
-    """Refuse where CTranslate2 is not there."""
+    """Raise an error if CTranslate2 is not installed."""
     if not is_installed():
         raise ConfigError("CTranslate2 is not installed: pip install 'transept[ctranslate2]'")
 
 
 def obstacles(config: ModelConfig) -> list[Problem]:
-    """What CTranslate2 cannot express of a network."""
+    """The settings of a network that CTranslate2 does not support."""
     wrong: Mapping[str, tuple[bool, str]] = {
         "d_v": (
             config.d_v != config.d_k,
-            f"is {config.d_v} and d_k is {config.d_k}: CTranslate2 has one width for both",
+            f"is {config.d_v} and d_k is {config.d_k}: CTranslate2 supports one width for both",
         ),
         "encoder_window": (
             config.encoder_window is not None,
-            "restricts attention to a neighbourhood: CTranslate2 cannot",
+            "restricts attention to a window, which CTranslate2 does not support",
         ),
         "decoder_window": (
             config.decoder_window is not None,
-            "restricts attention to a neighbourhood: CTranslate2 cannot",
+            "restricts attention to a window, which CTranslate2 does not support",
         ),
     }
     return [Problem(f"model.{key}", what) for key, (is_wrong, what) in wrong.items() if is_wrong]
@@ -96,11 +96,11 @@ def save(
 
     Args:
         model: The network.
-        names: What its ids are called.
-        directory: Where to write.
+        names: The strings for its ids.
+        directory: The output directory.
         quantization: How to store the weights.
-        n_positions: The longest input or output, where positions are sinusoidal.
-        eos_id: The symbol that ends an output.
+        n_positions: The maximum length of inputs and outputs, if positions are sinusoidal.
+        eos_id: The id of the end symbol.
     """
     require()
     if problems := obstacles(model.config):
@@ -113,7 +113,7 @@ def save(
     spec.config.unk_token = names.target[UNK_ID]
     spec.config.bos_token = names.target[BOS_ID]
     spec.config.eos_token = names.target[eos_id]
-    # Where the start is a zero vector, it does not matter which token is named.
+    # If the decoder starts with a zero vector, this token has no effect.
     spec.config.decoder_start_token = names.target[model.config.bos_id]
     spec.validate()
     spec.optimize(quantization=None if quantization == "float32" else quantization)
@@ -121,12 +121,12 @@ def save(
 
 
 def export_model(name: Path | str | None, output: Path, quantization: Quantization) -> None:
-    """Write a model as CTranslate2 reads it, with its vocabularies beside it.
+    """Export a model for CTranslate2, together with its vocabularies.
 
     Args:
-        name: A model, as `transept.load` takes it.
+        name: A model, as for `transept.load`.
         output: The new directory.
-        quantization: How the weights are stored.
+        quantization: How to store the weights.
     """
     require()
     directory = find_model(name)
@@ -164,7 +164,7 @@ def _specification(model: Transformer, n_positions: int) -> Any:
 
 
 def _fill_ends(encoder: Any, decoder: Any, model: Transformer) -> None:
-    """Fill in embeddings and projection: padding is embedded as zero, and is never written."""
+    """Copy embeddings and projection. Padding has a zero embedding and is never output."""
     config = model.config
     for theirs, ours in (
         (encoder.embeddings[0], model.source_embedding),
@@ -173,7 +173,7 @@ def _fill_ends(encoder: Any, decoder: Any, model: Transformer) -> None:
         theirs.weight = _own(ours.weight)
         theirs.weight[config.pad_id] = 0
     projection = _own(model.projection.weight)
-    projection[config.pad_id] = 0  # as in the embedding: the two may be one matrix
+    projection[config.pad_id] = 0  # as in the embedding: both may be the same matrix
     decoder.projection.weight = projection
     decoder.projection.bias = _bias(model.projection)
     decoder.projection.bias[config.pad_id] = -torch.inf
@@ -206,7 +206,7 @@ def _fill_layer(theirs: Any, ours: EncoderLayer | DecoderLayer) -> None:
 
 
 def _fill_attention(theirs: Any, ours: MultiHeadAttention, norm: nn.LayerNorm) -> None:
-    """Fill in attention. CTranslate2 too joins Q, K and V in a matrix; to the source, K and V."""
+    """Copy attention. CTranslate2 also joins Q, K and V, or K and V for source attention."""
     cut = [] if len(theirs.linear) == 2 else [ours.h_dk]
     parts = [*_cut(ours.w_qkv, cut), (_own(ours.w_o.weight), _bias(ours.w_o))]
     for linear, (weight, bias) in zip(theirs.linear, parts, strict=True):
@@ -220,7 +220,7 @@ def _cut(linear: nn.Linear, at: list[int]) -> list[tuple[Tensor, Tensor]]:
 
 
 def _bias(linear: nn.Linear) -> Float[Tensor, " D"]:
-    # mypy believes that every Linear has one.
+    # mypy assumes that every Linear has a bias.
     bias: Tensor | None = linear.bias
     return torch.zeros(linear.out_features) if bias is None else _own(bias)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from transept.cli.outlets import Outlet, outlive_readers, reader_has_gone, standard_streams
+from transept.cli.outlets import Outlet, ignore_closed_stdout, standard_streams, stdout_was_closed
 
 
 @contextmanager
@@ -73,8 +73,8 @@ def test_standard_output_raises_until_the_command_outlives_its_readers(
     with abandoned_pipe() as writer, standard_output(monkeypatch, writer, unbuffered):
         with pytest.raises(BrokenPipeError):
             print("one", flush=True)
-        assert reader_has_gone()
+        assert stdout_was_closed()
     with abandoned_pipe() as writer, standard_output(monkeypatch, writer, unbuffered):
-        outlive_readers()
+        ignore_closed_stdout()
         print("one", flush=True)
-        assert reader_has_gone()
+        assert stdout_was_closed()

@@ -11,7 +11,7 @@ from cyclopts import Group, Parameter
 
 from transept.apps.recipes.recipe import STAGES, StageName
 from transept.cli.app import Flag
-from transept.cli.outlets import outlive_readers
+from transept.cli.outlets import ignore_closed_stdout
 from transept.errors import RESUMABLE, ConfigError, RankError, StoppedError, keys_below
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def run(
     from transept.apps.recipes import recipe
     from transept.runtime.interrupt import import_torch
 
-    outlive_readers()
+    ignore_closed_stdout()
     import_torch()
     from transept.apps.recipes.run import RecipeRun
 
