@@ -101,7 +101,7 @@ def _add_family(name: str, line: str, group: Group) -> App:
 _add("cli.translate:translate", "Translate text, files or standard input, line by line.", USE)
 _add(
     "apps.serve.command:serve",
-    "Serve translations over HTTP: a web page and LibreTranslate's API.",
+    "Serve translations over HTTP: a page, and LibreTranslate's API.",
     USE,
 )
 _add(
@@ -113,12 +113,12 @@ _add("cli.evaluate:evaluate", "Score translations, or a model, with BLEU and chr
 _add("cli.tune:tune", "Find the best beam size and length penalty.", USE)
 _add(
     "apps.visualize.command:visualize",
-    "Draw the attention of each head, as in the paper's Figures 3 to 5.",
+    "Draw where the heads look, as in the paper's Figures 3 to 5.",
     USE,
 )
 _add("cli.info:info", "Describe a model, run, corpus or config, or this installation.", USE)
 
-_add("apps.recipes.demo:demo", "Train a small translator and evaluate it.", TRAIN)
+_add("apps.recipes.demo:demo", "Train a small translator, and see what it learnt.", TRAIN)
 
 recipe = _add_family("recipe", "Run complete experiments, from text to a report.", TRAIN)
 _add(
