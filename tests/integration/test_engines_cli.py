@@ -96,7 +96,7 @@ def test_a_quantized_model_serves_like_any(
         outputs.append(capsys.readouterr().out.splitlines())
     assert sum(map(str.__eq__, *outputs)) >= 50
     assert run("export", "--model", int8, "--to", "bf16", "--output", tmp_path / "x") == 4
-    assert "is of int8 already" in capsys.readouterr().err
+    assert "is already int8" in capsys.readouterr().err
     assert run(*words, "--quantization", "int8") == 2
     assert "--quantization requires --to ctranslate2" in capsys.readouterr().err
 

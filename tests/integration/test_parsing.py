@@ -294,7 +294,7 @@ def test_a_sentence_too_long_costs_no_other_its_tree(
     assert run(*usual) == 3
     out, said = capfd.readouterr()
     assert out.split("\n") == [tree, "", tree, "", "", tree, ""]
-    assert f"{words}, line 2: the sentence has 211 tokens, and the longest may have 120" in said
+    assert f"{words}, line 2: the sentence has 211 tokens, and the maximum is 120" in said
     assert f"{words}, line 5: the sentence has" in said
     assert "--max-source-length 211 parses it all the same" in said
     assert said.endswith("transept: too long, and without a tree: 2 sentences, named above\n")
@@ -351,7 +351,7 @@ def test_the_wrong_kind_of_model(
     parser: Path, trained: Path, workshop: Workshop, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert run("translate", "--model", parser, "a") == 2
-    assert "`transept parse` uses it" in capfd.readouterr().err
+    assert "use `load_parser` or `transept parse`" in capfd.readouterr().err
     assert run("visualize", "--model", parser, "a", "--output", workshop.directory / "a.svg") == 2
     assert "is a parsing model, which writes trees" in capfd.readouterr().err
     assert run("parse", "--model", trained, "a") == 2

@@ -161,7 +161,7 @@ def test_load_takes_a_list_of_models_as_an_ensemble(trained: Path) -> None:
 
 @pytest.mark.parametrize("wrong", [3, [], [None]])
 def test_load_refuses_what_names_no_model(wrong: Any) -> None:
-    with pytest.raises(ConfigError, match="models: expected the name or the path of a model"):
+    with pytest.raises(ConfigError, match="models: expected the name or path of a model"):
         transept.load(wrong)
 
 

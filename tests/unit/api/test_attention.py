@@ -114,7 +114,7 @@ def test_it_is_written_as_json(transducer: Transducer) -> None:
 
 
 def test_what_cannot_be_looked_at_is_refused(transducer: Transducer) -> None:
-    with pytest.raises(DataError, match="no word in the source"):
+    with pytest.raises(DataError, match="the source has no words"):
         transducer.attend(" \n")
     with pytest.raises(TooLongError, match="the longest that the model was trained on has 40"):
         transducer.attend("one " * 50)

@@ -125,7 +125,7 @@ def test_a_sentence_too_long_is_refused_and_named(transducer: Transducer) -> Non
     assert (refused.value.number, refused.value.enough) == (2, n_tokens)
     for words in ("text 2", "'One two three four", "trained on has 40", "too_long='split'"):
         assert words in str(refused.value)
-    with pytest.raises(DataError, match="the limit given is 10"):
+    with pytest.raises(DataError, match="the given limit is 10"):
         transducer.translate(long, max_source_length=10)
     whole = transducer.translate(long, max_source_length=n_tokens, max_length_factor=0.1, **SHORT)
     assert len(whole.sentences) == 1
@@ -148,7 +148,7 @@ def test_learned_positions_are_a_hard_limit(tokenizer: Tokenizer) -> None:
     assert transducer.max_source_length == 12
     with pytest.raises(ConfigError, match="13 is more than the 12 positions"):
         transducer.translate("one", max_source_length=13)
-    with pytest.raises(TooLongError, match=r"has 12; too_long='split' cuts it$"):
+    with pytest.raises(TooLongError, match=r"has 12; too_long='split' splits it$"):
         transducer.translate("one two three four five six seven")
     (output,) = transducer.translate("one two three", alignments=True).outputs
     assert not output.finished  # with sinusoids it would have gone on
@@ -157,7 +157,7 @@ def test_learned_positions_are_a_hard_limit(tokenizer: Tokenizer) -> None:
 
 
 def test_what_is_no_config_of_sampling_is_refused(transducer: Transducer) -> None:
-    with pytest.raises(ConfigError, match=r"sampling: .* give transept.SamplingConfig\(seed=1\)"):
+    with pytest.raises(ConfigError, match=r"sampling: .* use transept.SamplingConfig\(seed=1\)"):
         transducer.translate("one", sampling={"seed": 1})  # type: ignore[call-overload]
 
 
@@ -314,23 +314,23 @@ def test_alignments_link_each_word_of_the_output_to_one_of_its_sentence(
 
 
 def test_what_is_no_text_is_named(transducer: Transducer) -> None:
-    with pytest.raises(DataError, match="expected a list of texts, or one text, and got int 5"):
+    with pytest.raises(DataError, match="expected a text or a list of texts, got int 5"):
         transducer.translate(5)  # type: ignore[call-overload]
-    with pytest.raises(DataError, match="one text, and got None"):
+    with pytest.raises(DataError, match="a list of texts, got None"):
         transducer.translate(None)  # type: ignore[call-overload]
     with pytest.raises(DataError, match="got bytes; decode them first"):
         transducer.translate(b"x")  # type: ignore[arg-type]
-    with pytest.raises(DataError, match="or one text, and got dict"):
+    with pytest.raises(DataError, match="or a list of texts, got dict"):
         transducer.translate({"first": "one"})  # type: ignore[call-overload]
-    with pytest.raises(DataError, match="or one text, and got set"):
+    with pytest.raises(DataError, match="or a list of texts, got set"):
         transducer.translate({"one", "two"})  # type: ignore[call-overload]
-    with pytest.raises(DataError, match="text 2: expected a str, and got float"):
+    with pytest.raises(DataError, match="text 2: expected a str, got float"):
         transducer.translate(["one", 0.5])  # type: ignore[list-item]
-    with pytest.raises(DataError, match="text 1: expected a str, and got None"):
+    with pytest.raises(DataError, match="text 1: expected a str, got None"):
         next(transducer.stream(None))  # type: ignore[arg-type]
-    with pytest.raises(DataError, match="text 1: expected a str, and got list"):
+    with pytest.raises(DataError, match="text 1: expected a str, got list"):
         transducer.attend(["one"])  # type: ignore[arg-type]
-    with pytest.raises(DataError, match="expected a list of texts, or one text, and got str"):
+    with pytest.raises(DataError, match="expected a text or a list of texts, got str"):
         transducer.score(["one"], "two")
 
 
@@ -412,9 +412,9 @@ def test_units_and_their_outputs_make_the_translation(transducer: Transducer) ->
 
 def test_what_units_and_a_feed_cannot_have_is_named(transducer: Transducer) -> None:
     (units,) = transducer.units(["one"])
-    with pytest.raises(ConfigError, match="prefix: is not for a feed: use `translate`"):
+    with pytest.raises(ConfigError, match="prefix: is not supported for a feed; use `translate`"):
         next(transducer.translate_feed(by_and_by(units, [1]), prefix="two"))
-    with pytest.raises(ConfigError, match="prefix: is not for units: use `translate`"):
+    with pytest.raises(ConfigError, match="prefix: is not supported for units; use `translate`"):
         transducer.translate_units(units, prefix="two")
     with pytest.raises(TooLongError, match="text 1: the sentence"):
         transducer.units(["one two three four five six " * 9])
