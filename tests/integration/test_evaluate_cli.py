@@ -137,7 +137,7 @@ def test_different_numbers_of_lines_are_an_error(evaluate: Evaluate) -> None:
     [
         (None, "bad.de: cannot be read (No such file or directory); check the path"),
         (b"", "bad.de: is empty"),
-        (b"\n" * 120, "every line is empty"),
+        (b"\n" * 120, "all references are empty"),
         (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "bad.de, line 1: byte 1 (0x89) is not UTF-8"),
         (b"M\0Z\0\n", "bad.de, line 1: holds a zero byte"),
     ],
@@ -192,4 +192,4 @@ def test_hypotheses_come_from_standard_input(evaluate: Evaluate, tmp_path: Path)
 def test_standard_input_cannot_be_both(evaluate: Evaluate) -> None:
     run = evaluate("-", "-")
     assert run.code == 2
-    assert "standard input can be read once only" in run.errors
+    assert "standard input can be read only once" in run.errors

@@ -235,7 +235,7 @@ def test_trees_over_several_lines_are_scored_when_cleaned(
     assert "have a root" not in said
     gold.write_text(" ".join(gold.read_text().split()))
     assert run("evalb", gold, tmp_path / "out") == 0
-    assert "warning: only the gold trees have a root without a label" in capfd.readouterr().err
+    assert "warning: only the gold trees have a root bracket" in capfd.readouterr().err
 
 
 def test_confident_trees_are_a_treebank(

@@ -137,11 +137,11 @@ def test_collins_as_a_file(tmp_path: Path) -> None:
     ("line", "message"),
     [
         ("DELETE_LABLE TOP", "line 2: unknown keyword 'DELETE_LABLE'; did you mean 'DELETE_LABEL'"),
-        ("DELETE_LABEL", "line 2: DELETE_LABEL needs one label, and has ''"),
-        ("DELETE_LABEL TOP S1", "line 2: DELETE_LABEL needs one label, and has 'TOP S1'"),
-        ("EQ_LABEL ADVP", "line 2: EQ_LABEL needs two labels, and has 'ADVP'"),
-        ("CUTOFF_LEN forty", "line 2: CUTOFF_LEN needs a number, and has 'forty'"),
-        ("LABELED yes", "line 2: LABELED needs 0 or 1, and has 'yes'"),
+        ("DELETE_LABEL", "line 2: DELETE_LABEL needs one label, got ''"),
+        ("DELETE_LABEL TOP S1", "line 2: DELETE_LABEL needs one label, got 'TOP S1'"),
+        ("EQ_LABEL ADVP", "line 2: EQ_LABEL needs two labels, got 'ADVP'"),
+        ("CUTOFF_LEN forty", "line 2: CUTOFF_LEN needs a number, got 'forty'"),
+        ("LABELED yes", "line 2: LABELED needs 0 or 1, got 'yes'"),
     ],
 )
 def test_a_line_that_cannot_be_meant(tmp_path: Path, line: str, message: str) -> None:

@@ -51,7 +51,7 @@ def test_bad_files_are_refused(tmp_path: Path, content: bytes | None, complaint:
 
 
 def test_standard_input_is_read_once() -> None:
-    with pytest.raises(ConfigError, match="once only"):
+    with pytest.raises(ConfigError, match="only once"):
         read_aligned([Path("/dev/stdin"), Path("-")])
 
 

@@ -45,13 +45,13 @@ def test_two_systems_are_compared_by_every_bleu() -> None:
 
 
 def test_unequal_numbers_of_lines_are_refused() -> None:
-    with pytest.raises(DataError, match=r"theirs has 119 lines and there are 120 references"):
+    with pytest.raises(DataError, match=r"theirs has 119 lines, but there are 120 references"):
         evaluate(System("ours", OURS), REFERENCES, other=System("theirs", THEIRS[1:]))
 
 
 @pytest.mark.parametrize("nothing", [[], [""], ["", " \t"]])
 def test_a_test_set_of_nothing_is_refused(nothing: list[str]) -> None:
-    with pytest.raises(DataError, match="no reference to score against"):
+    with pytest.raises(DataError, match="all references are empty"):
         evaluate(System("ours", nothing), nothing)
 
 

@@ -24,8 +24,8 @@ def test_plain_text_is_not_suspected() -> None:
         (TOKENISED, TOKENISED, "both sides look tokenised"),
         (LOWER, PLAIN, "the hypotheses look lower-cased and the references do not"),
         (PLAIN, LOWER, "the references look lower-cased and the hypotheses do not"),
-        ([line.replace("e", "e@@ ") for line in PLAIN], PLAIN, "cut into subword pieces"),
-        ([f"▁{line.replace(' ', ' ▁')}" for line in PLAIN], PLAIN, "cut into subword pieces"),
+        ([line.replace("e", "e@@ ") for line in PLAIN], PLAIN, "split into subwords"),
+        ([f"▁{line.replace(' ', ' ▁')}" for line in PLAIN], PLAIN, "split into subwords"),
         (["", " ", *PLAIN[2:]], PLAIN, "2 of 120 hypotheses are empty"),
     ],
 )
