@@ -21,7 +21,7 @@ def parser_of(tokenizer: Tokenizer, positions: Literal["sinusoidal", "learned"])
     return Parser([Transformer(config)], tokenizer, symbols, max_source_length=6)
 
 
-def test_a_longer_sentence_is_parsed_with_the_limit_that_its_refusal_names(
+def test_too_long_error_suggests_a_sufficient_limit(
     tokenizer: Tokenizer,
 ) -> None:
     parser, n_tokens = parser_of(tokenizer, "sinusoidal"), len(tokenizer.encode(LONG)) + 1
