@@ -266,21 +266,21 @@ class Checkpoints:
 
     def newest(self) -> Bundle | None:
         """The newest undamaged checkpoint. Damaged ones are skipped with a warning."""
-        for bundle in self._whole(self.steps()):
+        for bundle in self._undamaged(self.steps()):
             if bundle.resumable:
                 return bundle
         return None
 
     def last(self, n: int) -> list[Bundle]:
         """The last `n` undamaged checkpoints of `regular_steps`, oldest first."""
-        return [*islice(self._whole(self.regular_steps()), n)][::-1]
+        return [*islice(self._undamaged(self.regular_steps()), n)][::-1]
 
     def discard_after(self, step: int) -> None:
         """Remove checkpoints newer than `step`: damaged ones, which a resumed run writes again."""
         for later in self.steps():
             if later > step:
                 remove_directory(self.path(later))
-        self._sweep()
+        self._remove_temporary()
 
     def prune(self, best: int | None) -> None:
         """Remove all checkpoints except the last `keep` regular ones, the best and the newest."""
@@ -289,14 +289,14 @@ class Checkpoints:
         for step in steps:
             if step not in kept:
                 remove_directory(self.path(step))
-        self._sweep()
+        self._remove_temporary()
 
-    def _sweep(self) -> None:
+    def _remove_temporary(self) -> None:
         """Remove temporary directories of processes that were killed."""
         for stray in self.directory.glob(part_of(Path("step-*")).name):
             shutil.rmtree(stray, ignore_errors=True)
 
-    def _whole(self, steps: Sequence[int]) -> Iterator[Bundle]:
+    def _undamaged(self, steps: Sequence[int]) -> Iterator[Bundle]:
         """The undamaged checkpoints of these steps, newest first."""
         for step in reversed(steps):
             try:

@@ -246,7 +246,7 @@ def _mapping(hint: Any, value: Any, key: str, problems: list[Problem]) -> Any:
 def _sequence(arguments: tuple[Any, ...], value: Any, key: str, problems: list[Problem]) -> Any:
     """`tuple[X, ...]` of any length, or `tuple[X, Y]` of that length."""
     if not isinstance(value, list | tuple):
-        problems.append(Problem(key, f"expected a list{_such_as(arguments[0])}, got {value!r}"))
+        problems.append(Problem(key, f"expected a list{_example(arguments[0])}, got {value!r}"))
         return None
     any_length = len(arguments) == 2 and arguments[1] is Ellipsis
     if not any_length and len(value) != len(arguments):
@@ -260,7 +260,7 @@ def _sequence(arguments: tuple[Any, ...], value: Any, key: str, problems: list[P
     return tuple(items)
 
 
-def _such_as(hint: Any) -> str:
+def _example(hint: Any) -> str:
     """An example of a list of tables, with their required keys."""
     if not dataclasses.is_dataclass(hint):
         return ""

@@ -119,7 +119,7 @@ def align(
         source_words: The words that each source token is part of, normally one.
         target_words: The same for the target.
     """
-    by_word = _sum_of_words(_sum_of_words(weights, target_words).T, source_words)
+    by_word = _sum_by_word(_sum_by_word(weights, target_words).T, source_words)
     if 0 in by_word.shape:
         return ()
     # The minimum avoids dividing by zero for a word without attention.
@@ -128,16 +128,16 @@ def align(
     return tuple(sorted((i, j) for j, i in enumerate(chosen)))
 
 
-def _sum_of_words(
+def _sum_by_word(
     weights: Float[Tensor, "L others"], words: Sequence[Sequence[int]]
 ) -> Float[Tensor, "words others"]:
     """Sum the rows of each word's tokens."""
     n_words = max((number for numbers in words for number in numbers), default=-1) + 1
     pairs = [(token, word) for token, numbers in enumerate(words) for word in numbers]
     tokens = torch.tensor([token for token, _ in pairs], dtype=torch.long, device=weights.device)
-    places = torch.tensor([word for _, word in pairs], dtype=torch.long, device=weights.device)
+    indices = torch.tensor([word for _, word in pairs], dtype=torch.long, device=weights.device)
     sums = weights.new_zeros(n_words, weights.shape[1])
-    return sums.index_add(0, places, weights[tokens])
+    return sums.index_add(0, indices, weights[tokens])
 
 
 def words_of_tokens(surfaces: Sequence[bytes]) -> list[list[int]]:

@@ -148,7 +148,7 @@ class Parser:
         texts = [" ".join(map(escape, each)).strip() for each in words]
         encoded = self.source_tokenizer.encode_batch(texts)
         tags = [None] * len(words) if given is None else [tuple(each) for each in given]
-        units = [_Unit(*parts) for parts in zip(words, tags, map(_ended, encoded), strict=True)]
+        units = [_Unit(*parts) for parts in zip(words, tags, map(_with_eos, encoded), strict=True)]
         self._check_lengths(units, request)
         for number, unit in enumerate(units, start=1):
             if unit.tags is not None and len(unit.tags) != len(unit.words):
@@ -217,5 +217,5 @@ def _words_of(sentence: str | Sequence[str]) -> Sequence[str]:
     return sentence
 
 
-def _ended(ids: list[int]) -> list[int]:
+def _with_eos(ids: list[int]) -> list[int]:
     return [*ids, EOS_ID]

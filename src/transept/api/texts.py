@@ -111,7 +111,7 @@ def split_texts(
 ) -> list[list[Unit]]:
     """Split each text into units. The units and their white space, joined, are the text."""
     limit = limits.limit(config.max_source_length)
-    pieces = [_pieces(text, config) for text in texts]
+    pieces = [_sentences(text, config) for text in texts]
     encoded = iter(tokenizer.encode_batch([piece.text for each in pieces for piece in each]))
     result = []
     for number, each in enumerate(pieces, start=1):
@@ -122,14 +122,14 @@ def split_texts(
             if len(unit.ids) < limit.tokens:
                 units.append(unit)
             elif config.too_long == "split":
-                units += _cut(unit, tokenizer, limit.tokens - 1)
+                units += _split_unit(unit, tokenizer, limit.tokens - 1)
             else:
                 raise _too_long(number, unit, limit)
         result.append(units)
     return result
 
 
-def _pieces(text: str, config: TranslationConfig) -> list[Piece]:
+def _sentences(text: str, config: TranslationConfig) -> list[Piece]:
     if config.split:
         return split_sentences(text, config.source_language)
     inner = text.strip()
@@ -140,7 +140,7 @@ def _pieces(text: str, config: TranslationConfig) -> list[Piece]:
     return [*before, Piece(inner, text[start + len(inner) :])]
 
 
-def _cut(unit: Unit, tokenizer: Tokenizer, max_tokens: int) -> list[Unit]:
+def _split_unit(unit: Unit, tokenizer: Tokenizer, max_tokens: int) -> list[Unit]:
     pieces = cut(unit.text, tokenizer, max_tokens)
     pieces[-1] = Piece(pieces[-1].text, unit.space)
     return [Unit(*piece, tokenizer.encode(piece.text)) for piece in pieces]
@@ -251,14 +251,14 @@ class Translation:
                 for output in sentence.outputs
             )
             choices = heapq.nlargest(n_best, longer, key=lambda choice: choice[0])
-        outputs = map(partial(_together, sentences), (outputs for _, outputs in choices))
+        outputs = map(partial(_join_outputs, sentences), (outputs for _, outputs in choices))
         return cls(source, tuple(outputs), tuple(sentences))
 
     @classmethod
     def drawn(cls, source: str, sentences: Sequence[Sentence], n: int) -> "Translation":
         """Join the first samples of all sentences, then the second ones, and so on."""
         choices = zip(*(sentence.outputs for sentence in sentences), strict=True)
-        outputs = [_together(sentences, outputs) for outputs in choices] or [NOTHING] * n
+        outputs = [_join_outputs(sentences, outputs) for outputs in choices] or [NOTHING] * n
         return cls(source, tuple(outputs), tuple(sentences))
 
 
@@ -276,7 +276,7 @@ class PairScore:
     """The log-probability of each token, given the source and the previous tokens."""
 
 
-def _together(sentences: Sequence[Sentence], outputs: Sequence[Output]) -> Output:
+def _join_outputs(sentences: Sequence[Sentence], outputs: Sequence[Output]) -> Output:
     """Join one output of each sentence to an output of the text."""
     if len(outputs) == 1 and not sentences[0].space:
         return outputs[0]
@@ -285,10 +285,10 @@ def _together(sentences: Sequence[Sentence], outputs: Sequence[Output]) -> Outpu
     first_i = first_j = 0
     for number, (sentence, output) in enumerate(zip(sentences, outputs, strict=True), start=1):
         links += ((first_i + i, first_j + j) for i, j in output.alignment or ())
-        joint = _joint(sentence, output, last=number == len(sentences))
-        first_i += _words_ended(sentence.source, sentence.space)
-        first_j += _words_ended(output.text, joint)
-        texts += output.text, joint
+        separator = _separator(sentence, output, last=number == len(sentences))
+        first_i += _count_complete_words(sentence.source, sentence.space)
+        first_j += _count_complete_words(output.text, separator)
+        texts += output.text, separator
     return Output(
         "".join(texts),
         sum((output.score for output in outputs), 0.0),
@@ -298,12 +298,12 @@ def _together(sentences: Sequence[Sentence], outputs: Sequence[Output]) -> Outpu
     )
 
 
-def _words_ended(text: str, space: str) -> int:
+def _count_complete_words(text: str, space: str) -> int:
     """The number of words that end before the next text. Without a space, the last continues."""
     return len(text.split()) - bool(text and not space)
 
 
-def _joint(sentence: Sentence, output: Output, last: bool) -> str:
+def _separator(sentence: Sentence, output: Output, last: bool) -> str:
     """The white space between an output and the next: that of the source.
 
     Chinese and Japanese have no space between sentences. If the target language is another one, it

@@ -199,15 +199,15 @@ def _run(words: list[str], debug: bool) -> int:
     # cyclopts parses `-` as an option; by convention it means standard input.
     words = [DASH if word == "-" else word for word in words]
     try:
-        _use_own_help(words)
+        _use_full_help(words)
         result = app(words, exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except CycloptsError as error:
-        complain(f"{_usage_message(error)}\nSee `transept {_command_of(words)}--help`.")
+        complain(f"{_usage_message(error)}\nSee `transept {_command_name(words)}--help`.")
         return USAGE_ERROR
     except TranseptError as error:
-        return _failed(error, words, debug)
+        return _report_failure(error, words, debug)
     except (OSError, SystemExit) as error:
         # rich exits with code 1 when it finds a broken pipe.
         cause = error.__context__ if isinstance(error, SystemExit) else error
@@ -217,10 +217,10 @@ def _run(words: list[str], debug: bool) -> int:
         if isinstance(error, SystemExit):
             raise
         # A full disk or a wrong path is not a bug.
-        return _failed(TranseptError(_os_error_message(error)), words, debug)
+        return _report_failure(TranseptError(_os_error_message(error)), words, debug)
 
 
-def _failed(error: TranseptError, words: list[str], debug: bool) -> int:
+def _report_failure(error: TranseptError, words: list[str], debug: bool) -> int:
     if debug:
         traceback.print_exc()
     if os.environ.get("LOCAL_RANK", "0") == "0":  # only torchrun's first worker on a machine
@@ -259,7 +259,7 @@ def _error_message(error: TranseptError, words: list[str]) -> str:
     """The error's message, with arguments and keys written as options: `--beam-size`."""
 
     def option(name: str) -> str | None:
-        arguments = _chosen(words).assemble_argument_collection()
+        arguments = _selected_command(words).assemble_argument_collection()
         own = (one.name for one in arguments if one.field_info.name == name)
         return next((each for each in own if each.startswith("--")), None)
 
@@ -272,14 +272,14 @@ def _error_message(error: TranseptError, words: list[str]) -> str:
     return "\n".join(lines)
 
 
-def _use_own_help(words: list[str]) -> None:
+def _use_full_help(words: list[str]) -> None:
     """Make a command's `--help` show its whole docstring instead of the common epilogue."""
-    chosen = _chosen(words)
+    chosen = _selected_command(words)
     if chosen.default_command is not None:
         chosen.help, chosen.help_epilogue = None, ""
 
 
-def _chosen(words: list[str]) -> App:
+def _selected_command(words: list[str]) -> App:
     """The command given by the words. Options among them, such as `--help`, are ignored."""
     _, chain, _ = app.parse_commands([word for word in words if not word.startswith("-")])
     return chain[-1]
@@ -295,7 +295,7 @@ def write_line(text: str) -> None:
     sys.stdout.buffer.write(f"{text}\n".encode())
 
 
-def _command_of(words: list[str]) -> str:
+def _command_name(words: list[str]) -> str:
     """The command's name, to refer to its help."""
     commands, _, _ = app.parse_commands(words)
     return "".join(f"{command} " for command in commands)

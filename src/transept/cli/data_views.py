@@ -34,11 +34,11 @@ from transept.text.symbols import load_vocabulary
 
 PLAIN_SECONDS = 10.0
 """Seconds between two lines if standard error is not a terminal."""
-MUCH_LOST = 0.5
+MANY_DROPPED = 0.5
 """The share of dropped pairs above which a warning is printed."""
-MUCH_FAULTY = 0.1
+MANY_UNREADABLE = 0.1
 """The same for unreadable lines, which should be rare."""
-_QUESTIONS = {
+_HINTS = {
     Reason.ENCODING: "Are the files in another encoding? `iconv -f cp1252 -t utf-8` converts one",
     Reason.MALFORMED: "Do options such as --columns or --keys match these files?",
     Reason.EMPTY: "Are these the right files and columns?",
@@ -141,21 +141,21 @@ def show_prepared(manifest: Manifest, output: Path, seconds: float | None) -> No
         console.print(_dropped_table(manifest.dropped, manifest.read))
         console.print(f"Each dropped line is listed in {output / DROPPED}")
     sys.stdout.flush()
-    _warn_of_loss(manifest)
+    _warn_of_dropped_pairs(manifest)
 
 
-def _warn_of_loss(manifest: Manifest) -> None:
+def _warn_of_dropped_pairs(manifest: Manifest) -> None:
     """Warn if the number of dropped pairs suggests a mistake."""
     lost = sum(manifest.dropped.values()) / manifest.read
-    faulty = sum(manifest.dropped.get(reason, 0) for reason in BAD) / manifest.read
-    if lost <= MUCH_LOST and faulty <= MUCH_FAULTY:
+    unreadable = sum(manifest.dropped.get(reason, 0) for reason in BAD) / manifest.read
+    if lost <= MANY_DROPPED and unreadable <= MANY_UNREADABLE:
         return
-    among = manifest.dropped if lost > MUCH_LOST else BAD
+    among = manifest.dropped if lost > MANY_DROPPED else BAD
     main = Reason(max(among, key=lambda reason: manifest.dropped.get(reason, 0)))
     count = manifest.dropped[main]
     complain(
         f"warning: {lost:.2%} of the pairs were dropped, {count:,} of {manifest.read:,} because: "
-        f"{main.meaning}. {_QUESTIONS[main]}"
+        f"{main.meaning}. {_HINTS[main]}"
     )
 
 
@@ -186,10 +186,10 @@ def show_fetched(dataset: Dataset, result: Fetched) -> None:
         files = ", ".join(f"{split}.{language}" for language in dataset.languages)
         console.print(f"{split:16} {count:,} pairs ({files})")
     console.print(f"{'terms':16} {dataset.terms}")
-    unproven = [name for name, trust in result.trust.items() if trust == "first use"]
-    if unproven:
+    unverified = [name for name, trust in result.trust.items() if trust == "first use"]
+    if unverified:
         console.print(
-            f"No checksum is published for {', '.join(unproven)}: the sha256 of this download is "
+            f"No checksum is published for {', '.join(unverified)}: the sha256 of this download is "
             f"stored in {result.directory / DOWNLOADS}"
         )
 

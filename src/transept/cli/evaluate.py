@@ -90,7 +90,7 @@ def evaluate(
     from transept.evaluation.report import System
     from transept.evaluation.report import evaluate as evaluate_report
 
-    scored = _scored(files, models, search)
+    scored = _file_to_score(files, models, search)
     paths = [files.reference, scored, *([files.other] if files.other else [])]
     references, lines, *others = read_aligned(paths)
     system = System(describe(scored), lines)
@@ -99,7 +99,7 @@ def evaluate(
     if files.hypothesis is None:
         import_torch()
         decoding = models or ANY_TRANSLATOR, search or Search()
-        system, measured, about = _translated(files, scored, *decoding, (lines, references))
+        system, measured, about = _translate_source(files, scored, *decoding, (lines, references))
     report = evaluate_report(
         system,
         references,
@@ -119,7 +119,7 @@ def evaluate(
             complain(f"warning: {each.name}: {warning}")
 
 
-def _scored(files: Files, models: Translators | None, search: Search | None) -> Path:
+def _file_to_score(files: Files, models: Translators | None, search: Search | None) -> Path:
     """The file of translations, or the source file if a model translates it."""
     if files.hypothesis is None:
         if files.source is None:
@@ -146,7 +146,7 @@ def _scored(files: Files, models: Translators | None, search: Search | None) -> 
     return files.hypothesis
 
 
-def _translated(
+def _translate_source(
     files: Files,
     source: Path,
     models: Translators,

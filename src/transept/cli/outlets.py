@@ -124,12 +124,12 @@ class ProgressBar:
             results_to_stdout: Whether results are printed to standard output meanwhile. If that is
                 a terminal, the bar is hidden.
         """
-        in_the_way = results_to_stdout and sys.stdout.isatty()
+        results_on_terminal = results_to_stdout and sys.stdout.isatty()
         is_first = os.environ.get("LOCAL_RANK", "0") == "0"
-        is_seen = is_first and sys.stderr.isatty() and not in_the_way
-        self._bar = _bar() if is_seen else None
+        is_shown = is_first and sys.stderr.isatty() and not results_on_terminal
+        self._bar = _bar() if is_shown else None
         self._task = None if self._bar is None else self._bar.add_task(what, total=total)
-        self._begun: float = 0
+        self._completed: float = 0
 
     def __enter__(self) -> "ProgressBar":
         if self._bar is not None:
@@ -142,12 +142,12 @@ class ProgressBar:
 
     def share(self, of: int, done: int, total: int | None) -> None:
         """Show that `done / total` of the next `of` units are done."""
-        self._show(self._begun + of * done / (total or 1))
+        self._show(self._completed + of * done / (total or 1))
 
     def advance(self, n: int) -> None:
         """Show that the next `n` units are done."""
-        self._begun += n
-        self._show(self._begun)
+        self._completed += n
+        self._show(self._completed)
 
     def watch(self, done: int, total: int | None) -> None:
         """Show that `done` units are done in total."""

@@ -84,7 +84,7 @@ def train(
     from transept.assembly import train as run
 
     directory = output or Path("runs") / config.stem
-    with joined(experiment, "distributed.patience") as world:
+    with join_ranks(experiment, "distributed.patience") as world:
         with _views(experiment, minutes, world) as views:
             outcome = run(
                 experiment,
@@ -101,7 +101,7 @@ def train(
     return _exit_code(outcome, world)
 
 
-def joined(experiment: Experiment, setting: str) -> AbstractContextManager["World"]:
+def join_ranks(experiment: Experiment, setting: str) -> AbstractContextManager["World"]:
     """Join the ranks that train together. `setting` is the config key of the patience."""
     import torch
 

@@ -171,14 +171,14 @@ def _check(texts: Sequence[str], files: Sequence[Path], output: Path | None) -> 
 
 def _check_stream(outputs: OutputConfig, sampling: Sampling | None, form: OutputFormat) -> None:
     """Reject options that cannot be combined with --stream."""
-    unfit = {
+    incompatible = {
         "--n-best": outputs.n_best > 1,
         "--scores": form.scores,
         "--alignments": form.alignments,
         "--json": form.as_json,
         "--sample": sampling is not None,
     }
-    if wrong := [option for option, is_given in unfit.items() if is_given]:
+    if wrong := [option for option, is_given in incompatible.items() if is_given]:
         raise ConfigError(f"--stream and {', '.join(wrong)} cannot be combined; omit one of them")
 
 
@@ -198,7 +198,7 @@ def _print(
             number += len(lines)
             sys.stdout.buffer.flush()
             bar.advance(len(lines))
-    _warn_of_cut(cut)
+    _warn_of_truncation(cut)
 
 
 @dataclass(frozen=True)
@@ -267,11 +267,11 @@ def _translate_in_parts(
         return
     take_own_gpu()
     with _resumable(parts.directory):
-        n_parts = _make(parts, job, read(texts, files), size, n_lines)
+        n_parts = _translate_parts(parts, job, read(texts, files), size, n_lines)
         parts.join(n_parts)
 
 
-def _make(
+def _translate_parts(
     parts: "Parts", job: TranslationJob, everything: Iterator[Line], size: int, n_lines: int
 ) -> int:
     """Write this rank's parts, and return the total number of parts."""
@@ -284,11 +284,11 @@ def _make(
                 parts.put(number, "".join(f"{text}\n" for text in results).encode())
             number += 1
             bar.advance(len(lines))
-    _warn_of_cut(cut)
+    _warn_of_truncation(cut)
     return number
 
 
-def _warn_of_cut(places: Sequence[str]) -> None:
+def _warn_of_truncation(places: Sequence[str]) -> None:
     """Warn about truncated translations, which are easily overlooked in a long file."""
     if places:
         complain(
@@ -333,7 +333,7 @@ def _result_lines(
     result: "Translation", number: int, n_best: int, form: OutputFormat
 ) -> Iterator[str]:
     if form.as_json:
-        yield json.dumps(_described(result, form.alignments), ensure_ascii=False)
+        yield json.dumps(_as_json(result, form.alignments), ensure_ascii=False)
         return
     for one in result.outputs:
         text = one.text.replace("\n", " ")  # a model can write any byte
@@ -346,7 +346,7 @@ def _result_lines(
         yield f"{text}{links}"
 
 
-def _described(result: "Translation", alignments: bool) -> dict[str, Any]:
+def _as_json(result: "Translation", alignments: bool) -> dict[str, Any]:
     return {
         "source": result.source,
         "translation": result.text,

@@ -22,7 +22,7 @@ FEW_SENTENCES = 100
 # Only full stop and comma: French has a space before ! ? : ; in plain text too.
 _LOOSE = re.compile(r"\s[.,](?:\s|$)")
 _TIED = re.compile(r"\w[.,](?:\s|$)")
-_PIECES = re.compile(r"@@(?:\s|$)|▁")
+_SUBWORD_MARK = re.compile(r"@@(?:\s|$)|▁")
 
 
 def read_aligned(paths: Sequence[Path], cure: str = "") -> list[list[str]]:
@@ -62,12 +62,12 @@ def _lines(path: Path) -> list[str]:
 def suspect(hypotheses: Sequence[str], references: Sequence[str]) -> tuple[str, ...]:
     """Warnings about hypotheses, compared with the references."""
     warnings = []
-    if _share(hypotheses, _in_pieces) > MANY:
+    if _share(hypotheses, _has_subword_marks) > MANY:
         warnings.append("the hypotheses look split into subwords; join them before scoring")
-    elif complaint := _tokenised(hypotheses, references):
-        warnings.append(complaint)
-    if complaint := _lower_cased(hypotheses, references):
-        warnings.append(complaint)
+    elif warning := _tokenised(hypotheses, references):
+        warnings.append(warning)
+    if warning := _lower_cased(hypotheses, references):
+        warnings.append(warning)
     empty = sum(not line.strip() for line in hypotheses)
     if empty and empty == len(hypotheses):
         warnings.append(f"all {empty:,} hypotheses are empty; check the file of translations")
@@ -91,7 +91,10 @@ def suspect_test_set(references: Sequence[str]) -> tuple[str, ...]:
 
 
 def _tokenised(hypotheses: Sequence[str], references: Sequence[str]) -> str | None:
-    ours, theirs = _share(hypotheses, _loose), _share(references, _loose)
+    ours, theirs = (
+        _share(hypotheses, _is_spaced),
+        _share(references, _is_spaced),
+    )
     if ours > MANY and theirs > MANY:
         return (
             "both sides look tokenised; sacreBLEU and chrF are for plain text, so these "
@@ -128,14 +131,14 @@ def _share(lines: Sequence[str], judge: Callable[[str], bool | None]) -> float:
     return sum(verdicts) / len(verdicts) if verdicts else math.nan
 
 
-def _loose(line: str) -> bool | None:
+def _is_spaced(line: str) -> bool | None:
     """Whether punctuation is preceded by a space. None without punctuation."""
     loose = bool(_LOOSE.search(line))
     return loose if loose or _TIED.search(line) else None
 
 
-def _in_pieces(line: str) -> bool | None:
-    return bool(_PIECES.search(line)) if " " in line.strip() else None
+def _has_subword_marks(line: str) -> bool | None:
+    return bool(_SUBWORD_MARK.search(line)) if " " in line.strip() else None
 
 
 def _has_capitals(line: str) -> bool | None:

@@ -155,34 +155,34 @@ def _specification(model: Transformer, n_positions: int) -> Any:
     encoder = transformer_spec.TransformerEncoderSpec(**shape)
     decoder = transformer_spec.TransformerDecoderSpec(**shape)
     decoder.start_from_zero_embedding = config.decoder_start == "zero"
-    _fill_ends(encoder, decoder, model)
+    _fill_embeddings(encoder, decoder, model)
     for theirs, positions in ((encoder, model.source_positions), (decoder, model.target_positions)):
-        theirs.position_encodings.encodings = _table(positions, config.d_model, n_positions)
+        theirs.position_encodings.encodings = _positions(positions, config.d_model, n_positions)
     _fill_stack(encoder, model.encoder.stack, model.encoder.norm)
     _fill_stack(decoder, model.decoder.stack, model.decoder.norm)
     return TransformerSpec(encoder, decoder)
 
 
-def _fill_ends(encoder: Any, decoder: Any, model: Transformer) -> None:
+def _fill_embeddings(encoder: Any, decoder: Any, model: Transformer) -> None:
     """Copy embeddings and projection. Padding has a zero embedding and is never output."""
     config = model.config
     for theirs, ours in (
         (encoder.embeddings[0], model.source_embedding),
         (decoder.embeddings, model.target_embedding),
     ):
-        theirs.weight = _own(ours.weight)
+        theirs.weight = _copy(ours.weight)
         theirs.weight[config.pad_id] = 0
-    projection = _own(model.projection.weight)
+    projection = _copy(model.projection.weight)
     projection[config.pad_id] = 0  # as in the embedding: both may be the same matrix
     decoder.projection.weight = projection
     decoder.projection.bias = _bias(model.projection)
     decoder.projection.bias[config.pad_id] = -torch.inf
 
 
-def _table(positions: Positions, d_model: int, n_positions: int) -> Float[Tensor, "L D"]:
+def _positions(positions: Positions, d_model: int, n_positions: int) -> Float[Tensor, "L D"]:
     if isinstance(positions, SinusoidalPositions):
         return sinusoids(torch.arange(n_positions), d_model).float()
-    return _own(positions.weight)
+    return _copy(positions.weight)
 
 
 def _fill_stack(theirs: Any, ours: Sequence[EncoderLayer | DecoderLayer], norm: nn.Module) -> None:
@@ -201,34 +201,34 @@ def _fill_layer(theirs: Any, ours: EncoderLayer | DecoderLayer) -> None:
         (theirs.ffn.linear_0, ours.feed_forward.w_1),
         (theirs.ffn.linear_1, ours.feed_forward.w_2),
     ):
-        linear.weight, linear.bias = _own(source.weight), _bias(source)
+        linear.weight, linear.bias = _copy(source.weight), _bias(source)
     _fill_norm(theirs.ffn.layer_norm, norms[-1])
 
 
 def _fill_attention(theirs: Any, ours: MultiHeadAttention, norm: nn.LayerNorm) -> None:
     """Copy attention. CTranslate2 also joins Q, K and V, or K and V for source attention."""
     cut = [] if len(theirs.linear) == 2 else [ours.h_dk]
-    parts = [*_cut(ours.w_qkv, cut), (_own(ours.w_o.weight), _bias(ours.w_o))]
+    parts = [*_split_linear(ours.w_qkv, cut), (_copy(ours.w_o.weight), _bias(ours.w_o))]
     for linear, (weight, bias) in zip(theirs.linear, parts, strict=True):
         linear.weight, linear.bias = weight, bias
     _fill_norm(theirs.layer_norm, norm)
 
 
-def _cut(linear: nn.Linear, at: list[int]) -> list[tuple[Tensor, Tensor]]:
-    weights = _own(linear.weight).tensor_split(at)
+def _split_linear(linear: nn.Linear, at: list[int]) -> list[tuple[Tensor, Tensor]]:
+    weights = _copy(linear.weight).tensor_split(at)
     return list(zip(weights, _bias(linear).tensor_split(at), strict=True))
 
 
 def _bias(linear: nn.Linear) -> Float[Tensor, " D"]:
     # mypy assumes that every Linear has a bias.
     bias: Tensor | None = linear.bias
-    return torch.zeros(linear.out_features) if bias is None else _own(bias)
+    return torch.zeros(linear.out_features) if bias is None else _copy(bias)
 
 
 def _fill_norm(theirs: Any, ours: nn.LayerNorm) -> None:
-    theirs.gamma, theirs.beta = _own(ours.weight), _own(ours.bias)
+    theirs.gamma, theirs.beta = _copy(ours.weight), _copy(ours.bias)
 
 
-def _own(weight: Tensor) -> Tensor:
+def _copy(weight: Tensor) -> Tensor:
     """A copy, because CTranslate2 quantizes in place."""
     return weight.detach().clone()

@@ -118,11 +118,11 @@ def run(
 @contextmanager
 def _joined(run: "RecipeRun") -> Iterator["RecipeRun"]:
     """The run with the ranks that torchrun started; without torchrun, as it is."""
-    from transept.cli.train import joined
+    from transept.cli.train import join_ranks
     from transept.data.batching.feed import check_shares
 
     experiment = run.recipe.experiment
-    with joined(experiment, "experiment.distributed.patience") as world:
+    with join_ranks(experiment, "experiment.distributed.patience") as world:
         world.pulse.rest()
         with keys_below("experiment"):
             check_shares(experiment.batch, world.size)
