@@ -23,7 +23,7 @@
 | R    | sentences decoded at once on a GPU, or slots for them                        |
 
 Adjacent letters are multiplied: HDv is the width of all heads' values. Rare axes have descriptive
-names in lower case: `tiles`, `places`. Numbers, `_` and `...` have their meaning in jaxtyping.
+names in lower case, such as `tiles`. Numbers, `_` and `...` have their meaning in jaxtyping.
 
 Masks are boolean and True means *may attend*. In the tests, an import hook turns the annotations
 into assertions. Elsewhere they cost nothing. Only `kernels.beams` reads them at run time, to find
