@@ -1,7 +1,6 @@
-"""Attention Is All You Need, whole.
+"""The Transformer of *Attention Is All You Need* (Vaswani et al., 2017).
 
-The public names are resolved when first used, so that `import transept` costs nothing: torch is
-imported by the first name that needs it.
+Public names are imported on first use, so `import transept` does not import torch.
 """
 
 from importlib import import_module

@@ -1,14 +1,14 @@
-"""The command `transept`, also as `python -m transept`, and so `torchrun -m transept`."""
+"""The command `transept`, `python -m transept` and `torchrun -m transept`."""
 
 import sys
 from typing import NoReturn
 
 INTERRUPTED = 130
-"""128 and the number of SIGINT, as a shell tells it."""
+"""128 plus the number of SIGINT, as in a shell."""
 
 
 def main() -> NoReturn:
-    """Run one command, and hear Ctrl-C from the first import on."""
+    """Run one command. Ctrl-C is handled even during the first imports."""
     try:
         from transept.cli.app import main as run
 

@@ -1,9 +1,9 @@
-"""Strict TOML to frozen dataclasses and back. This module knows the grammar and no schema.
+"""Convert TOML to frozen dataclasses and back, strictly. This module is independent of any schema.
 
-A config file is TOML. `extends = "other.toml"` takes another file first (paths are relative to
-the file that says so) and the rest is laid over it, key by key. An override such as
-`model.n_heads=16` is itself a line of TOML, so there is one grammar and one validator. Whatever
-is wrong is reported at once, each problem with its key and the file it was said in.
+A config file is TOML. `extends = "other.toml"` loads another file first, and the keys of this file
+replace its keys. The path is relative to the file that extends. An override such as
+`model.n_heads=16` is itself a line of TOML, so files and overrides share one grammar and one
+validator. All problems are reported together, each with its key and its file.
 """
 
 import dataclasses
@@ -21,11 +21,11 @@ from transept.errors import ConfigError, Problem
 
 T = TypeVar("T")
 Origins = dict[str, str]
-"""Which file (or the command line) said each dotted key; under "", the file that was read."""
+"""The file, or the command line, that set each dotted key; under "", the file that was read."""
 
 
 def load(schema: type[T], path: Path | str, overrides: Sequence[str] = ()) -> T:
-    """Read a TOML file and the overrides laid over it as an instance of the dataclass `schema`."""
+    """Read a TOML file and apply overrides. Return an instance of the dataclass `schema`."""
     origins: Origins = {"": str(path)}
     data = _read(Path(path), origins, seen=())
     for override in overrides:
@@ -34,12 +34,12 @@ def load(schema: type[T], path: Path | str, overrides: Sequence[str] = ()) -> T:
 
 
 def keys(path: Path | str) -> set[str]:
-    """What a TOML file, with everything it extends, has at its top."""
+    """The top-level keys of a TOML file, with those of the files it extends."""
     return set(_read(Path(path), {}, seen=()))
 
 
 def structure(schema: type[T], data: Mapping[str, Any], origins: Origins | None = None) -> T:
-    """Turn nested tables into the dataclass `schema`, or raise one error that names every fault."""
+    """Convert nested tables to the dataclass `schema`. One error lists every problem."""
     problems: list[Problem] = []
     value = _dataclass(schema, data, "", problems)
     if problems:
@@ -53,7 +53,7 @@ def dump(config: Any) -> str:
 
 
 def as_table(config: Any) -> dict[str, Any]:
-    """A config as nested dictionaries of TOML values; what is None is left out."""
+    """A config as nested dictionaries of TOML values. Fields that are None are omitted."""
     table = {}
     for field in dataclasses.fields(config):
         value = _plain(getattr(config, field.name))
@@ -62,64 +62,64 @@ def as_table(config: Any) -> dict[str, Any]:
     return table
 
 
-def differences(old: Any, new: Any, besides: Container[str] = ()) -> list[str]:
-    """The keys in which two configs differ, one readable line each; `besides` may differ."""
+def differences(old: Any, new: Any, ignore: Container[str] = ()) -> list[str]:
+    """Describe the keys in which two configs differ, except `ignore`, one line per key."""
     before, after = dict(_leaves(as_table(old))), dict(_leaves(as_table(new)))
     return [
         f"{key}: {before.get(key, 'unset')} -> {after.get(key, 'unset')}"
         for key in sorted(before.keys() | after.keys())
-        if key not in besides and before.get(key) != after.get(key)
+        if key not in ignore and before.get(key) != after.get(key)
     ]
 
 
 class Checks:
-    """Collects what is wrong with one config's values, so that all of it is said at once."""
+    """Collects the problems of a config's values, to report them together."""
 
     def __init__(self, config: Any) -> None:
         self._config = config
         self._problems: list[Problem] = []
 
     def that(self, right: bool, key: str, otherwise: str) -> None:
-        """Note a problem with `key` unless `right`."""
+        """Record a problem with `key` unless `right`."""
         if not right:
             value = getattr(self._config, key)
             self._problems.append(Problem(key, f"{value!r} {otherwise}"))
 
     def at_least(self, least: float, *keys: str) -> None:
-        """Each of these values must be `least` or more."""
+        """Require each of these values to be at least `least`."""
         for key in keys:
             self.that(getattr(self._config, key) >= least, key, f"must be at least {least}")
 
     def fraction(self, *keys: str) -> None:
-        """Each of these values must lie in [0, 1)."""
+        """Require each of these values to be in [0, 1)."""
         for key in keys:
             value = getattr(self._config, key)
             self.that(0 <= value < 1, key, "must be at least 0 and less than 1")
 
     def done(self) -> None:
-        """Raise what was noted, if anything."""
+        """Raise a ConfigError if there are problems."""
         if self._problems:
             raise ConfigError(self._problems)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """The cure for a misspelt name: the nearest right one, or the list of them."""
+    """Suggest the known name nearest to a misspelt one, or list the known names."""
     names = list(known)
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
     if near:
         return f"did you mean {near[0]!r}?"
-    return f"known: {', '.join(names)}" if names else "nothing is known here"
+    return f"known: {', '.join(names)}" if names else "there are none"
 
 
 # --- reading ---------------------------------------------------------------------------------
 
 
 def _read(path: Path, origins: Origins, seen: tuple[Path, ...]) -> dict[str, Any]:
-    """One file with everything it extends."""
+    """Read one file and the files it extends."""
     resolved = path.resolve()
     if resolved in seen:
         chain = " -> ".join(str(p) for p in (*seen, resolved))
-        raise ConfigError([Problem("extends", f"goes in a circle: {chain}", str(path))])
+        raise ConfigError([Problem("extends", f"is circular: {chain}", str(path))])
     try:
         data = tomllib.loads(path.read_bytes().decode("utf-8"))
     except OSError as error:
@@ -144,24 +144,24 @@ def _read(path: Path, origins: Origins, seen: tuple[Path, ...]) -> dict[str, Any
 
 
 def _merge(base: dict[str, Any], over: Mapping[str, Any], origin: str, origins: Origins) -> None:
-    """Lay `over` on `base`: tables are merged, anything else is replaced."""
+    """Merge `over` into `base`: tables are merged, other values are replaced."""
 
-    def lay(below: dict[str, Any], above: Mapping[str, Any], prefix: str) -> None:
+    def merge(below: dict[str, Any], above: Mapping[str, Any], prefix: str) -> None:
         for key, value in above.items():
             origins[f"{prefix}{key}"] = origin
             if isinstance(value, dict) and isinstance(below.get(key), dict):
-                lay(below[key], value, f"{prefix}{key}.")
+                merge(below[key], value, f"{prefix}{key}.")
             elif isinstance(value, dict):
                 below[key] = {}
-                lay(below[key], value, f"{prefix}{key}.")
+                merge(below[key], value, f"{prefix}{key}.")
             else:
                 below[key] = value
 
-    lay(base, over, "")
+    merge(base, over, "")
 
 
 def _parse_override(override: str) -> dict[str, Any]:
-    """`model.norm=pre`: a line of TOML, or a bare word where a string is meant."""
+    """Parse an override: a line of TOML, or with a bare word as string (`model.norm=pre`)."""
     key, equals, value = override.partition("=")
     if not equals or not key.strip():
         raise ConfigError([Problem(override, "is not of the form key=value", "command line")])
@@ -174,7 +174,7 @@ def _parse_override(override: str) -> dict[str, Any]:
 
 
 def _with_origin(problem: Problem, origins: Origins) -> Problem:
-    """Say in which file the nearest enclosing key was written."""
+    """Add the file that set the nearest enclosing key."""
     key = problem.key
     while key and key not in origins:
         key = key[: max(key.rfind("."), key.rfind("["), 0)]
@@ -185,7 +185,7 @@ def _with_origin(problem: Problem, origins: Origins) -> Problem:
 
 
 def _dataclass(schema: type[Any], data: Any, key: str, problems: list[Problem]) -> Any:
-    """An instance of `schema`, or None after noting what is wrong with `data`."""
+    """Return an instance of `schema`, or record problems and return None."""
     if not isinstance(data, Mapping):
         problems.append(Problem(key, f"expected a table, got {data!r}"))
         return None
@@ -211,7 +211,7 @@ def _dataclass(schema: type[Any], data: Any, key: str, problems: list[Problem]) 
 
 
 def _value(hint: Any, value: Any, key: str, problems: list[Problem]) -> Any:
-    """`value` as the annotated type `hint`, or None after noting that it does not fit."""
+    """Convert `value` to the type `hint`, or record a problem and return None."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (typing.Union, types.UnionType):
         if value == "none" and type(None) in arguments:
@@ -246,7 +246,7 @@ def _mapping(hint: Any, value: Any, key: str, problems: list[Problem]) -> Any:
 def _sequence(arguments: tuple[Any, ...], value: Any, key: str, problems: list[Problem]) -> Any:
     """`tuple[X, ...]` of any length, or `tuple[X, Y]` of that length."""
     if not isinstance(value, list | tuple):
-        problems.append(Problem(key, f"expected a list{_such_as(arguments[0])}, got {value!r}"))
+        problems.append(Problem(key, f"expected a list{_example(arguments[0])}, got {value!r}"))
         return None
     any_length = len(arguments) == 2 and arguments[1] is Ellipsis
     if not any_length and len(value) != len(arguments):
@@ -260,8 +260,8 @@ def _sequence(arguments: tuple[Any, ...], value: Any, key: str, problems: list[P
     return tuple(items)
 
 
-def _such_as(hint: Any) -> str:
-    """How a list of tables is written, by the keys that each must have."""
+def _example(hint: Any) -> str:
+    """An example of a list of tables, with their required keys."""
     if not dataclasses.is_dataclass(hint):
         return ""
     needed = [field.name for field in dataclasses.fields(hint) if _required(field)]

@@ -1,17 +1,17 @@
-"""What can go wrong, and the exit code it ends with.
+"""Exceptions and their exit codes.
 
-    TranseptError                1   anything that is not one of these
-    ├── ConfigError              2   a file, key or argument that cannot be meant
+    TranseptError                1   any other error
+    ├── ConfigError              2   an invalid config file, key or argument
     ├── DataError                3   input text, ids or corpora that cannot be used
     │   └── VocabularyError      3   a tokenizer, or ids that do not belong to it
     ├── CheckpointError          4   a model directory that is damaged or does not fit
     ├── DecodingError            1
     ├── ServingError             1
-    ├── StoppedError            75   work that was stopped, and goes on when it is started again
-    └── RankError                    another process of the same work ended: with its code
+    ├── StoppedError            75   work that was stopped and can be resumed
+    └── RankError                    another process of the same job failed; has its exit code
 
 A message says what is wrong, where (file, key, line), and what to do about it. The command line
-prints it without a traceback; `--debug` shows the traceback.
+prints it without a traceback unless `--debug` is given.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -19,20 +19,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 RESUMABLE = 75
-"""The exit code of work that was stopped, and goes on when it is started again."""
+"""The exit code of work that was stopped and can be resumed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """An argument that a message names: `restart` in Python, --restart on the command line."""
+    """An argument in a message: printed as `restart` in Python, --restart on the command line."""
 
     name: str
 
 
 class TranseptError(Exception):
-    """The base of every error that transept raises on purpose.
+    """The base class of all errors that transept raises deliberately.
 
-    Its arguments are the parts of the message, texts and `Argument`s, end to end.
+    Its arguments are the parts of the message, strings and `Argument`s, which are concatenated.
 
     Example:
         >>> try:
@@ -45,7 +45,7 @@ class TranseptError(Exception):
     exit_code: int = 1
 
     def message(self, named: Callable[[str], str]) -> str:
-        """The message, in which `named` says what an argument is called."""
+        """The message, with arguments formatted by `named`."""
         parts = (named(p.name) if isinstance(p, Argument) else str(p) for p in self.args)
         return "".join(parts)
 
@@ -55,7 +55,7 @@ class TranseptError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing wrong with a config: the dotted key, what is wrong with it, where it was said."""
+    """A problem of a config: the dotted key, what is wrong with it, and the file that set it."""
 
     key: str
     what: str
@@ -65,12 +65,12 @@ class Problem:
         return ": ".join(part for part in (self.origin, self.key, self.what) if part)
 
     def below(self, parent: str) -> "Problem":
-        """The same problem, seen from the table that holds this one."""
+        """The same problem with the key prefixed by that of the enclosing table."""
         return replace(self, key=f"{parent}.{self.key}" if self.key else parent)
 
 
 class ConfigError(TranseptError):
-    """A config, with everything that is wrong with it at once."""
+    """An invalid config, with all its problems."""
 
     exit_code = 2
 
@@ -85,7 +85,7 @@ class ConfigError(TranseptError):
 
 @contextmanager
 def keys_below(table: str) -> Iterator[None]:
-    """Let what goes wrong with keys in here be said of the table in which a user finds them."""
+    """Prefix the keys of any ConfigError raised inside with `table`."""
     try:
         yield
     except ConfigError as error:
@@ -111,7 +111,7 @@ class CheckpointError(TranseptError):
 
 
 class DecodingError(TranseptError):
-    """A search that was asked for something impossible."""
+    """A search that cannot be done as requested."""
 
 
 class ServingError(TranseptError):
@@ -119,13 +119,13 @@ class ServingError(TranseptError):
 
 
 class StoppedError(TranseptError):
-    """Work that somebody stopped; what was done is kept."""
+    """Work that was stopped. Completed work is kept."""
 
     exit_code = RESUMABLE
 
 
 class RankError(TranseptError):
-    """one of several processes that work together cannot go on, and so none of them can."""
+    """One of several cooperating processes failed, so all must stop."""
 
     def __init__(self, message: str, exit_code: int = 1) -> None:
         super().__init__(message)

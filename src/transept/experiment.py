@@ -1,4 +1,4 @@
-"""The root of every config: one experiment, from the data to the schedule. No torch here."""
+"""The root of every config: one experiment. Does not import torch."""
 
 from dataclasses import dataclass, field
 from typing import Final
@@ -15,7 +15,7 @@ from transept.training.config import (
     ValidationConfig,
 )
 
-MEANS: Final = (
+EXECUTION_KEYS: Final = (
     "batch.micro_batches",
     "data.workers",
     "distributed.optimizer",
@@ -25,24 +25,24 @@ MEANS: Final = (
     "training.kernels",
     "training.log_every",
 )
-"""By what means it is computed, and how it is watched. A run, or a recipe, that began with other
-values of these goes on as the same experiment; with any other key changed it would be another one.
+"""Keys that determine how an experiment is computed and logged, not what it computes. A run or a
+recipe may resume with other values of these keys, but not of any other key.
 
-The bits may differ, as they do on another machine. `batch.micro_batches` packs the pairs of a
-window otherwise: where it is changed in the midst of one, those that are left are packed anew.
+The results may differ in rounding, as they do on another machine. `batch.micro_batches` affects how
+the pairs of a window are packed: if it changes mid-window, the remaining pairs are repacked.
 """
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Experiment:
-    """What a TOML file under `configs/` describes."""
+    """The contents of a TOML file in `configs/`."""
 
     model: ModelConfig
     """The network, section 3."""
     data: DataConfig = field(default_factory=DataConfig)
     """The corpora, section 5.1."""
     batch: BatchConfig = field(default_factory=BatchConfig)
-    """How pairs are put together into batches, section 5.1."""
+    """How pairs are grouped into batches, section 5.1."""
     loss: LossConfig = field(default_factory=LossConfig)
     """Label smoothing, section 5.4."""
     schedule: ScheduleConfig = field(default_factory=ScheduleConfig)
@@ -50,10 +50,10 @@ class Experiment:
     adam: AdamConfig = field(default_factory=AdamConfig)
     """The optimizer, section 5.3."""
     training: TrainingConfig = field(default_factory=TrainingConfig)
-    """How long, on what, and from which random numbers."""
+    """Duration, device and random seed."""
     distributed: DistributedConfig = field(default_factory=DistributedConfig)
-    """How several ranks work together."""
+    """Training on several ranks."""
     validation: ValidationConfig = field(default_factory=ValidationConfig)
-    """When the development set is looked at."""
+    """When to evaluate on the development set."""
     checkpoint: CheckpointConfig = field(default_factory=CheckpointConfig)
-    """When checkpoints are written, and how many are kept."""
+    """When to write checkpoints, and how many to keep."""

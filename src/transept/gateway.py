@@ -1,7 +1,7 @@
-"""How the inner ring finds the engines, which it never imports.
+"""Access to the engines, without importing them.
 
 `transept.engines` and `transept.formats` import the paper's network, its training and its search.
-Nothing there imports them: `engines()` is the one way in.
+Those packages must not import the engines. They call `engines()` instead.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 class Engines(Protocol):
-    """What `transept.engines.choice` offers."""
+    """The interface of `transept.engines.choice`."""
 
     def native(self, models: Sequence[Transformer]) -> StepEngine:
-        """The engine that runs on every device and knows every variant of the network."""
+        """The engine that supports every device and every variant of the network."""
 
     def choose(
         self,
@@ -38,15 +38,15 @@ class Engines(Protocol):
         """The decoding engine with this name, for these models."""
 
     def learn_shortlist(self, corpus: Path, file: Path, watch: Watch) -> None:
-        """Learn from a prepared corpus which target tokens go with each source token."""
+        """Learn from a prepared corpus which target tokens co-occur with each source token."""
 
     def training_obstacles(self, model: ModelConfig, batch: BatchConfig) -> list[str]:
         """Why the training kernels cannot be used; empty if they can."""
 
     def training_update(self, batch: BatchConfig) -> "Callable[..., Update]":
-        """The constructor of the training step with kernels. It takes the arguments of `Update`."""
+        """The class of the training step with kernels. Its constructor is like that of `Update`."""
 
 
 def engines() -> Engines:
-    """All engines, imported on the first call."""
+    """The engines, imported on the first call."""
     return cast(Engines, import_module("transept.engines.choice"))

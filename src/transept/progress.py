@@ -1,6 +1,6 @@
-"""How long work reports how far it is: every such function takes a `Watch`.
+"""Progress reports: every long-running function takes a `Watch`.
 
-Training reports lines of metrics instead (`training.observers`), because these are its record.
+Training reports metrics instead (`training.observers`), because they are also its log.
 """
 
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from threading import Lock
 Watch = Callable[[int, int | None], None]
 """Called with the amount of work done so far and the total, or None if the total is unknown.
 
-It may raise an exception, which ends the work."""
+It may raise an exception to stop the work."""
 
 
 def no_progress(done: int, total: int | None) -> None:
@@ -17,14 +17,14 @@ def no_progress(done: int, total: int | None) -> None:
 
 
 class Tally:
-    """Adds up amounts of work, from any number of threads, and reports each sum."""
+    """A thread-safe counter that reports each new sum."""
 
     def __init__(self, watch: Watch = no_progress, total: int | None = None) -> None:
         """Start at 0.
 
         Args:
             watch: Called after each addition, by one thread at a time.
-            total: The sum at the end, if it is known.
+            total: The final sum, if known.
         """
         self._watch, self._lock = watch, Lock()
         self.done, self.total = 0, total

@@ -1,8 +1,8 @@
-"""Smaller weights for storage: 8-bit integers with a scale a row, or bfloat16.
+"""Quantized weights for storage: 8-bit integers with one scale per row, or bfloat16.
 
-In int8 a row w of a matrix is stored as round(w / s) with s = max|w| / 127: no weight is off by
-more than s / 2. Vectors (norms, biases) stay in single precision: they are few, and scale whole
-channels. Computing is done in single precision again.
+In int8, a row w of a matrix is stored as round(w / s) with s = max|w| / 127, so the error of a
+weight is at most s / 2. Vectors (layer normalization, biases) stay in single precision: they are
+small, and each of their values scales a whole channel. Computation is in single precision.
 """
 
 from collections.abc import Mapping
@@ -21,13 +21,13 @@ PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 
 LARGEST = 127
 SCALE = ".scale"
-"""A matrix's name with this behind it is the name of its rows' scales."""
+"""The suffix for the name of a matrix's row scales."""
 
 Tensors = Mapping[str, Tensor]
 
 
 def pack(weights: Tensors, precision: Precision) -> dict[str, Tensor]:
-    """Weights as they are stored."""
+    """Convert weights to the stored precision."""
     if precision == "bf16":
         return {name: weight.bfloat16() for name, weight in weights.items()}
     if precision == "fp32":
@@ -41,7 +41,7 @@ def pack(weights: Tensors, precision: Precision) -> dict[str, Tensor]:
 
 
 def unpack(packed: Tensors, precision: Precision, origin: Path) -> dict[str, Tensor]:
-    """What is stored in a file, in single precision again."""
+    """Convert stored weights to single precision."""
     if precision == "fp32":
         return dict(packed)
     scales = {name for name in packed if name.endswith(SCALE)}
@@ -49,32 +49,32 @@ def unpack(packed: Tensors, precision: Precision, origin: Path) -> dict[str, Ten
     for name in scales:
         matrix = name.removesuffix(SCALE)
         if matrix not in weights or len(packed[name]) != len(weights[matrix]):
-            raise CheckpointError(f"{origin}: {name} fits no matrix in this file")
+            raise CheckpointError(f"{origin}: {name} does not match any matrix in this file")
         weights[matrix].mul_(packed[name][:, None])
     return weights
 
 
 def _to_int8(weight: Float[Tensor, "O I"]) -> tuple[Tensor, Tensor]:
     scale = weight.abs().amax(dim=1) / LARGEST
-    # A row of zeros has no scale of its own; any will do.
+    # For a row of zeros, any scale will do.
     scale = torch.where(scale > 0, scale, 1.0)
     return (weight / scale[:, None]).round().to(torch.int8), scale
 
 
 @dataclass(frozen=True, slots=True)
 class Rounding:
-    """How far rounding has moved the weights."""
+    """The error of quantized weights."""
 
     weight: float
-    """The largest |w − ŵ|, in terms of the largest |w| of its row."""
+    """The largest |w − ŵ|, divided by the largest |w| in the same row."""
     matrix: float
-    """The largest ‖W − Ŵ‖ / ‖W‖ of a matrix …"""
+    """The largest ‖W − Ŵ‖ / ‖W‖ over all matrices."""
     name: str
-    """… and whose it is."""
+    """The name of that matrix."""
 
     @classmethod
     def between(cls, before: Tensors, after: Tensors) -> "Rounding":
-        """Compare weights with what is left of them after rounding."""
+        """Compare weights before and after quantization."""
         worst, weight = (0.0, ""), 0.0
         for name, original in before.items():
             rows = original.view(len(original), -1).double()

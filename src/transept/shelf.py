@@ -1,4 +1,4 @@
-"""Where models are: one meaning of `--model` for every command."""
+"""Find models: `--model` means the same for every command."""
 
 import logging
 import os
@@ -17,18 +17,18 @@ from transept.checkpoint import (
 from transept.errors import Argument, CheckpointError, ConfigError
 
 SHELF = Path(__file__).parent / "models"
-"""Where shipped models lie, each in a directory of its name."""
+"""The directory of the bundled models, each in a subdirectory with its name."""
 SHELVES = "TRANSEPT_MODELS"
-"""The environment variable that names further directories of models, which come first."""
+"""The environment variable for additional directories of models, which take precedence."""
 RUN = "run"
-"""Where the run lies in the directory of a demo or a recipe."""
+"""The subdirectory of the run in the directory of a demo or a recipe."""
 DEFAULT = "en-de"
-"""The shipped model that is used where none is named."""
+"""The bundled model that is used by default."""
 log = logging.getLogger(__name__)
 
 
 def find_model(name: Path | str | None = None) -> Path:
-    """The directory of the model that a name or path on the command line means, or the default."""
+    """The directory of a model, given by name or path. Default: the default bundled model."""
     shipped = shipped_models()
     if name is None:
         return _default(shipped)
@@ -37,22 +37,22 @@ def find_model(name: Path | str | None = None) -> Path:
         is_work = (path / RUN / CHECKPOINTS).is_dir() and not (path / MANIFEST).exists()
         run = path / RUN if is_work else path
         found = model_of(run)
-        _note_if_older(found, run)
+        _warn_if_older(found, run)
         return found
     if str(name) in shipped:
         return shipped[str(name)]
     if path.exists():
-        raise CheckpointError(f"{path}: is a file; a model is a directory: give its path")
-    # No similar name is suggested: whoever wrote en-fr did not mean en-de.
-    known = f"shipped are: {', '.join(shipped)}" if shipped else "check the path"
-    raise CheckpointError(f"{path}: there is no such directory, nor a shipped model; {known}")
+        raise CheckpointError(f"{path}: is a file; give the directory of a model")
+    # No similar name is suggested: en-fr is not a misspelt en-de.
+    known = f"Bundled models: {', '.join(shipped)}" if shipped else "Check the path"
+    raise CheckpointError(f"{path}: is neither a directory nor a bundled model. {known}")
 
 
 def find_tokenizer(name: Path | str, which: str = TOKENIZER) -> Path:
-    """The directory of the tokenizer that a name or path on the command line means.
+    """The directory of a tokenizer, given by path, or by the name or path of a model.
 
-    A model means its tokenizer, or the one of its target side if `which` is `TARGET_TOKENIZER`
-    and the two sides have different ones.
+    For a model, it is the model's tokenizer. If `which` is `TARGET_TOKENIZER` and the two sides
+    have different ones, it is the one of the target side.
     """
     path = Path(name)
     if not is_model(name):
@@ -62,7 +62,7 @@ def find_tokenizer(name: Path | str, which: str = TOKENIZER) -> Path:
 
 
 def is_model(name: Path | str) -> bool:
-    """Whether this is the name of a shipped model, or the directory of a model or a run.
+    """Whether this is the name of a bundled model, or the directory of a model or a run.
 
     A corpus has a manifest too, but neither a config nor checkpoints.
     """
@@ -71,15 +71,15 @@ def is_model(name: Path | str) -> bool:
 
 
 def _holds_a_model(path: Path) -> bool:
-    """Whether a directory with the name of a shipped model holds one: `en-de` may also be text."""
+    """Whether a directory named like a bundled model holds a model: `en-de` may hold text."""
     return any((path / part).exists() for part in (MANIFEST, CHECKPOINTS, RUN))
 
 
 def shipped_models() -> dict[str, Path]:
-    """The models that have a name: those in the user's own `SHELVES`, and the shipped ones.
+    """The models that have a name: those in the directories of `SHELVES`, and the bundled ones.
 
-    `DEFAULT` comes first: a server that is given no model serves all of them, and its first one
-    answers requests that name no languages.
+    `DEFAULT` comes first. A server without --model serves all of them, and the first one answers
+    requests that do not specify languages.
     """
     own = [Path(place) for place in os.environ.get(SHELVES, "").split(os.pathsep) if place]
     found: dict[str, Path] = {}
@@ -90,23 +90,25 @@ def shipped_models() -> dict[str, Path]:
 
 
 def _default(shipped: dict[str, Path]) -> Path:
-    """The model that is meant where none is named."""
     if DEFAULT in shipped:
         return shipped[DEFAULT]
     if len(shipped) == 1:
         return next(iter(shipped.values()))
     if shipped:
         raise ConfigError(
-            "no model was named: give ", Argument("model"), f" one of {', '.join(shipped)}"
+            "no model given: set ", Argument("model"), f" to one of {', '.join(shipped)}"
         )
     raise ConfigError(
-        "no model was named, and none is shipped with this transept: give ", Argument("model"),
-        " the directory of one, such as `transept train` makes",
+        "no model given, and this installation has no bundled models: set ", Argument("model"),
+        " to the directory of a model, such as the output of `transept train`",
     )  # fmt: skip
 
 
 def model_of(path: Path) -> Path:
-    """A run's newest average, else its best checkpoint, else its newest; a model's own path."""
+    """The model to use from a run: newest average, else best checkpoint, else newest checkpoint.
+
+    The path itself if it is not a run.
+    """
     if not (path / CHECKPOINTS).is_dir():
         return path
     averages = sorted(path.glob("average-*"), key=_age)
@@ -114,34 +116,34 @@ def model_of(path: Path) -> Path:
         return averages[-1]
     newest = Checkpoints(path / CHECKPOINTS).newest()
     if newest is None:
-        raise CheckpointError(f"{path}: has no whole checkpoint yet; train it first")
+        raise CheckpointError(f"{path}: has no complete checkpoint yet; train it first")
     best = newest.state()["best_step"]
     there = best is not None and Checkpoints(path / CHECKPOINTS).path(best).exists()
     return Checkpoints(path / CHECKPOINTS).path(best) if there else newest.directory
 
 
-def _note_if_older(found: Path, run: Path) -> None:
-    """Warn if `transept average` would include a later step than the average that is used.
+def _warn_if_older(found: Path, run: Path) -> None:
+    """Warn if the run has regular checkpoints newer than the average that is used.
 
-    Checkpoints that are not regular do not count: they are never averaged.
+    Other checkpoints do not count: they are never averaged.
     """
     checkpoints = Checkpoints(run / CHECKPOINTS)
     newest, step = max(checkpoints.regular_steps(), default=0), _age(found)[0]
     if found.parent == run and 0 < step < newest:
-        _note(
-            f"{found} is used, which goes up to step {step:,}; the run has gone on to step "
-            f"{newest:,}. Average it again, or name {checkpoints.path(newest)}"
+        _warn_once(
+            f"using {found}, an average up to step {step:,}, but the run has reached step "
+            f"{newest:,}. Average it again, or use {checkpoints.path(newest)}"
         )
 
 
 @cache
-def _note(message: str) -> None:
-    """Warn once only: a command may look for its model several times."""
+def _warn_once(message: str) -> None:
+    """Log a warning only once: a command may look up its model several times."""
     log.warning("%s", message)
 
 
 def _age(average: Path) -> tuple[int, float]:
-    """The last step of an average, 0 if unknown; only then the time, as a clock may be wrong."""
+    """A sort key: the last step of an average (0 if unknown), then its modification time."""
     try:
         step = int(read_about(average).get("step", 0))
     except CheckpointError:

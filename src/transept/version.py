@@ -1,3 +1,3 @@
-"""Which transept this is. At the bottom of the house, where every room can read it."""
+"""The version, in a module without imports."""
 
 __version__ = "0.1.0"

@@ -141,8 +141,8 @@ def test_commands_are_listed_in_groups_and_in_the_order_of_work(helps: Helps) ->
             "visualize",
             "info",
         ],
-        "Train one": ["demo", "recipe", "data", "tokenizer", "train", "average"],
-        "Convert one": ["export"],
+        "Train a model": ["demo", "recipe", "data", "tokenizer", "train", "average"],
+        "Convert a model": ["export"],
         "Help": ["--completion", "--help", "--version"],
     }
 

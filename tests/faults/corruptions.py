@@ -94,7 +94,10 @@ def _checkpoint(bench: Bench) -> None:
     demand(found.directory == expected, f"{found.directory.name} was used; said: {said}")
     for directory in spoilt:
         named = [line for line in said if directory.name in line]
-        demand(named and "passing over it" in named[0], f"{directory.name} is not named: {said}")
+        demand(
+            named and "using the previous" in named[0],
+            f"{directory.name} is not named: {said}",
+        )
     if bench.case % FULL_RESUME == 0:
         ended = bench.train()
         ended.demand(0, spoilt[0].name, "resuming from step")

@@ -53,7 +53,7 @@ def test_average_reports_the_checkpoint_of_minutes_that_it_leaves_out(
     assert run("average", tmp_path / "run", "--last", "1") == 0
     shown = capsys.readouterr()
     assert shown.out == f"averaged steps 3 into {tmp_path}/run/average-1\n"
-    assert "step 4 is left out: it was not saved at a regular interval" in shown.err
+    assert "step 4 is not included: it was not saved at a regular interval" in shown.err
 
 
 @pytest.mark.parametrize("last", ["0", "-2"])
@@ -115,6 +115,6 @@ def test_failed_average_keeps_the_old_model(
         assert run(*words, "--force") == 4
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert "what was there before is untouched" in capsys.readouterr().err
+    assert "Existing files are unchanged" in capsys.readouterr().err
     assert (work / "average-2/manifest.json").read_bytes() == before
     assert Bundle.open(work / "average-2").about["averaged_steps"] == [5, 10]

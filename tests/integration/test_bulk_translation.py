@@ -164,8 +164,8 @@ def test_stopped_translation_reports_how_to_resume(
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        ("--input - --output {tmp}/out", "--output needs texts or --input with files"),
-        ("one --output {tmp}/out.gz", "out.gz: what is written is not compressed; leave .gz out"),
+        ("--input - --output {tmp}/out", "--output needs texts, or --input with files"),
+        ("one --output {tmp}/out.gz", "out.gz: the output is not compressed; omit .gz"),
     ],
 )
 def test_input_that_cannot_be_reread_is_rejected(

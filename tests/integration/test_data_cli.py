@@ -113,7 +113,7 @@ def test_prepare_reports_what_it_dropped_and_where(place: Path, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("text", "options", "warning"),
     [
-        (WIDE + NARROW * 3, ["--columns", "3", "4"], "75.00% .* 3 of 4 .* format. Do the options"),
+        (WIDE + NARROW * 3, ["--columns", "3", "4"], "75.00% .* 3 of 4 .* format. Do options"),
         (NARROW * 3, [], "66.67% .* 2 of 3 because: the pair occurred before"),
         (NARROW + WIDE + FOREIGN, [], "33.33% .* 1 of 3 because: not UTF-8 text. Are the files"),
         (NARROW + WIDE + NARROW, [], None),
@@ -138,7 +138,7 @@ def test_prepare_refuses_to_run_on_several_ranks(
     monkeypatch.setenv("WORLD_SIZE", "2")
     result = transept("prepare", *long_words(place, tmp_path / "corpus"))
     assert result.returncode == 2
-    assert result.stderr.endswith("runs in one process: start it without torchrun\n")
+    assert result.stderr.endswith("does not support torchrun: start it without\n")
     assert not (tmp_path / "corpus").exists()
 
 
@@ -156,15 +156,15 @@ def test_prepare_reads_standard_input(place: Path, tmp_path: Path) -> None:
     ("words", "code", "complaint"),
     [
         ([], 2, "no input: give --source and --target"),
-        (["--source", "a", "b", "--target", "c"], 2, "--source names 2 files and --target 1"),
-        (["--source", "a"], 2, "--source names 1 file and --target 0"),
-        (["--source", "x.tsv", "--target", "y.de"], 2, "give such a file to --tsv"),
-        (["--source", "x.en", "--target", "y.jsonl.gz"], 2, "give such a file to --jsonl"),
+        (["--source", "a", "b", "--target", "c"], 2, "--source has 2 files and --target 1"),
+        (["--source", "a"], 2, "--source has 1 file and --target 0"),
+        (["--source", "x.tsv", "--target", "y.de"], 2, "use --tsv instead"),
+        (["--source", "x.en", "--target", "y.jsonl.gz"], 2, "use --jsonl instead"),
         (["--tmx", "x.tmx"], 2, "--tmx needs --languages"),
-        (["--tsv", "x.tsv", "--columns", "0", "1"], 2, "--columns count from 1"),
+        (["--tsv", "x.tsv", "--columns", "0", "1"], 2, "--columns are numbered from 1"),
         (["--tsv", "x.tsv", "--max-ratio", "0.5"], 2, "--max-ratio: 0.5 must be 0 (no limit)"),
         (["--tsv", "x.tsv", "--workers", "-1"], 2, "--workers must be at least 0"),
-        (["--tsv", "x.tsv", "--tags", "named"], 2, "--tags is for --trees"),
+        (["--tsv", "x.tsv", "--tags", "named"], 2, "--tags requires --trees"),
         (["--tsv", "missing.tsv"], 3, "missing.tsv: cannot be read"),
         (["--tsv", "missing.tsv", "--tokenizer", "nowhere"], 3, "nowhere"),
     ],

@@ -78,7 +78,7 @@ def test_sigterm_stops_all_ranks_with_a_checkpoint_and_a_cause(
     job.process.terminate()
     errors = job.end()
     assert "stopped after" in errors
-    stopped = "RankError: stopped by a signal, with a checkpoint: start it again to go on"
+    stopped = "RankError: stopped by a signal, with a checkpoint: start it again to resume"
     assert job.causes() == {"attempt_0/0": stopped, "attempt_0/1": stopped}
     assert Checkpoints(tmp_path / "run/checkpoints").steps() == [job.step]
 

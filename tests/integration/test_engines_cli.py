@@ -51,7 +51,7 @@ def test_an_export_translates_without_transept(
     assert run(*words) == 4
     assert "already exists" in capsys.readouterr().err
     assert run("translate", "--model", output, "one") == 4
-    assert "is a model for CTranslate2" in capsys.readouterr().err
+    assert "is a CTranslate2 model" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["there"]
 
 
@@ -96,9 +96,9 @@ def test_a_quantized_model_serves_like_any(
         outputs.append(capsys.readouterr().out.splitlines())
     assert sum(map(str.__eq__, *outputs)) >= 50
     assert run("export", "--model", int8, "--to", "bf16", "--output", tmp_path / "x") == 4
-    assert "is of int8 already" in capsys.readouterr().err
+    assert "is already int8" in capsys.readouterr().err
     assert run(*words, "--quantization", "int8") == 2
-    assert "--quantization is for --to ctranslate2" in capsys.readouterr().err
+    assert "--quantization requires --to ctranslate2" in capsys.readouterr().err
 
 
 def test_fastest_is_native_except_for_a_model_of_integers(trained: Path, int8: Path) -> None:

@@ -137,7 +137,7 @@ def test_different_numbers_of_lines_are_an_error(evaluate: Evaluate) -> None:
     [
         (None, "bad.de: cannot be read (No such file or directory); check the path"),
         (b"", "bad.de: is empty"),
-        (b"\n" * 120, "every line is empty"),
+        (b"\n" * 120, "all references are empty"),
         (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "bad.de, line 1: byte 1 (0x89) is not UTF-8"),
         (b"M\0Z\0\n", "bad.de, line 1: has a NUL byte"),
     ],
@@ -157,10 +157,10 @@ def test_bad_references_exit_3_with_a_message(
 @pytest.mark.parametrize(
     "words",
     [
-        ["--beam-size", "4", "options of the search"],
-        ["--too-long", "split", "options of the search"],
-        ["--device", "cpu", "options of the model"],
-        ["--engine", "native", "options of the model"],
+        ["--beam-size", "4", "search options"],
+        ["--too-long", "split", "search options"],
+        ["--device", "cpu", "model options"],
+        ["--engine", "native", "model options"],
         ["--output", "x.de", "--output"],
     ],
     ids=" ".join,
@@ -171,7 +171,7 @@ def test_evaluate_rejects_unused_options_with_a_hypothesis(
     *options, named = words
     run = evaluate("ours.de", "ref.de", *options)
     assert (run.code, run.output) == (2, "")
-    complaint = f"--hypothesis and {named} do not go together; leave one out"
+    complaint = f"--hypothesis and {named} cannot be combined; omit one of them"
     assert run.errors == f"transept: {complaint}\n"
 
 
@@ -192,4 +192,4 @@ def test_hypotheses_come_from_standard_input(evaluate: Evaluate, tmp_path: Path)
 def test_standard_input_cannot_be_both(evaluate: Evaluate) -> None:
     run = evaluate("-", "-")
     assert run.code == 2
-    assert "standard input can be read once only" in run.errors
+    assert "standard input can be read only once" in run.errors

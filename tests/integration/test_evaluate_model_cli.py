@@ -71,9 +71,9 @@ def test_report_contains_the_search_settings(
     ("words", "code", "complaint"),
     [
         (["--n-best", "2"], 2, "Unknown option: --n-best.\nSee"),
-        (["--hypothesis", "x"], 2, "--hypothesis and --source do not go together"),
+        (["--hypothesis", "x"], 2, "--hypothesis and --source cannot be combined"),
         (["--output", "absent/hyp.de"], 3, "absent: is not a directory"),
-        (["--max-source-length", "8"], 3, "--too-long split cuts it"),
+        (["--max-source-length", "8"], 3, "--too-long split splits it"),
         (["--beam-size", "0"], 2, "--beam-size: 0 must be"),
     ],
 )
@@ -120,7 +120,7 @@ def test_tune_prints_the_grid_and_the_best_settings(tune: Evaluate, capsys: Capt
         (["--beam-size", "4", "0"], 2, "--beam-size: 0 must be at least 1"),
         (["--beam-size"], 2, "--beam-size"),
         (["--output", "x"], 2, "Unknown option: --output"),
-        (["--max-source-length", "8"], 3, "--too-long split cuts it"),
+        (["--max-source-length", "8"], 3, "--too-long split splits it"),
     ],
 )
 def test_tune_names_the_option_that_is_wrong(
@@ -141,4 +141,4 @@ def test_evaluate_requires_an_input(
     assert "nothing to score: give --hypothesis" in capsys.readouterr().err
     source = workshop.directory / "dev.en"
     assert run("evaluate", "--reference", reference, "--source", source) == 2
-    assert "no model was named" in capsys.readouterr().err
+    assert "no model given" in capsys.readouterr().err

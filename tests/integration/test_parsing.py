@@ -235,7 +235,7 @@ def test_trees_over_several_lines_are_scored_when_cleaned(
     assert "have a root" not in said
     gold.write_text(" ".join(gold.read_text().split()))
     assert run("evalb", gold, tmp_path / "out") == 0
-    assert "warning: only the gold trees have a root without a label" in capfd.readouterr().err
+    assert "warning: only the gold trees have a root bracket" in capfd.readouterr().err
 
 
 def test_confident_trees_can_be_used_as_a_treebank(
@@ -294,7 +294,7 @@ def test_too_long_sentence_does_not_affect_others(
     assert run(*usual) == 3
     out, said = capfd.readouterr()
     assert out.split("\n") == [tree, "", tree, "", "", tree, ""]
-    assert f"{words}, line 2: the sentence has 211 tokens, and the longest may have 120" in said
+    assert f"{words}, line 2: the sentence has 211 tokens, and the maximum is 120" in said
     assert f"{words}, line 5: the sentence has" in said
     assert "--max-source-length 211 parses it anyway" in said
     assert said.endswith("transept: too long, without a tree: 2 sentences, listed above\n")
@@ -351,7 +351,7 @@ def test_the_wrong_kind_of_model(
     parser: Path, trained: Path, workshop: Workshop, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert run("translate", "--model", parser, "a") == 2
-    assert "`transept parse` uses it" in capfd.readouterr().err
+    assert "use `load_parser` or `transept parse`" in capfd.readouterr().err
     assert run("visualize", "--model", parser, "a", "--output", workshop.directory / "a.svg") == 2
     assert "is a parsing model, which writes trees" in capfd.readouterr().err
     assert run("parse", "--model", trained, "a") == 2
@@ -361,14 +361,14 @@ def test_the_wrong_kind_of_model(
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (["--trees", "{test}", "--tsv", "x"], 2, "do not go together: make two corpora"),
+        (["--trees", "{test}", "--tsv", "x"], 2, "cannot be combined with other inputs"),
         (["--trees", "{test}", "--target-tokenizer", "{vocabulary}"], 3, "is not a vocabulary of"),
-        (["--trees", "-"], 2, "are read twice"),
+        (["--trees", "-"], 2, "need a --target-tokenizer"),
         (["--trees", "/dev/null"], 3, "/dev/null: no trees found"),
         (
             ["--trees", "{test}", "--tags", "kept", "--target-tokenizer", "{symbols}"],
             2,
-            "in its trees tags are XX",
+            "which uses XX; omit one of them",
         ),
     ],
 )

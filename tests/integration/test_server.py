@@ -315,7 +315,7 @@ def test_attention_of_the_models_own_translation(
         ({"layers": [3]}, "layers: the model has 2, so 3 is out of range"),
         ({"heads": [1, 9]}, "heads: the model has 2, so 9 is out of range"),
         ({"kinds": []}, "Expected `array` of length >= 1"),
-        ({"q": " "}, "there is no word in the source"),
+        ({"q": " "}, "the source has no words"),
         ({"q": "one " * 60}, "the model reads at most 40"),
         ({"translation": "one " * 60}, "the model reads at most 40"),
         ({"kinds": ["encoder", "decoder", "source"], "tokens": "pieces"}, "exceed the limit"),
@@ -347,7 +347,7 @@ def test_parse_equals_that_of_python(client: httpx.Client, parser: Parser) -> No
     assert len(alone[0]["outputs"]) == 1
     assert client.post("/api/parse", json=body | {"n_best": 5}).status_code == 400
     error = client.post("/api/parse", json={"q": ["one", "one " * 60]}).json()["error"]
-    assert "tokens, and the longest may have 40; send shorter ones" in error
+    assert "tokens, and the maximum is 40; send shorter ones" in error
     assert "text 2" not in error
     assert "max_source_length" not in error
 
@@ -374,15 +374,13 @@ def test_parser_rejects_invalid_sentences(parser: Parser) -> None:
     assert re.fullmatch(
         r"<Parser: \d+ tokens to \d+ symbols, [\d,]+ parameters on cpu>", repr(parser)
     )
-    with pytest.raises(
-        DataError, match="expected a list of sentences, or one sentence, and got int"
-    ):
+    with pytest.raises(DataError, match="expected a sentence or a list of sentences, got int"):
         parser.parse(5)  # type: ignore[call-overload]
-    with pytest.raises(DataError, match="or one sentence, and got dict"):
+    with pytest.raises(DataError, match="or a list of sentences, got dict"):
         parser.parse({"first": "the cat"})  # type: ignore[call-overload]
     with pytest.raises(DataError, match="got bytes; decode them first"):
         parser.parse([b"x"])  # type: ignore[list-item]
-    with pytest.raises(DataError, match="expected a word, and got None"):
+    with pytest.raises(DataError, match="expected a word, got None"):
         parser.parse([[None]])  # type: ignore[list-item]
 
 

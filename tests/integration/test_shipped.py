@@ -223,7 +223,7 @@ def test_card_scores_reach_the_minimum(name: str) -> None:
 
 def test_parse_rejects_a_translation_model(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("parse", "one two") == 2
-    assert "no parser is shipped: give --model" in capsys.readouterr().err
+    assert "no parser is bundled: set --model" in capsys.readouterr().err
     assert run("parse", "one two", "--model", "en-de") == 2
     assert "en-de: is not a parsing model" in capsys.readouterr().err
 
@@ -236,7 +236,7 @@ def test_directory_hides_a_bundled_model_only_if_it_is_a_model(
     assert find_model("en-de") == SHELF / "en-de"
     shutil.copytree(shelf / "en-de", tmp_path / "en-de", dirs_exist_ok=True)
     assert find_model("en-de") == Path("en-de")
-    with pytest.raises(CheckpointError, match="nor a shipped model; shipped are: en-de, de-en"):
+    with pytest.raises(CheckpointError, match="Bundled models: en-de, de-en"):
         find_model("en-fr")
 
 
@@ -292,5 +292,5 @@ def test_the_wheel_holds_the_models(wheel: dict[str, int]) -> None:
 def test_invalid_card_is_rejected(tmp_path: Path) -> None:
     assert Card.load(tmp_path) is None
     (tmp_path / CARD).write_text('title = "x"\n')
-    with pytest.raises(CheckpointError, match="is no model card"):
+    with pytest.raises(CheckpointError, match="is not a model card"):
         Card.load(tmp_path)

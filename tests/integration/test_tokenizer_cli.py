@@ -76,10 +76,10 @@ def in_process(
 def test_train_prints_a_summary(corpus: tuple[Path, Path], tmp_path: Path) -> None:
     run = in_process(*train_words(corpus, tmp_path / "new")[1:])
     assert run.returncode == 0
-    assert run.stdout.decode().startswith(f"{tmp_path / 'new'}: 500 bpe pieces, in ")
+    assert run.stdout.decode().startswith(f"{tmp_path / 'new'}: 500 bpe subwords, in ")
     first, second = run.stderr.decode().splitlines()  # and nothing of sentencepiece's
     assert first.startswith("reading 2 files (")
-    assert second == "learning 500 pieces from 600 lines"
+    assert second == "learning 500 subwords from 600 lines"
     assert json.loads((tmp_path / "new" / "tokenizer.json").read_text())["vocab_size"] == 500
 
 
@@ -100,7 +100,7 @@ def test_train_is_the_same_on_one_core(
 
 def test_train_reports_sampling(corpus: tuple[Path, Path], tmp_path: Path, call: Call) -> None:
     words = train_words(corpus, tmp_path / "new", "--max-lines", "200")
-    assert "from 200 lines drawn from 600" in call(*words[1:])[2]
+    assert "from 200 lines sampled from 600" in call(*words[1:])[2]
 
 
 def test_train_replaces_only_if_forced(
@@ -119,9 +119,9 @@ def test_train_replaces_only_if_forced(
         ("--vocab-size", "many", 2, "--vocab-size"),
         ("--kind", "words", 2, "--kind"),
         ("--input", "no/such/file.gz", 3, "no/such/file.gz: cannot be read"),
-        ("--input", "x.jsonl.gz", 2, "write the sentences of the jsonl to a text file first"),
-        ("--input", "x.tsv", 2, "x.tsv: would be read as plain text, one sentence per line"),
-        ("--output", "/dev/null/x", 2, "/dev/null/x: the directory cannot be made"),
+        ("--input", "x.jsonl.gz", 2, "extract the sentences of the jsonl to a text file first"),
+        ("--input", "x.tsv", 2, "x.tsv: is not plain text with one sentence per line"),
+        ("--output", "/dev/null/x", 2, "/dev/null/x: cannot be created"),
     ],
 )
 def test_train_rejects_invalid_options(

@@ -152,7 +152,7 @@ def test_a_signal_before_the_first_step_exits_75_too(
         process.send_signal(number)
         _, errors = process.communicate()
     assert process.returncode == 75, errors
-    assert errors.startswith("transept: stopped at once. The same command resumes")
+    assert errors.startswith("transept: stopped without a new checkpoint. Run the same")
     assert "Traceback" not in errors
 
 
@@ -390,7 +390,7 @@ def test_info_describes_a_run_and_its_models(
     shown = capsys.readouterr().out
     assert "25, 30" in shown
     assert run("info", tmp_path) == 4
-    assert "is no model directory" in capsys.readouterr().err
+    assert "is not a model directory" in capsys.readouterr().err
 
 
 def test_translate_rejects_a_corpus_as_a_model_by_name(

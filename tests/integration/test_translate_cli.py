@@ -116,7 +116,7 @@ def test_a_text_may_begin_with_a_dash(trained: Path, capsys: Capture) -> None:
     expected = capsys.readouterr().out
     assert len(expected.splitlines()) == 3
     assert run("translate", "--model", str(trained), "a", "- b c.", "--", "--d") == 2
-    assert "Text that begins with a dash goes after" in capsys.readouterr().err
+    assert "Put text that begins with a dash after" in capsys.readouterr().err
 
 
 def test_sentences_are_split_by_default(trained: Path, capsys: Capture) -> None:
@@ -219,7 +219,7 @@ def test_too_long_sentence_is_rejected_by_line_or_split(
     out, complaint = capsys.readouterr()
     assert out == before
     assert f"{path}, line 2: the sentence 'one two three" in complaint
-    assert "--too-long split cuts it" in complaint
+    assert "--too-long split splits it" in complaint
     assert run(*words, "--too-long", "split") == 0
     assert len(capsys.readouterr().out.splitlines()) == 3
     assert run("translate", "one", LONG, "--model", trained) == 3
@@ -244,7 +244,7 @@ def test_too_long_sentence_is_rejected_by_line_or_split(
             (
                 ["x", "--model", "{trained}", "--sample", *default],
                 2,
-                "--sample does not search: leave --beam-size and --length-penalty out",
+                "--sample cannot be combined with --beam-size or --length-penalty",
             )
             for default in (["--beam-size", "4"], ["--length-penalty", "0.6"])
         ),
@@ -313,5 +313,5 @@ def test_truncated_translation_gives_a_warning(
     assert "maximum length" not in capsys.readouterr().err
     for more in ([], ["--output", tmp_path / "out.de"]):
         assert run(*words, *more, "--max-length-factor", 0, "--max-length-extra", 2) == 0
-        warning = f"1 translation ended by the maximum length, the first at {text}, line 2"
+        warning = f"1 translation reached the maximum length, the first at {text}, line 2"
         assert warning in capsys.readouterr().err

@@ -87,14 +87,14 @@ def test_without_a_shipped_model_one_must_be_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shelf, "SHELF", tmp_path / "nothing")
-    with pytest.raises(ConfigError, match="no model was named, and none is shipped"):
+    with pytest.raises(ConfigError, match="no model given, and this installation has no"):
         transept.load()
 
 
 def test_directory_without_a_model_is_rejected(tmp_path: Path) -> None:
-    with pytest.raises(CheckpointError, match="there is no such directory, nor a shipped model"):
+    with pytest.raises(CheckpointError, match="is neither a directory nor a bundled model"):
         transept.load(tmp_path / "absent")
-    with pytest.raises(CheckpointError, match="is no model directory"):
+    with pytest.raises(CheckpointError, match="is not a model directory"):
         transept.load(tmp_path)
     (tmp_path / "file").touch()
     with pytest.raises(CheckpointError, match="is a file"):
@@ -109,7 +109,7 @@ def test_bundled_model_is_loaded_by_name(
         shutil.copytree(trained / "average-3", tmp_path / name)
     assert find_model() == tmp_path / shelf.DEFAULT
     assert transept.load().translate("one").text == transept.load("small").translate("one").text
-    with pytest.raises(CheckpointError, match=r"smal: .* shipped are: en-de, small"):
+    with pytest.raises(CheckpointError, match=r"smal: .* Bundled models: en-de, small"):
         transept.load("smal")
 
 
@@ -161,7 +161,7 @@ def test_load_takes_a_list_of_models_as_an_ensemble(trained: Path) -> None:
 
 @pytest.mark.parametrize("wrong", [3, [], [None]])
 def test_load_rejects_invalid_models(wrong: Any) -> None:
-    with pytest.raises(ConfigError, match="models: expected the name or the path of a model"):
+    with pytest.raises(ConfigError, match="models: expected the name or path of a model"):
         transept.load(wrong)
 
 

@@ -1,4 +1,4 @@
-"""Model directories: whole or not there, and never believed unverified."""
+"""Model directories: atomic writing and verification."""
 
 import json
 import logging
@@ -34,7 +34,7 @@ def write(directory: Path, fill: float = 1.0, step: int = 7, **state: object) ->
     return directory
 
 
-def test_what_is_written_is_read_back(tmp_path: Path) -> None:
+def test_bundle_is_read_back_as_written(tmp_path: Path) -> None:
     (tmp_path / "words").mkdir()
     (tmp_path / "words/list").write_text("a b c")
     write_directory(
@@ -52,7 +52,7 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "deep").iterdir()] == ["model"]
 
 
-def test_every_file_cut_short_altered_or_lost_is_named(tmp_path: Path) -> None:
+def test_open_names_file_that_is_truncated_altered_or_missing(tmp_path: Path) -> None:
     names = ["weights.safetensors", "training.safetensors", "config.toml", "state.json"]
     for name in names:
         for harm, complaint in [("cut", "is damaged"), ("flip", "is damaged"), ("lose", "cannot")]:
@@ -72,19 +72,19 @@ def test_every_file_cut_short_altered_or_lost_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"format": 99, "files": {}, "about": {}}'])
-def test_a_manifest_that_cannot_be_meant_is_refused(tmp_path: Path, text: str) -> None:
+def test_open_rejects_invalid_manifest(tmp_path: Path, text: str) -> None:
     directory = write(tmp_path / "model")
     (directory / "manifest.json").write_text(text)
     with pytest.raises(CheckpointError, match=r"manifest\.json"):
         Bundle.open(directory)
 
 
-def test_a_directory_that_is_no_model_says_so(tmp_path: Path) -> None:
-    with pytest.raises(CheckpointError, match="is no model directory"):
+def test_open_rejects_directory_that_is_not_a_model(tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match="is not a model directory"):
         Bundle.open(tmp_path)
 
 
-def test_random_damage_is_always_noticed(tmp_path: Path) -> None:
+def test_open_detects_any_flipped_bit(tmp_path: Path) -> None:
     chance = random.Random(0)
     directory = write(tmp_path / "model")
     files = list(directory.iterdir())
@@ -100,7 +100,7 @@ def test_random_damage_is_always_noticed(tmp_path: Path) -> None:
     Bundle.open(directory)
 
 
-def test_the_newest_whole_checkpoint_is_taken_and_the_others_named(
+def test_newest_skips_damaged_checkpoints_with_a_warning(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     checkpoints = Checkpoints(tmp_path)
@@ -118,7 +118,7 @@ def test_the_newest_whole_checkpoint_is_taken_and_the_others_named(
     assert checkpoints.steps() == [10, 20]
 
 
-def test_the_last_few_and_the_best_are_kept(tmp_path: Path) -> None:
+def test_prune_keeps_last_and_best_checkpoints(tmp_path: Path) -> None:
     checkpoints = Checkpoints(tmp_path, keep=2)
     for step in range(1, 6):
         write(checkpoints.path(step))
@@ -126,7 +126,7 @@ def test_the_last_few_and_the_best_are_kept(tmp_path: Path) -> None:
     assert checkpoints.steps() == [2, 4, 5]
 
 
-def test_regular_ones_are_averaged_and_no_other_takes_their_room(tmp_path: Path) -> None:
+def test_prune_keeps_regular_checkpoints_despite_others(tmp_path: Path) -> None:
     checkpoints = Checkpoints(tmp_path, keep=2)
     write(checkpoints.path(1), step=1, regular=False)
     assert checkpoints.regular_steps() == [1]
@@ -143,7 +143,7 @@ def test_regular_ones_are_averaged_and_no_other_takes_their_room(tmp_path: Path)
     assert checkpoints.steps() == [3, 6, 7]
 
 
-def test_a_checkpoint_under_a_wrong_name_is_passed_over(
+def test_newest_skips_checkpoint_with_wrong_name(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     checkpoints = Checkpoints(tmp_path)
@@ -154,10 +154,10 @@ def test_a_checkpoint_under_a_wrong_name_is_passed_over(
     newest = checkpoints.newest()
     assert newest is not None
     assert newest.directory == checkpoints.path(10)
-    assert "step-00000030: is of step 20" in caplog.text
+    assert "step-00000030: holds step 20" in caplog.text
 
 
-def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
+def test_prune_removes_temporary_directories(tmp_path: Path) -> None:
     checkpoints = Checkpoints(tmp_path, keep=2)
     write(checkpoints.path(1))
     for clean in (partial(checkpoints.prune, best=None), partial(checkpoints.discard_after, 1)):
@@ -166,25 +166,25 @@ def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
         assert [path.name for path in tmp_path.iterdir()] == ["step-00000001"]
 
 
-def test_every_file_can_be_read_by_whom_the_others_can(tmp_path: Path) -> None:
+def test_all_files_have_the_same_permissions(tmp_path: Path) -> None:
     modes = {path.stat().st_mode for path in write(tmp_path / "model").iterdir() if path.is_file()}
     assert len(modes) == 1
 
 
-def test_an_average_is_the_mean(tmp_path: Path) -> None:
+def test_average_is_the_mean_of_weights(tmp_path: Path) -> None:
     bundles = [Bundle.open(write(tmp_path / str(i), fill=float(i))) for i in (1, 2, 6)]
     mean = average(bundles)
     assert mean["a"].unique().tolist() == [3.0]
     assert mean["b"].tolist() == [0.0, 1.0, 2.0, 3.0, 4.0]
 
 
-def test_weights_that_do_not_fit_are_refused_and_change_nothing() -> None:
+def test_load_weights_rejects_mismatch_without_changes() -> None:
     model = nn.Linear(3, 2)
     before = {name: weight.clone() for name, weight in weights_of(model).items()}
     good = weights_of(nn.Linear(3, 2))
     for bad, complaint in [
         ({"weight": good["weight"]}, "lacks bias"),
-        (good | {"extra": torch.ones(1)}, "has, unlike the model, extra"),
+        (good | {"extra": torch.ones(1)}, "has unexpected weights extra"),
         (good | {"weight": torch.ones(5, 3)}, r"weight is \[5, 3\], and the model's is \[2, 3\]"),
     ]:
         with pytest.raises(CheckpointError, match=complaint):
@@ -194,8 +194,8 @@ def test_weights_that_do_not_fit_are_refused_and_change_nothing() -> None:
     assert torch.equal(model.weight, good["weight"])
 
 
-def test_a_full_disk_leaves_what_was_there(tmp_path: Path) -> None:
-    """In a process whose files may not grow, as on a disk that is full."""
+def test_full_disk_leaves_existing_checkpoints_unchanged(tmp_path: Path) -> None:
+    """Run a process with a file size limit, which acts like a full disk."""
     write(tmp_path / "step-00000001")
     code = """
 import resource, signal, sys, torch
@@ -217,12 +217,12 @@ except CheckpointError as error:
         check=True,
     )
     assert "cannot be written" in result.stdout
-    assert "untouched" in result.stdout
+    assert "Existing files are unchanged" in result.stdout
     assert [path.name for path in tmp_path.iterdir()] == ["step-00000001"]
     Bundle.open(tmp_path / "step-00000001")
 
 
-def test_a_read_only_place_is_named(tmp_path: Path) -> None:
+def test_unwritable_directory_raises_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a directory")
     with pytest.raises(CheckpointError, match="cannot be written"):
         write(tmp_path / "file/model")

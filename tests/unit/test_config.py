@@ -53,7 +53,7 @@ def problems(error: pytest.ExceptionInfo[ConfigError]) -> dict[str, str]:
     return {problem.key: problem.what for problem in error.value.problems}
 
 
-def test_a_file_its_parents_and_the_overrides_are_laid_over_each_other(tmp_path: Path) -> None:
+def test_load_merges_file_parents_and_overrides(tmp_path: Path) -> None:
     write(tmp_path / "base.toml", 'name = "base"\n[inner]\nsize = 1\nshare = 0.25\nlimit = 3')
     (tmp_path / "deep").mkdir()
     child = write(tmp_path / "deep/child.toml", 'extends = "../base.toml"\n[inner]\nsize = 2')
@@ -65,7 +65,7 @@ def test_a_file_its_parents_and_the_overrides_are_laid_over_each_other(tmp_path:
     )
 
 
-def test_what_is_dumped_loads_to_an_equal_config(tmp_path: Path) -> None:
+def test_dumped_config_loads_to_an_equal_config(tmp_path: Path) -> None:
     original = Outer(
         name='quo"te\n',
         inner=Inner(paths=(Path("a/b"), Path("c")), limit=7, betas=(0.1, 1e-9)),
@@ -74,7 +74,7 @@ def test_what_is_dumped_loads_to_an_equal_config(tmp_path: Path) -> None:
     assert config.load(Outer, write(tmp_path / "x.toml", config.dump(original))) == original
 
 
-def test_every_problem_is_named_at_once_with_its_key_and_file(tmp_path: Path) -> None:
+def test_load_reports_all_problems_with_key_and_file(tmp_path: Path) -> None:
     base = write(tmp_path / "base.toml", "nme = 'x'\n[inner]\nsize = 'four'")
     child = write(
         tmp_path / "child.toml",
@@ -99,7 +99,7 @@ def test_every_problem_is_named_at_once_with_its_key_and_file(tmp_path: Path) ->
     assert origins["inner.limit"] == "command line (inner.limit=many)"
 
 
-def test_a_fault_in_a_list_is_blamed_on_who_wrote_the_list(tmp_path: Path) -> None:
+def test_problem_in_a_list_has_the_origin_of_the_list(tmp_path: Path) -> None:
     path = write(tmp_path / "x.toml", "outer = {name = 'x', several = [{}, {sise = 1}]}")
     with pytest.raises(ConfigError) as error:
         config.load(Outmost, path, ["outer.inner.size=2", "outer.weights={'a[0]' = 'much'}"])
@@ -109,7 +109,7 @@ def test_a_fault_in_a_list_is_blamed_on_who_wrote_the_list(tmp_path: Path) -> No
     }
 
 
-def test_values_that_a_class_refuses_are_named_by_their_whole_key(tmp_path: Path) -> None:
+def test_values_rejected_by_a_class_are_reported_with_dotted_key(tmp_path: Path) -> None:
     path = write(tmp_path / "x.toml", "name = 'x'\n[inner]\nsize = 0\nshare = 1.0")
     with pytest.raises(ConfigError) as error:
         config.load(Outer, path)
@@ -124,7 +124,7 @@ def test_values_that_a_class_refuses_are_named_by_their_whole_key(tmp_path: Path
     ("text", "complaint"),
     [
         ("a = = 1", "is not valid TOML"),
-        ("extends = 'loop.toml'", "goes in a circle"),
+        ("extends = 'loop.toml'", "is circular"),
         ("extends = 3", "must be the path of one file"),
         ("extends = 'absent.toml'", "cannot be read"),
         ("inner = 3\nname = 'x'", "expected a table, got 3"),
@@ -132,26 +132,26 @@ def test_values_that_a_class_refuses_are_named_by_their_whole_key(tmp_path: Path
         ("name = 'x'\n[inner]\npaths = 'a'", "expected a list, got 'a'"),
     ],
 )
-def test_a_file_that_cannot_be_meant_is_refused(tmp_path: Path, text: str, complaint: str) -> None:
+def test_load_rejects_invalid_files(tmp_path: Path, text: str, complaint: str) -> None:
     with pytest.raises(ConfigError, match=complaint) as error:
         config.load(Outer, write(tmp_path / "loop.toml", text))
     assert "loop.toml" in str(error.value)
 
 
-def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
+def test_load_rejects_file_that_is_not_text(tmp_path: Path) -> None:
     (tmp_path / "x.toml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ConfigError, match="is not UTF-8 text"):
         config.load(Outer, tmp_path / "x.toml")
 
 
 @pytest.mark.parametrize("override", ["inner.size", "=3", "inner..size=3", " = "])
-def test_an_override_without_key_or_value_is_refused(tmp_path: Path, override: str) -> None:
+def test_load_rejects_override_without_key_or_value(tmp_path: Path, override: str) -> None:
     path = write(tmp_path / "x.toml", "name = 'x'")
     with pytest.raises(ConfigError, match="is not of the form key=value"):
         config.load(Outer, path, [override])
 
 
-def test_a_list_of_tables_is_told_how_it_is_written() -> None:
+def test_error_for_list_of_tables_shows_an_example() -> None:
     with pytest.raises(ConfigError) as error:
         config.structure(Several, {"outers": "x", "sizes": 3})
     assert problems(error) == {
@@ -167,7 +167,7 @@ def test_differences_are_listed_key_by_key() -> None:
     assert config.differences(old, old) == []
 
 
-def test_differences_in_a_list_of_tables_name_its_members() -> None:
+def test_differences_in_a_list_of_tables_have_an_index() -> None:
     old = Outer(name="x", several=(Inner(size=1), Inner(size=2)))
     new = Outer(name="x", several=(Inner(size=1), Inner(size=3)))
     assert config.differences(old, new) == ["several[1].size: 2 -> 3"]

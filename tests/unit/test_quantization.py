@@ -1,4 +1,4 @@
-"""Weights in less room: small, and as near as promised."""
+"""Quantized weights: size and accuracy."""
 
 import json
 from pathlib import Path
@@ -31,7 +31,7 @@ def write(directory: Path, precision: Precision) -> Path:
 
 
 @given(st.integers(0, 10_000))
-def test_no_weight_is_off_by_more_than_half_a_step(seed: int) -> None:
+def test_int8_error_is_at_most_half_a_step(seed: int) -> None:
     before = weights(seed)
     after = unpack(pack(before, "int8"), "int8", HERE)
     step = before["matrix"].abs().amax(dim=1, keepdim=True) / 127
@@ -40,13 +40,13 @@ def test_no_weight_is_off_by_more_than_half_a_step(seed: int) -> None:
     assert not after["matrix"][3].any()
 
 
-def test_what_was_quantized_once_stays_the_same() -> None:
+def test_quantizing_twice_changes_nothing() -> None:
     once = unpack(pack(weights(), "int8"), "int8", HERE)
     twice = unpack(pack(once, "int8"), "int8", HERE)
     assert torch.allclose(once["matrix"], twice["matrix"], rtol=1e-6, atol=0)
 
 
-def test_the_error_of_rounding_is_told() -> None:
+def test_rounding_reports_largest_errors() -> None:
     before = {"even": torch.full((2, 2), 1.0), "odd": torch.tensor([[1.0, 0.5], [2.0, 2.0]])}
     after = {"even": torch.full((2, 2), 1.0), "odd": torch.tensor([[1.0, 0.4], [2.0, 2.0]])}
     rounding = Rounding.between(before, after)
@@ -58,7 +58,7 @@ def test_the_error_of_rounding_is_told() -> None:
 
 
 @pytest.mark.parametrize(("precision", "share"), [("int8", 0.35), ("bf16", 0.6)])
-def test_a_quantized_bundle_is_smaller_and_reads_like_any(
+def test_quantized_bundle_is_smaller_and_loads_as_float32(
     tmp_path: Path, precision: Precision, share: float
 ) -> None:
     whole, small = write(tmp_path / "whole", "fp32"), write(tmp_path / "small", precision)
@@ -72,7 +72,7 @@ def test_a_quantized_bundle_is_smaller_and_reads_like_any(
     assert torch.allclose(read["matrix"], weights()["matrix"], rtol=0.01, atol=100)
 
 
-def test_only_quantized_bundles_are_of_the_newer_format(tmp_path: Path) -> None:
+def test_only_quantized_bundles_have_format_2(tmp_path: Path) -> None:
     manifests = [
         json.loads((write(tmp_path / name, name) / "manifest.json").read_text())
         for name in ("fp32", "int8")
@@ -82,16 +82,14 @@ def test_only_quantized_bundles_are_of_the_newer_format(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("change", [{"precision": "int3"}, {"precision": None}, {"format": 3}])
-def test_a_precision_that_is_not_known_is_refused(
-    tmp_path: Path, change: dict[str, object]
-) -> None:
+def test_open_rejects_unknown_precision(tmp_path: Path, change: dict[str, object]) -> None:
     path = write(tmp_path / "model", "int8") / "manifest.json"
     path.write_bytes(sealed(unsealed(path.read_bytes()) | change))
-    with pytest.raises(CheckpointError, match=r"manifest\.json: is of format"):
+    with pytest.raises(CheckpointError, match=r"manifest\.json: has format"):
         Bundle.open(tmp_path / "model")
 
 
-def test_a_scale_without_its_matrix_is_refused(tmp_path: Path) -> None:
+def test_weights_reject_scale_without_its_matrix(tmp_path: Path) -> None:
     path = write(tmp_path / "model", "int8") / "weights.safetensors"
     bundle = Bundle.open(tmp_path / "model")
     good = load_file(path)

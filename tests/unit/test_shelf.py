@@ -17,14 +17,14 @@ def write_model(directory: Path, step: int = 0, state: Mapping[str, object] | No
     write_directory(directory, tensors=tensors, texts=texts, about={"step": step})
 
 
-def test_the_directory_of_a_demo_or_a_recipe_means_its_run(tmp_path: Path) -> None:
+def test_find_model_of_demo_or_recipe_is_its_run(tmp_path: Path) -> None:
     training = tmp_path / "demo" / "run"
     (training / CHECKPOINTS).mkdir(parents=True)
     write_model(training / "average-20")
     assert find_model(training.parent) == find_model(training) == training / "average-20"
 
 
-def test_a_model_means_itself_whatever_was_trained_inside_it(tmp_path: Path) -> None:
+def test_find_model_of_a_model_ignores_runs_inside_it(tmp_path: Path) -> None:
     write_model(tmp_path / "model")
     (tmp_path / "model/run" / CHECKPOINTS).mkdir(parents=True)
     assert find_model(tmp_path / "model") == tmp_path / "model"
@@ -46,7 +46,7 @@ def test_find_tokenizer_of_a_model_is_the_models_own(
     assert find_tokenizer(tmp_path / "other") == tmp_path / "other"
 
 
-def test_the_newest_average_is_that_of_the_last_step_whatever_the_clock_said(
+def test_find_model_prefers_average_of_last_step_over_newest_file(
     tmp_path: Path,
 ) -> None:
     (tmp_path / CHECKPOINTS).mkdir()
@@ -58,7 +58,7 @@ def test_the_newest_average_is_that_of_the_last_step_whatever_the_clock_said(
     assert find_model(tmp_path) == tmp_path / "average-3"
 
 
-def test_an_average_that_the_run_has_left_behind_is_named_once(
+def test_find_model_warns_once_of_outdated_average(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     write_model(tmp_path / CHECKPOINTS / "step-00000300", 300)
@@ -70,8 +70,8 @@ def test_an_average_that_the_run_has_left_behind_is_named_once(
         assert {find_model(tmp_path) for _ in range(2)} == {tmp_path / "average-5"}
         assert find_model(tmp_path / "average-5") == tmp_path / "average-5"
     assert caplog.messages == [
-        f"{tmp_path}/average-5 is used, which goes up to step 300; the run has gone on to step "
-        f"1,400. Average it again, or name {tmp_path}/checkpoints/step-00001400"
+        f"using {tmp_path}/average-5, an average up to step 300, but the run has reached step "
+        f"1,400. Average it again, or use {tmp_path}/checkpoints/step-00001400"
     ]
 
 

@@ -1,4 +1,4 @@
-"""Where a model looks: the attention of a sentence pair, head by head, token by token."""
+"""The attention weights of a sentence pair, by layer and head."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,18 +27,18 @@ class Side:
     """The tokens that attend, or that are attended to."""
 
     pieces: tuple[str, ...]
-    """As the vocabulary has them; `▁` is a space."""
+    """Subwords as in the vocabulary; `▁` is a space."""
     words: tuple[str, ...]
-    """What the pieces spell: words, marks at either end of a word, special symbols."""
+    """The words that the subwords form: words, punctuation around words, special symbols."""
     word_of: tuple[int, ...]
-    """The word of each piece, from 0, never falling."""
+    """The word index of each subword, from 0, in non-decreasing order."""
 
     def joined(self) -> "Side":
-        """The same with one piece a word."""
+        """The same side with one token per word."""
         return Side(self.words, self.words, tuple(range(len(self.words))))
 
     def after(self, start: str) -> "Side":
-        """What the decoder reads: a start symbol, then all but the last."""
+        """The decoder's input: a start symbol, then all tokens except the last."""
         pieces, word_of = self.pieces[:-1], self.word_of[:-1]
         n_words = word_of[-1] + 1 if word_of else 0
         return Side(
@@ -55,13 +55,13 @@ class AttentionMap:
     queries: Side
     keys: Side
     weights: Float[Tensor, "Y H T S"]
-    """How much each query takes of each key; over the keys they sum to 1."""
+    """The attention of each query to each key. The weights of a query sum to 1."""
 
     def joined(self) -> "AttentionMap":
-        """Between words instead of pieces.
+        """Attention between words instead of subwords.
 
-        A word is given the sum of what its pieces are given, and gives the mean of what they give:
-        its weights still sum to 1.
+        Attention *to* a word is summed over its subwords. Attention *from* a word is averaged over
+        them, so its weights still sum to 1.
         """
         given = self.weights @ _membership(self.keys)
         members = _membership(self.queries)
@@ -69,7 +69,7 @@ class AttentionMap:
         return AttentionMap(self.queries.joined(), self.keys.joined(), means.T @ given)
 
     def described(self) -> dict[str, Any]:
-        """All of it in what JSON knows, weights to six places."""
+        """The map as JSON-serializable values, weights rounded to six decimals."""
         return {
             "queries": _described(self.queries),
             "keys": _described(self.keys),
@@ -79,30 +79,28 @@ class AttentionMap:
 
 @dataclass(frozen=True, slots=True)
 class Attention:
-    """What a network attends to in a sentence and its translation."""
+    """The attention weights of a network for a sentence and its translation."""
 
     source: str
     target: str
     encoder: AttentionMap
     """Source tokens attend to source tokens."""
     decoder: AttentionMap
-    """The steps that write the target's tokens attend to what was read so far: a start symbol and
-    the tokens before."""
+    """Decoder steps attend to a start symbol and the target tokens before."""
     cross: AttentionMap
-    """Encoder-decoder attention, the kind `source`: the steps that write the target's tokens attend
-    to the source's."""
+    """Encoder-decoder attention, the kind `source`: decoder steps attend to source tokens."""
 
     def of(self, kind: Kind) -> AttentionMap:
-        """One of the three, by its name on the command line."""
+        """One of the three maps, by its name on the command line."""
         return {"encoder": self.encoder, "decoder": self.decoder, "source": self.cross}[kind]
 
     def joined(self) -> "Attention":
-        """The same between words instead of the vocabulary's pieces."""
+        """Attention between words instead of subwords."""
         maps = (self.of(kind).joined() for kind in KINDS)
         return Attention(self.source, self.target, *maps)
 
     def described(self) -> dict[str, Any]:
-        """All of it in what JSON knows: `attention[kind]["weights"][layer][head][query][key]`."""
+        """As JSON-serializable values: `attention[kind]["weights"][layer][head][query][key]`."""
         return {
             "source": self.source,
             "target": self.target,
@@ -114,7 +112,7 @@ class Attention:
 def read_attention(
     model: Transformer, source_ids: Sequence[int], target_ids: Sequence[int]
 ) -> dict[Kind, Float[Tensor, "Y H T S"]]:
-    """The weights of one pair, end symbols included, by kind."""
+    """The attention weights of one pair, including end symbols, by kind."""
     device = model.projection.weight.device
     source, target = (torch.tensor([ids], device=device) for ids in (source_ids, target_ids))
     with record_attention(model) as weights:
@@ -127,7 +125,7 @@ def read_attention(
 
 
 class Encoded(NamedTuple):
-    """A text, and its ids in a vocabulary, end symbol included."""
+    """A text and its token ids, including the end symbol."""
 
     text: str
     tokenizer: Tokenizer
@@ -135,7 +133,7 @@ class Encoded(NamedTuple):
 
 
 def attention_of(model: Transformer, source: Encoded, target: Encoded) -> Attention:
-    """What a network attends to in a pair."""
+    """The attention weights of a network for a sentence pair."""
     weights = read_attention(model, source.ids, target.ids)
     read, written = (side_of(one.tokenizer, one.ids) for one in (source, target))
     return Attention(
@@ -148,10 +146,11 @@ def attention_of(model: Transformer, source: Encoded, target: Encoded) -> Attent
 
 
 def side_of(tokenizer: Tokenizer, ids: Sequence[int]) -> Side:
-    """The pieces of some ids, and the words that they spell.
+    """The subwords of ids, and the words that they form.
 
-    Words stand between white space. Marks at either end of one, `.` and `(`, are words of their
-    own where the vocabulary has cut them off; what is inside one, as in `it's`, is not.
+    Words are separated by white space. Punctuation at either end of a word, such as `.` and `(`, is
+    a separate word if the vocabulary splits it off. Punctuation inside a word, as in `it's`, is
+    not.
     """
     pieces, surfaces = tokenizer.pieces_of(ids), tokenizer.surfaces(ids)
     word_of: list[int] = []
@@ -165,7 +164,7 @@ def side_of(tokenizer: Tokenizer, ids: Sequence[int]) -> Side:
 
 
 def _runs(surfaces: Sequence[bytes]) -> list[list[int]]:
-    """Tokens without white space between them. Special symbols are by themselves."""
+    """Runs of tokens without white space between them. A special symbol is a separate run."""
     runs: list[list[int]] = []
     ended = True
     for number, surface in enumerate(surfaces):
@@ -173,13 +172,13 @@ def _runs(surfaces: Sequence[bytes]) -> list[list[int]]:
         if ended or not text or text[0].isspace():
             runs.append([])
         runs[-1].append(number)
-        # White space alone is a token of the word that follows.
+        # A token of only white space belongs to the following word.
         ended = not text or (text[-1].isspace() and not text.isspace())
     return runs
 
 
 def _without_marks(run: list[int], surfaces: Sequence[bytes]) -> list[list[int]]:
-    """The marks before a word, the word, and the marks after it, each where there are any."""
+    """Split a run into leading punctuation, the word, and trailing punctuation, if any."""
     spelling = [number for number in run if _spells(surfaces[number])]
     if not spelling:
         return [run]
@@ -191,13 +190,13 @@ def _without_marks(run: list[int], surfaces: Sequence[bytes]) -> list[list[int]]
 
 
 def _spells(surface: bytes) -> bool:
-    """Whether it has more than marks: a letter, a digit, or a part of a character."""
+    """Whether it has a letter, a digit, or a part of a character."""
     text = surface.decode("utf-8", "surrogateescape")
     return any(one.isalnum() or "\udc80" <= one <= "\udcff" for one in text)
 
 
 def _membership(side: Side) -> Float[Tensor, "L words"]:
-    """1 where a piece is part of a word."""
+    """1 if a subword is part of a word, else 0."""
     members = torch.zeros(len(side.pieces), len(side.words))
     members[range(len(side.pieces)), side.word_of] = 1
     return members

@@ -1,7 +1,7 @@
-"""A model's card: what it learnt from and under which terms, how good it is, what it cannot do.
+"""Model cards: training data and its licences, scores, and limits of a model.
 
-It lies in the model's directory as `card.toml`; README.md beside it is the same for people. No
-torch here.
+A card is stored in the model's directory as `card.toml`, and in readable form as README.md. This
+module does not import torch.
 """
 
 from dataclasses import dataclass
@@ -17,16 +17,16 @@ README: Final = "README.md"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Source:
-    """Text that a model learnt from."""
+    """A source of training data."""
 
     name: str
-    """What it is called."""
+    """Its name."""
     licence: str
-    """Its terms."""
+    """Its licence."""
     attribution: str
-    """Whom they ask to be named."""
+    """The attribution that the licence requires."""
     pairs: int
-    """Sentence pairs that were learnt from."""
+    """The number of sentence pairs used."""
 
     def __str__(self) -> str:
         thanks = f" Attribution: {self.attribution}." if self.attribution else ""
@@ -35,18 +35,18 @@ class Source:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Result:
-    """A score of the model as it is stored."""
+    """A score of the stored (quantized) model."""
 
     test: str
     """The test set."""
     sentences: int
-    """How many it has."""
+    """The number of its sentences."""
     name: str
-    """The convention's name."""
+    """The name of the convention."""
     value: float
     """The score."""
     signature: str
-    """All that is needed to count it again."""
+    """The signature, with everything needed to compute the score again."""
 
     def __str__(self) -> str:
         where = f"{self.test}, {self.sentences:,} sentences"
@@ -55,46 +55,46 @@ class Result:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Card:
-    """What `card.toml` says."""
+    """The contents of `card.toml`."""
 
     title: str
-    """A line for people."""
+    """A title."""
     source_language: str
-    """What it reads."""
+    """The language of the input."""
     target_language: str
-    """What it writes."""
+    """The language of the output."""
     licence: str
-    """Of the weights."""
+    """The licence of the weights."""
     recipe: str
-    """What `transept recipe run` makes it by."""
+    """The recipe that trains it."""
     commit: str
-    """The code that trained it."""
+    """The commit of the code that trained it."""
     steps: int
-    """Updates of the weights."""
+    """The number of training steps."""
     parameters: int
-    """Weights."""
+    """The number of parameters."""
     precision: str
-    """In what they are stored."""
+    """The precision in which they are stored."""
     data: tuple[Source, ...]
-    """What it learnt from."""
+    """The training data."""
     results: tuple[Result, ...]
-    """How good it is, as it is stored."""
+    """The scores of the stored model."""
     limits: str
-    """What it cannot do, and should not be used for."""
+    """Known limits and unsuitable uses."""
 
     @classmethod
     def load(cls, directory: Path) -> "Card | None":
-        """A model's card; None where it has none."""
+        """Load a model's card, or return None if it has none."""
         path = directory / CARD
         if not path.exists():
             return None
         try:
             return config.load(cls, path)
         except ConfigError as error:
-            raise CheckpointError(f"{path}: is no model card: {error}") from error
+            raise CheckpointError(f"{path}: is not a model card: {error}") from error
 
     def markdown(self) -> str:
-        """The card for people."""
+        """The card as Markdown."""
         lines = [
             f"# {self.title}",
             "",

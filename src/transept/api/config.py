@@ -1,4 +1,4 @@
-"""What can be asked of a translation. No torch here."""
+"""Options of translation. Does not import torch."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -12,35 +12,36 @@ from transept.text.moses import Language
 
 TooLong = Literal["refuse", "split"]
 EngineName = Literal["auto", "fastest", "native", "fused", "ctranslate2", "ctranslate2-int8"]
-"""The names of engines; `transept.engines.choice.choose` says what each is."""
+"""The names of engines. See `transept.engines.choice.choose`."""
 LEAST_SOURCE_LENGTH = 8
-"""A single character may take five tokens, and the end symbol one."""
+"""A single character may need five tokens, and the end symbol one."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReadingConfig:
-    """How a text is taken apart."""
+    """How to split text into sentences."""
 
     split: bool = True
-    """Translate text sentence by sentence, and keep the white space between them."""
+    """Translate text sentence by sentence, and keep the white space between sentences."""
     source_language: Language = "other"
-    """Whose abbreviations and ordinals to expect when splitting; `other` expects any."""
+    """The language whose abbreviations and ordinals to expect when splitting. `other` expects those
+    of any language."""
     too_long: TooLong = "refuse"
-    """What to do with a sentence that has too many tokens: refuse it, or cut it at a clause, at
-    white space, or wherever it must be."""
+    """How to handle a sentence with too many tokens: refuse it with an error, or split it at a
+    clause, at white space or, if necessary, anywhere."""
     max_source_length: int | None = None
-    """How many tokens a sentence may have, with the end symbol; unless given, as many as the
-    longest that the model was trained on."""
+    """Maximum tokens per sentence, including the end symbol. Default: the longest that the model
+    was trained on."""
 
     def __post_init__(self) -> None:
         checks = Checks(self)
-        check_longest(checks, self.max_source_length)
+        check_max_source_length(checks, self.max_source_length)
         checks.done()
 
 
 @dataclass(frozen=True, kw_only=True)
 class TranslationConfig(ReadingConfig, SearchConfig):
-    """How a text is taken apart, and how the output of each sentence is searched for."""
+    """How to split text, and how to search for the translation of each sentence."""
 
     def __post_init__(self) -> None:
         SearchConfig.__post_init__(self)
@@ -48,12 +49,12 @@ class TranslationConfig(ReadingConfig, SearchConfig):
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> "TranslationConfig":
-        """A config of options by name; an unknown one is named, with the nearest right one."""
+        """Make a config from options. An error for an unknown one suggests the nearest name."""
         return structure(cls, given(options))
 
 
 class Options(TypedDict, total=False):
-    """The keywords of `Transducer.translate`: the fields of `TranslationConfig`, and more."""
+    """The keyword arguments of `Transducer.translate`: `TranslationConfig` and more."""
 
     beam_size: int
     length_penalty: float
@@ -72,7 +73,7 @@ class Options(TypedDict, total=False):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Request:
-    """What `Transducer.translate` was asked for, checked."""
+    """The validated arguments of `Transducer.translate`."""
 
     config: TranslationConfig
     alignments: bool = False
@@ -82,7 +83,7 @@ class Request:
 
     @classmethod
     def of(cls, options: Options) -> "Request":
-        """Check what is to be a config, and pass the rest on."""
+        """Validate options."""
         options = options.copy()
         alignments, watch = options.pop("alignments", False), options.pop("watch", no_progress)
         sampling, prefix = options.pop("sampling", None), options.pop("prefix", None)
@@ -92,8 +93,8 @@ class Request:
             options["split"] = False
         if sampling is not None:
             _check_sampling(sampling)
-            _refuse_beam(options)
-            options["beam_size"] = options.get("n_best") or 1  # so many draws, and no beam
+            _reject_beam_options(options)
+            options["beam_size"] = options.get("n_best") or 1  # n_best must not exceed it
         return cls(
             config=TranslationConfig.of(options) if options else DEFAULT,
             alignments=alignments,
@@ -105,29 +106,28 @@ class Request:
 
 def _check_sampling(sampling: object) -> None:
     if not isinstance(sampling, SamplingConfig):
-        what = f"{sampling!r} is not a SamplingConfig; give transept.SamplingConfig(seed=1)"
+        what = f"{sampling!r} is not a SamplingConfig; use transept.SamplingConfig(seed=1)"
         raise ConfigError([Problem("sampling", what)])
 
 
-def _refuse_beam(options: Options) -> None:
-    """What a draw at random has no use for."""
-    useless = given(options).keys() & {field.name for field in fields(BeamConfig)}
-    if useless:
-        why = "is for beam search, and does not go together with sampling; leave one out"
-        raise ConfigError([Problem(name, why) for name in sorted(useless)])
+def _reject_beam_options(options: Options) -> None:
+    unused = given(options).keys() & {field.name for field in fields(BeamConfig)}
+    if unused:
+        why = "is for beam search and cannot be combined with sampling; omit one of them"
+        raise ConfigError([Problem(name, why) for name in sorted(unused)])
 
 
-def check_longest(checks: Checks, max_source_length: int | None) -> None:
-    """It must leave room for a character."""
+def check_max_source_length(checks: Checks, max_source_length: int | None) -> None:
+    """Require a length that fits at least one character."""
     checks.that(
         max_source_length is None or max_source_length >= LEAST_SOURCE_LENGTH,
         "max_source_length",
-        f"must be at least {LEAST_SOURCE_LENGTH}, or left out",
+        f"must be at least {LEAST_SOURCE_LENGTH}, or omitted",
     )
 
 
 def given(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options that say something: None is as good as left out."""
+    """The options that are not None."""
     return {name: option for name, option in options.items() if option is not None}
 
 

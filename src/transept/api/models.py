@@ -1,4 +1,4 @@
-"""Model directories: loaded and ready to use, or written again with smaller weights."""
+"""Load models, and quantize them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -37,22 +37,22 @@ def load(
     engine: EngineName = "auto",
     shortlist: Path | str | None = None,
 ) -> Transducer:
-    """A model that translates, ready to use.
+    """Load a model that translates.
 
     Args:
-        models: Its directory (a bundle, a checkpoint, or a run, of which the newest average or
-            the best checkpoint is taken; of a demo or a recipe, its run), or the name of a shipped
-            model. Without any, the default one. Several, or a list of them, decide together; they
-            must share their vocabularies.
-        device: Where to compute: `cpu`, `cuda`, `cuda:1`; `auto` is a GPU where there is one.
-        engine: What searches for translations: `native`, the networks themselves, in single
-            precision; `fused`, all of it on a GPU, in half precision; `ctranslate2` or
-            `ctranslate2-int8`, CTranslate2 with their weights, on a CPU. `auto`, the paper's
-            search, is fused on a GPU and native on a CPU. `fastest` is `ctranslate2-int8` on a CPU
-            for a model in int8, if CTranslate2 is installed, and otherwise `auto`.
-        shortlist: A file that `transept data prepare` made: translations are then written with the
-            target tokens that their sources' tokens were seen with, which is quicker on a CPU.
-            Draws at random are from all tokens.
+        models: The directory of a model, a checkpoint, a run, a demo or a recipe, or the name of a
+            bundled model. For a run, the newest average or the best checkpoint is used. Default:
+            the default bundled model. Several models, or a list, form an ensemble and must have the
+            same vocabularies.
+        device: The device: `cpu`, `cuda`, `cuda:1`, or `auto`, which is a GPU if available.
+        engine: The decoding engine: `native`, PyTorch in single precision; `fused`, the whole
+            search on a GPU in half precision; `ctranslate2` or `ctranslate2-int8`, CTranslate2 with
+            the same weights, on a CPU. `auto` is `fused` on a GPU and `native` on a CPU. `fastest`
+            is `ctranslate2-int8` on a CPU if the model is stored in int8 and CTranslate2 is
+            installed, otherwise `auto`.
+        shortlist: A file written by `transept data prepare --shortlist`. Restricts the output
+            vocabulary to tokens that co-occurred with the source tokens in a corpus. Faster on a
+            CPU. Sampling ignores the shortlist.
 
     Example:
         >>> transept.load("en-de").translate("Good morning.").text
@@ -61,18 +61,18 @@ def load(
     model = load_any(*models, device=device, engine=engine, shortlist=shortlist)
     if isinstance(model, Parser):
         raise ConfigError(
-            f"{_described(models)}: is a parsing model, which writes trees; `load_parser` loads "
-            "it, `transept parse` uses it"
+            f"{_described(models)}: is a parsing model, which writes trees; use `load_parser` or "
+            "`transept parse`"
         )
     return model
 
 
 def load_parser(*models: Names, device: str = "auto") -> Parser:
-    """A model that parses, ready to use.
+    """Load a model that parses.
 
     Args:
-        models: Its directory, or that of its run. Several form an ensemble.
-        device: Where to compute: `cpu`, `cuda`, `cuda:1`; `auto` is a GPU where there is one.
+        models: The directory of a model or its run. Several models form an ensemble.
+        device: The device: `cpu`, `cuda`, `cuda:1`, or `auto`, which is a GPU if available.
 
     Example:
         >>> transept.load_parser("runs/parsing-small").parse("The cat sleeps .", beam_size=2).words
@@ -81,8 +81,8 @@ def load_parser(*models: Names, device: str = "auto") -> Parser:
     model = load_any(*models, device=device)
     if isinstance(model, Transducer):
         raise ConfigError(
-            f"{_described(models)}: is not a parsing model; `load` loads it. "
-            "`transept train configs/parsing-small.toml` makes one that parses"
+            f"{_described(models)}: is not a parsing model; use `load`. "
+            "`transept train configs/parsing-small.toml` trains a parser"
         )
     return model
 
@@ -93,7 +93,7 @@ def load_any(
     engine: EngineName = "auto",
     shortlist: Path | str | None = None,
 ) -> Transducer | Parser:
-    """A model of either kind; see `load`."""
+    """Load a model of either kind; see `load`."""
     chosen = Runtime.choose(device, "fp32").device
     names: list[Path | str | None] = [*_named(models)] or [None]
     bundles = [Bundle.open(find_model(name)) for name in names]
@@ -105,9 +105,9 @@ def load_any(
     longest = min(experiment.batch.max_length for experiment in experiments)
     if isinstance(target, Symbols):
         if engine not in ("auto", "native"):
-            raise ConfigError([Problem("engine", f"{engine!r} cannot parse: leave it out")])
+            raise ConfigError([Problem("engine", f"{engine!r} does not support parsing; omit it")])
         if shortlist is not None:
-            raise ConfigError([Problem("shortlist", "is for translations: leave it out")])
+            raise ConfigError([Problem("shortlist", "is not supported for parsing; omit it")])
         return Parser(networks, source, target, max_source_length=longest)
     stored = [bundle.precision for bundle in bundles]
     listed = None if shortlist is None else Path(shortlist)
@@ -120,7 +120,7 @@ def _described(models: Sequence[Names]) -> str:
 
 
 def _named(models: Sequence[Path | str | Sequence[Path | str]]) -> list[Path | str]:
-    """The models one by one: a list stands for the models in it."""
+    """Flatten lists of models."""
     named: list[Path | str] = []
     for model in models:
         if isinstance(model, str | Path):
@@ -128,7 +128,7 @@ def _named(models: Sequence[Path | str | Sequence[Path | str]]) -> list[Path | s
         elif isinstance(model, list | tuple) and model:
             named.extend(_named(model))
         else:
-            what = f"expected the name or the path of a model, and got {model!r}"
+            what = f"expected the name or path of a model, got {model!r}"
             raise ConfigError([Problem("models", what)])
     return named
 
@@ -140,14 +140,14 @@ def _network(bundle: Bundle, experiment: Experiment) -> Transformer:
 
 
 def _tokenizers(bundle: Bundle, experiment: Experiment) -> tuple[Tokenizer, Vocabulary]:
-    """The vocabularies that a model reads and writes."""
+    """The source and target vocabularies of a model."""
     source = Tokenizer.load(bundle.directory / TOKENIZER)
     own = tokenizers_in(bundle.directory).get(TARGET_TOKENIZER)
     target = load_vocabulary(own) if own else source
     if target.vocab_size != experiment.model.vocab_size:
         raise CheckpointError(
             f"{bundle.directory}: its tokenizer has {target.vocab_size} entries and its network "
-            f"{experiment.model.vocab_size}: they are not of one model"
+            f"{experiment.model.vocab_size}: they do not belong together"
         )
     return source, target
 
@@ -155,42 +155,41 @@ def _tokenizers(bundle: Bundle, experiment: Experiment) -> tuple[Tokenizer, Voca
 def _check_agreement(
     bundles: Sequence[Bundle], tokenizers: Sequence[tuple[Tokenizer, Vocabulary]]
 ) -> None:
-    """Models that decide together must mean the same by their ids."""
+    """Require that the models of an ensemble have the same vocabularies."""
     for bundle, pair in zip(bundles, tokenizers, strict=True):
         for side, ours, first in zip(("source", "target"), pair, tokenizers[0], strict=True):
             if ours.sha256 != first.sha256:
                 raise VocabularyError(
                     f"{bundle.directory} and {bundles[0].directory} have different {side} "
-                    "vocabularies, so they cannot decide together; train both with the same "
+                    "vocabularies, so they cannot form an ensemble; train both with the same "
                     "tokenizer"
                 )
 
 
 @dataclass(frozen=True, slots=True)
 class Quantized:
-    """What became of a model that was stored in less room."""
+    """The result of `quantize`."""
 
     before: Path
     after: Path
     bytes_before: int
-    """Of the file of weights."""
+    """The size of the weights file."""
     bytes_after: int
     rounding: Rounding
 
 
 def quantize(name: Path | str | None, precision: Precision, output: Path) -> Quantized:
-    """Write a model anew, its weights in less than single precision.
+    """Write a copy of a model with weights of lower precision.
 
     Args:
-        name: A model, as `load` takes it.
-        precision: In what to store them.
+        name: A model, as for `load`.
+        precision: The precision in which to store the weights.
         output: The new directory.
     """
     bundle = Bundle.open(find_model(name))
     if bundle.precision != "fp32":
         raise CheckpointError(
-            f"{bundle.directory}: is of {bundle.precision} already; quantize the model that it was "
-            "made from"
+            f"{bundle.directory}: is already {bundle.precision}; quantize the original model"
         )
     if output.exists():
         raise CheckpointError(f"{output}: already exists; choose another directory")

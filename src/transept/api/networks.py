@@ -1,4 +1,4 @@
-"""What one network or an ensemble says of given pairs: scores, attention, aligned words."""
+"""Scores, attention and word alignments of given pairs, by one network or an ensemble."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -15,11 +15,11 @@ from transept.shapes import Float, Int, Tensor
 from transept.text.tokenizer import EOS_ID, PAD_ID, Tokenizer
 
 LOGITS = 1 << 23
-"""The most logits in memory at a time: all of a batch would be hundreds of megabytes."""
+"""Maximum logits in memory at a time. Those of a whole batch take hundreds of megabytes."""
 
 
 class Networks:
-    """Networks that read and write the same ids. The mean of their probabilities counts."""
+    """Networks with the same vocabularies. Their probabilities are averaged."""
 
     def __init__(self, models: Sequence[Transformer]) -> None:
         self.models = tuple(model.eval() for model in models)
@@ -30,14 +30,14 @@ class Networks:
         return f"{counted} parameters on {self.device}"
 
     def batches(self, lengths: Sequence[int]) -> Iterator[list[int]]:
-        """Indices of pairs of similar length, as many as go through the network at once."""
+        """Batches of indices of pairs with similar lengths."""
         return batches_by_length(lengths, TOKENS_AT_ONCE[self.device.type])
 
     @torch.inference_mode()
     def token_log_probabilities(
         self, sources: Sequence[Ids], targets: Sequence[Ids]
     ) -> list[list[float]]:
-        """Log p of each target token, given the source and the tokens before it."""
+        """The log-probability of each target token, given the source and the previous tokens."""
         source_ids, target_ids = self._padded(sources), self._padded(targets)
         each = torch.stack(
             [_token_log_probabilities(model, source_ids, target_ids) for model in self.models]
@@ -49,10 +49,10 @@ class Networks:
     def source_attention(
         self, sources: Sequence[Ids], targets: Sequence[Ids]
     ) -> Float[Tensor, "B T S"]:
-        """How much each decoder step looks at each source token.
+        """The attention of each decoder step to each source token.
 
         The mean over heads, over the upper third of the layers, and over the networks. The lower
-        layers look elsewhere; which of the upper ones sees best differs from model to model.
+        layers do not align words. Which of the upper layers aligns best differs between models.
         """
         source_ids, target_ids = self._padded(sources), self._padded(targets)
         each = []
@@ -67,13 +67,13 @@ class Networks:
     def alignments(
         self, pairs: Sequence[tuple[Ids, Ids]], vocabularies: tuple[Tokenizer, Tokenizer]
     ) -> list[Alignment]:
-        """Which words of source and target belong together. The ids have no end symbols."""
+        """The word alignment of each pair. The ids do not include end symbols."""
         lengths = [max(map(len, pair)) + 1 for pair in pairs]
         found: list[Alignment] = [()] * len(pairs)
         for batch in self.batches(lengths):
             some = [pairs[index] for index in batch]
-            # A target needs no end symbol here, since no word is aligned with it. But an empty
-            # target gets one, because a row must have a token.
+            # The end symbol is not aligned, so the target does not need one, unless it is empty:
+            # a row must have a token.
             weights = self.source_attention(
                 [[*source, EOS_ID] for source, _ in some], [ids or [EOS_ID] for _, ids in some]
             )
@@ -107,62 +107,65 @@ def align(
     source_words: Sequence[Sequence[int]],
     target_words: Sequence[Sequence[int]],
 ) -> Alignment:
-    """Each target word with the source word that it looks at most, and is looked at by most.
+    """Align each target word with one source word.
 
-    A word at which many look, for want of a better one, belongs to none of them in particular. So
-    the share of a target word's attention that a source word has counts, times the share of all
-    the attention to this source word that comes from there.
+    The score of a pair is the attention from the target word to the source word, multiplied by the
+    share of the source word's total attention that comes from this target word. The second factor
+    reduces the score of source words to which many target words attend by default.
 
     Args:
-        weights: How much each target token looks at each source token. Whatever comes after the
-            tokens that have words, such as the end symbol, is left out.
+        weights: The attention of each target token to each source token. Tokens after those in
+            `source_words` and `target_words`, such as the end symbol, are ignored.
         source_words: The words that each source token is part of, normally one.
         target_words: The same for the target.
     """
-    by_word = _sum_of_words(_sum_of_words(weights, target_words).T, source_words)
+    by_word = _sum_by_word(_sum_by_word(weights, target_words).T, source_words)
     if 0 in by_word.shape:
         return ()
-    # The least number is for a word that nobody looks at.
+    # The minimum avoids dividing by zero for a word without attention.
     shares = by_word / by_word.sum(dim=1, keepdim=True).clamp_min(1e-9)
     chosen = (by_word * shares).argmax(dim=0).tolist()
     return tuple(sorted((i, j) for j, i in enumerate(chosen)))
 
 
-def _sum_of_words(
+def _sum_by_word(
     weights: Float[Tensor, "L others"], words: Sequence[Sequence[int]]
 ) -> Float[Tensor, "words others"]:
-    """Rows of tokens added up to rows of words."""
+    """Sum the rows of each word's tokens."""
     n_words = max((number for numbers in words for number in numbers), default=-1) + 1
     pairs = [(token, word) for token, numbers in enumerate(words) for word in numbers]
     tokens = torch.tensor([token for token, _ in pairs], dtype=torch.long, device=weights.device)
-    places = torch.tensor([word for _, word in pairs], dtype=torch.long, device=weights.device)
+    indices = torch.tensor([word for _, word in pairs], dtype=torch.long, device=weights.device)
     sums = weights.new_zeros(n_words, weights.shape[1])
-    return sums.index_add(0, places, weights[tokens])
+    return sums.index_add(0, indices, weights[tokens])
 
 
 def words_of_tokens(surfaces: Sequence[bytes]) -> list[list[int]]:
-    """The words, counted from 0 and separated by white space, that each token is part of.
+    """The indices, from 0, of the white-space separated words that each token is part of.
 
-    Punctuation is part of none, unless that has nothing else: heads that look for nothing look at
-    the full stop, which is not to say at the last word.
+    Punctuation does not belong to a word, unless the word has nothing else. Heads often attend to
+    the full stop by default, and this attention must not count for the last word.
     """
     text = b"".join(surfaces).decode("utf-8", "surrogateescape")
     word = -1
     numbers: list[int | None] = []
-    silent: list[bool] = []
+    is_punctuation: list[bool] = []
     was_space = True
     for character in text:
         is_space = character.isspace()
         word += was_space and not is_space
         width = len(character.encode("utf-8", "surrogateescape"))
         numbers += [None if is_space else word] * width
-        silent += [category(character)[0] in "PS"] * width
+        is_punctuation += [category(character)[0] in "PS"] * width
         was_space = is_space
-    spoken = {number for number, is_silent in zip(numbers, silent, strict=True) if not is_silent}
+    pairs = zip(numbers, is_punctuation, strict=True)
+    with_letters = {number for number, punctuation in pairs if not punctuation}
     words, start = [], 0
     for surface in surfaces:
         seen = range(start, start + len(surface))
-        found = {numbers[at] for at in seen if not (silent[at] and numbers[at] in spoken)}
+        found = {
+            numbers[at] for at in seen if not (is_punctuation[at] and numbers[at] in with_letters)
+        }
         words.append(sorted(number for number in found if number is not None))
         start += len(surface)
     return words

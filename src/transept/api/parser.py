@@ -1,11 +1,11 @@
-"""A network that parses, with its vocabularies: sentences in, trees out (section 6.3)."""
+"""A network with its vocabularies that parses sentences (section 6.3)."""
 
 from collections.abc import Sequence
 from typing import NamedTuple, Unpack, overload
 
 from transept.api.networks import Networks
 from transept.api.parses import CheckedParseOptions, Parse, ParseOptions, ParseOutput
-from transept.api.texts import LengthLimits, TooLongError, described, in_order
+from transept.api.texts import LengthLimits, TooLongError, described, is_ordered
 from transept.decoding.engine import Input
 from transept.decoding.step import Hypothesis
 from transept.errors import DataError
@@ -20,8 +20,8 @@ from transept.text.symbols import Symbols
 from transept.text.tokenizer import EOS_ID, Tokenizer
 from transept.text.trees import WORD, escape
 
-_ROOM = 3
-"""The brackets of a root and the end symbol: a tree takes as much beside its words."""
+_EXTRA = 3
+"""The minimum number of symbols of a tree in addition to its words: two brackets and EOS."""
 
 
 class _Unit(NamedTuple):
@@ -31,9 +31,10 @@ class _Unit(NamedTuple):
 
 
 class Parser:
-    """One network, or several that decide together, with the vocabularies of words and symbols.
+    """A network or an ensemble, with the vocabularies of words and symbols.
 
-    `transept.load_parser` makes one from a model's directory. It computes where its weights are.
+    `transept.load_parser` loads one from a model's directory. It computes on the device of its
+    weights.
 
     Example:
         >>> parser = transept.load_parser("runs/parsing-small")
@@ -49,12 +50,12 @@ class Parser:
         *,
         max_source_length: int = 250,
     ) -> None:
-        """Take networks that read and write these vocabularies.
+        """Create a parser.
 
         Args:
-            models: The networks; of several, the mean of their probabilities counts.
-            source_tokenizer: What they read.
-            target_tokenizer: The symbols that they write.
+            models: The networks. The probabilities of several networks are averaged.
+            source_tokenizer: The vocabulary of words.
+            target_tokenizer: The vocabulary of symbols.
             max_source_length: The longest sentence that they were trained on, in tokens with EOS.
         """
         self.networks, self._native = Networks(models), engines().native(models)
@@ -62,14 +63,14 @@ class Parser:
         self.target_tokenizer = target_tokenizer
         self.limits = LengthLimits(max_source_length, [model.config for model in models])
         self.tags = tags_of(target_tokenizer)
-        """What the model writes for words: their tags, or XX for all of them."""
+        """The symbol that the model writes for a word: its tag, or XX."""
 
     def __repr__(self) -> str:
         sizes = f"{self.source_tokenizer.vocab_size:,} tokens"
         sizes += f" to {self.target_tokenizer.vocab_size:,} symbols"
         return f"<Parser: {sizes}, {self.networks}>"
 
-    # A str is a sequence of strings to Python, and one sentence to everyone else.
+    # A str is also a sequence of strings, but it means one sentence here.
     @overload
     def parse(  # type: ignore[overload-overlap]
         self, sentences: str, **options: Unpack[ParseOptions]
@@ -83,27 +84,27 @@ class Parser:
         sentences: str | Sequence[str] | Sequence[Sequence[str]],
         **options: Unpack[ParseOptions],
     ) -> Parse | list[Parse]:
-        """Parse sentences: a list of them, or one by itself.
+        """Parse one sentence or a list of sentences.
 
-        A sentence is its words, as a treebank has them (`do n't`, `.`): a list, or a text with
-        spaces between them. Every tree is well-formed and over exactly these words.
+        A sentence is a list of words, or a text with spaces between words, tokenized as in a
+        treebank (`do n't`, `.`). Every tree is well-formed and has exactly these words.
 
         Args:
-            sentences: What to parse.
-            **options: All may be left out.
-                beam_size (21): Hypotheses kept alive; 1 is greedy search.
+            sentences: The sentence or sentences.
+            **options: All are optional.
+                beam_size (21): The beam size; 1 is greedy search.
                 length_penalty (0.3): The α of Wu et al.
-                n_best (1): How many trees to give of each sentence, at most `beam_size`.
-                max_length_factor (1.0), max_length_extra (300): A tree has at most so many times
-                    as many symbols as its input has tokens, plus so many.
-                max_unary (5): How many brackets there may be over the same words.
-                max_source_length: The longest sentence, in tokens; that of the training unless
-                    given.
-                constraint ("trees"): "none" lets the model write what it likes, and repairs it:
-                    `output.fault` says what was wrong.
-                tags: The tags of each sentence's words, to write into the trees. Without, a model
-                    that writes XX leaves it, but for punctuation.
-                watch: Called with the numbers of sentences done and of all, after each batch.
+                n_best (1): The number of trees per sentence, at most `beam_size`.
+                max_length_factor (1.0), max_length_extra (300): The maximum number of symbols of a
+                    tree is factor × tokens of the sentence + extra.
+                max_unary (5): The maximum number of nested brackets over the same words.
+                max_source_length: The maximum number of tokens of a sentence. Default: the longest
+                    that the model was trained on.
+                constraint ("trees"): "none" does not constrain the output to trees, and repairs
+                    it: `output.fault` is the reason.
+                tags: The tags of each sentence's words, to insert into the trees. Default: a model
+                    that writes XX keeps it, except for punctuation.
+                watch: Called with the numbers of finished and of all sentences after each batch.
 
         Example:
             >>> parser = transept.load_parser("runs/parsing-small")     # doctest: +SKIP
@@ -114,9 +115,9 @@ class Parser:
         if isinstance(sentences, str):
             (parse,) = self._parse([sentences], request)
             return parse
-        if not in_order(sentences):
+        if not is_ordered(sentences):
             raise DataError(
-                f"expected a list of sentences, or one sentence, and got {described(sentences)}"
+                f"expected a sentence or a list of sentences, got {described(sentences)}"
             )
         return self._parse(list(sentences), request)
 
@@ -136,18 +137,18 @@ class Parser:
     def _units(
         self, sentences: Sequence[str] | Sequence[Sequence[str]], request: CheckedParseOptions
     ) -> list[_Unit]:
-        """The sentences in words and in tokens, with end symbols."""
+        """The words and token ids of the sentences, with end symbols."""
         given = request.tags
         if given is not None and len(given) != len(sentences):
             raise DataError(
-                f"{len(given)} lines of tags and {len(sentences)} sentences: each needs its own"
+                f"{len(given)} lists of tags for {len(sentences)} sentences: each needs one"
             )
         words = [tuple(_words_of(sentence)) for sentence in sentences]
-        # As the corpus was prepared: brackets escaped, and nothing around the sentence.
+        # As in a prepared corpus: brackets are escaped, and the sentence is stripped.
         texts = [" ".join(map(escape, each)).strip() for each in words]
         encoded = self.source_tokenizer.encode_batch(texts)
         tags = [None] * len(words) if given is None else [tuple(each) for each in given]
-        units = [_Unit(*parts) for parts in zip(words, tags, map(_ended, encoded), strict=True)]
+        units = [_Unit(*parts) for parts in zip(words, tags, map(_with_eos, encoded), strict=True)]
         self._check_lengths(units, request)
         for number, unit in enumerate(units, start=1):
             if unit.tags is not None and len(unit.tags) != len(unit.words):
@@ -158,17 +159,17 @@ class Parser:
         return units
 
     def _check_lengths(self, units: Sequence[_Unit], request: CheckedParseOptions) -> None:
-        """Refuse sentences that are too long, all at once: finding one takes tokens of all."""
-        longest = self.limits.asked(request.config.max_source_length).tokens
+        """Reject sentences that are too long. The error lists all of them."""
+        longest = self.limits.limit(request.config.max_source_length).tokens
         refused: list[TooLongError] = []
         for number, unit in enumerate(units, start=1):
             n_tokens, what = len(unit.ids), f"the sentence has {len(unit.ids):,} tokens, and"
-            if (possible := self.limits.within(n_tokens)) < n_tokens:
-                what = f"{what} the model knows {possible:,} positions"
-                refused.append(TooLongError(number, what, None, "leave it out"))
+            if (possible := self.limits.clamp(n_tokens)) < n_tokens:
+                what = f"{what} the model has {possible:,} positions"
+                refused.append(TooLongError(number, what, None, "omit it"))
             elif n_tokens > longest:
-                what = f"{what} the longest may have {longest:,}"
-                cure = f"max_source_length={n_tokens} parses it all the same"
+                what = f"{what} the maximum is {longest:,}"
+                cure = f"max_source_length={n_tokens} parses it anyway"
                 refused.append(TooLongError(number, what, n_tokens, cure))
         if refused:
             refused[0].all = refused
@@ -179,7 +180,7 @@ class Parser:
     ) -> list[list[Hypothesis]]:
         config = request.config
         lengths = [
-            self.limits.within(max(config.max_length(len(unit.ids)), len(unit.words) + _ROOM))
+            self.limits.clamp(max(config.max_length(len(unit.ids)), len(unit.words) + _EXTRA))
             for unit in units
         ]
 
@@ -207,14 +208,14 @@ def _words_of(sentence: str | Sequence[str]) -> Sequence[str]:
     if isinstance(sentence, str):
         return WORD.findall(sentence)
     if isinstance(sentence, bytes) or not isinstance(sentence, Sequence):
-        raise DataError(f"expected a sentence, or its words, and got {described(sentence)}")
+        raise DataError(f"expected a sentence or its words, got {described(sentence)}")
     for word in sentence:
         if not isinstance(word, str):
-            raise DataError(f"expected a word, and got {described(word)}")
+            raise DataError(f"expected a word, got {described(word)}")
         if not WORD.fullmatch(word):
-            raise DataError(f"the word {word!r} is empty or holds a space; take it apart")
+            raise DataError(f"the word {word!r} is empty or contains a space; split it")
     return sentence
 
 
-def _ended(ids: list[int]) -> list[int]:
+def _with_eos(ids: list[int]) -> list[int]:
     return [*ids, EOS_ID]

@@ -1,10 +1,10 @@
-"""What can be asked of a parse, and what comes back. No torch here."""
+"""Options and results of parsing. Does not import torch."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypedDict
 
-from transept.api.config import check_longest, given
+from transept.api.config import check_max_source_length, given
 from transept.config import Checks, structure
 from transept.decoding.config import SearchConfig
 from transept.errors import DataError
@@ -21,27 +21,27 @@ class ParseConfig(SearchConfig):
     """Section 6.3: beam 21, α = 0.3, at most 300 symbols more than the input."""
 
     beam_size: int = 21
-    """Hypotheses kept alive; 1 is greedy search."""
+    """The beam size; 1 is greedy search."""
     length_penalty: float = 0.3
     """The α of Wu et al.: score = log P(Y|X) / ((5 + |Y|) / 6)^α."""
     max_length_extra: int = 300
-    """… plus so many symbols. Both count the end symbol."""
+    """Maximum output length = FACTOR × input length + EXTRA, in symbols including EOS."""
     max_unary: int = MAX_UNARY
-    """How many brackets there may be over the same words."""
+    """The maximum number of nested brackets over the same words."""
     max_source_length: int | None = None
-    """The longest sentence, in tokens with the end symbol; unless given, the longest that the
-    model was trained on."""
+    """Maximum tokens per sentence, including the end symbol. Default: the longest that the model
+    was trained on."""
 
     def __post_init__(self) -> None:
         SearchConfig.__post_init__(self)
         checks = Checks(self)
         checks.at_least(1, "max_unary")
-        check_longest(checks, self.max_source_length)
+        check_max_source_length(checks, self.max_source_length)
         checks.done()
 
 
 class ParseOptions(TypedDict, total=False):
-    """The keywords of `Parser.parse`: the fields of `ParseConfig`, and more."""
+    """The keyword arguments of `Parser.parse`: `ParseConfig` and more."""
 
     beam_size: int
     length_penalty: float
@@ -57,7 +57,7 @@ class ParseOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CheckedParseOptions:
-    """What `Parser.parse` was asked for, checked."""
+    """The validated arguments of `Parser.parse`."""
 
     config: ParseConfig
     constraint: TreeSearch = "trees"
@@ -66,7 +66,7 @@ class CheckedParseOptions:
 
     @classmethod
     def of(cls, options: ParseOptions) -> "CheckedParseOptions":
-        """Check what is to be a config, and pass the rest on."""
+        """Validate options."""
         options = options.copy()
         constraint, tags = options.pop("constraint", "trees"), options.pop("tags", None)
         watch = options.pop("watch", no_progress)
@@ -76,27 +76,27 @@ class CheckedParseOptions:
 
 @dataclass(frozen=True, slots=True)
 class ParseOutput:
-    """One tree that the model gives."""
+    """One parse tree of a sentence."""
 
     tree: Tree
     score: float
-    """What it is ranked by: log P(Y|X) / lp(Y)."""
+    """The score for ranking: log P(Y|X) / lp(Y)."""
     log_probability: float
-    """log P(Y|X), natural."""
+    """log P(Y|X), natural logarithm."""
     n_symbols: int
-    """Of the linearised tree, its end symbol counted."""
+    """The number of symbols of the linearised tree, including the end symbol."""
     fault: Fault | None = None
-    """Why the model's output was no tree: then this is what was made of it."""
+    """Why the model's output was not a tree and had to be repaired, or None."""
 
     @property
     def confidence(self) -> float:
-        """The log-probability of a symbol, on average: 0 is certainty."""
+        """The mean log-probability per symbol. 0 is certainty."""
         return self.log_probability / self.n_symbols
 
 
 @dataclass(frozen=True, slots=True)
 class Parse:
-    """What the model makes of one sentence.
+    """The parse trees of one sentence.
 
     Example:
         >>> parser = transept.load_parser("runs/parsing-small")
@@ -109,7 +109,7 @@ class Parse:
 
     words: tuple[str, ...]
     outputs: tuple[ParseOutput, ...]
-    """Best first; none where there was no word."""
+    """Best first; empty if the sentence has no words."""
 
     def __str__(self) -> str:
         """The best tree in brackets, on one line."""
@@ -119,7 +119,7 @@ class Parse:
     def best(self) -> ParseOutput:
         """The best output."""
         if not self.outputs:
-            raise DataError("a sentence without a word has no tree; leave it out")
+            raise DataError("a sentence without words has no tree; omit it")
         return self.outputs[0]
 
     @property

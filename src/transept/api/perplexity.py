@@ -1,4 +1,4 @@
-"""How probable a model holds given translations to be."""
+"""The perplexity of given translations."""
 
 from collections.abc import Sequence
 
@@ -13,8 +13,8 @@ def measure_perplexities(
     references: Sequence[str],
     watch: Watch = no_progress,
 ) -> tuple[Perplexity, Perplexity]:
-    """Unsmoothed, per token and per word."""
-    # A pair of empty lines has no token, not even an end: there is nothing to predict.
+    """The perplexity per token and per word, without label smoothing."""
+    # A pair of empty lines has no tokens, not even an end symbol.
     pairs = [pair for pair in transducer.score(sources, references, watch) if pair.tokens]
     vocabulary = transducer.target_tokenizer
     return perplexities(

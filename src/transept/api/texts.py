@@ -1,4 +1,4 @@
-"""Texts taken apart into units, normally sentences, and put together again from their outputs."""
+"""Split texts into units, normally sentences, and join their outputs."""
 
 import heapq
 from collections.abc import Iterable, Mapping, Sequence, Set
@@ -15,7 +15,7 @@ from transept.text.tokenizer import Tokenizer
 
 
 class Unit(NamedTuple):
-    """A stretch of text, the white space after it, and its tokens without the end symbol."""
+    """A part of a text, the white space after it, and its token ids without the end symbol."""
 
     text: str
     space: str
@@ -23,100 +23,97 @@ class Unit(NamedTuple):
 
 
 class Limit(NamedTuple):
-    """The longest unit in tokens, end symbol counted, and the reason."""
+    """The maximum number of tokens of a unit, including the end symbol, and the reason."""
 
     tokens: int
     why: str
     possible: int | None = None
-    """The longest that the model can read at all, where its positions are learned."""
+    """The number of learned positions, which cannot be exceeded. None if they are sinusoidal."""
 
 
 class LengthLimits:
-    """How many tokens a sentence may have, end symbol counted."""
+    """Limits on the number of tokens of a sentence, including the end symbol."""
 
     def __init__(self, trained: int, configs: Iterable[ModelConfig]) -> None:
-        """Find the limits of networks whose training had sentences of `trained` tokens at most."""
+        """Find the limits of networks trained on sentences of at most `trained` tokens."""
         learned = (config.max_positions for config in configs if config.positions == "learned")
         self._possible = min(learned, default=None)
-        self.trained = self.within(trained)
+        self.trained = self.clamp(trained)
 
-    def within(self, length: int) -> int:
-        """The length, or the longest that the networks can read or write, where that is less."""
+    def clamp(self, length: int) -> int:
+        """Limit a length to the number of learned positions, if any."""
         return length if self._possible is None else min(length, self._possible)
 
-    def asked(self, max_source_length: int | None) -> Limit:
-        """The limit that was asked for, or that of the training."""
-        asked, possible = max_source_length, self._possible
-        if asked is None:
+    def limit(self, max_source_length: int | None) -> Limit:
+        """The given limit. Default: the longest sentence of the training."""
+        given, possible = max_source_length, self._possible
+        if given is None:
             why = f"the longest that the model was trained on has {self.trained:,}"
             return Limit(self.trained, why, possible)
-        if possible is not None and asked > possible:
-            what = f"{asked} is more than the {possible} positions that the model has learned"
+        if possible is not None and given > possible:
+            what = f"{given} is more than the {possible} positions that the model has learned"
             raise ConfigError([Problem("max_source_length", what)])
-        return Limit(asked, f"the limit given is {asked:,}", possible)
+        return Limit(given, f"the given limit is {given:,}", possible)
 
     def check_pairs(self, lengths: Iterable[int]) -> None:
-        """Refuse a pair if its longer side has more tokens than the networks can read or write."""
+        """Reject a pair whose longer side has more tokens than the networks have positions."""
         possible = self._possible
         for number, length in enumerate(lengths, start=1):
             if possible is not None and length > possible:
-                what = f"a side has {length:,} tokens, and the model knows {possible:,} positions"
-                raise TooLongError(number, what, None, "leave the pair out")
+                what = f"a side has {length:,} tokens, and the model has {possible:,} positions"
+                raise TooLongError(number, what, None, "omit the pair")
 
 
 class TooLongError(DataError):
-    """A sentence with more tokens than a model may be given."""
+    """A sentence with too many tokens."""
 
     def __init__(self, number: int, what: str, enough: int | None, cure: str) -> None:
-        """Say it of one among several texts.
+        """Create an error for one of several texts.
 
         Args:
-            number: Of the text, from 1.
-            what: What is too long, and for which limit.
-            enough: The limit with which it would pass; none where a model cannot read it at all.
-            cure: What to do, in Python.
+            number: The number of the text, from 1.
+            what: The problem: the length and the limit.
+            enough: The limit that would suffice. None if the model has too few positions.
+            cure: Advice for users of the Python API.
         """
         super().__init__(f"text {number}: {what}; {cure}")
         self.number, self.what, self.enough = number, what, enough
         self.all: Sequence[TooLongError] = (self,)
-        """Where every text was looked at, those of the others too; this is the first."""
+        """The errors of all texts, if all were checked. This error is the first."""
 
 
-def in_order(given: object) -> TypeGuard[Iterable[Any]]:
-    """Whether it is several things, of which results can be told apart by their order.
-
-    Of a dict, the keys would be taken; of a set, any order.
-    """
+def is_ordered(given: object) -> TypeGuard[Iterable[Any]]:
+    """Whether it is a collection of items in a defined order. Dicts and sets are not."""
     return isinstance(given, Iterable) and not isinstance(given, str | bytes | Mapping | Set)
 
 
 def as_texts(given: object, what: str = "text") -> list[str]:
-    """Several texts as a list. What is none of that is refused before anything is done."""
-    if not in_order(given):
+    """Convert texts to a list. Anything else raises an error."""
+    if not is_ordered(given):
         name = "" if what == "text" else f"{what}: "
-        raise DataError(f"{name}expected a list of texts, or one text, and got {described(given)}")
+        raise DataError(f"{name}expected a text or a list of texts, got {described(given)}")
     texts: list[str] = list(given)
     for number, text in enumerate(texts, start=1):
         if not isinstance(text, str):
-            raise DataError(f"{what} {number}: expected a str, and got {described(text)}")
+            raise DataError(f"{what} {number}: expected a str, got {described(text)}")
     return texts
 
 
 def described(value: object) -> str:
-    """What was given where text was expected, for an error."""
+    """Describe a value that is not text, for an error message."""
     if isinstance(value, bytes):
         return "bytes; decode them first"
     return "None" if value is None else f"{type(value).__name__} {value!r:.40}"
 
 
-def take_apart(
+def split_texts(
     texts: Sequence[str], config: TranslationConfig, tokenizer: Tokenizer, limits: LengthLimits
 ) -> list[list[Unit]]:
-    """The units of each text. Put together again, with their white space, they are the text."""
-    limit = limits.asked(config.max_source_length)
-    pieces = [_pieces(text, config) for text in texts]
+    """Split each text into units. The units and their white space, joined, are the text."""
+    limit = limits.limit(config.max_source_length)
+    pieces = [_sentences(text, config) for text in texts]
     encoded = iter(tokenizer.encode_batch([piece.text for each in pieces for piece in each]))
-    taken = []
+    result = []
     for number, each in enumerate(pieces, start=1):
         units: list[Unit] = []
         for piece in each:
@@ -125,14 +122,14 @@ def take_apart(
             if len(unit.ids) < limit.tokens:
                 units.append(unit)
             elif config.too_long == "split":
-                units += _cut(unit, tokenizer, limit.tokens - 1)
+                units += _split_unit(unit, tokenizer, limit.tokens - 1)
             else:
                 raise _too_long(number, unit, limit)
-        taken.append(units)
-    return taken
+        result.append(units)
+    return result
 
 
-def _pieces(text: str, config: TranslationConfig) -> list[Piece]:
+def _sentences(text: str, config: TranslationConfig) -> list[Piece]:
     if config.split:
         return split_sentences(text, config.source_language)
     inner = text.strip()
@@ -143,7 +140,7 @@ def _pieces(text: str, config: TranslationConfig) -> list[Piece]:
     return [*before, Piece(inner, text[start + len(inner) :])]
 
 
-def _cut(unit: Unit, tokenizer: Tokenizer, max_tokens: int) -> list[Unit]:
+def _split_unit(unit: Unit, tokenizer: Tokenizer, max_tokens: int) -> list[Unit]:
     pieces = cut(unit.text, tokenizer, max_tokens)
     pieces[-1] = Piece(pieces[-1].text, unit.space)
     return [Unit(*piece, tokenizer.encode(piece.text)) for piece in pieces]
@@ -153,31 +150,31 @@ def _too_long(number: int, unit: Unit, limit: Limit) -> TooLongError:
     text = unit.text if len(unit.text) <= 40 else f"{unit.text[:40]}…"
     n_tokens = len(unit.ids) + 1
     what = f"the sentence {text!r} has {n_tokens:,} tokens, and {limit.why}"
-    cure = "too_long='split' cuts it"
+    cure = "too_long='split' splits it"
     if limit.possible is not None and n_tokens > limit.possible:
         return TooLongError(number, what, None, cure)
-    whole = f"max_source_length={n_tokens} translates it whole"
+    whole = f"max_source_length={n_tokens} translates it unsplit"
     return TooLongError(number, what, n_tokens, f"{cure}, {whole}")
 
 
 Alignment = tuple[tuple[int, int], ...]
-"""Pairs (i, j): source word i and output word j belong together. Words stand between white space
-and are counted from 0."""
+"""Pairs (i, j): source word i is aligned with output word j. Words are separated by white space and
+numbered from 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """One text that the model gives."""
+    """One translation of a text."""
 
     text: str
     score: float
-    """What it is ranked by: log P(Y|X) / lp(Y). Of several sentences, the sum of theirs."""
+    """The score for ranking: log P(Y|X) / lp(Y). For several sentences, the sum of their scores."""
     log_probability: float
-    """log P(Y|X), natural. Of several sentences, the sum of theirs."""
+    """log P(Y|X), natural logarithm. For several sentences, the sum."""
     finished: bool = True
-    """Whether it came to an end by itself, and not at the maximum length."""
+    """Whether it ended with the end symbol, and not at the maximum length."""
     alignment: Alignment | None = None
-    """Which words of the source it says, where that was asked for."""
+    """The word alignment, if requested."""
 
     @property
     def pharaoh(self) -> str:
@@ -186,33 +183,33 @@ class Output:
 
 
 NOTHING = Output("", 0.0, 0.0, alignment=())
-"""What becomes of a text without a word: nothing, for certain."""
+"""The output for a text without words: empty, with probability 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A translation while it is being written."""
+    """A partial translation."""
 
     text: str
-    """What it would be if it ended here."""
+    """The translation so far."""
     stable: int
-    """So many of its first characters will not change any more."""
+    """The number of leading characters that will not change."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A part of a text that was translated by itself."""
+    """A part of a text that was translated separately."""
 
     source: str
     space: str
-    """The white space after it, which stays."""
+    """The white space after it, which is kept."""
     outputs: tuple[Output, ...]
-    """Best first; of a sample, in the order drawn."""
+    """Best first; samples are in the order in which they were drawn."""
 
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """What the model makes of one text: its best output, and the others that were asked for.
+    """The translation of one text: its best output, and further ones if requested.
 
     Example:
         >>> result = transept.load("en-de").translate("It rains.", n_best=3)
@@ -224,13 +221,13 @@ class Translation:
 
     source: str
     outputs: tuple[Output, ...]
-    """Best first; of a sample, in the order drawn."""
+    """Best first; samples are in the order in which they were drawn."""
     sentences: tuple[Sentence, ...]
-    """The parts that the text was taken apart into; none where there was nothing to translate."""
+    """The sentences of the text; empty if there was nothing to translate."""
 
     @property
     def text(self) -> str:
-        """The best output."""
+        """The text of the best output."""
         return self.outputs[0].text
 
     @property
@@ -240,7 +237,7 @@ class Translation:
 
     @property
     def alignment(self) -> Alignment | None:
-        """The best output's alignment, where that was asked for."""
+        """The best output's alignment, if requested."""
         return self.outputs[0].alignment
 
     @classmethod
@@ -254,33 +251,33 @@ class Translation:
                 for output in sentence.outputs
             )
             choices = heapq.nlargest(n_best, longer, key=lambda choice: choice[0])
-        outputs = map(partial(_together, sentences), (outputs for _, outputs in choices))
+        outputs = map(partial(_join_outputs, sentences), (outputs for _, outputs in choices))
         return cls(source, tuple(outputs), tuple(sentences))
 
     @classmethod
     def drawn(cls, source: str, sentences: Sequence[Sentence], n: int) -> "Translation":
-        """The sentences' first draws together, then their second: draws of the whole text."""
+        """Join the first samples of all sentences, then the second ones, and so on."""
         choices = zip(*(sentence.outputs for sentence in sentences), strict=True)
-        outputs = [_together(sentences, outputs) for outputs in choices] or [NOTHING] * n
+        outputs = [_join_outputs(sentences, outputs) for outputs in choices] or [NOTHING] * n
         return cls(source, tuple(outputs), tuple(sentences))
 
 
 @dataclass(frozen=True, slots=True)
 class PairScore:
-    """How probable a model holds a given translation to be."""
+    """The probability that a model assigns to a given translation."""
 
     source: str
     target: str
     log_probability: float
-    """log P(Y|X), natural, the end symbol included."""
+    """log P(Y|X), natural logarithm, including the end symbol."""
     tokens: tuple[str, ...]
-    """The pieces of the target, and the end symbol."""
+    """The subwords of the target, and the end symbol."""
     token_log_probabilities: tuple[float, ...]
-    """log P of each, given the source and the ones before it."""
+    """The log-probability of each token, given the source and the previous tokens."""
 
 
-def _together(sentences: Sequence[Sentence], outputs: Sequence[Output]) -> Output:
-    """One output of a text from one of each of its sentences."""
+def _join_outputs(sentences: Sequence[Sentence], outputs: Sequence[Output]) -> Output:
+    """Join one output of each sentence to an output of the text."""
     if len(outputs) == 1 and not sentences[0].space:
         return outputs[0]
     texts: list[str] = []
@@ -288,10 +285,10 @@ def _together(sentences: Sequence[Sentence], outputs: Sequence[Output]) -> Outpu
     first_i = first_j = 0
     for number, (sentence, output) in enumerate(zip(sentences, outputs, strict=True), start=1):
         links += ((first_i + i, first_j + j) for i, j in output.alignment or ())
-        joint = _joint(sentence, output, last=number == len(sentences))
-        first_i += _words_ended(sentence.source, sentence.space)
-        first_j += _words_ended(output.text, joint)
-        texts += output.text, joint
+        separator = _separator(sentence, output, last=number == len(sentences))
+        first_i += _count_complete_words(sentence.source, sentence.space)
+        first_j += _count_complete_words(output.text, separator)
+        texts += output.text, separator
     return Output(
         "".join(texts),
         sum((output.score for output in outputs), 0.0),
@@ -301,15 +298,16 @@ def _together(sentences: Sequence[Sentence], outputs: Sequence[Output]) -> Outpu
     )
 
 
-def _words_ended(text: str, space: str) -> int:
-    """How many words of a text end before the next text: without a space the last goes on."""
+def _count_complete_words(text: str, space: str) -> int:
+    """The number of words that end before the next text. Without a space, the last continues."""
     return len(text.split()) - bool(text and not space)
 
 
-def _joint(sentence: Sentence, output: Output, last: bool) -> str:
-    """What stands between an output and the next: what stood there in the source.
+def _separator(sentence: Sentence, output: Output, last: bool) -> str:
+    """The white space between an output and the next: that of the source.
 
-    Chinese and Japanese put nothing between sentences; other languages need a space there.
+    Chinese and Japanese have no space between sentences. If the target language is another one, it
+    needs a space.
     """
     if sentence.space or last or not _ends_wide(sentence.source) or _ends_wide(output.text):
         return sentence.space

@@ -1,4 +1,4 @@
-"""A network with its vocabularies: it translates texts, scores translations and shows attention."""
+"""A network with its vocabularies: translation, scoring and attention."""
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count, repeat
@@ -18,7 +18,7 @@ from transept.api.texts import (
     Translation,
     Unit,
     as_texts,
-    take_apart,
+    split_texts,
 )
 from transept.decoding.engine import Engine, Ids, Input
 from transept.decoding.step import Hypothesis, Partial
@@ -30,15 +30,15 @@ from transept.text.tokenizer import EOS_ID, Tokenizer
 
 Outputs = tuple[Output, ...]
 UnitFeed = Callable[[int], Sequence[Unit]]
-"""Returns at most this many sentences; none if none waits now."""
-HALF = "\N{REPLACEMENT CHARACTER}"
-"""What a decoded text ends in if the last tokens are only the first bytes of a character."""
+"""Returns at most this many sentences; empty if none is waiting."""
+INCOMPLETE = "\N{REPLACEMENT CHARACTER}"
+"""Ends a decoded text if its last tokens are only the first bytes of a character."""
 
 
 class Transducer:
-    """One network, or several that decide together, with their vocabularies.
+    """A network or an ensemble, with its vocabularies.
 
-    `transept.load` makes one from a model's directory. It computes on the device of its weights.
+    `transept.load` loads one from a model's directory. It computes on the device of its weights.
 
     Example:
         >>> model = transept.load("en-de")
@@ -56,15 +56,15 @@ class Transducer:
         max_source_length: int = 250,
         engine: Engine | None = None,
     ) -> None:
-        """Make a translator of networks that read and write these vocabularies.
+        """Create a translator.
 
         Args:
-            models: The networks. Several choose each token by the mean of their probabilities.
-            source_tokenizer: The vocabulary that they read.
-            target_tokenizer: The vocabulary that they write.
+            models: The networks. The probabilities of several networks are averaged.
+            source_tokenizer: The source vocabulary.
+            target_tokenizer: The target vocabulary.
             max_source_length: The longest sentence that they were trained on, in tokens with EOS.
-            engine: What `translate` searches with. Default: the native engine. Drafts and samples
-                always come from the native engine.
+            engine: The decoding engine. Default: the native engine. Streaming and sampling always
+                use the native engine.
         """
         self.networks = Networks(models)
         self.engine: Engine = engine or engines().native(models)
@@ -91,7 +91,7 @@ class Transducer:
 
     # --- translating -------------------------------------------------------------------------
 
-    # A str is a sequence of strings to Python, and one text to everyone else.
+    # A str is also a sequence of strings, but it means one text here.
     @overload
     def translate(  # type: ignore[overload-overlap]
         self, texts: str, **options: Unpack[Options]
@@ -101,37 +101,37 @@ class Transducer:
     def translate(
         self, texts: str | Sequence[str], **options: Unpack[Options]
     ) -> Translation | list[Translation]:
-        """Translate texts: a list of them, or one by itself. An empty text stays empty.
+        """Translate one text or a list of texts. An empty text stays empty.
 
-        A text is translated sentence by sentence and put together again with its white space. Line
-        breaks end sentences. With the engines `native` and `fused`, the translation of a text does
-        not depend on the other texts, except where two translations score the same but for
-        rounding. `ctranslate2-int8` rounds more coarsely, and a few translations do depend on them.
+        A text is translated sentence by sentence and keeps its white space. Line breaks end
+        sentences. With the engines `native` and `fused`, the translation of a text does not depend
+        on the other texts, except if two translations have the same score up to rounding.
+        `ctranslate2-int8` rounds more coarsely, and a few translations do depend on them.
 
         Args:
-            texts: What to translate.
-            **options: All may be left out.
-                beam_size (4): Hypotheses kept alive; 1 is greedy search.
+            texts: The text or texts.
+            **options: All are optional.
+                beam_size (4): The beam size; 1 is greedy search.
                 length_penalty (0.6): The α of Wu et al.; higher prefers longer translations.
-                n_best (1): How many outputs to give for each text, at most `beam_size`. For a text
-                    of several sentences these are the combinations of the sentences' outputs with
-                    the highest sums of scores.
-                max_length_factor (1.0), max_length_extra (50): An output ends after so many times
-                    the length of its input, plus so many tokens.
+                n_best (1): The number of outputs per text, at most `beam_size`. For a text of
+                    several sentences, these are the combinations of the sentences' outputs with the
+                    highest sums of scores.
+                max_length_factor (1.0), max_length_extra (50): The maximum length of an output is
+                    factor × tokens of the sentence + extra.
                 split (True): Translate sentence by sentence.
                 source_language ("other"): The language whose rules find the ends of sentences:
                     "en", "de" or "fr".
-                too_long ("refuse"): What to do with a sentence that has too many tokens: "refuse"
-                    it, or "split" it.
-                max_source_length: The most tokens of a sentence; unless given, as many as the
-                    longest that the model was trained on.
-                alignments (False): Say which words belong together: `output.alignment`.
-                sampling: A `SamplingConfig`. With it, `n_best` outputs of each text are drawn at
-                    random instead of searched for, so `beam_size` and `length_penalty` must be
-                    left out. The same sentence with the same seed draws the same outputs.
-                prefix: A text that each output must begin with, or a list with one for each text.
-                    A text with a prefix is not split.
-                watch: Called with the numbers of sentences done and of all, after each batch.
+                too_long ("refuse"): How to handle a sentence with too many tokens: "refuse" raises
+                    an error, "split" splits it.
+                max_source_length: The maximum number of tokens of a sentence. Default: the longest
+                    that the model was trained on.
+                alignments (False): Also return the word alignment: `output.alignment`.
+                sampling: A `SamplingConfig`, to sample `n_best` outputs per text instead of
+                    searching. Cannot be combined with `beam_size` and `length_penalty`. The same
+                    sentence and seed give the same samples.
+                prefix: A text with which each output must begin, or a list with one per text. A
+                    text with a prefix is not split.
+                watch: Called with the numbers of finished and of all sentences after each batch.
 
         Example:
             >>> model = transept.load("en-de")
@@ -147,10 +147,10 @@ class Transducer:
     def stream(self, text: str, **options: Unpack[Options]) -> Iterator[Draft]:
         """Translate one text, and yield a draft of the translation after each token.
 
-        The native engine searches. So if `engine` is native, the last draft is what `translate`
-        gives for this text alone. Half precision (`fused`), 8-bit integers and CTranslate2's search
-        may lead to another translation. With `beam_size=1` all of a draft is stable. A wider beam
-        may still change what comes after the stable part.
+        This always uses the native engine. If `engine` is native, the last draft equals the result
+        of `translate` for this text. Half precision (`fused`), 8-bit integers and CTranslate2 may
+        lead to another translation. With `beam_size=1`, the whole draft is stable. With a wider
+        beam, the text after the stable part may still change.
 
         Example:
             >>> model = transept.load("en-de")
@@ -160,9 +160,11 @@ class Transducer:
         """
         request = Request.of(options)
         if request.sampling is not None:
-            raise ConfigError([Problem("sampling", "is not for drafts: use `translate`")])
+            raise ConfigError(
+                [Problem("sampling", "is not supported for streaming; use `translate`")]
+            )
         (text,) = as_texts([text])
-        (units,) = take_apart([text], request.config, self.source_tokenizer, self.limits)
+        (units,) = split_texts([text], request.config, self.source_tokenizer, self.limits)
         prefixes = self._prefixes(request, [units])
         before: list[Sentence] = []
         for unit, prefix in zip(units, prefixes, strict=True):
@@ -176,12 +178,12 @@ class Transducer:
         yield Draft(whole, len(whole))
 
     def units(self, texts: Sequence[str], **options: Unpack[Options]) -> list[list[Unit]]:
-        """Take texts apart into sentences with their token ids, as `translate` does.
+        """Split texts into sentences with their token ids, as `translate` does.
 
         Args:
             texts: The texts.
-            **options: Those of `translate`; `split`, `source_language`, `too_long` and
-                `max_source_length` matter here.
+            **options: Those of `translate`. Only `split`, `source_language`, `too_long` and
+                `max_source_length` have an effect.
 
         Example:
             >>> (units,) = transept.load("en-de").units(["Good morning. It rains."])
@@ -189,12 +191,12 @@ class Transducer:
             ['Good morning.', 'It rains.']
         """
         request = Request.of(options)
-        return take_apart(as_texts(texts), request.config, self.source_tokenizer, self.limits)
+        return split_texts(as_texts(texts), request.config, self.source_tokenizer, self.limits)
 
     def translate_units(
         self, units: Sequence[Unit], **options: Unpack[Options]
     ) -> list[tuple[Output, ...]]:
-        """The outputs of sentences that `units` made, best first.
+        """Translate sentences returned by `units`. Outputs are best first.
 
         Args:
             units: The sentences.
@@ -207,23 +209,23 @@ class Transducer:
             >>> output.text == model.translate("Good morning.").text
             True
         """
-        _refuse(options, "prefix", "is not for units: use `translate`")
+        _reject(options, "prefix", "is not supported for units; use `translate`")
         return self._decode(units, [[] for _ in units], Request.of(options))
 
     def translate_feed(
         self, feed: UnitFeed, **options: Unpack[Options]
     ) -> Iterator[list[tuple[int, tuple[Output, ...]]]]:
-        """Translate sentences that come while others are being translated.
+        """Translate sentences that arrive while others are being translated.
 
-        The engine `fused` begins with a new sentence as soon as another is done. The other engines
-        begin with new sentences when all earlier ones are done. The outputs of sentences that are
-        done are yielded with their numbers, counted from 0 in the order in which the feed gave
-        them. The iterator ends when all sentences are done and the feed gives no more.
+        The engine `fused` starts a new sentence as soon as another one is finished. The other
+        engines start new sentences when all earlier ones are finished. Finished sentences are
+        yielded with their numbers, counted from 0 in the order of the feed. The iterator ends when
+        all sentences are finished and the feed is empty.
 
         Args:
-            feed: Called with a number, it returns at most that many sentences that `units` made,
-                and none if none waits now. It is called again and again, also with 0, and may
-                raise an exception to stop.
+            feed: Called with a number, it returns at most that many sentences of `units`, or none
+                if none is waiting. It is called repeatedly, also with 0, and may raise an exception
+                to stop.
             **options: Those of `translate`, except `sampling`, `prefix` and `watch`.
 
         Example:
@@ -238,7 +240,7 @@ class Transducer:
             [0, 1]
         """
         for key in ("sampling", "prefix", "watch"):
-            _refuse(options, key, "is not for a feed: use `translate`")
+            _reject(options, key, "is not supported for a feed; use `translate`")
         request = Request.of(options)
         running: dict[int, Unit] = {}
         numbers = count()
@@ -246,8 +248,8 @@ class Transducer:
         def inputs(n: int) -> list[Input]:
             units = feed(n)
             running.update((next(numbers), unit) for unit in units)
-            # A text without a token is searched for too, so that the numbers of the engine and of
-            # the feed agree. Its output is ignored.
+            # A text without tokens is decoded too, so that the numbers of the engine and the feed
+            # agree. Its output is ignored.
             return [
                 self._input(unit, [], request) if unit.ids else Input([EOS_ID], max_length=1)
                 for unit in units
@@ -267,41 +269,41 @@ class Transducer:
 
     def _draft(self, written: str, partial: Partial) -> Draft:
         now = self.target_tokenizer.decode(partial.ids)
-        # A character may be several tokens. While some of these are missing, it is not stable.
-        sure = self.target_tokenizer.decode(partial.ids[: partial.stable]).rstrip(HALF)
-        while not now.startswith(sure):
-            sure = sure[:-1]
-        return Draft(written + now, len(written) + len(sure))
+        # A character may consist of several tokens. It is not stable until all are known.
+        stable = self.target_tokenizer.decode(partial.ids[: partial.stable]).rstrip(INCOMPLETE)
+        while not now.startswith(stable):
+            stable = stable[:-1]
+        return Draft(written + now, len(written) + len(stable))
 
     def _translate(self, texts: Sequence[str], request: Request) -> list[Translation]:
         config = request.config
-        taken = take_apart(texts, config, self.source_tokenizer, self.limits)
-        prefixes = self._prefixes(request, taken)
-        units = [unit for each in taken for unit in each]
+        units_of_texts = split_texts(texts, config, self.source_tokenizer, self.limits)
+        prefixes = self._prefixes(request, units_of_texts)
+        units = [unit for each in units_of_texts for unit in each]
         outputs = iter(self._decode(units, prefixes, request))
-        put_together = Translation.best if request.sampling is None else Translation.drawn
+        join = Translation.best if request.sampling is None else Translation.drawn
         return [
-            put_together(
+            join(
                 text,
                 [Sentence(unit.text, unit.space, next(outputs)) for unit in each],
                 config.n_best,
             )
-            for text, each in zip(texts, taken, strict=True)
+            for text, each in zip(texts, units_of_texts, strict=True)
         ]
 
-    def _prefixes(self, request: Request, taken: Sequence[Sequence[Unit]]) -> list[Ids]:
-        """The prefix of each unit's output: that of its text for the first unit with a token."""
+    def _prefixes(self, request: Request, texts: Sequence[Sequence[Unit]]) -> list[Ids]:
+        """The prefix of each unit's output. Only the first unit with tokens of a text has one."""
         given = request.prefix
         if given is None:
-            return [[] for each in taken for _ in each]
-        texts = [given] * len(taken) if isinstance(given, str) else as_texts(given, "prefix")
-        if len(texts) != len(taken):
-            raise DataError(f"{len(texts)} prefixes and {len(taken)} texts: each text needs one")
+            return [[] for each in texts for _ in each]
+        given = [given] * len(texts) if isinstance(given, str) else as_texts(given, "prefix")
+        if len(given) != len(texts):
+            raise DataError(f"{len(given)} prefixes and {len(texts)} texts: each text needs one")
         # The space before a word is part of that word's token. So after a prefix that ends in white
-        # space, no word could be found.
-        encoded = self.target_tokenizer.encode_batch([text.strip() for text in texts])
+        # space, no word could follow.
+        encoded = self.target_tokenizer.encode_batch([prefix.strip() for prefix in given])
         prefixes: list[Ids] = []
-        for ids, each in zip(encoded, taken, strict=True):
+        for ids, each in zip(encoded, texts, strict=True):
             first = next((index for index, unit in enumerate(each) if unit.ids), None)
             prefixes += [ids if index == first else [] for index in range(len(each))]
         return prefixes
@@ -309,7 +311,7 @@ class Transducer:
     def _decode(
         self, units: Sequence[Unit], prefixes: Sequence[Ids], request: Request
     ) -> list[Outputs]:
-        """The outputs of each unit; for a unit without a token, empty ones."""
+        """Decode units. A unit without tokens has empty outputs."""
         todo = [index for index, unit in enumerate(units) if unit.ids]
         inputs = [self._input(units[index], prefixes[index], request) for index in todo]
         copies = 1 if request.sampling is None else request.config.n_best
@@ -320,13 +322,13 @@ class Transducer:
         return outputs
 
     def _input(self, unit: Unit, prefix: Ids, request: Request) -> Input:
-        """The unit for an engine. An output has room for the prefix and the end symbol at least."""
+        """The input for an engine. The maximum length fits at least the prefix and EOS."""
         source = [*unit.ids, EOS_ID]
         longest = max(request.config.max_length(len(source)), len(prefix) + 1)
-        return Input(source, self.limits.within(longest), prefix)
+        return Input(source, self.limits.clamp(longest), prefix)
 
     def _search(self, inputs: Sequence[Input], request: Request) -> list[list[Hypothesis]]:
-        """The hypotheses of each input: the best ones, or with sampling some drawn at random."""
+        """Search for, or sample, the hypotheses of each input."""
         config = request.config
         if request.sampling is None:
             return self.engine.search(inputs, config, request.watch)
@@ -372,15 +374,15 @@ class Transducer:
         targets: str | Sequence[str],
         watch: Watch = no_progress,
     ) -> PairScore | list[PairScore]:
-        """How probable the model finds given translations: forced decoding.
+        """Score given translations by forced decoding.
 
-        Each text is taken as one sentence. White space at its ends is ignored. The probability that
-        an empty text translates to an empty one is 1.
+        Each text is treated as one sentence. White space at its ends is ignored. The probability
+        that an empty text translates to an empty one is 1.
 
         Args:
-            sources: The texts that were translated.
+            sources: The source texts.
             targets: The translation of each.
-            watch: Called with the numbers of pairs done and of all, after each batch.
+            watch: Called with the numbers of finished and of all pairs after each batch.
 
         Example:
             >>> model = transept.load("en-de")
@@ -400,7 +402,7 @@ class Transducer:
     ) -> list[PairScore]:
         if len(sources) != len(targets):
             raise DataError(
-                f"{len(sources)} sources and {len(targets)} targets: each needs one of the other"
+                f"{len(sources)} sources and {len(targets)} targets: the numbers must be equal"
             )
         source_ids = self._sentences(self.source_tokenizer, sources)
         target_ids = self._sentences(self.target_tokenizer, targets)
@@ -435,12 +437,12 @@ class Transducer:
     # --- attention ---------------------------------------------------------------------------
 
     def attend(self, source: str, target: str | None = None) -> Attention:
-        """What the model attends to in a sentence and its translation, head by head.
+        """The attention weights of a sentence and its translation.
 
         Args:
             source: One sentence; it is not split.
-            target: Its translation; unless given, the model's own by beam search. If the model is
-                several networks, these translate together, and the attention is that of the first.
+            target: Its translation. Default: the model's translation by beam search. For an
+                ensemble, all networks translate, and the attention is that of the first.
 
         Example:
             >>> model = transept.load("en-de")
@@ -452,9 +454,9 @@ class Transducer:
         """
         request = Request.of({"split": False})
         text = as_texts([source])[0].strip()
-        (units,) = take_apart([text], request.config, self.source_tokenizer, self.limits)
+        (units,) = split_texts([text], request.config, self.source_tokenizer, self.limits)
         if not units:
-            raise DataError("there is no word in the source to attend to; give a sentence")
+            raise DataError("the source has no words; give a sentence")
         source_ids = [*units[0].ids, EOS_ID]
         if target is None:
             one = self._input(units[0], [], request)
@@ -473,6 +475,6 @@ class Transducer:
         return [[*ids, EOS_ID] for ids in tokenizer.encode_batch([text.strip() for text in texts])]
 
 
-def _refuse(options: Options, key: str, why: str) -> None:
+def _reject(options: Options, key: str, why: str) -> None:
     if key in options:
         raise ConfigError([Problem(key, why)])

@@ -34,7 +34,7 @@ from transept.checkpoint import (
 )
 from transept.data.config import BatchConfig
 from transept.errors import Argument, CheckpointError, ConfigError, VocabularyError
-from transept.experiment import MEANS, Experiment
+from transept.experiment import EXECUTION_KEYS, Experiment
 from transept.runtime.device import Runtime
 from transept.runtime.storage import flush, make_directory, write_file
 from transept.shelf import find_model
@@ -88,13 +88,13 @@ class Run:
         """Reject a config that differs from the run's, unless `allow_change` is set.
 
         A run without a checkpoint starts over, so any config is accepted: it may fix the error
-        that stopped the run. After that, only the keys in `MEANS` may change.
+        that stopped the run. After that, only the keys in `EXECUTION_KEYS` may change.
         """
         path = self.directory / CONFIG
         if not (path.exists() and self.checkpoints.steps()):
             self.write_config()
             return
-        changes = config.differences(config.load(Experiment, path), self.experiment, MEANS)
+        changes = config.differences(config.load(Experiment, path), self.experiment, EXECUTION_KEYS)
         if changes and not allow_change:
             listed = "\n  ".join(changes)
             raise ConfigError(

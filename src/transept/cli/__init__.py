@@ -1,1 +1,1 @@
-"""The command line: arguments in, text out, and nothing else."""
+"""The command line: parses arguments and prints results."""

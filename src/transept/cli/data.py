@@ -1,6 +1,6 @@
-"""`transept data`: fetch and make corpora.
+"""`transept data`: download and prepare corpora.
 
-The modules that do the work are imported when a command runs: `--help` waits for none of them.
+Modules are imported when a command runs, so `--help` is fast.
 """
 
 import dataclasses
@@ -18,7 +18,7 @@ from cyclopts import Group, Parameter
 from transept.cli.app import Flag, complain
 from transept.cli.lines import check_plain
 from transept.cli.models import tokenizer_of
-from transept.cli.outlets import ProgressBar, outlive_readers
+from transept.cli.outlets import ProgressBar, ignore_closed_stdout
 from transept.data.cleaning import Cleaning
 from transept.data.fetching.datasets import DATASETS, DatasetName
 from transept.errors import ConfigError, DataError, StoppedError
@@ -37,12 +37,12 @@ Files = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class Inputs:
-    """Where the text comes from."""
+    """The input files."""
 
     source: Files = ()
-    """Text files, one sentence per line; .gz, .xz and .zst are read too."""
+    """Text files, one sentence per line, plain or compressed (.gz, .xz, .zst)."""
     target: Files = ()
-    """Their translations: the same number of files, each with the same number of lines."""
+    """Their translations: as many files, each with the same number of lines."""
     tsv: Files = ()
     """Files of tab-separated columns; - is standard input."""
     jsonl: Files = ()
@@ -50,37 +50,37 @@ class Inputs:
     tmx: Files = ()
     """Translation memories."""
     trees: Files = ()
-    """Treebanks in brackets, to learn parsing from: words are the source, symbols the target.
-    Without --target-tokenizer, the vocabulary of symbols is made from these trees."""
+    """Bracketed treebanks, to train a parser: words are the source, symbols the target. Without
+    --target-tokenizer, the vocabulary of symbols is made from these trees."""
     columns: Annotated[tuple[int, int], Parameter(negative="")] = (1, 2)
-    """The columns of a TSV that hold source and target, from 1."""
+    """The source and target columns of a TSV, numbered from 1."""
     keys: Annotated[tuple[str, str], Parameter(negative="")] = ("source", "target")
-    """The keys that hold source and target; `translation.en` is `en` inside `translation`."""
+    """The keys of source and target; `translation.en` is `en` inside `translation`."""
     languages: Annotated[tuple[str, str] | None, Parameter(negative="")] = None
-    """The languages of a TMX that are source and target: `en de`."""
+    """The source and target languages of a TMX: `en de`."""
     tags: Annotated[Literal["XX", "kept", "named"] | None, Parameter(negative="")] = None
-    """What stands for a word among the symbols of its tree. XX: the symbol XX. kept: its tag.
-    named: its tag, with the word itself if that occurs at least 20 times. Default: the choice of
-    the --target-tokenizer, or else XX."""
+    """The symbol for a word in the linearized tree. XX: the symbol XX. kept: its tag. named: its
+    tag, plus the word itself if it occurs at least 20 times. Default: the setting of the
+    --target-tokenizer, or XX."""
 
     def collected(self) -> "tuple[CorpusInput, ...]":
         """All inputs, in the order of the options above."""
         from transept.data.preparation.formats import Jsonl, LinePair, Tmx, Tsv
 
         for path in (*self.source, *self.target):
-            check_plain(path, "give such a file to --{}")
+            check_plain(path, "use --{} instead")
         if len(self.source) != len(self.target):
             files = "file" if len(self.source) == 1 else "files"
             raise ConfigError(
-                f"--source names {len(self.source)} {files} and --target {len(self.target)}: "
-                "each needs its translation"
+                f"--source has {len(self.source)} {files} and --target {len(self.target)}: "
+                "each source file needs a target file"
             )
         if self.tmx and self.languages is None:
-            raise ConfigError("--tmx needs --languages: which two to take, such as `en de`")
+            raise ConfigError("--tmx needs --languages, such as `en de`")
         if min(self.columns) < 1:
-            raise ConfigError("--columns count from 1")
+            raise ConfigError("--columns are numbered from 1")
         if self.tags is not None:
-            raise ConfigError("--tags is for --trees: give trees, or leave it out")
+            raise ConfigError("--tags requires --trees")
         pairs = zip(self.source, self.target, strict=True)
         inputs: tuple[CorpusInput, ...] = (
             *(LinePair(source, target) for source, target in pairs),
@@ -95,22 +95,22 @@ class Inputs:
         return inputs
 
     def treebanks(self, symbols: "Symbols") -> "tuple[CorpusInput, ...]":
-        """The inputs, where they are trees."""
+        """The treebank inputs."""
         from transept.tasks.parsing.treebank import Treebank
         from transept.tasks.parsing.vocabulary import tags_of
 
         if self.source or self.target or self.tsv or self.jsonl or self.tmx:
-            raise ConfigError("--trees and other inputs do not go together: make two corpora")
+            raise ConfigError("--trees cannot be combined with other inputs: prepare two corpora")
         known = tags_of(symbols)
         if self.tags not in (None, str(known)):
             raise ConfigError(
-                f"--tags {self.tags} does not go with this --target-tokenizer: in its trees tags "
-                f"are {known}; leave one of the two out"
+                f"--tags {self.tags} cannot be combined with this --target-tokenizer, which uses "
+                f"{known}; omit one of them"
             )
         return tuple(Treebank(path, known) for path in self.trees)
 
     def symbols(self, directory: Path | None) -> "Symbols":
-        """The vocabulary of the trees: that of the directory, or else one made from these trees."""
+        """Load the vocabulary of symbols from a directory. Default: make it from these trees."""
         from transept.tasks.parsing.leaves import COMMON
         from transept.tasks.parsing.vocabulary import treebank_vocabulary
         from transept.text.symbols import Symbols
@@ -118,7 +118,7 @@ class Inputs:
         if directory is not None:
             return Symbols.load(directory)
         if _standard(self.trees[0]) == Path("-"):
-            raise ConfigError("--trees are read twice: give files, or a --target-tokenizer")
+            raise ConfigError("--trees from standard input need a --target-tokenizer")
         return treebank_vocabulary(self.trees, self.tags or "XX", COMMON)
 
 
@@ -138,22 +138,22 @@ def prepare(
     workers: int | None = None,
     restart: Flag = False,
 ) -> None:
-    """Turn parallel text, or treebanks, into a corpus to train on.
+    """Prepare parallel text or treebanks for training.
 
-    It can be stopped at any time, and the same command resumes it.
+    It can be stopped at any time. Run the same command to resume.
 
     Args:
-        output: The directory to make.
-        tokenizer: The directory of the tokenizer, or a model, whose tokenizer is then used: its
-            directory, or the name of a shipped one.
-        target_tokenizer: Another tokenizer for the target side. If a corpus of trees already
-            exists, a development set or a further corpus of trees needs the one of that corpus:
-            its directory `target_tokenizer`.
-        inputs: Where the text comes from.
-        cleaning: What to drop.
-        shortlist: Also learn which target tokens go with each source token, and write this file,
-            for `transept translate --shortlist`. Of a finished corpus, only this is done.
-        workers: The number of processes that tokenize. Default: one per core.
+        output: The directory to create.
+        tokenizer: The directory of a tokenizer, or a model whose tokenizer to use: its directory,
+            or the name of a bundled model.
+        target_tokenizer: Another tokenizer for the target side. For the development set of a corpus
+            of trees, or a second one, give the directory `target_tokenizer` of that corpus.
+        inputs: The input files.
+        cleaning: Which pairs to drop.
+        shortlist: Also learn which target tokens co-occur with each source token, and write them to
+            this file for `transept translate --shortlist`. If the corpus is already prepared, only
+            the shortlist is written.
+        workers: The number of tokenizer processes. Default: one per core.
         restart: Delete the output of an earlier run first.
     """
     from transept.cli.data_views import PrepareView, show_prepared
@@ -161,11 +161,11 @@ def prepare(
     from transept.data.preparation.journal import partial_directory
     from transept.data.shards import MANIFEST
 
-    outlive_readers()
+    ignore_closed_stdout()
     if workers is not None and workers < 0:
         raise ConfigError("--workers must be at least 0")
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-        raise ConfigError("data prepare runs in one process: start it without torchrun")
+        raise ConfigError("data prepare does not support torchrun: start it without")
     if target_tokenizer is not None:
         target_tokenizer = tokenizer_of(target_tokenizer, "target")
     job = _job(inputs, tokenizer_of(tokenizer), target_tokenizer, output, cleaning)
@@ -192,7 +192,7 @@ def _learn_shortlist(corpus: Path, n_pairs: int, file: Path) -> None:
 def _job(
     inputs: Inputs, tokenizer: Path, target_tokenizer: Path | None, output: Path, cleaning: Cleaning
 ) -> "Preparation":
-    """What is to be prepared. Trees are not held to --max-ratio: they are longer than sentences."""
+    """The preparation to run. --max-ratio is not applied to trees, which are longer than text."""
     from transept.data.preparation.prepare import Preparation
 
     target: Path | Vocabulary | None = target_tokenizer
@@ -224,8 +224,8 @@ def _resumable(output: Path, restart: bool) -> Iterator[None]:
         raise StoppedError(f"stopped. {kept}; {again} resumes") from None
     except OSError as error:
         raise DataError(
-            f"{output}: cannot be written ({error}); make room or choose another --output. {kept}: "
-            f"{again} resumes"
+            f"{output}: cannot be written ({error}); free some disk space or choose another "
+            f"--output. {kept}; {again} resumes"
         ) from error
 
 
@@ -237,22 +237,21 @@ def fetch(
     source: Annotated[Path | None, Parameter(name="--from")] = None,
     mirror: str | None = None,
 ) -> None:
-    """Download a public corpus and cut it into train, dev and test.
+    """Download a public corpus and split it into train, dev and test.
 
-    If a download breaks off or is stopped, the same command resumes it. Checksums are compared with
-    published ones, or else with those of the first download.
+    If a download is interrupted, run the same command to resume. Checksums are compared with the
+    published ones or, if there are none, with those of the first download.
 
     Args:
         name: The corpus.
-        output: The directory to fill.
-        source: A directory that already has the archives; nothing is downloaded.
-        mirror: The address of a directory that has the archives under their usual names, to
-            download them from there.
+        output: The directory to write to.
+        source: A directory that already has the archives. Nothing is downloaded.
+        mirror: The URL of a directory that has the archives under their usual names.
     """
     from transept.cli.data_views import FetchView, show_fetched
     from transept.data.fetching import fetch as fetching
 
-    outlive_readers()
+    ignore_closed_stdout()
     dataset = DATASETS[name]
     try:
         with terminable(), FetchView() as view:
@@ -267,5 +266,5 @@ def fetch(
 
 
 def _standard(path: Path) -> Path:
-    """`-` for standard input: by that name, readers know that it has no size and is read once."""
+    """Replace /dev/stdin by `-`, which readers treat as a stream that can be read only once."""
     return Path("-") if path == Path("/dev/stdin") else path

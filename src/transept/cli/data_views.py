@@ -1,4 +1,4 @@
-"""What `transept data` prints: progress, a report at the end; and `transept info CORPUS`."""
+"""The output of `transept data` (progress and reports) and of `transept info CORPUS`."""
 
 import dataclasses
 import sys
@@ -33,24 +33,24 @@ from transept.progress import Watch
 from transept.text.symbols import load_vocabulary
 
 PLAIN_SECONDS = 10.0
-"""How often a line is printed if standard error is not a terminal."""
-MUCH_LOST = 0.5
-"""Share of dropped pairs above which a warning is due."""
-MUCH_FAULTY = 0.1
-"""The same for lines that cannot be read, of which there should be hardly any."""
-_QUESTIONS = {
+"""Seconds between two lines if standard error is not a terminal."""
+MANY_DROPPED = 0.5
+"""The share of dropped pairs above which a warning is printed."""
+MANY_UNREADABLE = 0.1
+"""The same for unreadable lines, which should be rare."""
+_HINTS = {
     Reason.ENCODING: "Are the files in another encoding? `iconv -f cp1252 -t utf-8` converts one",
-    Reason.MALFORMED: "Do the options of the input, such as --columns or --keys, fit these files?",
+    Reason.MALFORMED: "Do options such as --columns or --keys match these files?",
     Reason.EMPTY: "Are these the right files and columns?",
-    Reason.LONG: "One sentence per line? Does the tokenizer fit? --max-tokens is the limit",
-    Reason.RATIO: "Are the two sides translations, line by line? --max-ratio is the limit",
-    Reason.DUPLICATE: "Are files named twice? --no-drop-duplicates keeps such pairs",
+    Reason.LONG: "One sentence per line? The right tokenizer? The limit is --max-tokens",
+    Reason.RATIO: "Are the two sides aligned line by line? The limit is --max-ratio",
+    Reason.DUPLICATE: "Are files given twice? --no-drop-duplicates keeps such pairs",
 }
-"""The question to ask if most pairs were dropped for this reason."""
+"""A hint for the case that most pairs were dropped for this reason."""
 
 
 class _View:
-    """A live line on a terminal; a plain line now and then in a log."""
+    """A progress bar on a terminal; occasional plain lines in a log."""
 
     def __init__(self, *columns: Any) -> None:
         self._console = Console(stderr=True, highlight=False)
@@ -67,8 +67,8 @@ class _View:
         if self._live:
             self._progress.stop()
 
-    def _say(self, line: Callable[[], str], *, now: bool = False) -> None:
-        """Write a plain line if one is due and there is no bar."""
+    def _print_line(self, line: Callable[[], str], *, now: bool = False) -> None:
+        """Write a plain line if one is due, instead of a progress bar."""
         if not self._live and (now or time.monotonic() >= self._next_line):
             self._console.print(line(), markup=False, soft_wrap=True)
             self._next_line = time.monotonic() + PLAIN_SECONDS
@@ -92,7 +92,7 @@ class PrepareView(_View):
             self._progress.update(self._task, total=total, completed=done)
         else:
             share = f", {done / total:.0%} of the input" if total else ""
-            self._say(lambda: f"{done / 1e6:,.0f} MB read{share}")
+            self._print_line(lambda: f"{done / 1e6:,.0f} MB read{share}")
 
 
 class FetchView(_View):
@@ -108,14 +108,14 @@ class FetchView(_View):
         )
 
     def watch(self, name: str) -> Watch:
-        """Show how far the download of one file is."""
+        """Show the progress of one file's download."""
         task = self._progress.add_task(name, total=None)
-        self._say(lambda: name, now=True)
+        self._print_line(lambda: name, now=True)
 
         def show(done: int, total: int | None) -> None:
             share = f" of {total / 1e6:,.0f}" if total else ""
             self._progress.update(task, completed=done, total=total)
-            self._say(lambda: f"{name}: {done / 1e6:,.0f}{share} MB")
+            self._print_line(lambda: f"{name}: {done / 1e6:,.0f}{share} MB")
 
         return show
 
@@ -124,7 +124,7 @@ class FetchView(_View):
 
 
 def show_prepared(manifest: Manifest, output: Path, seconds: float | None) -> None:
-    """Print what was kept and dropped. `seconds` is None if the corpus existed before."""
+    """Print how many pairs were kept and dropped. `seconds` is None if the corpus existed."""
     console = _console()
     if seconds is None:
         console.print(f"{output} is already prepared; nothing to do")
@@ -141,21 +141,21 @@ def show_prepared(manifest: Manifest, output: Path, seconds: float | None) -> No
         console.print(_dropped_table(manifest.dropped, manifest.read))
         console.print(f"Each dropped line is listed in {output / DROPPED}")
     sys.stdout.flush()
-    _warn_of_loss(manifest)
+    _warn_of_dropped_pairs(manifest)
 
 
-def _warn_of_loss(manifest: Manifest) -> None:
-    """Warn if so much was dropped that something else must be wrong."""
+def _warn_of_dropped_pairs(manifest: Manifest) -> None:
+    """Warn if the number of dropped pairs suggests a mistake."""
     lost = sum(manifest.dropped.values()) / manifest.read
-    faulty = sum(manifest.dropped.get(reason, 0) for reason in BAD) / manifest.read
-    if lost <= MUCH_LOST and faulty <= MUCH_FAULTY:
+    unreadable = sum(manifest.dropped.get(reason, 0) for reason in BAD) / manifest.read
+    if lost <= MANY_DROPPED and unreadable <= MANY_UNREADABLE:
         return
-    among = manifest.dropped if lost > MUCH_LOST else BAD
+    among = manifest.dropped if lost > MANY_DROPPED else BAD
     main = Reason(max(among, key=lambda reason: manifest.dropped.get(reason, 0)))
     count = manifest.dropped[main]
     complain(
         f"warning: {lost:.2%} of the pairs were dropped, {count:,} of {manifest.read:,} because: "
-        f"{main.meaning}. {_QUESTIONS[main]}"
+        f"{main.meaning}. {_HINTS[main]}"
     )
 
 
@@ -168,7 +168,7 @@ def _dropped_table(dropped: Mapping[str, int], total: int) -> Table:
 
 
 def _table(first: str, *numbers: str) -> Table:
-    """A table whose first column is text, and the others numbers."""
+    """A table with a text column followed by number columns."""
     table = Table(box=box.SIMPLE, padding=(0, 1, 0, 0), show_edge=False)
     table.add_column(first, no_wrap=True)
     for name in numbers:
@@ -177,7 +177,7 @@ def _table(first: str, *numbers: str) -> Table:
 
 
 def show_fetched(dataset: Dataset, result: Fetched) -> None:
-    """The files that were fetched, and whether their checksums are published."""
+    """Print the downloaded files, and those without a published checksum."""
     console = _console()
     console.print(f"{dataset.name:16} {dataset.title}")
     if not result.trust:
@@ -186,10 +186,10 @@ def show_fetched(dataset: Dataset, result: Fetched) -> None:
         files = ", ".join(f"{split}.{language}" for language in dataset.languages)
         console.print(f"{split:16} {count:,} pairs ({files})")
     console.print(f"{'terms':16} {dataset.terms}")
-    unproven = [name for name, trust in result.trust.items() if trust == "first use"]
-    if unproven:
+    unverified = [name for name, trust in result.trust.items() if trust == "first use"]
+    if unverified:
         console.print(
-            f"No checksum is published for {', '.join(unproven)}: the sha256 of this download is "
+            f"No checksum is published for {', '.join(unverified)}: the sha256 of this download is "
             f"stored in {result.directory / DOWNLOADS}"
         )
 
@@ -202,7 +202,7 @@ def _console() -> Console:
 
 
 def describe_corpus(corpus: Corpus, n_samples: int) -> dict[str, Any]:
-    """Counts, lengths, how well batches are filled, and some pairs as text."""
+    """Counts, lengths, batch utilization and sample pairs."""
     source, target = map(load_vocabulary, (corpus.source_tokenizer, corpus.target_tokenizer))
     manifest = corpus.manifest
     sides = {
@@ -223,7 +223,7 @@ def describe_corpus(corpus: Corpus, n_samples: int) -> dict[str, Any]:
 
 
 def _describe_batches(corpus: Corpus) -> list[dict[str, Any]]:
-    """How the corpus fills batches of the paper's size, in both layouts."""
+    """Utilization of batches of the paper's size, in both layouts."""
     longest = BatchConfig().max_length
     if not ((corpus.source_lengths <= longest) & (corpus.target_lengths <= longest)).any():
         return []

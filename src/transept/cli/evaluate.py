@@ -1,4 +1,4 @@
-"""`transept evaluate`: scores of translations, each with the convention it is counted by."""
+"""`transept evaluate`: scores of translations, each labelled with its convention."""
 
 import dataclasses
 import json
@@ -35,7 +35,7 @@ FIXED = Parameter(parse=False)
 
 @dataclass(frozen=True, kw_only=True)
 class Search(TranslationConfig):
-    """How the test set is decoded. Each line is one sentence and has one translation."""
+    """Search settings. Each line is one sentence with one translation."""
 
     n_best: Annotated[int, FIXED] = 1
     split: Annotated[bool, FIXED] = False
@@ -44,16 +44,16 @@ class Search(TranslationConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class Files:
-    """What is compared."""
+    """The files to compare."""
 
     reference: Path
     """The correct translations, one sentence per line."""
     hypothesis: Path | None = None
-    """The translations to score; - is standard input. Default: a model translates --source."""
+    """The translations to score; - is standard input. Default: the model's output for --source."""
     source: Path | None = None
-    """The text that the model translates, line by line."""
+    """The text for the model to translate, line by line."""
     other: Path | None = None
-    """Another system's translations of the same sentences, to compare with."""
+    """Another system's translations of the same sentences, for comparison."""
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None
     """The file to write the model's translations to."""
 
@@ -71,26 +71,26 @@ def evaluate(
     target_language: Annotated[Language | None, SCORES] = None,
     as_json: Annotated[bool, Parameter(name="--json", negative=""), SCORES] = False,
 ) -> None:
-    """Score translations, or a model, by every convention at once.
+    """Score translations, or a model, with BLEU and chrF.
 
-    The translations are those of a file (--hypothesis), or a model first makes them from --source.
-    With --other, two systems are compared. Files are plain text as people write it (cased, not
-    tokenised), one sentence per line, UTF-8; .gz, .xz and .zst are read too. The paper's convention
-    is tokenised BLEU with compounds split. Compare scores only if their signatures are the same.
+    The translations are read from a file (--hypothesis), or a model translates --source first. With
+    --other, two systems are compared. Files are plain text (cased, not tokenised), one sentence per
+    line, UTF-8, optionally compressed (.gz, .xz, .zst). The paper reports tokenised BLEU with
+    compounds split. Compare scores only if their signatures are the same.
 
     Args:
-        files: What is compared.
-        models: Which model translates --source.
-        search: How it translates.
+        files: The files to compare.
+        models: The model that translates --source.
+        search: Search settings.
         target_language: The language of the translations, for the Moses tokenizer. Default: the
-            ending of the reference's name (`test.de`).
+            suffix of the reference file (`test.de`).
         as_json: Print one JSON object instead of tables.
     """
     from transept.evaluation.reading import language_of, read_aligned
     from transept.evaluation.report import System
     from transept.evaluation.report import evaluate as evaluate_report
 
-    scored = _scored(files, models, search)
+    scored = _file_to_score(files, models, search)
     paths = [files.reference, scored, *([files.other] if files.other else [])]
     references, lines, *others = read_aligned(paths)
     system = System(describe(scored), lines)
@@ -99,7 +99,7 @@ def evaluate(
     if files.hypothesis is None:
         import_torch()
         decoding = models or ANY_TRANSLATOR, search or Search()
-        system, measured, about = _translated(files, scored, *decoding, (lines, references))
+        system, measured, about = _translate_source(files, scored, *decoding, (lines, references))
     report = evaluate_report(
         system,
         references,
@@ -119,8 +119,8 @@ def evaluate(
             complain(f"warning: {each.name}: {warning}")
 
 
-def _scored(files: Files, models: Translators | None, search: Search | None) -> Path:
-    """The file of translations, or of what is to be translated."""
+def _file_to_score(files: Files, models: Translators | None, search: Search | None) -> Path:
+    """The file of translations, or the source file if a model translates it."""
     if files.hypothesis is None:
         if files.source is None:
             raise ConfigError(
@@ -137,23 +137,23 @@ def _scored(files: Files, models: Translators | None, search: Search | None) -> 
     unused = {
         "--source": files.source,
         "--output": files.output,
-        "options of the model": models,
-        "options of the search": search,
+        "model options": models,
+        "search options": search,
     }
     for what, given in unused.items():
         if given is not None:
-            raise ConfigError(f"--hypothesis and {what} do not go together; leave one out")
+            raise ConfigError(f"--hypothesis and {what} cannot be combined; omit one of them")
     return files.hypothesis
 
 
-def _translated(
+def _translate_source(
     files: Files,
     source: Path,
     models: Translators,
     search: Search,
     texts: tuple[Sequence[str], Sequence[str]],
 ) -> "tuple[System, tuple[Perplexity, ...], dict[str, Any]]":
-    """The model's output with its perplexities, and how it was decoded."""
+    """Translate. Return the output, the perplexities, and the settings for the report."""
     from transept.evaluation.report import System
     from transept.text.files import write_sentences
 
@@ -167,7 +167,7 @@ def _translated(
         write_sentences(files.output, hypotheses)
     if unfinished := sum(not one.outputs[0].finished for one in translations):
         complain(
-            f"warning: {unfinished:,} of {len(translations):,} translations were ended by the "
+            f"warning: {unfinished:,} of {len(translations):,} translations reached the "
             "maximum length; see --max-length-extra"
         )
     fields = ("beam_size", "length_penalty", "max_length_factor", "max_length_extra")
@@ -188,7 +188,7 @@ def decode(
     config: TranslationConfig,
     watch: Watch,
 ) -> "list[Translation]":
-    """Translate the lines of a file; a line that is too long is named by its number."""
+    """Translate the lines of a file. An error about a line that is too long has its number."""
     with naming_lines(lambda number: f"{describe(path)}, line {number}"):
         return transducer.translate(sources, watch=watch, **dataclasses.asdict(config))
 
@@ -197,7 +197,7 @@ def decode(
 
 
 def show_report(report: "Report", reference: Path, about_model: Mapping[str, Any]) -> None:
-    """Scores of one system or two; of a model, also how it was searched."""
+    """Print the scores of one or two systems and, for a model, the search settings."""
     console = report_console()
     console.print(f"{'reference':{LABEL}} {reference}, {report.sentences:,} sentences")
     labels = ("model" if about_model else "hypothesis", "other")
@@ -231,7 +231,7 @@ def show_report(report: "Report", reference: Path, about_model: Mapping[str, Any
 
 
 def score_cells(score: "Score") -> str:
-    """The value, its interval and the length ratio, if it has them."""
+    """The score, its interval and its length ratio, as far as available."""
     interval = _span(score.interval) if score.interval else ""
     ratio = f"{score.breakdown.length_ratio:.3f}" if score.breakdown else ""
     return f"{score.value:7.2f}   {interval:^16}   {ratio:>12}"

@@ -1,4 +1,4 @@
-"""`transept info`: describes a model, run, corpus or config, or the installation."""
+"""`transept info`: describe a model, run, corpus or config, or the installation."""
 
 import importlib.metadata
 import json
@@ -35,7 +35,7 @@ COLUMNS = {
     "parameters": "n_parameters",
     "paper": "paper_millions",
 }
-"""The heads of the table of presets, most of them Table 3's, and the names of their values."""
+"""Column headings of the table of presets, mostly from Table 3, and the keys of their values."""
 CORPUS = Parameter(group=Group("Corpus", sort_key=2))
 
 
@@ -51,20 +51,19 @@ def info(
 ) -> None:
     """Describe a model, run, corpus or config, or this installation.
 
-    Without a path, it prints the versions, the devices, the shipped models, and the paper's
-    models, which are called presets. A config is printed with what it extends, overrides and
-    defaults.
+    Without a path, print the versions, devices, bundled models, and presets (the models of the
+    paper). A config is printed in full, with the values it extends, overrides and defaults.
 
     Args:
-        path: The directory of a run, a checkpoint or a model, whose files are all verified, the
-            name of a shipped model, a corpus that `transept data prepare` made, or the TOML file
-            of an experiment.
-        overrides: Changes to the TOML file, each of the form key=value: `model.n_heads=16`.
+        path: The directory of a run, a checkpoint or a model (all files are verified), the name of
+            a bundled model, a corpus made by `transept data prepare`, or the TOML file of an
+            experiment.
+        overrides: Changes to the TOML file, in the form key=value: `model.n_heads=16`.
         presets: List the paper's models with their dimensions and label smoothing, their parameter
             counts, and the counts in Table 3 of the paper.
-        vocab_size: The size of the vocabulary for which these parameters are counted.
-        samples: The number of a corpus's pairs to show as text.
-        verify: Read every file of a corpus and compare its sha256 first.
+        vocab_size: The vocabulary size for these parameter counts.
+        samples: The number of pairs of a corpus to print.
+        verify: Verify the sha256 of every file of a corpus first.
         as_json: Print one JSON object instead of text and tables.
     """
     if path is not None and (path.is_file() or path.suffix == ".toml"):
@@ -158,7 +157,7 @@ def _describe_model(path: Path, as_json: bool) -> None:
 
 
 def _rows(report: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Names and values; the entries of a table are indented below its name."""
+    """Names and values. The entries of a table are indented below its name."""
     for name, value in report.items():
         if isinstance(value, dict) and value:
             yield name, ""
@@ -169,7 +168,7 @@ def _rows(report: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _shown(value: Any) -> str:
-    """A value for people: `true` as in TOML, but tables and lists without brackets."""
+    """A readable value: `true` as in TOML, but tables and lists without brackets."""
     match value:
         case None | []:
             return "none"
@@ -199,7 +198,7 @@ def _preset_rows(vocab_size: int) -> list[dict[str, Any]]:
     rows = []
     for name in PRESETS:
         preset = ModelConfig.preset(name, vocab_size=vocab_size)
-        with torch.device("meta"):  # counts without computing or storing a weight
+        with torch.device("meta"):  # counts parameters without allocating them
             n_parameters = Transformer(preset).n_parameters()
         values = asdict(preset) | {
             "label_smoothing": LABEL_SMOOTHING[name],

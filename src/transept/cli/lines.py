@@ -1,4 +1,4 @@
-"""Lines of text: as commands read them, and as `transept translate --stream` writes them."""
+"""Read lines of text for commands, and write them for `transept translate --stream`."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -29,27 +29,27 @@ Files = Annotated[
 ]
 
 FIRST_LINES = 32
-"""How many lines are read at first, so that results come soon; later, more at a time."""
+"""The size of the first group of lines. It is small, so that results appear early."""
 
 
 class Line(NamedTuple):
-    """A line of text, and its place for messages."""
+    """A line of text, and its location for messages."""
 
     text: str
     place: str
 
 
 def without_dash(texts: tuple[str, ...]) -> tuple[str, ...]:
-    """The texts; none where the only one is `-`, which stands for standard input."""
+    """The texts, or () if the only one is `-` (standard input)."""
     if DASH in texts and len(texts) > 1:
-        raise ConfigError("`-` among the texts is standard input: give it alone")
+        raise ConfigError("`-` (standard input) cannot be combined with other texts")
     return () if DASH in texts else texts
 
 
 def read(texts: Sequence[str], files: Sequence[Path]) -> Iterator[Line]:
-    """The lines of arguments, else of files, else of standard input."""
+    """Read lines from the arguments, else from files, else from standard input."""
     if texts:
-        # An argument of several lines is several lines.
+        # An argument may have several lines.
         lines = [line for text in texts for line in text.split("\n")]
         yield from (Line(line, f"text {number}") for number, line in enumerate(lines, start=1))
         return
@@ -59,10 +59,10 @@ def read(texts: Sequence[str], files: Sequence[Path]) -> Iterator[Line]:
 
 
 def count(texts: Sequence[str], files: Sequence[Path]) -> int | None:
-    """The number of lines, if it can be known before they are read.
+    """The number of lines, or None if the input can be read only once.
 
-    Files are read once to the end, so that one that is missing or not text is refused before any
-    work.
+    Files are read to the end, so a file that is missing or not text is rejected before any work is
+    done.
     """
     if texts:
         return sum(1 for _ in read(texts, ()))
@@ -72,28 +72,26 @@ def count(texts: Sequence[str], files: Sequence[Path]) -> int | None:
 
 
 def check_plain(path: Path, cure: str) -> None:
-    """Refuse a TSV and the like: its tabs and braces would be learnt as words.
+    """Reject formats such as TSV, whose tabs and braces would be learnt as words.
 
     Args:
         path: The file.
-        cure: What to do, with a place for the name of its format.
+        cure: Advice for the error message, with `{}` for the name of the format.
     """
     bare = path.with_suffix("") if path.suffix in COMPRESSED else path
     if bare.suffix in (".tsv", ".jsonl", ".tmx"):
         cure = cure.format(bare.suffix[1:])
-        raise ConfigError(f"{path}: would be read as plain text, one sentence per line; {cure}")
+        raise ConfigError(f"{path}: is not plain text with one sentence per line; {cure}")
 
 
 def check_uncompressed(output: Path) -> None:
-    """Refuse a name such as `x.gz`: plain text in it would be taken for compressed text later."""
+    """Reject a name such as `x.gz`: the output is not compressed."""
     if output.suffix in COMPRESSED:
-        raise ConfigError(
-            f"--output {output}: what is written is not compressed; leave {output.suffix} out"
-        )
+        raise ConfigError(f"--output {output}: the output is not compressed; omit {output.suffix}")
 
 
-def in_turn(lines: Iterator[T], read_ahead: int) -> Iterator[list[T]]:
-    """Group the lines: a few at first, so that results come soon; then more and more at a time."""
+def growing_groups(lines: Iterator[T], read_ahead: int) -> Iterator[list[T]]:
+    """Group lines. The first group is small, so that results appear early. Later ones double."""
     n_lines = min(FIRST_LINES, read_ahead)
     while some := list(islice(lines, n_lines)):
         yield some
@@ -102,35 +100,35 @@ def in_turn(lines: Iterator[T], read_ahead: int) -> Iterator[list[T]]:
 
 @contextmanager
 def naming_lines(place: Callable[[int], str]) -> Iterator[None]:
-    """Name the line of a sentence that is too long to be translated, and the options that help.
+    """Add the line and helpful options to the error for a sentence that is too long.
 
     Args:
-        place: The place of a line, by its number from 1.
+        place: Returns the location of a line, given its number from 1.
     """
     from transept.api.texts import TooLongError
 
     try:
         yield
     except TooLongError as error:
-        cure = "--too-long split cuts it"
+        cure = "--too-long split splits it"
         if error.enough is not None:
-            cure += f", --max-source-length {error.enough} translates it whole"
+            cure += f", --max-source-length {error.enough} translates it unsplit"
         raise DataError(f"{place(error.number)}: {error.what}; {cure}") from error
 
 
-# --- translations while they grow ------------------------------------------------------------
+# --- streaming -------------------------------------------------------------------------------
 
-_UNFINISHED = "\N{REPLACEMENT CHARACTER}"
-"""At the end of a draft: a character of which some bytes are still missing."""
+_INCOMPLETE = "\N{REPLACEMENT CHARACTER}"
+"""Ends a draft if some bytes of its last character are still missing."""
 _DIM, _PLAIN, _ERASE_TO_END = "\x1b[2m", "\x1b[22m", "\x1b[K"
 
 
-class Page:
-    """Standard output, on which a translation grows.
+class DraftPrinter:
+    """Prints a translation to standard output while it is decoded.
 
-    A pipe is given only what is certain. A terminal also shows in dim letters what may still
-    change. That is cut where the terminal's line ends: on another line it could not be overwritten
-    once the screen has scrolled.
+    A pipe receives only the stable part. A terminal also shows the part that may still change,
+    dimmed. This part is truncated at the end of the terminal's line: on the next line it could not
+    be overwritten after the screen has scrolled.
     """
 
     def __init__(self) -> None:
@@ -140,27 +138,27 @@ class Page:
         self._column, self._dim = 0, 0
 
     def write(self, drafts: "Iterable[Draft]") -> None:
-        """Follow a translation until it is whole."""
+        """Print the drafts of one translation until it is complete."""
         written = 0
         for draft in drafts:
-            # A model can spell any byte, and a line must stay a line.
+            # A model can write any byte, but the output must stay on one line.
             text = draft.text.replace("\n", " ")
-            sure = text[: draft.stable].rstrip(_UNFINISHED)
-            self._show(sure[written:], text[max(written, len(sure)) :].rstrip(_UNFINISHED))
-            written = max(written, len(sure))
+            stable = text[: draft.stable].rstrip(_INCOMPLETE)
+            self._show(stable[written:], text[max(written, len(stable)) :].rstrip(_INCOMPLETE))
+            written = max(written, len(stable))
         self._put("\n" if self._width is None else f"{self._back()}{_ERASE_TO_END}\n")
         self._column = self._dim = 0
 
-    def _show(self, sure: str, rest: str) -> None:
+    def _show(self, stable: str, rest: str) -> None:
         if self._width is None:
-            self._put(sure)
+            self._put(stable)
             return
         from rich.cells import cell_len, set_cell_size
 
-        self._column = (self._column + cell_len(sure)) % self._width
+        self._column = (self._column + cell_len(stable)) % self._width
         room = self._width - self._column - 1
         shown = rest if cell_len(rest) <= room else set_cell_size(rest, room)
-        self._put(f"{self._back()}{sure}{_ERASE_TO_END}{_DIM}{shown}{_PLAIN}")
+        self._put(f"{self._back()}{stable}{_ERASE_TO_END}{_DIM}{shown}{_PLAIN}")
         self._dim = cell_len(shown)
 
     def _back(self) -> str:

@@ -1,4 +1,4 @@
-"""`--model`, `--device` and `--engine`, which mean the same wherever a model is used."""
+"""The options `--model`, `--device` and `--engine`, shared by all commands that use a model."""
 
 import dataclasses
 from dataclasses import dataclass
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
     from transept.api.transducer import Transducer
 
 MANY_TEXTS = 500
-"""From this number of texts on, the time of a faster engine is worth a hint."""
+"""The minimum number of texts for a hint about a faster engine."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Models:
-    """Which model to use, and where."""
+    """The model and the device."""
 
     model: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = ()
-    """The directory of a model, a run, a demo or a recipe, or the name of a shipped model, en-de or
-    de-en. Default: en-de. If given several times, the models work together, as an ensemble."""
+    """The directory of a model, a run, a demo or a recipe, or the name of a bundled model, en-de or
+    de-en. Default: en-de. If given several times, the models form an ensemble."""
     device: str = "auto"
-    """Where to compute: cpu, cuda, cuda:1; auto is a GPU where there is one."""
+    """The device: cpu, cuda, cuda:1, or auto, which is a GPU if available."""
 
     def load(self) -> "Transducer":
-        """A model that translates, ready to use."""
+        """Load the model for translation."""
         return self._load("native")
 
     def _load(self, engine: EngineName, shortlist: Path | None = None) -> "Transducer":
@@ -38,8 +38,8 @@ class Models:
 
         return load(*self.model, device=self.device, engine=engine, shortlist=shortlist)
 
-    def found(self) -> Self:
-        """The same models by their own directories: a run may soon have another best model."""
+    def resolved(self) -> Self:
+        """The same models by their directories, since the best model of a run may change."""
         from transept.shelf import find_model
 
         directories = tuple(str(find_model(name)) for name in self.model or [None])
@@ -47,33 +47,32 @@ class Models:
 
     @property
     def names(self) -> str:
-        """What to call it in a report."""
-        return " + ".join(self.found().model)
+        """The name of the model in a report."""
+        return " + ".join(self.resolved().model)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Translators(Models):
-    """Which model to use, where, and what searches."""
+    """The model, the device and the engine."""
 
     engine: EngineName = "auto"
-    """What searches for translations. native: transept's networks, in single precision. fused: the
-    whole search on a GPU, in half precision, many times as fast. ctranslate2, ctranslate2-int8:
-    CTranslate2 with the same weights, on a CPU, in single precision or with 8-bit integers, which
-    is faster and changes results; CTranslate2 ends its beam search by other rules than the
-    paper's, but outputs are ranked by the paper's score. auto: the paper's search, by fused on a
-    GPU and by native on a CPU. fastest: ctranslate2-int8 on a CPU if the model is stored in int8
-    and CTranslate2 is installed, otherwise auto."""
+    """The decoding engine. native: PyTorch, in single precision. fused: the whole beam search on a
+    GPU, in half precision, many times as fast. ctranslate2, ctranslate2-int8: CTranslate2 with the
+    same weights, on a CPU, in single precision or with 8-bit integers, which is faster but changes
+    results. CTranslate2 stops its beam search by different rules than the paper, but outputs are
+    ranked by the paper's score. auto: fused on a GPU, native on a CPU. fastest: ctranslate2-int8 on
+    a CPU if the model is stored in int8 and CTranslate2 is installed, otherwise auto."""
     shortlist: Path | None = None
-    """A file that `transept data prepare --shortlist` wrote. A translation then has only tokens
-    that went with its source's tokens in a corpus. Faster on a CPU; a few translations change, and
-    may depend on the sentences that are translated in the same batch."""
+    """A file written by `transept data prepare --shortlist`. Restricts the output vocabulary to
+    tokens that co-occurred with the source tokens in a corpus. Faster on a CPU. A few translations
+    change, and may depend on the other sentences of the batch."""
 
     def load(self, n_texts: int | None = None) -> "Transducer":
-        """A model that translates, ready to use.
+        """Load the model for translation.
 
         Args:
-            n_texts: The number of texts to translate, if known. For many, a hint names a faster
-                engine, if one is installed.
+            n_texts: The number of texts to translate, if known. If it is large, print a hint about
+                a faster engine that is installed.
         """
         model = self._load(self.engine, self.shortlist)
         if model.engine.note:
@@ -84,30 +83,30 @@ class Translators(Models):
         return model
 
     def native(self, option: str) -> Self:
-        """The same models with the native engine: no other one can do what the option asks for."""
+        """The same models with the native engine, the only one that supports the option."""
         if self.engine not in ("auto", "native"):
             raise ConfigError(
-                f"{option} and --engine {self.engine} do not go together; leave one out"
+                f"{option} and --engine {self.engine} cannot be combined; omit one of them"
             )
         return dataclasses.replace(self, engine="native")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Parsers(Models):
-    """Which parsing model to use, and where."""
+    """The parsing model and the device."""
 
     model: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = ()
-    """The directory of a parsing model, or of a run; none is shipped. If given several times, the
-    models work together, as an ensemble."""
+    """The directory of a parsing model or its run. None is bundled. If given several times, the
+    models form an ensemble."""
 
     def load_parser(self) -> "Parser":
-        """A model that parses, ready to use."""
+        """Load the model for parsing."""
         from transept.api.models import load_parser
 
         if not self.model:
             raise ConfigError(
-                "no parser is shipped: give --model the directory of one, such as `transept train "
-                "configs/parsing-small.toml` makes"
+                "no parser is bundled: set --model to the directory of one, such as the output of "
+                "`transept train configs/parsing-small.toml`"
             )
         return load_parser(*self.model, device=self.device)
 
@@ -119,12 +118,12 @@ MODEL_OPTIONS = Parameter(name="*", group=Group("Model", sort_key=1))
 
 
 def tokenizer_of(name: Path, side: Literal["source", "target"] = "source") -> Path:
-    """The directory of the tokenizer that `--tokenizer` means: its own path, or a model's."""
+    """The directory of the tokenizer given by `--tokenizer`, which may be a model."""
     from transept.text.tokenizer import MANIFEST_FILE
 
     if (name / MANIFEST_FILE).exists():
         return name
-    # Imported here because it brings torch along, which a tokenizer does not need.
+    # Imported here because it imports torch, which a tokenizer does not need.
     from transept.checkpoint import TARGET_TOKENIZER, TOKENIZER
     from transept.shelf import find_tokenizer
 

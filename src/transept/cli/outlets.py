@@ -1,8 +1,8 @@
-"""Standard output and standard error: readers that have gone, and bars of progress.
+"""Standard output and standard error: closed pipes and progress bars.
 
-When the reader of a stream has gone (`transept … | head`), standard error never decides whether a
-command continues. Standard output does where results are printed there: without a reader, the
-command ends. A command that stores its results calls `outlive_readers` and continues.
+The reader of a stream may close it (`transept … | head`). A command always continues if standard
+error is closed. If standard output is closed, a command that prints its results there stops. A
+command that writes its results to files calls `ignore_closed_stdout` and continues.
 """
 
 import errno
@@ -19,44 +19,44 @@ if TYPE_CHECKING:
 
 
 class Outlet(io.FileIO):
-    """The file below a standard stream. Once its reader has gone, the stream leads nowhere."""
+    """The file below a standard stream. Redirects to /dev/null once the reader has closed it."""
 
     def __init__(self, descriptor: int, *, needed: bool) -> None:
         """Write to a descriptor.
 
         Args:
-            descriptor: It stays open when this file is closed.
-            needed: Whether it is an error that the reader has gone.
+            descriptor: The file descriptor. It stays open when this file is closed.
+            needed: Whether writing to a closed stream raises an error.
         """
         super().__init__(descriptor, "wb", closefd=False)
         self.needed = needed
         self.abandoned = False
-        """Whether the reader has gone."""
+        """Whether the reader has closed the stream."""
 
     def write(self, data: "ReadableBuffer", /) -> int:
-        """Write; where the reader has gone, raise BrokenPipeError if it is needed."""
+        """Write. If the reader has closed the stream, raise BrokenPipeError if it is needed."""
         try:
             return super().write(data)
         except OSError as error:
-            # A terminal that was closed gives EIO.
+            # Writing to a closed terminal raises EIO.
             gone = error.errno == errno.EPIPE or (error.errno == errno.EIO and not self.needed)
             if not gone:
                 raise
-            self._lead_nowhere()
+            self._redirect_to_devnull()
             if self.needed:
                 raise
             return memoryview(data).nbytes
 
-    def _lead_nowhere(self) -> None:
+    def _redirect_to_devnull(self) -> None:
         self.abandoned = True
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, self.fileno())
-        os.close(nowhere)
+        devnull = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(devnull, self.fileno())
+        os.close(devnull)
 
 
 @contextmanager
 def standard_streams() -> Iterator[None]:
-    """Within it, sys.stdout and sys.stderr write to an `Outlet` each, if they are files."""
+    """Make sys.stdout and sys.stderr write through an `Outlet`, if they are files."""
     before = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = _through_outlet(before[0], True), _through_outlet(before[1], False)
     try:
@@ -68,20 +68,20 @@ def standard_streams() -> Iterator[None]:
         sys.stdout, sys.stderr = before
 
 
-def outlive_readers() -> None:
-    """Let this command continue when the reader of its standard output has gone."""
+def ignore_closed_stdout() -> None:
+    """Continue this command even if the reader closes its standard output."""
     if (outlet := _outlet(sys.stdout)) is not None:
         outlet.needed = False
 
 
-def reader_has_gone() -> bool:
-    """Whether the reader of standard output has gone."""
+def stdout_was_closed() -> bool:
+    """Whether the reader has closed standard output."""
     outlet = _outlet(sys.stdout)
     return outlet is not None and outlet.abandoned
 
 
 def _through_outlet(stream: TextIO, needed: bool) -> TextIO:
-    """The same stream, through an outlet; tests have streams that are not files."""
+    """Wrap a stream in an outlet. Streams that are not files, as in tests, are unchanged."""
     buffer = getattr(stream, "buffer", None)
     unbuffered = isinstance(buffer, io.FileIO)  # PYTHONUNBUFFERED, python -u
     if type(stream) is not io.TextIOWrapper or not (
@@ -91,7 +91,7 @@ def _through_outlet(stream: TextIO, needed: bool) -> TextIO:
     stream.flush()
     outlet = Outlet(stream.fileno(), needed=needed)
     return io.TextIOWrapper(
-        # As Python does it: in spite of its type, TextIOWrapper writes to a raw file, too.
+        # As Python does: despite its type annotation, TextIOWrapper can write to a raw file.
         cast(BinaryIO, outlet) if unbuffered else io.BufferedWriter(outlet),
         encoding=stream.encoding,
         errors=stream.errors,
@@ -110,26 +110,26 @@ def _outlet(stream: TextIO) -> Outlet | None:
 
 
 class ProgressBar:
-    """A bar on standard error, while there is a terminal and nothing else is written to it.
+    """A progress bar on standard error, shown only on a terminal.
 
-    Of torchrun's workers on a machine, the first shows one.
+    Only the first of torchrun's workers on a machine shows it.
     """
 
     def __init__(self, what: str, total: int | None, *, results_to_stdout: bool) -> None:
-        """Begin a bar.
+        """Create a bar.
 
         Args:
-            what: The unit that is counted: `lines`.
-            total: Their number; None if it is unknown.
-            results_to_stdout: Whether results are printed to standard output meanwhile: then there
-                is a bar only if that is not a terminal.
+            what: The unit of progress: `lines`.
+            total: The total, or None if unknown.
+            results_to_stdout: Whether results are printed to standard output meanwhile. If that is
+                a terminal, the bar is hidden.
         """
-        in_the_way = results_to_stdout and sys.stdout.isatty()
+        results_on_terminal = results_to_stdout and sys.stdout.isatty()
         is_first = os.environ.get("LOCAL_RANK", "0") == "0"
-        is_seen = is_first and sys.stderr.isatty() and not in_the_way
-        self._bar = _bar() if is_seen else None
+        is_shown = is_first and sys.stderr.isatty() and not results_on_terminal
+        self._bar = _bar() if is_shown else None
         self._task = None if self._bar is None else self._bar.add_task(what, total=total)
-        self._begun: float = 0
+        self._completed: float = 0
 
     def __enter__(self) -> "ProgressBar":
         if self._bar is not None:
@@ -141,16 +141,16 @@ class ProgressBar:
             self._bar.stop()
 
     def share(self, of: int, done: int, total: int | None) -> None:
-        """Show that the share `done / total` of the next `of` is done."""
-        self._show(self._begun + of * done / (total or 1))
+        """Show that `done / total` of the next `of` units are done."""
+        self._show(self._completed + of * done / (total or 1))
 
     def advance(self, n: int) -> None:
-        """Show that all of the next `n` are done."""
-        self._begun += n
-        self._show(self._begun)
+        """Show that the next `n` units are done."""
+        self._completed += n
+        self._show(self._completed)
 
     def watch(self, done: int, total: int | None) -> None:
-        """Show that `done` of all are done."""
+        """Show that `done` units are done in total."""
         self._show(done)
 
     def _show(self, completed: float) -> None:
@@ -159,7 +159,7 @@ class ProgressBar:
 
 
 def _bar() -> "Progress":
-    # Imported here, so that commands without a bar do not wait for it.
+    # Imported here because most commands do not show a bar.
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -176,5 +176,5 @@ def _bar() -> "Progress":
         TimeRemainingColumn(),
         console=Console(stderr=True, highlight=False),
         transient=True,
-        redirect_stdout=False,  # results go there: the bar must not print them on this terminal
+        redirect_stdout=False,  # results must not be printed on this terminal
     )

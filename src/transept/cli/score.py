@@ -1,4 +1,4 @@
-"""`transept score`: how probable a model finds given translations."""
+"""`transept score`: the probability that a model assigns to given translations."""
 
 import dataclasses
 import json
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 PAIRS_AT_A_TIME = 1024
 LABEL, NAME = 12, 34
-"""Widths of the first columns in reports of scores."""
+"""Widths of the first columns in score reports."""
 
 
 def score(
@@ -36,19 +36,19 @@ def score(
     as_json: Annotated[bool, Parameter(name="--json", negative="", show_default=False)] = False,
     models: Annotated[Models, MODEL_OPTIONS] = ANY_MODEL,
 ) -> None:
-    """Print how probable a model finds given translations.
+    """Print the probability that a model assigns to given translations.
 
-    The decoder is given the translations and does not search (forced decoding). Each pair gets a
-    line: log P(target | source), the natural logarithm, not divided by a length penalty; a tab; and
-    the number of target tokens, with the end symbol.
+    The decoder scores the given translations and does not search (forced decoding). For each pair,
+    one line is printed: log P(target | source) (natural logarithm, without length penalty), a tab,
+    and the number of target tokens including the end symbol.
 
     Args:
-        source: UTF-8 text, one sentence per line; .gz, .xz and .zst are read too; - is standard
-            input.
+        source: UTF-8 text, one sentence per line, plain or compressed (.gz, .xz, .zst); - is
+            standard input.
         target: Its translations, line by line.
-        perplexity: Print only the perplexity of all pairs together, per token and per word.
-        as_json: Print JSON. The object of a pair also has each token and its log-probability.
-        models: Which model to use.
+        perplexity: Print only the perplexity of all pairs, per token and per word.
+        as_json: Print JSON, with each token and its log-probability.
+        models: The model.
     """
     from transept.evaluation.reading import read_aligned
 
@@ -56,7 +56,7 @@ def score(
     import_torch()
     transducer = models.load()
     if perplexity:
-        with _naming(source, target):
+        with _locating_errors(source, target):
             found = perplexities(transducer, sources, targets)
         about = {"source": str(source), "target": str(target), "model": models.names}
         _print_perplexities(found, {**about, "sentences": len(sources)}, as_json)
@@ -64,7 +64,7 @@ def score(
     with ProgressBar("pairs", len(sources), results_to_stdout=True) as bar:
         for start in range(0, len(sources), PAIRS_AT_A_TIME):
             some = slice(start, start + PAIRS_AT_A_TIME)
-            with _naming(source, target, start):
+            with _locating_errors(source, target, start):
                 watch = partial(bar.share, len(sources[some]))
                 scores = transducer.score(sources[some], targets[some], watch)
             for pair in scores:
@@ -77,15 +77,15 @@ def score(
 
 
 @contextmanager
-def _naming(source: Path, target: Path, start: int = 0) -> Iterator[None]:
-    """Name the line of a pair that is too long."""
+def _locating_errors(source: Path, target: Path, start: int = 0) -> Iterator[None]:
+    """Add files and line to the error for a pair that is too long."""
     from transept.api.texts import TooLongError
 
     try:
         yield
     except TooLongError as error:
         place = f"{describe(source)} and {describe(target)}, line {start + error.number}"
-        raise DataError(f"{place}: {error.what}; leave that line out of both") from error
+        raise DataError(f"{place}: {error.what}; remove that line from both") from error
 
 
 # --- perplexity ------------------------------------------------------------------------------
@@ -94,7 +94,7 @@ def _naming(source: Path, target: Path, start: int = 0) -> Iterator[None]:
 def perplexities(
     transducer: "Transducer", sources: Sequence[str], targets: Sequence[str]
 ) -> "tuple[Perplexity, Perplexity]":
-    """Per token and per word, with a bar of progress."""
+    """The perplexity per token and per word, with a progress bar."""
     from transept.api.perplexity import measure_perplexities
 
     with ProgressBar("perplexity", len(sources), results_to_stdout=False) as bar:
@@ -119,15 +119,15 @@ def _print_perplexities(
 
 
 def report_console() -> Console:
-    """A console that prints lines as they are."""
+    """A console that does not wrap, highlight or interpret its output."""
     return Console(highlight=False, soft_wrap=True, markup=False, emoji=False)
 
 
 def show_perplexities(console: Console, perplexities: "Sequence[Perplexity]") -> None:
-    """A row for each, its convention below it."""
+    """Print one row per perplexity, followed by its signature."""
     for one in perplexities:
         unit = one.convention.name.rpartition(" ")[2]
-        counted = f"over {one.units:,} {unit}s, each sentence's end counted as one"
+        counted = f"over {one.units:,} {unit}s, including one end symbol per sentence"
         console.print(f"{one.convention.name:{NAME}}{one.value:7.2f}   {counted}")
         console.print(f"  {one.convention.signature}", style="dim")
     console.print()

@@ -1,4 +1,4 @@
-"""`transept tokenizer`: learn a vocabulary, and cut text into its pieces."""
+"""`transept tokenizer`: learn a vocabulary and split text into subwords."""
 
 import sys
 import time
@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from transept.cli.app import Flag
 from transept.cli.lines import check_plain
 from transept.cli.models import tokenizer_of
-from transept.cli.outlets import ProgressBar, outlive_readers
+from transept.cli.outlets import ProgressBar, ignore_closed_stdout
 from transept.errors import ConfigError, VocabularyError
 from transept.progress import Tally
 from transept.text.files import (
@@ -58,31 +58,31 @@ def train(
     The same text gives the same vocabulary, byte for byte.
 
     Args:
-        inputs: UTF-8 files, one sentence per line, plain or .gz, .xz, .zst. All of them share the
-            vocabulary: name both languages for a joint one, as in the paper, or run this once
-            per language for separate ones.
-        trees: Treebanks in brackets, to learn from the words of their trees.
+        inputs: UTF-8 files, one sentence per line, plain or compressed (.gz, .xz, .zst). All files
+            share the vocabulary: give both languages for a joint one, as in the paper, or run this
+            once per language for separate ones.
+        trees: Bracketed treebanks. The vocabulary is learnt from their words.
         output: Directory to write tokenizer.model and tokenizer.json to.
-        vocab_size: Number of pieces, among them 4 special ones and 256 for single bytes.
+        vocab_size: Number of subwords, including 4 special ones and 256 single bytes.
         kind: bpe is byte-pair encoding; unigram is a unigram language model, which is similar to
             word pieces.
-        character_coverage: Share of the text's characters that get their own pieces, 0.98 to 1;
-            the rarer ones are spelt in bytes, so nothing is lost.
-        max_lines: The largest number of lines to learn from; of more, a sample is drawn evenly.
+        character_coverage: Share of the text's characters in the vocabulary, 0.98 to 1. Rarer
+            characters are encoded as bytes, so nothing is lost.
+        max_lines: Maximum number of lines to learn from. A larger input is sampled uniformly.
             Default: 10 million for bpe and 1 million for unigram.
         force: Replace the tokenizer in the output directory.
     """
     if not (inputs or trees):
-        raise ConfigError("nothing to learn from: give --input, or --trees")
+        raise ConfigError("no input: give --input or --trees")
     for path in inputs:
-        check_plain(path, "write the sentences of the {} to a text file first")
+        check_plain(path, "extract the sentences of the {} to a text file first")
     _check_output(output, force)
-    outlive_readers()
+    ignore_closed_stdout()
     started = time.monotonic()
 
     def learning(n_used: int, n_seen: int) -> None:
-        drawn = f" drawn from {n_seen:,}" if n_used < n_seen else ""
-        sys.stderr.write(f"learning {vocab_size:,} pieces from {n_used:,} lines{drawn}\n")
+        sampled = f" sampled from {n_seen:,}" if n_used < n_seen else ""
+        sys.stderr.write(f"learning {vocab_size:,} subwords from {n_used:,} lines{sampled}\n")
 
     with ProgressBar("bytes", _announce((*inputs, *trees)), results_to_stdout=False) as bar:
         tokenizer = train_tokenizer(
@@ -95,11 +95,11 @@ def train(
         )
     tokenizer.save(output)
     seconds = time.monotonic() - started
-    sys.stdout.write(f"{output}: {tokenizer.vocab_size:,} {kind} pieces, in {seconds:.1f} s\n")
+    sys.stdout.write(f"{output}: {tokenizer.vocab_size:,} {kind} subwords, in {seconds:.1f} s\n")
 
 
 def _announce(inputs: Sequence[Path]) -> int | None:
-    """Print what is read, and return its bytes: None if an input is a pipe."""
+    """Print the input files and return their size in bytes, or None if one is a pipe."""
     from rich.filesize import decimal
 
     sizes = [stored_size(path) for path in inputs]
@@ -120,13 +120,13 @@ def _sentences(files: tuple[Path, ...], trees: tuple[Path, ...], tally: Tally) -
 
 
 def _check_output(output: Path, force: bool) -> None:
-    """Refuse a directory before the work, not after it."""
+    """Reject an unusable output directory before the work starts."""
     if not force and any((output / name).exists() for name in (MODEL_FILE, MANIFEST_FILE)):
         raise ConfigError(f"{output}: a tokenizer already exists; --force replaces it")
     nearest = next(each for each in (output, *output.absolute().parents) if each.exists())
     if not nearest.is_dir():
         raise ConfigError(
-            f"{output}: the directory cannot be made: {nearest} is a file; choose another --output"
+            f"{output}: cannot be created: {nearest} is a file; choose another --output"
         )
 
 
@@ -138,17 +138,17 @@ def apply(
     ids: Flag = False,
     decode: Flag = False,
 ) -> None:
-    """Cut each line into pieces, or join pieces to text.
+    """Split lines into subwords, or join subwords to text.
 
-    A line of text becomes a line of pieces, with single spaces between them. With --decode, pieces
-    become the same text again, byte for byte.
+    Each line of text becomes a line of subwords, separated by single spaces. --decode restores the
+    original text, byte for byte.
 
     Args:
-        file: UTF-8 text, plain or .gz, .xz, .zst. Default: standard input.
-        tokenizer: Directory that `transept tokenizer train` wrote, or a model, whose tokenizer is
-            then used: its directory, or the name of a shipped one.
-        ids: Print, or with --decode read, the ids of the pieces, which are numbers.
-        decode: Read pieces, and print the text.
+        file: UTF-8 text, plain or compressed (.gz, .xz, .zst). Default: standard input.
+        tokenizer: Directory written by `transept tokenizer train`, or a model whose tokenizer to
+            use: its directory, or the name of a bundled model.
+        ids: Print subword ids or, with --decode, read them.
+        decode: Read subwords and print the text.
     """
     vocabulary = Tokenizer.load(tokenizer_of(tokenizer))
 
@@ -168,7 +168,7 @@ def apply(
             converted = convert(decode_line(line, file, number))
         except VocabularyError as error:
             raise VocabularyError(f"{describe(file)}, line {number}: {error}") from error
-        # A last line without newline stays without.
+        # If the last line has no newline, its output has none either.
         output.write(converted.encode("utf-8") + raw[len(line) :])
         if at_terminal:
             output.flush()
@@ -178,4 +178,4 @@ def _number(word: str) -> int:
     try:
         return int(word)
     except ValueError:
-        raise VocabularyError(f"{word!r} is not an id; without --ids, pieces are read") from None
+        raise VocabularyError(f"{word!r} is not an id; omit --ids to read subwords") from None

@@ -32,14 +32,14 @@ FINE_TUNING: Final = (
 """Defaults for a run that starts from a model: with the learning rate of a full training it would
 forget what it has learned."""
 UNFINISHED = ("stopped", "out of time")
-"""The outcomes after which there is more to do."""
+"""The outcomes of runs that can be resumed."""
 
 
 @contextmanager
 def _stoppable() -> Iterator[None]:
-    """End with exit code 75 where a stop, early or by a second signal, leaves no checkpoint."""
+    """Exit with code 75 if the run is stopped before it can write a checkpoint."""
     if "WORLD_SIZE" in os.environ:
-        # torchrun's workers wait for each other in C++, where no handler runs: a signal ends them.
+        # Signals kill torchrun's workers: they wait for each other in C++, where no handler runs.
         yield
         return
     try:
@@ -47,8 +47,8 @@ def _stoppable() -> Iterator[None]:
             yield
     except KeyboardInterrupt:
         raise StoppedError(
-            "stopped at once. The same command resumes from the newest checkpoint, or starts from "
-            "the beginning if there is none"
+            "stopped without a new checkpoint. Run the same command to resume from the newest "
+            "checkpoint, or to start over if none exists"
         ) from None
 
 
@@ -66,27 +66,27 @@ def train(
 ) -> int:
     """Train a model, or resume a run.
 
-    The exit code is 0 after the last step, or when validation no longer improves. It is 75 if the
-    run was stopped by Ctrl-C, SIGTERM, SIGUSR1, SIGHUP or --minutes: the same command then resumes.
+    The exit code is 0 after the last step or after early stopping. It is 75 if the run was stopped
+    by Ctrl-C, SIGTERM, SIGUSR1, SIGHUP or --minutes: run the same command to resume.
 
-    On several GPUs or machines, let torchrun start it, with at least as many
-    `batch.micro_batches` as there are ranks:
+    On several GPUs or machines, start it with torchrun. `batch.micro_batches` must be at least the
+    number of ranks:
     `torchrun --nproc-per-node 8 -m transept train CONFIG batch.micro_batches=8`.
 
     Args:
-        config: A TOML file of an experiment, such as configs/base.toml; `transept info CONFIG`
-            prints all its keys. Or a model to fine-tune, by its directory or name: its config with
+        config: The TOML file of an experiment, such as configs/base.toml. `transept info CONFIG`
+            prints all keys. Or a model to fine-tune, by its directory or name: its config with
             batches of 1,000 tokens, a low learning rate and 300 steps.
         overrides: Changes to it: `training.max_steps=2000 model.n_heads=16`.
-        output: The run's directory. Default: runs/ and the config's name, or for a model
+        output: The run's directory. Default: runs/ plus the config's name, or for a model
             runs/NAME-tuned.
-        init: Start from this model's weights instead of random ones (fine-tuning): a directory, or
-            the name of a shipped model.
+        init: Start from the weights of this model instead of random weights: a directory, or the
+            name of a bundled model.
         minutes: Stop after this number of minutes, with a checkpoint.
-        allow_change: Resume although the config, or a corpus, is not the one of the run's start.
-        tensorboard: Write TensorBoard's files too (needs the extra `tb`).
-        deterministic: On a GPU, compute sums in a fixed order: the same run gives the same bits,
-            and takes a little longer. The same as training.sums=ordered.
+        allow_change: Resume even if the config or a corpus changed since the run started.
+        tensorboard: Also write TensorBoard event files (needs the extra `tb`).
+        deterministic: On a GPU, compute sums in a fixed order: the same run gives bitwise identical
+            results, slightly slower. Same as training.sums=ordered.
     """
     if minutes is not None and not minutes > 0:
         raise ConfigError("--minutes must be more than 0")
@@ -101,7 +101,7 @@ def train(
     import_torch()
     from transept.assembly import train as run
 
-    with joined(experiment, "distributed.patience") as world:
+    with join_ranks(experiment, "distributed.patience") as world:
         with _views(experiment, minutes, world) as views:
             outcome = run(
                 experiment,
@@ -128,8 +128,8 @@ def _model_named(name: Path) -> Path | None:
     return find_model(name) if is_model(name) else None
 
 
-def joined(experiment: Experiment, setting: str) -> AbstractContextManager["World"]:
-    """The ranks that train together, this one among them; `setting` is the key of the patience."""
+def join_ranks(experiment: Experiment, setting: str) -> AbstractContextManager["World"]:
+    """Join the ranks that train together. `setting` is the config key of the patience."""
     import torch
 
     from transept.runtime.distributed import join_world
@@ -141,7 +141,7 @@ def joined(experiment: Experiment, setting: str) -> AbstractContextManager["Worl
 
 @contextmanager
 def _views(experiment: Experiment, minutes: float | None, world: "World") -> Iterator[list["View"]]:
-    """What is seen of the training, on the rank that leads."""
+    """The progress views, only on the leading rank."""
     from rich.console import Console
 
     from transept.cli.training_view import view_for
@@ -165,22 +165,21 @@ def _exit_code(outcome: "Outcome", world: "World") -> int:
     if outcome == "stopped":
         record_cause(RankError("stopped by a signal, with a checkpoint: start it again to resume"))
         return RESUMABLE
-    # Also when time ran out: torchrun takes any other code for a failure, and would start the ranks
-    # again.
+    # Also when out of time: torchrun treats any other code as a failure and restarts the ranks.
     return 0
 
 
 def load_experiment(file: Path, overrides: Sequence[str]) -> Experiment:
-    """The experiment of a file. Recipes and models are refused: other commands use them."""
+    """Load an experiment. Recipes and models are rejected, with the command to use instead."""
     if file.is_dir() or not file.exists():
         raise ConfigError(
-            f"{file}: is neither a config file nor a model. If it is a recipe, "
-            f"`transept recipe run {file}` runs it"
+            f"{file}: is neither a config file nor a model. Use `transept recipe run {file}` to "
+            "run a recipe"
         )
     if "experiment" in configs.keys(file):
         raise ConfigError(
-            f"{file}: is a recipe; `transept recipe run {file}` runs it, "
-            f"`transept recipe show {file}` prints it"
+            f"{file}: is a recipe. Use `transept recipe run {file}` to run it, or "
+            f"`transept recipe show {file}` to print it"
         )
     return configs.load(Experiment, file, overrides)
 
@@ -197,12 +196,12 @@ def average(
 
     Args:
         run: The directory of a run.
-        last: The number of checkpoints: 5 for base and 20 for big in the paper. Only those count
-            that were saved at regular intervals or at the end of the run, not those that were saved
-            for the best validation, at a signal or, if only `checkpoint.every_steps` is set, at
-            the end of --minutes.
+        last: The number of checkpoints: 5 for base and 20 for big in the paper. Only checkpoints
+            saved at regular intervals or at the end of the run count, not those saved for the best
+            validation, after a signal or, if only `checkpoint.every_steps` is set, at the end of
+            --minutes.
         output: The new model's directory. Default: RUN/average-N.
-        force: Replace the content of the output directory.
+        force: Replace the output directory.
     """
     import_torch()
     from transept.assembly import average_run
@@ -213,4 +212,4 @@ def average(
     sys.stdout.write(f"averaged steps {listed} into {directory}\n")
     newest = Checkpoints(run / CHECKPOINTS).steps()[-1]
     if newest not in steps:
-        complain(f"step {newest:,} is left out: it was not saved at a regular interval")
+        complain(f"step {newest:,} is not included: it was not saved at a regular interval")

@@ -1,4 +1,4 @@
-"""The progress of a run: a live line on a terminal, sparse plain lines elsewhere."""
+"""Training progress: a live progress bar on a terminal, occasional plain lines in a log."""
 
 import math
 import time
@@ -18,11 +18,11 @@ from rich.text import Text
 from transept.training.observers import Line
 
 PLAIN_SECONDS = 30.0
-"""The least time between two lines of progress in a log."""
+"""The minimum time between two progress lines in a log."""
 
 
 def describe_step(line: Line, width: int | None = None) -> str:
-    """The numbers of a step in one line; the last ones are left out where they do not fit."""
+    """The metrics of a step in one line. The last ones are omitted if they do not fit."""
     numbers = ""
     for number in (
         f"loss {line['loss']:.3f}",
@@ -39,7 +39,7 @@ def describe_step(line: Line, width: int | None = None) -> str:
 
 
 def describe_left(seconds: float) -> str:
-    """The time until the end; infinite while it is unknown."""
+    """The remaining time; infinite if unknown."""
     if seconds == math.inf:
         return "-:--:-- left"
     minutes, seconds = divmod(round(seconds), 60)
@@ -47,7 +47,7 @@ def describe_left(seconds: float) -> str:
 
 
 def describe_event(line: Line) -> str | None:
-    """Any line but that of a step in words, or None where there is nothing to say."""
+    """A message for any line that is not a step, or None if it has no message."""
     match line["kind"]:
         case "start":
             return str(line["text"])
@@ -65,7 +65,7 @@ def describe_event(line: Line) -> str | None:
 
 
 class PlainView:
-    """For logs: the first step, then a line now and then."""
+    """For logs: the first step, then occasional lines."""
 
     def __init__(self, console: Console, max_steps: int, minutes: float | None) -> None:
         self._console = console
@@ -75,7 +75,7 @@ class PlainView:
         self._last = -math.inf
 
     def observe(self, line: Line) -> None:
-        """Write a line if it is time for one."""
+        """Print a line if one is due."""
         if line["kind"] == "step":
             now = time.monotonic()
             if now - self._last >= PLAIN_SECONDS or line["step"] == self._max_steps:
@@ -89,23 +89,23 @@ class PlainView:
             self._first, self._begun = line["step"], time.monotonic()
 
     def _left(self, step: int, elapsed: float) -> float:
-        """Until the last step at the pace so far, or until the minutes that were given are over."""
+        """The remaining time at the average speed, at most until --minutes have passed."""
         by_steps = elapsed / (step - self._first) * (self._max_steps - step)
         return min(by_steps, max(0.0, self._seconds - elapsed))
 
     def close(self) -> None:
-        """Do nothing: every line has been written."""
+        """Do nothing: all lines have been written."""
 
 
 class TimeLeft(ProgressColumn):
-    """Until the last step at the pace of late, or until the minutes that were given are over."""
+    """The remaining time at the recent speed, at most until --minutes have passed."""
 
     def __init__(self, minutes: float | None) -> None:
         super().__init__(Column(no_wrap=True))
         self._minutes = minutes
 
     def render(self, task: Task) -> Text:
-        """The time, as soon as there is a step to tell it from."""
+        """The remaining time, known after the first step."""
         elapsed = task.elapsed or 0.0
         left = math.inf if task.time_remaining is None else task.time_remaining
         if left == math.inf and (done := task.completed - task.fields["first"]):
@@ -116,7 +116,7 @@ class TimeLeft(ProgressColumn):
 
 
 class LiveView:
-    """For terminals: a bar that moves, with the newest numbers; events scroll above it."""
+    """For terminals: a progress bar with the latest metrics. Events scroll above it."""
 
     def __init__(self, console: Console, max_steps: int, minutes: float | None) -> None:
         self._progress = Progress(
@@ -132,26 +132,26 @@ class LiveView:
         self._task = self._progress.add_task("", start=False, total=max_steps, numbers="", first=0)
 
     def observe(self, line: Line) -> None:
-        """Move the bar, or say what happened."""
+        """Update the bar, or print an event."""
         if line["kind"] == "step":
             numbers = describe_step(line, self._room)
             self._progress.update(self._task, completed=line["step"], numbers=numbers)
         elif (text := describe_event(line)) is not None:
             self._progress.console.print(text, soft_wrap=True, markup=False)
         if line["kind"] == "start":
-            # Not before this: an error that comes earlier is shown without a bar.
+            # Not earlier, so that an error before the start is printed without a bar.
             self._progress.update(self._task, completed=line["step"], first=line["step"])
             self._progress.start_task(self._task)
             self._progress.start()
 
     @property
     def _room(self) -> int:
-        """Characters that are left for numbers, beside the steps, a short bar and the time left."""
+        """The width available for metrics, next to the steps, a short bar and the time left."""
         around = f"step {self._max_steps}/{self._max_steps} ━━━━━━━━  00:00:00 left"
         return self._progress.console.width - len(around)
 
     def close(self) -> None:
-        """Leave the last state of the bar on the screen."""
+        """Stop updating. The bar stays on the screen."""
         self._progress.stop()
 
 
@@ -159,5 +159,5 @@ View = PlainView | LiveView
 
 
 def view_for(console: Console, max_steps: int, minutes: float | None = None) -> View:
-    """The view for this console, of a run that ends after these minutes if they are given."""
+    """The view for this console. The run ends after `minutes` if given."""
     return (LiveView if console.is_terminal else PlainView)(console, max_steps, minutes)

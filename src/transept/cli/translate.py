@@ -1,4 +1,4 @@
-"""`transept translate`: text in, text out, line for line."""
+"""`transept translate`: translate text line by line."""
 
 import dataclasses
 import json
@@ -17,12 +17,12 @@ from cyclopts import Group, Parameter
 from transept.api.config import Options, ReadingConfig, TranslationConfig
 from transept.cli.app import Flag, complain, write_line
 from transept.cli.lines import (
+    DraftPrinter,
     Files,
     Line,
-    Page,
     check_uncompressed,
     count,
-    in_turn,
+    growing_groups,
     naming_lines,
     read,
     without_dash,
@@ -43,13 +43,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class InputOptions:
-    """What is read if there are no arguments."""
+    """The input files."""
 
     files: Files = ()
-    """UTF-8 text; .gz, .xz and .zst are read too. Several are read one after another."""
+    """UTF-8 text files, plain or compressed (.gz, .xz, .zst), read one after another."""
     read_ahead: int = 512
-    """The number of lines to translate together. More is faster; 1 answers each line at once, and
-    is the value for a terminal."""
+    """The number of lines to translate together. Larger is faster. 1 translates line by line, which
+    is the default on a terminal."""
 
     def __post_init__(self) -> None:
         if self.read_ahead < 1:
@@ -58,11 +58,11 @@ class InputOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class Sampling(SamplingConfig):
-    """Drawing at random instead of searching."""
+    """Random sampling instead of beam search."""
 
     sample: Flag = False
-    """Draw each translation at random instead of searching for the best. --n-best N draws N
-    translations of each line. Only the native engine does this, and it ignores --shortlist."""
+    """Sample translations at random instead of searching for the best. --n-best N samples N
+    translations per line. Needs the native engine, and ignores --shortlist."""
 
     def __post_init__(self) -> None:
         if not self.sample:
@@ -72,20 +72,20 @@ class Sampling(SamplingConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class OutputFormat:
-    """What is printed."""
+    """The output format."""
 
     scores: Flag = False
-    """Put each translation's score, and a tab, in front of it."""
+    """Print the score and a tab before each translation."""
     alignments: Flag = False
-    """Add ` ||| ` to each translation, and which source word belongs to which translated word:
-    `0-0 1-2`. Words are separated by spaces and counted from 0."""
+    """Append ` ||| ` and the word alignment to each translation: `0-0 1-2`, source word first.
+    Words are separated by white space and numbered from 0."""
     as_json: Annotated[bool, Parameter(name="--json", negative="", show_default=False)] = False
-    """Print one JSON object per line, with everything that is known."""
+    """Print one JSON object per line, with all fields."""
     stream: Flag = False
-    """Print each translation while it grows. A terminal shows what may still change in dim
-    letters; a pipe gets only what is certain. Only the native engine does this."""
+    """Print each translation token by token. A terminal shows the part that may still change
+    dimmed. A pipe receives only the stable part. Needs the native engine."""
     prefix: str | None = None
-    """Text that every translation must begin with. Lines are then not split into sentences."""
+    """Text with which every translation must begin. Lines are then not split into sentences."""
 
 
 USUAL, WHOLE = OutputConfig(), ReadingConfig()
@@ -107,37 +107,37 @@ def translate(
     form: Annotated[OutputFormat, Parameter(name="*", group=OUTPUT)] = PLAIN,
     outputs: Annotated[OutputConfig, Parameter(name="*", group=OUTPUT)] = USUAL,
 ) -> None:
-    """Translate text, files or standard input, line for line.
+    """Translate text, files or standard input, line by line.
 
-    An empty line stays an empty line. A line of several sentences is translated sentence by
-    sentence, and keeps its white space. With --n-best above 1, lines are in the form of Moses:
-    `number ||| translation ||| LogP= log-probability ||| score`, numbers counting from 0. The
-    score is log P / lp, with the length penalty lp of Wu et al.; a line of several sentences has
+    An empty line stays empty. A line of several sentences is translated sentence by sentence and
+    keeps its white space. With --n-best above 1, the output has the format of Moses:
+    `number ||| translation ||| LogP= log-probability ||| score`, with numbers from 0. The score is
+    log P / lp, with the length penalty lp of Wu et al. The score of a line of several sentences is
     the sum of their scores.
 
-    With --output, results are written to a file, part by part: after an interruption, the same
-    command resumes. torchrun distributes the parts among GPUs and machines that see that file:
+    With --output, results are written to a file in parts. After an interruption, run the same
+    command to resume. torchrun distributes the parts among GPUs and machines that share that file:
     `torchrun --nproc-per-node 8 -m transept translate --input FILE --output FILE`.
 
     Args:
         texts: Texts to translate. Default: files or standard input. Write `--` before texts that
             begin with a dash.
-        source: What to read.
-        reading: How to take text apart.
-        models: Which model to use.
-        beam: How to search.
-        sampling: How to draw.
-        output: Write here, instead of to standard output.
-        form: What to print.
-        outputs: How many translations, and how long.
+        source: The input files.
+        reading: How to split text.
+        models: The model.
+        beam: Beam search settings.
+        sampling: Sampling settings.
+        output: The output file. Default: standard output.
+        form: The output format.
+        outputs: The number of translations and their maximum length.
     """
     files, read_ahead = source.files, source.read_ahead
     _check(texts, files, output)
     texts = without_dash(texts)
     if form.stream:
-        _refuse_with_stream(outputs, sampling, form)
+        _check_stream(outputs, sampling, form)
     if sampling is not None and beam is not None:
-        raise ConfigError("--sample does not search: leave --beam-size and --length-penalty out")
+        raise ConfigError("--sample cannot be combined with --beam-size or --length-penalty")
     wanted = asdict(outputs) | asdict(reading)
     if sampling is None:
         wanted = asdict(TranslationConfig(**wanted, **asdict(beam or BeamConfig())))
@@ -151,37 +151,35 @@ def translate(
         return
     transducer = models.load(n_lines)
     if not texts and not files and sys.stdin.isatty():
-        sys.stderr.write("Type text, a line at a time; Ctrl-D ends.\n")
+        sys.stderr.write("Type text, one line at a time. Press Ctrl-D to end.\n")
         read_ahead = 1
     if form.stream:
-        page = Page()
+        printer = DraftPrinter()
         for line in read(texts, files):
             with naming_lines(partial(_place, [line])):
-                page.write(transducer.stream(line.text, prefix=form.prefix, **wanted))
+                printer.write(transducer.stream(line.text, prefix=form.prefix, **wanted))
     else:
-        _print(job, transducer, in_turn(read(texts, files), read_ahead), n_lines)
+        _print(job, transducer, growing_groups(read(texts, files), read_ahead), n_lines)
 
 
 def _check(texts: Sequence[str], files: Sequence[Path], output: Path | None) -> None:
     if texts and files:
-        raise ConfigError("give either texts or --input, not both")
+        raise ConfigError("texts and --input cannot be combined")
     if output is None and int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise ConfigError("several ranks cannot share standard output: give --output FILE")
 
 
-def _refuse_with_stream(
-    outputs: OutputConfig, sampling: Sampling | None, form: OutputFormat
-) -> None:
-    """Refuse options that need the whole translation, and --sample, which does not search."""
-    unfit = {
+def _check_stream(outputs: OutputConfig, sampling: Sampling | None, form: OutputFormat) -> None:
+    """Reject options that cannot be combined with --stream."""
+    incompatible = {
         "--n-best": outputs.n_best > 1,
         "--scores": form.scores,
         "--alignments": form.alignments,
         "--json": form.as_json,
         "--sample": sampling is not None,
     }
-    if wrong := [option for option, is_given in unfit.items() if is_given]:
-        raise ConfigError(f"--stream and {', '.join(wrong)} do not go together; leave one out")
+    if wrong := [option for option, is_given in incompatible.items() if is_given]:
+        raise ConfigError(f"--stream and {', '.join(wrong)} cannot be combined; omit one of them")
 
 
 def _print(
@@ -190,7 +188,7 @@ def _print(
     groups: Iterable[list[Line]],
     n_lines: int | None,
 ) -> None:
-    """Translate lines as they come, each group of them together."""
+    """Translate and print lines, one group at a time."""
     number, cut = 0, list[str]()
     with ProgressBar("lines", n_lines, results_to_stdout=True) as bar:
         for lines in groups:
@@ -200,12 +198,12 @@ def _print(
             number += len(lines)
             sys.stdout.buffer.flush()
             bar.advance(len(lines))
-    _warn_of_cut(cut)
+    _warn_of_truncation(cut)
 
 
 @dataclass(frozen=True)
 class TranslationJob:
-    """What is wanted of every line."""
+    """The model and settings for all lines."""
 
     models: Translators
     wanted: dict[str, Any]
@@ -220,9 +218,9 @@ class TranslationJob:
         cut: list[str],
         watch: Watch = no_progress,
     ) -> Iterator[str]:
-        """The lines of results for some lines, the first of which has this number.
+        """Translate lines and yield lines of output. `first` is the number of the first line.
 
-        To `cut` are added the places of lines whose translation did not come to an end.
+        The locations of lines whose translation reached the maximum length are appended to `cut`.
         """
         options: Options = {
             "alignments": self.form.alignments,
@@ -244,7 +242,7 @@ def _translate_in_parts(
     size: int,
     n_lines: int | None,
 ) -> None:
-    """Translate this rank's parts of `size` lines each; when all ranks are done, join the parts."""
+    """Translate this rank's parts of `size` lines. When all ranks are done, join the parts."""
     from transept.checkpoint import weights_sha256
     from transept.runtime.device import take_own_gpu
     from transept.runtime.parts import Parts
@@ -253,12 +251,12 @@ def _translate_in_parts(
     texts, files = sources
     if job.form.stream or n_lines is None:
         raise ConfigError(
-            "--output needs texts or --input with files that can be read again, and does not go "
-            "with --stream"
+            "--output needs texts, or --input with files that can be read twice, and cannot be "
+            "combined with --stream"
         )
     check_uncompressed(output)
     parts = Parts.of(output)
-    job = dataclasses.replace(job, models=job.models.found())
+    job = dataclasses.replace(job, models=job.models.resolved())
     settings = asdict(job) | {
         "lines": size,
         "texts": texts,
@@ -269,14 +267,14 @@ def _translate_in_parts(
         return
     take_own_gpu()
     with _resumable(parts.directory):
-        n_parts = _make(parts, job, read(texts, files), size, n_lines)
+        n_parts = _translate_parts(parts, job, read(texts, files), size, n_lines)
         parts.join(n_parts)
 
 
-def _make(
+def _translate_parts(
     parts: "Parts", job: TranslationJob, everything: Iterator[Line], size: int, n_lines: int
 ) -> int:
-    """Make this rank's parts, and return the number of all parts."""
+    """Write this rank's parts, and return the total number of parts."""
     transducer, number, cut = job.models.load(n_lines), 0, list[str]()
     with ProgressBar("lines", n_lines, results_to_stdout=False) as bar:
         while lines := list(islice(everything, size)):
@@ -286,16 +284,16 @@ def _make(
                 parts.put(number, "".join(f"{text}\n" for text in results).encode())
             number += 1
             bar.advance(len(lines))
-    _warn_of_cut(cut)
+    _warn_of_truncation(cut)
     return number
 
 
-def _warn_of_cut(places: Sequence[str]) -> None:
-    """Report translations that are not whole, which are easily overlooked in a long file."""
+def _warn_of_truncation(places: Sequence[str]) -> None:
+    """Warn about truncated translations, which are easily overlooked in a long file."""
     if places:
         complain(
-            f"warning: {counted(len(places), 'translation')} ended by the maximum length, the "
-            f"first at {places[0]}; see --max-length-extra"
+            f"warning: {counted(len(places), 'translation')} reached the maximum length, the first "
+            f"at {places[0]}; see --max-length-extra"
         )
 
 
@@ -335,10 +333,10 @@ def _result_lines(
     result: "Translation", number: int, n_best: int, form: OutputFormat
 ) -> Iterator[str]:
     if form.as_json:
-        yield json.dumps(_described(result, form.alignments), ensure_ascii=False)
+        yield json.dumps(_as_json(result, form.alignments), ensure_ascii=False)
         return
     for one in result.outputs:
-        text = one.text.replace("\n", " ")  # a model can spell any byte, and a line stays a line
+        text = one.text.replace("\n", " ")  # a model can write any byte
         links = f" ||| {one.pharaoh}" if form.alignments else ""
         if n_best > 1:
             log_p = f"LogP= {one.log_probability:.6f}"
@@ -348,7 +346,7 @@ def _result_lines(
         yield f"{text}{links}"
 
 
-def _described(result: "Translation", alignments: bool) -> dict[str, Any]:
+def _as_json(result: "Translation", alignments: bool) -> dict[str, Any]:
     return {
         "source": result.source,
         "translation": result.text,

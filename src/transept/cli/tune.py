@@ -1,4 +1,4 @@
-"""`transept tune`: the beam size and the length penalty that score best on a development set."""
+"""`transept tune`: find the best beam size and length penalty on a development set."""
 
 import dataclasses
 import itertools
@@ -28,7 +28,7 @@ SEVERAL = Parameter(consume_multiple=True, json_list=False, negative="")
 
 @dataclass(frozen=True, kw_only=True)
 class OtherSettings(Search):
-    """The settings that stay the same in all trials."""
+    """Settings shared by all trials."""
 
     beam_size: Annotated[int, FIXED] = 4
     length_penalty: Annotated[float, FIXED] = 0.6
@@ -36,7 +36,7 @@ class OtherSettings(Search):
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
-    """The score of some settings, and how long decoding with them took."""
+    """The score and decoding time of one combination of settings."""
 
     beam_size: int
     length_penalty: float
@@ -63,16 +63,16 @@ def tune(
 ) -> None:
     """Find the best beam size and length penalty.
 
-    A model translates a development set with every combination, and sacreBLEU chooses. Report
-    scores with the chosen settings on another set, the test set.
+    The model translates a development set with every combination. The one with the highest
+    sacreBLEU is chosen. Report scores with the chosen settings on a different set, the test set.
 
     Args:
-        source: The development set, one sentence per line; .gz, .xz and .zst are read too.
+        source: The development set, one sentence per line, plain or compressed (.gz, .xz, .zst).
         reference: Its correct translations, line by line.
         beam_sizes: The beam sizes to try; 1 is greedy search.
         length_penalties: The values of α to try.
-        models: Which model to use.
-        others: The other settings of the search.
+        models: The model.
+        others: Other search settings.
         as_json: Print one JSON object instead of a table.
     """
     from transept.evaluation.reading import read_aligned
@@ -86,8 +86,8 @@ def tune(
     ]
     sources, references = read_aligned([source, reference])
     import_torch()
-    trials = _tried(searches, models, source, sources, references)
-    best = max(trials, key=lambda trial: trial.score.value)  # of equal ones, the first
+    trials = _run_trials(searches, models, source, sources, references)
+    best = max(trials, key=lambda trial: trial.score.value)  # the first of equal ones
     about = {
         "reference": str(reference),
         "sentences": len(references),
@@ -102,7 +102,7 @@ def tune(
         _show(trials, best, about)
 
 
-def _tried(
+def _run_trials(
     searches: Sequence[Search],
     models: Translators,
     path: Path,
@@ -135,7 +135,7 @@ def _tried(
 
 
 def _show(trials: Sequence[Trial], best: Trial, about: dict[str, Any]) -> None:
-    """A row for each trial, the best marked."""
+    """Print one row per trial, with the best one marked."""
     console = report_console()
     console.print(f"{'reference':{LABEL}} {about['reference']}, {about['sentences']:,} sentences")
     for label in ("model", "source"):

@@ -1,7 +1,6 @@
-"""Strings in, numbers out: no torch.
+"""Evaluation of translations and parse trees. Does not import torch.
 
-In reading order: `scores` (what a result says), `bleu` (BLEU, whatever the tokens, and how much of
-it is chance), `conventions` (which tokens, and what to call the result), `reading` (files, and
-input that looks wrong) and `report` (everything at once). `evalb` and `parse_report` are about
-trees.
+In reading order: `scores` (results), `bleu` (BLEU of any tokens, with bootstrap resampling),
+`conventions` (tokenization and signatures), `reading` (input files and common mistakes) and
+`report` (all scores together). `evalb` and `parse_report` evaluate trees.
 """

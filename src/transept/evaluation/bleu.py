@@ -1,13 +1,13 @@
-"""BLEU of a corpus with one reference (Papineni et al. 2002), whatever its tokens are.
+"""Corpus BLEU with one reference (Papineni et al. 2002), for any tokenization.
 
     BLEU = BP · exp(¼ Σ log p_n),  n = 1 … 4        BP = min(1, exp(1 − |reference| / |hypothesis|))
 
-p_n is the share of the corpus's n-grams that are also in the reference, none of them counted more
-often than it is there. Everything follows from ten sums over sentences, which makes resampling
-cheap: `Bootstrap` measures how much of a score, or of a difference, is due to which sentences
-happened to be tested. It draws the test set again, with replacement, many times (Koehn 2004).
-Draws, interval and p-value are sacreBLEU's (`--confidence`, `--paired-bs`), the default seed too,
-so that the numbers agree.
+p_n is the share of the corpus's n-grams that are also in the reference. Each n-gram counts at most
+as often as it occurs there. BLEU is computed from ten sums over sentences, which makes resampling
+cheap. `Bootstrap` measures how much a score, or a difference of scores, depends on the choice of
+test sentences: it resamples the test set with replacement many times (Koehn 2004). Samples,
+intervals and p-values are those of sacreBLEU (`--confidence`, `--paired-bs`), with the same default
+seed, so the numbers agree.
 """
 
 from collections import Counter
@@ -27,30 +27,30 @@ Counts = NDArray[np.int64]
 reference for n = 1 to 4, and n-grams in all for n = 1 to 4."""
 
 Smoothing = Literal["none", "exp"]
-"""If no n-gram of some n matches: `none` makes the score zero, as multi-bleu.perl does; `exp` takes
-the count for ½, that of the next such n for ¼ …, as mteval-v13a and sacreBLEU do."""
+"""If no n-gram of some n matches: with `none` the score is zero, as in multi-bleu.perl; `exp` sets
+the count to ½, for the next such n to ¼ and so on, as in mteval-v13a and sacreBLEU."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Bleu:
-    """BLEU by one convention."""
+    """BLEU with one convention."""
 
     convention: Convention
     tokenize: Callable[[str], Sequence[str]]
     smoothing: Smoothing = "none"
 
     def measure(self, hypotheses: Iterable[str], references: Iterable[str]) -> Score:
-        """The score of a corpus."""
+        """Score a corpus."""
         return self.score(self.count(hypotheses, references))
 
     def count(self, hypotheses: Iterable[str], references: Iterable[str]) -> Counts:
-        """What there is to count in each sentence."""
+        """The counts of each sentence."""
         pairs = zip(hypotheses, references, strict=True)
         rows = [count_matches(self.tokenize(ours), self.tokenize(theirs)) for ours, theirs in pairs]
         return np.array(rows, dtype=np.int64).reshape(-1, 2 + 2 * MAX_ORDER)
 
     def score(self, counts: Counts) -> Score:
-        """The score of all sentences together, by sacreBLEU's own arithmetic."""
+        """The corpus score, computed by sacreBLEU."""
         sums: list[int] = counts.sum(axis=0).tolist()
         result = BLEU.compute_bleu(
             correct=sums[2 : 2 + MAX_ORDER],
@@ -66,25 +66,25 @@ class Bleu:
             reference_length=result.ref_len,
             length_ratio=float(result.ratio),
         )
-        # Rounding makes it 100.00000000000004 where everything matches.
+        # Rounding may give 100.00000000000004 for a perfect match.
         value = min(result.score, 100.0)
         return Score(convention=self.convention, value=value, breakdown=breakdown)
 
     def values(self, sums: NDArray[Any]) -> NDArray[np.float64]:
-        """BLEU for each row of sums [n, 10]: what `score` says, for many corpora at once."""
+        """BLEU for each row of sums [n, 10]: like `score`, for many corpora at once."""
         hypothesis, reference = sums[:, 0].astype(float), sums[:, 1].astype(float)
         found = sums[:, 2 : 2 + MAX_ORDER].astype(float)
         total = sums[:, 2 + MAX_ORDER :].astype(float)
-        something = found.any(axis=1)
+        any_found = found.any(axis=1)
         if self.smoothing == "exp":
             missed = np.cumsum(found == 0, axis=1)
             found = np.where(found == 0, 0.5**missed, found)
-        # Where nothing can be counted logarithms are −∞ and the score is zero.
+        # If a count is zero, its logarithm is −∞ and the score is zero.
         with np.errstate(divide="ignore", invalid="ignore"):
             precision = np.where(total > 0, found / total, 0.0)
             brevity = np.minimum(0.0, 1.0 - reference / hypothesis)
             value = 100.0 * np.exp(brevity + np.log(precision).mean(axis=1))
-        return np.where(something, np.minimum(value, 100.0), 0.0)
+        return np.where(any_found, np.minimum(value, 100.0), 0.0)
 
 
 def count_matches(hypothesis: Sequence[str], reference: Sequence[str]) -> list[int]:
@@ -103,7 +103,7 @@ def _ngrams(tokens: Sequence[str], order: int) -> Counter[tuple[str, ...]]:
 
 @dataclass(frozen=True, kw_only=True)
 class Bootstrap:
-    """How often to draw, and from which seed. The same seed draws the same sentences."""
+    """Bootstrap resampling. The same seed gives the same samples."""
 
     resamples: int = 1000
     seed: int = 12345
@@ -113,11 +113,11 @@ class Bootstrap:
             raise ValueError(f"resamples must be at least 1, not {self.resamples}")
 
     def score(self, bleu: Bleu, counts: Counts) -> Score:
-        """The score with its interval."""
+        """The score with its confidence interval."""
         return replace(bleu.score(counts), interval=self._interval(self._values(bleu, counts)))
 
     def compare(self, bleu: Bleu, first: Counts, second: Counts) -> Comparison:
-        """Whether two systems differ, by the same draws for both."""
+        """Compare two systems on the same samples (paired bootstrap)."""
         difference = bleu.score(first).value - bleu.score(second).value
         differences = self._values(bleu, first) - self._values(bleu, second)
         return Comparison(
@@ -129,7 +129,7 @@ class Bootstrap:
         )
 
     def _interval(self, values: NDArray[np.float64]) -> Interval:
-        """Without the lowest and the highest 2.5 % of the values."""
+        """The range without the lowest and the highest 2.5 % of the values."""
         ordered = np.sort(values)
         cut = len(ordered) // 40
         return Interval(
@@ -147,24 +147,24 @@ class Bootstrap:
         """The counts of each resample [resample, 10]."""
         random = np.random.default_rng(self.seed)
         n_sentences = len(counts)
-        # Row by row, since all draws at once are gigabytes for a large test set. Floats, since
-        # only they are multiplied fast; they hold whole numbers to 2⁵³.
-        weighable = counts.astype(np.float64)
+        # Row by row, since all samples together would take gigabytes for a large test set. Floats,
+        # since their products are faster; they represent integers up to 2⁵³ exactly.
+        float_counts = counts.astype(np.float64)
         sums = np.empty((self.resamples, counts.shape[1]))
         for row in range(self.resamples):
             drawn = random.integers(n_sentences, size=n_sentences)
-            sums[row] = np.bincount(drawn, minlength=n_sentences) @ weighable
+            sums[row] = np.bincount(drawn, minlength=n_sentences) @ float_counts
         return sums
 
 
 def _p_value(differences: NDArray[np.float64], difference: float) -> float:
-    """How often the size of the difference strays from its mean by as much as the difference.
+    """The share of samples whose |difference| exceeds the mean by at least the observed one.
 
-    As sacreBLEU has it, so that p-values can be compared. It counts one side only: about half of
-    what a two-sided test says where a difference is clear, and less where it is not, so that the
-    interval and the wins deserve a look too. One exception: systems that score the same are not
-    told apart (p = 1), where sacreBLEU takes every tie for evidence (p = 1 / 1001).
+    Computed as in sacreBLEU, so that p-values are comparable. The test is one-sided. For a clear
+    difference, p is about half that of a two-sided test, otherwise less, so consider the interval
+    and the wins too. One exception: for systems with equal scores, p is 1. sacreBLEU counts every
+    tie as evidence (p = 1 / 1001).
     """
     sizes = np.abs(differences)
-    strays = int(np.sum(sizes - sizes.mean() >= abs(difference)))
-    return (strays + 1) / (len(differences) + 1)
+    exceeding = int(np.sum(sizes - sizes.mean() >= abs(difference)))
+    return (exceeding + 1) / (len(differences) + 1)

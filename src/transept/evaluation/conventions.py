@@ -1,12 +1,12 @@
-"""Which tokens are counted, and what to call the result.
+"""Scoring conventions: tokenization, names and signatures.
 
-    sacreBLEU                          the text as it is, cut by 13a            WMT's, Post 2018
+    sacreBLEU                          plain text, tokenizer 13a                WMT, Post 2018
     sacreBLEU, lower-cased             the same, both sides lower-cased
-    chrF2                              n-grams of characters                    Popović 2015
-    tokenised BLEU                     Moses' tokens, multi-bleu.perl
-    tokenised BLEU, compounds split    the same, words cut at their hyphens     the paper's
+    chrF2                              character n-grams                        Popović 2015
+    tokenised BLEU                     Moses tokenizer, multi-bleu.perl
+    tokenised BLEU, compounds split    the same, words split at hyphens         the paper
 
-Tokenizer, arithmetic and signature of the first three are the sacrebleu library's.
+The first three are computed by the sacrebleu library, including their signatures.
 """
 
 import re
@@ -28,8 +28,8 @@ _COMPOUND = re.compile(rb"(\S)-(\S)")
 
 
 def sacre_bleu(case: Case = "mixed") -> Bleu:
-    """The BLEU of detokenised text that can be compared between papers: sacreBLEU's defaults."""
-    # The signature says how many references there are: hence the one, empty, that is given here.
+    """BLEU of detokenised text, with sacreBLEU's defaults. Comparable between papers."""
+    # One empty reference, because the signature includes the number of references.
     library = BLEU(lowercase=case == "lower", references=[[""]])
 
     def tokenize(line: str) -> list[str]:
@@ -47,14 +47,14 @@ def sacre_bleu(case: Case = "mixed") -> Bleu:
 
 
 def tokenised_bleu(language: moses.Language, compounds: Compounds = "whole") -> Bleu:
-    """The BLEU that papers of 2017 report: multi-bleu.perl on the Moses tokenizer's output.
+    """BLEU as in papers of 2017: multi-bleu.perl on the output of the Moses tokenizer.
 
-    With compounds split it is tensor2tensor's get_ende_bleu.sh, the paper's convention. That
-    script took a reference that had been tokenised elsewhere; here both sides are tokenised alike.
+    With compounds split, it is the paper's convention, tensor2tensor's get_ende_bleu.sh. That
+    script used a tokenised reference. Here both sides are tokenised in the same way.
 
     Args:
-        language: Of the translations.
-        compounds: Whether words are cut at their hyphens.
+        language: The language of the translations.
+        compounds: Whether to split words at hyphens.
     """
 
     def tokenize(line: str) -> list[str]:
@@ -74,7 +74,7 @@ def tokenised_bleu(language: moses.Language, compounds: Compounds = "whole") -> 
 
 
 def chrf(hypotheses: Sequence[str], references: Sequence[str]) -> Score:
-    """The chrF2 of all sentences together."""
+    """The corpus chrF2."""
     library = CHRF()
     result = library.corpus_score(hypotheses, [references])
     convention = Convention(name=result.name, signature=str(library.get_signature()))
@@ -82,14 +82,14 @@ def chrf(hypotheses: Sequence[str], references: Sequence[str]) -> Score:
 
 
 def split_compounds(line: str) -> str:
-    r"""A line of tokens in which each hyphen between two other characters is a token of its own.
+    r"""Make each hyphen between two other characters a separate token.
 
-    Exactly `s{(\S)-(\S)}{$1 ##AT##-##AT## $2}g` of tensor2tensor, in which the characters beside
-    a hyphen are used up: `a-b-c` is cut once. Perl works on bytes there, so `a-ä-c` is cut twice.
+    Exactly `s{(\S)-(\S)}{$1 ##AT##-##AT## $2}g` of tensor2tensor. Matches consume the characters
+    next to the hyphen, so `a-b-c` is split once. Perl matches bytes, so `a-ä-c` is split twice.
     """
     return _COMPOUND.sub(rb"\1 ##AT##-##AT## \2", line.encode()).decode()
 
 
 def _signature(tokens: str) -> str:
-    """Ours, in the form of sacreBLEU's."""
+    """A signature in the format of sacreBLEU."""
     return f"nrefs:1|case:mixed|{tokens}|smooth:none|version:transept-{__version__}"

@@ -1,10 +1,10 @@
-"""Labelled bracketing of one sentence by evalb's rules (section 6.3).
+"""Labelled bracketing scores of one sentence, by the rules of evalb (section 6.3).
 
-In reading order: `Parameters` (what counts, as .prm files say it), `read_side` (a line as evalb
-sees it: whatever is on it is a sentence, with whatever is wrong with it) and `score_sentence` (two
-lines compared). Comments note what was found by trying evalb and is not in its documentation. Only
-its fixed sizes (5,000 bytes per line, 200 words or brackets per sentence, 20 quotation marks) are
-not followed: beyond them it reads another sentence, or arbitrary memory.
+In reading order: `Parameters` (the contents of .prm files), `read_side` (parses a line as evalb
+does: every line is a sentence, even with errors) and `score_sentence` (compares two lines).
+Comments note undocumented behaviour of evalb, found by experiment. Only its fixed limits (5,000
+bytes per line, 200 words or brackets per sentence, 20 quotation marks) are not implemented: beyond
+them evalb reads another sentence, or arbitrary memory.
 """
 
 import re
@@ -23,45 +23,45 @@ Bracketing = Literal["labelled", "unlabelled"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Parameters:
-    """evalb's parameters. The defaults are its own: what it does without a parameter file."""
+    """evalb's parameters. The defaults are those of evalb without a parameter file."""
 
     name: str = "none"
-    """For people: what to call these parameters beside a score."""
+    """The name to print with a score."""
     bracketing: Bracketing = "labelled"
-    """Whether a bracket must have the right label, or only the right words."""
+    """Whether labels must match, or only the words of a bracket."""
     deleted: frozenset[str] = frozenset()
-    """A word with such a tag is left out; so is a bracket with such a label, but not its words."""
+    """Words with these tags are removed, and brackets with these labels, but not their words."""
     deleted_for_length: frozenset[str] = frozenset()
-    """A word with such a tag does not make its sentence longer."""
+    """Words with these tags do not count for the length of the sentence."""
     equal_labels: Pairs = frozenset()
     """Pairs of labels, or of tags, that count as equal."""
     equal_words: Pairs = frozenset()
     """Pairs of words that count as equal."""
     cutoff: int = 40
-    """Sentences up to this length are also scored by themselves."""
+    """Sentences up to this length are also scored separately."""
     max_errors: int = 10
-    """evalb gives up, without a result, at the second error beyond these."""
+    """evalb stops without a result at error max_errors + 2."""
 
     def same_label(self, one: str, other: str) -> bool:
-        """Whether two labels count as one. This need not be transitive."""
+        """Whether two labels count as equal. This need not be transitive."""
         pairs = self.equal_labels
         return one == other or (one, other) in pairs or (other, one) in pairs
 
     def deletes_bracket(self, label: str) -> bool:
-        """Whether a bracket with this label, or one that is equal to it, is left out."""
+        """Whether brackets with this label, or with an equal one, are removed."""
         return label in self.deleted or any(
             (one == label and other in self.deleted) or (other == label and one in self.deleted)
             for one, other in self.equal_labels
         )
 
     def same_word(self, one: str, other: str) -> bool:
-        """Whether two words count as one."""
+        """Whether two words count as equal."""
         pairs = self.equal_words
         return one == other or (one, other) in pairs or (other, one) in pairs
 
     @property
     def signature(self) -> str:
-        """Everything that a score depends on."""
+        """All parameters that affect a score."""
         return "|".join(
             (
                 f"params:{self.name}",
@@ -80,14 +80,14 @@ COLLINS: Final = Parameters(
     deleted_for_length=frozenset({"-NONE-"}),
     equal_labels=frozenset({("ADVP", "PRT")}),
 )
-"""What COLLINS.prm says: the parameters of nearly every published score, and the paper's."""
+"""The contents of COLLINS.prm: the parameters of nearly all published scores, and the paper."""
 
 
 def read_parameters(path: Path) -> Parameters:
-    """Read a parameter file. What evalb would silently ignore is an error here."""
+    """Read a parameter file. Lines that evalb silently ignores are errors here."""
     found: dict[str, Any] = {"name": path.name.removesuffix(".prm")}
     for number, line in enumerate(read_text(path), start=1):
-        if line.startswith("#") or len(line.rstrip()) < 3:  # evalb skips such short lines, too
+        if line.startswith("#") or len(line.rstrip()) < 3:  # evalb also skips short lines
             continue
         keyword, *values = line.split()
         try:
@@ -98,7 +98,7 @@ def read_parameters(path: Path) -> Parameters:
         except KeyError:
             problem = f"unknown keyword {keyword!r}; {did_you_mean(keyword, _KEYWORDS)}"
         except (TypeError, ValueError):
-            problem = f"{keyword} needs {_KEYWORDS[keyword][2]}, and has {' '.join(values)!r}"
+            problem = f"{keyword} needs {_KEYWORDS[keyword][2]}, got {' '.join(values)!r}"
         else:
             earlier = found.get(name)
             found[name] = earlier | value if isinstance(earlier, frozenset) else value
@@ -137,16 +137,16 @@ _KEYWORDS: Final[dict[str, tuple[str, Callable[..., Any], str]]] = {
 # --- reading ---------------------------------------------------------------------------------
 
 Problem = Literal["stray text", "unbalanced brackets", "length differs", "words differ"]
-"""Why a sentence is an error. At stray text evalb itself repeats its complaint until it stops."""
+"""Why a sentence is an error. At stray text, evalb repeats its error message until it stops."""
 
-# The C library's spaces. A bracket with one run of characters after a space, or with none, is a
-# word; `(NN dog )`, with a space too many, is not.
+# White space as in C. A bracket with a space and at most one run of characters is a word.
+# `(NN dog )` has an additional space and is not.
 _TOKEN: Final = re.compile(r"\(([^\s()]*+)(?:\s++([^\s()]*+)\))?|(\))|[^\s()]++", re.ASCII)
 
 
 @dataclass(slots=True)
 class Span:
-    """A bracket and the words it holds, counted without deleted ones."""
+    """A bracket and its range of words, not counting deleted ones."""
 
     label: str
     start: int
@@ -155,20 +155,20 @@ class Span:
 
 @dataclass(slots=True)
 class TreeSide:
-    """One side of a comparison: words that are not deleted, and every bracket."""
+    """One side of a comparison: the words that are not deleted, and all brackets."""
 
     words: list[str] = field(default_factory=list)
     tags: list[str] = field(default_factory=list)
     spans: list[Span] = field(default_factory=list)
     length: int = 0
-    """Words, deleted ones too, but for those that parameters leave out of the length."""
+    """The number of words, including deleted ones, without those in `deleted_for_length`."""
     problems: list[Problem] = field(default_factory=list)
 
 
 def read_side(line: str, parameters: Parameters) -> TreeSide:
-    """Take a line apart. It may hold one tree, several or none."""
+    """Parse a line. It may have one tree, several or none."""
     side = TreeSide()
-    unfinished: list[Span] = []
+    open_spans: list[Span] = []
     closed_too_often = stray_text = False
     for token in _TOKEN.finditer(line):
         label, word, close = token.groups()
@@ -178,19 +178,19 @@ def read_side(line: str, parameters: Parameters) -> TreeSide:
                 side.words.append(word)
                 side.tags.append(label)
         elif label is not None:
-            unfinished.append(Span(label, len(side.words)))
-            side.spans.append(unfinished[-1])
-        elif close and unfinished:
-            unfinished.pop().end = len(side.words)
+            open_spans.append(Span(label, len(side.words)))
+            side.spans.append(open_spans[-1])
+        elif close and open_spans:
+            open_spans.pop().end = len(side.words)
         elif close:
             closed_too_often = True
         else:
             stray_text = True
-    for span in unfinished:
+    for span in open_spans:
         span.end = len(side.words)
     if stray_text:
         side.problems.append("stray text")
-    if unfinished or closed_too_often:
+    if open_spans or closed_too_often:
         side.problems.append("unbalanced brackets")
     return side
 
@@ -204,28 +204,28 @@ _FUNCTION: Final = re.compile("[-=].*", re.DOTALL)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SentenceScore:
-    """What there is to count in a sentence. Deleted words and brackets are not in it."""
+    """The counts of a sentence, without deleted words and brackets."""
 
     length: int
-    """The gold sentence's words: what decides whether it is a short one."""
+    """The length of the gold sentence, to compare with the cutoff."""
     status: Status
-    """Only `valid` sentences count for evalb; it skips one of which no word was predicted."""
+    """evalb counts only `valid` sentences. It skips sentences without predicted words."""
     problems: tuple[Problem, ...] = ()
-    """What makes it an error, or would if it were not skipped."""
+    """Why it is an error, or would be if it were not skipped."""
     gold_problems: tuple[Problem, ...] = ()
-    """Those of these problems that are in the gold tree itself."""
+    """The problems of the gold tree."""
     gold: int
-    """Brackets of the gold tree."""
+    """The number of brackets of the gold tree."""
     predicted: int
-    """Brackets of the predicted tree."""
+    """The number of brackets of the predicted tree."""
     matched: int = 0
-    """Brackets of both. Each matches one other only: two NPs over the same words need two."""
+    """The number of matching brackets. Each bracket matches at most one other."""
     crossing: int = 0
-    """Predicted brackets that overlap a gold one, while neither contains the other."""
+    """The number of predicted brackets that cross a gold one."""
     words: int
-    """Words of the gold tree."""
+    """The number of words of the gold tree."""
     right_tags: int = 0
-    """Of these, how many have the right tag."""
+    """The number of words with the correct tag."""
 
     @property
     def complete(self) -> bool:
@@ -255,7 +255,7 @@ def score_sentence(gold: str, predicted: str, parameters: Parameters) -> Sentenc
 
 
 def _status(predicted: TreeSide, problems: tuple[Problem, ...]) -> Status:
-    """A line without a predicted word is skipped, even if evalb has complained about brackets."""
+    """A line without predicted words is skipped, even if its brackets are unbalanced."""
     if not predicted.words and "stray text" not in problems:
         return "skipped"
     return "error" if problems else "valid"
@@ -271,10 +271,10 @@ def _differences(gold: TreeSide, predicted: TreeSide, parameters: Parameters) ->
 
 
 def _counted(spans: Iterable[Span], parameters: Parameters) -> list[Span]:
-    """The brackets that are neither empty nor deleted, their labels without functions."""
+    """The brackets that are neither empty nor deleted, with labels without function tags."""
     counted = []
     for span in spans:
-        # Tags keep their functions. A label that begins with a hyphen becomes empty.
+        # Tags of words keep their functions. A label that begins with a hyphen becomes empty.
         label = _FUNCTION.sub("", span.label)
         if span.start < span.end and not parameters.deletes_bracket(label):
             counted.append(Span(label, span.start, span.end))
@@ -282,7 +282,7 @@ def _counted(spans: Iterable[Span], parameters: Parameters) -> list[Span]:
 
 
 def _matched(gold: Iterable[Span], predicted: Iterable[Span], parameters: Parameters) -> int:
-    """Each gold bracket takes the first predicted one that matches and is not taken yet."""
+    """Match each gold bracket with the first predicted one that is not matched yet."""
     free: dict[tuple[int, int], list[str]] = {}
     for span in predicted:
         free.setdefault((span.start, span.end), []).append(span.label)
@@ -298,11 +298,11 @@ def _matched(gold: Iterable[Span], predicted: Iterable[Span], parameters: Parame
 
 
 def _crossing(gold: Iterable[Span], predicted: Iterable[Span]) -> int:
-    places = {(span.start, span.end) for span in gold}
+    ranges = {(span.start, span.end) for span in gold}
     return sum(
         any(
             start < span.start < end < span.end or span.start < start < span.end < end
-            for start, end in places
+            for start, end in ranges
         )
         for span in predicted
     )

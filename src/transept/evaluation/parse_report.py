@@ -1,4 +1,4 @@
-"""All sentences together: evalb's own figures, and beside them those that leave nothing out."""
+"""Scores of all sentences: those of evalb, and those that also count erroneous sentences."""
 
 import re
 from collections import Counter
@@ -18,7 +18,7 @@ _FIRST_LABEL: Final = re.compile(r"\s*\(([^\s()]*)", re.ASCII)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Summary:
-    """evalb's summary: of valid sentences only. Rates are in per cent."""
+    """evalb's summary, of valid sentences only. Rates are in per cent."""
 
     sentences: int
     errors: int
@@ -27,10 +27,10 @@ class Summary:
     recall: float
     precision: float
     f1: float
-    """0 if precision and recall are 0; evalb prints `nan` then."""
+    """0 if precision and recall are 0. evalb prints `nan` in this case."""
     complete_match: float
     average_crossing: float
-    """Brackets a sentence, not in per cent."""
+    """Crossing brackets per sentence, not in per cent."""
     no_crossing: float
     two_or_less_crossing: float
     tagging_accuracy: float
@@ -38,10 +38,10 @@ class Summary:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WholeSummary:
-    """A summary of all sentences, also of those that are errors or skipped.
+    """A summary of all sentences, including errors and skipped ones.
 
-    In such a sentence, no gold bracket counts as found and no predicted one as right. Rates are in
-    per cent.
+    In these, all gold brackets count as missed and all predicted ones as wrong. Rates are in per
+    cent.
     """
 
     recall: float
@@ -53,7 +53,7 @@ class WholeSummary:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Scope:
-    """Some sentences, scored both ways."""
+    """The two summaries of a set of sentences."""
 
     evalb: Summary
     whole: WholeSummary
@@ -61,7 +61,7 @@ class Scope:
 
 @dataclass(frozen=True, kw_only=True)
 class ParseReport:
-    """How good predicted trees are."""
+    """The scores of predicted trees."""
 
     convention: Convention
     all: Scope
@@ -69,28 +69,28 @@ class ParseReport:
     """Sentences of at most `cutoff` words."""
     cutoff: int
     problems: dict[Problem, int]
-    """How often each was met, on either side."""
+    """How often each problem occurred, on either side."""
     first_problems: tuple[tuple[int, Problem], ...]
-    """The lines of the first few, from 1."""
+    """The first few problems with their line numbers, from 1."""
     stopped_at: int | None
-    """The line at which evalb itself would have given up, without any figure."""
+    """The line at which evalb would have stopped without a result."""
     sentences: tuple[SentenceScore, ...]
 
 
 def evaluate_parses(
     gold: Sequence[str], predicted: Sequence[str], parameters: Parameters = COLLINS
 ) -> ParseReport:
-    """Score predicted trees against gold ones: line for line, whatever stands on a line."""
+    """Score predicted trees against gold trees, line by line."""
     if len(gold) != len(predicted):
         raise DataError(
-            f"there are {len(gold):,} gold lines and {len(predicted):,} predicted ones: "
-            "each sentence needs one of both"
+            f"{len(gold):,} gold lines and {len(predicted):,} predicted lines: "
+            "the numbers must be equal"
         )
     sentences = tuple(
         score_sentence(theirs, ours, parameters)
         for theirs, ours in zip(gold, predicted, strict=True)
     )
-    troubled = [
+    found = [
         (line, problem)
         for line, sentence in enumerate(sentences, start=1)
         for problem in sentence.problems
@@ -103,9 +103,9 @@ def evaluate_parses(
         all=_scope(sentences),
         short=_scope([each for each in sentences if each.length <= parameters.cutoff]),
         cutoff=parameters.cutoff,
-        problems=dict(Counter(problem for _, problem in troubled)),
-        first_problems=tuple(troubled[:10]),
-        stopped_at=_stopping_line(troubled, parameters.max_errors),
+        problems=dict(Counter(problem for _, problem in found)),
+        first_problems=tuple(found[:10]),
+        stopped_at=_stopping_line(found, parameters.max_errors),
         sentences=sentences,
     )
 
@@ -152,32 +152,32 @@ def _per_cent(part: int, whole: int) -> float:
     return 100.0 * part / whole if whole else 0.0
 
 
-def _stopping_line(troubled: Iterable[tuple[int, Problem]], max_errors: int) -> int | None:
-    """Evalb passes max_errors + 1 errors and dies at the next; at stray text it dies at once."""
-    for number, (line, problem) in enumerate(troubled, start=1):
+def _stopping_line(problems: Iterable[tuple[int, Problem]], max_errors: int) -> int | None:
+    """Evalb accepts max_errors + 1 errors and stops at the next one, and at any stray text."""
+    for number, (line, problem) in enumerate(problems, start=1):
         if problem == "stray text" or number > max_errors + 1:
             return line
     return None
 
 
 def suspect_roots(gold: Sequence[str], predicted: Sequence[str], parameters: Parameters) -> str:
-    """What is wrong with a root that only one side has; nothing if there is no such root.
+    """A warning if only one side has root brackets, else an empty string.
 
-    evalb counts it like any other bracket, unless the parameters delete its label. So one that is
-    there by the custom of a treebank costs a bracket in every sentence.
+    evalb counts a root like any other bracket, unless the parameters delete its label. If only one
+    side has roots, by the convention of a treebank, every sentence has one wrong bracket.
     """
     theirs, ours = (_share(lines, parameters) for lines in (gold, predicted))
     which, effect = ("gold", "missed") if theirs > ours else ("predicted", "wrong")
     if max(theirs, ours) <= MANY or min(theirs, ours) >= FEW:
         return ""
     return (
-        f"only the {which} trees have a root without a label, or with one such as ROOT, around "
-        f"them: it counts as {effect} in every sentence; remove it"
+        f"only the {which} trees have a root bracket, without a label or with one such as ROOT: it "
+        f"counts as {effect} in every sentence; remove it"
     )
 
 
 def _share(lines: Sequence[str], parameters: Parameters) -> float:
-    """Of the lines with a tree, the share whose first bracket is such a root, and counts."""
+    """The share of trees whose first bracket is a root that is not deleted."""
     labels = [found[1] for line in lines if (found := _FIRST_LABEL.match(line))]
     roots = sum(label in ROOTS and not parameters.deletes_bracket(label) for label in labels)
     return roots / len(labels) if labels else 0.0

@@ -1,7 +1,7 @@
-"""Files that belong together line by line, and the usual mistakes that make a score meaningless.
+"""Read line-aligned files, and detect common mistakes that make a score meaningless.
 
-The tests for such mistakes are cheap and coarse. They compare shares of lines, so a few odd
-sentences do not cause a warning.
+The checks are cheap and coarse. They compare shares of lines, so a few unusual sentences do not
+cause a warning.
 """
 
 import math
@@ -16,38 +16,37 @@ from transept.text.moses import Language
 
 _STANDARD_INPUTS = (STANDARD_INPUT, Path("/dev/stdin"))
 MANY, FEW = 0.5, 0.1
-"""Shares of lines: what more than MANY lines have is usual in a text; less than FEW, unusual."""
+"""A property is common in a text above the share MANY of its lines, and rare below FEW."""
 FEW_SENTENCES = 100
 
-# Only full stop and comma: French sets a space before ! ? : ; in plain text too.
+# Only full stop and comma: French has a space before ! ? : ; in plain text too.
 _LOOSE = re.compile(r"\s[.,](?:\s|$)")
 _TIED = re.compile(r"\w[.,](?:\s|$)")
-_PIECES = re.compile(r"@@(?:\s|$)|▁")
+_SUBWORD_MARK = re.compile(r"@@(?:\s|$)|▁")
 
 
 def read_aligned(paths: Sequence[Path], cure: str = "") -> list[list[str]]:
-    """The lines of each file, plain or .gz, .xz, .zst. All must have equally many, at least one.
+    """Read files, plain or compressed (.gz, .xz, .zst), with the same number of lines.
 
     Args:
-        paths: The files.
-        cure: Advice to add to the error if the numbers of lines differ.
+        paths: The files. An empty file is an error.
+        cure: Advice to append to the error if the numbers of lines differ.
     """
     if sum(path in _STANDARD_INPUTS for path in paths) > 1:
-        raise ConfigError("standard input can be read once only; name a file for the others")
+        raise ConfigError("standard input can be read only once; give files for the others")
     texts = [_lines(path) for path in paths]
     if len({len(lines) for lines in texts}) > 1:
         counts = ", ".join(
             f"{describe(path)} has {len(lines):,}" for path, lines in zip(paths, texts, strict=True)
         )
         raise DataError(
-            f"the numbers of lines differ: {counts}; each line must be the same sentence in all"
-            + cure
+            f"the numbers of lines differ: {counts}; the files must be aligned line by line" + cure
         )
     return texts
 
 
 def language_of(path: Path) -> Language:
-    """The language that a file's name ends in: `de` for test.de and test.de.gz."""
+    """The language in a file's suffix: `de` for test.de and test.de.gz."""
     languages: dict[str, Language] = {f".{name}": name for name in get_args(Language)}
     named = (languages[suffix] for suffix in reversed(path.suffixes) if suffix in languages)
     return next(named, "other")
@@ -56,21 +55,19 @@ def language_of(path: Path) -> Language:
 def _lines(path: Path) -> list[str]:
     lines = list(read_sentences(path))
     if not lines:
-        raise DataError(f"{describe(path)}: is empty; there is nothing to score")
+        raise DataError(f"{describe(path)}: is empty")
     return lines
 
 
 def suspect(hypotheses: Sequence[str], references: Sequence[str]) -> tuple[str, ...]:
-    """What looks wrong with hypotheses, beside these references; a sentence for each."""
+    """Warnings about hypotheses, compared with the references."""
     warnings = []
-    if _share(hypotheses, _in_pieces) > MANY:
-        warnings.append(
-            "the hypotheses look cut into subword pieces; put them together before scoring"
-        )
-    elif complaint := _tokenised(hypotheses, references):
-        warnings.append(complaint)
-    if complaint := _lower_cased(hypotheses, references):
-        warnings.append(complaint)
+    if _share(hypotheses, _has_subword_marks) > MANY:
+        warnings.append("the hypotheses look split into subwords; join them before scoring")
+    elif warning := _tokenised(hypotheses, references):
+        warnings.append(warning)
+    if warning := _lower_cased(hypotheses, references):
+        warnings.append(warning)
     empty = sum(not line.strip() for line in hypotheses)
     if empty and empty == len(hypotheses):
         warnings.append(f"all {empty:,} hypotheses are empty; check the file of translations")
@@ -80,7 +77,7 @@ def suspect(hypotheses: Sequence[str], references: Sequence[str]) -> tuple[str, 
 
 
 def suspect_test_set(references: Sequence[str]) -> tuple[str, ...]:
-    """What looks wrong with a test set, whatever is scored on it."""
+    """Warnings about a test set."""
     warnings = []
     empty = sum(not line.strip() for line in references)
     if empty:
@@ -94,11 +91,14 @@ def suspect_test_set(references: Sequence[str]) -> tuple[str, ...]:
 
 
 def _tokenised(hypotheses: Sequence[str], references: Sequence[str]) -> str | None:
-    ours, theirs = _share(hypotheses, _loose), _share(references, _loose)
+    ours, theirs = (
+        _share(hypotheses, _is_spaced),
+        _share(references, _is_spaced),
+    )
     if ours > MANY and theirs > MANY:
         return (
-            "both sides look tokenised; sacreBLEU and chrF are for plain text, and these cannot be "
-            "compared with other people's"
+            "both sides look tokenised; sacreBLEU and chrF are for plain text, so these "
+            "scores are not comparable with others"
         )
     if ours > MANY and theirs < FEW:
         return "the hypotheses look tokenised and the references do not; detokenise them first"
@@ -111,34 +111,34 @@ def _lower_cased(hypotheses: Sequence[str], references: Sequence[str]) -> str | 
     ours, theirs = _share(hypotheses, _has_capitals), _share(references, _has_capitals)
     if ours < FEW and theirs > MANY:
         return (
-            "the hypotheses look lower-cased and the references do not; restore the case, or read "
-            "the lower-cased score only"
+            "the hypotheses look lower-cased and the references do not; restore the case, or use "
+            "only the lower-cased score"
         )
     if theirs < FEW and ours > MANY:
         return (
             "the references look lower-cased and the hypotheses do not; score against cased text, "
-            "or read the lower-cased score only"
+            "or use only the lower-cased score"
         )
     return None
 
 
 def _share(lines: Sequence[str], judge: Callable[[str], bool | None]) -> float:
-    """Of the lines that can be judged, the share that is judged true.
+    """The share of true verdicts, ignoring lines without a verdict.
 
-    If there are none, it is NaN, which is neither more nor less than any share.
+    NaN if no line has a verdict: it compares as neither more nor less than any share.
     """
     verdicts = [verdict for line in lines if (verdict := judge(line)) is not None]
     return sum(verdicts) / len(verdicts) if verdicts else math.nan
 
 
-def _loose(line: str) -> bool | None:
-    """Whether spaces stand before the punctuation, if there is any."""
+def _is_spaced(line: str) -> bool | None:
+    """Whether punctuation is preceded by a space. None without punctuation."""
     loose = bool(_LOOSE.search(line))
     return loose if loose or _TIED.search(line) else None
 
 
-def _in_pieces(line: str) -> bool | None:
-    return bool(_PIECES.search(line)) if " " in line.strip() else None
+def _has_subword_marks(line: str) -> bool | None:
+    return bool(_SUBWORD_MARK.search(line)) if " " in line.strip() else None
 
 
 def _has_capitals(line: str) -> bool | None:

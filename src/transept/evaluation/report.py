@@ -1,4 +1,4 @@
-"""All conventions at once."""
+"""Scores with all conventions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ BOOTSTRAP = Bootstrap()
 
 @dataclass(frozen=True)
 class System:
-    """What a system made of a test set, line by line."""
+    """The translations of a test set by one system."""
 
     name: str
     hypotheses: Sequence[str]
@@ -29,14 +29,14 @@ def evaluate(
     language: Language = "other",
     bootstrap: Bootstrap = BOOTSTRAP,
 ) -> Report:
-    """Score a system's output by every convention, and compare it with another's.
+    """Score a system with all conventions, and optionally compare it with another.
 
     Args:
-        system: What to score.
-        references: What it should have been, line by line: plain text.
-        other: A second system on the same sentences.
-        language: Of the translations, for the Moses tokenizer.
-        bootstrap: How intervals and p-values are drawn.
+        system: The system to score.
+        references: The correct translations, in plain text, line by line.
+        other: A second system, on the same sentences.
+        language: The language of the translations, for the Moses tokenizer.
+        bootstrap: The settings for intervals and p-values.
     """
     systems = [system] if other is None else [system, other]
     _check(systems, references)
@@ -69,8 +69,8 @@ def _check(systems: Sequence[System], references: Sequence[str]) -> None:
     for system in systems:
         if len(system.hypotheses) != len(references):
             raise DataError(
-                f"{system.name} has {len(system.hypotheses):,} lines and there are "
-                f"{len(references):,} references: each sentence needs one of both"
+                f"{system.name} has {len(system.hypotheses):,} lines, but there are "
+                f"{len(references):,} references"
             )
     if not any(map(str.strip, references)):
-        raise DataError("there is no reference to score against: every line is empty")
+        raise DataError("all references are empty")

@@ -1,8 +1,8 @@
-"""What a result says. There is no number here without the convention that it was counted by.
+"""Results. Every score is labelled with its convention.
 
-BLEU of the same output differs by more than a point between conventions, so a value alone means
-nothing: `Score` and `Comparison` cannot be made without a `Convention`, nor that without a name and
-a signature.
+BLEU of the same output differs by more than one point between conventions, so a number alone is
+meaningless. `Score` and `Comparison` therefore require a `Convention`, which requires a name and a
+signature.
 """
 
 import math
@@ -13,21 +13,21 @@ from transept.version import __version__
 
 @dataclass(frozen=True, kw_only=True)
 class Convention:
-    """How a score is counted."""
+    """How a score is computed."""
 
     name: str
-    """For people: `sacreBLEU`."""
+    """A readable name: `sacreBLEU`."""
     signature: str
-    """Everything needed to count it again, in the form of sacreBLEU's signatures."""
+    """Everything needed to compute the score again, in the format of sacreBLEU's signatures."""
 
     def __post_init__(self) -> None:
         if not self.name or not self.signature:
-            raise ValueError("a convention has a name and a signature")
+            raise ValueError("a convention needs a name and a signature")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Interval:
-    """Where 95 % of a bootstrap's resamples lie."""
+    """The range of 95 % of the bootstrap samples."""
 
     low: float
     high: float
@@ -37,20 +37,20 @@ class Interval:
 
 @dataclass(frozen=True, kw_only=True)
 class Breakdown:
-    """What a BLEU is the product of; lengths are in tokens of its convention."""
+    """The components of a BLEU score. Lengths are in tokens of its convention."""
 
     precisions: tuple[float, ...]
-    """Of n-grams, n = 1 to 4, in per cent."""
+    """The n-gram precisions, n = 1 to 4, in per cent."""
     brevity_penalty: float
     hypothesis_length: int
     reference_length: int
     length_ratio: float
-    """Hypothesis to reference."""
+    """Hypothesis length / reference length."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Score:
-    """A value from 0 to 100, by a convention."""
+    """A score from 0 to 100, with its convention."""
 
     convention: Convention
     value: float
@@ -63,33 +63,32 @@ class Score:
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """How sure it is that one system scores higher than another on the same sentences."""
+    """The difference of two systems on the same sentences, and its significance."""
 
     convention: Convention
     difference: float
-    """The first system's score less the second's."""
+    """The first system's score minus the second's."""
     interval: Interval
-    """Of the difference."""
+    """The confidence interval of the difference."""
     p_value: float
-    """How likely chance alone makes a difference this large, by sacreBLEU's paired bootstrap."""
+    """The p-value of sacreBLEU's paired bootstrap test."""
     wins: float
-    """Share of the resamples in which the first system scores higher; a tie counts half."""
+    """The share of samples in which the first system scores higher; a tie counts half."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Perplexity:
-    """Exp of the mean −log p of given translations, by a convention. It is never smoothed.
+    """The exponential of the mean −log p of given translations, without label smoothing.
 
-    Each sentence ends in a symbol that the model must predict too. This counts as a token and, in
-    the perplexity per word, as a word. Words are what stands between white space. Values per token
-    can be compared only between models with the same vocabulary; values per word between any
-    models, on the same text.
+    The end symbol of each sentence counts as a token and, in the perplexity per word, as a word.
+    Words are separated by white space. Values per token are comparable only between models with the
+    same vocabulary. Values per word are comparable between all models, on the same text.
     """
 
     convention: Convention
     value: float
     units: int
-    """The tokens, or words, that the mean was taken over."""
+    """The number of tokens or words in the mean."""
 
     def __str__(self) -> str:
         return f"{self.convention.name} {self.value:.3f} ({self.convention.signature})"
@@ -106,28 +105,28 @@ class SystemScores:
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """Everything about one or two systems on a test set."""
+    """The results of one or two systems on a test set."""
 
     sentences: int
     systems: tuple[SystemScores, ...]
     comparisons: tuple[Comparison, ...] = ()
-    """Of the first system with the second, where there are two."""
+    """Comparisons of the first system with the second, if there are two."""
     warnings: tuple[str, ...] = ()
-    """What is wrong with the test set, whatever the system."""
+    """Warnings about the test set."""
     perplexities: tuple[Perplexity, ...] = ()
-    """Of the references, by the first system, if that is a model."""
+    """The perplexities of the references, if the first system is a model."""
 
 
 def perplexities(
     log_probability: float, *, tokens: int, words: int, sentences: int, vocabulary: str
 ) -> tuple[Perplexity, Perplexity]:
-    """Per token, and per word.
+    """The perplexity per token and per word.
 
     Args:
-        log_probability: The natural logarithm, of all sentences together.
-        tokens: Of all sentences, end symbols included.
-        words: Of all sentences, end symbols not included.
-        sentences: How many end symbols there are.
+        log_probability: The sum over all sentences, natural logarithm.
+        tokens: The number of tokens, including end symbols.
+        words: The number of words, without end symbols.
+        sentences: The number of sentences, and so of end symbols.
         vocabulary: The vocabulary of the tokens, for the signature.
     """
     return (

@@ -1,1 +1,1 @@
-"""Ring 2: the model formats of other toolkits."""
+"""Export to the model formats of other toolkits (ring 2)."""

@@ -1,4 +1,4 @@
-"""`transept export`: a model in fewer bits, or for another engine."""
+"""`transept export`: quantize a model, or convert it for CTranslate2."""
 
 import sys
 from pathlib import Path
@@ -10,7 +10,7 @@ from transept.errors import ConfigError
 from transept.runtime.interrupt import import_torch
 
 Format = Literal["int8", "bf16", "ctranslate2"]
-# The exporter's own list; written out here because --help does not wait for torch.
+# Repeated from the exporter, because --help does not import torch.
 Quantization = Literal[
     "float32", "float16", "bfloat16", "int16", "int8", "int8_float16", "int8_bfloat16"
 ]
@@ -26,8 +26,8 @@ To use it without transept:
     (result,) = translator.translate_batch([pieces], beam_size=4, length_penalty=0.6)
     print(target.decode(result.hypotheses[0]))
 
-CTranslate2 divides log P by |Y|^α where the paper divides by ((5 + |Y|) / 6)^α, so its scores, and
-sometimes its translations, differ. `transept translate --engine ctranslate2` ranks as the paper.
+CTranslate2 divides log P by |Y|^α. The paper divides by ((5 + |Y|) / 6)^α. So scores, and sometimes
+translations, differ. `transept translate --engine ctranslate2` ranks by the paper's score.
 """
 
 
@@ -38,27 +38,27 @@ def export(
     output: Annotated[Path, Parameter(name=["--output", "-o"])],
     quantization: Quantization | None = None,
 ) -> None:
-    """Write a model in fewer bits, or for another engine.
+    """Quantize a model, or convert it for CTranslate2.
 
-    int8 and bf16 are models for transept, and every command takes them: int8 stores a matrix as
-    8-bit integers with a scale for each row, bf16 the upper half of every number. They compute in
-    single precision, as fast as before; only CTranslate2 multiplies the matrices of an int8 model
-    as 8-bit integers (`transept translate --engine`).
+    int8 and bf16 write a smaller model for transept, which every command accepts. int8 stores
+    matrices as 8-bit integers with one scale per row, bf16 the upper half of every number.
+    Computation stays in single precision, at the same speed. Only CTranslate2 multiplies the
+    matrices of an int8 model as 8-bit integers (`transept translate --engine`).
 
-    ctranslate2 is a directory for that engine, with the vocabularies as models of sentencepiece.
-    The network is exported exactly as it is. If the engine cannot express it, it is refused, with
-    the key in the model's config that is to blame.
+    ctranslate2 writes a directory for CTranslate2, with the vocabularies as sentencepiece models.
+    The network is exported exactly. A network that CTranslate2 does not support is rejected with an
+    error that names the config key.
 
     Args:
-        model: The directory of a model, a run, a demo or a recipe, or the name of a shipped model,
-            which is in int8 already. Default: en-de.
-        to: What to write.
+        model: The directory of a model, a run, a demo or a recipe, or the name of a bundled model
+            (already int8). Default: en-de.
+        to: The format to write.
         output: The new directory.
-        quantization: How CTranslate2 stores the weights. All but float32 change results; those with
-            float16 in their names are for a GPU. Default: float32.
+        quantization: How CTranslate2 stores the weights. All values except float32 change results.
+            Those with float16 in their names are for a GPU. Default: float32.
     """
     if quantization is not None and to != "ctranslate2":
-        raise ConfigError(f"--quantization is for --to ctranslate2; leave it out with --to {to}")
+        raise ConfigError(f"--quantization requires --to ctranslate2; omit it with --to {to}")
     import_torch()
     if to == "ctranslate2":
         _export_to_ctranslate2(model, output, quantization or "float32")

@@ -1,8 +1,8 @@
-"""A network as a CTranslate2 model: the same numbers in another engine's layout.
+"""Export a network to CTranslate2: the same weights in another engine's layout.
 
-CTranslate2 knows the paper's network and most of its variants. What it cannot express is refused,
-never approximated. Its tokens are strings: each id is named by its piece, so that any program can
-use it that cuts text with the same sentencepiece model.
+CTranslate2 supports the paper's network and most of its variants. Unsupported variants are
+rejected, never approximated. CTranslate2's tokens are strings. Each id is named by its subword, so
+any program that splits text with the same sentencepiece model can use the export.
 """
 
 import shutil
@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 from transept.api.models import load
-from transept.checkpoint import at_once, tokenizers_in
+from transept.checkpoint import atomic_directory, tokenizers_in
 from transept.errors import CheckpointError, ConfigError, Problem
 from transept.model.attention import MultiHeadAttention, require_equation_1
 from transept.model.config import ModelConfig
@@ -29,21 +29,21 @@ from transept.text.tokenizer import BOS_ID, EOS_ID, UNK_ID, Tokenizer
 Quantization = Literal[
     "float32", "float16", "bfloat16", "int16", "int8", "int8_float16", "int8_bfloat16"
 ]
-"""How weights are stored; CTranslate2 computes in that too, where the machine can."""
+"""How weights are stored. CTranslate2 also computes in this type if the machine supports it."""
 
 N_POSITIONS = 1024
-"""Rows of the sinusoidal table: CTranslate2 has no formula for the paper's, only tables."""
+"""Rows of the positional encoding matrix. CTranslate2 stores it instead of computing it."""
 
 
 class Names(NamedTuple):
-    """What the ids are called, in order."""
+    """The strings for the ids, in order."""
 
     source: Sequence[str]
     target: Sequence[str]
 
     @classmethod
     def of(cls, source: Vocabulary, target: Vocabulary) -> "Names":
-        """The names of two vocabularies' entries: their pieces, or symbols."""
+        """The entries of two vocabularies: subwords or symbols."""
         return cls(_entries(source), _entries(target))
 
 
@@ -54,30 +54,30 @@ def _entries(vocabulary: Vocabulary) -> list[str]:
 
 
 def is_installed() -> bool:
-    """Whether CTranslate2 is there."""
+    """Whether CTranslate2 is installed."""
     return find_spec("ctranslate2") is not None
 
 
 def require() -> None:
-    """Refuse where CTranslate2 is not there."""
+    """Raise an error if CTranslate2 is not installed."""
     if not is_installed():
         raise ConfigError("CTranslate2 is not installed: pip install 'transept[ctranslate2]'")
 
 
 def obstacles(config: ModelConfig) -> list[Problem]:
-    """What CTranslate2 cannot express of a network."""
+    """The settings of a network that CTranslate2 does not support."""
     wrong: Mapping[str, tuple[bool, str]] = {
         "d_v": (
             config.d_v != config.d_k,
-            f"is {config.d_v} and d_k is {config.d_k}: CTranslate2 has one width for both",
+            f"is {config.d_v} and d_k is {config.d_k}: CTranslate2 supports one width for both",
         ),
         "encoder_window": (
             config.encoder_window is not None,
-            "restricts attention to a neighbourhood: CTranslate2 cannot",
+            "restricts attention to a window, which CTranslate2 does not support",
         ),
         "decoder_window": (
             config.decoder_window is not None,
-            "restricts attention to a neighbourhood: CTranslate2 cannot",
+            "restricts attention to a window, which CTranslate2 does not support",
         ),
     }
     return [Problem(f"model.{key}", what) for key, (is_wrong, what) in wrong.items() if is_wrong]
@@ -96,11 +96,11 @@ def save(
 
     Args:
         model: The network.
-        names: What its ids are called.
-        directory: Where to write.
+        names: The strings for its ids.
+        directory: The output directory.
         quantization: How to store the weights.
-        n_positions: The longest input or output, where positions are sinusoidal.
-        eos_id: The symbol that ends an output.
+        n_positions: The maximum length of inputs and outputs, if positions are sinusoidal.
+        eos_id: The id of the end symbol.
     """
     require()
     if problems := obstacles(model.config):
@@ -113,7 +113,7 @@ def save(
     spec.config.unk_token = names.target[UNK_ID]
     spec.config.bos_token = names.target[BOS_ID]
     spec.config.eos_token = names.target[eos_id]
-    # Where the start is a zero vector, it does not matter which token is named.
+    # If the decoder starts with a zero vector, this token has no effect.
     spec.config.decoder_start_token = names.target[model.config.bos_id]
     spec.validate()
     spec.optimize(quantization=None if quantization == "float32" else quantization)
@@ -121,12 +121,12 @@ def save(
 
 
 def export_model(name: Path | str | None, output: Path, quantization: Quantization) -> None:
-    """Write a model as CTranslate2 reads it, with its vocabularies beside it.
+    """Export a model for CTranslate2, together with its vocabularies.
 
     Args:
-        name: A model, as `transept.load` takes it.
+        name: A model, as for `transept.load`.
         output: The new directory.
-        quantization: How the weights are stored.
+        quantization: How to store the weights.
     """
     require()
     directory = find_model(name)
@@ -134,7 +134,7 @@ def export_model(name: Path | str | None, output: Path, quantization: Quantizati
     if output.exists():
         raise CheckpointError(f"{output}: already exists; choose another directory")
     names = Names.of(model.source_tokenizer, model.target_tokenizer)
-    with at_once(output) as part:
+    with atomic_directory(output) as part:
         save(model.model, names, part, quantization=quantization)
         for folder, path in tokenizers_in(directory).items():
             shutil.copytree(path, part / folder)
@@ -155,34 +155,34 @@ def _specification(model: Transformer, n_positions: int) -> Any:
     encoder = transformer_spec.TransformerEncoderSpec(**shape)
     decoder = transformer_spec.TransformerDecoderSpec(**shape)
     decoder.start_from_zero_embedding = config.decoder_start == "zero"
-    _fill_ends(encoder, decoder, model)
+    _fill_embeddings(encoder, decoder, model)
     for theirs, positions in ((encoder, model.source_positions), (decoder, model.target_positions)):
-        theirs.position_encodings.encodings = _table(positions, config.d_model, n_positions)
+        theirs.position_encodings.encodings = _positions(positions, config.d_model, n_positions)
     _fill_stack(encoder, model.encoder.stack, model.encoder.norm)
     _fill_stack(decoder, model.decoder.stack, model.decoder.norm)
     return TransformerSpec(encoder, decoder)
 
 
-def _fill_ends(encoder: Any, decoder: Any, model: Transformer) -> None:
-    """Fill in embeddings and projection: padding is embedded as zero, and is never written."""
+def _fill_embeddings(encoder: Any, decoder: Any, model: Transformer) -> None:
+    """Copy embeddings and projection. Padding has a zero embedding and is never output."""
     config = model.config
     for theirs, ours in (
         (encoder.embeddings[0], model.source_embedding),
         (decoder.embeddings, model.target_embedding),
     ):
-        theirs.weight = _own(ours.weight)
+        theirs.weight = _copy(ours.weight)
         theirs.weight[config.pad_id] = 0
-    projection = _own(model.projection.weight)
-    projection[config.pad_id] = 0  # as in the embedding: the two may be one matrix
+    projection = _copy(model.projection.weight)
+    projection[config.pad_id] = 0  # as in the embedding: both may be the same matrix
     decoder.projection.weight = projection
     decoder.projection.bias = _bias(model.projection)
     decoder.projection.bias[config.pad_id] = -torch.inf
 
 
-def _table(positions: Positions, d_model: int, n_positions: int) -> Float[Tensor, "L D"]:
+def _positions(positions: Positions, d_model: int, n_positions: int) -> Float[Tensor, "L D"]:
     if isinstance(positions, SinusoidalPositions):
         return sinusoids(torch.arange(n_positions), d_model).float()
-    return _own(positions.weight)
+    return _copy(positions.weight)
 
 
 def _fill_stack(theirs: Any, ours: Sequence[EncoderLayer | DecoderLayer], norm: nn.Module) -> None:
@@ -201,34 +201,34 @@ def _fill_layer(theirs: Any, ours: EncoderLayer | DecoderLayer) -> None:
         (theirs.ffn.linear_0, ours.feed_forward.w_1),
         (theirs.ffn.linear_1, ours.feed_forward.w_2),
     ):
-        linear.weight, linear.bias = _own(source.weight), _bias(source)
+        linear.weight, linear.bias = _copy(source.weight), _bias(source)
     _fill_norm(theirs.ffn.layer_norm, norms[-1])
 
 
 def _fill_attention(theirs: Any, ours: MultiHeadAttention, norm: nn.LayerNorm) -> None:
-    """Fill in attention. CTranslate2 too joins Q, K and V in a matrix; to the source, K and V."""
+    """Copy attention. CTranslate2 also joins Q, K and V, or K and V for source attention."""
     cut = [] if len(theirs.linear) == 2 else [ours.h_dk]
-    parts = [*_cut(ours.w_qkv, cut), (_own(ours.w_o.weight), _bias(ours.w_o))]
+    parts = [*_split_linear(ours.w_qkv, cut), (_copy(ours.w_o.weight), _bias(ours.w_o))]
     for linear, (weight, bias) in zip(theirs.linear, parts, strict=True):
         linear.weight, linear.bias = weight, bias
     _fill_norm(theirs.layer_norm, norm)
 
 
-def _cut(linear: nn.Linear, at: list[int]) -> list[tuple[Tensor, Tensor]]:
-    weights = _own(linear.weight).tensor_split(at)
+def _split_linear(linear: nn.Linear, at: list[int]) -> list[tuple[Tensor, Tensor]]:
+    weights = _copy(linear.weight).tensor_split(at)
     return list(zip(weights, _bias(linear).tensor_split(at), strict=True))
 
 
 def _bias(linear: nn.Linear) -> Float[Tensor, " D"]:
-    # mypy believes that every Linear has one.
+    # mypy assumes that every Linear has a bias.
     bias: Tensor | None = linear.bias
-    return torch.zeros(linear.out_features) if bias is None else _own(bias)
+    return torch.zeros(linear.out_features) if bias is None else _copy(bias)
 
 
 def _fill_norm(theirs: Any, ours: nn.LayerNorm) -> None:
-    theirs.gamma, theirs.beta = _own(ours.weight), _own(ours.bias)
+    theirs.gamma, theirs.beta = _copy(ours.weight), _copy(ours.bias)
 
 
-def _own(weight: Tensor) -> Tensor:
+def _copy(weight: Tensor) -> Tensor:
     """A copy, because CTranslate2 quantizes in place."""
     return weight.detach().clone()

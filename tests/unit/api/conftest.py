@@ -1,4 +1,4 @@
-"""A small network with random weights: it says nothing sensible, but always the same."""
+"""A small network with random but reproducible weights."""
 
 import pytest
 import torch

@@ -16,7 +16,7 @@ from transept.text.training import train_tokenizer
 SOURCE, TARGET = "one two three", "seven is near"
 
 
-def test_the_weights_are_those_of_the_network(transducer: Transducer) -> None:
+def test_attend_returns_the_weights_of_the_network(transducer: Transducer) -> None:
     attention = transducer.attend(SOURCE, TARGET)
     ids = [
         torch.tensor([[*transducer.source_tokenizer.encode(text), EOS_ID]])
@@ -33,12 +33,12 @@ def test_the_weights_are_those_of_the_network(transducer: Transducer) -> None:
             torch.testing.assert_close(found.weights[layer], weights[name][0])
 
 
-def test_rows_are_labelled_by_what_they_are(transducer: Transducer) -> None:
+def test_attend_labels_queries_and_keys(transducer: Transducer) -> None:
     attention = transducer.attend(SOURCE, TARGET)
     pieces = (*transducer.target_tokenizer.pieces(TARGET), "</s>")
     assert attention.cross.queries.pieces == attention.decoder.queries.pieces == pieces
     assert attention.cross.keys == attention.encoder.keys == attention.encoder.queries
-    # The decoder reads what it wrote one step before.
+    # The decoder's input is its output of the step before.
     assert attention.decoder.keys.pieces == ("<s>", *pieces[:-1])
     assert attention.decoder.keys.words == ("<s>", "seven", "is", "near")
     assert not attention.decoder.weights.triu(1).any()
@@ -48,7 +48,7 @@ def test_rows_are_labelled_by_what_they_are(transducer: Transducer) -> None:
         assert found.weights.shape == (2, 2, *sizes)
 
 
-def test_without_a_target_it_is_the_models_own_translation(transducer: Transducer) -> None:
+def test_attend_without_target_uses_the_models_translation(transducer: Transducer) -> None:
     attention = transducer.attend(f"  {SOURCE}\n")
     assert attention.target == transducer.translate(SOURCE, split=False).text
     again = transducer.attend(SOURCE, "")
@@ -78,7 +78,7 @@ def test_joined_rows_still_sum_to_one(transducer: Transducer) -> None:
 
 
 @pytest.fixture(scope="module")
-def with_marks() -> Tokenizer:
+def tokenizer_with_punctuation() -> Tokenizer:
     return train_tokenizer(["it's (here), “so” it is. Größe ☺ - x"] * 50, vocab_size=290)
 
 
@@ -92,17 +92,17 @@ def with_marks() -> Tokenizer:
         ("", []),
     ],
 )
-def test_words_are_whole_and_marks_at_their_ends_are_apart(
-    with_marks: Tokenizer, text: str, words: list[str]
+def test_side_of_separates_punctuation_from_words(
+    tokenizer_with_punctuation: Tokenizer, text: str, words: list[str]
 ) -> None:
-    ids = [*with_marks.encode(text), EOS_ID]
-    side = side_of(with_marks, ids)
+    ids = [*tokenizer_with_punctuation.encode(text), EOS_ID]
+    side = side_of(tokenizer_with_punctuation, ids)
     assert len(side.pieces) == len(side.word_of) == len(ids)
     assert sorted(set(side.word_of)) == list(range(len(side.words)))
     assert side.words == (*words, "</s>")
 
 
-def test_it_is_written_as_json(transducer: Transducer) -> None:
+def test_attention_is_json_serializable(transducer: Transducer) -> None:
     attention = transducer.attend(SOURCE, TARGET)
     read = json.loads(json.dumps(attention.described()))
     assert (read["source"], read["target"]) == (SOURCE, TARGET)
@@ -113,8 +113,8 @@ def test_it_is_written_as_json(transducer: Transducer) -> None:
         assert read["attention"][kind]["keys"]["pieces"] == list(attention.of(kind).keys.pieces)
 
 
-def test_what_cannot_be_looked_at_is_refused(transducer: Transducer) -> None:
-    with pytest.raises(DataError, match="no word in the source"):
+def test_attend_rejects_empty_and_long_sources(transducer: Transducer) -> None:
+    with pytest.raises(DataError, match="the source has no words"):
         transducer.attend(" \n")
     with pytest.raises(TooLongError, match="the longest that the model was trained on has 40"):
         transducer.attend("one " * 50)

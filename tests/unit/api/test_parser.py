@@ -21,11 +21,11 @@ def parser_of(tokenizer: Tokenizer, positions: Literal["sinusoidal", "learned"])
     return Parser([Transformer(config)], tokenizer, symbols, max_source_length=6)
 
 
-def test_a_longer_sentence_is_parsed_with_the_limit_that_its_refusal_names(
+def test_too_long_error_suggests_a_sufficient_limit(
     tokenizer: Tokenizer,
 ) -> None:
     parser, n_tokens = parser_of(tokenizer, "sinusoidal"), len(tokenizer.encode(LONG)) + 1
-    cure = f"the longest may have 6; max_source_length={n_tokens} parses it all the same"
+    cure = f"the maximum is 6; max_source_length={n_tokens} parses it anyway"
     with pytest.raises(TooLongError, match=cure) as refused:
         parser.parse(LONG)
     parse = parser.parse(LONG, beam_size=1, max_source_length=refused.value.enough)
@@ -36,7 +36,5 @@ def test_learned_positions_are_a_hard_limit(tokenizer: Tokenizer) -> None:
     parser = parser_of(tokenizer, "learned")
     with pytest.raises(ConfigError, match="13 is more than the 12 positions"):
         parser.parse("one", max_source_length=13)
-    with pytest.raises(
-        TooLongError, match=r"text 2: .* the model knows 12 positions; leave it out"
-    ):
+    with pytest.raises(TooLongError, match=r"text 2: .* the model has 12 positions; omit it"):
         parser.parse(["one", LONG])

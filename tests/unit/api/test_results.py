@@ -1,4 +1,4 @@
-"""Texts put together from their sentences."""
+"""Translations of texts, joined from those of their sentences."""
 
 from transept.api.texts import Output, Sentence, Translation
 
@@ -9,7 +9,7 @@ def sentence(
     return Sentence(source, space, (Output(text, -1.0, -2.0, alignment=alignment),))
 
 
-def test_alignments_count_on_through_the_text() -> None:
+def test_alignments_are_numbered_through_the_text() -> None:
     parts = [
         sentence("a b.", "A B C.", " ", ((0, 0), (0, 1), (1, 2))),
         sentence("c d", "D E", "", ((0, 1), (1, 0))),
@@ -28,7 +28,7 @@ def test_chinese_sentences_get_a_space_where_the_output_needs_one() -> None:
     assert Translation.best("好。走。", to_japanese, 1).text == "良い。行く。"
 
 
-def test_an_unfinished_sentence_is_an_unfinished_text() -> None:
+def test_text_with_unfinished_sentence_is_unfinished() -> None:
     parts = [
         Sentence("a", " ", (Output("A", -1.0, -1.0, finished=False),)),
         Sentence("b", "", (Output("B", -1.0, -1.0),)),

@@ -1,4 +1,4 @@
-"""A translation told while it is written."""
+"""`Transducer.stream`."""
 
 import pytest
 import torch
@@ -13,22 +13,20 @@ from transept.text.tokenizer import EOS_ID
 
 @pytest.mark.parametrize("text", TEXTS)
 @pytest.mark.parametrize("beam_size", [1, 4])
-def test_drafts_grow_into_the_translation(
-    transducer: Transducer, text: str, beam_size: int
-) -> None:
+def test_last_draft_is_the_translation(transducer: Transducer, text: str, beam_size: int) -> None:
     drafts = list(transducer.stream(text, beam_size=beam_size, **SHORT))
     whole = transducer.translate(text, beam_size=beam_size, **SHORT).text
     assert drafts[-1].text == whole
     assert drafts[-1].stable == len(whole)
     for draft in drafts:
-        assert whole.startswith(draft.text[: draft.stable]), "what was stable has changed"
+        assert whole.startswith(draft.text[: draft.stable]), "the stable part has changed"
     if beam_size == 1 and text == "eight":
         assert len(drafts) > 2
         assert all(draft.stable >= len(draft.text) - 1 for draft in drafts)
 
 
 @pytest.mark.parametrize("beam_size", [1, 4])
-def test_drafts_keep_to_the_shortlist(transducer: Transducer, beam_size: int) -> None:
+def test_stream_uses_the_shortlist(transducer: Transducer, beam_size: int) -> None:
     tokenizer, few = transducer.source_tokenizer, torch.tensor([EOS_ID, 50, 60, 70])
     listed = Shortlist(few.expand(tokenizer.vocab_size, -1), few)
     engine = NativeEngine(transducer.networks.models, listed)
@@ -39,14 +37,14 @@ def test_drafts_keep_to_the_shortlist(transducer: Transducer, beam_size: int) ->
 
 
 @pytest.mark.parametrize("beam_size", [1, 4])
-def test_half_a_character_is_not_stable(transducer: Transducer, beam_size: int) -> None:
+def test_incomplete_character_is_not_stable(transducer: Transducer, beam_size: int) -> None:
     drafts = list(transducer.stream("one", prefix="€", beam_size=beam_size, **SHORT))
     assert drafts[-1].text.startswith("€")
     half = [draft for draft in drafts if draft.text.startswith("\N{REPLACEMENT CHARACTER}")]
-    assert half, "the character came at once: the test is too easy"
+    assert half, "the character has only one token"
     assert all(draft.stable == 0 for draft in half)
 
 
-def test_a_draw_has_no_drafts(transducer: Transducer) -> None:
+def test_stream_rejects_sampling(transducer: Transducer) -> None:
     with pytest.raises(ConfigError, match="sampling"):
         next(transducer.stream("one", sampling=SamplingConfig()))

@@ -1,4 +1,4 @@
-"""Texts through a network: taken apart, decoded, put together."""
+"""`Transducer`: translation, scoring and ensembles."""
 
 import itertools
 import typing
@@ -29,7 +29,7 @@ SHORT: Short = {"max_length_extra": 3}
 TEXTS = ["One two. Three!  Four five?", "", "  six\nseven \t", "eight"]
 
 
-def test_the_keywords_are_the_fields_of_the_config() -> None:
+def test_options_match_fields_of_translation_config() -> None:
     fields = typing.get_type_hints(TranslationConfig)
     keywords = typing.get_type_hints(Options, localns={"SamplingConfig": SamplingConfig})
     more = {"alignments", "sampling", "prefix", "watch"}
@@ -37,7 +37,7 @@ def test_the_keywords_are_the_fields_of_the_config() -> None:
     assert more <= keywords.keys()
 
 
-def test_one_text_gives_one_translation_and_a_list_gives_a_list(transducer: Transducer) -> None:
+def test_translate_returns_one_result_for_str_and_list_for_list(transducer: Transducer) -> None:
     together = transducer.translate(TEXTS, **SHORT)
     assert [one.source for one in together] == TEXTS
     assert [transducer.translate(text, **SHORT).text for text in TEXTS] == [
@@ -50,7 +50,7 @@ def test_one_text_gives_one_translation_and_a_list_gives_a_list(transducer: Tran
 def test_translations_by_the_native_engine_do_not_depend_on_other_texts(
     tokenizer: Tokenizer, beam_size: int
 ) -> None:
-    # In double precision: rounding, which does depend on the shape of a batch, decides no tie.
+    # In double precision, so that rounding, which depends on the batch shape, breaks no ties.
     double = Transducer([network(1).double()], tokenizer, tokenizer, max_source_length=40)
     words = WORDS.split()[:10]
     texts = [" ".join(words[: 1 + n % 10]) + f" {words[n % 7]}" for n in range(30)]
@@ -65,7 +65,7 @@ def test_translations_by_the_native_engine_do_not_depend_on_other_texts(
     assert outputs(texts[:5]) == {text: alone[text] for text in texts[:5]}
 
 
-def test_a_wrong_option_is_named(transducer: Transducer) -> None:
+def test_translate_names_invalid_options(transducer: Transducer) -> None:
     with pytest.raises(ConfigError, match="beamsize: unknown key; did you mean 'beam_size'"):
         transducer.translate("one", beamsize=8)  # type: ignore[call-overload]
     with pytest.raises(ConfigError, match="too_long: 'cut' is not one of 'refuse', 'split'"):
@@ -74,7 +74,7 @@ def test_a_wrong_option_is_named(transducer: Transducer) -> None:
         transducer.translate("one", n_best=9)
 
 
-def test_sentences_are_translated_by_themselves_and_keep_their_white_space(
+def test_sentences_are_translated_separately_and_keep_white_space(
     transducer: Transducer,
 ) -> None:
     whole = transducer.translate("  One two. Three!\n\nfour ", **SHORT)
@@ -92,14 +92,14 @@ def test_sentences_are_translated_by_themselves_and_keep_their_white_space(
     assert whole.outputs[0].log_probability == pytest.approx(log_p, abs=1e-4)
 
 
-def test_splitting_can_be_turned_off(transducer: Transducer) -> None:
+def test_split_false_translates_text_as_one_sentence(transducer: Transducer) -> None:
     result = transducer.translate(" One two. Three!\n", split=False, **SHORT)
     assert [one.source for one in result.sentences] == ["", "One two. Three!"]
     assert result.text[0] == " "
     assert result.text[-1] == "\n"
 
 
-def test_nothing_stays_nothing(transducer: Transducer) -> None:
+def test_empty_text_stays_empty(transducer: Transducer) -> None:
     for text in ("", " ", "\n"):
         result = transducer.translate(text, n_best=2, alignments=True)
         assert (result.text, result.score, result.alignment) == (text, 0.0, ())
@@ -107,7 +107,7 @@ def test_nothing_stays_nothing(transducer: Transducer) -> None:
         assert [one.text for one in drawn.outputs] == [text, text]
 
 
-def test_the_best_of_several_sentences_are_the_best_combinations(transducer: Transducer) -> None:
+def test_n_best_of_several_sentences_are_best_combinations(transducer: Transducer) -> None:
     result = transducer.translate("One. Two. Three.", n_best=4, **SHORT)
     combinations = itertools.product(*(one.outputs for one in result.sentences))
     sums = sorted((sum(one.score for one in each) for each in combinations), reverse=True)
@@ -117,7 +117,7 @@ def test_the_best_of_several_sentences_are_the_best_combinations(transducer: Tra
     assert only.text == result.text
 
 
-def test_a_sentence_too_long_is_refused_and_named(transducer: Transducer) -> None:
+def test_too_long_sentence_raises_error_with_its_number(transducer: Transducer) -> None:
     long = "One two three four five six " * 12
     n_tokens = len(transducer.source_tokenizer.encode(long.strip())) + 1
     with pytest.raises(TooLongError) as refused:
@@ -125,13 +125,13 @@ def test_a_sentence_too_long_is_refused_and_named(transducer: Transducer) -> Non
     assert (refused.value.number, refused.value.enough) == (2, n_tokens)
     for words in ("text 2", "'One two three four", "trained on has 40", "too_long='split'"):
         assert words in str(refused.value)
-    with pytest.raises(DataError, match="the limit given is 10"):
+    with pytest.raises(DataError, match="the given limit is 10"):
         transducer.translate(long, max_source_length=10)
     whole = transducer.translate(long, max_source_length=n_tokens, max_length_factor=0.1, **SHORT)
     assert len(whole.sentences) == 1
 
 
-def test_a_sentence_too_long_is_cut_if_told(transducer: Transducer) -> None:
+def test_too_long_split_splits_sentence(transducer: Transducer) -> None:
     long = "one two three four five six, seven eight nine ten; " * 6
     result = transducer.translate(long, too_long="split", **SHORT)
     sources = [one.source for one in result.sentences]
@@ -148,20 +148,20 @@ def test_learned_positions_are_a_hard_limit(tokenizer: Tokenizer) -> None:
     assert transducer.max_source_length == 12
     with pytest.raises(ConfigError, match="13 is more than the 12 positions"):
         transducer.translate("one", max_source_length=13)
-    with pytest.raises(TooLongError, match=r"has 12; too_long='split' cuts it$"):
+    with pytest.raises(TooLongError, match=r"has 12; too_long='split' splits it$"):
         transducer.translate("one two three four five six seven")
     (output,) = transducer.translate("one two three", alignments=True).outputs
-    assert not output.finished  # with sinusoids it would have gone on
+    assert not output.finished  # with sinusoidal positions it would continue
     with pytest.raises(TooLongError, match="text 2: a side has"):
         transducer.score(["one", "two"], ["one", "one two three four five six seven"])
 
 
-def test_what_is_no_config_of_sampling_is_refused(transducer: Transducer) -> None:
-    with pytest.raises(ConfigError, match=r"sampling: .* give transept.SamplingConfig\(seed=1\)"):
+def test_translate_rejects_sampling_that_is_not_a_config(transducer: Transducer) -> None:
+    with pytest.raises(ConfigError, match=r"sampling: .* use transept.SamplingConfig\(seed=1\)"):
         transducer.translate("one", sampling={"seed": 1})  # type: ignore[call-overload]
 
 
-def test_draws_follow_from_the_seed(transducer: Transducer) -> None:
+def test_samples_depend_on_the_seed(transducer: Transducer) -> None:
     def draw(seed: int, **changes: object) -> list[list[str]]:
         sampling = SamplingConfig(seed=seed, **changes)  # type: ignore[arg-type]
         drawn = transducer.translate(TEXTS, sampling=sampling, n_best=6, **SHORT)
@@ -176,7 +176,7 @@ def test_draws_follow_from_the_seed(transducer: Transducer) -> None:
     assert [set(each) for each in draw(1, top_k=1)] == [{one.text} for one in greedy]
 
 
-def test_a_draw_has_no_beam(transducer: Transducer) -> None:
+def test_sampling_rejects_beam_options(transducer: Transducer) -> None:
     drawing = SamplingConfig()
     assert len(transducer.translate("one", sampling=drawing, n_best=6, **SHORT).outputs) == 6
     with pytest.raises(ConfigError, match="beam_size: is for beam search") as refused:
@@ -184,7 +184,7 @@ def test_a_draw_has_no_beam(transducer: Transducer) -> None:
     assert [problem.key for problem in refused.value.problems] == ["beam_size", "length_penalty"]
 
 
-def test_draws_of_a_text_do_not_depend_on_the_others(
+def test_samples_do_not_depend_on_other_texts(
     transducer: Transducer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drawing = SamplingConfig(seed=3)
@@ -194,14 +194,14 @@ def test_draws_of_a_text_do_not_depend_on_the_others(
         assert [one.text for one in alone.outputs] == [one.text for one in both.outputs[:2]]
     twice = transducer.translate([TEXTS[0]] * 2, sampling=drawing, **SHORT)
     assert twice[0].text == twice[1].text
-    monkeypatch.setitem(TOKENS_AT_ONCE, "cpu", 1)  # each in a batch by itself
+    monkeypatch.setitem(TOKENS_AT_ONCE, "cpu", 1)  # one sentence per batch
     again = transducer.translate(TEXTS[::-1], sampling=drawing, n_best=3, **SHORT)
     assert [[one.text for one in each.outputs] for each in again[::-1]] == [
         [one.text for one in each.outputs] for each in together
     ]
 
 
-def test_draws_of_a_text_are_draws_of_its_sentences_together(transducer: Transducer) -> None:
+def test_samples_of_a_text_join_samples_of_its_sentences(transducer: Transducer) -> None:
     drawn = transducer.translate("One. Two.", sampling=SamplingConfig(), n_best=3, **SHORT)
     first, second = drawn.sentences
     assert [one.text for one in drawn.outputs] == [
@@ -209,7 +209,7 @@ def test_draws_of_a_text_are_draws_of_its_sentences_together(transducer: Transdu
     ]
 
 
-def test_an_output_begins_with_its_prefix(transducer: Transducer) -> None:
+def test_outputs_begin_with_their_prefix(transducer: Transducer) -> None:
     results = transducer.translate(["one. two", "", "three"], prefix="the end ", n_best=2, **SHORT)
     assert [len(one.sentences) for one in results] == [1, 0, 1]
     for result in (results[0], results[2]):
@@ -217,7 +217,7 @@ def test_an_output_begins_with_its_prefix(transducer: Transducer) -> None:
     each = transducer.translate(["one", "two"], prefix=["ten", ""], **SHORT)
     assert each[0].text.startswith("ten")
     assert each[1].text == transducer.translate("two", **SHORT).text
-    # One without a word is none: the text is split as ever.
+    # An empty prefix has no effect: the text is split.
     (usual,) = transducer.translate(["one. Two"], prefix=" ", **SHORT)
     assert len(usual.sentences) == 2
     for wrong, complaint in ((3, "prefix: expected .* got int 3"), (["a", None], "prefix 2: ")):
@@ -227,7 +227,7 @@ def test_an_output_begins_with_its_prefix(transducer: Transducer) -> None:
         transducer.translate(["one", "two"], prefix=["ten"])
 
 
-def test_someone_may_watch(transducer: Transducer) -> None:
+def test_watch_is_called_with_progress(transducer: Transducer) -> None:
     seen: list[tuple[int, int]] = []
     texts = ["one two three four"] * 200
     transducer.translate(texts, watch=lambda *counts: seen.append(counts), **SHORT)
@@ -236,7 +236,9 @@ def test_someone_may_watch(transducer: Transducer) -> None:
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 3])
-def test_threads_change_nothing(transducer: Transducer, n_threads: int) -> None:
+def test_translation_does_not_depend_on_number_of_threads(
+    transducer: Transducer, n_threads: int
+) -> None:
     texts = [*TEXTS, "one two three", "ten nine eight seven six"] * 3
     expected = [transducer.translate(text, **SHORT) for text in texts]
     before = torch.get_num_threads()
@@ -246,20 +248,20 @@ def test_threads_change_nothing(transducer: Transducer, n_threads: int) -> None:
     assert [one.text for one in found] == [one.text for one in expected]
 
 
-def test_who_watches_can_stop_it_at_any_token(transducer: Transducer) -> None:
-    told: list[int] = []
+def test_watch_can_stop_translation_by_raising(transducer: Transducer) -> None:
+    calls: list[int] = []
 
     def watch(n_done: int, n_all: int | None) -> None:
-        told.append(n_done)
-        if len(told) == 3:
+        calls.append(n_done)
+        if len(calls) == 3:
             raise InterruptedError
 
     with pytest.raises(InterruptedError):
         transducer.translate("one two three four", watch=watch, max_length_extra=9)
-    assert told == [0, 0, 0]
+    assert calls == [0, 0, 0]
 
 
-def test_two_networks_decide_together(tokenizer: Tokenizer, transducer: Transducer) -> None:
+def test_ensemble_averages_two_networks(tokenizer: Tokenizer, transducer: Transducer) -> None:
     same = Transducer([network(1), network(1)], tokenizer, tokenizer, max_source_length=40)
     both = Transducer([network(1), network(2)], tokenizer, tokenizer, max_source_length=40)
     alone = transducer.translate(TEXTS, **SHORT)
@@ -268,7 +270,7 @@ def test_two_networks_decide_together(tokenizer: Tokenizer, transducer: Transduc
 
 
 @pytest.mark.parametrize("seeds", [(1,), (1, 2)])
-def test_forced_decoding_finds_what_the_search_found(seeds: tuple[int, ...]) -> None:
+def test_forced_decoding_agrees_with_search(seeds: tuple[int, ...]) -> None:
     models = [network(seed) for seed in seeds]
     networks, engine = Networks(models), NativeEngine(models)
     sources = [[270, 271, EOS_ID], [280, EOS_ID], [261, 262, 263, 264, EOS_ID]]
@@ -282,7 +284,7 @@ def test_forced_decoding_finds_what_the_search_found(seeds: tuple[int, ...]) -> 
         assert [sum(values) for values in log_p] == pytest.approx(expected, abs=1e-4)
 
 
-def test_scores_are_told_token_by_token(transducer: Transducer) -> None:
+def test_score_returns_log_probability_of_each_token(transducer: Transducer) -> None:
     first, second, empty, half = transducer.score(
         ["one two", "three", "", "four"], ["the end", " so ", "", ""]
     )
@@ -298,7 +300,7 @@ def test_scores_are_told_token_by_token(transducer: Transducer) -> None:
         transducer.score(["one", "two"], ["three"])
 
 
-def test_alignments_link_each_word_of_the_output_to_one_of_its_sentence(
+def test_alignments_link_each_output_word_within_its_sentence(
     transducer: Transducer,
 ) -> None:
     result = transducer.translate("One two. Three four five!", alignments=True, n_best=2, **SHORT)
@@ -313,28 +315,28 @@ def test_alignments_link_each_word_of_the_output_to_one_of_its_sentence(
     assert transducer.translate("One", **SHORT).alignment is None
 
 
-def test_what_is_no_text_is_named(transducer: Transducer) -> None:
-    with pytest.raises(DataError, match="expected a list of texts, or one text, and got int 5"):
+def test_arguments_that_are_not_text_are_rejected(transducer: Transducer) -> None:
+    with pytest.raises(DataError, match="expected a text or a list of texts, got int 5"):
         transducer.translate(5)  # type: ignore[call-overload]
-    with pytest.raises(DataError, match="one text, and got None"):
+    with pytest.raises(DataError, match="a list of texts, got None"):
         transducer.translate(None)  # type: ignore[call-overload]
     with pytest.raises(DataError, match="got bytes; decode them first"):
         transducer.translate(b"x")  # type: ignore[arg-type]
-    with pytest.raises(DataError, match="or one text, and got dict"):
+    with pytest.raises(DataError, match="or a list of texts, got dict"):
         transducer.translate({"first": "one"})  # type: ignore[call-overload]
-    with pytest.raises(DataError, match="or one text, and got set"):
+    with pytest.raises(DataError, match="or a list of texts, got set"):
         transducer.translate({"one", "two"})  # type: ignore[call-overload]
-    with pytest.raises(DataError, match="text 2: expected a str, and got float"):
+    with pytest.raises(DataError, match="text 2: expected a str, got float"):
         transducer.translate(["one", 0.5])  # type: ignore[list-item]
-    with pytest.raises(DataError, match="text 1: expected a str, and got None"):
+    with pytest.raises(DataError, match="text 1: expected a str, got None"):
         next(transducer.stream(None))  # type: ignore[arg-type]
-    with pytest.raises(DataError, match="text 1: expected a str, and got list"):
+    with pytest.raises(DataError, match="text 1: expected a str, got list"):
         transducer.attend(["one"])  # type: ignore[arg-type]
-    with pytest.raises(DataError, match="expected a list of texts, or one text, and got str"):
+    with pytest.raises(DataError, match="expected a text or a list of texts, got str"):
         transducer.score(["one"], "two")
 
 
-def test_it_says_what_it_is(transducer: Transducer) -> None:
+def test_repr_shows_sizes_device_and_engine(transducer: Transducer) -> None:
     both = Transducer(
         [transducer.model, transducer.model],
         transducer.source_tokenizer,
@@ -358,7 +360,7 @@ def two_threads() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("two_threads")
-def test_a_sentence_by_itself_has_one_thread_in_a_small_network(transducer: Transducer) -> None:
+def test_small_network_decodes_single_sentence_with_one_thread(transducer: Transducer) -> None:
     inside: set[int] = set()
     transducer.translate("one", watch=lambda done, of: inside.add(torch.get_num_threads()), **SHORT)
     assert inside == {1}
@@ -367,34 +369,36 @@ def test_a_sentence_by_itself_has_one_thread_in_a_small_network(transducer: Tran
 
 
 @pytest.mark.usefixtures("two_threads")
-def test_a_wide_network_shares_its_products_among_threads() -> None:
+def test_wide_network_uses_all_threads() -> None:
     with torch.device("meta"):
         base = Transformer(ModelConfig.preset("base", vocab_size=100))
     assert NativeEngine([base]).threads == 2
     assert NativeEngine([network(1)]).threads == 1
 
 
-# --- sentences that come by and by -----------------------------------------------------------
+# --- feeds -----------------------------------------------------------------------------------
 
 
-def by_and_by(units: Sequence[Unit], plan: list[int]) -> Callable[[int], list[Unit]]:
-    """A feed that gives this many each time that it is asked."""
+def feed_in_groups(units: Sequence[Unit], plan: list[int]) -> Callable[[int], list[Unit]]:
+    """A feed that returns groups of these sizes."""
     waiting, numbers = iter(units), itertools.cycle(plan)
     return lambda n: [*itertools.islice(waiting, min(n, next(numbers)))]
 
 
 @pytest.mark.parametrize("plan", [[100], [1], [2, 1, 3]])
-def test_whenever_a_sentence_comes_its_outputs_are_the_same(
+def test_translate_feed_agrees_with_translate_units(
     transducer: Transducer, plan: list[int]
 ) -> None:
     texts = ["one two three", "four five", "six. Seven!", "eight", "one"] * 2
     units = [unit for each in transducer.units(texts) for unit in each]
     units.insert(3, Unit("", " ", []))
     expected = transducer.translate_units(units, n_best=2, alignments=True, **SHORT)
-    feed = by_and_by(units, plan)
-    told = [*itertools.chain(*transducer.translate_feed(feed, n_best=2, alignments=True, **SHORT))]
-    found = dict(told)
-    assert len(found) == len(told) == len(units)
+    feed = feed_in_groups(units, plan)
+    results = [
+        *itertools.chain(*transducer.translate_feed(feed, n_best=2, alignments=True, **SHORT))
+    ]
+    found = dict(results)
+    assert len(found) == len(results) == len(units)
     for number, outputs in enumerate(expected):
         assert [o.text for o in found[number]] == [o.text for o in outputs]
         assert [o.alignment for o in found[number]] == [o.alignment for o in outputs]
@@ -402,7 +406,7 @@ def test_whenever_a_sentence_comes_its_outputs_are_the_same(
             assert one.score == pytest.approx(other.score, abs=1e-4)
 
 
-def test_units_and_their_outputs_make_the_translation(transducer: Transducer) -> None:
+def test_units_and_translate_units_give_the_translation(transducer: Transducer) -> None:
     text = "one two.  Three four!"
     (units,) = transducer.units([text])
     outputs = [outputs[0].text for outputs in transducer.translate_units(units, **SHORT)]
@@ -410,11 +414,11 @@ def test_units_and_their_outputs_make_the_translation(transducer: Transducer) ->
     assert joined == transducer.translate(text, **SHORT).text
 
 
-def test_what_units_and_a_feed_cannot_have_is_named(transducer: Transducer) -> None:
+def test_units_and_feed_reject_unsupported_options(transducer: Transducer) -> None:
     (units,) = transducer.units(["one"])
-    with pytest.raises(ConfigError, match="prefix: is not for a feed: use `translate`"):
-        next(transducer.translate_feed(by_and_by(units, [1]), prefix="two"))
-    with pytest.raises(ConfigError, match="prefix: is not for units: use `translate`"):
+    with pytest.raises(ConfigError, match="prefix: is not supported for a feed; use `translate`"):
+        next(transducer.translate_feed(feed_in_groups(units, [1]), prefix="two"))
+    with pytest.raises(ConfigError, match="prefix: is not supported for units; use `translate`"):
         transducer.translate_units(units, prefix="two")
     with pytest.raises(TooLongError, match="text 1: the sentence"):
         transducer.units(["one two three four five six " * 9])

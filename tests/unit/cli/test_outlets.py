@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from transept.cli.outlets import Outlet, outlive_readers, reader_has_gone, standard_streams
+from transept.cli.outlets import Outlet, ignore_closed_stdout, standard_streams, stdout_was_closed
 
 
 @contextmanager
-def abandoned_pipe() -> Iterator[int]:
-    """The end of a pipe that is written to, after the other end was closed."""
+def closed_pipe() -> Iterator[int]:
+    """The write end of a pipe whose read end is closed."""
     reader, writer = os.pipe()
     os.close(reader)
     yield writer
@@ -21,7 +21,7 @@ def abandoned_pipe() -> Iterator[int]:
 
 
 @pytest.mark.parametrize("name", ["stdout", "stderr"])
-def test_standard_streams_write_as_before_when_they_are_read(
+def test_standard_streams_keep_encoding_and_contents(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
 ) -> None:
     with (tmp_path / "read").open("w", encoding="ascii", errors="replace") as file:
@@ -32,23 +32,23 @@ def test_standard_streams_write_as_before_when_they_are_read(
     assert (tmp_path / "read").read_text() == "? one\n"
 
 
-def test_outlet_drops_output_when_its_reader_has_gone() -> None:
-    with abandoned_pipe() as writer:
+def test_outlet_discards_output_when_pipe_is_closed() -> None:
+    with closed_pipe() as writer:
         outlet = Outlet(writer, needed=False)
         assert [outlet.write(b"one"), outlet.write(b"four")] == [3, 4]
         assert outlet.abandoned
-        assert os.write(writer, b"two") == 3  # also what others write there
+        assert os.write(writer, b"two") == 3  # also direct writes to the descriptor
 
 
-def test_outlet_drops_output_when_its_terminal_was_closed() -> None:
+def test_outlet_discards_output_when_terminal_is_closed() -> None:
     terminal, writer = pty.openpty()
     os.close(terminal)
     assert Outlet(writer, needed=False).write(b"one") == 3
     os.close(writer)
 
 
-def test_outlet_raises_when_the_reader_of_results_has_gone() -> None:
-    with abandoned_pipe() as writer:
+def test_needed_outlet_raises_when_pipe_is_closed() -> None:
+    with closed_pipe() as writer:
         outlet = Outlet(writer, needed=True)
         with pytest.raises(BrokenPipeError):
             outlet.write(b"one")
@@ -59,7 +59,7 @@ def test_outlet_raises_when_the_reader_of_results_has_gone() -> None:
 def standard_output(
     monkeypatch: pytest.MonkeyPatch, descriptor: int, unbuffered: bool
 ) -> Iterator[None]:
-    """Standard output as Python opens it, and as it does with PYTHONUNBUFFERED."""
+    """Standard output as Python opens it, with or without PYTHONUNBUFFERED."""
     with os.fdopen(descriptor, "wb", 0 if unbuffered else -1, closefd=False) as file:
         monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(file, write_through=unbuffered))
         with standard_streams():
@@ -67,14 +67,14 @@ def standard_output(
 
 
 @pytest.mark.parametrize("unbuffered", [False, True])
-def test_standard_output_raises_until_the_command_outlives_its_readers(
+def test_closed_standard_output_raises_unless_ignored(
     monkeypatch: pytest.MonkeyPatch, unbuffered: bool
 ) -> None:
-    with abandoned_pipe() as writer, standard_output(monkeypatch, writer, unbuffered):
+    with closed_pipe() as writer, standard_output(monkeypatch, writer, unbuffered):
         with pytest.raises(BrokenPipeError):
             print("one", flush=True)
-        assert reader_has_gone()
-    with abandoned_pipe() as writer, standard_output(monkeypatch, writer, unbuffered):
-        outlive_readers()
+        assert stdout_was_closed()
+    with closed_pipe() as writer, standard_output(monkeypatch, writer, unbuffered):
+        ignore_closed_stdout()
         print("one", flush=True)
-        assert reader_has_gone()
+        assert stdout_was_closed()

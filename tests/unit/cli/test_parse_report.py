@@ -1,4 +1,4 @@
-"""What a reader sees of parse scores."""
+"""The printed report of parse scores."""
 
 import dataclasses
 import io
@@ -23,7 +23,7 @@ def shown(one: ParseReport) -> str:
     return console.file.getvalue()
 
 
-def test_both_ways_of_counting_stand_side_by_side() -> None:
+def test_report_shows_both_summaries_side_by_side() -> None:
     text = shown(report(CAT, CAT.replace("cat", "dog"), ""))
     lines = {" ".join(line.split()) for line in text.splitlines()}
     assert "gold gold.clean, 3 sentences" in lines
@@ -36,7 +36,7 @@ def test_both_ways_of_counting_stand_side_by_side() -> None:
     assert "params:COLLINS|" in text
 
 
-def test_columns_stand_under_each_other() -> None:
+def test_report_columns_are_aligned() -> None:
     lines = shown(report(CAT)).splitlines()
     header = next(line for line in lines if "evalb  " in line)
     f1 = next(line for line in lines if line.startswith("F1"))
@@ -44,14 +44,14 @@ def test_columns_stand_under_each_other() -> None:
     assert [f1[:end][-6:] for end in ends] == ["100.00", "100.00"]
 
 
-def test_json_holds_everything() -> None:
+def test_report_as_json_has_all_fields() -> None:
     described = json.loads(json.dumps(dataclasses.asdict(report(CAT, ""))))
     assert described["all"]["evalb"]["f1"] == 100.0
     assert described["all"]["whole"]["recall"] == 50.0
     assert [each["status"] for each in described["sentences"]] == ["valid", "skipped"]
 
 
-def test_warnings_say_where_to_look() -> None:
+def test_warnings_give_line_numbers() -> None:
     assert warnings(report(CAT), "gold") == []
     (trouble,) = warnings(report(CAT, CAT[:-1], CAT.replace("cat", "dog")), "gold")
     assert trouble == (
@@ -60,7 +60,7 @@ def test_warnings_say_where_to_look() -> None:
     assert "evalb itself would have stopped at line 2" in warnings(report(CAT, "hello"), "gold")[1]
 
 
-def test_a_damaged_gold_tree_is_no_fault_of_the_parser() -> None:
+def test_warnings_report_damaged_gold_trees_separately() -> None:
     both = evaluate_parses([CAT, CAT[:-1]], [CAT[:-1], CAT])
     assert [each.gold_problems for each in both.sentences] == [(), ("unbalanced brackets",)]
     first, second = warnings(both, "test.mrg")

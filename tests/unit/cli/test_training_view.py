@@ -1,4 +1,4 @@
-"""What a terminal shows of a training: how far it is, and how long it will take."""
+"""Training progress on terminals and in logs."""
 
 import io
 import re
@@ -19,7 +19,7 @@ START = {"kind": "start", "step": 0, "text": "runs/small: starting"}
 
 
 def watch(width: int, *lines: dict[str, object], minutes: float | None = None) -> list[str]:
-    """The lines that are left on a terminal at the end."""
+    """The lines that a terminal shows at the end."""
     screen = io.StringIO()
     console = Console(file=screen, width=width, force_terminal=True, color_system=None)
     view = LiveView(console, 20_000, minutes)
@@ -30,7 +30,7 @@ def watch(width: int, *lines: dict[str, object], minutes: float | None = None) -
     return [line for line in re.split(r"[\r\n]+", written) if line]
 
 
-def test_80_columns_show_the_step_and_the_time_left_whole() -> None:
+def test_live_view_of_80_columns_shows_step_and_time_left() -> None:
     last = watch(80, START, STEP | {"step": 12_340}, minutes=600)[-1]
     assert "step 12340/20000 ━" in last
     assert last.endswith(" left")
@@ -38,23 +38,23 @@ def test_80_columns_show_the_step_and_the_time_left_whole() -> None:
     assert "…" not in last
 
 
-def test_a_wider_terminal_shows_every_number() -> None:
+def test_live_view_of_100_columns_shows_all_metrics() -> None:
     last = watch(100, START, STEP | {"step": 12_340})[-1]
     assert describe_step(STEP) in last
     assert "MFU 30.1%" in last
 
 
-def test_the_time_left_is_no_more_than_the_minutes_given() -> None:
+def test_time_left_is_at_most_the_given_minutes() -> None:
     at_first = watch(80, START, minutes=4)[-1]
     assert "0:04:00 left" in at_first or "0:03:59 left" in at_first
 
 
-def test_the_first_step_tells_how_long_it_will_take() -> None:
+def test_time_left_is_known_after_the_first_step() -> None:
     assert "-:--:-- left" in watch(80, START)[-1]
     assert "-:--:-- left" not in watch(80, START, STEP | {"step": 1})[-1]
 
 
-def test_a_log_tells_the_time_left_too() -> None:
+def test_plain_view_shows_time_left() -> None:
     log = io.StringIO()
     view = PlainView(Console(file=log, width=80), 20_000, minutes=0.1)
     view.observe(START | {"step": 12_000})
@@ -64,5 +64,5 @@ def test_a_log_tells_the_time_left_too() -> None:
     assert last.endswith(" left")
 
 
-def test_what_is_refused_before_the_start_leaves_no_bar() -> None:
+def test_live_view_shows_no_bar_before_the_start() -> None:
     assert watch(80) == []

@@ -1,4 +1,4 @@
-"""A test set of our own making, and systems that are wrong about it now and then."""
+"""A synthetic test set, and systems that make mistakes."""
 
 import random
 
@@ -17,7 +17,7 @@ def references(count: int, seed: int = 0) -> list[str]:
 
 
 def damaged(lines: list[str], share: float, seed: int = 1) -> list[str]:
-    """The same lines, in which so many of the words are lost or replaced."""
+    """The same lines, with this share of the words removed or replaced."""
     draw = random.Random(seed)
     outputs = []
     for line in lines:

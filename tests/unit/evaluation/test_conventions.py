@@ -1,4 +1,4 @@
-"""Each convention's tokens, and the names of the results."""
+"""Tokens and signatures of the conventions."""
 
 import pytest
 from sacrebleu.metrics.bleu import BLEU
@@ -21,8 +21,8 @@ from transept.evaluation.scores import Convention, Score
         ("rich-text format", "rich ##AT##-##AT## text format"),
         ("die Nord-Süd-Achse", "die Nord ##AT##-##AT## Süd ##AT##-##AT## Achse"),
         ("a - b -c d- --", "a - b -c d- --"),
-        # The characters beside a hyphen are used up, so a single one between two is cut once;
-        # one of two bytes is not.
+        # Matches consume the characters next to a hyphen, so a single byte between two hyphens
+        # allows only one split.
         ("a-b-c", "a ##AT##-##AT## b-c"),
         ("a-ä-c", "a ##AT##-##AT## ä ##AT##-##AT## c"),
         ("---", "- ##AT##-##AT## -"),
@@ -30,11 +30,11 @@ from transept.evaluation.scores import Convention, Score
         ("", ""),
     ],
 )
-def test_compounds_are_cut_as_in_tensor2tensor(line: str, expected: str) -> None:
+def test_split_compounds_agrees_with_tensor2tensor(line: str, expected: str) -> None:
     assert split_compounds(line) == expected
 
 
-def test_the_papers_convention_counts_the_parts_of_compounds() -> None:
+def test_compounds_split_counts_parts_of_compounds() -> None:
     hypothesis, reference = ["Das Nord-Süd-Gefälle wächst."], ["Das Ost-West-Gefälle wächst."]
     whole = tokenised_bleu("de").count(hypothesis, reference)
     assert whole.tolist() == [[4, 4, 3, 1, 0, 0, 4, 3, 2, 1]]
@@ -44,13 +44,13 @@ def test_the_papers_convention_counts_the_parts_of_compounds() -> None:
     assert tokenised_bleu("de", "split").count([""], ["x"]).tolist() == [[0, 1] + [0] * 8]
 
 
-def test_language_decides_the_tokens() -> None:
+def test_tokens_depend_on_language() -> None:
     assert tokenised_bleu("en").tokenize("it's") == ["it", "'s"]
     assert tokenised_bleu("de").tokenize("it's") == ["it", "'", "s"]
 
 
 @pytest.mark.parametrize("case", ["mixed", "lower"])
-def test_sacrebleu_is_the_librarys(case: Case) -> None:
+def test_sacre_bleu_agrees_with_library(case: Case) -> None:
     theirs = references(150)
     ours = [line.upper() if n % 7 == 0 else line for n, line in enumerate(damaged(theirs, 0.2))]
     library = BLEU(lowercase=case == "lower")
@@ -61,7 +61,7 @@ def test_sacrebleu_is_the_librarys(case: Case) -> None:
     assert f"case:{'lc' if case == 'lower' else 'mixed'}|eff:no|tok:13a" in str(score)
 
 
-def test_chrf_is_the_librarys() -> None:
+def test_chrf_agrees_with_library() -> None:
     theirs = references(20)
     ours = damaged(theirs, 0.2)
     library = CHRF()
@@ -70,7 +70,7 @@ def test_chrf_is_the_librarys() -> None:
     assert score.convention == Convention(name="chrF2", signature=str(library.get_signature()))
 
 
-def test_conventions_have_names_and_signatures_of_their_own() -> None:
+def test_conventions_have_distinct_signatures() -> None:
     bleus = [
         sacre_bleu(),
         sacre_bleu("lower"),
@@ -82,7 +82,7 @@ def test_conventions_have_names_and_signatures_of_their_own() -> None:
     assert all("version:" in bleu.convention.signature for bleu in bleus)
 
 
-def test_a_score_without_a_convention_cannot_be_made() -> None:
+def test_score_requires_convention() -> None:
     with pytest.raises(TypeError, match="convention"):
         Score(value=27.3)  # type: ignore[call-arg]
     for name, signature in (("", "tok:13a"), ("BLEU", "")):
@@ -90,6 +90,6 @@ def test_a_score_without_a_convention_cannot_be_made() -> None:
             Convention(name=name, signature=signature)
 
 
-def test_a_score_is_printed_with_its_convention() -> None:
+def test_score_is_printed_with_its_convention() -> None:
     score = Score(convention=Convention(name="BLEU", signature="tok:none"), value=27.309)
     assert str(score) == "BLEU 27.31 (tok:none)"

@@ -1,4 +1,4 @@
-"""Files line by line, and what is said when they are not."""
+"""Reading line-aligned files."""
 
 import gzip
 import lzma
@@ -11,7 +11,7 @@ from transept.errors import ConfigError, DataError
 from transept.evaluation.reading import language_of, read_aligned
 
 
-def test_lines_come_as_they_are(tmp_path: Path) -> None:
+def test_read_aligned_keeps_lines_unchanged(tmp_path: Path) -> None:
     text = "\ufeffein\u2028s \r\n\nzwei\u0085drei".encode()
     files = {
         "a.de": text,
@@ -25,7 +25,7 @@ def test_lines_come_as_they_are(tmp_path: Path) -> None:
     assert texts == [["ein\u2028s \r", "", "zwei\u0085drei"]] * 4
 
 
-def test_different_numbers_of_lines_are_named(tmp_path: Path) -> None:
+def test_read_aligned_reports_different_numbers_of_lines(tmp_path: Path) -> None:
     one, two = tmp_path / "one", tmp_path / "two"
     one.write_text("a\n" * 1200)
     two.write_text("a\n" * 1201)
@@ -42,7 +42,9 @@ def test_different_numbers_of_lines_are_named(tmp_path: Path) -> None:
         (b"fine\nM\0Z\0\n", "line 2: has a NUL byte"),
     ],
 )
-def test_bad_files_are_refused(tmp_path: Path, content: bytes | None, complaint: str) -> None:
+def test_read_aligned_rejects_bad_files(
+    tmp_path: Path, content: bytes | None, complaint: str
+) -> None:
     path = tmp_path / "bad"
     if content is not None:
         path.write_bytes(content)
@@ -50,8 +52,8 @@ def test_bad_files_are_refused(tmp_path: Path, content: bytes | None, complaint:
         read_aligned([path])
 
 
-def test_standard_input_is_read_once() -> None:
-    with pytest.raises(ConfigError, match="once only"):
+def test_read_aligned_rejects_standard_input_given_twice() -> None:
+    with pytest.raises(ConfigError, match="only once"):
         read_aligned([Path("/dev/stdin"), Path("-")])
 
 
@@ -66,5 +68,5 @@ def test_standard_input_is_read_once() -> None:
         ("/dev/stdin", "other"),
     ],
 )
-def test_a_name_tells_the_language(name: str, language: str) -> None:
+def test_language_of_file_is_its_suffix(name: str, language: str) -> None:
     assert language_of(Path(name)) == language

@@ -1,4 +1,4 @@
-"""Everything at once."""
+"""Scores with all conventions."""
 
 import pytest
 from tests.unit.evaluation.systems import damaged, references
@@ -13,7 +13,7 @@ OURS, THEIRS = damaged(REFERENCES, 0.1), damaged(REFERENCES, 0.3)
 QUICK = Bootstrap(resamples=50)
 
 
-def test_one_system_is_scored_by_every_convention() -> None:
+def test_evaluate_scores_one_system_with_all_conventions() -> None:
     report = evaluate(System("ours", OURS), REFERENCES, language="de", bootstrap=QUICK)
     (system,) = report.systems
     assert report.sentences == 120
@@ -31,7 +31,7 @@ def test_one_system_is_scored_by_every_convention() -> None:
         assert values[bleu.convention] == bleu.measure(OURS, REFERENCES).value
 
 
-def test_two_systems_are_compared_by_every_bleu() -> None:
+def test_evaluate_compares_two_systems_with_all_bleu_conventions() -> None:
     report = evaluate(
         System("ours", OURS), REFERENCES, other=System("theirs", THEIRS), bootstrap=QUICK
     )
@@ -44,17 +44,17 @@ def test_two_systems_are_compared_by_every_bleu() -> None:
         assert comparison.difference == ours.value - theirs.value > 0
 
 
-def test_unequal_numbers_of_lines_are_refused() -> None:
-    with pytest.raises(DataError, match=r"theirs has 119 lines and there are 120 references"):
+def test_evaluate_rejects_unequal_numbers_of_lines() -> None:
+    with pytest.raises(DataError, match=r"theirs has 119 lines, but there are 120 references"):
         evaluate(System("ours", OURS), REFERENCES, other=System("theirs", THEIRS[1:]))
 
 
 @pytest.mark.parametrize("nothing", [[], [""], ["", " \t"]])
-def test_a_test_set_of_nothing_is_refused(nothing: list[str]) -> None:
-    with pytest.raises(DataError, match="no reference to score against"):
+def test_evaluate_rejects_empty_references(nothing: list[str]) -> None:
+    with pytest.raises(DataError, match="all references are empty"):
         evaluate(System("ours", nothing), nothing)
 
 
-def test_output_of_nothing_scores_zero() -> None:
+def test_empty_output_scores_zero() -> None:
     report = evaluate(System("ours", [""] * 120), REFERENCES, bootstrap=QUICK)
     assert {score.value for score in report.systems[0].scores} == {0.0}

@@ -1,4 +1,4 @@
-"""The bootstrap: sacreBLEU's numbers, and what must hold of any."""
+"""Bootstrap resampling, compared with sacreBLEU."""
 
 from collections.abc import Sequence
 
@@ -22,7 +22,7 @@ def _usual_seed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SACREBLEU_SEED", raising=False)
 
 
-def test_the_interval_is_sacrebleus() -> None:
+def test_interval_agrees_with_sacrebleu() -> None:
     bleu = sacre_bleu()
     score = Bootstrap().score(bleu, bleu.count(GOOD, REFERENCES))
     expected = BLEU(force=True).corpus_score(GOOD, [REFERENCES], n_bootstrap=1000)
@@ -34,7 +34,7 @@ def test_the_interval_is_sacrebleus() -> None:
 
 
 @pytest.mark.parametrize("other", [FAIR, BAD], ids=["fair", "bad"])
-def test_the_p_value_is_sacrebleus(other: list[str]) -> None:
+def test_p_value_agrees_with_sacrebleu(other: list[str]) -> None:
     bleu = sacre_bleu()
     comparison = Bootstrap().compare(
         bleu, bleu.count(GOOD, REFERENCES), bleu.count(other, REFERENCES)
@@ -45,7 +45,7 @@ def test_the_p_value_is_sacrebleus(other: list[str]) -> None:
     assert comparison.p_value == pytest.approx(results["BLEU"][1].p_value)  # type: ignore[union-attr]
 
 
-def test_a_large_difference_is_sure_and_a_small_one_is_not() -> None:
+def test_large_difference_is_significant_and_small_one_is_not() -> None:
     bleu = tokenised_bleu("de")
     good, fair, bad = (bleu.count(system, REFERENCES) for system in (GOOD, FAIR, BAD))
     large = Bootstrap().compare(bleu, good, bad)
@@ -57,7 +57,7 @@ def test_a_large_difference_is_sure_and_a_small_one_is_not() -> None:
     assert small.interval.low < 0 < small.interval.high
 
 
-def test_the_other_way_round_it_is_the_same() -> None:
+def test_compare_is_symmetric() -> None:
     bleu = tokenised_bleu("de")
     good, fair = bleu.count(GOOD, REFERENCES), bleu.count(FAIR, REFERENCES)
     there, back = Bootstrap().compare(bleu, good, fair), Bootstrap().compare(bleu, fair, good)
@@ -67,14 +67,14 @@ def test_the_other_way_round_it_is_the_same() -> None:
     assert there.interval.low == -back.interval.high
 
 
-def test_a_system_does_not_differ_from_itself() -> None:
+def test_system_does_not_differ_from_itself() -> None:
     bleu = sacre_bleu()
     counts = bleu.count(GOOD, REFERENCES)
     comparison = Bootstrap().compare(bleu, counts, counts)
     assert (comparison.difference, comparison.p_value, comparison.wins) == (0.0, 1.0, 0.5)
 
 
-def test_a_seed_repeats_and_another_does_not() -> None:
+def test_interval_depends_on_the_seed() -> None:
     bleu = tokenised_bleu("de")
     counts = bleu.count(FAIR, REFERENCES)
     first, again, another = (
@@ -84,21 +84,21 @@ def test_a_seed_repeats_and_another_does_not() -> None:
     assert first != another
 
 
-def test_one_sentence_has_an_interval_of_one_point() -> None:
+def test_interval_of_one_sentence_has_zero_width() -> None:
     bleu = tokenised_bleu("de")
     score = Bootstrap(resamples=10).score(bleu, bleu.count(["a b c d e"], ["a b c d f"]))
     assert score.interval is not None
     assert score.interval.low == score.interval.high == pytest.approx(score.value)
 
 
-def test_draws_are_those_of_all_at_once() -> None:
-    """Drawing row by row saves memory and changes nothing."""
+def test_samples_row_by_row_equal_samples_at_once() -> None:
+    """Sampling row by row saves memory without changing the samples."""
     at_once = np.random.default_rng(12345).choice(37, size=(50, 37), replace=True)
     counts = np.eye(37, dtype=np.int64)[:, :10]
     expected = [[int((row == column).sum()) for column in range(10)] for row in at_once]
     assert Bootstrap(resamples=50)._sums(counts).tolist() == expected
 
 
-def test_no_resamples_are_refused() -> None:
+def test_bootstrap_rejects_zero_resamples() -> None:
     with pytest.raises(ValueError, match="at least 1"):
         Bootstrap(resamples=0)

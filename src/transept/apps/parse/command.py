@@ -15,7 +15,7 @@ from cyclopts import Group, Parameter
 
 from transept.api.parses import ParseConfig, ParseOptions
 from transept.cli.app import Flag, complain, write_line
-from transept.cli.lines import Files, count, in_turn, read, without_dash
+from transept.cli.lines import Files, count, growing_groups, read, without_dash
 from transept.cli.models import ANY_PARSER, MODEL_OPTIONS, Parsers
 from transept.cli.outlets import ProgressBar
 from transept.errors import ConfigError, DataError
@@ -111,7 +111,7 @@ def parse(
         sentences = (_Sentence(line.text, None, line.place) for line in read(texts, files))
     writer = _Writer(output, config.n_best)
     with ProgressBar("lines", n_lines, results_to_stdout=True) as bar:
-        for some in in_turn(sentences, 1 if at_terminal else read_ahead):
+        for some in growing_groups(sentences, 1 if at_terminal else read_ahead):
             options: ParseOptions = {
                 "constraint": "none" if unconstrained else "trees",
                 "watch": partial(bar.share, len(some)),

@@ -11,7 +11,7 @@ from cyclopts import Group, Parameter
 
 from transept.apps.recipes.recipe import STAGES, StageName
 from transept.cli.app import Flag
-from transept.cli.outlets import outlive_readers
+from transept.cli.outlets import ignore_closed_stdout
 from transept.errors import RESUMABLE, ConfigError, RankError, StoppedError, keys_below
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def run(
     from transept.apps.recipes import recipe
     from transept.runtime.interrupt import import_torch
 
-    outlive_readers()
+    ignore_closed_stdout()
     import_torch()
     from transept.apps.recipes.run import RecipeRun
 
@@ -117,11 +117,11 @@ def run(
 @contextmanager
 def _joined(run: "RecipeRun") -> Iterator["RecipeRun"]:
     """The run with the ranks started by torchrun. Without torchrun, the run unchanged."""
-    from transept.cli.train import joined
+    from transept.cli.train import join_ranks
     from transept.data.batching.feed import check_shares
 
     experiment = run.recipe.experiment
-    with joined(experiment, "experiment.distributed.patience") as world:
+    with join_ranks(experiment, "experiment.distributed.patience") as world:
         world.pulse.rest()
         with keys_below("experiment"):
             check_shares(experiment.batch, world.size)

@@ -15,7 +15,7 @@ from transept.apps.recipes import recipe
 from transept.apps.recipes.command import run_stages
 from transept.apps.recipes.recipe import STAGES, Recipe, RecipeText, TestSet, TextPair
 from transept.apps.recipes.sentences import built_in, choose_languages
-from transept.cli.outlets import outlive_readers
+from transept.cli.outlets import ignore_closed_stdout
 from transept.errors import RESUMABLE, ConfigError
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def demo(
     from transept.apps.recipes.view import RecipeView
     from transept.runtime.interrupt import import_torch, terminable
 
-    outlive_readers()
+    ignore_closed_stdout()
     if steps is not None and steps < 1:
         raise ConfigError("--steps must be at least 1")
     try:

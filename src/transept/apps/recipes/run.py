@@ -29,7 +29,7 @@ from transept.apps.recipes.records import Records, Table
 from transept.checkpoint import CHECKPOINTS, WEIGHTS, Checkpoints
 from transept.data.config import CorpusConfig
 from transept.errors import Argument, ConfigError, DataError
-from transept.experiment import MEANS, Experiment
+from transept.experiment import EXECUTION_KEYS, Experiment
 from transept.runtime.distributed import ALONE, World
 from transept.runtime.storage import digest, make_directory, part_of, write_file
 from transept.text.files import read_text
@@ -58,14 +58,14 @@ class RecipeRun:
     """The ranks that train together. Rank 0 runs all other stages alone."""
 
     def begin(self, argument: str = "work") -> None:
-        """Claim the directory for this recipe. Later only the keys in `MEANS` may change.
+        """Claim the directory for this recipe. Later only the keys in `EXECUTION_KEYS` may change.
 
         Args:
             argument: The argument that selects the directory, for error messages.
         """
         path = self.directory / FILE
         if path.exists():
-            means = [f"experiment.{key}" for key in MEANS]
+            means = [f"experiment.{key}" for key in EXECUTION_KEYS]
             changes = config.differences(config.load(Recipe, path), self.recipe, means)
             if changes:
                 listed = "\n  ".join(changes)
