@@ -88,10 +88,7 @@ def test_info_presets_prints_label_smoothing_and_the_papers_counts(
         (["info", "en-de", "model.n_heads=2"], "overrides are for a config file, and en-de is not"),
         (["info", RECIPE], f"is a recipe. Use `transept recipe run {RECIPE}` to run it"),
         (["train", RECIPE, "--minutes", "1"], f"`transept recipe run {RECIPE}` to run it"),
-        (
-            ["train", "en-de"],
-            "`transept train CONFIG --init en-de` to fine-tune a model",
-        ),
+        (["train", "en-de"], "data.train: is empty"),
         (["train", str(find_model("en-de"))], "data.train: is empty"),
         (["train", "wmt14-en-de-base"], "`transept recipe run wmt14-en-de-base` to run a recipe"),
         (["recipe", "run", str(BASE)], f"not a recipe; `transept train {BASE}` trains it"),
