@@ -1,11 +1,11 @@
-"""The batch plan: pairs planned per second in one core, and how full the batches are.
+"""The batch plan: pairs planned per second on one core, and the fill of the batches.
 
     python benchmarks/batch_plan.py [--quick] [--json FILE] [CORPUS ...]
 
-Corpora are directories that `transept data prepare` wrote. Lengths made up to resemble Europarl in
-subwords are always measured. The layouts take turns; first-fit decreasing, the slow reference of
-the packer, packs a few thousand of the same pairs. Times are CPU time, so that something else
-running on the machine matters less.
+Corpora are directories written by `transept data prepare`. Synthetic lengths that resemble Europarl
+in subwords are always measured. The layouts run interleaved. First-fit decreasing, the slow
+reference of the packer, packs a few thousand of the same pairs. Times are CPU times, so that other
+processes on the machine matter less.
 """
 
 import argparse
@@ -31,7 +31,7 @@ FILL_GOAL = 0.97
 
 @dataclass
 class MadeUp:
-    """Lengths as Europarl has them in subwords: about 30, correlated, a long tail."""
+    """Synthetic lengths like Europarl's in subwords: about 30, correlated, with a long tail."""
 
     source_lengths: NDArray[np.int64]
     target_lengths: NDArray[np.int64]
@@ -39,7 +39,7 @@ class MadeUp:
 
     @classmethod
     def of(cls, n_pairs: int) -> "MadeUp":
-        """So many pairs, always the same."""
+        """The first `n_pairs` pairs of a fixed random sequence."""
         chance = np.random.default_rng(0)
         source = chance.lognormal(np.log(26), 0.58, n_pairs)
         target = source * chance.lognormal(0, 0.16, n_pairs)
@@ -50,16 +50,16 @@ class MadeUp:
         return len(self.source_lengths)
 
     def source(self, index: int) -> NDArray[np.uint16]:
-        """Ids that nobody reads."""
+        """Dummy ids."""
         return np.ones(self.source_lengths[index], dtype=np.uint16)
 
     def target(self, index: int) -> NDArray[np.uint16]:
-        """Ids that nobody reads."""
+        """Dummy ids."""
         return np.ones(self.target_lengths[index], dtype=np.uint16)
 
 
 def works(options: argparse.Namespace) -> Iterator[tuple[str, PairCorpus]]:
-    """What is to be planned, by name."""
+    """The corpora to plan, by name."""
     yield "made-up lengths", MadeUp.of(options.pairs)
     for directory in options.corpora:
         from transept.data.shards import Corpus
@@ -81,7 +81,7 @@ def measure_planning(
     fills: dict[str, Fill] = {}
     for repeat in range(options.repeats):
         for layout in LAYOUTS:
-            # A plan of its own each time: the shuffle of the epoch is part of the work.
+            # A new plan each time: shuffling the epoch is part of the work.
             plan = Plan(Mixture([corpus]), BatchConfig(layout=layout), seed=repeat)
             speed, fills[layout] = timed(lambda plan=plan: measure(plan, windows=options.windows))
             speeds[layout].append(speed)
@@ -93,13 +93,13 @@ def measure_planning(
     packed = fills["packed"]
     tighter = max(packed.source, packed.target)
     return rows, [
-        Goal.at_least(f"{name}: pairs planned a second", rows[0].value, PLANNING_GOAL),
+        Goal.at_least(f"{name}: pairs planned per second", rows[0].value, PLANNING_GOAL),
         Goal.at_least(f"{name}: fill of the tighter side", tighter, FILL_GOAL),
     ]
 
 
 def measure_packers(name: str, corpus: PairCorpus, options: argparse.Namespace) -> list[Row]:
-    """Tiles that the packer and its reference need, and how quickly they say so."""
+    """The number of tiles and the speed of the packer and its reference."""
     source, target = (
         side.astype(np.int32) for side in (corpus.source_lengths, corpus.target_lengths)
     )
@@ -116,7 +116,7 @@ def measure_packers(name: str, corpus: PairCorpus, options: argparse.Namespace) 
 
 
 def measure_reading(name: str, corpus: PairCorpus, options: argparse.Namespace) -> Row:
-    """Batches read and laid out, once planned."""
+    """The speed of reading and collating planned batches."""
     mixture = Mixture([corpus])
     window = Plan(mixture, BatchConfig(), seed=0).window(0, 0)
     speeds = []
@@ -132,11 +132,11 @@ def measure_reading(name: str, corpus: PairCorpus, options: argparse.Namespace) 
 def main() -> None:
     parser = parser_of(__doc__, quick="fewer pairs: some seconds")
     parser.add_argument("corpora", nargs="*", type=Path, metavar="CORPUS", help="prepared corpora")
-    parser.add_argument("--pairs", type=int, default=2**20, help="make up this many")
-    parser.add_argument("--windows", type=int, help="plan this many of an epoch; default: all")
+    parser.add_argument("--pairs", type=int, default=2**20, help="number of synthetic pairs")
+    parser.add_argument("--windows", type=int, help="windows of an epoch to plan; default: all")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--reference-pairs", type=int, default=20_000)
-    parser.add_argument("--batches", type=int, default=100, help="read this many")
+    parser.add_argument("--batches", type=int, default=100, help="batches to read")
     options = parser.parse_args()
     if options.quick:
         options.pairs, options.windows, options.repeats = 2**18, 2, 3

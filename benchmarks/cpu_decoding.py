@@ -1,8 +1,8 @@
-"""Decoding speed on a CPU: output tokens per CPU-second, one thread, against other engines.
+"""Decoding speed on a CPU: output tokens per CPU-second, one thread, compared with other engines.
 
-All engines get the same random weights and the same sources of 30 tokens, and must give 30 tokens
-for each: the end symbol is suppressed. They run interleaved in one process, encoder included, and
-before anything is timed their outputs are compared.
+All engines get the same random weights and the same sources of 30 tokens, and must return 30 tokens
+for each: the end symbol is suppressed. They run interleaved in one process, encoder included. Their
+outputs are compared before the measurement.
 
     python benchmarks/cpu_decoding.py [--quick] [--json FILE]
 """
@@ -39,16 +39,16 @@ CT2_SCORED, INT8_SCORED = f"{CT2}, with log P", f"{INT8}, with log P"
 ENGINE = "transept, engine ctranslate2-int8"
 RATIOS = {f"{OURS} / this": (OURS, [HF, CT2, CT2_SCORED, INT8]),
           f"{ENGINE} / this": (ENGINE, [INT8_SCORED])}  # fmt: skip
-"""What is held against what. Our outputs always carry log P, which in greedy search CTranslate2
-leaves out unless it is asked for it."""
+"""The ratios to report. Our outputs always include log P, which CTranslate2 omits in greedy search
+by default."""
 
 Decode = Callable[[Ids, int], Ids]
-"""The best outputs for some sources with a beam of so many."""
+"""Returns the best outputs for some sources with a given beam size."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One kind of work: how many sentences at once, with which beam."""
+    """One kind of work: batch size and beam size."""
 
     batch: int
     beam: int
@@ -85,7 +85,7 @@ def marian_decoder(model: Transformer) -> Decode:
                 do_sample=False,
                 max_new_tokens=LENGTH,
             )
-        return out[:, 1:].tolist()  # without the start
+        return out[:, 1:].tolist()  # without the start token
 
     return decode
 
@@ -116,7 +116,7 @@ def ctranslate2_decoder(model: Transformer, compute_type: str, scores: bool = Fa
 
 
 def engine_decoder(model: Transformer) -> Decode:
-    """As `transept translate` uses CTranslate2; padding, which never comes, is the end symbol."""
+    """CTranslate2 as in `transept translate`. The end symbol is padding, which never occurs."""
     native = NativeEngine([model])
     engine = CTranslate2Engine(model, numbers(model), native, "int8", eos_id=PAD_ID)
 
@@ -129,7 +129,7 @@ def engine_decoder(model: Transformer) -> Decode:
 
 
 def numbers(model: Transformer) -> Names:
-    """Tokens are called by their numbers."""
+    """Token names: their ids."""
     names = [str(token) for token in range(model.config.vocab_size)]
     return Names(names, names)
 
@@ -147,18 +147,18 @@ def engines(model: Transformer) -> dict[str, Decode]:
 
 
 def check(decoders: Mapping[str, Decode], batch: Ids, beam: int) -> None:
-    """The engines that compute in single precision must say the same, up to near ties."""
+    """The engines in single precision must agree, up to near ties."""
     expected = decoders[OURS](batch, beam)
     for name, decode in decoders.items():
         found = decode(batch, beam)
-        assert all(len(ids) == LENGTH for ids in found), f"{name} gives other lengths"
+        assert all(len(ids) == LENGTH for ids in found), f"{name} returns other lengths"
         same = sum(a == b for a, b in zip(found, expected, strict=True)) / len(batch)
         if name not in (INT8, INT8_SCORED, ENGINE) and same < 0.9:
-            sys.exit(f"{name} agrees with {OURS} in {same:.0%} of the outputs only (beam {beam})")
+            sys.exit(f"{name} agrees with {OURS} in only {same:.0%} of the outputs (beam {beam})")
 
 
 def measure(name: str, cell: Cell, decoders: Mapping[str, Decode], rounds: int) -> list[Row]:
-    """Medians over the rounds, and of each round's ratios of ours to theirs."""
+    """Medians of the rates over the rounds, and of the ratios per round."""
     rates: dict[str, list[float]] = {system: [] for system in decoders}
     for number in range(rounds + 1):
         batches = [
@@ -181,7 +181,7 @@ def measure(name: str, cell: Cell, decoders: Mapping[str, Decode], rounds: int) 
 
 
 def goals(rows: list[Row]) -> list[Goal]:
-    """At least 1.5 × HF with the small model, and nowhere slower than CTranslate2."""
+    """At least 1.5 × HF with the small model, and never slower than CTranslate2."""
     targets = {
         HF: (1.5, ["small"]),
         CT2: (1.0, ["small", "base"]),
@@ -216,11 +216,11 @@ def main() -> None:
 
 
 def one_thread() -> None:
-    """Begin again with one thread for every library.
+    """Restart the process with one thread for every library.
 
-    `torch.set_num_threads(1)` comes too late for the matrix products of OpenBLAS and oneDNN: some
-    of them still run on two cores, and the CPU time of the second is only seen now and then.
-    torch's allocator is set as `transept` sets it, for every system in the process.
+    `torch.set_num_threads(1)` is too late for the matrix products of OpenBLAS and oneDNN: some of
+    them still run on two cores, and the CPU time of the second is not always counted. torch's
+    allocator is configured as in `transept`, for every system in the process.
     """
     before = dict(os.environ)
     keep_freed_memory()

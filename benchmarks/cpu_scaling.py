@@ -1,9 +1,9 @@
-"""How well two ranks on two cores train, against one on one: target tokens per second.
+"""Scaling of training from one core to two: target tokens per second.
 
-A global batch of two micro-batches is trained on by one rank on one core, by two ranks on two
-cores, and by two processes on two cores that each take a whole batch and never speak. The last
-shows what the cores lose to each other (memory, clock): the rest is what ranks lose by speaking.
-The three take turns, batch by batch; each has its own cores while it is its turn.
+A global batch of two micro-batches is trained by one rank on one core, by two ranks on two cores,
+and by two independent processes on two cores, each with a whole batch. The last shows how much the
+cores slow each other down (memory, clock). The rest is the cost of communication. The three run
+interleaved, batch by batch, and never at the same time.
 
     python benchmarks/cpu_scaling.py [--quick] [--json FILE]
 """
@@ -23,15 +23,15 @@ from transept.runtime.distributed import join_world
 from transept.training.batches import MicroBatch
 
 WORK = "train small"
-ONE, TWO, APART = "1 rank, 1 core", "2 ranks, 2 cores", "2 processes that do not speak, 2 cores"
+ONE, TWO, APART = "1 rank, 1 core", "2 ranks, 2 cores", "2 processes without communication, 2 cores"
 
 
-def worker(connection: Connection, core: int, place: dict[str, str], budget: int) -> None:
-    """Train on a batch whenever told to, and say how long it took."""
+def worker(connection: Connection, core: int, environment: dict[str, str], budget: int) -> None:
+    """Train on a batch on each request, and send back the time it took."""
     os.sched_setaffinity(0, {core})
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    os.environ.update(place)
+    os.environ.update(environment)
     with join_world(600.0, None, print) as world:
         config = MODELS["small"]
         update = fresh_update(config, Runtime(torch.device("cpu"), "fp32", world))
@@ -45,24 +45,25 @@ def worker(connection: Connection, core: int, place: dict[str, str], budget: int
 
 
 def start_workers(budget: int) -> list[Connection]:
-    """Two ranks, then two processes by themselves, on a core each."""
+    """Two ranks, then two independent processes, each on one core."""
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         port = str(found.getsockname()[1])
-    meeting = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
-    places = [meeting | {"RANK": rank, "LOCAL_RANK": rank} for rank in ("0", "1")] + [{}, {}]
+    world = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    environments = [world | {"RANK": rank, "LOCAL_RANK": rank} for rank in ("0", "1")] + [{}, {}]
     cores = sorted(os.sched_getaffinity(0))[:2] * 2
     context = multiprocessing.get_context("spawn")
     connections = []
-    for core, place in zip(cores, places, strict=True):
+    for core, environment in zip(cores, environments, strict=True):
         ours, theirs = context.Pipe()
-        context.Process(target=worker, args=(theirs, core, place, budget), daemon=True).start()
+        args = (theirs, core, environment, budget)
+        context.Process(target=worker, args=args, daemon=True).start()
         connections.append(ours)
     return connections
 
 
 def rate(workers: list[Connection], step: int, batches: int) -> float:
-    """Target tokens per second while these work at once on so many global batches."""
+    """Target tokens per second of these workers together, for `batches` global batches."""
     for connection in workers:
         connection.send(step)
     answers = [connection.recv() for connection in workers]

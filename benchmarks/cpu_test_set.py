@@ -1,8 +1,8 @@
 """Decoding a real test set on a CPU: time and BLEU of a trained model, one thread, by engine.
 
-Without `--model` the demo trains one, English to German, in some minutes. All engines
-have the same weights and the same batches of up to 32 sentences of similar length; they run
-interleaved, encoder included, tokenization not.
+Without `--model`, the demo trains an English-German model in some minutes. All engines get the same
+weights and the same batches of up to 32 sentences of similar length. They run interleaved. Times
+include the encoder, but not tokenization.
 
     python benchmarks/cpu_test_set.py [--quick] [--json FILE]
     python benchmarks/cpu_test_set.py --model DIR --corpus DIR --test SRC REF [--json FILE]
@@ -53,7 +53,7 @@ def ctranslate2_decoder(model: Transformer, compute_type: str) -> Decode:
 
     def decode(sources: Ids, beam: int) -> Ids:
         named = [list(map(str, source)) for source in sources]
-        # It has one limit for a batch, where we have one for each sentence.
+        # CTranslate2 has one limit per batch, transept one per sentence.
         limits = [SearchConfig().max_length(len(source)) for source in sources]
         results = translator.translate_batch(named, beam_size=beam, max_decoding_length=max(limits))
         found = [list(map(int, result.hypotheses[0])) for result in results]
@@ -92,8 +92,8 @@ def measure(
 def main() -> None:
     parser = parser_of(__doc__, quick="train for 200 steps, two rounds")
     parser.add_argument("--steps", type=int, default=2320, help="train the demo for N steps")
-    parser.add_argument("--model", type=Path, help="instead of the demo's")
-    parser.add_argument("--corpus", type=Path, help="prepared: what the shortlist is learnt from")
+    parser.add_argument("--model", type=Path, help="a model directory; default: train the demo")
+    parser.add_argument("--corpus", type=Path, help="a prepared corpus for the shortlist")
     parser.add_argument("--test", type=Path, nargs=2, metavar=("SRC", "REF"))
     arguments = parser.parse_args()
     one_thread()

@@ -1,8 +1,8 @@
-"""Training speed on a CPU: target tokens per CPU-second, one thread, against PyTorch peers.
+"""Training speed on a CPU: target tokens per CPU-second, one thread, compared with baselines.
 
 All systems train the same network on the same length-bucketed batches in one process, interleaved
-step by step. Peers get padded rows, full logits and torch's Adam, as their users write it;
-transept gets the same sentences without the padding. Further rows show the peers with their own
+step by step. The PyTorch baselines get padded rows, full logits and torch's Adam, as is usual.
+transept gets the same sentences without padding. Further rows show the baselines with their own
 dropout, and with the fused Adam that transept uses.
 
     python benchmarks/cpu_training.py [--quick] [--json FILE]
@@ -32,7 +32,7 @@ def transept_step(config: ModelConfig) -> Step:
     return lambda pairs: update(next(counter), [pairs.batch], pairs.n_target_tokens) and None
 
 
-def peer_step(model: nn.Module, logits: Callable[[Pairs], Tensor], fused: bool) -> Step:
+def baseline_step(model: nn.Module, logits: Callable[[Pairs], Tensor], fused: bool) -> Step:
     adam = torch.optim.Adam(model.parameters(), 1e-4, betas=(0.9, 0.98), eps=1e-9, fused=fused)
 
     def step(pairs: Pairs) -> None:
@@ -91,7 +91,7 @@ class TorchTransformer(nn.Module):
 
 def torch_step(config: ModelConfig, paper_dropout: bool = True, fused: bool = False) -> Step:
     model = TorchTransformer(config, paper_dropout)
-    return peer_step(model, lambda pairs: model(pairs.sources, pairs.targets), fused)
+    return baseline_step(model, lambda pairs: model(pairs.sources, pairs.targets), fused)
 
 
 def marian_step(config: ModelConfig, paper_dropout: bool = True, fused: bool = False) -> Step:
@@ -106,7 +106,7 @@ def marian_step(config: ModelConfig, paper_dropout: bool = True, fused: bool = F
             use_cache=False,
         ).logits
 
-    return peer_step(model, logits, fused)
+    return baseline_step(model, logits, fused)
 
 
 def systems(config: ModelConfig) -> dict[str, Step]:
@@ -136,11 +136,11 @@ def measure(name: str, budget: int, n_batches: int) -> tuple[list[Row], Goal]:
         Row.of(f"train {name}", system, values, "target tokens/CPU-s")
         for system, values in rates.items()
     ]
-    peers = [row for row in rows if row.system in ("torch.nn.Transformer", "HF MarianMT")]
-    best = max(peers, key=lambda row: row.value)
+    baselines = [row for row in rows if row.system in ("torch.nn.Transformer", "HF MarianMT")]
+    best = max(baselines, key=lambda row: row.value)
     ratios = [a / b for a, b in zip(rates["transept"], rates[best.system], strict=True)]
     ratio = Row.of(f"train {name}", f"transept / {best.system}", ratios, "×")
-    goal = Goal.at_least(f"{name}: times the better peer", ratio.value, GOALS[name])
+    goal = Goal.at_least(f"{name}: times the better baseline", ratio.value, GOALS[name])
     return [*rows, ratio], goal
 
 

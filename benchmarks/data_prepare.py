@@ -1,13 +1,13 @@
-"""Corpus preparation: pairs per second against sentencepiece alone, and memory as corpora grow.
+"""Corpus preparation: pairs per second compared with sentencepiece, and memory as corpora grow.
 
-sentencepiece encodes both sides in one thread, from memory to memory. `transept data prepare` is
-the whole command, from starting Python to the last rename: it reads, cleans, tokenizes, drops
-duplicates, writes and hashes, on all cores. The two take turns. Pairs per CPU-second are what
-remains comparable where something else runs on the machine.
+sentencepiece encodes both sides in one thread, in memory. `transept data prepare` is the whole
+command, from the start of Python to the last rename: it reads, cleans, tokenizes, drops duplicates,
+writes and hashes, on all cores. The two run interleaved. Pairs per CPU-second are comparable even
+if the machine is busy.
 
     python benchmarks/data_prepare.py [--quick] [--json FILE] [--source FILE --target FILE]
 
-Without files, sentences are made up: words of Zipf's law, lengths as in real text.
+Without files, sentences are synthetic: words follow Zipf's law, lengths are as in real text.
 """
 
 import argparse
@@ -55,7 +55,7 @@ class Texts:
     n_pairs: int
 
     def head(self, n_pairs: int, directory: Path) -> "Texts":
-        """Its first pairs as a corpus of their own."""
+        """Its first pairs as a separate corpus."""
         paths = []
         for path in (self.source, self.target):
             paths.append(directory / f"{n_pairs}-{path.name}")
@@ -64,7 +64,7 @@ class Texts:
         return Texts(*paths, n_pairs)
 
     def every(self, stride: int) -> tuple[list[str], list[str]]:
-        """Pairs drawn evenly from all of it."""
+        """Every n-th pair."""
         source, target = (
             list(itertools.islice(read_text(path), 0, None, stride))
             for path in (self.source, self.target)
@@ -73,7 +73,7 @@ class Texts:
 
 
 def collect(options: argparse.Namespace, directory: Path) -> Texts:
-    """Plain files of at most the wanted number of pairs: the user's, or made up."""
+    """Plain files of at most the requested number of pairs: the user's, or synthetic ones."""
     paths = (directory / "text.source", directory / "text.target")
     if options.source and options.target:
         given = (read_text(options.source), read_text(options.target))
@@ -92,7 +92,7 @@ def made_up(count: int, seed: int) -> Iterator[str]:
     letters = "etaoinshrdlucmfwypvbgkäöü"
     words = ["".join(chance.choices(letters, k=chance.randint(2, 11))) for _ in range(30_000)]
     cumulative = list(itertools.accumulate(1 / rank for rank in range(1, len(words) + 1)))
-    lengths = random.Random(0)  # the same for both sides: they are meant as translations
+    lengths = random.Random(0)  # the same for both sides, as in translations
     for number in range(count):
         k = min(120, max(2, round(lengths.lognormvariate(3.0, 0.6))))
         yield " ".join(chance.choices(words, cum_weights=cumulative, k=k)) + f" {number}."
@@ -108,7 +108,7 @@ def _write(path: Path, lines: Iterator[str]) -> int:
 
 
 def encode_alone(processor: SentencePieceProcessor, texts: Sequence[list[str]]) -> Run:
-    """The peer, in one thread."""
+    """The baseline: sentencepiece in one thread."""
     n_pairs = len(texts[0])
     begin, begin_cpu = time.perf_counter(), time.process_time()
     for sentences in texts:
@@ -118,7 +118,7 @@ def encode_alone(processor: SentencePieceProcessor, texts: Sequence[list[str]]) 
 
 
 def prepare(texts: Texts, tokenizer: Path, directory: Path, *options: str) -> Run:
-    """Run the command, and watch the memory of all its processes."""
+    """Run the command and measure the memory of all its processes."""
     with tempfile.TemporaryDirectory(dir=directory) as output:
         files = {
             "--source": texts.source,
@@ -136,18 +136,18 @@ def prepare(texts: Texts, tokenizer: Path, directory: Path, *options: str) -> Ru
             code = process.wait()
         seconds, cpu = time.perf_counter() - begin, _cpu_of_children() - begin_cpu
     if code:
-        raise SystemExit(f"`{' '.join(words)}` ended with {code}")
+        raise SystemExit(f"`{' '.join(words)}` failed with exit code {code}")
     return Run(texts.n_pairs / seconds, texts.n_pairs / cpu, memory.peak_bytes)
 
 
 def _cpu_of_children() -> float:
-    """CPU-seconds of all processes that have ended, workers of the command among them."""
+    """CPU-seconds of all finished child processes, including workers of the command."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
 class Memory:
-    """The most memory that a process and its descendants held at once, resident."""
+    """Peak resident memory of a process and its descendants."""
 
     def __init__(self, pid: int) -> None:
         self.peak_bytes = 0
@@ -173,7 +173,7 @@ def _tree(root: int) -> set[int]:
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = path.read_text().rpartition(")")[2].split()
-        except OSError:  # it has ended meanwhile
+        except OSError:  # the process has ended
             continue
         parents[int(path.parent.name)] = int(fields[1])
     found = {root}
@@ -183,7 +183,7 @@ def _tree(root: int) -> set[int]:
 
 
 def _resident(pid: int) -> int:
-    """Pages that processes share are counted for each of them: rather too much than too little."""
+    """Resident memory. Shared pages count for each process, so totals are upper bounds."""
     try:
         return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * PAGE
     except OSError:
@@ -218,7 +218,7 @@ def measure(options: argparse.Namespace, directory: Path) -> tuple[list[Row], li
 
 
 def measure_memory(texts: Texts, tokenizer: Path, directory: Path) -> tuple[list[Row], list[Goal]]:
-    """Peak memory of a quarter, a half and all of the corpus, duplicates kept and dropped."""
+    """Peak memory for a quarter, a half and all of the corpus, with duplicates kept and dropped."""
     rows = []
     kept, dropped = [], []
     for part in (4, 2, 1):
@@ -230,27 +230,27 @@ def measure_memory(texts: Texts, tokenizer: Path, directory: Path) -> tuple[list
             system = f"transept, duplicates {name}"
             rows.append(Row(f"{head.n_pairs:,} pairs", system, peak, "MiB peak", peak, peak))
     growth = kept[-1] / kept[-2]
-    on_top = most_bytes_a_pair(texts.n_pairs, directory / "seen")
+    on_top = peak_bytes_per_pair(texts.n_pairs, directory / "seen")
     rows.append(
         Row(f"{texts.n_pairs:,} hashes", "seen pairs", on_top, "bytes each", on_top, on_top)
     )
     most = dropped[-1] / MIB
     goals = [
         Goal("memory when the corpus doubles, times", growth, 1.05, growth <= 1.05),
-        Goal("duplicate removal, bytes a pair", on_top, 16.0, on_top <= 16.0),
+        Goal("duplicate removal, bytes per pair", on_top, 16.0, on_top <= 16.0),
         Goal.below("peak memory, MiB", most, 1000.0),
     ]
     return rows, goals
 
 
-def most_bytes_a_pair(count: int, path: Path) -> float:
-    """The most that the set of seen pairs takes while it grows to `count`."""
+def peak_bytes_per_pair(count: int, path: Path) -> float:
+    """The peak memory per pair of the set of seen pairs while it grows to `count`."""
     chance = np.random.default_rng(0)
     seen = SeenPairs(path)
     most = 0.0
     while len(seen) < count:
         seen.add(chance.integers(0, 2**64, 2048, dtype=np.uint64))
-        if len(seen) > count // 8:  # before, it is but a small constant
+        if len(seen) > count // 8:  # the size is a small constant before
             most = max(most, seen.nbytes / len(seen))
     seen.close()
     return most
@@ -258,9 +258,9 @@ def most_bytes_a_pair(count: int, path: Path) -> float:
 
 def main() -> None:
     parser = parser_of(__doc__, quick="60,000 pairs: under a minute")
-    parser.add_argument("--source", type=Path, help="text, one sentence a line, may be compressed")
+    parser.add_argument("--source", type=Path, help="text, one sentence per line")
     parser.add_argument("--target", type=Path, help="its translation")
-    parser.add_argument("--pairs", type=int, default=500_000, help="use this many")
+    parser.add_argument("--pairs", type=int, default=500_000, help="maximum number of pairs")
     parser.add_argument("--sample", type=int, default=60_000, help="pairs for sentencepiece alone")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--vocab-size", type=int, default=37_000)

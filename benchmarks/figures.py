@@ -1,6 +1,6 @@
-"""Figures of the documentation, made from benchmarks/results as tables.py makes tables.
+"""Figures of the documentation, generated from benchmarks/results like the tables of tables.py.
 
-A chart of bars is one entry of CHARTS: the record, its unit, and the works and systems to show. Its
+A bar chart is one entry of CHARTS: the record, its unit, and the works and systems to show. Its
 file is docs/figures/NAME.svg. It is drawn if the record exists.
 """
 
@@ -21,21 +21,21 @@ OURS, MARIAN, CT2, CT2_INT8 = (
 )  # fmt: skip
 CT2_FP16, ONE_CALL = "CTranslate2 float16", "one call, no server"
 COLOURS = {OURS: 0, MARIAN: 7, CT2: 1, CT2_FP16: 1, CT2_INT8: 4, "server": 0, ONE_CALL: 7}
-"""The number of each system's colour: the same in every chart."""
+"""The colour number of each system, the same in every chart."""
 
 
 class Chart(NamedTuple):
-    """A chart of bars: some rows of one record."""
+    """A bar chart of some rows of one record."""
 
     record: str
     title: str
     unit: str
     systems: Mapping[str, str]
-    """How the chart names each system of the record."""
+    """The name of each system of the record in the chart."""
     works: Mapping[str, str]
     """The heading of each work of the record that is shown."""
     times: bool = True
-    """Whether the first bar of a group says how many times as fast it is as the next one."""
+    """Whether the first bar of a group is labelled with its ratio to the second one."""
     notes: Sequence[str] = ()
     """Rows of the same work, in ms, that are printed after the value."""
     shared_scale: bool = False
@@ -141,7 +141,7 @@ LENGTH = re.compile(r"test, (\d+ to \d+|over \d+) words")
 def parsing_length(record: Record) -> str:
     """F1 of each parser by the length of the sentence, as SVG.
 
-    The baseline is left out. It is so far below the parsers that their curves would coincide.
+    The baseline is omitted. It is so far below the parsers that their curves would coincide.
     """
     systems: dict[str, dict[str, float]] = {}
     for row in record["rows"]:

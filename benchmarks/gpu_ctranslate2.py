@@ -1,7 +1,7 @@
-"""Decoding speed on a GPU against CTranslate2: output tokens per second, same weights.
+"""Decoding speed on a GPU compared with CTranslate2: output tokens per second, same weights.
 
-Random weights and outputs forced to their full length, both in float16, one after the other in one
-process. CTranslate2 gets the batch size that suits it best.
+Weights are random, and outputs are forced to their full length. Both systems use float16 and run
+one after the other in one process. CTranslate2 gets its best batch size.
 
     python benchmarks/gpu_ctranslate2.py [--json FILE]
 """

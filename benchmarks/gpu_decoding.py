@@ -1,9 +1,9 @@
-"""Decoding speed on a GPU: output tokens per second against HF's `generate`, same weights.
+"""Decoding speed on a GPU: output tokens per second compared with HF's `generate`, same weights.
 
-First with random weights and outputs forced to 30 tokens; then, with `--corpus` and `--test`, with
-a model that is trained here for some minutes and a real test set, to the end of each sentence.
-Both compute in half precision, one after the other in one process. MarianMT gets the test set
-sorted by length, at the batch size that suits it best, after a pass that warms up every shape.
+The first part uses random weights and outputs forced to 30 tokens. With `--corpus` and `--test`, a
+second part trains a model for some minutes and translates a real test set, to the end of each
+sentence. Both systems use half precision and run one after the other in one process. MarianMT gets
+the test set sorted by length, its best batch size, and a warm-up pass over every shape.
 
     python benchmarks/gpu_decoding.py [--json FILE]
         [--corpus DIR --test SOURCE REFERENCE [--steps N] [--run DIR]]
@@ -89,7 +89,7 @@ def forced() -> tuple[list[Row], list[Goal]]:
 
 
 def scaling(ours: FusedSearch, vocab_size: int) -> list[Row]:
-    """Cost per token: flat in the number of sentences once the GPU is full, linear in length."""
+    """Time per token: constant in the number of sentences if the GPU is full, linear in length."""
     rows = []
     for n, length in ((256, 30), (1024, 30), (4096, 30), (256, 60), (256, 120)):
         inputs = [Input(source, length) for source in sources(n, vocab_size)]
@@ -204,7 +204,7 @@ def batches(ids: Sequence[Sequence[int]], size: int) -> list[tuple[list[int], to
 def best_of_marian(
     model: Transformer, ids: Ids, config: SearchConfig
 ) -> tuple[list[float], list[tuple[int, ...]]]:
-    """Its quickest batch size, timed once more after every shape has been seen."""
+    """The fastest batch size of MarianMT, timed after every shape was run once."""
     marian = to_marian(model, eos_id=EOS_ID).to(DTYPE)
     sizes = {size: batches(ids, size) for size in (256, 512)}
 
@@ -246,8 +246,8 @@ def main() -> None:
     parser = parser_of(__doc__)
     parser.add_argument("--corpus", type=Path, help="a prepared corpus to train on")
     parser.add_argument("--test", type=Path, nargs=2, metavar=("SOURCE", "REFERENCE"))
-    parser.add_argument("--steps", type=int, default=5_000, help="of training")
-    parser.add_argument("--run", type=Path, help="where to keep what was trained")
+    parser.add_argument("--steps", type=int, default=5_000, help="training steps")
+    parser.add_argument("--run", type=Path, help="directory for the training run")
     arguments = parser.parse_args()
     rows, goals = forced()
     more_rows, more_goals = memory()

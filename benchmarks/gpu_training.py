@@ -1,13 +1,13 @@
-"""Training speed on a GPU: target tokens per second and MFU, on real text, against HF MarianMT.
+"""Training speed on a GPU: target tokens per second and MFU, compared with HF MarianMT.
 
-transept trains as `transept train` does, from a prepared corpus on disk through the loader.
-MarianMT gets the same corpus in padded batches of similar length, bfloat16, torch's fused Adam;
-each of its shapes is run once before it is timed. Both in one process, in turn. MFU counts real
-tokens only, against the matrix peak measured in the same run.
+transept trains like `transept train`, from a prepared corpus on disk through the loader. MarianMT
+gets the same corpus in padded batches of similar length, with bfloat16 and torch's fused Adam; each
+of its shapes is run once before it is timed. Both run one after the other in one process. MFU
+counts only real tokens, relative to the matrix peak measured in the same run.
 
     python benchmarks/gpu_training.py --corpus DIR [--quick] [--json FILE] [--curves]
 
-`--curves` also trains the fast and the plain form side by side, and compares their losses.
+`--curves` also trains with the fused and with the plain update, and compares their losses.
 """
 
 import gc
@@ -39,7 +39,7 @@ BUDGET = 25_000
 
 @dataclass
 class Collector:
-    """Keeps the lines that training tells."""
+    """Collects the log lines of a training."""
 
     lines: list[dict[str, Any]] = field(default_factory=list)
 
@@ -63,7 +63,7 @@ def experiment(
 
 
 def run_transept(config: Experiment) -> Collector:
-    """Train; the first lines are warm-up, the rest is sustained."""
+    """Train and return the log lines. The first ones are warm-up."""
     collector = Collector()
     with tempfile.TemporaryDirectory() as directory:
         train(config, Path(directory), observers=[collector])
@@ -72,7 +72,7 @@ def run_transept(config: Experiment) -> Collector:
     return collector
 
 
-# --- the peer --------------------------------------------------------------------------------
+# --- the baseline ----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class Padded:
 
 
 def padded_batches(corpus: Corpus, n: int) -> list[Padded]:
-    """Pairs of a shuffled pool, sorted by length, cut at the budget; n of the cuts at random."""
+    """Pairs of a shuffled pool, sorted by length and split by the budget; n random batches."""
     generator = torch.Generator().manual_seed(0)
     numbers = torch.randperm(len(corpus), generator=generator)[: n * BUDGET // 15]
     pairs = [(corpus.source(i), corpus.target(i)) for i in numbers.tolist()]
@@ -116,7 +116,7 @@ def _pad(rows: list[Any]) -> Padded:
 
 
 class Marian:
-    """MarianMT as its users train it."""
+    """MarianMT, trained as is usual."""
 
     def __init__(self, config: ModelConfig) -> None:
         self.config = config
@@ -147,7 +147,7 @@ class Marian:
 
 
 def run_marian(config: ModelConfig, batches: list[Padded], rounds: int) -> tuple[list[float], ...]:
-    """Tokens/s and FLOP/s of each round over all batches, after one that warms up."""
+    """Tokens/s and FLOP/s of each round over all batches, after a warm-up round."""
     marian = Marian(config)
     tokens = sum(int(batch.target_lengths.sum()) for batch in batches)
     flops = sum(map(marian.flops, batches))
@@ -163,7 +163,7 @@ def run_marian(config: ModelConfig, batches: list[Padded], rounds: int) -> tuple
     return [tokens / took for took in times], [flops / took for took in times]
 
 
-# --- what is measured ------------------------------------------------------------------------
+# --- measurements ----------------------------------------------------------------------------
 
 
 def measure(preset: str, corpus: Path, steps: int, n_batches: int) -> tuple[list[Row], list[Goal]]:
@@ -198,7 +198,7 @@ def measure(preset: str, corpus: Path, steps: int, n_batches: int) -> tuple[list
 
 
 def curves(corpus: Path, steps: int) -> tuple[list[Row], list[Goal]]:
-    """The fast and the plain form on the same batches; two more seeds say what noise is."""
+    """The fused and the plain update on the same batches; another seed shows the noise."""
     runs = {
         "fast, seed 1": run_transept(experiment("base", corpus, steps, "auto")),
         "plain, seed 1": run_transept(experiment("base", corpus, steps, "plain")),
@@ -217,9 +217,9 @@ def curves(corpus: Path, steps: int) -> tuple[list[Row], list[Goal]]:
 
 
 def main() -> None:
-    parser = parser_of(__doc__, quick="fewer steps, base alone")
+    parser = parser_of(__doc__, quick="fewer steps, only base")
     parser.add_argument("--corpus", type=Path, required=True, help="prepared, vocabulary 37,000")
-    parser.add_argument("--curves", action="store_true", help="compare with the plain form too")
+    parser.add_argument("--curves", action="store_true", help="also compare with the plain update")
     options = parser.parse_args()
     rows, goals = [], []
     for preset in ["base"] if options.quick else ["base", "big"]:

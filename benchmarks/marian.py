@@ -1,4 +1,4 @@
-"""HF's MarianMT and our network, which compute the same: weights from one to the other."""
+"""Converts weights between HF's MarianMT and our network, which compute the same."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -14,11 +14,11 @@ from transept.text.tokenizer import EOS_ID
 
 PAD = 0
 PAPER_DROPOUT = {"attention_dropout": 0.0, "activation_dropout": 0.0}
-"""What the paper drops besides: nothing."""
+"""The paper has no other dropout."""
 
 
 def sized_marian(config: ModelConfig, **others: Any) -> MarianMTModel:
-    """MarianMT of the size of our network; the rest as it comes, but for `others`."""
+    """MarianMT with the size of our network; all other settings are defaults or `others`."""
     settings = {
         "vocab_size": config.vocab_size,
         "d_model": config.d_model,
@@ -40,7 +40,7 @@ def sized_marian(config: ModelConfig, **others: Any) -> MarianMTModel:
 
 
 def to_marian(model: Transformer, eos_id: int | None = None) -> MarianMTModel:
-    """Our weights in MarianMT; the biases that we do not have are zero. It ends at `eos_id`."""
+    """Our weights in MarianMT. Biases that we do not have are zero. Outputs end at `eos_id`."""
     config = model.config
     marian = sized_marian(config, eos_token_id=eos_id)
     marian = marian.eval().to(model.projection.weight.device)
@@ -82,14 +82,14 @@ def positions(length: int, d_model: int) -> Tensor:
     return sinusoids(torch.arange(length), d_model).float()
 
 
-# --- a MarianMT to be trained ----------------------------------------------------------------
+# --- training MarianMT -----------------------------------------------------------------------
 
 
 def new_marian(config: ModelConfig) -> MarianMTModel:
-    """MarianMT as its users train it, of the size of our network.
+    """An untrained MarianMT with the size of our network.
 
-    Its positions are laid out as the paper's and not in two halves, and its start token is BOS:
-    neither changes what it can learn, and both let its weights be read by our network.
+    Its sinusoids are interleaved as in the paper, not in two halves, and its start token is BOS.
+    Neither changes its capacity, and both allow our network to use its weights.
     """
     marian = sized_marian(config, **PAPER_DROPOUT, decoder_start_token_id=config.bos_id)
     with torch.no_grad():
@@ -100,12 +100,12 @@ def new_marian(config: ModelConfig) -> MarianMTModel:
 
 
 def like_marian(config: ModelConfig) -> ModelConfig:
-    """Our network with what MarianMT has and the paper's has not."""
+    """Our network with MarianMT's additions to the paper."""
     return replace(config, attention_bias=True, decoder_start="token")
 
 
 def from_marian(weights: Mapping[str, Tensor], config: ModelConfig) -> dict[str, Tensor]:
-    """MarianMT's weights under our names, for a network of `like_marian`."""
+    """MarianMT's weights with our names, for a network of `like_marian`."""
     ours = {"target_embedding.weight": weights["model.shared.weight"]}
     for stack in ("encoder", "decoder"):
         for layer in range(config.n_layers):

@@ -1,4 +1,4 @@
-"""What all benchmarks share: their arguments, the record they write, and how it is shown."""
+"""Shared code of all benchmarks: arguments, measurements, and the record of results."""
 
 import argparse
 import json
@@ -16,7 +16,7 @@ from transept.apps.recipes.records import commit
 
 
 def parser_of(doc: str, quick: str | None = None) -> argparse.ArgumentParser:
-    """The arguments that all have; `--quick` where there is something to say of it."""
+    """The common arguments, with `--quick` if a help text for it is given."""
     parser = argparse.ArgumentParser(description=doc.partition("\n")[0])
     parser.add_argument("--json", type=Path, help="write the record here")
     if quick is not None:
@@ -27,7 +27,7 @@ def parser_of(doc: str, quick: str | None = None) -> argparse.ArgumentParser:
 def seconds(
     work: Callable[[], object], rounds: int, wait: Callable[[], object] = lambda: None
 ) -> list[float]:
-    """Wall time of each round, after one that warms up; `wait` until the device is done."""
+    """Wall time of each round, after a warm-up round; `wait` waits for the device."""
     times = []
     for _ in range(rounds + 1):
         wait()
@@ -40,7 +40,7 @@ def seconds(
 
 @dataclass(frozen=True)
 class Row:
-    """One system's figure for one piece of work; low and high are the quartiles."""
+    """The result of one system for one kind of work; low and high are the quartiles."""
 
     work: str
     system: str
@@ -57,13 +57,13 @@ class Row:
 
     @classmethod
     def once(cls, work: str, system: str, value: float, unit: str) -> "Row":
-        """What was measured once, or cannot vary."""
+        """A value that was measured once, or is constant."""
         return cls(work, system, value, unit, value, value)
 
 
 @dataclass(frozen=True)
 class Goal:
-    """What was aimed at, and what came out."""
+    """A goal and the measured value."""
 
     goal: str
     value: float
@@ -72,12 +72,12 @@ class Goal:
 
     @classmethod
     def at_least(cls, goal: str, value: float, target: float) -> "Goal":
-        """A goal that is met by more."""
+        """A goal that is met if the value is at least `target`."""
         return cls(goal, value, target, value >= target)
 
     @classmethod
     def below(cls, goal: str, value: float, target: float) -> "Goal":
-        """A goal that is met by less."""
+        """A goal that is met if the value is below `target`."""
         return cls(goal, value, target, value < target)
 
 
@@ -89,9 +89,9 @@ def report(
     file: Path | None,
     device: str | None = None,
 ) -> None:
-    """Print the figures, and write them as JSON where a file is given.
+    """Print the results, and write them as JSON if a file is given.
 
-    The device is the one that was measured, where that is not the CPU.
+    `device` is the measured device, if that is not the CPU.
     """
     for row in rows:
         spread = f"[{row.low:,.4g} … {row.high:,.4g}]"
@@ -101,7 +101,7 @@ def report(
     if file is not None:
         record = {
             "name": name,
-            # A machine that received only the files has no repository to ask.
+            # A machine may have only the files, without the repository.
             "commit": os.environ.get("TRANSEPT_COMMIT") or commit(),
             "command": " ".join(["python", *sys.argv]),
             "machine": f"{device or platform.machine()}, {os.cpu_count()} cores",

@@ -1,10 +1,10 @@
-"""How long OpenMP's threads should spin before they sleep, on a quiet machine and on a busy one.
+"""How long OpenMP's threads should spin before they sleep, on an idle and on a busy machine.
 
 Each setting has its own process, because libgomp reads its environment when torch is imported. The
-processes take turns, turn by turn in another order. A turn is some training steps of the demo's
-network, or one sentence translated by the model `en-de`, whose products are shared among the
-threads whatever the size of its matrices (`MULTITHREADED` of the native engine). Busy means that
-other processes compute without a pause. Run it on a machine that has nothing else to do.
+processes run interleaved, in a random order per round. A turn is some training steps of the demo's
+network, or one sentence translated by the model `en-de`, with all matrix products multithreaded
+(`MULTITHREADED` of the native engine). Busy means that other processes compute without a pause. Run
+the benchmark on an otherwise idle machine.
 
     python benchmarks/openmp_spinning.py [--quick] [--json FILE]
 """
@@ -31,11 +31,11 @@ SENTENCE = "The committee has not yet decided whether the proposal should be ado
 BUSY = "while True: pass"
 
 
-# --- one setting's process ---------------------------------------------------------------------
+# --- the process of one setting ----------------------------------------------------------------
 
 
 def training() -> Callable[[], int]:
-    """Some steps; how many target tokens they have."""
+    """Run some steps; return the number of their target tokens."""
     from workload import bucketed, fresh_update
 
     from transept.apps.recipes import recipe
@@ -54,7 +54,7 @@ def training() -> Callable[[], int]:
 
 
 def translating() -> Callable[[], int]:
-    """One sentence."""
+    """Translate one sentence."""
     import transept
     from transept.engines.native import engine
 
@@ -64,7 +64,7 @@ def translating() -> Callable[[], int]:
 
 
 def serve_turns() -> None:
-    """Work whenever a line names the work, and print the rate."""
+    """Do the work named by each line of standard input, and print the rate."""
     works = {"train": training(), "translate": translating()}
     for line in sys.stdin:
         start = time.perf_counter()
@@ -72,12 +72,12 @@ def serve_turns() -> None:
         print(done / (time.perf_counter() - start), flush=True)
 
 
-# --- all of them -------------------------------------------------------------------------------
+# --- all settings ------------------------------------------------------------------------------
 
 
 @contextmanager
 def system(environment: dict[str, str]) -> Iterator[Callable[[str], float]]:
-    """A process with this environment; call it with the work to get its rate."""
+    """A process with this environment. Calling it with the name of a work returns its rate."""
     plain = {key: value for key, value in os.environ.items() if "OMP_" not in key}
     with subprocess.Popen(
         [sys.executable, __file__, "--turns"],
@@ -138,7 +138,7 @@ def take_turns(
 
 
 def goals(rows: list[Row]) -> list[Goal]:
-    """The setting of `transept` against the best of its row, by training."""
+    """The setting of `transept` compared with the best one, in training."""
     from transept.cli.app import SPIN_COUNT
 
     chosen = f"2 threads, GOMP_SPINCOUNT={SPIN_COUNT}"
@@ -156,7 +156,7 @@ def goals(rows: list[Row]) -> list[Goal]:
 
 def main() -> None:
     parser = parser_of(__doc__, quick="few rounds, some minutes")
-    parser.add_argument("--turns", action="store_true", help="be one setting's process")
+    parser.add_argument("--turns", action="store_true", help="run as the process of one setting")
     arguments = parser.parse_args()
     if arguments.turns:
         serve_turns()

@@ -1,4 +1,4 @@
-"""Batches as MarianMT's users make them: pairs of similar length, padded; few shapes."""
+"""Padded batches of pairs of similar length, with few shapes, as usual for MarianMT."""
 
 import queue
 import threading
@@ -13,13 +13,13 @@ from torch import Tensor
 from transept.data.batching.mixture import Mixture
 
 MULTIPLE = 8
-"""Widths are rounded up to it: few shapes, and what the matrix units like."""
+"""Widths are rounded up to a multiple of this: few shapes, and fast on tensor cores."""
 AHEAD = 8
 
 
 @dataclass(frozen=True)
 class Shape:
-    """Of a padded batch; rows follow from the wider side."""
+    """The shape of a padded batch. The number of rows depends on the wider side."""
 
     rows: int
     source: int
@@ -36,7 +36,7 @@ class Padded:
 
 
 class Bucketed:
-    """A mixture in padded batches: sorted by both lengths, cut where a side's budget is full."""
+    """A mixture in padded batches: sorted by both lengths, split when a side's budget is full."""
 
     def __init__(self, mixture: Mixture, budget: int, longest: int) -> None:
         self.mixture, self.budget = mixture, budget
@@ -45,7 +45,7 @@ class Bucketed:
         self._widths = [-(-side // MULTIPLE) * MULTIPLE for side in lengths]
 
     def cuts(self, pairs: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-        """Batches of pairs of the same widths; a short rest goes into the next wider batch."""
+        """Batches of pairs of the same widths; a remainder joins the next wider batch."""
         source, target = (side[pairs] for side in self._widths)
         order = pairs[np.lexsort((source, target, np.maximum(source, target)))]
         widest = np.maximum(*(side[order] for side in self._widths))
@@ -59,7 +59,7 @@ class Bucketed:
         return cuts
 
     def epoch(self, seed: int, number: int) -> Iterator[NDArray[np.int64]]:
-        """All pairs once, or as often as their corpus weighs, in a random order of batches."""
+        """All pairs, each as often as the weight of its corpus, in a random order of batches."""
         chance = np.random.default_rng((seed, number))
         pairs = self.mixture.epoch(self.fitting, "peer", seed, number)
         cuts = self.cuts(chance.permutation(pairs))
@@ -81,13 +81,13 @@ class Bucketed:
 
 
 def ahead(batches: Iterator[Padded]) -> Iterator[Padded]:
-    """The same, made by a thread while the device computes."""
-    line: queue.Queue[Padded | None] = queue.Queue(AHEAD)
+    """The same batches, created by a thread while the device computes."""
+    ready: queue.Queue[Padded | None] = queue.Queue(AHEAD)
 
     def fill() -> None:
         for batch in batches:
-            line.put(batch)
-        line.put(None)
+            ready.put(batch)
+        ready.put(None)
 
     threading.Thread(target=fill, daemon=True).start()
-    yield from iter(line.get, None)
+    yield from iter(ready.get, None)

@@ -7,14 +7,14 @@
     python benchmarks/parsing.py --trees DIR --work DIR --grid --minutes 2 [--json FILE]
     python benchmarks/parsing.py --quick
 
-DIR holds train, dev and test: .mrg, plain or compressed. `--minutes` is the training of a parser in
-all: a command that was stopped, or that has fewer of them, is gone on with by the next one with the
-same `--work`, so a GPU can be had in pieces. The record tells of every parser in `--work` that was
-scored: with and without `--semi` come together there. With `--recombined` a parser, beside `--semi`
-or without, learns from copies of the treebank in which constituents are exchanged as well.
-`--together` trains none: it scores several parsers of the same vocabularies that decide each symbol
-together. `--grid` trains a parser for each setting and compares them on dev. `--quick` does all of
-it in small, with trees of its own.
+DIR contains train, dev and test as .mrg files, plain or compressed. `--minutes` is the total
+training time of a parser: a later command with the same `--work` resumes a training that was
+stopped or had fewer minutes, so a GPU can be used in several sessions. The record contains every
+scored parser in `--work`, with and without `--semi`. With `--recombined`, a parser is also trained
+on copies of the treebank in which constituents are exchanged; this can be combined with `--semi`.
+`--together` trains nothing: it scores an ensemble of parsers with the same vocabularies. `--grid`
+trains a parser for each setting and compares them on dev. `--quick` runs everything at a small
+scale, with generated trees.
 """
 
 import argparse
@@ -63,7 +63,7 @@ GRID = {
         HALF, "model.dropout=0.4", "model.attention_dropout=0.2",
     ],
 }  # fmt: skip
-"""Laid over the config: what is not named is as there."""
+"""Overrides of the config."""
 QUICK = [
     "model.n_layers=1", "model.d_model=64", "model.d_ff=128", "model.dropout=0.0",
     "batch.source_tokens=500", "batch.target_tokens=500", "batch.max_length=120",
@@ -76,7 +76,7 @@ QUICK = [
 
 
 def measure(options: argparse.Namespace, bank: Bank, workers: Workers) -> None:
-    """Train one parser and score it, or score several that decide together."""
+    """Train one parser and score it, or score an ensemble."""
     if options.together:
         directory = options.work / DIRECTORIES[TOGETHER]
         judged = Judged.together(directory, tuple(map(find_model, options.together)))
@@ -102,7 +102,7 @@ def judge(
     system: str, judged: Judged, training: list[Row], options: argparse.Namespace, bank: Bank,
     workers: Workers,
 ) -> None:  # fmt: skip
-    """Choose the search on dev, score it on test, and keep the rows for the record of all."""
+    """Choose the search on dev, score it on test, and store the rows for the record."""
     dev, test = trees_of(bank.dev), trees_of(bank.test)
     tried: dict[Search, Score] = {}
 
@@ -125,7 +125,7 @@ def judge(
         Row.once("chosen on dev", system, best.length_penalty, "α"),
         *test_rows(system, found),
         Row.once("test, without the constraint", system, free.f1, "F1"),
-        Row.once("test, without the constraint", system, malformed(free), "% no trees"),
+        Row.once("test, without the constraint", system, malformed(free), "% malformed"),
         Row.once(f"test, processes: {workers.number}", system, speed, "sentences/s"),
     ]
     text = json.dumps([asdict(row) for row in rows], indent=1)
@@ -146,7 +146,7 @@ def malformed(found: Score) -> float:
 
 
 def record(options: argparse.Namespace, bank: Bank) -> None:
-    """What is known of every parser in the work directory, beside the baseline."""
+    """Report every parser in the work directory, and the baseline."""
     rows, goals = [], []
     for system in DIRECTORIES:
         if rows_file(options.work, system).exists():
@@ -158,7 +158,7 @@ def record(options: argparse.Namespace, bank: Bank) -> None:
     branching = [*map(str, baseline(test))]
     right = score([str(tree) for tree in test], Parsed(branching, 0, 0.0))
     rows += test_rows("right-branching", right)
-    tell("parsing", rows, goals, options.json)
+    write_report("parsing", rows, goals, options.json)
 
 
 def rows_file(work: Path, system: str) -> Path:
@@ -172,7 +172,7 @@ def grid(options: argparse.Namespace, bank: Bank, workers: Workers) -> None:
     """Settings trained for the same time, compared by greedy search on dev."""
     directory = options.work / "grid"
     corpus = prepared(bank, directory, options.tags, options.vocab_size[ALONE])
-    # Two of them show that it works.
+    # Two settings are enough for a quick check.
     points = dict(islice(GRID.items(), 2)) if options.quick else GRID
     contenders = {name: Contender(directory / name.replace(" ", "-")) for name in points}
 
@@ -183,33 +183,33 @@ def grid(options: argparse.Namespace, bank: Bank, workers: Workers) -> None:
         contenders[name].train(options.config, overrides, options.minutes, console)
         print(f"{name}: {contenders[name].trained()[0]:,} steps", flush=True)
 
-    with ThreadPoolExecutor(options.at_once) as side_by_side:
-        list(side_by_side.map(train, points))
+    with ThreadPoolExecutor(options.at_once) as pool:
+        list(pool.map(train, points))
     dev = trees_of(bank.dev)
     rows = []
     for name, contender in contenders.items():
         found = contender.judged.score("dev", dev, GREEDY, workers)
         steps, _ = contender.trained()
         rows.append(Row.once(f"dev, greedy, {steps:,} steps", name, found.f1, "F1"))
-    tell("parsing_grid", rows, [], options.json)
+    write_report("parsing_grid", rows, [], options.json)
     best = max(rows, key=lambda row: row.value).system
-    print(f"best on dev: {best}; go on with --settings {' '.join(points[best])}")
+    print(f"best on dev: {best}; continue with --settings {' '.join(points[best])}")
 
 
-# --- what both need --------------------------------------------------------------------------
+# --- common functions ------------------------------------------------------------------------
 
 
 def trees_of(path: Path) -> list[Tree]:
     return [*clean_trees([path])]
 
 
-def tell(name: str, rows: Sequence[Row], goals: Sequence[Goal], file: Path | None) -> None:
+def write_report(name: str, rows: Sequence[Row], goals: Sequence[Goal], file: Path | None) -> None:
     gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else None
     report(name, rows, goals, ["transept", "torch"], file, gpu)
 
 
-def own_trees(directory: Path) -> None:
-    """A treebank of a small grammar, in which what follows decides whether a phrase is wrapped."""
+def generated_trees(directory: Path) -> None:
+    """A treebank of a small grammar in which later words decide whether a phrase is nested."""
     chance = random.Random(1)
     directory.mkdir(parents=True, exist_ok=True)
     for part, n in {"train": 1500, "dev": 40, "test": 60}.items():
@@ -236,35 +236,33 @@ def _noun_phrase(chance: random.Random, depth: int) -> str:
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--trees", type=Path, help="directory of train, dev and test")
-    parser.add_argument("--work", type=Path, help="where everything is kept, to be gone on with")
+    parser.add_argument("--work", type=Path, help="directory for all files, for resuming")
     parser.add_argument("--semi", type=Path, nargs="+", default=[], metavar="FILE",
-                        help="trees that a parser made, to be learnt from as well")  # fmt: skip
+                        help="also train on these trees, which a parser produced")  # fmt: skip
     parser.add_argument("--recombined", type=int, default=0, metavar="N", dest="copies",
-                        help="learn from N recombined copies of the treebank as well")  # fmt: skip
+                        help="also train on N recombined copies of the treebank")  # fmt: skip
     parser.add_argument(
-        "--tags", choices=["named", "kept", "XX"], default="named", help="what stands for a word"
+        "--tags", choices=["named", "kept", "XX"], default="named", help="how words are represented"
     )
     parser.add_argument(
         "--minutes",
         type=float,
         default=10.0,
-        help="of training for each parser, in all; usually 10",
+        help="total training time per parser; default: 10",
     )
     parser.add_argument("--together", type=Path, nargs="+", default=[], metavar="MODEL",
-                        help="score these as one parser; nothing is trained")  # fmt: skip
+                        help="score these as an ensemble, without training")  # fmt: skip
     parser.add_argument("--train-only", action="store_true", help="score in a later command")
     parser.add_argument("--grid", action="store_true", help="compare settings on dev")
-    parser.add_argument("--at-once", type=int, default=1, help="trainings of the grid side by side")
+    parser.add_argument("--at-once", type=int, default=1, help="parallel trainings of the grid")
     parser.add_argument("--settings", nargs="+", default=[], metavar="KEY=VALUE",
-                        help="laid over the config, as in `transept train`")  # fmt: skip
-    parser.add_argument("--workers", type=int, default=1, help="processes that parse; usually 1")
-    parser.add_argument(
-        "--quick", action="store_true", help="under a minute, with trees of its own"
-    )
-    parser.add_argument("--json", type=Path, help="where the record goes")
+                        help="overrides of the config, as in `transept train`")  # fmt: skip
+    parser.add_argument("--workers", type=int, default=1, help="processes that parse; default: 1")
+    parser.add_argument("--quick", action="store_true", help="under a minute, with generated trees")
+    parser.add_argument("--json", type=Path, help="write the record here")
     options = parser.parse_args()
     if not options.quick and None in (options.trees, options.work):
-        parser.error("--trees and --work are needed, or --quick")
+        parser.error("--trees and --work are required, or --quick")
     return options
 
 
@@ -274,7 +272,7 @@ def run(options: argparse.Namespace) -> None:
         options.config, options.vocab_size = CONFIGS / "parsing-small.toml", {ALONE: 320, SEMI: 320}
         options.settings = [*QUICK, *options.settings]
         options.trees = options.work / "trees"
-        own_trees(options.trees)
+        generated_trees(options.trees)
     bank = Bank.find(options.trees, options.semi, options.copies)
     with Workers.start(options.workers) as workers:
         if options.grid:

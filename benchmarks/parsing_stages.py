@@ -1,6 +1,6 @@
 """The stages of benchmarks/parsing.py: files to ids, training, average, parses, scores.
 
-What is done is not done again, so that any stage can be stopped and taken up by the same command.
+Completed stages are skipped, so that the same command resumes after an interruption.
 """
 
 import hashlib
@@ -40,24 +40,24 @@ from transept.text.trees import Tree
 
 STOPPED = 75
 AVERAGED = 8
-LONGEST = 384  # symbols of a tree to learn from
-WEIGHT = 2.0  # of the treebank, beside trees that a parser made
-COPY_WEIGHT = 0.5  # of a copy whose trees are recombined, beside the treebank
+LONGEST = 384  # maximum number of symbols of a training tree
+WEIGHT = 2.0  # of the treebank, if there are other trees
+COPY_WEIGHT = 0.5  # of a recombined copy of the treebank
 BEAMS, ALPHA, ALPHAS = (1, 4, 21), 0.3, (0.0, 0.6)
 BOUNDS = (0, 10, 20, 30, 40, 50, 60, 1_000_000)
 Models = tuple[Path, ...]
-"""One, or several that decide together."""
+"""One model, or an ensemble."""
 
 
 class Bank(NamedTuple):
-    """Treebank files; `semi` are trees that a parser made."""
+    """Treebank files; `semi` are trees produced by a parser."""
 
     train: Path
     dev: Path
     test: Path
     semi: tuple[Path, ...] = ()
     copies: int = 0
-    """Of the treebank, with constituents exchanged."""
+    """The number of copies of the treebank with exchanged constituents."""
 
     @classmethod
     def find(cls, directory: Path, semi: Sequence[Path] = (), copies: int = 0) -> "Bank":
@@ -69,14 +69,14 @@ def _the_file(directory: Path, part: str) -> Path:
     found = sorted(directory.glob(f"{part}.*"))
     if len(found) != 1:
         sys.exit(
-            f"{directory}: there must be one file {part}.mrg, or {part}.mrg.gz, .xz or .zst; "
-            f"there are {len(found)} that begin so"
+            f"{directory}: must contain exactly one file {part}.mrg, or {part}.mrg.gz, .xz or "
+            f".zst; found {len(found)}"
         )
     return found[0]
 
 
 def prepared(bank: Bank, directory: Path, tags: TagsName, vocab_size: int) -> list[str]:
-    """Make vocabularies and ids; the overrides that let a config train on them."""
+    """Create vocabularies and ids; return the config overrides for training on them."""
     files = [bank.train, *bank.semi]
     vocabulary = directory / "vocabulary"
     if not (vocabulary / MANIFEST_FILE).exists():
@@ -84,22 +84,22 @@ def prepared(bank: Bank, directory: Path, tags: TagsName, vocab_size: int) -> li
         words = (" ".join(tree.words) for tree in clean_trees(files))
         train_tokenizer(words, vocab_size=vocab_size).save(vocabulary)
     symbols = treebank_vocabulary(files, tags)
-    learnt = Cleaning(max_tokens=LONGEST, max_ratio=0)
+    learned = Cleaning(max_tokens=LONGEST, max_ratio=0)
     whole = Cleaning(max_tokens=0, max_ratio=0, drop_duplicates=False)
-    parts = [("train", [bank.train], learnt), ("dev", [bank.dev], whole)]
+    parts = [("train", [bank.train], learned), ("dev", [bank.dev], whole)]
     weights = {"train": 1.0}
     if bank.semi:
-        parts.append(("semi", [*bank.semi], learnt))
+        parts.append(("semi", [*bank.semi], learned))
         weights |= {"train": WEIGHT, "semi": 1.0}
     if bank.copies:
         name = f"recombined-{bank.copies}"
         weights |= {"train": WEIGHT, name: COPY_WEIGHT}
-        # The file is large, and is not moved where the ids are there already.
+        # The file is large, and not needed if the ids already exist.
         if not (directory / name / CORPUS).exists():
             file = directory / f"{name}.mrg"
             trees = recombined([*clean_trees([bank.train])], bank.copies)
             write_sentences(file, map(str, trees))
-            parts.append((name, [file], learnt))
+            parts.append((name, [file], learned))
     for name, paths, cleaning in parts:
         job = Preparation(
             inputs=tuple(Treebank(path, tags_of(symbols)) for path in paths),
@@ -123,7 +123,7 @@ def prepared(bank: Bank, directory: Path, tags: TagsName, vocab_size: int) -> li
 
 
 class Search(NamedTuple):
-    """What the paper chose on its development set."""
+    """Search options, which the paper also chose on its development set."""
 
     beam_size: int
     length_penalty: float
@@ -133,7 +133,7 @@ class Search(NamedTuple):
 
 
 class Parsed(NamedTuple):
-    """Trees as text, how many outputs were none before they were repaired, and the time taken."""
+    """Trees as text, the number of outputs that needed repair, and the time taken."""
 
     trees: list[str]
     malformed: int
@@ -142,7 +142,7 @@ class Parsed(NamedTuple):
 
 @dataclass(frozen=True)
 class Workers:
-    """Processes that parse, each a share: the search waits for Python more than for a GPU."""
+    """Processes that parse a share each: the search waits more for Python than for the GPU."""
 
     pool: ProcessPoolExecutor
     number: int
@@ -150,7 +150,7 @@ class Workers:
     @classmethod
     @contextmanager
     def start(cls, number: int) -> "Iterator[Workers]":
-        # What grows with each symbol leaves gaps that only its own process could use again.
+        # Growing tensors fragment the memory, which only their own process could reuse.
         os.environ.setdefault("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True")
         with ProcessPoolExecutor(number, mp_context=get_context("spawn")) as pool:
             yield cls(pool, number)
@@ -178,7 +178,7 @@ def _parse(models: Models, trees: Sequence[Tree], search: Search, constraint: Tr
     begin = time.perf_counter()
     found = parser.parse(
         [tree.words for tree in trees],
-        # The model never reads them: they are for evalb, which deletes punctuation by its tag.
+        # The model does not read tags; evalb needs them to delete punctuation.
         tags=[tree.tags for tree in trees],
         max_source_length=max((len(str(tree)) for tree in trees), default=LONGEST),
         constraint=constraint,
@@ -194,17 +194,17 @@ def _parse(models: Models, trees: Sequence[Tree], search: Search, constraint: Tr
 
 @dataclass(frozen=True, kw_only=True)
 class Score:
-    """Labelled bracketing by evalb's rules, errors counted as nothing found."""
+    """Labelled bracketing scores by evalb's rules; a failed sentence counts as no brackets."""
 
     sentences: int
     f1: float
     short_f1: float
-    """Of sentences of at most 40 words."""
+    """F1 of sentences of at most 40 words."""
     complete_match: float
     malformed: int
     seconds: float
     by_length: Mapping[str, tuple[int, float]]
-    """How many sentences, and their F1."""
+    """The number of sentences and their F1, by length."""
 
 
 def score(gold: Sequence[str], parsed: Parsed) -> Score:
@@ -230,7 +230,7 @@ def score(gold: Sequence[str], parsed: Parsed) -> Score:
 
 @dataclass(frozen=True)
 class Contender:
-    """A directory with a training run, its averages, and what they scored."""
+    """A directory with a training run, its averaged models and their scores."""
 
     directory: Path
 
@@ -249,7 +249,7 @@ class Contender:
     def train(
         self, config: Path, overrides: Sequence[str], minutes: float, console: Path | None = None
     ) -> None:
-        """Train until the run has had so many minutes in all; without a file it is heard here."""
+        """Train until the run has `minutes` in total. Output goes to `console` if given."""
         left = minutes - self.trained()[1]
         if left <= 0:
             return
@@ -259,13 +259,13 @@ class Contender:
             code = subprocess.run(command, check=False, stdout=file, stderr=file).returncode
         if code not in (0, STOPPED):
             sys.exit(f"training in {self.run} failed{f', see {console}' if console else ''}")
-        # Out of time is STOPPED as well, but then the minutes are full.
+        # The exit code is also STOPPED if the minutes are used up.
         if code == STOPPED and self.trained()[1] < minutes - 0.1:
-            sys.exit(f"training in {self.run} was stopped; the same command goes on")
+            sys.exit(f"training in {self.run} was stopped; run the same command to resume")
 
     @property
     def model(self) -> Path:
-        """The mean of the last checkpoints, as many as there are of those that are averaged."""
+        """The average of the last regular checkpoints, at most AVERAGED of them."""
         steps = Checkpoints(self.run / CHECKPOINTS).regular_steps()[-AVERAGED:]
         average = self.run / f"average-{steps[-1]}"
         if not average.exists():
@@ -279,14 +279,14 @@ class Contender:
 
 @dataclass(frozen=True)
 class Judged:
-    """Models whose parses and scores are kept in a directory."""
+    """Models whose parses and scores are stored in a directory."""
 
     directory: Path
     models: Models
 
     @classmethod
     def together(cls, directory: Path, models: Models) -> "Judged":
-        """Several models; others in their place have other scores."""
+        """An ensemble. Its directory depends on the models."""
         manifests = b"".join((model / MANIFEST).read_bytes() for model in models)
         return cls(directory / "scores" / hashlib.sha256(manifests).hexdigest()[:12], models)
 
@@ -294,7 +294,7 @@ class Judged:
         self, part: str, trees: Sequence[Tree], search: Search, workers: Workers,
         constraint: TreeSearch = "trees",
     ) -> Score:  # fmt: skip
-        """Parse and score, unless that was done before."""
+        """Parse and score, or read the stored score."""
         name = f"{part}-{search.beam_size}-{search.length_penalty}-{constraint}"
         file = self.directory / f"{name}.json"
         if not file.exists():
@@ -307,7 +307,7 @@ class Judged:
 
 
 def choose(f1: Callable[[Search], float]) -> Search:
-    """On dev: the beam, then α for that beam."""
+    """Choose the beam size on dev, then α for that beam size."""
     found = {search: f1(search) for search in (Search(beam, ALPHA) for beam in BEAMS)}
     best = max(found, key=found.__getitem__)
     if best.beam_size > 1:

@@ -1,18 +1,18 @@
-"""HF MarianMT trained on a recipe's prepared corpora: what a recipe's scores are held against.
+"""HF MarianMT trained on a recipe's prepared corpora: the baseline of a recipe's scores.
 
-It gets the same ids, the same size, schedule, smoothing, dropout and optimizer; batches of similar
-length, padded; bfloat16; and as few shapes as keep padding low, each of which is run once before
-the clock starts. The mean of its last weights becomes a model of ours (the two networks compute
-the same), so that test sets are translated and scored by the same search.
+It gets the same ids, size, schedule, label smoothing, dropout and optimizer, padded batches of
+similar length, and bfloat16. It has as few shapes as possible with little padding, each of which is
+run once before the clock starts. The average of its last weights is converted to our network, which
+computes the same, so that the same search translates the test sets.
 
-    python benchmarks/peer_experiment.py europarl-en-de-base --prepared WORK --work PEER \
+    python benchmarks/peer_experiment.py europarl-en-de-base --prepared WORK --work BASELINE \
         --minutes 22 [--pause-after 9]
-    python benchmarks/peer_experiment.py europarl-en-de-base --prepared WORK --work PEER \
+    python benchmarks/peer_experiment.py europarl-en-de-base --prepared WORK --work BASELINE \
         --target-tokens 180000000
 
-WORK is the work directory of the same recipe, which has been run at least `--until prepare`.
-Stopped by --pause-after, the script ends with exit code 75, and the same command resumes.
-`docs/making/results.py` reads PEER/record.json and compares it with that of WORK.
+WORK is the work directory of the same recipe, which must have been run at least `--until prepare`.
+With --pause-after, the script exits with code 75, and the same command resumes.
+`docs/making/results.py` reads BASELINE/record.json and compares it with that of WORK.
 """
 
 import argparse
@@ -58,7 +58,7 @@ VALIDATIONS = 24
 
 @dataclass
 class Progress:
-    """How far the peer has come."""
+    """The progress of the baseline's training."""
 
     step: int = 0
     epoch: int = 0
@@ -72,7 +72,7 @@ class Progress:
     curve: list[dict[str, Any]] = field(default_factory=list)
 
 
-class Peer:
+class Baseline:
     """MarianMT and its training."""
 
     def __init__(self, experiment: Experiment) -> None:
@@ -126,7 +126,7 @@ class Peer:
 
     @torch.no_grad()
     def validate(self) -> float:
-        """−log p of a token of the development set."""
+        """Mean −log p per token on the development set."""
         self.model.eval()
         total, tokens = torch.zeros((), dtype=torch.float64, device=self.runtime.device), 0
         for pairs in self.dev.cuts(np.arange(len(self.dev.mixture))):
@@ -136,7 +136,7 @@ class Peer:
         return float(total) / tokens
 
     def warm_up(self) -> float:
-        """Run every shape of an epoch once, without learning from it; the seconds it took."""
+        """Run every shape of an epoch once, without training; return the seconds it took."""
         begin = time.monotonic()
         largest: dict[Shape, NDArray[np.int64]] = {}
         for pairs in self.train.epoch(self.experiment.training.seed, 0):
@@ -155,44 +155,46 @@ class Peer:
 
 @dataclass(frozen=True)
 class Budget:
-    """When to stop: after so much time, or so many tokens; both as shares of the whole."""
+    """When to stop: after some minutes, or after a number of target tokens."""
 
     minutes: float | None
     target_tokens: int | None
     pause_after: float | None
 
     def share(self, progress: Progress) -> float:
-        """How much of the run is done: 1 is the end."""
+        """The completed share of the run, from 0 to 1."""
         if self.minutes is not None:
             return progress.seconds / (60 * self.minutes)
         assert self.target_tokens is not None
         return progress.target_tokens / self.target_tokens
 
 
-def train(peer: Peer, progress: Progress, budget: Budget, averaging: recipe.Averaging) -> bool:
-    """Train; False if it was paused before the end."""
+def train(
+    baseline: Baseline, progress: Progress, budget: Budget, averaging: recipe.Averaging
+) -> bool:
+    """Train; return False if it was paused before the end."""
     begin = time.monotonic()
-    progress.warm_seconds += peer.warm_up()
+    progress.warm_seconds += baseline.warm_up()
     start = time.monotonic() - progress.seconds
-    seed, pin = peer.experiment.training.seed, peer.runtime.device.type == "cuda"
+    seed, pin = baseline.experiment.training.seed, baseline.runtime.device.type == "cuda"
     due = [1 - k * averaging.interval for k in range(averaging.last)]
     while True:
-        cuts = list(peer.train.epoch(seed, progress.epoch))[progress.batch :]
-        for batch in ahead(peer.train.pad(pairs, pin) for pairs in cuts):
-            peer.step(progress.step + 1, batch)
+        cuts = list(baseline.train.epoch(seed, progress.epoch))[progress.batch :]
+        for batch in ahead(baseline.train.pad(pairs, pin) for pairs in cuts):
+            baseline.step(progress.step + 1, batch)
             progress.step += 1
             progress.batch += 1
             progress.source_tokens += int((batch.source != 0).sum())
             progress.target_tokens += batch.target_tokens
             if progress.step % 10 == 0:
-                peer.runtime.synchronize()
+                baseline.runtime.synchronize()
             progress.seconds = time.monotonic() - start
             share = budget.share(progress)
             if share * VALIDATIONS >= len(progress.curve) + 1:
-                note(peer, progress)
+                note(baseline, progress)
             wanted = sum(share >= at for at in due)
             if wanted > len(progress.snapshots):
-                snapshot(peer, progress)
+                snapshot(baseline, progress)
             progress.seconds = time.monotonic() - start
             if share >= 1:
                 return True
@@ -201,8 +203,8 @@ def train(peer: Peer, progress: Progress, budget: Budget, averaging: recipe.Aver
         progress.epoch, progress.batch = progress.epoch + 1, 0
 
 
-def note(peer: Peer, progress: Progress) -> None:
-    nll = peer.validate()
+def note(baseline: Baseline, progress: Progress) -> None:
+    nll = baseline.validate()
     point = {
         "step": progress.step,
         "seconds": progress.seconds,
@@ -218,8 +220,8 @@ def note(peer: Peer, progress: Progress) -> None:
     )
 
 
-def snapshot(peer: Peer, progress: Progress) -> None:
-    state = peer.model.state_dict()
+def snapshot(baseline: Baseline, progress: Progress) -> None:
+    state = baseline.model.state_dict()
     progress.snapshots.append({name: value.float().cpu() for name, value in state.items()})
     progress.snapshot_steps.append(progress.step)
 
@@ -227,19 +229,19 @@ def snapshot(peer: Peer, progress: Progress) -> None:
 # --- the directory ---------------------------------------------------------------------------
 
 
-def restore(path: Path, peer: Peer) -> Progress:
+def restore(path: Path, baseline: Baseline) -> Progress:
     if not path.exists():
         return Progress()
     saved = torch.load(path, map_location="cpu", weights_only=True)
-    peer.model.load_state_dict(saved["model"])
-    peer.adam.load_state_dict(saved["adam"])
+    baseline.model.load_state_dict(saved["model"])
+    baseline.adam.load_state_dict(saved["adam"])
     print(f"resuming from step {saved['progress']['step']:,}", flush=True)
     return Progress(**saved["progress"])
 
 
-def save(path: Path, peer: Peer, progress: Progress) -> None:
+def save(path: Path, baseline: Baseline, progress: Progress) -> None:
     shallow = {f.name: getattr(progress, f.name) for f in dataclasses.fields(progress)}
-    state = {"model": peer.model.state_dict(), "adam": peer.adam.state_dict()}
+    state = {"model": baseline.model.state_dict(), "adam": baseline.adam.state_dict()}
     torch.save({**state, "progress": shallow}, path.with_suffix(".part"))
     path.with_suffix(".part").replace(path)
 
@@ -253,16 +255,16 @@ def copy_prepared(work: Path, run: RecipeRun) -> None:
     run_stage(run, "prepare", Watchers())
 
 
-def conclude(run: RecipeRun, peer: Peer, progress: Progress, budget: Budget) -> None:
-    """The mean of the last weights as a model of ours; then the records that `report` reads."""
+def conclude(run: RecipeRun, baseline: Baseline, progress: Progress, budget: Budget) -> None:
+    """Write the average of the last weights as our network, and the records for `report`."""
     begin = time.monotonic()
     sums: dict[str, Tensor] = {}
     for one in progress.snapshots:
         for name, value in one.items():
             sums[name] = sums.get(name, torch.zeros((), dtype=torch.float64)) + value
     mean = {name: (total / len(progress.snapshots)).float() for name, total in sums.items()}
-    network = like_marian(peer.experiment.model)
-    experiment = dataclasses.replace(peer.experiment, model=network)
+    network = like_marian(baseline.experiment.model)
+    experiment = dataclasses.replace(baseline.experiment, model=network)
     shutil.rmtree(run.model, ignore_errors=True)
     write_directory(
         run.model,
@@ -280,23 +282,23 @@ def conclude(run: RecipeRun, peer: Peer, progress: Progress, budget: Budget) -> 
         "warm_seconds": progress.warm_seconds,
         "source_tokens": progress.source_tokens,
         "target_tokens": progress.target_tokens,
-        "flops_per_target_token": flops_per_target_token(peer.experiment),
+        "flops_per_target_token": flops_per_target_token(baseline.experiment),
         "sustained_flops": sustained_flops(experiment),
         "transformers": transformers_version,
     }
     inputs = {
         "corpora": {entry.path.name: Corpus.open(entry.path).hash
-                    for entry in peer.experiment.data.train},
+                    for entry in baseline.experiment.data.train},
         "minutes": budget.minutes,
         "target_tokens": budget.target_tokens,
-        "seed": peer.experiment.training.seed,
+        "seed": baseline.experiment.training.seed,
     }  # fmt: skip
     run.records.write("train", inputs, results, seconds=None)
     log(run.training / METRICS, progress)
 
 
 def log(path: Path, progress: Progress) -> None:
-    """The curve, in the form of our own log."""
+    """Write the curve in the format of our metrics log."""
     lines = []
     for point in progress.curve:
         step = {key: point[key] for key in ("step", "seconds", "target_tokens")}
@@ -308,12 +310,14 @@ def log(path: Path, progress: Progress) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("recipe")
-    parser.add_argument("overrides", nargs="*", help="the changes that it was prepared with")
-    parser.add_argument("--prepared", type=Path, required=True, help="a prepared recipe's work")
-    parser.add_argument("--work", type=Path, required=True, help="where the peer's goes")
-    parser.add_argument("--minutes", type=float, help="train so long")
-    parser.add_argument("--target-tokens", type=int, help="or on so many target tokens")
-    parser.add_argument("--pause-after", type=float, help="end this command after so many minutes")
+    parser.add_argument("overrides", nargs="*", help="overrides with which the recipe was prepared")
+    parser.add_argument(
+        "--prepared", type=Path, required=True, help="work directory of a prepared recipe"
+    )
+    parser.add_argument("--work", type=Path, required=True, help="work directory of the baseline")
+    parser.add_argument("--minutes", type=float, help="minutes of training")
+    parser.add_argument("--target-tokens", type=int, help="or number of target tokens to train on")
+    parser.add_argument("--pause-after", type=float, help="pause after this many minutes")
     options = parser.parse_args()
     if (options.minutes is None) == (options.target_tokens is None):
         parser.error("give --minutes or --target-tokens")
@@ -329,15 +333,15 @@ def main() -> None:
     copy_prepared(options.prepared, run)
     budget = Budget(options.minutes, options.target_tokens, options.pause_after)
     if run.records.read("average") is None:
-        peer = Peer(run.experiment())
-        progress = restore(run.directory / STATE, peer)
-        if not train(peer, progress, budget, loaded.average):
-            save(run.directory / STATE, peer, progress)
+        baseline = Baseline(run.experiment())
+        progress = restore(run.directory / STATE, baseline)
+        if not train(baseline, progress, budget, loaded.average):
+            save(run.directory / STATE, baseline, progress)
             print("Paused. The same command resumes.")
             sys.exit(RESUMABLE)
         run.training.mkdir(exist_ok=True)
-        conclude(run, peer, progress, budget)
-        del peer
+        conclude(run, baseline, progress, budget)
+        del baseline
     for stage in ("decode", "score", "report"):
         done = run_stage(run, stage, Watchers())
         assert done is not None

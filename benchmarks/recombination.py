@@ -1,9 +1,9 @@
-"""Further trees to learn from: those of a treebank with constituents exchanged.
+"""Data augmentation for parsing: exchanges constituents between the trees of a treebank.
 
-A network that sees a few ten thousand trees hundreds of times learns them by heart. What stands in
-a place of a tree could stand in the same place of another, so each tree makes many (Jia and Liang,
+A network that sees a few ten thousand trees hundreds of times overfits. A constituent can be
+replaced by one from the same context in another tree, so each tree yields many (Jia and Liang,
 2016, https://arxiv.org/abs/1606.03622; Shi et al., 2021, https://arxiv.org/abs/2101.00411). They
-need not make sense: their brackets are right.
+need not make sense: their brackets are correct.
 """
 
 from collections import defaultdict
@@ -14,29 +14,29 @@ from typing import Final, NamedTuple
 from transept.text.trees import Bracket, Tree
 
 CHANCE: Final = 0.15
-"""Of a constituent to be exchanged, if none around it is."""
+"""The probability that a constituent is exchanged, if none around it is."""
 
 
-class Place(NamedTuple):
-    """Where a constituent may stand: constituents of the same place can be exchanged."""
+class Context(NamedTuple):
+    """The context of a constituent. Constituents with the same context can be exchanged."""
 
     label: str
     parent: str
     size: int
-    """Bits of the number of words: a tree keeps its length by and large."""
+    """Bits of the number of words, so that trees roughly keep their lengths."""
 
 
 def recombined(
     trees: Sequence[Tree], copies: int, *, seed: int = 0, chance: float = CHANCE
 ) -> Iterator[Tree]:
-    """As many further trees of each, one after the other, that differ from it.
+    """Yield `copies` recombined versions of the trees, without those that are unchanged.
 
-    A tree that can make no other, such as one of a single constituent, is left out.
+    So a tree without possible exchanges, such as one of a single constituent, is omitted.
     """
-    donors: dict[Place, list[tuple[Tree, int]]] = defaultdict(list)
+    donors: dict[Context, list[tuple[Tree, int]]] = defaultdict(list)
     for tree in trees:
-        for inner, place in _places(tree):
-            donors[place].append((tree, inner))
+        for inner, context in _contexts(tree):
+            donors[context].append((tree, inner))
     random = Random(seed)
     for _ in range(copies):
         for tree in trees:
@@ -46,35 +46,35 @@ def recombined(
 
 
 def _exchanged(
-    tree: Tree, donors: dict[Place, list[tuple[Tree, int]]], random: Random, chance: float
+    tree: Tree, donors: dict[Context, list[tuple[Tree, int]]], random: Random, chance: float
 ) -> Tree:
-    chosen: list[tuple[int, Place]] = []
+    chosen: list[tuple[int, Context]] = []
     within = 0
-    for inner, place in _places(tree):
+    for inner, context in _contexts(tree):
         start, end = tree.brackets[inner][1:]
         if start >= within and random.random() < chance:
-            chosen.append((inner, place))
+            chosen.append((inner, context))
             within = end
-    # From the right: what is left of an exchange keeps its numbers.
-    for inner, place in reversed(chosen):
-        tree = exchange(tree, inner, *random.choice(donors[place]))
+    # From right to left: constituents to the left of an exchange keep their numbers.
+    for inner, context in reversed(chosen):
+        tree = exchange(tree, inner, *random.choice(donors[context]))
     return tree
 
 
-def _places(tree: Tree) -> Iterator[tuple[int, Place]]:
-    """Every constituent but the root, by its number."""
+def _contexts(tree: Tree) -> Iterator[tuple[int, Context]]:
+    """The number and context of every constituent except the root."""
     around: list[Bracket] = []
     for number, bracket in enumerate(tree.brackets):
         while around and around[-1].end <= bracket.start:
             around.pop()
         if around:
             size = (bracket.end - bracket.start).bit_length()
-            yield number, Place(bracket.label, around[-1].label, size)
+            yield number, Context(bracket.label, around[-1].label, size)
         around.append(bracket)
 
 
 def exchange(tree: Tree, number: int, donor: Tree, donated: int) -> Tree:
-    """The tree with a constituent of another in the place of one of its own.
+    """Replace a constituent of a tree by one of another tree.
 
     Example:
         >>> from transept.text.trees import parse_tree

@@ -1,13 +1,13 @@
-"""What a training step should take on 8, 64 and 512 GPUs: a model, printed with all it assumes.
+"""The expected time of a training step on 8, 64 and 512 GPUs: a model with its assumptions.
 
-Step times are measured on one GPU (benchmarks/results/gpu_training.json); bytes are counted; the
-bandwidths are assumptions, and stand below as constants. Nothing here was measured on more than one
-GPU.
+Step times are measured on one GPU (benchmarks/results/gpu_training.json), and bytes are counted.
+The bandwidths are assumptions, defined below as constants. Nothing here was measured on more than
+one GPU.
 
     python benchmarks/scaling_plan.py                      print the tables
-    python benchmarks/scaling_plan.py --network 10         another network, in GB/s and GPU
-    python benchmarks/scaling_plan.py --write              put them into docs/internals/scaling.md
-    python benchmarks/scaling_plan.py --check              say whether that page agrees
+    python benchmarks/scaling_plan.py --network 10         another bandwidth, in GB/s per GPU
+    python benchmarks/scaling_plan.py --write              write them to docs/internals/scaling.md
+    python benchmarks/scaling_plan.py --check              check whether that page agrees
 """
 
 import argparse
@@ -26,40 +26,41 @@ from transept import ModelConfig, Transformer
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "internals" / "scaling.md"
 RESULTS = ROOT / "benchmarks" / "results" / "gpu_training.json"
-PLACE = re.compile(r"(<!-- scaling_plan -->\n).*?(<!-- /scaling_plan -->)", re.DOTALL)
+MARKERS = re.compile(r"(<!-- scaling_plan -->\n).*?(<!-- /scaling_plan -->)", re.DOTALL)
 
 GPUS = (1, 8, 64, 512)
 PER_NODE = 8
 NVLINK = 350e9
-"""Bytes a second and GPU in an all-reduce inside of a machine: assumed (450 in the data sheet)."""
+"""Bytes per second and GPU in an all-reduce within a machine: assumed (450 in the data sheet)."""
 NETWORK = 40e9
-"""Bytes a second and GPU between machines: assumed, for one 400 Gbit/s card a GPU (50 at best)."""
+"""Bytes per second and GPU between machines: assumed, for one 400 Gbit/s card per GPU (at most
+50 GB/s)."""
 HOP = 10e-6
-"""Seconds of latency for each doubling of the machines, twice a reduction: assumed."""
+"""Seconds of latency per doubling of the machines, twice per reduction: assumed."""
 BACKWARD = 0.6
-"""The share of a micro-batch's time under which gradients can travel, if they do: assumed."""
+"""The share of a micro-batch's time that can overlap with communication: assumed."""
 
 PAPER_BATCH = 25_000
 LARGE_BATCH = 400_000
-"""Target tokens to a batch up to which fewer steps make up for larger ones: from the literature."""
+"""Target tokens per batch up to which larger batches need fewer steps: from the literature."""
 SMALLEST = 256
-"""Places of a micro-batch at least: two tiles, for a sentence of batch.max_length = 250."""
+"""Minimum positions of a micro-batch: two tiles, for a sentence of batch.max_length = 250."""
 PAPER_TOKENS = {"base": 100_000 * PAPER_BATCH, "big": 300_000 * PAPER_BATCH}
 FIXED = 1.7e-3
-"""Seconds of a base step that do not depend on its tokens: Adam, copies, zeros, gaps; measured
-(docs/internals/performance-log.md). They grow with the parameters."""
+"""Seconds of a base step that do not depend on its tokens: Adam, copies, zeroing, gaps. Measured
+(docs/internals/performance-log.md); proportional to the parameters."""
 
 
 @dataclass(frozen=True)
 class Card:
-    """One GPU with one network, as measured."""
+    """One GPU with one model, as measured."""
 
     name: str
     parameters: int
     tokens_per_second: float
 
     def compute(self, tokens: float) -> float:
-        """Seconds for so many target tokens: what is fixed, and a constant rate for the rest."""
+        """Seconds for a number of target tokens: a fixed part, and a constant rate."""
         whole = PAPER_BATCH / self.tokens_per_second
         return self.fixed + (whole - self.fixed) * tokens / PAPER_BATCH
 
@@ -70,13 +71,13 @@ class Card:
 
 @cache
 def count(name: str) -> int:
-    """The parameters of a preset."""
+    """The number of parameters of a preset."""
     with torch.device("meta"):
         return Transformer(ModelConfig.preset(name)).n_parameters()
 
 
 def reduction(n_bytes: float, n: int, network: float) -> float:
-    """Seconds of an all-reduce: inside of each machine, then between machines, a part each GPU."""
+    """Seconds of an all-reduce: within each machine, then between machines, one part per GPU."""
     inside = min(n, PER_NODE)
     machines = n // inside
     seconds = 2 * (inside - 1) / inside * n_bytes / NVLINK
@@ -93,7 +94,7 @@ class Step:
     compute: float
     reduction: float
     overlapped: float
-    """What of the reduction is left where it runs beside the backward pass."""
+    """The part of the reduction that does not overlap with the backward pass."""
 
 
 def step(card: Card, n: int, batch: int, bytes_each: int, network: float) -> Step:
@@ -165,18 +166,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--network", type=float, default=NETWORK / 1e9, help="GB/s per GPU")
     parser.add_argument(
-        "--write", action="store_true", help="put the tables into docs/internals/scaling.md"
+        "--write", action="store_true", help="write the tables to docs/internals/scaling.md"
     )
-    parser.add_argument("--check", action="store_true", help="fail if the page does not have them")
+    parser.add_argument("--check", action="store_true", help="fail if the page differs")
     arguments = parser.parse_args()
     text = plan(1e9 * arguments.network)
     if not (arguments.write or arguments.check):
         print(text)
         return
     page = PAGE.read_text(encoding="utf-8")
-    new = PLACE.sub(lambda found: found[1] + text + found[2], page)
+    new = MARKERS.sub(lambda found: found[1] + text + found[2], page)
     if arguments.check and new != page:
-        sys.exit(f"{PAGE} does not say what the model does: run {Path(__file__).name} --write")
+        sys.exit(f"{PAGE} is out of date: run {Path(__file__).name} --write")
     if arguments.write:
         PAGE.write_text(new, encoding="utf-8")
 

@@ -1,10 +1,10 @@
-"""`transept serve` with a real model and real text: what clients get, against decoding offline.
+"""`transept serve` with a real model and real text, compared with offline decoding.
 
     python benchmarks/served.py --model DIR --text FILE [--device cuda] [--seconds 8] [--json FILE]
 
-Clients are processes of their own that each send some sentences, wait for the answer and send
-again: one client, then many with a sentence each, then many with a text each. The lines of FILE
-are what they send; the same lines are then translated in one call of Python.
+Clients run in separate processes. Each sends some lines of FILE, waits for the answer and sends
+again: first one client, then many with a sentence each, then many with several sentences each.
+Finally, all lines are translated in one call of the Python API.
 """
 
 import asyncio
@@ -26,13 +26,13 @@ from measuring import Row, parser_of, report, seconds
 import transept
 
 LOADS = [(1, 1), (50, 1), (200, 1), (50, 20)]
-"""Clients, and sentences that each sends at once."""
+"""Clients, and sentences per request."""
 PROCESSES = 6
 OFFLINE_ROUNDS = 3
 
 
 class Answer(NamedTuple):
-    """What a client saw."""
+    """The answer to a request."""
 
     seconds: float
     n_sentences: int
@@ -40,7 +40,7 @@ class Answer(NamedTuple):
 
 
 async def converse(port: int, texts: Sequence[str], at_once: int, until: float) -> list[Answer]:
-    """Send some texts, wait, send the next, over one connection."""
+    """Send requests one after another over one connection."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     seen: list[Answer] = []
     at = 0
@@ -65,26 +65,26 @@ async def converse(port: int, texts: Sequence[str], at_once: int, until: float) 
 def client_process(
     port: int, texts: Sequence[str], clients: Sequence[int], at_once: int, until: float
 ) -> list[Answer]:
-    async def together() -> list[Answer]:
-        # Each begins elsewhere in the text.
+    async def run_clients() -> list[Answer]:
+        # Each client starts at another line of the text.
         starts = (37 * client % len(texts) for client in clients)
         each = (converse(port, [*texts[at:], *texts[:at]], at_once, until) for at in starts)
         return [answer for seen in await asyncio.gather(*each) for answer in seen]
 
-    return asyncio.run(together())
+    return asyncio.run(run_clients())
 
 
 def load(port: int, texts: Sequence[str], clients: int, at_once: int, seconds: float) -> list[Row]:
     n_processes = min(PROCESSES, clients)
     with multiprocessing.get_context("fork").Pool(n_processes) as pool:
-        pool.map(int, range(n_processes))  # all are there
+        pool.map(int, range(n_processes))  # wait until all processes run
         start = time.perf_counter()
         shares = [range(first, clients, n_processes) for first in range(n_processes)]
         parts = [(port, texts, share, at_once, start + seconds) for share in shares]
         answers = [one for part in pool.starmap(client_process, parts) for one in part]
         took = time.perf_counter() - start
-    refused = sum(answer.status != 200 for answer in answers)
-    assert not refused, f"{refused} requests were refused"
+    rejected = sum(answer.status != 200 for answer in answers)
+    assert not rejected, f"{rejected} requests were rejected"
     work = f"{clients} client{'s' * (clients > 1)}, {at_once} at once"
     percent = statistics.quantiles([1000 * answer.seconds for answer in answers], n=100)
     found = {"p50": percent[49], "p95": percent[94], "p99": percent[98]}
@@ -97,7 +97,7 @@ def load(port: int, texts: Sequence[str], clients: int, at_once: int, seconds: f
 
 @contextmanager
 def serving(model: Path, device: str) -> Iterator[tuple[int, float]]:
-    """The port of a server, and the seconds until it answered."""
+    """The port of a server, and the seconds until it was ready."""
     command = [sys.executable, "-m", "transept", "serve", "--model", f"en-de={model}"]
     command += ["--device", device, "--port", "0"]
     start = time.perf_counter()
@@ -121,10 +121,10 @@ def offline(model: Path, device: str, texts: Sequence[str]) -> Row:
 
 def main() -> None:
     parser = parser_of(__doc__)
-    parser.add_argument("--model", type=Path, required=True, help="its directory")
-    parser.add_argument("--text", type=Path, required=True, help="a sentence a line")
+    parser.add_argument("--model", type=Path, required=True, help="model directory")
+    parser.add_argument("--text", type=Path, required=True, help="one sentence per line")
     parser.add_argument("--device", default="cuda")
-    parser.add_argument("--seconds", type=float, default=8.0, help="of each load")
+    parser.add_argument("--seconds", type=float, default=8.0, help="seconds per load")
     arguments = parser.parse_args()
     texts = arguments.text.read_text(encoding="utf-8").splitlines()
     with serving(arguments.model, arguments.device) as (port, start):

@@ -1,13 +1,12 @@
-"""A server under load, against the same sentences decoded offline in one call.
+"""A server under load, compared with offline decoding of the same sentences in one call.
 
     python benchmarks/server.py [--quick] [--json FILE]
 
-A small model of random weights is served by a process of its own on the loopback interface.
-Clients send one sentence after another, all at once; then the same sentences are translated by
-`Transducer.translate`, in this process, while the server rests; each computes with one thread, for
-the clients need a core too. Then ten times as many clients send ten sentences at a time, far more
-than the queue holds, and hang up; and at last many clients hang up in the middle of a translation
-or of a stream.
+A separate process serves a small model with random weights on the loopback interface. Many clients
+send one sentence after another. Then `Transducer.translate` translates the same sentences in this
+process while the server is paused. Each uses one thread, because the clients also need a core. Then
+ten times the clients send ten sentences at a time, far more than the queue holds, and disconnect.
+Finally, many clients disconnect during a translation or a stream.
 """
 
 import asyncio
@@ -52,7 +51,7 @@ with listen(settings.host, settings.port) as listening:
 
 
 class Brief(Transducer):
-    """Writes no more than it reads: random weights do not know when to end, trained ones do."""
+    """Limits outputs to the input length, because random weights rarely end an output."""
 
     def translate(self, texts: Any, **options: Any) -> Any:
         return super().translate(texts, max_length_extra=0, **options)
@@ -68,7 +67,7 @@ class Brief(Transducer):
 
 
 def model() -> Transducer:
-    """A Transformer that says nothing sensible."""
+    """A Transformer with random weights."""
     torch.set_num_threads(1)
     tokenizer = train_tokenizer([" ".join(lexicon())] * 20, vocab_size=VOCABULARY)
     torch.manual_seed(1)
@@ -78,7 +77,7 @@ def model() -> Transducer:
 
 @cache
 def lexicon() -> tuple[str, ...]:
-    """Words of a language that nobody speaks."""
+    """Invented words."""
     chance = random.Random(1)
     lengths = (chance.randint(3, 8) for _ in range(VOCABULARY))
     return tuple("".join(chance.choices("etaoinshrdlu", k=length)) for length in lengths)
@@ -92,7 +91,7 @@ def sentences(seed: int) -> Iterator[str]:
 
 @dataclass
 class Load:
-    """What clients saw."""
+    """The answers that clients received."""
 
     latencies: list[float] = field(default_factory=list)
     answered: list[str] = field(default_factory=list)
@@ -121,12 +120,12 @@ async def load(url: str, seconds: float, *, clients: int = CLIENTS, at_once: int
                 seen.latencies.append(time.perf_counter() - begun)
                 seen.answered += sent
             elif answer.status_code == 429:
-                await asyncio.sleep(0.2)  # far less than it was told
+                await asyncio.sleep(0.2)  # far less than Retry-After
 
     limits = httpx.Limits(max_connections=clients)
     async with httpx.AsyncClient(base_url=url, timeout=90, limits=limits) as http:
         working = [asyncio.create_task(client(number, http)) for number in range(clients)]
-        if at_once > 1:  # who overloads does not wait for the last answers
+        if at_once > 1:  # overloading clients do not wait for the last answers
             await asyncio.wait(working, timeout=seconds)
             for one in working:
                 one.cancel()
@@ -136,7 +135,7 @@ async def load(url: str, seconds: float, *, clients: int = CLIENTS, at_once: int
 
 
 def recovery(url: str, usual: float) -> float:
-    """Seconds until a sentence is answered as fast as under the usual load."""
+    """Seconds until the latency is as low as under normal load."""
     start = time.perf_counter()
     with httpx.Client(base_url=url, timeout=90) as http:
         for text in sentences(0):
@@ -150,7 +149,7 @@ def recovery(url: str, usual: float) -> float:
 
 @dataclass(frozen=True)
 class Held:
-    """What a server's process has in hand."""
+    """Resources held by a server process."""
 
     threads: int
     files: int
@@ -176,7 +175,7 @@ def _after(text: str, name: str) -> str:
 
 
 def leave(url: str, times: int) -> None:
-    """Begin a request, of either kind in turn, and hang up."""
+    """Send requests, alternating both kinds, and disconnect immediately."""
     host, _, port = url.removeprefix("http://").rpartition(":")
     texts = sentences(99)
     for number in range(times):
@@ -191,7 +190,7 @@ def leave(url: str, times: int) -> None:
 
 
 def settled(process: "subprocess.Popen[bytes]", url: str) -> Held:
-    """What a server has in hand when nothing is asked of it."""
+    """Resources held by an idle server."""
     for _ in range(200):
         held = Held.by(process, url)
         if not held.waiting and not held.streams:
@@ -217,13 +216,13 @@ def serve() -> tuple["subprocess.Popen[bytes]", str]:
 
 
 def cpu_seconds(process: "subprocess.Popen[bytes]") -> float:
-    """What a process has computed for so far, in all its threads."""
+    """CPU time of a process so far, all threads included."""
     fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
     return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
 
 
 def offline(process: "subprocess.Popen[bytes]", answered: list[str]) -> tuple[float, float]:
-    """Sentences a second, and a CPU's second, decoded in this process while the server rests."""
+    """Sentences per second and per CPU-second in this process, while the server is paused."""
     transducer = model()
     process.send_signal(signal.SIGSTOP)
     try:
@@ -238,7 +237,7 @@ def offline(process: "subprocess.Popen[bytes]", answered: list[str]) -> tuple[fl
 
 @dataclass(frozen=True)
 class Plan:
-    """How long, and how often."""
+    """Durations and number of disconnecting clients."""
 
     seconds: float = 60.0
     overloaded_seconds: float = 20.0
@@ -275,14 +274,14 @@ def measure(
     recovered = recovery(url, percent[49])
     flood = f"{10 * CLIENTS} clients, 10 at once"
     note(flood, "answered", much.statuses[200], "requests")
-    note(flood, "told to come back (429)", much.statuses[429], "requests")
+    note(flood, "rejected (429)", much.statuses[429], "requests")
 
     leave(url, 100)
     before = settled(process, url)
     leave(url, plan.leaving)
     after = settled(process, url)
     for when, held in (("before", before), ("after", after)):
-        note(f"{plan.leaving} clients that leave", f"memory {when}", held.megabytes, "MB")
+        note(f"{plan.leaving} clients that disconnect", f"memory {when}", held.megabytes, "MB")
     risen = after.megabytes - before.megabytes
     left = after.threads - before.threads + after.files - before.files
     left += int(after.waiting + after.streams)
@@ -293,7 +292,7 @@ def measure(
         Goal("answers that are neither 200 nor 429", faults, 0, faults == 0),
         Goal("seconds from overload to the usual p50", recovered, 5, recovered <= 5),
         Goal("threads, files, sentences, streams left behind", left, 0, left <= 0),
-        Goal("MB that memory rose by", risen, 10, risen <= 10),
+        Goal("memory growth, MB", risen, 10, risen <= 10),
     ]
 
 

@@ -1,4 +1,4 @@
-"""Store the model of a recipe in int8 or bf16, with a card: how the bundled models were made.
+"""Store the model of a recipe in int8 or bf16, with a model card, as for the bundled models.
 
     python benchmarks/ship.py WORK --output src/transept/models/en-de [--to int8]
 

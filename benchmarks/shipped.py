@@ -1,9 +1,9 @@
-"""The model that comes along, as one meets it: loading, one sentence, one sentence as it grows.
+"""The bundled model: time to load it, to translate a sentence, and to stream the first token.
 
     python benchmarks/shipped.py [--json FILE]
 
-Each round loads the model anew, as a process of its own would after `import transept`; its first
-sentence is timed apart from the others.
+Each round loads the model again, like a new process after `import transept`. Its first sentence is
+timed separately.
 """
 
 import statistics

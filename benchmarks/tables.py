@@ -1,11 +1,11 @@
-"""Tables and figures of docs/, made from the records in benchmarks/results.
+"""Tables and figures of docs/, generated from the records in benchmarks/results.
 
     python benchmarks/tables.py          write them
     python benchmarks/tables.py --check  report whether they agree with the records
 
-In a page, a table is between `<!-- NAME -->` and `<!-- /NAME -->`. `<!-- NAME across -->` gives
-each system a column, which suits single measurements. `<!-- NAME rows -->` has the rows that ROWS
-names, and no goals. `<!-- headlines -->` has one row of each benchmark.
+In a page, a table is between `<!-- NAME -->` and `<!-- /NAME -->`. `<!-- NAME across -->` has one
+column per system, which suits single measurements. `<!-- NAME rows -->` has the rows listed in
+ROWS, without goals. `<!-- headlines -->` has one row per benchmark.
 """
 
 import argparse
@@ -69,7 +69,7 @@ HEADLINES = {
         "sentencepiece, one thread",
     ),
 }  # fmt: skip
-"""What a reader wants to know first: the benchmark, its work and unit, our system and another."""
+"""The most important results: the benchmark, its work and unit, our system and another."""
 ROWS = {"parsing": {"test": "F1", "test, at most 40 words": "F1", "training": "minutes"}}
 """The work and unit of each column of a short table."""
 WORDS = {
@@ -77,9 +77,16 @@ WORDS = {
     r"\btimes HF\b": "times Hugging Face MarianMT",
     r"\bpeer\b": "baseline",
     r"\bshipped\b": "bundled",
+    r"\btold to come back \(429\)": "rejected (429)",
+    r"\bthat do not speak\b": "without communication",
+    r"\bclients that leave\b": "clients that disconnect",
+    r"% no trees\b": "% malformed",
+    r"\bplanned a second\b": "planned per second",
+    r"\bbytes a pair\b": "bytes per pair",
+    r"\bMB that memory rose by\b": "memory growth, MB",
 }
-"""How the tables name what records name otherwise."""
-PLACE = re.compile(r"(<!-- (\w+)( across| rows)? -->\n).*?(<!-- /\2 -->)", re.DOTALL)
+"""Replacements for names in the records."""
+MARKERS = re.compile(r"(<!-- (\w+)( across| rows)? -->\n).*?(<!-- /\2 -->)", re.DOTALL)
 
 
 def read(name: str) -> dict[str, Any]:
@@ -88,7 +95,7 @@ def read(name: str) -> dict[str, Any]:
 
 
 def table(name: str, layout: Layout) -> str:
-    """The rows and goals of one benchmark, and what it was measured on."""
+    """The rows and goals of one benchmark, and the machine."""
     record = read(name)
     lines = layout(record["rows"])
     if record["goals"]:
@@ -99,14 +106,14 @@ def table(name: str, layout: Layout) -> str:
         lines.append(f"| {goal['goal']} | {value} | {target} | {met} |")
     found = {key: value for key, value in record["versions"].items() if value != "absent"}
     versions = ", ".join(f"{key} {value}" for key, value in found.items())
-    # The place of the file on the machine that measured is of no use to readers.
+    # The path of the file on the measuring machine is of no use to readers.
     command = re.sub(r"--json /\S+", "--json FILE", record["command"])
     lines += ["", f"`{command}` at {record['commit']}: {record['machine']}; {versions}."]
     return "\n".join(lines) + "\n"
 
 
 def worded(text: str) -> str:
-    """A table with today's names of systems. The commands below tables stay as recorded."""
+    """A table with current names of systems. The commands below tables stay as recorded."""
     lines = text.splitlines(keepends=True)
     return "".join(
         re.sub("|".join(WORDS), _word, line) if line.startswith("|") else line for line in lines
@@ -118,7 +125,7 @@ def _word(found: re.Match[str]) -> str:
 
 
 def short(name: str) -> str:
-    """A row for each system, and a column for each quantity of ROWS."""
+    """A table with one row per system and one column per quantity of ROWS."""
     chosen = ROWS[name]
     found: dict[str, dict[str, str]] = {}
     for row in read(name)["rows"]:
@@ -133,7 +140,7 @@ def short(name: str) -> str:
 
 
 def down(rows: Rows) -> list[str]:
-    """Each row as it is."""
+    """One line per row."""
     lines = ["| work | system | value | quartiles | unit |", "|---|---|---|---|---|"]
     for row in rows:
         value, low, high = (_number(row[key]) for key in ("value", "low", "high"))
@@ -143,7 +150,7 @@ def down(rows: Rows) -> list[str]:
 
 
 def across(rows: Rows) -> list[str]:
-    """A column for each system."""
+    """One column per system."""
     systems = list(dict.fromkeys(row["system"] for row in rows))
     found: dict[tuple[str, str], dict[str, str]] = {}
     for row in rows:
@@ -156,7 +163,7 @@ def across(rows: Rows) -> list[str]:
 
 
 def headlines() -> str:
-    """The rows at the beginning of the page."""
+    """The table at the start of the page."""
     lines = ["| | unit | transept | | times as fast |", "|---|---|---|---|---|"]
     for what, (name, work, unit, ours, other) in HEADLINES.items():
         found = {
@@ -171,7 +178,7 @@ def headlines() -> str:
 
 
 def _number(value: float) -> str:
-    """Four digits that count, and no exponents."""
+    """Four significant digits, without exponents."""
     if abs(value) >= 1000:
         digits = len(str(int(abs(value))))
         return f"{round(value, 4 - digits):,.0f}"
@@ -179,25 +186,26 @@ def _number(value: float) -> str:
 
 
 def renewed() -> Iterator[tuple[Path, str]]:
-    """Every page with new tables, and every figure."""
+    """Every page with updated tables, and every figure."""
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
-        yield page, PLACE.sub(_filled, text)
+        yield page, MARKERS.sub(_filled, text)
     for figure, (name, draw) in FIGURES.items():
         yield DOCS / "figures" / f"{figure}.svg", draw(read(name))
 
 
-def _filled(place: re.Match[str]) -> str:
-    if place[2] == "headlines":
-        return place[1] + worded(headlines()) + place[4]
-    if place[3] == " rows":
-        return place[1] + short(place[2]) + place[4]
-    return place[1] + worded(table(place[2], across if place[3] else down)) + place[4]
+def _filled(found: re.Match[str]) -> str:
+    start, name, layout, end = found.groups()
+    if name == "headlines":
+        return start + worded(headlines()) + end
+    if layout == " rows":
+        return start + short(name) + end
+    return start + worded(table(name, across if layout else down)) + end
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--check", action="store_true", help="change nothing; fail if it would")
+    parser.add_argument("--check", action="store_true", help="fail if a file would change")
     check = parser.parse_args().check
     for path, new in renewed():
         if not check:

@@ -1,4 +1,4 @@
-"""What benchmarks work on: networks, batches of similar lengths, sources of one length."""
+"""Workloads of the benchmarks: networks, batches of similar lengths, sources of one length."""
 
 import random
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ SMOOTHING = 0.1
 
 @dataclass(frozen=True)
 class Pairs:
-    """A length-bucketed batch, in both forms."""
+    """A length-bucketed batch, padded and as a micro-batch."""
 
     sources: Tensor
     targets: Tensor
@@ -37,7 +37,7 @@ class Pairs:
 
 
 def bucketed(vocab_size: int, n_batches: int, budget: int) -> list[Pairs]:
-    """Batches of at most `budget` places a side: lengths as in real text, sorted, then cut."""
+    """Batches of at most `budget` positions per side, with realistic lengths, sorted and split."""
     chance = random.Random(0)
     lengths = []
     for _ in range(n_batches * budget // 20):
@@ -80,13 +80,13 @@ def fresh_update(config: ModelConfig, runtime: Runtime) -> Update:
 # --- decoding --------------------------------------------------------------------------------
 
 LENGTH, NO_END = 30, -1
-"""Of sources and outputs; no token has the number that would end them earlier."""
+"""Length of sources and outputs, and an end symbol that no token has."""
 
 Ids = list[list[int]]
 
 
 def random_model(config: ModelConfig) -> Transformer:
-    """Initial weights; a random last gain keeps outputs from repeating their first token."""
+    """Random weights. A random gain of the last layer normalization avoids repetitive outputs."""
     torch.manual_seed(0)
     model = Transformer(config).eval()
     nn.init.normal_(model.decoder.layers[-1].residuals[-1].norm.weight)

@@ -1,7 +1,7 @@
 """Output of evalb (the C program of 2006, COLLINS.prm) for these trees, written for this test.
 
-A row is its Stat., Matched, gold, test, Cross, Words, Correct Tags; zeros stand where it leaves a
-sentence out.
+A row has evalb's columns Stat., Matched, gold, test, Cross, Words and Correct Tags. Rows of skipped
+sentences are zero.
 """
 
 import pytest

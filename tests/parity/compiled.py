@@ -2,8 +2,8 @@
 
     python -m tests.parity.compiled cpu|cuda fp32|bf16
 
-prints how far apart they are. A process of its own, because the compiler cannot see through the
-checks of shapes that the tests put into the package.
+prints their distance. It is a separate process because the compiler does not support the shape
+checks that the tests add to the package.
 """
 
 import json

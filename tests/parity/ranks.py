@@ -45,9 +45,9 @@ def tokens(chance: random.Random, n: int) -> Tokens:
 
 
 def share(step: int, world: World) -> tuple[list[MicroBatch], int]:
-    """This rank's micro-batches of a step, and the target tokens of all.
+    """This rank's micro-batches of a step, and the number of target tokens of all ranks.
 
-    They are unequal, and one is missing now and then, as where data are few.
+    Their sizes differ, and one is sometimes missing, as with little data.
     """
     chance = random.Random(step)
     batches = []

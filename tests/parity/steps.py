@@ -15,10 +15,10 @@ def tiles(device: str, rows: int = 6, width: int = 32) -> MicroBatch:
     generator = torch.Generator().manual_seed(3)
     ids = torch.randint(4, 500, (2, rows, width), generator=generator)
     half = width // 2
-    place = torch.arange(width).expand(rows, width)
-    inside = place % half
+    index = torch.arange(width).expand(rows, width)
+    inside = index % half
     real = inside < half - 2
-    segments = torch.where(real, 1 + place // half, 0)
+    segments = torch.where(real, 1 + index // half, 0)
     sides = [torch.where(real, side, 0) for side in ids]
     source, target = (
         Tokens.tiled(side.to(device), segments.to(device), (inside * real).to(device))

@@ -1,6 +1,6 @@
 """A search for sentences that arrive one by one, compared with a search for all at once.
 
-That on a GPU, which lets them in while others are under way, is in `test_fused_search`.
+`test_fused_search` tests the search on a GPU, which admits sentences while others are running.
 """
 
 import random
@@ -59,12 +59,14 @@ def fed(
 
     while waiting:
         n_before = len(found)
-        for told in engine.search_feed(feed, config):
-            assert told, "nothing is not worth telling"
-            for number, outputs in told:
-                assert n_before + number not in found, "each is told once"
+        for done in engine.search_feed(feed, config):
+            assert done, "an empty result was yielded"
+            for number, outputs in done:
+                assert n_before + number not in found, "a sentence was yielded twice"
                 found[n_before + number] = outputs
-        assert sorted(found) == list(range(len(inputs) - len(waiting))), "it ends with all done"
+        assert sorted(found) == list(range(len(inputs) - len(waiting))), (
+            "it must end with all sentences done"
+        )
     return [found[number] for number in range(len(inputs))]
 
 

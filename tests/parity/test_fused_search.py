@@ -1,6 +1,6 @@
 """Search on the device compared with the reference, token by token.
 
-On a machine without a GPU the kernels run in Triton's interpreter: slowly, but the same program.
+Without a GPU, the kernels run in Triton's interpreter, slowly.
 """
 
 import random
@@ -133,14 +133,14 @@ def test_fused_search_outputs_match_reference(
     model = model_with(width, end=end)
     inputs = [Input(source, len(source) + 2) for source in sentences(width, 6)]
     config = SearchConfig(beam_size=width, n_best=n_best)
-    told: list[int] = []
+    progress: list[int] = []
     found = FusedSearch(model, torch.float32, EOS)(
-        inputs, config, lambda done, _: told.append(done)
+        inputs, config, lambda done, _: progress.append(done)
     )
     expected = reference(model, inputs, config)
     assert_same(found, expected)
-    assert told == sorted(told)
-    assert told[-1] == len(inputs)
+    assert progress == sorted(progress)
+    assert progress[-1] == len(inputs)
     assert {one.finished for (one, *_) in expected} == {True, False}
 
 
@@ -177,8 +177,8 @@ def fed(
     feed, found = Waiting(inputs, plan), dict[int, list[Hypothesis]]()
     while feed.left:
         n_before = len(found)
-        for told in engine.search_feed(feed, config):
-            found |= {n_before + number: outputs for number, outputs in told}
+        for done in engine.search_feed(feed, config):
+            found |= {n_before + number: outputs for number, outputs in done}
     return [found[number] for number in range(len(inputs))]
 
 
@@ -232,8 +232,8 @@ def test_later_short_sentence_finishes_first(monkeypatch: pytest.MonkeyPatch) ->
     def feed(n: int) -> list[Input]:
         return waiting.pop(0) if n and waiting else []
 
-    told = engine.search_feed(feed, SearchConfig())
-    assert [number for found in told for number, _ in found] == [1, 0]
+    results = engine.search_feed(feed, SearchConfig())
+    assert [number for found in results for number, _ in found] == [1, 0]
 
 
 def test_workspace_is_reused_with_other_length_penalty() -> None:

@@ -30,10 +30,10 @@ def side(lengths: list[list[list[int]]], vocab_size: int) -> Tokens:
             at = tile * TILES.tile
             for length in sentences:
                 number += 1
-                place = slice(at, at + length)
-                ids[row, place] = torch.randint(4, vocab_size, (length,))
-                segments[row, place] = number
-                positions[row, place] = torch.arange(length)
+                where = slice(at, at + length)
+                ids[row, where] = torch.randint(4, vocab_size, (length,))
+                segments[row, where] = number
+                positions[row, where] = torch.arange(length)
                 at += length
     flat = [x.view(-1, TILES.tile).to(DEVICE) for x in (ids, segments, positions)]
     return Tokens.tiled(*flat, row_tiles=TILES.row_tiles)

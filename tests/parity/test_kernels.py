@@ -1,6 +1,6 @@
 """Each kernel compared with plain PyTorch in double precision, on ragged batches.
 
-On a machine without a GPU they run in Triton's interpreter: slowly, but the same program.
+Without a GPU, they run in Triton's interpreter, slowly.
 """
 
 import pytest
@@ -82,25 +82,25 @@ def mixed(x: Tensor) -> Tensor:
     return x ^ (x >> 16)
 
 
-def kept_weights(drop: Drop, seen: AttentionSpec, n_heads: int) -> Tensor:
+def kept_weights(drop: Drop, whole: AttentionSpec, n_heads: int) -> Tensor:
     """Which weights a dropout keeps, (H, N, N): the hash of the kernels in PyTorch."""
     low, high = (drop.seed.long() & 0xFFFFFFFF).tolist()
     heads = torch.arange(1, n_heads + 1, device=DEVICE)
     key = mixed((low + (drop.site + heads * 65536) * 65521) & 0xFFFFFFFF)[:, None, None]
-    rows = torch.arange(len(seen.queries.segments), device=DEVICE)
-    index = rows[:, None] * LONGEST + seen.keys.positions[None, :]
+    rows = torch.arange(len(whole.queries.segments), device=DEVICE)
+    index = rows[:, None] * LONGEST + whole.keys.positions[None, :]
     bits = mixed((mixed(index[None] ^ key) + high) & 0xFFFFFFFF)
     return (bits >> 8) >= drop.p * (1 << 24)
 
 
-def mask_of(seen: AttentionSpec) -> Tensor:
-    queries, keys = seen.queries, seen.keys
+def mask_of(whole: AttentionSpec) -> Tensor:
+    queries, keys = whole.queries, whole.keys
     mask = queries.segments[:, None] == keys.segments[None, :]
     distance = keys.positions[None, :] - queries.positions[:, None]
-    if seen.before is not None:
-        mask &= distance >= -seen.before
-    if seen.after is not None:
-        mask &= distance <= seen.after
+    if whole.before is not None:
+        mask &= distance >= -whole.before
+    if whole.after is not None:
+        mask &= distance <= whole.after
     return mask & (queries.segments > 0)[:, None]
 
 
@@ -124,21 +124,21 @@ def test_attention_kernel_and_gradients_match_reference(
     h, d_k, d_v = 2, 16, 32
     queries = token_side(QUERIES, 2 * TILE)
     keys = queries if kind == "self" else token_side(KEYS, 2 * TILE)
-    seen = spec(queries, keys, before, after)
+    whole = spec(queries, keys, before, after)
     n = len(queries.segments)
     # As in the network, q, k and v are columns of one matrix.
     qkv = randn(n, h * (2 * d_k + d_v), dtype=dtype)
     q, k, v = qkv.split([h * d_k, h * d_k, h * d_v], dim=1)
     drop = Drop(p, torch.tensor([5, -7], dtype=torch.int32, device=DEVICE), site=3)
-    out, log_total = attend(q, k, v, seen, h, drop)
+    out, log_total = attend(q, k, v, whole, h, drop)
     real = queries.segments > 0
     wide = [
         x.double().view(n, h, -1).transpose(0, 1)[None].detach().requires_grad_() for x in (q, k, v)
     ]
-    mask = mask_of(seen)
+    mask = mask_of(whole)
     seen_somewhere = (mask | ~mask.any(1, keepdim=True))[None]
     weights = attention_weights(wide[0], wide[1], seen_somewhere)
-    expected = (weights * kept_weights(drop, seen, h) / (1 - p)) @ wide[2]
+    expected = (weights * kept_weights(drop, whole, h) / (1 - p)) @ wide[2]
     flat = expected[0].transpose(0, 1).flatten(1)
     assert error(out[real], flat[real]) < TOLERANCE[dtype]
 
@@ -146,7 +146,7 @@ def test_attention_kernel_and_gradients_match_reference(
     flat.backward(d_out.double())
     gradients = torch.full_like(qkv, torch.nan)
     parts = gradients.split([h * d_k, h * d_k, h * d_v], dim=1)
-    attend_backward(q, k, v, out, log_total, d_out, seen, drop, parts)
+    attend_backward(q, k, v, out, log_total, d_out, whole, drop, parts)
     for actual, leaf in zip(parts, wide, strict=True):
         assert leaf.grad is not None
         assert error(actual, leaf.grad[0].transpose(0, 1).flatten(1)) < 2 * TOLERANCE[dtype]
@@ -159,10 +159,10 @@ def dropped_weights(seed: list[int], site: int, p: float) -> Tensor:
     """
     n, h = 64, 2
     one = token_side([[n]], n)
-    seen = spec(one, one, None, None)
+    whole = spec(one, one, None, None)
     zero = torch.zeros(n, h * 16, device=DEVICE)
     drop = Drop(p, torch.tensor(seed, dtype=torch.int32, device=DEVICE), site)
-    out, _ = attend(zero, zero, torch.eye(n, device=DEVICE).repeat(1, h), seen, h, drop)
+    out, _ = attend(zero, zero, torch.eye(n, device=DEVICE).repeat(1, h), whole, h, drop)
     kept = out > 0
     torch.testing.assert_close(out, kept / (n * (1 - p)))
     return kept.view(n, h, n).transpose(0, 1)
@@ -170,16 +170,16 @@ def dropped_weights(seed: list[int], site: int, p: float) -> Tensor:
 
 def test_attention_dropout_differs_between_heads_layers_and_steps() -> None:
     p = 0.2
-    draws = [
+    masks = [
         head
         for seed, site in [([1, 2], 2), ([1, 2], 3), ([2, 2], 2), ([1, 3], 2)]
         for head in dropped_weights(seed, site, p)
     ]
-    n = draws[0].numel()
-    for i, one in enumerate(draws):
-        # Five standard deviations of a fair draw.
+    n = masks[0].numel()
+    for i, one in enumerate(masks):
+        # Five standard deviations.
         assert abs(float(one.double().mean()) - (1 - p)) < 5 * (p * (1 - p) / n) ** 0.5
-        for other in draws[:i]:
+        for other in masks[:i]:
             both = float((one & other).double().mean())
             assert abs(both - (1 - p) ** 2) < 5 * (2 * p * (1 - p) / n) ** 0.5
 
@@ -229,17 +229,17 @@ def kept_numbers(seed: list[int], site: int, n: int, p: float) -> Tensor:
 
 def test_dropout_hash_is_independent_between_sites_and_seeds() -> None:
     n, p = 1 << 17, 0.1
-    draws = [
+    masks = [
         kept_numbers(seed, site, n, p)
         for seed, site in [([1, 2], 0), ([1, 2], 1), ([2, 2], 0), ([1, 3], 0)]
     ]
-    for one in draws:
-        # Six standard deviations of a fair draw.
+    for one in masks:
+        # Six standard deviations.
         assert abs(float(one.double().mean()) - (1 - p)) < 6 * (p * (1 - p) / n) ** 0.5
         shifted = (one[1:] & one[:-1]).double().mean()
         assert abs(float(shifted) - (1 - p) ** 2) < 6 * (2 * p * (1 - p) / n) ** 0.5
-    for i, one in enumerate(draws):
-        for other in draws[:i]:
+    for i, one in enumerate(masks):
+        for other in masks[:i]:
             both = float((one & other).double().mean())
             assert abs(both - (1 - p) ** 2) < 6 * (2 * p * (1 - p) / n) ** 0.5
 

@@ -50,14 +50,14 @@ def test_transformer_with_marian_weights_matches_marian(marian: Any) -> None:
 @pytest.mark.slow
 def test_baseline_experiment_runs_with_tiny_model(tmp_path: Path) -> None:
     kitchen = open_kitchen(tmp_path / "kitchen")
-    work, peer = tmp_path / "work", tmp_path / "peer"
+    work, baseline = tmp_path / "work", tmp_path / "baseline"
     assert kitchen.cook(work, "--data", kitchen.data, "--until", "prepare") == 0
     words = [sys.executable, BENCHMARKS / "peer_experiment.py", kitchen.recipe]
-    words += ["--prepared", work, "--work", peer, "--target-tokens", "9000"]
+    words += ["--prepared", work, "--work", baseline, "--target-tokens", "9000"]
     paused = subprocess.run([*map(str, words), "--pause-after", "0.001"], check=False)
     assert paused.returncode == 75
     subprocess.run(list(map(str, words)), check=True)
-    record = json.loads((peer / "record.json").read_bytes())
+    record = json.loads((baseline / "record.json").read_bytes())
     trained = record["stages"]["train"]["results"]
     assert record["system"] == "HF MarianMT"
     assert 9000 <= trained["target_tokens"] < 9600

@@ -50,7 +50,7 @@ def configs(draw: st.DrawFn, *layouts: LayoutName) -> BatchConfig:
 
 
 def sentence(length: int, salt: int) -> list[int]:
-    return [4 + (salt * 31 + place * 7) % 97 for place in range(length - 1)] + [1]
+    return [4 + (salt * 31 + position * 7) % 97 for position in range(length - 1)] + [1]
 
 
 def mixture(lengths: list[list[tuple[int, int]]], weights: tuple[float, ...] = ()) -> Mixture:
@@ -146,9 +146,9 @@ def check_packed(micro: MicroPlan, config: BatchConfig) -> None:
         assert (wide_begin == wide_end).all()
         # Long pairs start a wide row and do not share their tiles.
         assert not (at[long] % (config.tile * config.row_tiles)).any()
-        places = np.concatenate([np.zeros(0, int), *map(np.arange, at, at + lengths)])
-        assert len(set(places)) == len(places)
-        assert (places < micro.shape.n_rows * config.tile).all()
+        slots = np.concatenate([np.zeros(0, int), *map(np.arange, at, at + lengths)])
+        assert len(set(slots)) == len(slots)
+        assert (slots < micro.shape.n_rows * config.tile).all()
     tile_of = [rows(at, lengths, config.tile)[0] for at, lengths in sides]
     assert (tile_of[0] == tile_of[1]).all()
     spans = -(-micro.pairs.longest // config.tile)
@@ -227,7 +227,7 @@ def sentences(side: Tensor) -> list[list[int]]:
             else:
                 assert (token, position) == (0, 0)
     assert sorted(found) == list(range(1, len(found) + 1))
-    return [[found[n][place] for place in range(len(found[n]))] for n in sorted(found)]
+    return [[found[n][position] for position in range(len(found[n]))] for n in sorted(found)]
 
 
 def check_collated(

@@ -99,11 +99,13 @@ def test_any_file_is_prepared_or_rejected(
     directory: Path, tokenizer: Tokenizer, kind: type[Tsv] | type[Jsonl], rows: list[bytes]
 ) -> None:
     good = {Tsv: b"the house\tgr\xc3\xbcn", Jsonl: b'{"source": "the house", "target": "red"}'}
-    with tempfile.TemporaryDirectory() as place:
-        path = Path(place) / "x"
+    with tempfile.TemporaryDirectory() as directory_name:
+        path = Path(directory_name) / "x"
         path.write_bytes(b"\n".join([*rows, good[kind]]) + b"\n")
         inputs: tuple[CorpusInput, ...] = (kind(path),)
-        job = Preparation(inputs=inputs, tokenizer=directory, output=Path(place) / "corpus")
+        job = Preparation(
+            inputs=inputs, tokenizer=directory, output=Path(directory_name) / "corpus"
+        )
         try:
             manifest = prepare(job, workers=0)
         except DataError as refusal:

@@ -31,7 +31,7 @@ pairs = st.lists(st.tuples(lines, lines), min_size=1, max_size=8)
 awkward = st.text(alphabet=[*"aB3é²½Ⅷ.,'`’-_ \t\u00a0\x01\u200b…\"&|"], max_size=30)
 
 # Few examples, to stay fast on a busy machine. The cases are small.
-quickly = settings(max_examples=25)
+few_examples = settings(max_examples=25)
 
 
 def unzipped(rows: list[tuple[str, str]]) -> tuple[list[str], list[str]]:
@@ -39,21 +39,21 @@ def unzipped(rows: list[tuple[str, str]]) -> tuple[list[str], list[str]]:
 
 
 @each_bleu
-@quickly
+@few_examples
 @given(rows=pairs)
 def test_scores_are_between_0_and_100(bleu: Bleu, rows: list[tuple[str, str]]) -> None:
     assert 0 <= bleu.measure(*unzipped(rows)).value <= 100
 
 
 @each_bleu
-@quickly
+@few_examples
 @given(texts=st.lists(lines, min_size=1, max_size=8))
 def test_bleu_of_reference_is_100(bleu: Bleu, texts: list[str]) -> None:
     texts = [*texts, "we see the rain as it falls"]
     assert bleu.measure(texts, texts).value == pytest.approx(100)
 
 
-@quickly
+@few_examples
 @given(rows=pairs, data=st.data())
 def test_chrf_of_reference_is_100_and_ignores_order(
     rows: list[tuple[str, str]], data: st.DataObject
@@ -66,7 +66,7 @@ def test_chrf_of_reference_is_100_and_ignores_order(
 
 
 @each_bleu
-@quickly
+@few_examples
 @given(rows=pairs, data=st.data())
 def test_bleu_does_not_depend_on_sentence_order(
     bleu: Bleu, rows: list[tuple[str, str]], data: st.DataObject
@@ -76,7 +76,7 @@ def test_bleu_does_not_depend_on_sentence_order(
 
 
 @each_bleu
-@quickly
+@few_examples
 @given(rows=pairs)
 def test_doubled_corpus_has_same_bleu(bleu: Bleu, rows: list[tuple[str, str]]) -> None:
     # With smoothing, an order without matches counts as half a match for any corpus size.
@@ -87,7 +87,7 @@ def test_doubled_corpus_has_same_bleu(bleu: Bleu, rows: list[tuple[str, str]]) -
 
 
 @each_bleu
-@quickly
+@few_examples
 @given(rows=pairs)
 def test_bleu_values_and_score_agree(bleu: Bleu, rows: list[tuple[str, str]]) -> None:
     counts = bleu.count(*unzipped(rows))
@@ -95,7 +95,7 @@ def test_bleu_values_and_score_agree(bleu: Bleu, rows: list[tuple[str, str]]) ->
     assert value == pytest.approx(bleu.score(counts).value, abs=1e-9)
 
 
-@quickly
+@few_examples
 @given(rows=pairs)
 def test_bleu_matches_sacrebleu(rows: list[tuple[str, str]]) -> None:
     ours, theirs = unzipped(rows)
@@ -107,7 +107,7 @@ def test_bleu_matches_sacrebleu(rows: list[tuple[str, str]]) -> None:
         assert bleu.measure(ours, theirs).value == pytest.approx(expected, abs=1e-9)
 
 
-@quickly
+@few_examples
 @given(ours=st.lists(st.sampled_from("abc")), theirs=st.lists(st.sampled_from("abc")))
 def test_matches_never_exceed_ngrams_of_either_side(ours: list[str], theirs: list[str]) -> None:
     there, back = count_matches(ours, theirs), count_matches(theirs, ours)
@@ -128,7 +128,7 @@ def test_tokenization_changes_only_whitespace(text: str, language: Language) -> 
     assert not any(" " in token for token in tokens)
 
 
-@quickly
+@few_examples
 @given(text=st.one_of(awkward, st.text()))
 def test_split_compounds_can_be_rejoined(text: str) -> None:
     assert split_compounds(text).replace(" ##AT##-##AT## ", "-") == text

@@ -101,9 +101,9 @@ def tile(sentences: list[list[int]], tile: int) -> tuple[Tensor, Tensor, Tensor]
     """Two tiles per sentence: ids, segments and positions, with padding in between."""
     rows: list[list[tuple[int, int, int]]] = []
     for number, sentence in enumerate(sentences, start=1):
-        places = [(token, number, position) for position, token in enumerate(sentence)]
-        places += [(0, 0, 0)] * (2 * tile - len(places))
-        rows += [places[:tile], places[tile:]]
+        slots = [(token, number, position) for position, token in enumerate(sentence)]
+        slots += [(0, 0, 0)] * (2 * tile - len(slots))
+        rows += [slots[:tile], slots[tile:]]
     ids, segments, positions = torch.tensor(rows).unbind(-1)
     return ids, segments, positions
 

@@ -46,8 +46,8 @@ def test_network_with_custom_attention_is_rejected() -> None:
     network = Transformer(config, attend=hard_attention)
     ids = torch.tensor([[5, 6, 1]])
     assert network(ids, ids).isfinite().all()
-    refused = r"layers\.0\.self_attention: uses the custom attention hard_attention"
-    with pytest.raises(ConfigError, match=refused):
+    rejected = r"layers\.0\.self_attention: uses the custom attention hard_attention"
+    with pytest.raises(ConfigError, match=rejected):
         prepare(network)
-    with pytest.raises(ConfigError, match=refused), record_attention(network):
+    with pytest.raises(ConfigError, match=rejected), record_attention(network):
         pass

@@ -16,20 +16,20 @@ from transept.engines.native.network import block_size, largest, likeliest, log_
 def test_largest_matches_topk(n_rows: int, vocab_size: int, k: int, seed: int) -> None:
     x = torch.randn(n_rows, vocab_size, generator=torch.Generator().manual_seed(seed))
     x[:, 0] = -torch.inf
-    values, places = largest(x, k)
+    values, indices = largest(x, k)
     expected = x.topk(min(k, vocab_size), dim=1)
     assert torch.equal(values, expected.values)
-    assert torch.equal(x.gather(1, places), values)
-    assert all(len(set(row)) == len(row) for row in places.tolist())
+    assert torch.equal(x.gather(1, indices), values)
+    assert all(len(set(row)) == len(row) for row in indices.tolist())
 
 
 def test_largest_handles_blocks_of_minus_infinity() -> None:
     x = torch.full((3, 640), -torch.inf)
     x[0, 639], x[0, 3], x[1, 64] = 1.0, 2.0, 5.0
-    values, places = largest(x, 2)
+    values, indices = largest(x, 2)
     assert values.tolist() == [[2.0, 1.0], [5.0, -math.inf], [-math.inf, -math.inf]]
-    assert places[0].tolist() == [3, 639]
-    assert places[1, 0] == 64
+    assert indices[0].tolist() == [3, 639]
+    assert indices[1, 0] == 64
 
 
 def test_block_size_divides_vocabulary() -> None:
@@ -47,12 +47,12 @@ def test_log_sum_matches_logsumexp(nats: float) -> None:
 
 
 @pytest.mark.parametrize("nats", [1.0, math.log(2)])
-@pytest.mark.parametrize("worth_it", [0, 2**16])
+@pytest.mark.parametrize("limit", [0, 2**16])
 def test_likeliest_matches_log_softmax_topk(
-    nats: float, worth_it: int, monkeypatch: pytest.MonkeyPatch
+    nats: float, limit: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The blockwise and the plain path give the same tokens and log p."""
-    monkeypatch.setattr(network, "BLOCKWISE_LOGITS", worth_it)
+    monkeypatch.setattr(network, "BLOCKWISE_LOGITS", limit)
     logits = 10 * torch.randn(5, 640)
     logits[:, 7] = -torch.inf
     expected = (logits * nats).log_softmax(dim=1).topk(8, dim=1)

@@ -26,17 +26,17 @@ def cipher(n_pairs: int) -> list[tuple[list[int], list[int]]]:
 @pytest.mark.parametrize("chunk", [shortlists.CHUNK, 50], ids=["one chunk", "several chunks"])
 def test_shortlist_contains_cooccurring_tokens(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shortlists, "CHUNK", chunk)
-    learnt = learn(cipher(200), 12, n_likely=1, n_always=2, keep=[EOS])
-    assert learnt.likely[2:10, 0].tolist() == list(range(12, 20))
-    assert learnt.tokens(torch.tensor([[3, 5], [5, 1]])).tolist() == [1, 13, 15, 20]
+    learned = learn(cipher(200), 12, n_likely=1, n_always=2, keep=[EOS])
+    assert learned.likely[2:10, 0].tolist() == list(range(12, 20))
+    assert learned.tokens(torch.tensor([[3, 5], [5, 1]])).tolist() == [1, 13, 15, 20]
 
 
 def test_shortlist_round_trips_through_file(tmp_path: Path) -> None:
-    learnt = learn(cipher(50), 12, keep=[EOS])
-    learnt.save(tmp_path / "shortlist.safetensors", ("en", "de"))
+    learned = learn(cipher(50), 12, keep=[EOS])
+    learned.save(tmp_path / "shortlist.safetensors", ("en", "de"))
     again = Shortlist.load(tmp_path / "shortlist.safetensors", ("en", "de"))
-    assert torch.equal(again.likely, learnt.likely)
-    assert torch.equal(again.always, learnt.always)
+    assert torch.equal(again.likely, learned.likely)
+    assert torch.equal(again.always, learned.always)
 
 
 def test_shortlist_of_other_vocabulary_is_rejected(tmp_path: Path) -> None:
