@@ -199,9 +199,7 @@ def test_the_examples_are_never_trained_on(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_splits_raise_when_train_is_too_small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(grammar, "_PATIENCE", 500)
-    with pytest.raises(
-        ValueError, match=r"dev: the grammar found only 0 pairs.* a larger train"
-    ):
+    with pytest.raises(ValueError, match=r"dev: the grammar found only 0 pairs.* a larger train"):
         Grammar().splits(train=1, seed=0)
     with pytest.raises(ValueError, match="train: -1 pairs are requested"):
         Grammar().splits(train=-1, seed=0)

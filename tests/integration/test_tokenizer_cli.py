@@ -198,7 +198,11 @@ def test_ids_are_those_of_the_pieces(vocabulary: Path, tmp_path: Path, call: Cal
     ("words", "content", "complaint"),
     [
         (["apply"], b"fine\n" + DAMAGED, "line 2: byte 1 (0xff) is not UTF-8"),
-        (["apply", "--decode"], "▁\nno-piece\n".encode(), "line 2: 'no-piece' is not in this vocabulary"),
+        (
+            ["apply", "--decode"],
+            "▁\nno-piece\n".encode(),
+            "line 2: 'no-piece' is not in this vocabulary",
+        ),
         (["apply", "--decode"], "▁  ▁\n".encode(), "line 1: '' is not in this vocabulary"),
         (
             ["apply", "--decode", "--ids"],
