@@ -54,7 +54,7 @@ class Runtime:
             torch.cuda.synchronize(self.device)
 
     def matrix_peak(self) -> float:
-        """Measure the FLOP/s of a large matrix multiplication, the reference for MFU."""
+        """Measure the FLOP/s of a large matrix multiplication, to compare a step with."""
         on_gpu = self.device.type == "cuda"
         n, tries = (8192, 6) if on_gpu else (768, 20)
         a = torch.randn(n, n, device=self.device, dtype=self.dtype)

@@ -103,8 +103,8 @@ def acquire(directory: Path) -> int:
     try:
         # Not flock, nor an "open file description" lock: a fork inherits these, and would hold
         # them after the owner's death. A POSIX lock belongs to the process and works across
-        # machines on NFS. Closing any descriptor of the file releases it, so no other code here
-        # opens the file for writing.
+        # machines on NFS. Closing any descriptor of the file releases it, so the holder must
+        # not open the file again.
         fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         os.close(descriptor)
