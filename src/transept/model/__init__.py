@@ -1,4 +1,4 @@
-"""The Transformer of section 3 in plain PyTorch.
+"""The Transformer of section 3 of the paper (Vaswani et al., 2017, arXiv:1706.03762).
 
 In reading order: `config`, `attention` (scaled dot-product and multi-head attention), `positions`
 (positional encoding), `layers` (feed-forward network, residual connection, layer normalization,
