@@ -223,7 +223,7 @@ def test_search_options_of_requests_are_fields_of_the_search_config(client: http
     schemas = client.get("/openapi.json").json()["components"]["schemas"]
     for name in ("NBestRequest", "StreamRequest", "ParseRequest"):
         field = schemas[name]["properties"]["beam_size"]
-        assert field["description"] == "Hypotheses kept alive; 1 is greedy search."
+        assert field["description"] == "Number of live hypotheses; 1 is greedy search."
         assert field["anyOf"][0] == {"type": "integer", "minimum": 1, "maximum": 21}
 
 
