@@ -166,7 +166,7 @@ def test_resume_rejects_another_vocabulary_of_the_same_size(
     ids = prepare_otherwise(tmp_path)
     other = [f'data.train=[{{path="{ids}"}}]', "data.dev=none", "--allow-change"]
     assert run(*words, *other) == 3
-    assert "its tokenizer is not the corpus's" in errors_of(capsys)
+    assert "its tokenizer differs from" in errors_of(capsys)
     assert run(*words) == 0
 
 

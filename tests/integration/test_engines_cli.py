@@ -134,10 +134,19 @@ def test_native_engine_is_used_without_ctranslate2(
     [
         (["--model", "{int8}", "--engine", "ctranslate2"], "cannot run an ensemble of 2 models"),
         (["--engine", "fused", "--device", "cpu"], "fused does not support the device 'cpu'"),
-        (["--stream", "--n-best", "2", "--json"], "--stream and --n-best, --json do not go"),
-        (["--stream", "--sample"], "--stream and --sample do not go"),
-        (["--stream", "--engine", "ctranslate2"], "--stream and --engine ctranslate2 do not go"),
-        (["--sample", "--engine", "ctranslate2"], "--sample and --engine ctranslate2 do not go"),
+        (
+            ["--stream", "--n-best", "2", "--json"],
+            "--stream and --n-best, --json cannot be",
+        ),
+        (["--stream", "--sample"], "--stream and --sample cannot be"),
+        (
+            ["--stream", "--engine", "ctranslate2"],
+            "--stream and --engine ctranslate2 cannot be",
+        ),
+        (
+            ["--sample", "--engine", "ctranslate2"],
+            "--sample and --engine ctranslate2 cannot be combined",
+        ),
     ],
 )
 def test_incompatible_options_are_rejected(

@@ -333,9 +333,9 @@ def test_python(parser: Path, trained: Path) -> None:
     assert (same.tree.brackets, same.tree.tags) == (one.tree.brackets, tuple(tags))
     assert same.confidence == pytest.approx(one.confidence)
     assert (str(empty), empty.outputs) == ("", ())
-    with pytest.raises(DataError, match="without a word"):
+    with pytest.raises(DataError, match="without words has no tree"):
         empty.tree  # noqa: B018
-    with pytest.raises(DataError, match="holds a space"):
+    with pytest.raises(DataError, match="contains a space"):
         model.parse([["a b"]])
     with pytest.raises(DataError, match="sentence 1 has 1 words and 2 tags"):
         model.parse(["a"], tags=[["X", "Y"]])

@@ -96,4 +96,4 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "train.mrg").touch()
     done = run("--trees", tmp_path, "--work", tmp_path / "work")
     assert done.returncode == 1
-    assert "there must be one file dev.mrg" in done.stderr
+    assert "must contain exactly one file dev.mrg" in done.stderr

@@ -341,7 +341,7 @@ def test_corpus_that_differs_from_the_record_is_rejected(
     shutil.rmtree(work / "data" / "dev")
     shutil.copytree(work / "data" / "more", work / "data" / "dev")
     assert kitchen.cook(work) == 3
-    assert "is not the corpus that" in capsys.readouterr().err
+    assert "is not the corpus in" in capsys.readouterr().err
 
 
 def test_a_device_that_is_not_there_is_named_by_the_recipes_key(

@@ -118,7 +118,7 @@ def test_name_is_optional_for_a_single_bundled_model(
     (tmp_path / "de-en").symlink_to(shelf / "en-de")
     assert find_model() == tmp_path / "de-en"
     (tmp_path / "en-fr").symlink_to(shelf / "en-de")
-    with pytest.raises(ConfigError, match="give `model` one of de-en, en-fr"):
+    with pytest.raises(ConfigError, match="set `model` to one of de-en, en-fr"):
         find_model()
     (tmp_path / "en-de").symlink_to(shelf / "en-de")
     assert find_model() == tmp_path / "en-de"

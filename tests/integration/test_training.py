@@ -307,7 +307,7 @@ def test_fine_tuning_starts_from_a_bundle_with_the_same_vocabulary(
     capsys.readouterr()
     changed = [f'data.train=[{{path="{tmp_path / "ids"}"}}]', "data.dev=none"]
     assert run(*words, *changed, "--init", bundle, "--output", tmp_path / "third") == 3
-    assert "its tokenizer is not the corpus's" in capsys.readouterr().err
+    assert "its tokenizer differs from" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -397,7 +397,7 @@ def test_translate_rejects_a_corpus_as_a_model_by_name(
     workshop: Workshop, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run("translate", "--model", workshop.directory / "train-ids", "one") == 4
-    assert "is a corpus of `transept data prepare` and no model" in capsys.readouterr().err
+    assert "is a corpus of `transept data prepare`, not a model" in capsys.readouterr().err
 
 
 def test_several_corpora_are_mixed_by_weight(workshop: Workshop, tmp_path: Path) -> None:

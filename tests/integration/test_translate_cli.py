@@ -33,7 +33,7 @@ def test_at_a_terminal_each_line_is_answered_before_the_next(trained: Path) -> N
     command = [*TRANSLATE, str(trained)]
     with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs) as process:
         os.close(theirs)
-        assert b"Ctrl-D ends" in read_until(terminal, b"ends.\r\n")
+        assert b"Ctrl-D" in read_until(terminal, b"to end.\r\n")
         for text in (b"one\n", b"one\n"):
             os.write(terminal, text)
             answer = read_until(terminal, b"ei").removeprefix(b"one\r\n")
@@ -229,7 +229,7 @@ def test_too_long_sentence_is_rejected_by_line_or_split(
 @pytest.mark.parametrize(
     ("words", "code", "complaint"),
     [
-        (["x", "--model", "absent"], 4, "there is no such directory"),
+        (["x", "--model", "absent"], 4, "is neither a directory nor a bundled model"),
         (
             ["x", "--model", "{trained}", "--n-best", "9"],
             2,
@@ -237,7 +237,7 @@ def test_too_long_sentence_is_rejected_by_line_or_split(
         ),
         (["--model", "{trained}", "--input", "absent.en"], 3, "absent.en: cannot be read"),
         (["--model", "{trained}", "--input", "{trained}"], 3, "Is a directory"),
-        (["x", "--model", "{trained}", "--input", "a"], 2, "not both"),
+        (["x", "--model", "{trained}", "--input", "a"], 2, "cannot be combined"),
         (["x", "--model", "{trained}", "--temperature", "2"], 2, "need --sample"),
         (["x", "--model", "{trained}", "--seed", "0"], 2, "need --sample"),
         *(
@@ -300,7 +300,7 @@ def test_a_lone_dash_is_standard_input(
     assert run(*words, "-") == 0
     assert capfdbinary.readouterr().out == expected
     assert run(*words, "-", "one") == 2
-    assert b"standard input: give it alone" in capfdbinary.readouterr().err
+    assert b"(standard input) cannot be combined with other texts" in capfdbinary.readouterr().err
 
 
 def test_truncated_translation_gives_a_warning(

@@ -137,7 +137,7 @@ def test_close_ends_iteration_and_is_idempotent() -> None:
 
 
 def test_negative_worker_count_is_rejected() -> None:
-    with pytest.raises(ConfigError, match="-1 workers"):
+    with pytest.raises(ConfigError, match="workers must be at least 0"):
         Loader(FEED, workers=-1)
 
 
