@@ -86,8 +86,8 @@ def test_landing_page_has_a_picture_and_an_interactive_one(built: Built) -> None
 
 def test_the_reference_tells_arguments_and_their_defaults(built: Built) -> None:
     page = (built.folder / "source" / "reference" / "using.md").read_text(encoding="utf-8")
-    assert "- `models`: Its directory" in page
-    assert "  - `beam_size` (4): Hypotheses" in page
-    assert "  - `max_length_factor` (1.0), `max_length_extra` (50): An output ends" in page
+    assert "- `models`: The directory of a model" in page
+    assert "  - `beam_size` (4): The beam size" in page
+    assert "  - `max_length_factor` (1.0), `max_length_extra` (50): The maximum" in page
     assert ">>> transept.load" in page
     assert "doctest" not in page

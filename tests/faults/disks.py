@@ -115,7 +115,7 @@ def _demand_clear(ended: Ended, why: str, where: str) -> None:
     for phrase in (why, where):
         demand(phrase in ended.said, f"{phrase!r} is not said:\n{tail}")
     demand("Traceback" not in ended.said, f"a traceback:\n{tail}")
-    cures = ("make room", "free some space", "Make room", "choose another")
+    cures = ("free some", "Free some", "Free space", "choose another")
     demand(any(cure in ended.said for cure in cures), f"no cure is named:\n{tail}")
 
 

@@ -89,7 +89,7 @@ def test_the_grid_compares_settings_on_dev(tmp_path: Path) -> None:
     names = {system for system, work, _ in found if work == "dev, greedy, 40 steps"}
     assert names == {"factor 1", "factor 0.5"}
     best = max(found, key=lambda key: found[key])[0]
-    assert f"best on dev: {best}; go on with --settings schedule.factor=" in done.stdout
+    assert f"best on dev: {best}; continue with --settings schedule.factor=" in done.stdout
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
