@@ -291,7 +291,8 @@ def test_fine_tuning_starts_from_a_bundle_with_the_same_vocabulary(
     after = metrics(tmp_path / "second")[-1]
     assert after["nll"] < metrics(tmp_path / "first")[0]["nll"] - 0.5
     # Given a model instead of a config file, its config is used, with a low learning rate.
-    assert run("train", bundle, "training.max_steps=1", "--output", tmp_path / "tuned") == 0
+    data = f'data.train=[{{path="{workshop.directory / "train-ids"}"}}]'
+    assert run("train", bundle, data, "training.max_steps=1", "--output", tmp_path / "tuned") == 0
     settings = tomllib.loads((tmp_path / "tuned/config.toml").read_text())
     assert settings["schedule"]["factor"] == 0.02
     assert metrics(tmp_path / "tuned")[0]["nll"] < metrics(tmp_path / "first")[0]["nll"] - 0.5

@@ -92,12 +92,12 @@ def train(
         raise ConfigError("--minutes must be more than 0")
     if deterministic:
         overrides = (*overrides, "training.sums=ordered")
-    if (model := _model_named(config)) is not None:
-        experiment = configs.load(Experiment, model / "config.toml", (*FINE_TUNING, *overrides))
-        init, directory = init or config, output or Path("runs") / f"{config.name}-tuned"
-    else:
+    directory = output or Path("runs") / config.stem
+    if (model := _model_named(config)) is None:
         experiment = load_experiment(config, overrides)
-        directory = output or Path("runs") / config.stem
+    else:
+        experiment = _fine_tuning(config, model, overrides)
+        directory, init = output or Path("runs") / f"{config.name}-tuned", init or config
     import_torch()
     from transept.assembly import train as run
 
@@ -126,6 +126,19 @@ def _model_named(name: Path) -> Path | None:
     from transept.shelf import find_model, is_model
 
     return find_model(name) if is_model(name) else None
+
+
+def _fine_tuning(name: Path, model: Path, overrides: Sequence[str]) -> Experiment:
+    """The model's config with the settings of a fine-tuning. A corpus must be named.
+
+    Otherwise `train RUN`, meant to resume a run, would start another one on the same corpus.
+    """
+    if not any(override.startswith("data.train") for override in overrides):
+        raise ConfigError(
+            f"{name}: is a model. To fine-tune it, name a corpus: 'data.train=[{{path=\"DIR\"}}]'. "
+            "To resume a run, give its config file"
+        )
+    return configs.load(Experiment, model / "config.toml", (*FINE_TUNING, *overrides))
 
 
 def join_ranks(experiment: Experiment, setting: str) -> AbstractContextManager["World"]:
