@@ -33,3 +33,15 @@ def test_attention_pictures_have_the_sites_colours(theme: str, palette: Palette)
     )
     assert colours.heads == palette.series
     assert palette.accent == palette.series[0]
+
+
+@pytest.mark.parametrize(("number", "palette"), [(0, LIGHT), (1, DARK)])
+def test_server_page_has_the_sites_colours(number: int, palette: Palette) -> None:
+    style = (ROOT / "src/transept/apps/serve/pages/style.css").read_text(encoding="utf-8")
+    colours = dict(re.findall(r"--t-(\w+): (#\w+)", re.findall(r":root \{[^}]*\}", style)[number]))
+    assert colours == {name: value for name, value in palette._asdict().items() if name != "series"}
+
+
+def test_server_page_has_the_sites_logo() -> None:
+    icon = ROOT / "src/transept/apps/serve/pages/icon.svg"
+    assert icon.read_text("utf-8") == (ROOT / "docs/_static/logo.svg").read_text("utf-8")
