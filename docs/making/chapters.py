@@ -42,8 +42,6 @@ class Plot:
     """Transparent, with text and axes in the colour of the page's text."""
     described: str
     """What it shows, for readers who do not see it."""
-    titles: str
-    """The titles of its panels, which are its caption unless the cell has one."""
 
 
 @dataclass(slots=True)
@@ -56,6 +54,11 @@ class Cell:
     """Where it begins in the script."""
     printed: str = ""
     figures: list[Plot] = field(default_factory=list)
+
+    @property
+    def captions(self) -> list[str]:
+        """The captions of its figures."""
+        return FIGURE.findall(self.text)
 
     @property
     def shows_source(self) -> bool:
@@ -104,6 +107,8 @@ def _run(cell: Cell, namespace: dict[str, Any], script: Path) -> None:
         raise ChapterError(f"{script.name} failed:\n{traceback.format_exc()}") from error
     cell.printed = printed.getvalue().rstrip("\n")
     cell.figures = [*_drawn()]
+    if len(cell.captions) != len(cell.figures):
+        raise ChapterError(f"{script.name}, line {cell.line}: each plot needs a line `# Figure: …`")
 
 
 def _drawn() -> Iterator[Plot]:
@@ -116,7 +121,7 @@ def _drawn() -> Iterator[Plot]:
         figure.set_layout_engine("constrained")
         figure.savefig(png, dpi=DOTS_PER_INCH, metadata={"Software": None})
         figure.savefig(svg, format="svg", dpi=DOTS_PER_INCH, transparent=True)
-        yield Plot(png.getvalue(), _fit_page(svg.getvalue()), _described(figure), _titles(figure))
+        yield Plot(png.getvalue(), _fit_page(svg.getvalue()), _described(figure))
         pyplot.close(number)
 
 
@@ -126,15 +131,6 @@ def _fit_page(svg: str) -> str:
     drawing = re.sub(r" *<metadata>.*?</metadata>\n", "", drawing, flags=re.DOTALL)
     drawing = drawing.replace(INK, "currentColor").replace("#000000", "currentColor")
     return drawing.replace("<svg ", '<svg role="img" aria-label="" ', 1)
-
-
-def _titles(figure: Any) -> str:
-    """The titles of the panels as one sentence, or two if there are two panels."""
-    titles = [*dict.fromkeys(filter(None, (axis.get_title() for axis in figure.axes)))]
-    if len(figure.axes) == len(titles) == 2:
-        return f"Left: {titles[0]}. Right: {titles[1]}."
-    joined = "; ".join(titles)
-    return f"{joined[0].upper()}{joined[1:]}." if joined else ""
 
 
 def _described(figure: Any) -> str:
@@ -204,9 +200,7 @@ def write_page(cells: list[Cell], page: Path, notebook: str) -> None:
         parts.append(f"```python\n{FIGURE.sub('', cell.text)}\n```")
         if cell.printed:
             parts.append(f"```{{code-block}} text\n:class: printed\n\n{cell.printed}\n```")
-        captions = FIGURE.findall(cell.text)
-        for index, plot in enumerate(cell.figures):
-            caption = captions[index] if index < len(captions) else plot.titles
+        for plot, caption in zip(cell.figures, cell.captions, strict=True):
             parts.append(inlined(plot.svg, plot.described, caption))
     parts.append(f"---\n\nThis chapter as a notebook: {{download}}`{notebook} <{notebook}>`.")
     page.write_text("\n\n".join(parts) + "\n", encoding="utf-8")

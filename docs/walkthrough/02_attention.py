@@ -81,6 +81,7 @@ for d_k in widths:
         (rows.softmax(-1).amax(-1).mean(), (rows / d_k**0.5).softmax(-1).amax(-1).mean())
     )
 
+# Figure: Without the division (red), scores grow with d_k and one weight dominates.
 _, (left, right) = plt.subplots(1, 2)
 left.loglog(widths, plain, "o-", color="tab:red", label="q · k")
 left.loglog(widths, scaled, "o-", color="tab:purple", label="q · k / √d_k")
@@ -120,6 +121,7 @@ kinds = {
 }
 masks = {name: visible(layout, layout, band)[0] for name, band in kinds.items()}
 
+# Figure: A filled square: the query (row) may attend to the key (column).
 _, axes = plt.subplots(1, 4, figsize=(7.2, 2.2))
 for axis, (name, mask) in zip(axes, masks.items(), strict=True):
     axis.imshow(mask.numpy(), vmin=0, vmax=1.4)

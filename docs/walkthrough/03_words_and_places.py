@@ -99,6 +99,7 @@ print(getsource(sinusoids))
 
 # %%
 encoding = sinusoids(torch.arange(100), 64)
+# Figure: Left: each column is the encoding of a position. Right: four of the dimensions.
 _, (left, right) = plt.subplots(1, 2, width_ratios=(1, 1.2))
 left.imshow(encoding.T.numpy(), aspect="auto", cmap="PuOr", vmin=-1, vmax=1)
 left.set(xlabel="position", ylabel="dimension", title="d_model = 64")
@@ -125,6 +126,7 @@ products = encoding @ encoding.T
 by_distance = [products.diagonal(k) for k in range(60)]
 assert all(torch.allclose(d, d[:1].expand_as(d)) for d in by_distance)
 
+# Figure: The dot product of two encodings depends only on the distance of their positions.
 _, (left, right) = plt.subplots(1, 2)
 left.imshow(products.numpy(), cmap="PuOr", vmin=-32, vmax=32)
 left.set(xlabel="position a", ylabel="position b", title="PE(a) · PE(b)")

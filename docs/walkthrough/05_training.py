@@ -65,6 +65,7 @@ print(getsource(Schedule))
 
 # %%
 steps = range(1, 20_001, 10)
+# Figure: The learning rate of equation (3), for three widths and two lengths of the warm-up.
 _, axis = plt.subplots()
 for d_model, warmup in ((512, 4000), (512, 8000), (256, 4000), (1024, 4000)):
     rate = Schedule(d_model, warmup)
@@ -117,6 +118,7 @@ shown = {
     "ε = 0.1, over all": smoothed_targets(ids, 8, label_smoothing=0.1, pad_id=0),
     "ε = 0.4, over all": smoothed_targets(ids, 8, label_smoothing=0.4, pad_id=0),
 }
+# Figure: The targets of three words. A stronger colour is a higher probability.
 _, axes = plt.subplots(1, 3, figsize=(7.2, 2.0), sharey=True)
 for axis, (name, targets) in zip(axes, shown.items(), strict=True):
     axis.imshow(targets[:3].numpy(), vmin=0, vmax=1)
@@ -134,6 +136,7 @@ for targets in shown.values():
 
 # %%
 sureness = torch.linspace(0, 14, 80)
+# Figure: With label smoothing, the loss has a minimum.
 _, axis = plt.subplots(figsize=(7.2, 2.6))
 for epsilon in (0.0, 0.1, 0.4):
     losses = []

@@ -72,6 +72,7 @@ for step in range(1, 401):
     losses.append(values.nll.item())
     seen |= {tuple(ids) for ids, _ in pairs}
 
+# Figure: The loss in 400 steps of training, on a logarithmic scale.
 _, axis = plt.subplots(figsize=(7.2, 2.4))
 axis.semilogy(losses, color="tab:purple", linewidth=1)
 axis.set(xlabel="step", ylabel="−log p of a token", title="learning to copy")
@@ -131,6 +132,7 @@ with record_attention(model) as weights:
     model(rows([source]), rows([target]))
 looked = weights["decoder.layers.0.source_attention"][0]
 
+# Figure: Encoder-decoder attention of both heads. A stronger colour is a larger weight.
 _, axes = plt.subplots(1, 2, figsize=(7.2, 3.0))
 names = [*map(str, source[:-1]), "end"]
 for head, (axis, map_) in enumerate(zip(axes, looked, strict=True), start=1):

@@ -156,6 +156,7 @@ for step in range(1, steps + 1):
         weights = {WEIGHTS: weights_of(model)}
         write_directory(folder / f"step-{step}", tensors=weights, texts={}, about={"step": step})
 
+# Figure: Perplexity in 300 steps of training, on a logarithmic scale.
 _, axis = plt.subplots(figsize=(7.2, 2.4))
 axis.semilogy(perplexities, color="tab:purple", linewidth=1)
 axis.set(xlabel="step", ylabel="perplexity per token")
@@ -188,6 +189,7 @@ print(getsource(length_penalty))
 
 # %%
 lengths = range(1, 41)
+# Figure: The length penalty for four values of α. The paper uses α = 0.6.
 _, axis = plt.subplots(figsize=(7.2, 2.4))
 for alpha in (0.0, 0.3, 0.6, 1.0):
     axis.plot(lengths, [length_penalty(n, alpha) for n in lengths], label=f"α = {alpha}")
@@ -262,6 +264,7 @@ def draw(map_, layer):
         axis.set_title(f"head {head + 1}")
 
 
+# Figure: Encoder-decoder attention in the last layer. A stronger colour is a larger weight.
 draw(attention.cross, layer=-1)
 weights = attention.cross.weights
 assert torch.allclose(weights.sum(-1), torch.ones(weights.shape[:-1]), atol=1e-4)
@@ -273,12 +276,14 @@ assert torch.allclose(weights.sum(-1), torch.ones(weights.shape[:-1]), atol=1e-4
 # The encoder's self-attention in its first layer is harder to interpret:
 
 # %%
+# Figure: Encoder self-attention in the first layer.
 draw(attention.encoder, layer=0)
 
 # %% [markdown]
 # In the decoder's masked self-attention each word attends to previous words, and to no later one.
 
 # %%
+# Figure: Masked self-attention in the decoder's first layer: nothing is above the diagonal.
 draw(attention.decoder, layer=0)
 ahead = attention.decoder.weights.triu(1)
 print(f"weight on later words: {ahead.sum():.1f}")
@@ -293,6 +298,7 @@ assert ahead.sum() == 0
 
 # %%
 picture = draw_figure("5", attention, Choice(kind="encoder", layer=1, heads=(1, 2)))
+# Figure: Encoder self-attention in layer 1, as lines. A wider line is a larger weight.
 _, axis = plt.subplots(figsize=(7.2, 7.2 * picture.height / picture.width))
 axis.set(xlim=(0, picture.width), ylim=(picture.height, 0))
 axis.axis("off")

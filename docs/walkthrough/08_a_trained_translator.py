@@ -67,6 +67,7 @@ assert {*outputs[0].text.lower().split()} == {*outputs[1].text.lower().split()}
 # %%
 known = model.score("The bank refused the loan.", "Die Bank lehnte das Darlehen ab.")
 p = torch.tensor(known.token_log_probabilities).exp()
+# Figure: The probability of each subword of the translation, given those before it.
 _, axis = plt.subplots(figsize=(7.2, 2.2))
 axis.bar(range(len(p)), p.tolist(), color="tab:purple")
 axis.set_xticks(range(len(p)), known.tokens, rotation=45)
@@ -124,6 +125,7 @@ def habits(map_):
 
 
 mean = torch.stack([habits(attention.encoder) for attention in attentions]).mean(0)
+# Figure: The mean weight by layer and head. A stronger colour is a larger weight.
 _, axes = plt.subplots(1, 4, figsize=(7.2, 2.2), sharey=True)
 for habit, axis in enumerate(axes):
     axis.imshow(mean[..., habit].numpy(), vmin=0, vmax=1)
@@ -149,6 +151,7 @@ assert after > 0.8
 
 # %%
 seen = attentions[5].cross
+# Figure: Rows are the words that the decoder writes, columns are source words.
 _, axes = plt.subplots(1, 2, figsize=(7.2, 3.2), sharey=True)
 for (layer, head), axis in zip(((0, 0), (3, 3)), axes, strict=True):
     axis.imshow(seen.weights[layer, head].numpy(), vmin=0, vmax=1)
