@@ -23,6 +23,8 @@ SENTENCE = "The old man reads a book in the garden."
 """The sentence of the landing page's pictures."""
 OUTSIDE = re.compile(r"\]\(((?:\.\./)+[^)#\s]+)")
 """A link from a page to a file above its folder."""
+CHAPTER = re.compile(r"\]\((\d\d_\w+)\.py\)")
+"""A link to a chapter, which is a script in the repository and a page on the site."""
 
 
 def main() -> int:
@@ -36,6 +38,7 @@ def main() -> int:
     shutil.rmtree(source, ignore_errors=True)
     shutil.copytree(DOCS, source, ignore=shutil.ignore_patterns("making", "*.py", "__pycache__"))
     add_guides(source / "index.md")
+    link_chapters(source / "walkthrough" / "index.md")
     for page in source.rglob("*.md"):
         copy_linked(page, source)
         page.write_text(with_pictures(page), encoding="utf-8")
@@ -57,6 +60,12 @@ def add_guides(index: Path) -> None:
     new = [guide for guide in guides if not re.search(rf"^{guide}$", text, re.MULTILINE)]
     last = [*re.finditer(r"^guides/\S+$", text, re.MULTILINE)][-1].end()
     index.write_text("\n".join([text[:last], *new]) + text[last:], encoding="utf-8")
+
+
+def link_chapters(index: Path) -> None:
+    """Link the pages of the chapters instead of their scripts."""
+    text = index.read_text(encoding="utf-8")
+    index.write_text(CHAPTER.sub(r"](\1.md)", text), encoding="utf-8")
 
 
 def copy_linked(page: Path, source: Path) -> None:
