@@ -29,7 +29,7 @@ def test_changelog_states_the_number_of_walkthrough_chapters() -> None:
 
 
 SIZING = (ROOT / "docs/guides/train.md").read_text(encoding="utf-8")
-RECORDED = re.findall(r"^\|.*`docs/results/(.+?)\.json`.*$", SIZING, re.MULTILINE)
+RECORDED = re.findall(r"^\|.*\(\.\./results/(.+?)\.json\).*$", SIZING, re.MULTILINE)
 
 
 def sacre_bleu(record: dict[str, Any], test: str) -> float:
@@ -40,7 +40,7 @@ def sacre_bleu(record: dict[str, Any], test: str) -> float:
 
 @pytest.mark.parametrize("name", RECORDED)
 def test_sizing_table_has_pairs_minutes_and_bleu_of_its_record(name: str) -> None:
-    (row,) = (line for line in SIZING.splitlines() if f"`docs/results/{name}.json`" in line)
+    (row,) = (line for line in SIZING.splitlines() if f"(../results/{name}.json)" in line)
     pairs, model, hardware, training, _, bleu, _ = (cell.strip() for cell in row.split("|")[1:-1])
     record = json.loads((ROOT / f"docs/results/{name}.json").read_text(encoding="utf-8"))
     stages = {stage: record["stages"][stage]["results"] for stage in ("prepare", "train")}
