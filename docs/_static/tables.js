@@ -1,0 +1,29 @@
+// Tables on narrow screens, and code and numbers in tables.
+const NUMBER = /^[+−]?\d[\d.,]*( \([\d.,–]+\)| to [+−]?[\d.,]+)?$/; // also with an interval
+
+document.addEventListener("DOMContentLoaded", () => {
+  for (const table of document.querySelectorAll("table.docutils")) {
+    table.querySelectorAll("span.pre").forEach(breakable);
+    table.querySelectorAll("tbody td").forEach((cell) => cell.classList.toggle("number", NUMBER.test(cell.textContent.trim())));
+    const heads = [...table.querySelectorAll("thead th")].map((head) => head.textContent.trim());
+    if (heads.length > 2 && table.querySelector("tbody code")) stack(table, heads);
+  }
+});
+
+// Short words of code stay whole. Long ones, such as paths, may break after a separator.
+function breakable(word) {
+  const text = word.textContent;
+  if (text.length < 25) return word.classList.add("short");
+  word.replaceChildren(...text.split(/(?<=[/._])/).flatMap((part) => [part, document.createElement("wbr")]));
+}
+
+// On a phone, each row of a table with code is a card, in which each cell has the head of its column.
+function stack(table, heads) {
+  table.classList.add("stacked");
+  for (const row of table.querySelectorAll("tbody tr")) {
+    [...row.cells].forEach((cell, column) => {
+      if (heads[column]) cell.dataset.head = heads[column];
+      cell.classList.toggle("blank", !cell.textContent.trim());
+    });
+  }
+}
