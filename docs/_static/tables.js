@@ -5,7 +5,7 @@ document.addEventListener("DOMContentLoaded", () => {
   for (const table of document.querySelectorAll("table.docutils")) {
     table.querySelectorAll("span.pre").forEach(breakable);
     table.querySelectorAll("tbody td").forEach((cell) => cell.classList.toggle("number", NUMBER.test(cell.textContent.trim())));
-    const heads = [...table.querySelectorAll("thead th")].map((head) => head.textContent.trim());
+    const heads = [...table.querySelectorAll("thead th")];
     if (heads.length > 2 && table.querySelector("tbody code")) stack(table, heads);
   }
 });
@@ -17,12 +17,14 @@ function breakable(word) {
   word.replaceChildren(...text.split(/(?<=[/._])/).flatMap((part) => [part, document.createElement("wbr")]));
 }
 
-// On a phone, each row of a table with code is a card, in which each cell has the head of its column.
+// On a phone, each row of a table with code is a card, in which cells have the heads of their columns.
+// The first cell is the title of the card. It has a head only if that is an option.
 function stack(table, heads) {
+  const names = heads.map((head, column) => (column || head.querySelector("code") ? head.textContent.trim() : ""));
   table.classList.add("stacked");
   for (const row of table.querySelectorAll("tbody tr")) {
     [...row.cells].forEach((cell, column) => {
-      if (heads[column]) cell.dataset.head = heads[column];
+      if (names[column]) cell.dataset.head = names[column];
       cell.classList.toggle("blank", !cell.textContent.trim());
     });
   }
