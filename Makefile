@@ -1,4 +1,4 @@
-# Every target makes what it needs on a machine that has python3, pip and make.
+# Every target installs what it needs. The machine needs python3, pip and make.
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
@@ -8,18 +8,18 @@ PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 --dist lo
 .DEFAULT_GOAL := help
 .PHONY: help install demo docs package test test-slow test-portable test-all test-gpu faults check format clean
 
-help:  ## say what can be made
+help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 install: $(VENV)/installed  ## install transept and its tools into .venv
 
 $(VENV)/installed: pyproject.toml constraints.txt
-	@echo "into $(VENV), from constraints.txt; torch is large: this may take minutes"
+	@echo "Installing into $(VENV) with the versions in constraints.txt. PyTorch is large: this may take minutes."
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	touch $@
 
-demo: install  ## train a small translator, and see what it has learnt
+demo: install  ## train a small translation model and show its output
 	$(BIN)/transept demo
 
 test: install  ## run the tests (about six minutes on two cores)
@@ -44,7 +44,7 @@ test-portable: install  ## run the numerical tests without vector instructions, 
 		$(PYTEST) -m 'not gpu' $(PORTABLE)
 	OMP_NUM_THREADS=2 $(PYTEST) -m 'not gpu' $(PORTABLE)
 
-faults: install  ## break training and data in every way we know, and count what survives
+faults: install  ## inject faults into training and data, and count the failures
 	$(BIN)/python -m tests.faults $(if $(SEED),--seed $(SEED))
 
 package: install  ## build sdist and wheel, and try the wheel in a fresh environment: build/dist
@@ -63,10 +63,10 @@ check: install  ## lint, format, types, architecture
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-format: install  ## let ruff mend what it can
+format: install  ## format the code and fix lint errors
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-clean:  ## remove the virtual environment, what was built and all caches
+clean:  ## remove the virtual environment, all builds and caches
 	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find src tests grammar -name __pycache__ -type d -prune -exec rm -rf {} +
