@@ -99,8 +99,9 @@ class Card:
             f"# {self.title}",
             "",
             f"Translates {self.source_language} to {self.target_language}. "
-            f"{self.parameters:,} weights, stored in {self.precision}; {self.licence}.",
-            f"Made by `transept recipe run {self.recipe}` at {self.commit}, {self.steps:,} steps.",
+            f"{self.parameters:,} parameters, stored in {self.precision}. Licence: {self.licence}.",
+            f"Trained by `transept recipe run {self.recipe}` at commit {self.commit}, "
+            f"{self.steps:,} steps.",
             "",
             "## Data",
             "",
@@ -108,7 +109,7 @@ class Card:
             "",
             "## Scores",
             "",
-            "Of the weights as they are stored here.",
+            "The scores are those of the stored weights.",
             "",
             *(f"- {result}" for result in self.results),
             "",
