@@ -107,7 +107,8 @@ def _pictures(records: Collection) -> Iterator[str]:
     yield "Runs share a picture if they were validated on the same tokens."
     for file, shown in curves(records).items():
         names = ", ".join(shown)
-        yield f"![Training curves of {names}]({UP}{records.directory.name}/{file})"
+        caption = f"Validation loss of {names} over minutes, and over target tokens."
+        yield f'![Training curves of {names}]({UP}{records.directory.name}/{file} "{caption}")'
 
 
 def _costs(records: Collection) -> str:
