@@ -309,7 +309,7 @@ for panel, shape in ((p, s) for p in picture.panels for s in p.shapes):
         axis.plot(x, y, color=f"C{shape.weight.head}", linewidth=4 * shape.weight.value)
     elif isinstance(shape, Label):
         x, y, angle = panel.x + shape.x, panel.y + shape.y, 90 if shape.upright else 0
-        how = {"rotation": angle, "rotation_mode": "anchor", "va": "center", "fontsize": 8}
+        how = {"rotation": angle, "rotation_mode": "anchor", "va": "center", "fontsize": 11}
         axis.text(x, y, shape.text, ha=sides[shape.anchor], **how)
 
 strokes = (s for p in picture.panels for s in p.shapes if isinstance(s, Stroke))
