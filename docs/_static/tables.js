@@ -18,14 +18,15 @@ function breakable(word) {
 }
 
 // On a phone, each row of a table with code is a card, in which cells have the heads of their columns.
-// The first cell is the title of the card. It has a head only if that is an option.
+// The first cell is the title of the card. It has a head only if that is an option, or if the cell is a number.
 function stack(table, heads) {
-  const names = heads.map((head, column) => (column || head.querySelector("code") ? head.textContent.trim() : ""));
   table.classList.add("stacked");
   for (const row of table.querySelectorAll("tbody tr")) {
     [...row.cells].forEach((cell, column) => {
-      if (names[column]) cell.dataset.head = names[column];
-      cell.classList.toggle("blank", !cell.textContent.trim());
+      const text = cell.textContent.trim();
+      const name = heads[column].textContent.trim();
+      if (name && (column || heads[0].querySelector("code") || /^\d/.test(text))) cell.dataset.head = name;
+      cell.classList.toggle("blank", !text);
     });
   }
 }
