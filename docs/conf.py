@@ -48,7 +48,7 @@ myst_heading_anchors = 4
 html_theme = "furo"
 html_static_path = ["_static"]
 html_css_files = ["transept.css"]
-html_js_files = ["copy.js", "tables.js"]
+html_js_files = ["copy.js", "narrow.js"]
 html_logo = html_favicon = "_static/logo.svg"
 html_show_sphinx = False
 html_copy_source = False

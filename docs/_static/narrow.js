@@ -1,9 +1,9 @@
-// Tables on narrow screens, and code and numbers in tables.
+// Where words of code may break, and tables on narrow screens.
 const NUMBER = /^[+−]?\d[\d.,]*( \([\d.,–]+\)| to [+−]?[\d.,]+)?$/; // also with an interval
 
 document.addEventListener("DOMContentLoaded", () => {
+  document.querySelectorAll("code.literal span.pre").forEach(breakable);
   for (const table of document.querySelectorAll("table.docutils")) {
-    table.querySelectorAll("span.pre").forEach(breakable);
     table.querySelectorAll("tbody td").forEach((cell) => cell.classList.toggle("number", NUMBER.test(cell.textContent.trim())));
     const heads = [...table.querySelectorAll("thead th")];
     if (heads.length > 2 && table.querySelector("tbody code")) stack(table, heads);
