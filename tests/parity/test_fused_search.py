@@ -149,6 +149,7 @@ def test_fused_search_outputs_match_reference(
     [
         {"norm": "pre", "n_layers": 2},
         {"activation": "swish", "attention_bias": True},
+        {"n_layers": 3, "n_decoder_layers": 1},
         {"positions": "learned", "max_positions": 16, "decoder_start": "token"},
     ],
 )

@@ -57,6 +57,7 @@ def network(**changes: Any) -> tuple[Transformer, FusedNetwork, Tensor]:
         {"d_k": 16, "d_v": 32, "encoder_window": 5, "decoder_window": 4},
         {"decoder_start": "token"},
         {"norm": "pre"},
+        {"n_decoder_layers": 1},
         {"activation": "swish", "attention_bias": True, "output_bias": True},
         {"positions": "learned", "max_positions": 40},
     ],

@@ -29,6 +29,7 @@ VARIANTS: list[dict[str, Any]] = [
     {"decoder_window": 3, "encoder_window": 3},
     {"d_k": 5, "d_v": 9, "decoder_start": "token", "attention_bias": True, "output_bias": True},
     {"tied_embeddings": "none", "activation": "swish"},
+    {"n_decoder_layers": 1},
 ]
 
 

@@ -29,7 +29,9 @@ class ModelConfig:
     """Size of the source vocabulary, if it is separate. 0: the size of the training corpus's source
     vocabulary. None: source and target share one vocabulary."""
     n_layers: int = 6
-    """N, the number of encoder layers and of decoder layers."""
+    """N, the number of encoder layers and, by default, of decoder layers."""
+    n_decoder_layers: int | None = None
+    """The number of decoder layers. None: N."""
     d_model: int = 512
     """Width of the residual stream: every sub-layer's input and output."""
     d_ff: int = 2048
@@ -78,6 +80,8 @@ class ModelConfig:
     def __post_init__(self) -> None:
         checks = Checks(self)
         checks.at_least(1, "n_layers", "d_model", "d_ff", "n_heads", "max_positions")
+        if self.n_decoder_layers is not None:
+            checks.at_least(1, "n_decoder_layers")
         checks.at_least(0, "vocab_size", "d_k", "d_v", "pad_id", "bos_id")
         checks.fraction("dropout", "attention_dropout", "activation_dropout")
         checks.that(self.initial_gain > 0, "initial_gain", "must be more than 0")
@@ -101,6 +105,11 @@ class ModelConfig:
         # The class is frozen: default values can only be set this way.
         object.__setattr__(self, "d_k", self.d_k or self.d_model // self.n_heads)
         object.__setattr__(self, "d_v", self.d_v or self.d_model // self.n_heads)
+
+    @property
+    def decoder_depth(self) -> int:
+        """The number of decoder layers."""
+        return self.n_layers if self.n_decoder_layers is None else self.n_decoder_layers
 
     @property
     def sized(self) -> bool:

@@ -135,7 +135,9 @@ class Decoder(nn.Module):
 
     def __init__(self, config: ModelConfig, attend: Attend) -> None:
         super().__init__()
-        self.layers = nn.ModuleList(DecoderLayer(config, attend) for _ in range(config.n_layers))
+        self.layers = nn.ModuleList(
+            DecoderLayer(config, attend) for _ in range(config.decoder_depth)
+        )
         self.norm = _final_norm(config)
         r = config.decoder_window
         self.band = Band.causal() if r is None else Band.causal_restricted(r)

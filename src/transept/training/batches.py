@@ -181,7 +181,7 @@ def training_flops(
     decoder = target_tokens * (2 * attention - keys_and_values + feed_forward)
     decoder += source_tokens * keys_and_values
     # (query, key) pairs: source to source, target to earlier target, target to source.
-    seen = sources * sources + targets * (targets + 1) // 2 + targets * sources
-    inside = int(seen.sum()) * (h_dk + h_dv)
+    encoder += int((sources * sources).sum()) * (h_dk + h_dv)
+    decoder += int((targets * (targets + 1) // 2 + targets * sources).sum()) * (h_dk + h_dv)
     projection = target_tokens * config.d_model * config.vocab_size
-    return 6.0 * (config.n_layers * (encoder + decoder + inside) + projection)
+    return 6.0 * (config.n_layers * encoder + config.decoder_depth * decoder + projection)

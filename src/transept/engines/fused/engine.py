@@ -178,7 +178,7 @@ class FusedSearch:
     ) -> Workspace:
         """A workspace for such sentences: an existing one of the same sizes, or a new one."""
         model = self._decoder.config
-        row = positions * model.n_layers * 2 * model.d_model * self._decoder.dtype.itemsize
+        row = positions * model.decoder_depth * 2 * model.d_model * self._decoder.dtype.itemsize
         most = max(1, min(SLOTS, CACHE_BYTES // (row * config.beam_size)))
         slots = min(capacity(n_sentences, 1), most)
         sizes = Sizes(slots, config.beam_size, positions, capacity(longest, MIN_SOURCE))

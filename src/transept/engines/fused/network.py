@@ -315,7 +315,7 @@ class DeviceDecoder:
         )
 
     def _shapes(self, sizes: Sizes) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        n_layers, d = self.config.n_layers, self.config.d_model
+        n_layers, d = self.config.decoder_depth, self.config.d_model
         return (
             (n_layers, sizes.slots, sizes.width, sizes.positions, 2, d),
             (sizes.slots, sizes.source, n_layers, 2, d),

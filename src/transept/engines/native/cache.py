@@ -69,14 +69,14 @@ class OutputCache:
     that no row sees any more are freed.
     """
 
-    def __init__(self, config: ModelConfig, memory: Memory) -> None:
+    def __init__(self, config: ModelConfig, n_layers: int, memory: Memory) -> None:
         self.n_sentences = len(memory.layout.segments)
         self.width = 1
         self._window = config.decoder_window
         self._n_slots = 0
         heads = (config.n_heads, INITIAL_SLOTS, max(config.d_k, config.d_v))
         self._kv: Float[Tensor, "Y 2 B H slots Dh"]
-        self._kv = memory.states.new_empty(config.n_layers, 2, self.n_sentences, *heads)
+        self._kv = memory.states.new_empty(n_layers, 2, self.n_sentences, *heads)
         self._buffer = self._new_buffer()
         self._mask: Float[Tensor, "N slots"] | None = None
         """0 for the slots of a row's past, else −∞. None: all slots are its past."""

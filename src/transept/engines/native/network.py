@@ -102,7 +102,7 @@ class IncrementalDecoder:
     ) -> None:
         self._prepared = prepare(model)
         self._source = SourceCache(model, memory, self._prepared.source_kv())
-        self._output = OutputCache(model.config, memory)
+        self._output = OutputCache(model.config, len(model.decoder.layers), memory)
         self._position = 0
         self._last_logits: Tensor | None = None
         self._start_id, self._vocab_size = model.start_id, model.config.vocab_size
