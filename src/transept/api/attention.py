@@ -117,9 +117,16 @@ def read_attention(
     source, target = (torch.tensor([ids], device=device) for ids in (source_ids, target_ids))
     with record_attention(model) as weights:
         model.decoder_states(target, model.encode(source))
-    layers = range(model.config.n_layers)
+    depths = {"encoder": model.config.n_layers}
     return {
-        kind: torch.cat([weights[name.format(layer)] for layer in layers]).float().cpu()
+        kind: torch.cat(
+            [
+                weights[name.format(layer)]
+                for layer in range(depths.get(kind, model.config.decoder_depth))
+            ]
+        )
+        .float()
+        .cpu()
         for kind, name in _NAMES.items()
     }
 

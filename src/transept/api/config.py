@@ -32,6 +32,9 @@ class ReadingConfig:
     max_source_length: int | None = None
     """Maximum tokens per sentence, including the end symbol. Default: the longest that the model
     was trained on."""
+    target_language: str | None = None
+    """The target language, for an imported model that has several. A text may instead begin with a
+    tag such as `>>de<<`."""
 
     def __post_init__(self) -> None:
         checks = Checks(self)
@@ -65,6 +68,7 @@ class Options(TypedDict, total=False):
     source_language: Language
     too_long: TooLong
     max_source_length: int | None
+    target_language: str | None
     alignments: bool
     sampling: SamplingConfig | None
     prefix: str | Sequence[str] | None

@@ -70,12 +70,13 @@ class Networks:
         """The word alignment of each pair. The ids do not include end symbols."""
         lengths = [max(map(len, pair)) + 1 for pair in pairs]
         found: list[Alignment] = [()] * len(pairs)
+        framed = [(vocabularies[0].framed(source), target) for source, target in pairs]
         for batch in self.batches(lengths):
-            some = [pairs[index] for index in batch]
+            some = [framed[index] for index in batch]
             # The end symbol is not aligned, so the target does not need one, unless it is empty:
             # a row must have a token.
             weights = self.source_attention(
-                [[*source, EOS_ID] for source, _ in some], [ids or [EOS_ID] for _, ids in some]
+                [source for source, _ in some], [ids or [EOS_ID] for _, ids in some]
             )
             for index, row, pair in zip(batch, weights, some, strict=True):
                 source, target = (

@@ -21,6 +21,10 @@ class Unit(NamedTuple):
     space: str
     ids: list[int]
 
+    def tagged(self, tag: Sequence[int]) -> "Unit":
+        """The unit with the tag of the target language before its ids, if it has any."""
+        return self._replace(ids=[*tag, *self.ids]) if tag and self.ids else self
+
 
 class Limit(NamedTuple):
     """The maximum number of tokens of a unit, including the end symbol, and the reason."""
@@ -109,20 +113,25 @@ def described(value: object) -> str:
 def split_texts(
     texts: Sequence[str], config: TranslationConfig, tokenizer: Tokenizer, limits: LengthLimits
 ) -> list[list[Unit]]:
-    """Split each text into units. The units and their white space, joined, are the text."""
+    """Split each text into units.
+
+    The units and their white space, joined, are the text, without the tag of its target language.
+    """
     limit = limits.limit(config.max_source_length)
-    pieces = [_sentences(text, config) for text in texts]
+    tagged = [tokenizer.target_tag(text, config.target_language) for text in texts]
+    pieces = [_sentences(text, config) for _, text in tagged]
     encoded = iter(tokenizer.encode_batch([piece.text for each in pieces for piece in each]))
     result = []
-    for number, each in enumerate(pieces, start=1):
+    for number, ((tag, _), each) in enumerate(zip(tagged, pieces, strict=True), start=1):
         units: list[Unit] = []
         for piece in each:
-            unit = Unit(*piece, next(encoded))
+            unit = Unit(*piece, next(encoded)).tagged(tag)
             # The limit counts the end symbol.
             if len(unit.ids) < limit.tokens:
                 units.append(unit)
             elif config.too_long == "split":
-                units += _split_unit(unit, tokenizer, limit.tokens - 1)
+                some = _split_unit(unit, tokenizer, limit.tokens - 1 - len(tag))
+                units += [one.tagged(tag) for one in some]
             else:
                 raise _too_long(number, unit, limit)
         result.append(units)

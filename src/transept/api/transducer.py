@@ -182,8 +182,8 @@ class Transducer:
 
         Args:
             texts: The texts.
-            **options: Those of `translate`. Only `split`, `source_language`, `too_long` and
-                `max_source_length` have an effect.
+            **options: Those of `translate`. Only `split`, `source_language`, `target_language`,
+                `too_long` and `max_source_length` have an effect.
 
         Example:
             >>> (units,) = transept.load("en-de").units(["Good morning. It rains."])
@@ -323,7 +323,7 @@ class Transducer:
 
     def _input(self, unit: Unit, prefix: Ids, request: Request) -> Input:
         """The input for an engine. The maximum length fits at least the prefix and EOS."""
-        source = [*unit.ids, EOS_ID]
+        source = self.source_tokenizer.framed(unit.ids)
         longest = max(request.config.max_length(len(source)), len(prefix) + 1)
         return Input(source, self.limits.clamp(longest), prefix)
 
@@ -362,17 +362,26 @@ class Transducer:
 
     @overload
     def score(  # type: ignore[overload-overlap]
-        self, sources: str, targets: str, watch: Watch = no_progress
+        self,
+        sources: str,
+        targets: str,
+        watch: Watch = no_progress,
+        target_language: str | None = None,
     ) -> PairScore: ...
     @overload
     def score(
-        self, sources: Sequence[str], targets: Sequence[str], watch: Watch = no_progress
+        self,
+        sources: Sequence[str],
+        targets: Sequence[str],
+        watch: Watch = no_progress,
+        target_language: str | None = None,
     ) -> list[PairScore]: ...
     def score(
         self,
         sources: str | Sequence[str],
         targets: str | Sequence[str],
         watch: Watch = no_progress,
+        target_language: str | None = None,
     ) -> PairScore | list[PairScore]:
         """Score given translations by forced decoding.
 
@@ -383,6 +392,7 @@ class Transducer:
             sources: The source texts.
             targets: The translation of each.
             watch: Called with the numbers of finished and of all pairs after each batch.
+            target_language: The language of the targets, for a model that has several.
 
         Example:
             >>> model = transept.load("en-de")
@@ -393,26 +403,31 @@ class Transducer:
             True
         """
         if isinstance(sources, str) and isinstance(targets, str):
-            (pair,) = self._score([sources], [targets], watch)
+            (pair,) = self._score([sources], [targets], watch, target_language)
             return pair
-        return self._score(as_texts(sources), as_texts(targets), watch)
+        return self._score(as_texts(sources), as_texts(targets), watch, target_language)
 
     def _score(
-        self, sources: Sequence[str], targets: Sequence[str], watch: Watch
+        self, sources: Sequence[str], targets: Sequence[str], watch: Watch, language: str | None
     ) -> list[PairScore]:
         if len(sources) != len(targets):
             raise DataError(
                 f"{len(sources)} sources and {len(targets)} targets: the numbers must be equal"
             )
-        source_ids = self._sentences(self.source_tokenizer, sources)
-        target_ids = self._sentences(self.target_tokenizer, targets)
-        lengths = [
-            max(len(source), len(target))
-            for source, target in zip(source_ids, target_ids, strict=True)
+        tagged = [self.source_tokenizer.target_tag(text.strip(), language) for text in sources]
+        encoded = [
+            self.source_tokenizer.encode_batch([text for _, text in tagged]),
+            self.target_tokenizer.encode_batch([text.strip() for text in targets]),
         ]
+        todo = [index for index, pair in enumerate(zip(*encoded, strict=True)) if any(pair)]
+        source_ids = [
+            self.source_tokenizer.framed([*tag, *ids])
+            for (tag, _), ids in zip(tagged, encoded[0], strict=True)
+        ]
+        target_ids = [[*ids, EOS_ID] for ids in encoded[1]]
+        lengths = [max(map(len, pair)) for pair in zip(source_ids, target_ids, strict=True)]
         self.limits.check_pairs(lengths)
         log_p: list[list[float]] = [[] for _ in lengths]
-        todo = [index for index, length in enumerate(lengths) if length > 1]
         tally = Tally(watch, len(lengths))
         tally.add(len(lengths) - len(todo))
         for batch in self.networks.batches([lengths[index] for index in todo]):
@@ -436,13 +451,16 @@ class Transducer:
 
     # --- attention ---------------------------------------------------------------------------
 
-    def attend(self, source: str, target: str | None = None) -> Attention:
+    def attend(
+        self, source: str, target: str | None = None, target_language: str | None = None
+    ) -> Attention:
         """The attention weights of a sentence and its translation.
 
         Args:
             source: One sentence; it is not split.
             target: Its translation. Default: the model's translation by beam search. For an
                 ensemble, all networks translate, and the attention is that of the first.
+            target_language: The target language, for a model that has several.
 
         Example:
             >>> model = transept.load("en-de")
@@ -452,27 +470,25 @@ class Transducer:
             >>> seen.cross.weights[3, 0].shape  # layer 4, head 1
             torch.Size([6, 6])
         """
-        request = Request.of({"split": False})
+        request = Request.of({"split": False, "target_language": target_language})
         text = as_texts([source])[0].strip()
         (units,) = split_texts([text], request.config, self.source_tokenizer, self.limits)
         if not units:
             raise DataError("the source has no words; give a sentence")
-        source_ids = [*units[0].ids, EOS_ID]
+        source_ids = self.source_tokenizer.framed(units[0].ids)
         if target is None:
             one = self._input(units[0], [], request)
             ((best, *_),) = self.native.search([one], request.config, no_progress)
             target_ids, target = [*best.ids, EOS_ID], self.target_tokenizer.decode(best.ids)
         else:
-            (target_ids,) = self._sentences(self.target_tokenizer, as_texts([target], "target"))
+            (target,) = as_texts([target], "target")
+            target_ids = [*self.target_tokenizer.encode(target.strip()), EOS_ID]
         self.limits.check_pairs([max(len(source_ids), len(target_ids))])
         return attention_of(
             self.model,
             Encoded(source, self.source_tokenizer, source_ids),
             Encoded(target, self.target_tokenizer, target_ids),
         )
-
-    def _sentences(self, tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:
-        return [[*ids, EOS_ID] for ids in tokenizer.encode_batch([text.strip() for text in texts])]
 
 
 def _reject(options: Options, key: str, why: str) -> None:

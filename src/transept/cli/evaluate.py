@@ -40,6 +40,8 @@ class Search(TranslationConfig):
     n_best: Annotated[int, FIXED] = 1
     split: Annotated[bool, FIXED] = False
     source_language: Annotated[Language, FIXED] = "other"
+    target_language: Annotated[str | None, Parameter(name="--target")] = None
+    """The target language, such as de, for an imported model that has several."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -57,6 +57,15 @@ class InputOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Reading(ReadingConfig):
+    """How to split text, and the target language."""
+
+    target_language: Annotated[str | None, Parameter(name=["--target", "--target-language"])] = None
+    """The target language, such as de, for an imported model that has several. A line may instead
+    begin with a tag such as `>>de<<`."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Sampling(SamplingConfig):
     """Random sampling instead of beam search."""
 
@@ -88,7 +97,7 @@ class OutputFormat:
     """Text with which every translation must begin. Lines are then not split into sentences."""
 
 
-USUAL, WHOLE = OutputConfig(), ReadingConfig()
+USUAL, WHOLE = OutputConfig(), Reading()
 STANDARD_INPUT, PLAIN = InputOptions(), OutputFormat()
 INPUT = Parameter(name="*", group=Group("Input", sort_key=0))
 SEARCH = Parameter(name="*", group=Group("Search", sort_key=2))
@@ -99,7 +108,7 @@ OUTPUT = Group("Output", sort_key=4)
 def translate(
     *texts: str,
     source: Annotated[InputOptions, INPUT] = STANDARD_INPUT,
-    reading: Annotated[ReadingConfig, INPUT] = WHOLE,
+    reading: Annotated[Reading, INPUT] = WHOLE,
     models: Annotated[Translators, MODEL_OPTIONS] = ANY_TRANSLATOR,
     beam: Annotated[BeamConfig | None, SEARCH] = None,
     sampling: Annotated[Sampling | None, SAMPLING] = None,

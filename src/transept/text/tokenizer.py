@@ -7,12 +7,12 @@ A tokenizer is a directory with two files: `tokenizer.model`, which sentencepiec
 import hashlib
 import operator
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from transept.errors import DataError, VocabularyError
+from transept.errors import ConfigError, DataError, Problem, VocabularyError
 from transept.runtime.storage import make_directory, sealed, unsealed, write_file
 
 PAD_ID, EOS_ID, UNK_ID, BOS_ID = 0, 1, 2, 3
@@ -73,6 +73,10 @@ class Tokenizer:
                 f"{path}: its sha256 differs from {MANIFEST_FILE}: one of the two files is damaged "
                 f"or belongs to another tokenizer; copy both again, or {_TRAIN}"
             )
+        if manifest.get("kind") == "imported":
+            from transept.text.imported import ImportedTokenizer
+
+            return ImportedTokenizer.read(model, manifest, directory / MANIFEST_FILE)
         try:
             tokenizer = cls(model)
         except VocabularyError as error:
@@ -105,13 +109,18 @@ class Tokenizer:
             "sha256": self.sha256,
         }
 
+    @property
+    def model(self) -> bytes:
+        """The sentencepiece model."""
+        return self._model
+
     @cached_property
     def sha256(self) -> str:
         """The sha256 of the model. Tokenizers with equal hashes give the same ids."""
         return hashlib.sha256(self._model).hexdigest()
 
     @cached_property
-    def kind(self) -> Kind:
+    def kind(self) -> str:
         """The training algorithm of the vocabulary."""
         # A loaded model does not record it. But BPE scores its subwords by rank, 0, -1, -2 and so
         # on, and a unigram model by log-probability.
@@ -119,12 +128,28 @@ class Tokenizer:
         by_rank = self._processor.get_score(last) == -(last - FIRST_LEARNT)
         return "bpe" if by_rank else "unigram"
 
+    def framed(self, ids: Sequence[int]) -> list[int]:
+        """The encoder's input for the ids of a sentence."""
+        return [*ids, EOS_ID]
+
+    def target_tag(self, text: str, language: str | None) -> tuple[list[int], str]:
+        """The ids that select the target language, and the text without a tag.
+
+        Args:
+            text: The text. With an imported model, it may begin with a tag such as `>>de<<`.
+            language: The requested target language.
+        """
+        if language is not None:
+            what = f"is {language!r}, and this model has only one target language; omit it"
+            raise ConfigError([Problem("target_language", what)])
+        return [], text
+
     def encode(self, text: str) -> list[int]:
         """Return the ids of a text. No EOS is added."""
         try:
             ids: list[int] = self._processor.encode(escape(text))
         except (RuntimeError, TypeError, UnicodeError):
-            _reject_surrogates([text])
+            reject_surrogates([text])
             raise
         return ids
 
@@ -138,7 +163,7 @@ class Tokenizer:
             else:
                 ids = self._processor.encode(escaped, num_threads=1)
         except (RuntimeError, TypeError, UnicodeError):
-            _reject_surrogates(texts)
+            reject_surrogates(texts)
             raise
         return ids
 
@@ -194,9 +219,11 @@ class Tokenizer:
             )
 
 
-def without_special_ids(ids: Iterable[int], vocab_size: int) -> list[int]:
+def without_special_ids(
+    ids: Iterable[int], vocab_size: int, special: Collection[int] = _SPECIAL_IDS
+) -> list[int]:
     """Drop PAD, EOS and BOS. An id outside the vocabulary raises an error."""
-    kept = [index for index in map(operator.index, ids) if index not in _SPECIAL_IDS]
+    kept = [index for index in map(operator.index, ids) if index not in special]
     if kept and not (min(kept) >= 0 and max(kept) < vocab_size):
         wrong = next(index for index in kept if not 0 <= index < vocab_size)
         raise VocabularyError(
@@ -205,7 +232,7 @@ def without_special_ids(ids: Iterable[int], vocab_size: int) -> list[int]:
     return kept
 
 
-def _reject_surrogates(texts: Sequence[str]) -> None:
+def reject_surrogates(texts: Sequence[str]) -> None:
     """Report the first text that UTF-8 cannot express; sentencepiece does not name it."""
     for number, text in enumerate(texts, start=1):
         try:

@@ -1,7 +1,8 @@
 import pytest
 
 from transept.apps.serve.messages import Detection
-from transept.apps.serve.models import guess, is_code, name_of
+from transept.apps.serve.models import guess
+from transept.text.languages import is_code, name_of
 
 SAMPLES = {
     "en": "We went to the market and it was full of people.",
@@ -51,7 +52,6 @@ def test_unknown_codes_and_aliases_are_handled() -> None:
 
 
 def test_codes_and_names() -> None:
-    assert [is_code(code) for code in ("en", "gsw", "EN", "e", "english", "")] == [
-        True, True, False, False, False, False
-    ]  # fmt: skip
+    codes = ("en", "gsw", "pt_br", "cmn_Hans", "EN", "e", "english", "en_", "")
+    assert [code for code in codes if is_code(code)] == ["en", "gsw", "pt_br", "cmn_Hans"]
     assert (name_of("de"), name_of("gsw")) == ("German", "gsw")
