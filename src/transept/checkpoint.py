@@ -169,6 +169,12 @@ def read_about(directory: Path) -> Mapping[str, Any]:
     return about
 
 
+def origin_of(about: Mapping[str, Any]) -> dict[str, str]:
+    """From the metadata of an imported model: its name, format and licence, as far as known."""
+    names = ("imported_from", "format", "licence")
+    return {name: str(about[name]) for name in names if about.get(name)}
+
+
 def weights_sha256(directory: Path) -> str:
     """The sha256 of a bundle's weights, from its manifest. No other file is read."""
     stored = _read_manifest(directory)["files"].get(WEIGHTS)

@@ -1,6 +1,6 @@
 """Ring 3: applications. Each can be removed together with its commands.
 
-In reading order: `parse` (constituency parsing from the command line), `recipes` (experiments and
-the demo), `serve` (the translation server) and `visualize` (attention figures). `svg` writes
-the drawings of `parse` and `visualize`.
+In reading order: `convert` (import and export), `parse` (constituency parsing from the command
+line), `recipes` (experiments and the demo), `serve` (the translation server) and `visualize`
+(attention figures). `svg` writes the drawings of `parse` and `visualize`.
 """

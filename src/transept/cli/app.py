@@ -87,8 +87,10 @@ SORT_KEYS = count()
 """Commands are listed in the order in which they are added below."""
 
 
-def _add(path: str, line: str, group: Group | None = None, to: App = app) -> None:
-    to.command(f"transept.{path}", help=line, group=group, sort_key=next(SORT_KEYS))
+def _add(
+    path: str, line: str, group: Group | None = None, *, to: App = app, name: str | None = None
+) -> None:
+    to.command(f"transept.{path}", name=name, help=line, group=group, sort_key=next(SORT_KEYS))
 
 
 def _add_family(name: str, line: str, group: Group) -> App:
@@ -143,7 +145,10 @@ _add("cli.tokenizer:apply", "Split lines into subwords, or join subwords to text
 _add("cli.train:train", "Train a model, or resume a run.", TRAIN)
 _add("cli.train:average", "Average a run's last checkpoints into one model (section 6.1).", TRAIN)
 
-_add("formats.commands:export", "Quantize a model, or convert it for CTranslate2.", CONVERT)
+_add("apps.convert.commands:import_", "Import a model of another toolkit.", CONVERT, name="import")
+_add(
+    "apps.convert.commands:export", "Quantize a model, or convert it for another toolkit.", CONVERT
+)
 
 
 def completion(shell: Literal["bash", "fish"], /) -> None:

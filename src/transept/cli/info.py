@@ -134,6 +134,7 @@ def _describe_model(path: Path, as_json: bool) -> None:
     import_torch()
     from transept.api.card import Card
     from transept.assembly import describe
+    from transept.checkpoint import origin_of
     from transept.shelf import find_model, model_of
 
     if not path.is_dir():
@@ -149,6 +150,10 @@ def _describe_model(path: Path, as_json: bool) -> None:
         sys.stdout.write(f"{card.markdown()}\n")
         shown = ("parameters", "stored in", "bytes", "verified")
         report = {"directory": str(path)} | {name: report[name] for name in shown}
+    elif origin := origin_of(report["made by"]):
+        others = {key: fact for key, fact in report["made by"].items() if key not in origin}
+        named = {key.replace("_", " "): fact for key, fact in origin.items()}
+        report = {**named, **report, "made by": others}
     console = Console(highlight=False, soft_wrap=True)
     rows = list(_rows(report))
     width = max(len(name) for name, _ in rows) + 2

@@ -15,8 +15,8 @@ from transept.engines.native.engine import NativeEngine
 from transept.engines.shortlist import Shortlist
 from transept.engines.shortlist import learn_shortlist as learn_shortlist
 from transept.errors import ConfigError, Problem
-from transept.formats import ctranslate2 as export
-from transept.formats.ctranslate2 import Names
+from transept.formats import ctranslate2_writer as export
+from transept.formats.ctranslate2_writer import Names
 from transept.model.config import ModelConfig
 from transept.model.transformer import Transformer
 from transept.quantization import Precision

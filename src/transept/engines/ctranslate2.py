@@ -19,8 +19,8 @@ import torch
 from transept.decoding.config import SearchConfig
 from transept.decoding.engine import Feed, Found, Input, StepEngine, search_sequentially
 from transept.decoding.step import Hypothesis, length_penalty
-from transept.formats import ctranslate2 as export
-from transept.formats.ctranslate2 import Names
+from transept.formats import ctranslate2_writer as export
+from transept.formats.ctranslate2_writer import Names
 from transept.model.transformer import Transformer
 from transept.progress import Tally, Watch
 from transept.text.tokenizer import EOS_ID

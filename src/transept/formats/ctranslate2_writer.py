@@ -5,7 +5,6 @@ rejected, never approximated. CTranslate2's tokens are strings. Each id is named
 any program that splits text with the same sentencepiece model can use the export.
 """
 
-import shutil
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,15 +13,12 @@ from typing import Any, Literal, NamedTuple, get_args
 import torch
 from torch import nn
 
-from transept.api.models import load
-from transept.checkpoint import atomic_directory, tokenizers_in
-from transept.errors import CheckpointError, ConfigError, Problem
+from transept.errors import ConfigError, Problem
 from transept.model.attention import MultiHeadAttention, require_equation_1
 from transept.model.config import ModelConfig
 from transept.model.positions import Positions, SinusoidalPositions, sinusoids
 from transept.model.transformer import DecoderLayer, EncoderLayer, Transformer
 from transept.shapes import Float, Tensor
-from transept.shelf import find_model
 from transept.text.symbols import Vocabulary
 from transept.text.tokenizer import BOS_ID, EOS_ID, UNK_ID, Tokenizer
 
@@ -91,6 +87,7 @@ def save(
     quantization: Quantization = "float32",
     n_positions: int = N_POSITIONS,
     eos_id: int = EOS_ID,
+    add_source_eos: bool = False,
 ) -> None:
     """Write a network into an existing directory, for `ctranslate2.Translator` to open.
 
@@ -101,6 +98,7 @@ def save(
         quantization: How to store the weights.
         n_positions: The maximum length of inputs and outputs, if positions are sinusoidal.
         eos_id: The id of the end symbol.
+        add_source_eos: Whether CTranslate2 appends the end symbol to each source sentence.
     """
     require()
     if problems := obstacles(model.config):
@@ -113,31 +111,12 @@ def save(
     spec.config.unk_token = names.target[UNK_ID]
     spec.config.bos_token = names.target[BOS_ID]
     spec.config.eos_token = names.target[eos_id]
+    spec.config.add_source_eos = add_source_eos
     # If the decoder starts with a zero vector, this token has no effect.
     spec.config.decoder_start_token = names.target[model.config.bos_id]
     spec.validate()
     spec.optimize(quantization=None if quantization == "float32" else quantization)
     spec.save(str(directory))
-
-
-def export_model(name: Path | str | None, output: Path, quantization: Quantization) -> None:
-    """Export a model for CTranslate2, together with its vocabularies.
-
-    Args:
-        name: A model, as for `transept.load`.
-        output: The new directory.
-        quantization: How to store the weights.
-    """
-    require()
-    directory = find_model(name)
-    model = load(directory, device="cpu", engine="native")
-    if output.exists():
-        raise CheckpointError(f"{output}: already exists; choose another directory")
-    names = Names.of(model.source_tokenizer, model.target_tokenizer)
-    with atomic_directory(output) as part:
-        save(model.model, names, part, quantization=quantization)
-        for folder, path in tokenizers_in(directory).items():
-            shutil.copytree(path, part / folder)
 
 
 def _specification(model: Transformer, n_positions: int) -> Any:
@@ -146,14 +125,13 @@ def _specification(model: Transformer, n_positions: int) -> Any:
     config = model.config
     activations = {"relu": common_spec.Activation.RELU, "swish": common_spec.Activation.SWISH}
     shape = {
-        "num_layers": config.n_layers,
         "num_heads": config.n_heads,
         "pre_norm": config.norm == "pre",
         "activation": activations[config.activation],
         "head_dim": config.d_k if config.d_k * config.n_heads != config.d_model else None,
     }
-    encoder = transformer_spec.TransformerEncoderSpec(**shape)
-    decoder = transformer_spec.TransformerDecoderSpec(**shape)
+    encoder = transformer_spec.TransformerEncoderSpec(config.n_layers, **shape)
+    decoder = transformer_spec.TransformerDecoderSpec(config.decoder_depth, **shape)
     decoder.start_from_zero_embedding = config.decoder_start == "zero"
     _fill_embeddings(encoder, decoder, model)
     for theirs, positions in ((encoder, model.source_positions), (decoder, model.target_positions)):
