@@ -2,7 +2,8 @@
 
 In reading order:
 
-- Configuration and models: `settings`, `models` (loading, reloading, language detection).
+- Configuration and models: `settings`, `models` (loading, reloading, language pairs and the pivot,
+  language detection).
 - HTTP: `messages` (request and response types), `envelope` (bodies, errors, keys, headers, log,
   metrics).
 - Text: `texts` (splits plain text or HTML into sentences and assembles the translation), `inline`

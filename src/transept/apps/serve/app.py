@@ -19,7 +19,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from transept.apps.serve import handlers as h
-from transept.apps.serve.backend import Backend
+from transept.apps.serve.backend import Backend, set_deadline
 from transept.apps.serve.batching import Batcher, OverloadedError, StoppingError
 from transept.apps.serve.envelope import (
     Envelope,
@@ -31,7 +31,7 @@ from transept.apps.serve.envelope import (
     read_message,
 )
 from transept.apps.serve.messages import ErrorAnswer
-from transept.apps.serve.models import AnyServed, ServedModels
+from transept.apps.serve.models import AnyServed, MissingPairError, ServedModels
 from transept.apps.serve.settings import ServerSettings
 from transept.decoding.config import SearchConfig
 from transept.errors import TranseptError
@@ -72,6 +72,7 @@ PATHS = (
     Entry("/languages", h.languages, "open"),
     Entry("/frontend/settings", h.frontend_settings, "open"),
     Entry("/health", h.health, "open"),
+    Entry("/api/models", h.models, "open"),
     Entry("/api/stream", h.stream, "key"),
     Entry("/api/nbest", h.n_best, "key"),
     Entry("/api/score", h.score, "key"),
@@ -88,7 +89,9 @@ PAGES = {
 }
 
 
-def create_app(settings: ServerSettings, served: Sequence[AnyServed]) -> Starlette:
+def create_app(
+    settings: ServerSettings, served: Sequence[AnyServed], pivot: str | None = None
+) -> Starlette:
     """The application that serves these models.
 
     The process uses `app.state.models` to reload them, and `app.state.batcher` to abort requests.
@@ -96,8 +99,9 @@ def create_app(settings: ServerSettings, served: Sequence[AnyServed]) -> Starlet
     Args:
         settings: Access to the server, and its limits.
         served: The models. Requests without languages use the first one that translates.
+        pivot: The language through which to translate if no model serves a pair.
     """
-    keys, metrics, models = Keys.read(settings.key_file), Metrics(), ServedModels(served)
+    keys, metrics, models = Keys.read(settings.key_file), Metrics(), ServedModels(served, pivot)
     batcher = Batcher(settings, metrics.decoded)
     metrics.watch(lambda: batcher.waiting, lambda: batcher.streaming)
     backend = Backend(settings, models, batcher, keys, metrics)
@@ -138,6 +142,7 @@ def _route(entry: Entry, backend: Backend) -> Route:
             messages = [await read_message(request, takes, *limits)]
         if entry.access == "key":
             backend.keys.check(request, *messages)
+        set_deadline(request, settings.deadline)
         reply = await entry.handler(backend, request, *messages)
         return reply if isinstance(reply, Response) else answer(reply)
 
@@ -176,6 +181,8 @@ async def _refuse(request: Request, error: Any) -> Response:
         return fault(429, f"Slowdown: {error}", {"Retry-After": str(error.seconds)})
     if isinstance(error, StoppingError):
         return fault(503, str(error), {"Retry-After": "10"})
+    if isinstance(error, MissingPairError):
+        return fault(400, error.message(lambda name: f"--{name}"))
     return fault(400, f"Invalid request: {error}")
 
 

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from transept.apps.serve.batching import Batcher
 from transept.apps.serve.envelope import Keys, Metrics, Refusal
 from transept.apps.serve.messages import BeamOptions
-from transept.apps.serve.models import Served, ServedModels, ServedParser, name_of
+from transept.apps.serve.models import Served, ServedModels, ServedParser
 from transept.apps.serve.operations import Item, Operation, Result, Translate
 from transept.apps.serve.settings import ServerSettings
 from transept.apps.serve.texts import Outputs, Text
@@ -36,25 +36,29 @@ class Backend:
 
     # --- choosing a model and a search -------------------------------------------------------
 
-    def model(self, source: str, target: str) -> Served:
-        """The model that translates from one language to another."""
-        model = self.models.get(source, target)
-        if model is None:
-            raise Refusal(
-                400,
-                f"{name_of(target)} ({target}) is not available as a target language from "
-                f"{name_of(source)} ({source})",
-            )
-        return model
+    def route(self, source: str | None, target: str | None) -> tuple[Served, ...]:
+        """The first model with these languages, or the two through the pivot.
 
-    def model_meant(self, source: str | None, target: str | None) -> Served:
-        """The first model with these languages. None matches any language."""
+        None matches any language.
+        """
+        first = self.models.first
+        if first is None:
+            raise Refusal(404, "this server has no model that translates")
         for one in self.models:
             if source in (None, one.source) and target in (None, one.target):
-                return one
-        if self.models.first is None:
-            raise Refusal(404, "this server has no model that translates")
-        return self.model(source or self.models.first.source, target or self.models.first.target)
+                return (one,)
+        return self.models.route(source or first.source, target or first.target)
+
+    def model(self, source: str | None, target: str | None) -> Served:
+        """The first model with these languages, for results that only a single model has."""
+        model, *others = self.route(source, target)
+        if others:
+            raise Refusal(
+                400,
+                f"{model.source}-{others[0].target} is translated through {model.target}, so it "
+                f"has no scores and no attention; request {model} and {others[0]} separately",
+            )
+        return model
 
     def parser(self) -> ServedParser:
         """The model that parses."""
@@ -84,6 +88,7 @@ class Backend:
             model.transducer,
             BeamConfig(beam_size=beam.beam_size, length_penalty=beam.length_penalty),
             alignments=any(text.is_marked for text in texts),
+            target_language=model.tag,
         )
 
     # --- checking limits ---------------------------------------------------------------------
@@ -106,11 +111,10 @@ class Backend:
             )
 
     async def texts(self, queries: Sequence[str], form: str, language: str) -> list[Text]:
-        """Split the texts into sentences. Reject them if they are too long.
+        """Split the texts into sentences. Reject them if there are too many.
 
         A worker thread splits them, so that the event loop can handle other requests.
         """
-        self.check_length(queries)
         texts = await run_in_threadpool(
             lambda: [Text.of(query, form, language) for query in queries]
         )
@@ -135,13 +139,13 @@ class Backend:
     async def results(
         self, request: Request, operation: Operation[Item, Result], items: Sequence[Item]
     ) -> list[Result]:
-        """Wait for the results. Stop if the client disconnects or the deadline passes."""
+        """Wait for the results. Stop if the client disconnects or at the request's deadline."""
         job = self.batcher.submit(operation, items)
         disconnected = asyncio.ensure_future(_disconnected(request))
         either: set[asyncio.Future[Any]] = {job.results, disconnected}
         try:
             await asyncio.wait(
-                either, timeout=self.settings.deadline, return_when=asyncio.FIRST_COMPLETED
+                either, timeout=seconds_left(request), return_when=asyncio.FIRST_COMPLETED
             )
             if job.results.done():
                 return job.results.result()
@@ -156,6 +160,17 @@ class Backend:
     def too_slow(self) -> str:
         """The error message after the deadline."""
         return f"the request took longer than {self.settings.deadline:g} s; send less at a time"
+
+
+def set_deadline(request: Request, seconds: float) -> None:
+    """Start the time of a request. It includes both models of a route through the pivot."""
+    request.state.due = asyncio.get_running_loop().time() + seconds
+
+
+def seconds_left(request: Request) -> float:
+    """The time until the deadline of a request. It may be negative."""
+    due: float = request.state.due
+    return due - asyncio.get_running_loop().time()
 
 
 async def _disconnected(request: Request) -> None:

@@ -8,15 +8,22 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Group, Parameter
 
-from transept.apps.serve.settings import Limits, Listening, Pace, Searching, ServerSettings
+from transept.apps.serve.settings import (
+    Limits,
+    Listening,
+    Loading,
+    Pace,
+    Searching,
+    ServerSettings,
+)
 from transept.errors import ConfigError, ServingError
 from transept.runtime.interrupt import import_torch
 
 if TYPE_CHECKING:
-    from transept.apps.serve.models import AnyServed
+    from transept.apps.serve.models import ServedModels
 
-HERE, PAPERS, USUAL, PATIENT = Listening(), Searching(), Limits(), Pace()
-MODEL = Group("Model", sort_key=1)
+BUNDLED, HERE, PAPERS, USUAL, PATIENT = Loading(), Listening(), Searching(), Limits(), Pace()
+LOADING = Parameter(name="*", negative="", group=Group("Model", sort_key=1))
 LISTENING = Parameter(name="*", negative="", group=Group("Address and access", sort_key=2))
 SEARCH = Parameter(name="*", group=Group("Search", sort_key=3))
 LIMITS = Parameter(name="*", group=Group("Limits", sort_key=4))
@@ -25,10 +32,7 @@ PACE = Parameter(name="*", group=Group("Pace", sort_key=5))
 
 def serve(
     *,
-    model: Annotated[tuple[str, ...], Parameter(negative="", show_default=False, group=MODEL)] = (),
-    source_language: Annotated[str | None, Parameter(group=MODEL)] = None,
-    target_language: Annotated[str | None, Parameter(group=MODEL)] = None,
-    device: Annotated[str, Parameter(group=MODEL)] = "auto",
+    loading: Annotated[Loading, LOADING] = BUNDLED,
     listening: Annotated[Listening, LISTENING] = HERE,
     searching: Annotated[Searching, SEARCH] = PAPERS,
     limits: Annotated[Limits, LIMITS] = USUAL,
@@ -42,20 +46,15 @@ def serve(
     SIGHUP reloads the models. If a new model is damaged or incomplete, the old one is kept.
 
     Args:
-        model: The directory of a model, a run, a demo or a recipe, or the name of a bundled model.
-            Default: all bundled models. May be repeated, one model for each language pair:
-            --model en-de=runs/base --model de-en=runs/back. One of them may be a parser.
-        source_language: The source language of the model, such as en, if neither the model's name
-            nor --model specifies it.
-        target_language: The target language of the model.
-        device: The device: cpu, cuda, cuda:1, or auto, which uses a GPU if there is one.
+        loading: The models to serve.
         listening: The address, and access to the server.
         searching: The default search options.
         limits: Limits on requests and on the queue.
         pace: Batch sizes and timeouts.
     """
     settings = ServerSettings.of(listening, searching, limits, pace)
-    if len(model) > 1 and (source_language or target_language):
+    languages = loading.source_language, loading.target_language
+    if len(loading.model) > 1 and any(languages):
         raise ConfigError(
             "--source-language and --target-language apply to one model; with several, give the "
             "languages of each: --model en-de=DIRECTORY"
@@ -78,17 +77,22 @@ def serve(
         stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s"
     )
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
-    names: list[str | None] = [*model] or [*shipped_models()] or [None]
+    names: list[str | None] = [*loading.model] or [*shipped_models()] or [None]
     with listen(settings.host, settings.port) as socket:
-        served = [open_model(name, source_language, target_language, device) for name in names]
-        app = create_app(settings, served)
-        run(app, socket, settings, lambda address: _greet(address, served, settings), hangup)
+        served = [one for name in names for one in open_model(name, *languages, loading.device)]
+        app = create_app(settings, served, loading.pivot)
+        models = app.state.models
+        run(app, socket, settings, lambda address: _greet(address, models, settings), hangup)
 
 
-def _greet(address: str, served: "list[AnyServed]", settings: ServerSettings) -> None:
+def _greet(address: str, models: "ServedModels", settings: ServerSettings) -> None:
     from transept.apps.serve.models import describe
+    from transept.text.languages import name_of
 
-    lines = [f"Serving {', '.join(map(describe, served))} at {address}"]
+    described = [*map(describe, models.by_model()), *(["trees"] if models.parser else [])]
+    lines = [f"Serving {', '.join(described)} at {address}"]
+    if models.pivot:
+        lines.append(f"Other pairs are translated through {name_of(models.pivot)}.")
     if settings.key_file is not None:
         lines.append(f"Clients need a key from {settings.key_file}.")
     elif settings.is_loopback:

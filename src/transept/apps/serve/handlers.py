@@ -17,13 +17,14 @@ from starlette.types import Receive, Scope, Send
 from transept.api.parses import ParseConfig
 from transept.api.texts import Draft
 from transept.apps.serve import messages as m
-from transept.apps.serve.backend import Backend
+from transept.apps.serve.backend import Backend, seconds_left
 from transept.apps.serve.envelope import FAILED, Refusal
-from transept.apps.serve.models import guess, guess_each, name_of
+from transept.apps.serve.models import Served, guess, guess_each
 from transept.apps.serve.operations import ParseTrees, ScorePairs, ShowAttention, Stream
 from transept.apps.serve.texts import text_of
 from transept.decoding.config import SearchConfig
 from transept.errors import DataError, TranseptError
+from transept.text.languages import name_of
 from transept.text.trees import PLACEHOLDER, Bracket, Tree
 
 METRICS_VERSION = {"Content-Type": "text/plain; version=0.0.4; charset=utf-8"}
@@ -69,10 +70,31 @@ async def _translations(
     source: str,
     message: m.TranslateRequest,
 ) -> list[list[str]]:
-    """The distinct translations of each text, best first. All texts are in one language."""
-    texts = await backend.texts(queries, message.format, source)
-    operation = backend.translate(backend.model(source, message.target), texts)
-    n_best = 1 + min(message.alternatives, operation.beam_size - 1)
+    """The distinct translations of each text, best first. All texts are in one language.
+
+    Through the pivot, the best translation into it is translated again.
+    """
+    found = [[query] for query in queries]
+    for model in backend.models.route(source, message.target):
+        best = [first for first, *_ in found]
+        n_best = 1 + message.alternatives
+        found = await _translated(backend, request, model, best, message.format, n_best)
+    return found
+
+
+async def _translated(
+    backend: Backend,
+    request: Request,
+    model: Served,
+    queries: Sequence[str],
+    form: m.Format,
+    n_best: int = 1,
+    search: SearchConfig | None = None,
+) -> list[list[str]]:
+    """The distinct translations of each text by one model, best first."""
+    texts = await backend.texts(queries, form, model.source)
+    operation = backend.translate(model, texts, search)
+    n_best = min(n_best, operation.beam_size)
     sentences = [sentence for text in texts for sentence in text.sentences]
     outputs = iter(await backend.translations(request, operation, sentences))
     found = [text.assemble([next(outputs) for _ in text.sentences], n_best) for text in texts]
@@ -91,7 +113,7 @@ async def _guesses(
     if message.source != "auto":
         return []
     possible = [
-        code for code in models.codes if code == message.target or models.get(code, message.target)
+        code for code in models.codes if code == message.target or models.legs(code, message.target)
     ]
     # A text whose language cannot be detected is assumed to be translatable.
     model = next((one for one in models if one.target == message.target), None)
@@ -145,6 +167,19 @@ async def metrics(backend: Backend, request: Request) -> PlainTextResponse:
     return PlainTextResponse(backend.metrics.text(), headers=METRICS_VERSION)
 
 
+async def models(backend: Backend, request: Request) -> list[m.ModelDescription]:
+    """List the models that translate, and where they come from."""
+    return [
+        m.ModelDescription(
+            pairs[0].source,
+            [one.target for one in pairs],
+            pairs[0].transducer.engine.name,
+            **pairs[0].origin,
+        )
+        for pairs in backend.models.by_model()
+    ]
+
+
 # --- streaming -------------------------------------------------------------------------------
 
 
@@ -183,13 +218,17 @@ class EventResponse(StreamingResponse):
 
 async def stream(backend: Backend, request: Request, message: m.StreamRequest) -> EventResponse:
     """Translate a text and stream the translation token by token (server-sent events)."""
-    model = backend.model_meant(message.source, message.target)
-    search = backend.search(_usual(backend), message)
-    (text,) = await backend.texts([message.q], message.format, model.source)
+    *before, model = backend.route(message.source, message.target)
+    search, query = backend.search(_usual(backend), message), message.q
+    backend.check_length([query])
+    for first in before:
+        found = await _translated(backend, request, first, [query], message.format, search=search)
+        query = found[0][0]
+    (text,) = await backend.texts([query], message.format, model.source)
     operation = backend.translate(model, [text], search)
     drafts = backend.batcher.open(operation.drafts(text))
     events = _events(drafts, len(text.sentences), backend.too_slow)
-    return EventResponse(drafts, events, backend.settings.deadline)
+    return EventResponse(drafts, events, seconds_left(request))
 
 
 def _usual(backend: Backend) -> SearchConfig:
@@ -226,8 +265,9 @@ def _event(name: str, message: msgspec.Struct) -> bytes:
 
 async def n_best(backend: Backend, request: Request, message: m.NBestRequest) -> m.NBestAnswer:
     """Return the best translations of a text with their scores."""
-    model = backend.model_meant(message.source, message.target)
+    model = backend.model(message.source, message.target)
     search = backend.search(_usual(backend), message)
+    backend.check_length([message.q])
     (text,) = await backend.texts([message.q], message.format, model.source)
     operation = backend.translate(model, [text], search)
     outputs = await backend.translations(request, operation, text.sentences)
@@ -238,22 +278,23 @@ async def n_best(backend: Backend, request: Request, message: m.NBestRequest) ->
 
 async def score(backend: Backend, request: Request, message: m.ScoreRequest) -> m.ScoreAnswer:
     """Score given translations by their probability."""
-    model = backend.model_meant(message.source, message.target)
+    model = backend.model(message.source, message.target)
     sources, targets = _listed(message.q), _listed(message.translation)
     if len(sources) != len(targets):
         raise DataError("each q needs one translation")
     pairs = list(zip(sources, targets, strict=True))
     backend.check_length(["".join(pair) for pair in pairs])
-    return m.ScoreAnswer(await backend.results(request, ScorePairs(model.transducer), pairs))
+    operation = ScorePairs(model.transducer, model.tag)
+    return m.ScoreAnswer(await backend.results(request, operation, pairs))
 
 
 async def attention(
     backend: Backend, request: Request, message: m.AttentionRequest
 ) -> m.AttentionAnswer:
     """Return the attention weights for a sentence and its translation."""
-    model = backend.model_meant(message.source, message.target)
+    model = backend.model(message.source, message.target)
     backend.check_length([message.q + (message.translation or "")])
-    operation = ShowAttention(model.transducer, backend.settings.weight_limit)
+    operation = ShowAttention(model.transducer, model.tag, backend.settings.weight_limit)
     (seen,) = await backend.results(request, operation, [message])
     return seen
 

@@ -109,6 +109,19 @@ class ErrorAnswer(Struct):
 # --- paths that only transept has ------------------------------------------------------------
 
 
+class ModelDescription(Struct, omit_defaults=True):
+    """The languages and the engine of a model, and where it comes from, as far as known."""
+
+    source: str
+    targets: list[str]
+    engine: str
+    imported_from: Annotated[
+        str | UnsetType, Meta(description="The name of the model that was imported.")
+    ] = UNSET
+    format: Annotated[str | UnsetType, Meta(description="The format it was imported from.")] = UNSET
+    licence: Annotated[str | UnsetType, Meta(description="The licence of its weights.")] = UNSET
+
+
 class BeamOptions(Struct, kw_only=True, forbid_unknown_fields=True):
     """Search options of a request. Default: the server's settings.
 

@@ -1,14 +1,14 @@
-"""The served models by language pair, and language detection.
+"""The served models by language pair, routes through a pivot, and language detection.
 
 Each model can be reloaded while it serves.
 """
 
 import logging
-import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cache
-from itertools import islice, pairwise
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, partial
+from itertools import groupby, islice, pairwise, permutations
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,8 +17,11 @@ from transept.api.models import load_any
 from transept.api.parser import Parser
 from transept.api.transducer import Transducer
 from transept.apps.serve.messages import Detection
-from transept.errors import Argument, ConfigError, Problem
+from transept.checkpoint import origin_of, read_about
+from transept.errors import Argument, ConfigError, Problem, TranseptError
 from transept.shelf import find_model
+from transept.text.imported import ImportedTokenizer
+from transept.text.languages import is_code, name_of
 
 log = logging.getLogger("transept.apps.serve")
 
@@ -28,18 +31,33 @@ WARM_UP = (1, 4, 16, 64, 256)
 GPU kernels are compiled at their first run. On an H200 that delayed the first request by 13 s.
 """
 
+MOST_NAMES = 4
+"""The maximum number of target languages of a model that are named when the server starts."""
+
 Model = TypeVar("Model", bound=Transducer | Parser)
 
 
 @dataclass(eq=False, slots=True)
 class Served:
-    """A model that translates, and its languages."""
+    """A model that translates, and its languages.
+
+    A model with several target languages is served once for each.
+    """
 
     source: str
     target: str
     transducer: Transducer
     load: Callable[[], Transducer] | None = None
     """Loads the model again; None if it was not loaded from files."""
+    tag: str | None = None
+    """The target language to request from the model, if it has several."""
+    origin: Mapping[str, str] = field(default_factory=dict)
+    """The name, format and licence of an imported model, as far as known."""
+
+    @property
+    def pair(self) -> tuple[str, str]:
+        """The source and the target language."""
+        return self.source, self.target
 
     def __str__(self) -> str:
         return f"{self.source}-{self.target}"
@@ -60,24 +78,45 @@ class ServedParser:
 AnyServed = Served | ServedParser
 
 
+class MissingPairError(TranseptError):
+    """No model translates from one language to another."""
+
+
 class ServedModels:
     """The served models: at most one per language pair, and at most one parser."""
 
-    def __init__(self, served: Sequence[AnyServed]) -> None:
+    def __init__(self, served: Sequence[AnyServed], pivot: str | None = None) -> None:
+        """Check that the models and the pivot go together.
+
+        Args:
+            served: The models. A model for one language pair takes precedence over a model with
+                several target languages.
+            pivot: The language through which to translate if no model serves a pair.
+        """
         if not served:
             raise ConfigError("a server needs at least one model")
         translating = [one for one in served if isinstance(one, Served)]
         parsers = [one for one in served if isinstance(one, ServedParser)]
-        self._by_pair = {(one.source, one.target): one for one in translating}
+        alone = {one.pair for one in translating if one.tag is None}
+        translating = [one for one in translating if one.tag is None or one.pair not in alone]
+        self._by_pair = {one.pair: one for one in translating}
         self.parser = parsers[0] if parsers else None
-        names = sorted(map(str, served))
+        names = sorted(map(str, [*translating, *parsers]))
         twice = next((one for one, other in pairwise(names) if one == other), None)
         if twice is not None:
             what = "two models parse" if len(parsers) > 1 else f"two models translate {twice}"
             raise ConfigError([Problem("model", f"{what}: leave one out")])
+        self.pivot = pivot
+        if pivot and not any(self._through(pivot, *pair) for pair in permutations(self.codes, 2)):
+            what = f"no model translates to {pivot!r}, or none from it to a third language; omit it"
+            raise ConfigError([Problem("pivot", what)])
 
     def __iter__(self) -> Iterator[Served]:
         return iter(self._by_pair.values())
+
+    def by_model(self) -> list[list[Served]]:
+        """The language pairs of each model."""
+        return [[*pairs] for _, pairs in groupby(self, attrgetter("source", "transducer"))]
 
     @property
     def first(self) -> Served | None:
@@ -90,17 +129,42 @@ class ServedModels:
         return list(dict.fromkeys(code for pair in self._by_pair for code in pair))
 
     def targets(self, source: str) -> list[str]:
-        """The target languages of a source language."""
-        return [target for one, target in self._by_pair if one == source]
+        """The target languages of a source language, including those through the pivot."""
+        return [code for code in self.codes if self.legs(source, code)]
 
-    def get(self, source: str, target: str) -> Served | None:
-        """The model for a language pair. None if there is none."""
-        return self._by_pair.get((source, target))
+    def legs(self, source: str, target: str) -> tuple[Served, ...]:
+        """The model for a language pair, or the two models through the pivot. Empty if none."""
+        direct = self._by_pair.get((source, target))
+        if direct is not None:
+            return (direct,)
+        return self._through(self.pivot, source, target) if self.pivot else ()
+
+    def route(self, source: str, target: str) -> tuple[Served, ...]:
+        """As `legs`, but raise an error that lists the language pairs if there is no model."""
+        legs = self.legs(source, target)
+        if legs:
+            return legs
+        pairs = ", ".join(f"{one}-{other}" for one in self.codes for other in self.targets(one))
+        missing = (
+            f"{name_of(target)} ({target}) is not available as a target language from "
+            f"{name_of(source)} ({source}). This server translates {pairs}"
+        )
+        pivot = next((code for code in self.codes if self._through(code, source, target)), None)
+        if pivot is None:
+            raise MissingPairError(missing)
+        through = f" {pivot} would translate through {name_of(pivot)}"
+        raise MissingPairError(missing, ". The server option ", Argument("pivot"), through)
+
+    def _through(self, pivot: str, source: str, target: str) -> tuple[Served, ...]:
+        first, second = self._by_pair.get((source, pivot)), self._by_pair.get((pivot, target))
+        return (first, second) if first and second and source != target else ()
 
     def reload(self) -> None:
         """Reload every model. Keep the old one if the new one is damaged or incomplete."""
-        for one in self:
-            one.transducer = _reloaded(str(one), one.load, one.transducer)
+        for pairs in self.by_model():
+            fresh = _reloaded(str(pairs[0]), pairs[0].load, pairs[0].transducer)
+            for one in pairs:
+                one.transducer = fresh
         if self.parser is not None:
             parser = self.parser
             parser.parser = _reloaded(str(parser), parser.load, parser.parser)
@@ -121,8 +185,13 @@ def _reloaded(name: str, load: Callable[[], Model] | None, old: Model) -> Model:
 # --- loading ---------------------------------------------------------------------------------
 
 
-def open_model(name: str | None, source: str | None, target: str | None, device: str) -> AnyServed:
+def open_model(
+    name: str | None, source: str | None, target: str | None, device: str
+) -> list[AnyServed]:
     """Load a model by name: `MODEL`, or `en-de=MODEL` to specify its languages too.
+
+    A model with several target languages is served for each of them, or for the one that is given.
+    `en=MODEL` specifies only its source language.
 
     Args:
         name: The value of --model. Default: the bundled model.
@@ -130,28 +199,61 @@ def open_model(name: str | None, source: str | None, target: str | None, device:
         target: The target language, if given separately.
         device: The device.
     """
-    pair, equals, path = (name or "").partition("=")
-    if not equals or not _is_pair(pair):
-        pair, path = "", name or ""
-
+    given, path = _split_name(name or "")
     model = _opened(path, device, (Transducer, Parser))
     if isinstance(model, Parser):
-        return ServedParser(model, lambda: _opened(path, device, Parser))
+        return [ServedParser(model, lambda: _opened(path, device, Parser))]
+
     directory = find_model(path or None)
-    card = Card.load(directory)
-    carded = f"{card.source_language}-{card.target_language}" if card else ""
-    named = (one for one in (pair, Path(path).name, directory.name, carded) if _is_pair(one))
-    known_source, _, known_target = next(named, "").partition("-")
-    languages = (source or known_source, target or known_target)
-    for key, code in zip(("source_language", "target_language"), languages, strict=True):
+    card, about = Card.load(directory), read_about(directory)
+    stored = about.get("source_language"), about.get("target_language")
+    if card:
+        stored = card.source_language, card.target_language
+    asked = source or given[0], target or given[1]
+    known = [asked, _pair(Path(path).name), _pair(directory.name), stored]
+    source, target = (next((str(one[side]) for one in known if one[side]), "") for side in (0, 1))
+    load, tags = partial(_opened, path, device, Transducer), target_tags(model)
+    origin = origin_of(about) | ({"licence": card.licence} if card else {})
+    if not tags:
+        example = f" en-de={path} for English to German"
+        _check({"source_language": source, "target_language": target}, directory, example)
+        return [Served(source, target, model, load, None, origin)]
+    _check({"source_language": source}, directory, f" en={path} for English")
+    if asked[1]:
+        model.source_tokenizer.target_tag("", asked[1])  # an error if the model does not have it
+        tags = (asked[1],)
+    return [Served(source, tag, model, load, tag, origin) for tag in tags]
+
+
+def _check(languages: Mapping[str, str], directory: Path, example: str) -> None:
+    """Require that every language is known and is a code."""
+    for key, code in languages.items():
         if not code:
             raise ConfigError(
                 f"{directory} does not specify its languages: give them, such as ",
-                Argument("model"), f" en-de={path} for English to German",
+                Argument("model"), example,
             )  # fmt: skip
         if not is_code(code):
             raise ConfigError([Problem(key, f"{code!r} is not a language code such as en")])
-    return Served(*languages, model, lambda: _opened(path, device, Transducer))
+
+
+def _split_name(name: str) -> tuple[tuple[str, str], str]:
+    """The languages before the equals sign in a value of --model, and the model."""
+    before, equals, path = name.partition("=")
+    given = (before, "") if is_code(before) else _pair(before)
+    return (given, path) if equals and given[0] else (("", ""), name)
+
+
+def _pair(text: str) -> tuple[str, str]:
+    """The source and the target language in `en-de`. Empty if the text is not a language pair."""
+    source, _, target = text.partition("-")
+    return (source, target) if is_code(source) and is_code(target) else ("", "")
+
+
+def target_tags(model: Transducer) -> tuple[str, ...]:
+    """The target languages of an imported model, if it has several."""
+    tokenizer = model.source_tokenizer
+    return tokenizer.tags if isinstance(tokenizer, ImportedTokenizer) else ()
 
 
 def _opened(path: str, device: str, kind: type[Model] | tuple[type[Model], ...]) -> Model:
@@ -168,36 +270,24 @@ def _opened(path: str, device: str, kind: type[Model] | tuple[type[Model], ...])
 
 
 def _warm_up(model: Transducer, n_sentences: int) -> None:
-    waiting = iter([unit for (unit,) in model.units(["Hello."] * n_sentences)])
+    language = next(iter(target_tags(model)), None)
+    units = model.units(["Hello."] * n_sentences, target_language=language)
+    waiting = iter([unit for (unit,) in units])
     for _ in model.translate_feed(lambda n: [*islice(waiting, n)]):
         pass
 
 
-def _is_pair(text: str) -> bool:
-    source, dash, target = text.partition("-")
-    return bool(dash) and is_code(source) and is_code(target)
-
-
-def describe(served: AnyServed) -> str:
-    """Describe a model for the user: its languages and its engine."""
-    if isinstance(served, ServedParser):
-        return "trees"
-    engine = served.transducer.engine.name
-    return f"{name_of(served.source)} to {name_of(served.target)} (engine: {engine})"
+def describe(pairs: Sequence[Served]) -> str:
+    """Describe a model for the user: its languages, its engine and its origin."""
+    model = pairs[0]
+    some = [name_of(one.target) for one in pairs]
+    targets = ", ".join(some) if len(some) <= MOST_NAMES else f"{len(some)} languages"
+    facts = {"engine": model.transducer.engine.name, **model.origin}
+    shown = "; ".join(f"{key.replace('_', ' ')}: {fact}" for key, fact in facts.items())
+    return f"{name_of(model.source)} to {targets} ({shown})"
 
 
 # --- languages -------------------------------------------------------------------------------
-
-NAMES = {
-    "ar": "Arabic", "bg": "Bulgarian", "ca": "Catalan", "cs": "Czech", "da": "Danish",
-    "de": "German", "el": "Greek", "en": "English", "eo": "Esperanto", "es": "Spanish",
-    "et": "Estonian", "fa": "Persian", "fi": "Finnish", "fr": "French", "he": "Hebrew",
-    "hi": "Hindi", "hu": "Hungarian", "id": "Indonesian", "it": "Italian", "ja": "Japanese",
-    "ko": "Korean", "lt": "Lithuanian", "lv": "Latvian", "nb": "Norwegian", "nl": "Dutch",
-    "pl": "Polish", "pt": "Portuguese", "ro": "Romanian", "ru": "Russian", "sk": "Slovak",
-    "sl": "Slovenian", "sv": "Swedish", "th": "Thai", "tr": "Turkish", "uk": "Ukrainian",
-    "vi": "Vietnamese", "zh": "Chinese",
-}  # fmt: skip
 
 _LABELS = {"nb": "no"}
 """Codes for which py3langid uses a different label."""
@@ -205,16 +295,6 @@ DETECTION_CHARACTERS = 2_000
 """Detection uses at most this many characters from the start of a text."""
 CONFIDENT = 50.0
 """With at least this confidence, a language is more likely than all others together."""
-
-
-def is_code(text: str) -> bool:
-    """Whether a text looks like an ISO 639 language code: two or three lowercase letters."""
-    return re.fullmatch("[a-z]{2,3}", text) is not None
-
-
-def name_of(code: str) -> str:
-    """The English name of a language. Its code if the name is unknown."""
-    return NAMES.get(code, code)
 
 
 def guess(text: str, languages: Sequence[str]) -> list[Detection]:

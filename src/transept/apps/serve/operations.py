@@ -7,12 +7,13 @@ request with their results. A stream is one result that grows. `batching` runs t
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 
 from transept.api.attention import AttentionMap
+from transept.api.config import Options
 from transept.api.parser import Parser
 from transept.api.parses import Parse, ParseConfig
 from transept.api.texts import Draft, Output, PairScore, Sentence, TooLongError, Translation, Unit
@@ -161,6 +162,9 @@ class Translate:
     beam: BeamConfig
     alignments: bool = False
     """Whether to compute word alignments, which are needed to place markup."""
+    target_language: str | None = field(default=None, compare=False)
+    """The target language, for a model that has several. The ids of a unit contain it, so units for
+    different languages may be decoded in one batch."""
 
     @property
     def beam_size(self) -> int:
@@ -169,7 +173,11 @@ class Translate:
 
     def units(self, sentences: Sequence[str]) -> list[list[Unit]]:
         """The units of each sentence. Only a sentence that is too long has several."""
-        return self.transducer.units(sentences, split=False, too_long="split")
+        return self.transducer.units(sentences, **self._reading)
+
+    @property
+    def _reading(self) -> Options:
+        return {"split": False, "too_long": "split", "target_language": self.target_language}
 
     def size(self, item: Unit) -> int:
         """The number of source tokens. An output has about the same number."""
@@ -213,9 +221,7 @@ class Translate:
                 done.append(_join_units(part.text, units, outputs, 1))
                 continue
             best = ""
-            for draft in self.transducer.stream(
-                part.text, **asdict(self.beam), split=False, too_long="split"
-            ):
+            for draft in self.transducer.stream(part.text, **asdict(self.beam), **self._reading):
                 best = draft.text
                 yield text.drafted(before, draft)
             done.append((Output(best, 0.0, 0.0),))
@@ -236,6 +242,8 @@ class ScorePairs:
     """Compute the log-probability of given translations."""
 
     transducer: Transducer
+    target_language: str | None
+    """The target language, for a model that has several."""
     beam_size: ClassVar[int] = 1
 
     def size(self, item: tuple[str, str]) -> int:
@@ -249,7 +257,8 @@ class ScorePairs:
             _check_length(source, self.transducer.source_tokenizer, self.transducer)
             _check_length(target, self.transducer.target_tokenizer, self.transducer)
         sources, targets = [source for source, _ in pairs], [target for _, target in pairs]
-        yield [*enumerate(self.transducer.score(sources, targets))]
+        scores = self.transducer.score(sources, targets, target_language=self.target_language)
+        yield [*enumerate(scores)]
 
 
 @dataclass(frozen=True)
@@ -257,6 +266,8 @@ class ShowAttention:
     """Return the attention weights of selected layers and heads."""
 
     transducer: Transducer
+    target_language: str | None
+    """The target language, for a model that has several."""
     limit: int
     """The maximum number of weights in a response."""
     beam_size: ClassVar[int] = 1
@@ -272,11 +283,11 @@ class ShowAttention:
 
     def _attend(self, item: AttentionRequest) -> AttentionAnswer:
         config = self.transducer.model.config
-        layers = _numbers("layers", item.layers, config.n_layers)
+        layers = _numbers("layers", item.layers, min(config.n_layers, config.decoder_depth))
         heads = _numbers("heads", item.heads, config.n_heads)
         _check_length(item.q, self.transducer.source_tokenizer, self.transducer)
         _check_length(item.translation or "", self.transducer.target_tokenizer, self.transducer)
-        seen = self.transducer.attend(item.q, item.translation)
+        seen = self.transducer.attend(item.q, item.translation, self.target_language)
         joined = seen.joined() if item.tokens == "words" else seen
         maps = {kind: _chosen(joined.of(kind), layers, heads) for kind in item.kinds}
         size = sum(one.weights.numel() for one in maps.values())

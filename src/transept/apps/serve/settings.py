@@ -10,6 +10,27 @@ from transept.errors import Argument, ConfigError
 
 
 @dataclass(frozen=True, kw_only=True)
+class Loading:
+    """The models to serve, and the pairs of languages that they translate."""
+
+    model: tuple[str, ...] = ()
+    """The directory of a model, a run, a demo or a recipe, or the name of a bundled model. Default:
+    all bundled models. May be repeated, one model for each language pair:
+    `--model en-de=runs/base --model de-en=runs/back`. An imported model with several target
+    languages serves a pair for each: `--model en=models/opus`. One model may be a parser."""
+    source_language: str | None = None
+    """The source language of the model, such as en, if neither the model nor --model specifies
+    it."""
+    target_language: str | None = None
+    """The target language of the model. If the model has several, serve only this one."""
+    pivot: str | None = None
+    """If no model serves a pair, translate through this language: with `--pivot en` and models for
+    de-en and en-fr, German is translated to English and then to French."""
+    device: str = "auto"
+    """The device: cpu, cuda, cuda:1, or auto, which uses a GPU if there is one."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Listening:
     """The address of a server, and access to it."""
 

@@ -282,8 +282,20 @@ function describe({ paths, components }) {
   at("paths").replaceChildren(...articles);
 }
 
+// --- models ----------------------------------------------------------------------------------
+
+const FACTS = { engine: "Engine", imported_from: "Imported from", format: "Format", licence: "Licence" };
+
+function describeModel({ source, targets, ...facts }) {
+  const names = targets.map((code) => named(code).name).join(", ");
+  const known = Object.entries(FACTS).filter(([key]) => facts[key]);
+  const about = known.map(([key, name]) => `${name}: ${facts[key]}.`).join(" ");
+  return element("li", [`${named(source).name} to ${names}. `, element("span", about, "faint")]);
+}
+
 async function begin() {
   languages = await getJson("/languages");
+  at("models").replaceChildren(...(await getJson("/api/models")).map(describeModel));
   const settings = await getJson("/frontend/settings");
   const described = await getJson("/openapi.json");
   describe(described);
