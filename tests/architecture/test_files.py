@@ -8,11 +8,13 @@ PACKAGE = Path(__file__).parents[2] / "src" / "transept"
 STORAGE = "runtime/storage.py"
 MAY_WRITE = {
     STORAGE: "this is the one",
+    "apps/convert/exporting.py": "files of a directory that appears when it is whole",
     "checkpoint.py": "files of a directory that appears when it is whole",
     "data/fetching/archives.py": "what is unpacked, in a place that is thrown away",
     "data/fetching/download.py": "half a download is kept, to go on from there",
     "data/fetching/fetch.py": "splits, in a place that is thrown away; they are flushed and moved",
     "data/preparation/journal.py": "files that only grow",
+    "formats/huggingface_writer.py": "files of a directory that appears when it is whole",
     "training/observers.py": "a log only grows",
 }
 

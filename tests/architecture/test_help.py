@@ -142,7 +142,7 @@ def test_commands_are_listed_in_groups_and_in_the_order_of_work(helps: Helps) ->
             "info",
         ],
         "Train a model": ["demo", "recipe", "data", "tokenizer", "train", "average"],
-        "Convert a model": ["export"],
+        "Convert a model": ["import", "export"],
         "Help": ["--completion", "--help", "--version"],
     }
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from transept.errors import Argument, ConfigError, DataError
 
 PACKAGE = Path(__file__).parents[2] / "src" / "transept"
-FACES = ("cli/", "formats/commands.py", "apps/parse/evalb.py", "apps/recipes/demo")
+FACES = ("cli/", "apps/convert/commands.py", "apps/parse/evalb.py", "apps/recipes/demo")
 FACES_OF_APPS = {"command.py", "view.py"}
 """Commands and what they print, in which options may be named."""
 STYLE_SHEETS = {"apps/visualize/html.py"}

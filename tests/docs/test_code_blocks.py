@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from tests.docs.blocks import RUNNABLE, Reader, blocks_of
 
+from transept.apps.convert.exporting import Exportable, export_marian
 from transept.apps.recipes import recipe
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -70,6 +71,24 @@ def test_the_guide_on_reproducing_runs_where_it_can(reader: Reader) -> None:
 @pytest.mark.slow
 def test_the_guide_on_exporting_runs(reader: Reader) -> None:
     reader.follow(GUIDES / "export.md")
+
+
+@pytest.mark.filterwarnings("ignore:Recommended. pip install sacremoses")
+def test_guide_on_opus_mt_runs(tmp_path: Path) -> None:
+    reader = Reader(tmp_path)
+    # In place of the download: a model in the same format.
+    export_marian(Exportable.load("en-de"), tmp_path / "opus-mt-en-de")
+    printed = reader.follow(GUIDES / "opus-mt.md")
+    assert "Hugging Face MarianMT" in printed[0]
+    assert "Wo ist der Bahnhof?" in printed[1]
+    assert "Wo ist der Bahnhof?" in printed[2]
+
+
+def test_guide_on_libretranslate_runs(tmp_path: Path) -> None:
+    exported, imported = Reader(tmp_path).follow(GUIDES / "libretranslate.md")
+    assert "verified with CTranslate2" in exported
+    assert "Argos Translate" in imported
+    assert "Es regnet" in imported
 
 
 @pytest.mark.slow

@@ -7,18 +7,23 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import httpx
 import torch
 import uvicorn
 
-from transept import ModelConfig, Parser, Transducer, Transformer
+from transept import ModelConfig, Parser, Transducer, Transformer, config
 from transept.apps.serve.app import create_app
 from transept.apps.serve.models import AnyServed, Served, ServedParser
 from transept.apps.serve.running import configured, listen
 from transept.apps.serve.settings import ServerSettings
+from transept.checkpoint import CONFIG, TOKENIZER, WEIGHTS, weights_of, write_directory
+from transept.experiment import Experiment
 from transept.tasks.parsing.vocabulary import vocabulary_of
+from transept.text.imported import ImportedTokenizer
+from transept.text.tokenizer import MODEL_FILE
 from transept.text.training import train_tokenizer
 
 WORDS = "one two three four five six seven eight nine ten the end is near so be it"
@@ -59,6 +64,25 @@ def small_parser() -> Parser:
         n_heads=2,
     )
     return Parser([Transformer(config)], words, symbols, max_source_length=40)
+
+
+def save_imported(directory: Path, tags: Sequence[str] = (), **about: str) -> Path:
+    """A model directory as an import writes it, with random weights and these target languages."""
+    ours, parts = train_tokenizer([WORDS] * 50, vocab_size=VOCABULARY), directory / "parts"
+    ours.save(parts / "ours")
+    entries = [*ours.pieces_of(range(VOCABULARY)), *(f">>{tag}<<" for tag in tags)]
+    model = (parts / "ours" / MODEL_FILE).read_bytes()
+    ImportedTokenizer(model, entries, ["<s>"]).save(parts / TOKENIZER)
+    torch.manual_seed(5)
+    shape = ModelConfig(vocab_size=len(entries), n_layers=2, d_model=16, d_ff=32, n_heads=2)
+    write_directory(
+        directory / "model",
+        tensors={WEIGHTS: weights_of(Transformer(shape))},
+        texts={CONFIG: config.dump(Experiment(model=shape))},
+        folders={TOKENIZER: parts / TOKENIZER},
+        about={"step": 0, **about},
+    )
+    return directory / "model"
 
 
 def every_kind(transducer: Transducer, parser: Parser) -> list[AnyServed]:
@@ -136,7 +160,9 @@ class Endless(Held):
 
 
 @contextmanager
-def serving(served: Sequence[AnyServed], settings: ServerSettings) -> Iterator[httpx.Client]:
+def serving(
+    served: Sequence[AnyServed], settings: ServerSettings, pivot: str | None = None
+) -> Iterator[httpx.Client]:
     """A client of a server that runs meanwhile.
 
     Time limits that a test does not set are long, so that a slow machine meets none of them.
@@ -146,7 +172,7 @@ def serving(served: Sequence[AnyServed], settings: ServerSettings) -> Iterator[h
         settings = dataclasses.replace(settings, deadline=PATIENCE)
     if settings.body_seconds == usual.body_seconds:
         settings = dataclasses.replace(settings, body_seconds=PATIENCE)
-    server = uvicorn.Server(configured(create_app(settings, served), settings))
+    server = uvicorn.Server(configured(create_app(settings, served, pivot), settings))
     with listen("127.0.0.1", 0) as listening:
         thread = threading.Thread(target=server.run, args=([listening],))
         thread.start()

@@ -16,8 +16,8 @@ from sentencepiece import SentencePieceProcessor
 from tests.integration.workshop import Workshop, prepare_otherwise, run
 
 import transept
-from transept.formats import commands as cli
-from transept.formats import ctranslate2 as exporter
+from transept.apps.convert import commands as cli
+from transept.formats import ctranslate2_writer as exporter
 
 Capture = pytest.CaptureFixture[str]
 
@@ -44,7 +44,7 @@ def test_an_export_translates_without_transept(
     assert "|Y|^α" in said
     cutter = SentencePieceProcessor(str(output / "tokenizer/tokenizer.model"))
     translator = ctranslate2.Translator(str(output), intra_threads=1)
-    pieces = [*cutter.encode("one two three", out_type=str), "</s>"]
+    pieces = cutter.encode("one two three", out_type=str)
     (result,) = translator.translate_batch([pieces], beam_size=1)
     assert run("translate", "--model", trained, "one two three", "--beam-size", 1) == 0
     assert capsys.readouterr().out.strip() == cutter.decode(result.hypotheses[0])
@@ -98,7 +98,7 @@ def test_a_quantized_model_serves_like_any(
     assert run("export", "--model", int8, "--to", "bf16", "--output", tmp_path / "x") == 4
     assert "is already int8" in capsys.readouterr().err
     assert run(*words, "--quantization", "int8") == 2
-    assert "--quantization requires --to ctranslate2" in capsys.readouterr().err
+    assert "--quantization int8: --to bf16 has none; omit it" in capsys.readouterr().err
 
 
 def test_fastest_is_native_except_for_a_model_of_integers(trained: Path, int8: Path) -> None:

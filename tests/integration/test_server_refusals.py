@@ -21,7 +21,7 @@ from transept import Transducer
 from transept.apps.serve.models import AnyServed, Served
 from transept.apps.serve.settings import ServerSettings
 
-GET = ["/languages", "/frontend/settings", "/health", "/metrics",
+GET = ["/languages", "/frontend/settings", "/health", "/metrics", "/api/models",
        "/openapi.json", "/", "/docs", "/static/style.css", "/static/script.js",
        "/static/icon.svg"]  # fmt: skip
 NEEDS_KEY = {*POST, "/metrics"}

@@ -130,7 +130,7 @@ def test_name_is_optional_for_a_single_bundled_model(
 
 def test_server_reads_languages_from_the_card(shelf: Path, tmp_path: Path) -> None:
     (tmp_path / "mine").symlink_to(shelf / "en-de")
-    served = open_model(str(tmp_path / "mine"), None, None, "cpu")
+    (served,) = open_model(str(tmp_path / "mine"), None, None, "cpu")
     assert str(served) == "en-de"
 
 

@@ -16,8 +16,8 @@ from transept.decoding.step import Hypothesis
 from transept.engines.ctranslate2 import CTranslate2Engine
 from transept.engines.native.engine import NativeEngine
 from transept.errors import ConfigError
-from transept.formats import ctranslate2 as export
-from transept.formats.ctranslate2 import Names
+from transept.formats import ctranslate2_writer as export
+from transept.formats.ctranslate2_writer import Names
 from transept.progress import no_progress
 from transept.text.tokenizer import EOS_ID
 
@@ -32,6 +32,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "swish, biases": {"activation": "swish", "attention_bias": True},
     "start token": {"decoder_start": "token"},
     "narrow heads": {"d_k": 8, "d_v": 8},
+    "short decoder": {"n_decoder_layers": 1},
 }
 
 
@@ -174,7 +175,8 @@ def test_export_does_not_modify_network(quantization: export.Quantization, tmp_p
 def test_every_model_config_field_is_exported_or_rejected() -> None:
     """A new field of `ModelConfig` must be added here."""
     expressed = {
-        *("vocab_size", "source_vocab_size", "n_layers", "d_model", "d_ff", "n_heads", "d_k"),
+        *("vocab_size", "source_vocab_size", "n_layers", "n_decoder_layers"),
+        *("d_model", "d_ff", "n_heads", "d_k"),
         *("norm", "positions", "max_positions", "tied_embeddings", "activation"),
         *("attention_bias", "output_bias", "decoder_start", "pad_id", "bos_id"),
     }

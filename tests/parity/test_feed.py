@@ -19,8 +19,8 @@ from transept.decoding.engine import Engine, Input
 from transept.decoding.step import Hypothesis
 from transept.engines.ctranslate2 import CTranslate2Engine
 from transept.engines.native.engine import NativeEngine
-from transept.formats import ctranslate2 as export
-from transept.formats.ctranslate2 import Names
+from transept.formats import ctranslate2_writer as export
+from transept.formats.ctranslate2_writer import Names
 from transept.progress import no_progress
 from transept.text.tokenizer import EOS_ID
 
