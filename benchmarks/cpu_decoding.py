@@ -29,8 +29,8 @@ from transept.decoding.engine import Input
 from transept.engines.ctranslate2 import CTranslate2Engine
 from transept.engines.native.engine import NativeEngine
 from transept.engines.native.network import IncrementalDecoder, encode
-from transept.formats import ctranslate2 as export
-from transept.formats.ctranslate2 import Names
+from transept.formats import ctranslate2_writer as export
+from transept.formats.ctranslate2_writer import Names
 from transept.progress import no_progress
 from transept.text.tokenizer import PAD_ID
 

@@ -20,7 +20,7 @@ from workload import LENGTH, MODELS, NO_END, random_model, sources
 from transept.decoding.config import SearchConfig
 from transept.decoding.engine import Input
 from transept.engines.fused.engine import FusedSearch
-from transept.formats import ctranslate2 as export
+from transept.formats import ctranslate2_writer as export
 
 OURS, THEIRS = "transept fp16", "CTranslate2 float16"
 CELLS = [(1, 1), (1, 4), (64, 1), (64, 4), (1024, 4), (3003, 4)]
