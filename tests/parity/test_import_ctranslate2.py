@@ -123,9 +123,10 @@ def version_1(path: Path) -> bytes:
     }
     parts = []
     for name in variables.names:
-        tensor = variables[name]
-        if not tensor.ndim:
+        if not name.endswith(("weight", "bias", "beta", "gamma")):
             continue  # settings: version 1 had none
+        rank = 2 if name.endswith("weight") else 1
+        tensor = variables.tensor(name, *[None] * rank)
         for new, old in names.items():
             name = name.replace(new, old)
         name = name.replace("decoder/layer_0/self_attention", "decoder/layer_0/masked_multi_head")

@@ -24,7 +24,7 @@ from transept.checkpoint import (
     weights_of,
     write_directory,
 )
-from transept.errors import CheckpointError, ConfigError, Problem, VocabularyError
+from transept.errors import CheckpointError, ConfigError, DataError, Problem, VocabularyError
 from transept.experiment import Experiment
 from transept.model.config import ModelConfig
 from transept.model.transformer import Transformer
@@ -88,6 +88,14 @@ class ForeignVocabulary:
     ends: bool = True
     """Whether a source ends with the end entry."""
 
+    def __post_init__(self) -> None:
+        special = [index for index in (self.pad, self.eos, self.unk) if index is not None]
+        if len({*special}) < len(special):
+            raise DataError(
+                f"pad, eos and unk are the entries {self.pad}, {self.eos} and {self.unk} of the "
+                "vocabulary; they must be different entries"
+            )
+
     @property
     def order(self) -> list[int | None]:
         """For each of our ids, theirs. Without a padding entry of theirs, ours is new (None)."""
@@ -141,6 +149,19 @@ class ForeignModel:
     start: int | None
     """The target entry that the decoder reads first; None: a zero vector."""
     about: Mapping[str, Any] = field(default_factory=dict)
+
+
+def shaped(tensor: Tensor, shape: Sequence[int | None], name: str) -> Tensor:
+    """The tensor, or an error that names it if it has another shape. None: any size."""
+    if tensor.ndim != len(shape) or any(
+        size not in (None, found) for size, found in zip(shape, tensor.shape, strict=True)
+    ):
+        wanted = ", ".join("n" if size is None else str(size) for size in shape)
+        raise CheckpointError(
+            f"{name} has the shape {list(tensor.shape)}, and must have [{wanted}]: "
+            "the files are damaged, or not of one model"
+        )
+    return tensor
 
 
 def build(foreign: ForeignModel) -> Transformer:

@@ -7,7 +7,7 @@ torch's restricted reader opens: it builds tensors and runs no code), `source.sp
 
 import pickle
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,13 @@ import torch
 from safetensors import SafetensorError, safe_open
 
 from transept.errors import CheckpointError, ConfigError, DataError, Problem
-from transept.formats.files import read_bytes, read_json
+from transept.formats.files import (
+    MAX_SHARING,
+    check_archive,
+    check_entries,
+    read_json,
+    read_sentencepiece,
+)
 from transept.formats.foreign import (
     EXCLUDED,
     ForeignAttention,
@@ -26,14 +32,19 @@ from transept.formats.foreign import (
     ForeignVocabulary,
     interleaved,
     permuted,
+    shaped,
 )
 from transept.shapes import Tensor
 
 SAFETENSORS, PICKLED = "model.safetensors", "pytorch_model.bin"
 LANGUAGE = re.compile("[a-z]{2,3}")
-LICENCE = re.compile(r"^license: *(\S+)", re.MULTILINE)
+LICENCE = re.compile(r"^license: *([\w.+-]+)", re.MULTILINE)
 """In the front matter of a README.md on the Hugging Face Hub."""
 CONFIG, VOCABULARY, TARGET_VOCABULARY = "config.json", "vocab.json", "target_vocab.json"
+EMBEDDINGS = [
+    (f"model.{side}.embed_tokens.weight", "model.shared.weight") for side in ("encoder", "decoder")
+]
+"""The matrices of source and target: the own one of each, and the one that they share."""
 
 WANTED: Mapping[str, Any] = {
     "model_type": "marian",
@@ -47,6 +58,17 @@ DEFAULTS: Mapping[str, Any] = {
     "max_position_embeddings": 1024,
 }
 """What transformers takes for keys that a file leaves out."""
+COUNTS = (
+    "d_model",
+    "encoder_layers",
+    "decoder_layers",
+    "encoder_ffn_dim",
+    "decoder_ffn_dim",
+    "encoder_attention_heads",
+    "decoder_attention_heads",
+)
+IDS = ("eos_token_id", "decoder_start_token_id", "pad_token_id")
+FLAGS = ("scale_embedding", "share_encoder_decoder_embeddings")
 
 
 def is_marian(directory: Path) -> bool:
@@ -60,40 +82,49 @@ def read_marian(directory: Path) -> ForeignModel:
     """The model of a directory, or an error that names each key that cannot be represented."""
     config = {**DEFAULTS, **read_json(directory / CONFIG)}
     _check(config, directory / CONFIG)
-    weights = _Weights(_read_weights(directory), directory)
+    width = config["d_model"]
+    weights = _Weights(*_read_weights(directory))
     separate = not config["share_encoder_decoder_embeddings"]
     embeddings = [
-        weights.first(f"model.{side}.embed_tokens.weight", "model.shared.weight")
-        if separate
-        else weights.first("model.shared.weight", f"model.{side}.embed_tokens.weight")
-        for side in ("encoder", "decoder")
+        weights.first(names if separate else names[::-1], None, width) for names in EMBEDDINGS
     ]
-    start = int(config["decoder_start_token_id"])
-    excluded = _excluded(directory, config)
-    bias = weights.found.get("final_logits_bias", torch.zeros(1, len(embeddings[1]))).flatten()
+    files = _vocabulary_files(directory)
+    entries = [entries_of(file) for file in files]
+    for each, embedding, file in zip(entries, embeddings, files, strict=True):
+        check_entries(each, len(embedding), file)
+    size = len(entries[1])
+    _check_ids(config, [len(each) for each in entries], directory / CONFIG)
+    start = config["decoder_start_token_id"]
+    excluded = _excluded(directory, config, size)
+    bias = weights.get("final_logits_bias", 1, size)
+    bias = torch.zeros(size) if bias is None else bias.flatten()
     bias[excluded] = EXCLUDED
+    projection = weights.get("lm_head.weight", size, width)
     pad = config.get("pad_token_id")
     if pad not in excluded or any(one[pad].any() for one in embeddings):
         pad = None
-    source, target = _vocabularies(directory, config, pad)
+    source, target = (
+        _vocabulary(file, each, directory / model, config["eos_token_id"], pad)
+        for file, each, model in zip(files, entries, ("source.spm", "target.spm"), strict=True)
+    )
     half_split = ForeignModel(
         source=source,
         target=target,
         source_embedding=embeddings[0],
         target_embedding=embeddings[1],
-        projection=weights.found.get("lm_head.weight", embeddings[1]),
+        projection=embeddings[1] if projection is None else projection,
         projection_bias=bias,
-        embeddings_are_scaled=bool(config["scale_embedding"]),
+        embeddings_are_scaled=config["scale_embedding"],
         positions=None,
-        encoder=[_layer(weights, "encoder", n) for n in range(config["encoder_layers"])],
-        decoder=[_layer(weights, "decoder", n) for n in range(config["decoder_layers"])],
+        encoder=[_layer(weights, "encoder", n, config) for n in range(config["encoder_layers"])],
+        decoder=[_layer(weights, "decoder", n, config) for n in range(config["decoder_layers"])],
         final_norms=None,
         n_heads=config["encoder_attention_heads"],
         activation=config["activation_function"],
         start=start if embeddings[1][start].any() else None,
         about=_about(directory, config),
     )
-    return permuted(half_split, interleaved(half_split.projection.shape[1]))
+    return permuted(half_split, interleaved(width))
 
 
 def _check(config: Mapping[str, Any], path: Path) -> None:
@@ -112,104 +143,140 @@ def _check(config: Mapping[str, Any], path: Path) -> None:
     if config["activation_function"] not in ("relu", "swish", "silu"):
         what = f"is {config['activation_function']!r}; only relu and swish (silu) can be imported"
         problems.append(Problem("activation_function", what))
-    for key in ("encoder_layers", "decoder_layers", "d_model", "eos_token_id"):
-        if not isinstance(config.get(key), int):
-            problems.append(Problem(key, "must be an integer"))
+    needed = {**dict.fromkeys(COUNTS, 1), **dict.fromkeys(IDS, 0)}
+    if config.get("pad_token_id") is None:
+        del needed["pad_token_id"]
+    for key, least in needed.items():
+        if type(config.get(key)) is not int or config[key] < least:
+            what = f"is {config.get(key)!r}; it must be an integer of at least {least}"
+            problems.append(Problem(key, what))
+    for key in FLAGS:
+        if not isinstance(config[key], bool):
+            problems.append(Problem(key, f"is {config[key]!r}; it must be true or false"))
     if problems:
         raise ConfigError([Problem(f"{path}: {one.key}", one.what) for one in problems])
 
 
+def _check_ids(config: Mapping[str, Any], sizes: Sequence[int], path: Path) -> None:
+    """Reject ids of special entries that the vocabularies of source and target do not have."""
+    for key in IDS:
+        size = sizes[1] if key == "decoder_start_token_id" else min(sizes)
+        if (config.get(key) or 0) >= size:
+            what = f"is {config[key]}, and the vocabulary has {size:,} entries"
+            raise ConfigError([Problem(f"{path}: {key}", what)])
+
+
 class _Weights:
-    """Tensors by name; a missing one is an error that names it."""
+    """Tensors by name. One that is missing or has another shape is an error that names it."""
 
-    def __init__(self, found: Mapping[str, Tensor], directory: Path) -> None:
-        self.found, self._directory = found, directory
+    def __init__(self, found: Mapping[str, Tensor], path: Path) -> None:
+        self._found, self._path = found, path
 
-    def __getitem__(self, name: str) -> Tensor:
-        if name not in self.found:
-            raise CheckpointError(f"{self._directory}: its weights lack {name}: use another copy")
-        return self.found[name]
+    def get(self, name: str, *shape: int | None) -> Tensor | None:
+        """A tensor in float32, if there is one of this name."""
+        found = self._found.get(name)
+        if found is None:
+            return None
+        if not found.is_floating_point():
+            raise CheckpointError(f"{self._path}: {name} has {found.dtype}, and must have floats")
+        return shaped(found, shape, f"{self._path}: {name}").float()
 
-    def first(self, *names: str) -> Tensor:
+    def tensor(self, name: str, *shape: int | None) -> Tensor:
+        """A tensor in float32."""
+        found = self.get(name, *shape)
+        if found is None:
+            raise CheckpointError(f"{self._path}: its weights lack {name}: use another copy")
+        return found
+
+    def first(self, names: Sequence[str], *shape: int | None) -> Tensor:
         """The first of these that exists."""
-        return self[next((name for name in names if name in self.found), names[0])]
+        return self.tensor(next((one for one in names if one in self._found), names[0]), *shape)
 
-    def linear(self, name: str) -> ForeignLinear:
+    def linear(self, name: str, rows: int, columns: int) -> ForeignLinear:
         """A projection with its bias."""
-        return ForeignLinear(self[f"{name}.weight"], self[f"{name}.bias"])
+        return ForeignLinear(
+            self.tensor(f"{name}.weight", rows, columns), self.tensor(f"{name}.bias", rows)
+        )
 
-    def norm(self, name: str) -> ForeignNorm:
+    def norm(self, name: str, width: int) -> ForeignNorm:
         """A layer normalization."""
-        return ForeignNorm(self[f"{name}.weight"], self[f"{name}.bias"])
+        return ForeignNorm(self.tensor(f"{name}.weight", width), self.tensor(f"{name}.bias", width))
 
 
-def _layer(weights: _Weights, side: str, number: int) -> ForeignLayer:
-    at = f"model.{side}.layers.{number}"
+def _layer(weights: _Weights, side: str, number: int, config: Mapping[str, Any]) -> ForeignLayer:
+    at, width, inner = f"model.{side}.layers.{number}", config["d_model"], config["encoder_ffn_dim"]
 
     def attention(name: str) -> ForeignAttention:
-        parts = [weights.linear(f"{at}.{name}.{part}_proj") for part in "qkv"]
-        qkv = ForeignLinear(*(torch.cat(each) for each in zip(*parts, strict=True)))
+        parts = [weights.linear(f"{at}.{name}.{part}_proj", width, width) for part in "qkv"]
         return ForeignAttention(
-            qkv, weights.linear(f"{at}.{name}.out_proj"), weights.norm(f"{at}.{name}_layer_norm")
+            ForeignLinear(*(torch.cat(each) for each in zip(*parts, strict=True))),
+            weights.linear(f"{at}.{name}.out_proj", width, width),
+            weights.norm(f"{at}.{name}_layer_norm", width),
         )
 
     return ForeignLayer(
         attention("self_attn"),
         attention("encoder_attn") if side == "decoder" else None,
-        weights.linear(f"{at}.fc1"),
-        weights.linear(f"{at}.fc2"),
-        weights.norm(f"{at}.final_layer_norm"),
+        weights.linear(f"{at}.fc1", inner, width),
+        weights.linear(f"{at}.fc2", width, inner),
+        weights.norm(f"{at}.final_layer_norm", width),
     )
 
 
-def _excluded(directory: Path, config: Mapping[str, Any]) -> list[int]:
+def _excluded(directory: Path, config: Mapping[str, Any], size: int) -> list[int]:
     """The entries that are never written: `bad_words_ids`, normally padding."""
     path = directory / "generation_config.json"
-    settings = {**config, **(read_json(path) if path.is_file() else {})}
+    settings: Mapping[str, Any] = read_json(path) if path.is_file() else {}
+    if "bad_words_ids" not in settings:
+        path, settings = directory / CONFIG, config
     sequences = settings.get("bad_words_ids") or []
-    if any(len(sequence) != 1 for sequence in sequences):
-        what = "has sequences of several entries; only single entries can be imported"
+    ids = range(size)
+    if not isinstance(sequences, list) or not all(
+        isinstance(one, list) and len(one) == 1 and type(one[0]) is int and one[0] in ids
+        for one in sequences
+    ):
+        what = f"must be a list of lists of one id each, below {size:,}; others are not supported"
         raise ConfigError([Problem(f"{path}: bad_words_ids", what)])
-    return [int(entry) for (entry,) in sequences]
+    return [entry for (entry,) in sequences]
 
 
-def _vocabularies(
-    directory: Path, config: Mapping[str, Any], pad: int | None
-) -> tuple[ForeignVocabulary, ForeignVocabulary]:
-    has_two = (directory / TARGET_VOCABULARY).is_file()
-    files = (VOCABULARY, TARGET_VOCABULARY if has_two else VOCABULARY)
-    sides = []
-    for name, model in zip(files, ("source.spm", "target.spm"), strict=True):
-        entries = entries_of(directory / name)
-        if "<unk>" not in entries:
-            raise DataError(f"{directory / name}: has no entry <unk>; use another copy")
-        padding = entries[pad] if pad is not None else None
-        silent = [one for one in ("<pad>", "<s>", "<eop>", "<eod>") if one in entries]
-        sides.append(
-            ForeignVocabulary(
-                entries=entries,
-                model=read_bytes(directory / model),
-                eos=config["eos_token_id"],
-                unk=entries.index("<unk>"),
-                pad=pad,
-                silent=tuple(one for one in silent if one != padding),
-            )
-        )
-    return sides[0], sides[1]
+def _vocabulary_files(directory: Path) -> tuple[Path, Path]:
+    """The vocabularies of source and target."""
+    source, target = directory / VOCABULARY, directory / TARGET_VOCABULARY
+    return source, target if target.is_file() else source
+
+
+def _vocabulary(
+    path: Path, entries: Sequence[str], model: Path, eos: int, pad: int | None
+) -> ForeignVocabulary:
+    if "<unk>" not in entries:
+        raise DataError(f"{path}: has no entry <unk>; use another copy")
+    padding = None if pad is None else entries[pad]
+    silent = [one for one in ("<pad>", "<s>", "<eop>", "<eod>") if one in entries]
+    return ForeignVocabulary(
+        entries=entries,
+        model=read_sentencepiece(model),
+        eos=eos,
+        unk=entries.index("<unk>"),
+        pad=pad,
+        silent=tuple(one for one in silent if one != padding),
+    )
 
 
 def entries_of(path: Path) -> list[str]:
     """The entries of a `vocab.json`, in the order of their ids, which must be 0 to n − 1."""
     table = read_json(path)
-    by_id = sorted(table.items(), key=lambda item: (isinstance(item[1], int), item[1]))
-    if [index for _, index in by_id] != list(range(len(by_id))):
-        raise DataError(f"{path}: its ids are not 0 to {len(by_id) - 1}, each once")
-    return [entry for entry, _ in by_id]
+    ids = [index for index in table.values() if type(index) is int]
+    if len(ids) < len(table) or sorted(ids) != list(range(len(table))):
+        raise DataError(f"{path}: its ids are not 0 to {len(table) - 1}, each once")
+    return sorted(table, key=table.__getitem__)
 
 
 def _about(directory: Path, config: Mapping[str, Any]) -> dict[str, Any]:
+    name = config.get("_name_or_path")
+    is_name = isinstance(name, str) and name and name.isprintable()
     about = {
-        "imported_from": config.get("_name_or_path") or directory.name,
+        "imported_from": name if is_name else directory.name,
         "format": "Hugging Face MarianMT",
     }
     settings = directory / "tokenizer_config.json"
@@ -228,24 +295,49 @@ def _about(directory: Path, config: Mapping[str, Any]) -> dict[str, Any]:
 # --- files -----------------------------------------------------------------------------------
 
 
-def _read_weights(directory: Path) -> dict[str, Tensor]:
+def _read_weights(directory: Path) -> tuple[Mapping[str, Tensor], Path]:
+    """The tensors, and the file that they are in."""
     path = directory / SAFETENSORS
+    if not path.is_file():
+        return _read_pickled(directory / PICKLED), directory / PICKLED
     try:
-        if path.is_file():
-            with safe_open(path, framework="pt") as file:
-                return {name: file.get_tensor(name).float() for name in file.keys()}  # noqa: SIM118
-        path = directory / PICKLED
-        found = torch.load(path, map_location="cpu", weights_only=True)
-    except (OSError, SafetensorError, RuntimeError, EOFError, ValueError) as error:
+        with safe_open(path, framework="pt") as file:
+            return {name: file.get_tensor(name) for name in file.keys()}, path  # noqa: SIM118
+    except (OSError, SafetensorError) as error:
         raise CheckpointError(f"{path}: cannot be read ({_first_line(error)})") from error
+
+
+def _read_pickled(path: Path) -> Mapping[str, Tensor]:
+    try:
+        with path.open("rb") as file:
+            if file.read(2) == b"PK":  # older files are not zip archives
+                check_archive(path)
+        found = torch.load(path, map_location="cpu", weights_only=True)
+    except CheckpointError:
+        raise
     except pickle.UnpicklingError as error:
         raise CheckpointError(
             f"{path}: is not plain tensors, so it may contain code, which is never run "
             f"({_first_line(error)}); use a copy in safetensors"
         ) from error
-    if not isinstance(found, dict) or not all(isinstance(one, Tensor) for one in found.values()):
+    except Exception as error:  # torch does not say which errors a damaged file raises
+        raise CheckpointError(f"{path}: cannot be read ({_first_line(error)})") from error
+    if not isinstance(found, dict) or not all(map(_is_plain, found.values())):
         raise CheckpointError(f"{path}: is not a dictionary of tensors")
-    return {name: tensor.float() for name, tensor in found.items()}
+    total = sum(one.numel() * one.element_size() for one in found.values())
+    if total > MAX_SHARING * path.stat().st_size:
+        raise CheckpointError(f"{path}: its tensors have {total:,} bytes, more than the file holds")
+    return found
+
+
+def _is_plain(value: object) -> bool:
+    """Whether it is a tensor with all its numbers in memory."""
+    return (
+        isinstance(value, Tensor)
+        and value.layout == torch.strided
+        and value.device.type == "cpu"
+        and not value.is_quantized
+    )
 
 
 def _first_line(error: Exception) -> str:

@@ -6,6 +6,7 @@ Only the output directory and temporary files are written. No code that comes wi
 import re
 import stat
 import zipfile
+import zlib
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
@@ -15,20 +16,18 @@ from typing import Any
 from transept.checkpoint import CONFIG, tokenizers_in
 from transept.errors import Argument, CheckpointError, ConfigError, TranseptError
 from transept.formats.ctranslate2_reader import is_ctranslate2, read_ctranslate2
-from transept.formats.files import read_bytes, read_json
+from transept.formats.files import check_archive, read_json, read_sentencepiece
 from transept.formats.foreign import ForeignModel, save
 from transept.formats.huggingface_reader import is_marian, read_marian
 from transept.formats.marian_reader import read_npz
 from transept.text.tokenizer import MODEL_FILE
 
-MAX_BYTES = 8 << 30
-"""The maximum size of an unpacked archive. Translation models are smaller."""
-MAX_RATIO = 200
-"""The maximum ratio of the sizes of an archive, unpacked and packed."""
 SENTENCEPIECE = re.compile(r".*\.(spm|model)")
 SIDES = ("source", "target")
 WHITE_SPACE = Path("none")
 """As a tokenizer: text is split at white space."""
+FACTS = ("package_version", "from_code", "to_code", "license")
+"""Keys of a package's metadata.json that are kept."""
 
 
 def import_model(
@@ -57,16 +56,9 @@ def import_model(
             save(foreign, output)
     except TranseptError:
         raise
-    except (
-        ArithmeticError,
-        LookupError,
-        MemoryError,
-        RuntimeError,
-        TypeError,
-        ValueError,
-    ) as error:
-        # Readers check what they know to go wrong. Damaged files have more ways than that.
-        what = str(error).partition("\n")[0]
+    except Exception as error:
+        # Readers reject the damage that they know. Files can be damaged in more ways than that.
+        what = str(error).partition("\n")[0] or type(error).__name__
         raise CheckpointError(f"{path}: its files do not fit together ({what})") from error
     return foreign
 
@@ -77,7 +69,10 @@ def _read(path: Path, tokenizers: Sequence[Path], folder: Path) -> ForeignModel:
         return _read_npz(path, tokenizers)
     if path.is_file() and zipfile.is_zipfile(path):
         unpack(path, folder)
-        return _read_argos(folder, path)
+        try:
+            return _read_argos(folder, path)
+        except TranseptError as error:  # the temporary files are gone when it is read
+            raise CheckpointError(str(error).replace(f"{folder}/", f"{path}: ")) from error
     if not path.is_dir():
         raise CheckpointError(f"{path}: is not a directory, a .npz file or an .argosmodel file")
     if (path / CONFIG).is_file():
@@ -96,7 +91,6 @@ def _read(path: Path, tokenizers: Sequence[Path], folder: Path) -> ForeignModel:
 
 
 def _read_npz(path: Path, tokenizers: Sequence[Path]) -> ForeignModel:
-    _check_size(path)
     directory = path.parent
     found = sorted(one for one in directory.glob("*vocab*") if one.suffix in (".yml", ".yaml"))
     if len(found) not in (1, 2):
@@ -114,7 +108,7 @@ def _sentencepiece(directory: Path, given: Sequence[Path]) -> tuple[bytes, bytes
     if len(given) > len(SIDES):
         raise ConfigError("at most two tokenizers can be given, for source and target")
     if given:
-        models = [b"" if one == WHITE_SPACE else read_bytes(one) for one in given]
+        models = [b"" if one == WHITE_SPACE else read_sentencepiece(one) for one in given]
         return models[0], models[-1]
     # `transept export --to ctranslate2` stores the vocabularies in separate directories.
     own = [folder / MODEL_FILE for folder in tokenizers_in(directory).values()]
@@ -126,7 +120,7 @@ def _sentencepiece(directory: Path, given: Sequence[Path]) -> tuple[bytes, bytes
             " to it, or to none if the text is already split into entries",
         )
     source, target = (
-        read_bytes(next((one for one in files if one.name.startswith(side)), files[place]))
+        read_sentencepiece(next((one for one in files if one.name.startswith(side)), files[place]))
         for side, place in zip(SIDES, (0, -1), strict=True)
     )
     return source, target
@@ -146,7 +140,11 @@ def _read_argos(folder: Path, path: Path) -> ForeignModel:
     if facts.get("target_prefix"):
         what = f"target_prefix is {facts['target_prefix']!r}, which is not supported"
         raise CheckpointError(f"{path}: {what}")
-    model = read_bytes(tokenizer)
+    for key in FACTS:
+        value = facts.get(key) or ""
+        if not isinstance(value, str) or not value.isprintable():
+            raise CheckpointError(f"{path}: metadata.json: {key} is {value!r}; it must be a text")
+    model = read_sentencepiece(tokenizer)
     found = read_ctranslate2(package / "model", (model, model))
     about: dict[str, Any] = {
         "imported_from": f"{path.name} {facts.get('package_version', '')}".strip(),
@@ -160,32 +158,23 @@ def _read_argos(folder: Path, path: Path) -> ForeignModel:
 
 def unpack(path: Path, folder: Path) -> None:
     """Unpack a zip archive. Paths that lead outside, links and zip bombs are rejected."""
-    _check_size(path)
+    members = check_archive(path)
+    for member in members:
+        _check_member(member, path)
+    if len({member.filename.casefold() for member in members}) < len(members):
+        raise CheckpointError(f"{path}: has a name twice, in capitals and in small letters")
     try:
         with zipfile.ZipFile(path) as archive:
-            for member in archive.infolist():
-                _check_member(member, path)
             archive.extractall(folder)
-    except (zipfile.BadZipFile, OSError, EOFError, NotImplementedError, RuntimeError) as error:
+    except (zipfile.BadZipFile, OSError, EOFError, RuntimeError, zlib.error) as error:
         raise CheckpointError(f"{path}: cannot be unpacked ({error})") from error
 
 
-def _check_size(path: Path) -> None:
-    try:
-        with zipfile.ZipFile(path) as archive:
-            total = sum(member.file_size for member in archive.infolist())
-        packed = path.stat().st_size
-    except (zipfile.BadZipFile, OSError) as error:
-        raise CheckpointError(f"{path}: is damaged ({error}); use another copy") from error
-    if total > min(MAX_BYTES, MAX_RATIO * max(packed, 1 << 20)):
-        raise CheckpointError(
-            f"{path}: {packed:,} bytes would unpack to {total:,}, too many for a model"
-        )
-
-
 def _check_member(member: zipfile.ZipInfo, path: Path) -> None:
-    name = PurePosixPath(member.filename.replace("\\", "/"))
-    if name.is_absolute() or ".." in name.parts or ":" in "".join(name.parts[:1]):
-        raise CheckpointError(f"{path}: {member.filename!r} leads outside the archive")
+    # `orig_filename` is the stored name: zipfile cuts it at a NUL, and changes separators.
+    name = member.orig_filename
+    parts = PurePosixPath(name)
+    if parts.is_absolute() or ".." in parts.parts or any(sign in name for sign in "\\:\0"):
+        raise CheckpointError(f"{path}: {name!r} leads outside the archive, or may on some systems")
     if stat.S_IFMT(member.external_attr >> 16) not in (0, stat.S_IFREG, stat.S_IFDIR):
-        raise CheckpointError(f"{path}: {member.filename!r} is a link or a device")
+        raise CheckpointError(f"{path}: {name!r} is a link or a device")
