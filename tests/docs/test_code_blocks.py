@@ -73,6 +73,7 @@ def test_the_guide_on_exporting_runs(reader: Reader) -> None:
     reader.follow(GUIDES / "export.md")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Recommended. pip install sacremoses")
 def test_guide_on_opus_mt_runs(tmp_path: Path) -> None:
     reader = Reader(tmp_path)
@@ -84,6 +85,7 @@ def test_guide_on_opus_mt_runs(tmp_path: Path) -> None:
     assert "Wo ist der Bahnhof?" in printed[2]
 
 
+@pytest.mark.slow
 def test_guide_on_libretranslate_runs(tmp_path: Path) -> None:
     exported, imported = Reader(tmp_path).follow(GUIDES / "libretranslate.md")
     assert "verified with CTranslate2" in exported
