@@ -399,6 +399,7 @@ OPTIONAL = ("bias", "_b", "num_heads", "activation", "pre_norm", "projection/wei
 LAYER = re.compile(r"(model.)?(en|de)coder(/layer_|.layers.|_l)\d")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["marian", "npz", "ctranslate2"])
 @pytest.mark.parametrize("how", CHANGES)
 def test_tensor_of_another_shape_is_rejected(attack: Attack, kind: str, how: str) -> None:
@@ -455,6 +456,7 @@ FLIPS: dict[str, dict[str, tuple[int, int | None]]] = {
 """For each file, the number of copies to damage, and how many bytes at its start."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", FLIPS)
 def test_damaged_model_is_imported_or_rejected(attack: Attack, kind: str) -> None:
     for name, (count, last) in FLIPS[kind].items():
