@@ -20,6 +20,7 @@ from typing import Any
 
 import ctranslate2
 import torch
+from gpu_ctranslate2 import translate
 from measuring import Goal, Row, parser_of, report
 from measuring import seconds as measured_seconds
 from sentencepiece import SentencePieceTrainer
@@ -87,7 +88,7 @@ def on_gpu() -> tuple[list[Row], list[Goal]]:
         times = {
             OURS: seconds(lambda: ours(inputs, SEARCH), 9),  # noqa: B023
             HF: best_of(partial(generate, hf, torch.tensor(some).cuda()), n),
-            CT2: best_of(partial(translate, translator, names(some)), n),
+            CT2: best_of(partial(translate, translator, names(some), BEAM), n),
         }
         each_rows, each_goals = judged(n, times, {HF: 10.0, CT2: 2.0}, "output tokens/s")
         rows += each_rows
@@ -105,7 +106,7 @@ def on_cpu() -> tuple[list[Row], list[Goal]]:
         some = sources(n, VOCABULARY)
         work: dict[str, Callable[[], object]] = {
             "transept": partial(native, imported, some),
-            "CTranslate2 float32": partial(translate, translator, names(some), n),
+            "CTranslate2 float32": partial(translate, translator, names(some), BEAM, n),
         }
         times: dict[str, list[float]] = {system: [] for system in work}
         for turn in range(6 if n == 1 else 4):
@@ -178,14 +179,6 @@ def generate(model: MarianMTModel, ids: torch.Tensor, batch_size: int) -> None:
             max_length=None, min_new_tokens=LENGTH, max_new_tokens=LENGTH,
         )  # fmt: skip
         assert found.shape[1] == LENGTH + 1
-
-
-def translate(translator: Any, words: list[list[str]], batch_size: int) -> None:
-    found = translator.translate_batch(
-        words, beam_size=BEAM, min_decoding_length=LENGTH, max_decoding_length=LENGTH,
-        max_batch_size=batch_size, batch_type="examples",
-    )  # fmt: skip
-    assert all(len(one.hypotheses[0]) == LENGTH for one in found)
 
 
 def main() -> None:

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,7 @@ def generate(model: Any, tokenizer: Any, **how: Any) -> list[str]:
 
 @pytest.mark.filterwarnings("ignore:Recommended. pip install sacremoses")
 def test_transformers_runs_an_export(marian: Path, greedy: list[str]) -> None:
-    transformers = pytest.importorskip("transformers")
+    transformers = import_module("transformers")
     tokenizer = transformers.AutoTokenizer.from_pretrained(marian)
     assert isinstance(tokenizer, transformers.MarianTokenizer)
     theirs = transformers.AutoModelForSeq2SeqLM.from_pretrained(marian).eval()
@@ -109,7 +110,6 @@ for line in sys.stdin:
 def test_argos_translate_installs_and_runs_an_export(
     model: transept.Transducer, tmp_path: Path, capsys: Capture
 ) -> None:
-    pytest.importorskip("argostranslate")
     output = tmp_path / "en-de.argosmodel"
     assert run("export", "--to", "argos", "--output", output, "--quantization", "int8") == 0
     assert "verified with CTranslate2" in capsys.readouterr().out
@@ -173,6 +173,8 @@ def test_wrong_options_are_named(tmp_path: Path, capsys: Capture) -> None:
     assert "--to onnx has float32, int8" in capsys.readouterr().err
     assert run(*words, "marian", "--source-language", "en") == 2
     assert "are for --to argos" in capsys.readouterr().err
+    assert run(*words, "argos", "--source-language", "../en") == 2
+    assert "--source-language: is '../en'; give a code such as en" in capsys.readouterr().err
     assert run("import", tmp_path / "nothing", "--output", tmp_path / "there") == 4
     assert "is not a directory, a .npz file or an .argosmodel file" in capsys.readouterr().err
     (tmp_path / "empty").mkdir()

@@ -4,6 +4,7 @@ import itertools
 import json
 import random
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
 
@@ -29,7 +30,7 @@ from transept.progress import no_progress
 from transept.text.tokenizer import EOS_ID, PAD_ID
 from transept.text.training import train_tokenizer
 
-transformers = pytest.importorskip("transformers")
+transformers = import_module("transformers")
 pytestmark = pytest.mark.filterwarnings("ignore:Recommended. pip install sacremoses")
 
 WORDS = (

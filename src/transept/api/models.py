@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from transept import config
+from transept.api.card import Card
 from transept.api.config import EngineName
 from transept.api.parser import Parser
 from transept.api.transducer import Transducer
@@ -15,6 +16,7 @@ from transept.checkpoint import (
     WEIGHTS,
     Bundle,
     load_weights,
+    read_about,
     tokenizers_in,
     write_directory,
 )
@@ -25,6 +27,7 @@ from transept.model.transformer import Transformer
 from transept.quantization import Precision, Rounding, pack, unpack
 from transept.runtime.device import Runtime
 from transept.shelf import find_model
+from transept.text.languages import pair_of
 from transept.text.symbols import Symbols, Vocabulary, load_vocabulary
 from transept.text.tokenizer import Tokenizer
 
@@ -164,6 +167,24 @@ def _check_agreement(
                     "vocabularies, so they cannot form an ensemble; train both with the same "
                     "tokenizer"
                 )
+
+
+def languages_of(directory: Path, name: Path | None = None) -> tuple[str, str]:
+    """The source and the target language of a model; empty if unknown.
+
+    Args:
+        directory: Its directory. A name such as `en-de` takes precedence over card and manifest.
+        name: The name by which it was found, if it is another one.
+    """
+    card, about = Card.load(directory), read_about(directory)
+    known = [
+        pair_of((name or directory).name),
+        pair_of(directory.name),
+        (card.source_language, card.target_language) if card else ("", ""),
+        (about.get("source_language", ""), about.get("target_language", "")),
+    ]
+    source, target = (next((str(one[side]) for one in known if one[side]), "") for side in (0, 1))
+    return source, target
 
 
 @dataclass(frozen=True, slots=True)

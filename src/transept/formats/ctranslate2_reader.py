@@ -8,7 +8,7 @@ import itertools
 import math
 import re
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ from transept.formats.foreign import (
     ForeignModel,
     ForeignNorm,
     ForeignVocabulary,
+    NamedTensors,
     shaped,
 )
 from transept.model.positions import sinusoids
@@ -133,11 +134,11 @@ def read_ctranslate2(directory: Path, models: tuple[bytes, bytes]) -> ForeignMod
     )
 
 
-class _Variables:
+class _Variables(NamedTensors):
     """The arrays of a `model.bin`, dequantized when they are asked for."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        super().__init__(path)
         self._content = memoryview(read_bytes(path))
         self._at = 0
         try:
@@ -154,7 +155,6 @@ class _Variables:
         # Version 1 had one kind of model.
         self.spec = self._string() if self.version >= 2 else "TransformerBase"
         self.revision = self._number("I") if self.version >= 2 else 1
-        self._found: dict[str, Tensor] = {}
         for _ in range(self._number("I")):
             name = self._string() if self.version > 1 else _renamed(self._string())
             self._found[name] = self._array(name)
@@ -223,15 +223,6 @@ class _Variables:
             shaped(scale, found.shape[:1], f"{self.path}: {name}_scale")
             scale = scale.view(-1, *[1] * (found.ndim - 1))
         return found.float() / scale.float()
-
-    def tensor(self, name: str, *shape: int | None) -> Tensor:
-        found = self.get(name, *shape)
-        if found is None:
-            raise CheckpointError(f"{self.path}: has no {name}: it is another kind of model")
-        return found
-
-    def first(self, names: Sequence[str], *shape: int | None) -> Tensor:
-        return self.tensor(next((one for one in names if one in self._found), names[0]), *shape)
 
     def number(self, name: str, default: int) -> int:
         found = self._found.get(name)

@@ -6,6 +6,7 @@ of ids, and the order in which transept wants the ids. `build` makes a network o
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -162,6 +163,31 @@ def shaped(tensor: Tensor, shape: Sequence[int | None], name: str) -> Tensor:
             "the files are damaged, or not of one model"
         )
     return tensor
+
+
+class NamedTensors(ABC):
+    """The tensors of a file. One that is missing or has another shape is an error that names it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._found: dict[str, Tensor] = {}
+
+    @abstractmethod
+    def get(self, name: str, *shape: int | None) -> Tensor | None:
+        """A tensor in float32, if there is one of this name. None: any size."""
+
+    def tensor(self, name: str, *shape: int | None) -> Tensor:
+        """A tensor in float32."""
+        found = self.get(name, *shape)
+        if found is None:
+            raise CheckpointError(
+                f"{self.path}: has no {name}: it is damaged, or another kind of model"
+            )
+        return found
+
+    def first(self, names: Sequence[str], *shape: int | None) -> Tensor:
+        """The first of these that exists."""
+        return self.tensor(next((one for one in names if one in self._found), names[0]), *shape)
 
 
 def build(foreign: ForeignModel) -> Transformer:

@@ -30,6 +30,7 @@ from transept.formats.foreign import (
     ForeignModel,
     ForeignNorm,
     ForeignVocabulary,
+    NamedTensors,
     interleaved,
     permuted,
     shaped,
@@ -166,31 +167,18 @@ def _check_ids(config: Mapping[str, Any], sizes: Sequence[int], path: Path) -> N
             raise ConfigError([Problem(f"{path}: {key}", what)])
 
 
-class _Weights:
-    """Tensors by name. One that is missing or has another shape is an error that names it."""
-
+class _Weights(NamedTensors):
     def __init__(self, found: Mapping[str, Tensor], path: Path) -> None:
-        self._found, self._path = found, path
+        super().__init__(path)
+        self._found.update(found)
 
     def get(self, name: str, *shape: int | None) -> Tensor | None:
-        """A tensor in float32, if there is one of this name."""
         found = self._found.get(name)
         if found is None:
             return None
         if not found.is_floating_point():
-            raise CheckpointError(f"{self._path}: {name} has {found.dtype}, and must have floats")
-        return shaped(found, shape, f"{self._path}: {name}").float()
-
-    def tensor(self, name: str, *shape: int | None) -> Tensor:
-        """A tensor in float32."""
-        found = self.get(name, *shape)
-        if found is None:
-            raise CheckpointError(f"{self._path}: its weights lack {name}: use another copy")
-        return found
-
-    def first(self, names: Sequence[str], *shape: int | None) -> Tensor:
-        """The first of these that exists."""
-        return self.tensor(next((one for one in names if one in self._found), names[0]), *shape)
+            raise CheckpointError(f"{self.path}: {name} has {found.dtype}, and must have floats")
+        return shaped(found, shape, f"{self.path}: {name}").float()
 
     def linear(self, name: str, rows: int, columns: int) -> ForeignLinear:
         """A projection with its bias."""

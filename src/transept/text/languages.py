@@ -22,6 +22,12 @@ def is_code(text: str) -> bool:
     return re.fullmatch("[a-z]{2,3}(_[A-Za-z]{2,4})*", text) is not None
 
 
+def pair_of(text: str) -> tuple[str, str]:
+    """The source and the target language in `en-de`. Empty if the text is not a language pair."""
+    source, _, target = text.partition("-")
+    return (source, target) if is_code(source) and is_code(target) else ("", "")
+
+
 def name_of(code: str) -> str:
     """The English name of a language. Its code if the name is unknown."""
     return NAMES.get(code, code)

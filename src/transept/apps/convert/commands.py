@@ -9,7 +9,9 @@ from cyclopts import Parameter
 from transept.errors import ConfigError
 from transept.runtime.interrupt import import_torch
 
+Toolkit = Literal["ctranslate2", "argos", "marian", "onnx"]
 Format = Literal["int8", "bf16", "ctranslate2", "argos", "marian", "onnx"]
+Languages = tuple[str | None, str | None]
 # Repeated from the exporter, because --help does not import torch.
 Quantization = Literal[
     "float32", "float16", "bfloat16", "int16", "int8", "int8_float16", "int8_bfloat16"
@@ -25,8 +27,8 @@ SIDES = ("source", "target")
 USE = {
     "ctranslate2": """
     import ctranslate2, sentencepiece
-    source = sentencepiece.SentencePieceProcessor("{source}")
-    target = sentencepiece.SentencePieceProcessor("{target}")
+    source = sentencepiece.SentencePieceProcessor("{source_model}")
+    target = sentencepiece.SentencePieceProcessor("{target_model}")
     translator = ctranslate2.Translator("{output}")
     pieces = source.encode("A sentence.", out_type=str)
     (result,) = translator.translate_batch([pieces], beam_size=4, length_penalty=0.6)
@@ -52,7 +54,7 @@ translations, differ. `transept translate --engine ctranslate2` ranks by the pap
 """,
     "argos": """
     python -c "from argostranslate import package; package.install_from_path('{output}')"
-    argos-translate --from {from} --to {into} "A sentence."
+    argos-translate --from {source} --to {target} "A sentence."
 
 LibreTranslate serves every package that is installed this way.
 """,
@@ -146,45 +148,49 @@ def export(
             model.
         target_language: Its target language.
     """
-    if quantization is not None and quantization not in QUANTIZATIONS.get(to, ()):
-        known = (
-            f"has {', '.join(QUANTIZATIONS[to])}" if to in QUANTIZATIONS else "has none; omit it"
-        )
-        raise ConfigError(f"--quantization {quantization}: --to {to} {known}")
-    if (source_language or target_language) and to != "argos":
-        raise ConfigError("--source-language and --target-language are for --to argos; omit them")
+    _check_options(to, quantization, (source_language, target_language))
     import_torch()
-    if to in ("int8", "bf16"):
+    if to == "int8" or to == "bf16":
         _quantize(model, output, to)
-        return
-    from transept.apps.convert.exporting import (
-        Exportable,
-        export_argos,
-        export_ctranslate2,
-        export_marian,
-        export_onnx,
-        languages_of,
-    )
+    else:
+        _convert(model, output, to, quantization or "float32", (source_language, target_language))
 
-    loaded = Exportable.load(model)
-    stored = quantization or "float32"
-    pair = ("", "")
+
+def _check_options(to: Format, quantization: Quantization | None, given: Languages) -> None:
+    known = QUANTIZATIONS.get(to, ())
+    if quantization is not None and quantization not in known:
+        what = f"has {', '.join(known)}" if known else "has none; omit it"
+        raise ConfigError(f"--quantization {quantization}: --to {to} {what}")
+    if any(given) and to != "argos":
+        raise ConfigError("--source-language and --target-language are for --to argos; omit them")
+
+
+def _convert(
+    name: str | None, output: Path, to: Toolkit, quantization: Quantization, given: Languages
+) -> None:
+    from transept.api.models import languages_of
+    from transept.apps.convert import exporting
+    from transept.checkpoint import tokenizers_in
+    from transept.text.tokenizer import MODEL_FILE
+
+    model = exporting.Exportable.load(name)
+    known = languages_of(model.directory)
+    source, target = (one or other for one, other in zip(given, known, strict=True))
     if to == "argos":
-        pair = languages_of(loaded.directory, (source_language, target_language))
-    write = {
-        "argos": lambda: export_argos(loaded, output, pair, stored),
-        "ctranslate2": lambda: export_ctranslate2(loaded, output, stored),
-        "marian": lambda: export_marian(loaded, output),
-        "onnx": lambda: export_onnx(loaded, output, stored == "int8"),
-    }
-    verification = write[to]()
-    files = [path for path in (output, *output.rglob("*")) if path.is_file()]
-    size = sum(path.stat().st_size for path in files)
-    sys.stdout.write(f"{output}: {size / 1e6:,.1f} MB, {stored}\n{verification}\n")
-    tokenizers = sorted(path for path in files if path.name == "tokenizer.model") or [output]
-    facts = {"output": output, "from": pair[0], "into": pair[1]}
-    text = USE[to].format(source=tokenizers[-1], target=tokenizers[0], **facts)
-    sys.stdout.write(f"\nTo use it:\n{text}")
+        verification = exporting.export_argos(model, output, (source, target), quantization)
+    elif to == "ctranslate2":
+        verification = exporting.export_ctranslate2(model, output, quantization)
+    elif to == "marian":
+        verification = exporting.export_marian(model, output)
+    else:
+        verification = exporting.export_onnx(model, output, quantization == "int8")
+    size = sum(path.stat().st_size for path in (output, *output.rglob("*")) if path.is_file())
+    sys.stdout.write(f"{output}: {size / 1e6:,.1f} MB, {quantization}\n{verification}\n")
+    models = [folder / MODEL_FILE for folder in tokenizers_in(output).values()] or [output]
+    use = USE[to].format(
+        output=output, source=source, target=target, source_model=models[0], target_model=models[-1]
+    )
+    sys.stdout.write(f"\nTo use it:\n{use}")
 
 
 def _quantize(model: str | None, output: Path, to: Literal["int8", "bf16"]) -> None:

@@ -1,15 +1,13 @@
 """Export a model to the format of another toolkit, and verify the result."""
 
 import json
-import re
 import shutil
 import zipfile
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Literal
 
-from transept.api.card import Card
 from transept.api.models import load
 from transept.api.transducer import Transducer
 from transept.apps.convert.runners import CTranslate2Runner, marian_runner
@@ -17,7 +15,6 @@ from transept.apps.convert.verification import EXACT, ROUNDED, Runner, Verificat
 from transept.checkpoint import (
     atomic_directory,
     load_weights,
-    read_about,
     tokenizers_in,
     weights_of,
 )
@@ -32,13 +29,11 @@ from transept.model.transformer import Transformer
 from transept.quantization import pack, unpack
 from transept.runtime.storage import replacing
 from transept.shelf import find_model
-from transept.text.languages import name_of
+from transept.text.languages import is_code, name_of
 from transept.text.tokenizer import EOS_ID, Tokenizer
 
-Toolkit = Literal["argos", "ctranslate2", "marian", "onnx"]
 ARGOS_VERSION = "1.9.0"
 """The oldest version of Argos Translate that runs the packages."""
-PAIR = re.compile(r"([a-z]{2,3})-([a-z]{2,3})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +151,10 @@ def export_argos(
             f"{model.directory}: has two vocabularies, and an Argos package has one; train with a "
             "shared vocabulary"
         )
+    for key, code in zip(("source_language", "target_language"), languages, strict=True):
+        if not is_code(code):
+            what = f"is {code!r}; give a code such as en" if code else "is not known; give its code"
+            raise ConfigError([Problem(key, what)])
     if output.exists():
         raise CheckpointError(f"{output}: already exists; choose another file")
     facts = {
@@ -175,31 +174,13 @@ def export_argos(
     return verification
 
 
-def languages_of(directory: Path, given: tuple[str | None, str | None]) -> tuple[str, str]:
-    """The languages of a model: as given, or from its card, its manifest or its name."""
-    card, about = Card.load(directory), read_about(directory)
-    name = PAIR.fullmatch(directory.name)
-    known = (
-        (card.source_language, card.target_language) if card else ("", ""),
-        (about.get("source_language", ""), about.get("target_language", "")),
-        (name[1], name[2]) if name else ("", ""),
-    )
-    pair = []
-    for side, key in enumerate(("source_language", "target_language")):
-        code = given[side] or next((each[side] for each in known if each[side]), "")
-        if not code:
-            raise ConfigError([Problem(key, "is not known; give its code, such as en")])
-        pair.append(code)
-    return pair[0], pair[1]
-
-
 def _zip(directory: Path, output: Path) -> None:
     with replacing(output) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in sorted(directory.rglob("*")):
             archive.write(path, path.relative_to(directory.parent))
 
 
-def _new(output: Path) -> Any:
+def _new(output: Path) -> AbstractContextManager[Path]:
     if output.exists():
         raise CheckpointError(f"{output}: already exists; choose another directory")
     return atomic_directory(output)

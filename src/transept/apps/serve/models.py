@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from transept.api.card import Card
-from transept.api.models import load_any
+from transept.api.models import languages_of, load_any
 from transept.api.parser import Parser
 from transept.api.transducer import Transducer
 from transept.apps.serve.messages import Detection
@@ -21,7 +21,7 @@ from transept.checkpoint import origin_of, read_about
 from transept.errors import Argument, ConfigError, Problem, TranseptError
 from transept.shelf import find_model
 from transept.text.imported import ImportedTokenizer
-from transept.text.languages import is_code, name_of
+from transept.text.languages import is_code, name_of, pair_of
 
 log = logging.getLogger("transept.apps.serve")
 
@@ -140,7 +140,7 @@ class ServedModels:
         return self._through(self.pivot, source, target) if self.pivot else ()
 
     def route(self, source: str, target: str) -> tuple[Served, ...]:
-        """As `legs`, but raise an error that lists the language pairs if there is no model."""
+        """Return the legs. If there are none, raise an error that lists the language pairs."""
         legs = self.legs(source, target)
         if legs:
             return legs
@@ -205,15 +205,11 @@ def open_model(
         return [ServedParser(model, lambda: _opened(path, device, Parser))]
 
     directory = find_model(path or None)
-    card, about = Card.load(directory), read_about(directory)
-    stored = about.get("source_language"), about.get("target_language")
-    if card:
-        stored = card.source_language, card.target_language
-    asked = source or given[0], target or given[1]
-    known = [asked, _pair(Path(path).name), _pair(directory.name), stored]
-    source, target = (next((str(one[side]) for one in known if one[side]), "") for side in (0, 1))
+    card = Card.load(directory)
+    asked, known = (source or given[0], target or given[1]), languages_of(directory, Path(path))
+    source, target = (one or other for one, other in zip(asked, known, strict=True))
     load, tags = partial(_opened, path, device, Transducer), target_tags(model)
-    origin = origin_of(about) | ({"licence": card.licence} if card else {})
+    origin = origin_of(read_about(directory)) | ({"licence": card.licence} if card else {})
     if not tags:
         example = f" en-de={path} for English to German"
         _check({"source_language": source, "target_language": target}, directory, example)
@@ -240,14 +236,8 @@ def _check(languages: Mapping[str, str], directory: Path, example: str) -> None:
 def _split_name(name: str) -> tuple[tuple[str, str], str]:
     """The languages before the equals sign in a value of --model, and the model."""
     before, equals, path = name.partition("=")
-    given = (before, "") if is_code(before) else _pair(before)
+    given = (before, "") if is_code(before) else pair_of(before)
     return (given, path) if equals and given[0] else (("", ""), name)
-
-
-def _pair(text: str) -> tuple[str, str]:
-    """The source and the target language in `en-de`. Empty if the text is not a language pair."""
-    source, _, target = text.partition("-")
-    return (source, target) if is_code(source) and is_code(target) else ("", "")
 
 
 def target_tags(model: Transducer) -> tuple[str, ...]:
