@@ -1,6 +1,7 @@
 """CTranslate2 gives the same outputs as the native engine, and rejects unsupported variants."""
 
 import dataclasses
+import itertools
 from pathlib import Path
 from typing import Any, get_args
 
@@ -122,13 +123,15 @@ def test_ctranslate2_passes_unsupported_input_to_fallback() -> None:
         Input([5, 6, EOS_ID], max_length=6, prefix=[9, 10]),
         Input([7, EOS_ID], max_length=5),
         Input([8] * 1100 + [EOS_ID], max_length=4),
+        Input([5, 8, EOS_ID], max_length=9, required=[[11, 12]]),
     ]
     config, seen = SearchConfig(beam_size=2), list[int]()
     ours = native.search(inputs, config, no_progress)
     assert_alike(ours, theirs.search(inputs, config, lambda done, total: seen.append(done)))
     assert ours[0][0].ids[:2] == (9, 10)
     assert seen == sorted(seen)
-    assert seen[-1] == 3
+    assert (11, 12) in itertools.pairwise(ours[3][0].ids)
+    assert seen[-1] == 4
 
 
 def test_watcher_exception_stops_ctranslate2_search() -> None:

@@ -2,6 +2,7 @@
 
 import itertools
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import pytest
 import torch
@@ -17,6 +18,14 @@ from transept.shapes import Tensor
 EOS = 1
 
 
+@lru_cache(maxsize=100_000)
+def log_p_of(seed: int, prefix: tuple[int, ...], vocab_size: int) -> Tensor:
+    generator = torch.Generator().manual_seed(hash((seed, prefix)) % 2**31)
+    logits = 2 * torch.randn(vocab_size, generator=generator)
+    logits[0] = -torch.inf
+    return logits.log_softmax(0)
+
+
 @dataclass
 class Table:
     """A random distribution over next tokens for every prefix, created on first use."""
@@ -29,10 +38,7 @@ class Table:
         self.rows = [(seed, ()) for seed in self.seeds]
 
     def log_p(self, seed: int, prefix: tuple[int, ...]) -> Tensor:
-        generator = torch.Generator().manual_seed(hash((seed, prefix)) % 2**31)
-        logits = 2 * torch.randn(self.vocab_size, generator=generator)
-        logits[0] = -torch.inf
-        return logits.log_softmax(0)
+        return log_p_of(seed, prefix, self.vocab_size)
 
     def __call__(self, tokens: Tensor | None) -> Tensor:
         if tokens is not None:

@@ -4,13 +4,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.property.test_search import EOS, Table, alphas
 
-from transept.decoding.beam import search, stream
+from transept.decoding.beam import search, search_states, stream
 from transept.decoding.config import SearchConfig
 from transept.decoding.step import Constrained, ForcedPrefix, Partial
 
 
 def streamed(seed: int, vocab_size: int, max_length: int, config: SearchConfig) -> list[Partial]:
-    return list(stream(Table([seed], vocab_size), max_length, config, EOS))
+    return list(stream(search_states(Table([seed], vocab_size), [max_length], config, EOS)))
 
 
 @settings(max_examples=150)
@@ -51,7 +51,7 @@ def test_beam_stream_is_mostly_stable_before_end() -> None:
 
 def test_forced_prefix_is_stable_from_start() -> None:
     step = Constrained(Table([5], 12), ForcedPrefix([[7, 8, 9]], 12))
-    partials = list(stream(step, 12, SearchConfig(beam_size=4), EOS))
+    partials = list(stream(search_states(step, [12], SearchConfig(beam_size=4), EOS)))
     for number, partial in enumerate(partials, start=1):
         assert partial.ids[: min(number, 3)] == (7, 8, 9)[:number]
         assert partial.stable >= min(number, 3)

@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -229,7 +229,7 @@ class Beams:
         if best > -math.inf:
             rivals.append((best, self.finished[row][0]))
         _, ids = max(rivals, default=(best, ()))
-        return Partial(ids, stable=_common_prefix_length([ids for _, ids in rivals]))
+        return Partial(ids, stable=common_prefix_length([ids for _, ids in rivals]))
 
     def _live(self, row: int) -> list[tuple[tuple[int, ...], float]]:
         """The live hypotheses of a sentence with their log p, best first."""
@@ -247,24 +247,19 @@ class Beams:
         return tuple(reversed(ids))
 
 
-def _common_prefix_length(outputs: Sequence[tuple[int, ...]]) -> int:
+def common_prefix_length(outputs: Sequence[tuple[int, ...]]) -> int:
+    """The number of leading tokens that all outputs have in common."""
     columns = zip(*outputs, strict=False)
     return sum(1 for _ in itertools.takewhile(lambda column: len(set(column)) == 1, columns))
 
 
-def stream(step: Step, max_length: int, config: SearchConfig, eos_id: int) -> Iterator[Partial]:
-    """`search` for one sentence; yield the partial output after each step.
+def stream(states: Iterable[State]) -> Iterator[Partial]:
+    """The partial output after each step of a search for one sentence.
 
     The last value contains the outputs that `search` returns. The best of them starts with every
     token that was stable before. With beam size 1, all tokens are stable immediately.
-
-    Args:
-        step: The model, with one row.
-        max_length: Maximum output length, end symbol included.
-        config: Beam size, length penalty, number of outputs.
-        eos_id: The end symbol.
     """
-    for state in search_states(step, [max_length], config, eos_id):
+    for state in states:
         if not state.done[0]:
             yield state.partial(0)
             continue

@@ -1,7 +1,8 @@
 """The interface of engines, which search for the outputs of sentences in batches."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from transept.decoding.config import SamplingConfig, SearchConfig
@@ -15,6 +16,29 @@ TOKENS_AT_ONCE = {"cpu": 4096, "cuda": 65_536}
 """Maximum number of tokens, padding included, per batch."""
 
 
+Forms = Mapping[tuple[int, ...], Sequence[tuple[int, ...]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Spelling:
+    """How required sequences may occur in an output."""
+
+    after: Set[int] | None = None
+    """Tokens that may follow a required sequence, so that it does not become part of another word.
+    The end symbol always may. None: any token."""
+    opening: Set[int] = frozenset()
+    """Opening brackets and quotation marks. After one, only the other forms of a sequence start,
+    if it has any."""
+    forms: Forms = field(default_factory=dict)
+    """Other sequences that count as a required one, such as that after an opening bracket."""
+    first: Forms = field(default_factory=dict)
+    """Sequences that count as a required one at the start of an output, such as that with an
+    upper-case letter."""
+
+
+ANY_SPELLING = Spelling()
+
+
 class Input(NamedTuple):
     """A sentence, and limits on its outputs."""
 
@@ -24,6 +48,11 @@ class Input(NamedTuple):
     """Maximum output length in tokens, end symbol included."""
     prefix: Ids = ()
     """Tokens with which each output must start."""
+    required: Sequence[Ids] = ()
+    """Token sequences that each output must contain, without overlaps. An output that does not is
+    not finished. Sampling ignores them."""
+    spelling: Spelling = ANY_SPELLING
+    """How they may occur."""
 
     @property
     def n_positions(self) -> int:
@@ -126,6 +155,43 @@ def batches_by_length(
         batch.append(index)
     if batch:
         yield batch
+
+
+Search = Callable[[Sequence[Input], SearchConfig, Watch], list[list[Hypothesis]]]
+
+
+def search_with_fallback(
+    search: Search,
+    fallback: Search,
+    is_supported: Callable[[Input], bool],
+    inputs: Sequence[Input],
+    config: SearchConfig,
+    watch: Watch,
+) -> list[list[Hypothesis]]:
+    """`search` for the sentences that it supports, then `fallback` for the others.
+
+    Args:
+        search: A search that does not support every sentence.
+        fallback: A search that does.
+        is_supported: Whether `search` supports a sentence.
+        inputs: The sentences.
+        config: Beam size, length penalty, number of outputs.
+        watch: Called with the number of finished sentences and the total.
+    """
+    mine = [index for index, one in enumerate(inputs) if is_supported(one)]
+    left = sorted({*range(len(inputs))}.difference(mine))
+    found: dict[int, list[Hypothesis]] = {}
+    for indices, run in ((mine, search), (left, fallback)):
+        if indices:
+            some = [inputs[index] for index in indices]
+            outputs = run(some, config, _continued(watch, len(found), len(inputs)))
+            found |= zip(indices, outputs, strict=True)
+    return [found[index] for index in range(len(inputs))]
+
+
+def _continued(watch: Watch, n_before: int, total: int) -> Watch:
+    """A watch for some of the sentences."""
+    return lambda done, _: watch(n_before + done, total)
 
 
 def search_sequentially(engine: Engine, feed: Feed, config: SearchConfig) -> Iterator[Found]:

@@ -17,7 +17,14 @@ from typing import Any, Literal, NamedTuple
 import torch
 
 from transept.decoding.config import SearchConfig
-from transept.decoding.engine import Feed, Found, Input, StepEngine, search_sequentially
+from transept.decoding.engine import (
+    Feed,
+    Found,
+    Input,
+    StepEngine,
+    search_sequentially,
+    search_with_fallback,
+)
 from transept.decoding.step import Hypothesis, length_penalty
 from transept.formats import ctranslate2_writer as export
 from transept.formats.ctranslate2_writer import Names
@@ -42,8 +49,8 @@ class _SubmittedBatch(NamedTuple):
 class CTranslate2Engine:
     """One network in CTranslate2, on the CPU.
 
-    Sentences with a forced prefix, or with more positions than were exported, are passed to the
-    fallback engine.
+    Sentences with a forced prefix or required sequences, or with more positions than were exported,
+    are passed to the fallback engine.
     """
 
     note, faster = "", None
@@ -81,26 +88,22 @@ class CTranslate2Engine:
         self, inputs: Sequence[Input], config: SearchConfig, watch: Watch
     ) -> list[list[Hypothesis]]:
         """The best outputs for each sentence, best first."""
+        other = self.native.search
+        return search_with_fallback(self._search, other, self._is_supported, inputs, config, watch)
+
+    def _is_supported(self, one: Input) -> bool:
+        return not (one.prefix or one.required or one.n_positions > self._n_positions)
+
+    def _search(
+        self, inputs: Sequence[Input], config: SearchConfig, watch: Watch
+    ) -> list[list[Hypothesis]]:
         found: list[list[Hypothesis]] = [[] for _ in inputs]
-        left = [
-            index
-            for index, one in enumerate(inputs)
-            if one.prefix or one.n_positions > self._n_positions
-        ]
-        mine = sorted({*range(len(inputs))}.difference(left), key=lambda i: -len(inputs[i].source))
         tally = Tally(watch, len(inputs))
-        for batch in self._results(mine, inputs, config):
+        longest_first = sorted(range(len(inputs)), key=lambda index: -len(inputs[index].source))
+        for batch in self._results(longest_first, inputs, config):
             for index, result in zip(batch.indices, batch.results, strict=True):
                 found[index] = self._outputs(result, inputs[index], config)
             tally.add(len(batch.indices))
-        if left:
-            outputs = self.native.search(
-                [inputs[index] for index in left],
-                config,
-                lambda done, total: watch(tally.done + done, tally.total),
-            )
-            for index, each in zip(left, outputs, strict=True):
-                found[index] = each
         return found
 
     def search_feed(self, feed: Feed, config: SearchConfig) -> Iterator[Found]:

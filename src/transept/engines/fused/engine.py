@@ -7,7 +7,7 @@ from itertools import accumulate, count, islice, repeat
 import torch
 
 from transept.decoding.config import SearchConfig
-from transept.decoding.engine import Feed, Found, Input
+from transept.decoding.engine import Feed, Found, Input, search_with_fallback
 from transept.decoding.step import Hypothesis
 from transept.engines.fused.network import (
     DecodingWeights,
@@ -60,9 +60,10 @@ class FusedEngine:
         self, inputs: Sequence[Input], config: SearchConfig, watch: Watch
     ) -> list[list[Hypothesis]]:
         """The best outputs for each sentence, best first (section 6.1)."""
-        if config.beam_size > MAX_WIDTH or any(map(is_unsupported, inputs)):
+        if config.beam_size > MAX_WIDTH:
             return self.native.search(inputs, config, watch)
-        return self._search(inputs, config, watch)
+        other = self.native.search
+        return search_with_fallback(self._search, other, is_supported, inputs, config, watch)
 
     def search_feed(self, feed: Feed, config: SearchConfig) -> Iterator[Found]:
         """`search` for sentences that arrive while the search is running."""
@@ -72,18 +73,18 @@ class FusedEngine:
         queue = AdmissionQueue(feed)
         while first := queue.first():
             n_before = queue.n_admitted
-            if is_unsupported(first):
-                alone = queue.admit(1, is_unsupported)
-                (outputs,) = self.native.search(alone, config, lambda done, total: queue.poll())
-                yield [(n_before, outputs)]
+            if not is_supported(first):
+                others = queue.admit(SLOTS, lambda one: not is_supported(one))
+                found = self.native.search(others, config, lambda done, total: queue.poll())
+                yield [*enumerate(found, n_before)]
                 continue
             for done in self._search.search_queue(queue, config):
                 yield [(n_before + number, outputs) for number, outputs in done]
 
 
-def is_unsupported(one: Input) -> bool:
-    """Whether this search does not support a sentence: it has a prefix, or is too long."""
-    return bool(one.prefix) or one.n_positions >= LONGEST
+def is_supported(one: Input) -> bool:
+    """Whether this search supports a sentence: no prefix, nothing required, not too long."""
+    return not (one.prefix or one.required or one.n_positions >= LONGEST)
 
 
 class AdmissionQueue:
@@ -135,12 +136,12 @@ class FusedSearch:
         """The best outputs for each sentence, best first.
 
         Args:
-            inputs: The sentences, without prefixes.
+            inputs: The sentences; all of them are supported.
             config: Beam size, length penalty, number of outputs.
             watch: Called every few tokens with the number of finished sentences and the total. It
                 may raise an exception to stop the search.
         """
-        assert not any(one.prefix for one in inputs)
+        assert all(map(is_supported, inputs))
         found: list[list[Hypothesis]] = [[] for _ in inputs]
         tally = Tally(watch, len(inputs))
         for group, positions in _groups(inputs):
@@ -166,7 +167,7 @@ class FusedSearch:
         workspace = self._workspace(SLOTS, positions, positions, config)
 
         def fits(one: Input) -> bool:
-            return not is_unsupported(one) and one.n_positions <= positions
+            return is_supported(one) and one.n_positions <= positions
 
         def admit(n: int) -> list[EncodedInput]:
             return list(self._encoded(queue.admit(n, fits)))

@@ -30,6 +30,7 @@ from transept.decoding.step import (
     Step,
     results,
 )
+from transept.decoding.terms import term_states, width_of
 from transept.engines.native.network import IncrementalDecoder, encode
 from transept.engines.shortlist import Shortlist
 from transept.model.packing import pad_rows
@@ -87,22 +88,29 @@ class NativeEngine:
         watch: Watch,
         constrain: Constrain | None = None,
     ) -> list[list[Hypothesis]]:
-        """The best outputs for each sentence, best first (section 6.1)."""
+        """The best outputs for each sentence, best first (section 6.1).
+
+        With a constraint, the shortlist is not used.
+        """
         tally = Tally(watch, len(inputs))
 
         @torch.inference_mode()
         def decode(batch: list[int]) -> list[list[Hypothesis]]:
             some = [inputs[index] for index in batch]
-            step = self._step(some, self._shortlist)
-            if constrain is not None:
-                step = Constrained(step, constrain(batch))
-            states = search_states(step, _max_lengths(some), config, EOS_ID)
-            outputs = results(_watched(states, tally), len(batch))
+            if constrain is None:
+                step = self._step(some, self._shortlist)
+            else:
+                step = Constrained(self._step(some), constrain(batch))
+            outputs = results(_watched(_states(step, some, config), tally), len(batch))
             tally.add(len(batch))
             return outputs
 
         n_threads = cores(self._device)
-        batches = self._batches(inputs, rows=config.beam_size, at_least=n_threads)
+        batches = [
+            [group[number] for number in batch]
+            for rows, group in _groups(inputs, config)
+            for batch in self._batches([inputs[index] for index in group], rows, n_threads)
+        ]
         found: list[list[Hypothesis]] = [[] for _ in inputs]
         done = map_parallel(decode, batches, n_threads, self.threads)
         for batch, outputs in zip(batches, done, strict=True):
@@ -120,11 +128,11 @@ class NativeEngine:
         n_threads = self.threads
         with torch_threads(n_threads):
             step = self._step([one], self._shortlist)
-        partials = stream(step, one.max_length, config, EOS_ID)
+        drafts = stream(_states(step, [one], config))
         while True:
             # Not around the yield: the caller may compute in between and needs all threads.
             with torch_threads(n_threads):
-                partial = next(partials, None)
+                partial = next(drafts, None)
             if partial is None:
                 return
             yield partial
@@ -152,14 +160,16 @@ class NativeEngine:
     def _step(self, inputs: Sequence[Input], shortlist: Shortlist | None = None) -> Step:
         """The step of a search: one row per input, whose output starts with its prefix.
 
-        With a shortlist, only its tokens for these sources and the tokens of the prefixes are
-        allowed.
+        With a shortlist, only its tokens for these sources and the tokens of prefixes and required
+        sequences are allowed.
         """
         sources, prefixes = [one.source for one in inputs], [one.prefix for one in inputs]
         source_ids = pad_rows(sources, self._models[0].config.pad_id).to(self._device)
         tokens = None
         if shortlist is not None:
-            given = torch.tensor([*chain.from_iterable(prefixes)], dtype=torch.long)
+            required = chain.from_iterable(one.required for one in inputs)
+            known = [*chain.from_iterable([*prefixes, *required])]
+            given = torch.tensor(known, dtype=torch.long)
             tokens = shortlist.tokens(source_ids.cpu(), given).to(self._device)
         steps = [
             IncrementalDecoder(model, encode(model, source_ids), tokens) for model in self._models
@@ -177,6 +187,22 @@ class NativeEngine:
 
 def _max_lengths(inputs: Sequence[Input]) -> list[int]:
     return [one.max_length for one in inputs]
+
+
+def _groups(inputs: Sequence[Input], config: SearchConfig) -> list[tuple[int, list[int]]]:
+    """Indices of inputs for the same kind of search, with the number of rows of each sentence."""
+    groups: dict[tuple[bool, int], list[int]] = {}
+    for index, one in enumerate(inputs):
+        rows = width_of(one, config) if one.required else config.beam_size
+        groups.setdefault((bool(one.required), rows), []).append(index)
+    return [(rows, group) for (_, rows), group in groups.items()]
+
+
+def _states(step: Step, inputs: Sequence[Input], config: SearchConfig) -> Iterator[State]:
+    """The states of a search for inputs of one group."""
+    if inputs[0].required:
+        return term_states(step, inputs, config, EOS_ID)
+    return search_states(step, _max_lengths(inputs), config, EOS_ID)
 
 
 def _watched(states: Iterable[State], tally: Tally) -> Iterator[State]:
