@@ -131,6 +131,11 @@ _SPELT_LENGTH = 16
 _HIRAGANA = re.compile("[\u3041-\u309f]")
 
 
+def has_letters(text: str) -> bool:
+    """Whether a text contains a letter. A model produces nonsense for a row of dots."""
+    return any(map(str.isalpha, text))
+
+
 def split_sentences(text: str, language: Language = "other") -> list[Piece]:
     r"""Split a text into sentences, each with the white space after it.
 
@@ -149,6 +154,19 @@ def split_sentences(text: str, language: Language = "other") -> list[Piece]:
     if start < len(text):
         pieces.append(Piece(text[start:], ""))
     return pieces
+
+
+def one_sentence(text: str) -> list[Piece]:
+    """A text as one sentence, with the white space after it.
+
+    If the text starts with white space, the first sentence is empty, as with `split_sentences`.
+    """
+    inner = text.strip()
+    if not inner:
+        return [Piece("", text)] if text else []
+    start = text.index(inner)
+    before = [Piece("", text[:start])] if start else []
+    return [*before, Piece(inner, text[start + len(inner) :])]
 
 
 def _ends(text: str, rules: _Rules) -> Iterator[tuple[int, int]]:

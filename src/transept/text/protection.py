@@ -1,0 +1,209 @@
+"""A sentence as a model reads it, and its translation from what the model writes.
+
+    - Mail info@example.org, or call at 3:30 pm 🙂        the sentence
+    Mail ⓪, or call at ④                                  the model reads
+    Schreib an ⓪, oder ruf um ④ an.                       the model writes
+    - Schreib an info@example.org, oder ruf um 15:30 Uhr an 🙂
+
+Each protected span is replaced by a symbol of the vocabulary that the model has learned to copy. A
+vocabulary without such symbols leaves the spans in the text. List markers and emoji at the ends of
+a sentence are not given to the model. A sentence in capitals is read in lower case. The final
+punctuation and the quotation marks of the translation follow the sentence.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import cycle
+from typing import Final, NamedTuple
+
+from transept.text.sentences import has_letters
+from transept.text.spans import EMOJI, MASKS, protected
+from transept.text.surface import follow, in_capitals, sentence_case, with_first_case
+
+Links = tuple[tuple[int, int], ...]
+"""A word alignment: pairs of numbers of words."""
+
+_INVISIBLE: Final = dict.fromkeys(map(ord, "\xad\u200b\u2060\ufeff")) | dict.fromkeys(
+    map(ord, "\xa0\u2007\u2009\u202f"), " "
+)
+"""Characters that are removed, and spaces that a model has not seen."""
+_MONTH = r"(?:Jan|Jän|Feb|Mär|Mar|Apr|Ma[iy]|Jun|Jul|Aug|Sep|O[kc]t|Nov|De[zc])"
+# A number with a full stop is an ordinal, not a list marker, if it begins a date.
+_MARKER = re.compile(
+    r"(?:(?:[-*+•·▪◦‣–—>]|\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,4})\)|\[[ xX]\]"
+    rf"|\d{{1,3}}\.(?!\s+(?:{_MONTH}|[a-zäöü])))\s+)+"
+)
+_EDGE = re.compile(rf"(?:\s*{EMOJI})+\s*\Z|\A\s*(?:{EMOJI}\s*)+")
+# One to eight words at least four times in a row, or up to eight letters at least eight times.
+_WORD = re.compile(r"\w+")
+_LOOP = re.compile(r"(\b\w+(?:\W+\w+){0,7}?)(?:\W+\1\b){3,}|([^\W\d_]{1,8}?)\2{7,}")
+_MASK = re.compile(f"[{MASKS[0]}-{MASKS[-1]}]")
+
+
+class MaskPool:
+    """Chooses symbols: the first half for names, the second half for figures.
+
+    A model translates `at ⓪` differently if it is a time. With more spans than symbols, the symbols
+    are used again, in the same order.
+    """
+
+    def __init__(self, masks: Sequence[str] = MASKS) -> None:
+        half = len(masks) // 2
+        self._names, self._figures = cycle(masks[:half]), cycle(masks[half:])
+
+    def next(self, is_figure: bool) -> str:
+        """The next symbol."""
+        return next(self._figures if is_figure else self._names)
+
+
+class MaskedSpan(NamedTuple):
+    """A protected span of a sentence."""
+
+    mask: str
+    """The symbol that replaces it. The span itself if the vocabulary has no symbols."""
+    source: str
+    target: str
+    """Its form in the translation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Masked:
+    """A sentence as a model reads it.
+
+    Example:
+        >>> masked = Masked.of("- Mail info@example.org 🙂")
+        >>> masked.before, masked.after, masked.text == f"Mail {MASKS[0]}"
+        ('- ', ' 🙂', True)
+        >>> masked.restored(f"Schreib an {MASKS[0]}.")
+        '- Schreib an info@example.org 🙂'
+    """
+
+    text: str
+    """What the model reads."""
+    before: str = ""
+    """A list marker or emoji, which is written before the translation."""
+    after: str = ""
+    """Emoji, which are written after the translation."""
+    spans: tuple[MaskedSpan, ...] = ()
+    write: Callable[[str], str] = str
+    """Writes the translation in capitals, if the sentence is in capitals."""
+
+    @classmethod
+    def of(
+        cls, source: str, masks: Sequence[str] = MASKS, languages: tuple[str, str] = ("", "")
+    ) -> "Masked":
+        """Mask a sentence.
+
+        Args:
+            source: The sentence.
+            masks: The symbols of the vocabulary. If there are none, spans are left in the text, and
+                numbers are left to the model.
+            languages: The languages of the sentence and of its translation, if they are known.
+        """
+        before, inner, after = _edges(source.translate(_INVISIBLE))
+        pool = MaskPool(masks) if masks else None
+        pieces, spans, at = [], [], 0
+        for found in protected(inner, *languages):
+            here = inner[found.start : found.end]
+            if pool is None and found.is_figure:
+                continue
+            mask = pool.next(found.is_figure) if pool else here
+            pieces += [inner[at : found.start], mask]
+            spans.append(MaskedSpan(mask, here, found.target))
+            at = found.end
+        text = "".join([*pieces, inner[at:]])
+        if in_capitals(text) and (pool or not spans):
+            return cls(sentence_case(text), before, after, tuple(spans), str.upper)
+        return cls(text, before, after, tuple(spans))
+
+    @property
+    def has_words(self) -> bool:
+        """Whether anything is left to translate."""
+        text = self.text
+        for span in self.spans:
+            text = text.replace(span.mask, "")
+        return has_letters(text)
+
+    def is_kept(self, output: str) -> bool:
+        """Whether an output of the model has each span, and no symbol that stands for none."""
+        wanted = Counter(span.mask for span in self.spans)
+        if any(output.count(mask) < n for mask, n in wanted.items()):
+            return False
+        return sum(map(output.count, MASKS)) <= sum(wanted[mask] for mask in MASKS)
+
+    def is_loop(self, output: str) -> bool:
+        """Whether an output of the model repeats a phrase that the sentence does not repeat."""
+        if not _may_loop(output):
+            return False
+        return bool(_LOOP.search(output)) and not _LOOP.search(self.text)
+
+    def restored(self, output: str) -> str:
+        """The translation: the output of the model with the spans, in the form of the sentence.
+
+        A phrase that is repeated without end is written once.
+        """
+        if self.is_loop(output):
+            output = _LOOP.sub(lambda found: found[1] or found[2], output)
+        return self.before + self._filled(self.write(follow(self.text, output))) + self.after
+
+    def begun(self, output: str) -> str:
+        """The start of a translation, from the start of an output without spans."""
+        return self.before + self.write(with_first_case(self.text, output))
+
+    def realigned(self, links: Links, output: str) -> Links:
+        """The alignment of the sentence with its translation, from that of what the model reads.
+
+        A span may contain spaces, so a word of the model may be several words of the sentence.
+        """
+        if not self.spans and not self.before:
+            return links
+        here = _word_ranges(self.text, self.before, {one.mask: one.source for one in self.spans})
+        there = _word_ranges(output, self.before, {one.mask: one.target for one in self.spans})
+        kept = tuple((i, i) for i in range(len(self.before.split())))
+        return kept + tuple((i, j) for x, y in links for i in here[x] for j in there[y])
+
+    def _filled(self, output: str) -> str:
+        waiting = list(self.spans)
+
+        def form(found: re.Match[str]) -> str:
+            index = next((at for at, one in enumerate(waiting) if one.mask == found[0]), None)
+            return "" if index is None else waiting.pop(index).target
+
+        return _MASK.sub(form, output)
+
+
+def _may_loop(text: str) -> bool:
+    """Whether a word occurs four times, or a letter eight times in a word.
+
+    Otherwise nothing is repeated. This saves most of the searches for a loop, which are slow.
+    """
+    words = _WORD.findall(text)
+    if max(Counter(words).values(), default=0) >= 4:
+        return True
+    return any(len(word) >= 8 and max(map(word.count, word)) >= 8 for word in words)
+
+
+def _word_ranges(text: str, before: str, forms: Mapping[str, str]) -> list[range]:
+    """The words of a sentence that each word of the model is."""
+    ranges, at = [], len(before.split())
+    for word in text.split():
+        more = (word.count(mask) * (len(form.split()) - 1) for mask, form in forms.items())
+        n_words = 1 + sum(more) if _MASK.search(word) else 1
+        ranges.append(range(at, at + n_words))
+        at += n_words
+    return ranges
+
+
+def _edges(text: str) -> tuple[str, str, str]:
+    """Split a sentence into a list marker or emoji, the text, and emoji."""
+    start, end = 0, len(text)
+    if found := _MARKER.match(text):
+        start = found.end()
+    for found in _EDGE.finditer(text, start):
+        if found.start() == start and found.end() < end:
+            start = found.end()
+        elif found.end() == end:
+            end = found.start()
+    return (text[:start], text[start:end], text[end:]) if start < end else ("", text, "")

@@ -1,0 +1,158 @@
+"""Finds the parts of a sentence that must not be translated: addresses, code, figures, emoji."""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple
+
+from transept.text.numbers import amount, clock_time, number
+
+MASKS: Final = tuple(map(chr, range(0xF2590, 0xF2598)))
+"""Private-use characters that stand for protected spans."""
+LATIN: Final = frozenset({
+    "ca", "cs", "da", "de", "en", "eo", "es", "et", "fi", "fr", "hu", "id", "it", "lt", "lv", "nb",
+    "nl", "pl", "pt", "ro", "sk", "sl", "sv", "tr", "vi",
+})  # fmt: skip
+"""Languages in Latin script. Between them, text in another script is protected."""
+
+# Characters that are rare in training data. Arrows and other characters of ordinary text are not
+# included. Variation selectors, joiners and the tag characters of flags may follow.
+EMOJI: Final = (
+    "(?:[0-9#*]\ufe0f?\u20e3"  # a keycap
+    "|[\u2300-\u23ff\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff]"
+    "[\u200d\u20e3\ufe0e\ufe0f\U000e0020-\U000e007f]*)+"
+)
+_ENDINGS = (
+    "avi bak bat bin bmp bz2 cfg conf cpp css csv dat deb dll doc docx epub exe flac gif gz html? "
+    "ini iso jar java jpe?g js json jsx log lua md mkv mp3 mp4 odp ods odt ogg pdf php png po "
+    "pptx? ps1 py rar rb rs rst rtf sh so sql srt svg tar tex tgz tiff? toml ts tsx txt vtt wav "
+    "webm webp woff2? xlsx? xml xz ya?ml zip zst"
+).replace(" ", "|")
+_DOMAINS = "com|org|net|edu|gov|info|io|dev|app|eu|de|at|ch|fr|uk|us|nl|be|it|es|pl|cz|example|test"
+_REST = r"[^\s<>\"“”„«»`]"
+_FIGURE = r"(?:\d{1,3}(?:[.,'’\u202f]\d{3})+(?:[.,]\d+)?|\d+[.,]\d+|\d{5,})"
+_FIGURE_END = r"(?!\w|[.,]\d)"
+# The full stop of `6 p.m.` is not part of the time at the end of a sentence.
+_HALF = r"\s?(?:[ap]m\b|[ap]\.m\b(?:\.(?!\s*\Z))?)"
+_OTHER_SCRIPT = "[\u0370-\u1cff\u2e80-\ud7ff\uf900-\ufaff]+"
+
+# The first alternative that matches at a position wins, so specific kinds come first.
+_KINDS: Final = {
+    "mask": f"[{MASKS[0]}-{MASKS[-1]}]",
+    "code": r"`+[^`\n]+`+",
+    "slot": r"""\{\{[^{}\n]*\}\} | \$\{[^{}\n]*\} | \$\([\w.]+\) | \{[\w.:!,\s-]{0,40}\}
+        | %\([\w.]+\)[#0+-]*\d*(?:\.\d+)?[a-zA-Z]
+        | (?<![\w%])%(?:\d+\$)?[#0+-]*\d*(?:\.\d+)?(?:l?[dfgisuxXcp]|@)(?![\w%])
+        | %\d+(?!\d|\s?%) | \[\[[^][\n]*\]\] | (?<!\w)__[A-Za-z]\w*__(?!\w)""",
+    "tag": r"</?[A-Za-z\d][^<>\n]*> | &[a-z]+; | &\#\d+;",
+    "url": rf"""(?:(?:https?|ftps?|file|ssh|git|wss?|s3)://
+        |(?:mailto|tel|data|urn|doi):(?=\S)|www\.){_REST}+""",
+    "mail": r"[\w.+%-]+@(?:[\w-]+\.)+[A-Za-z]{2,}",
+    "site": rf"""(?<![\w@./-])(?:[a-z\d](?:[\w-]*[a-z\d])?\.)+(?:{_DOMAINS})
+        (?::\d+)?(?:/{_REST}*)?(?![\w-])""",
+    "handle": r"(?<![\w@/.])@[A-Za-z_](?:[\w./-]*\w)?",
+    "hashtag": r"(?<![\w#/&])\#\w+(?:-\w+)*",
+    "emoji": EMOJI,
+    "windows path": r"(?<!\w)(?:[A-Za-z]:\\|\\\\)[^\s<>\"|?*,;]*[^\s<>\"|?*,;.:)]",
+    "path": r"""(?<![\w/<.:])(?:~|\.{1,2})?(?:/[\w.@+%*~-]+)+/?(?<![.])
+        | (?<![\w/.])[\w.@+-]+(?:/[\w.@+-]+){2,}/?(?<![.])(?=[\s,;:.!?)\]]|$)""",
+    "file": rf"""(?<![\w/.-])(?:[\w-]+/)*[\w-]+(?:\.[\w-]+)*\.(?:{_ENDINGS})(?![\w-])
+        | (?<![\w.])\.[a-z]\w{{2,}}(?!\w)""",
+    "requirement": r"(?<![\w.])[\w-]+(?:==|>=|<=|~=)[\w.]*\w",
+    "name in code": r"""(?<![\w.])(?:\w+\.)*\w+\(\) | (?<![\w.])[A-Za-z]\w*_\w+(?!\w)
+        | (?<!\w)_\w+(?!\w) | (?<![\w.])[a-z]+(?:[A-Z][a-z]+)+(?!\w)""",
+    "option": r"(?<![\w-])--[a-z][\w-]*(?:=[\w./-]+)?",
+    "date": r"""(?<![\w.-])(?:\d{4}-\d\d-\d\d(?:T[\d:.]+Z?)?|\d{1,2}/\d{1,2}/\d{2,4}
+        | \d{1,2}\.\d{1,2}\.\d{4})(?![\w-])""",
+    "version": r"""(?<![\w.])(?:v\d+(?:\.\d+)*|\d+(?:\.\d+){2,})
+        (?:-?(?:alpha|beta|rc|dev|post)[.\d]*|[-+][\w.]*\w)?(?!\w)""",
+    "address": r"(?<![\w:])(?:[\dA-Fa-f]{1,4}:){3,7}[\dA-Fa-f:]+(?![\w:])",
+    "account": r"(?<!\w)[A-Z]{2}\d{2}(?:\s?[\dA-Z]{4}){3,7}(?:\s?\d{1,3})?(?!\w)",
+    "uuid": r"(?<![\w-])[\da-fA-F]{8}(?:-[\da-fA-F]{4}){3}-[\da-fA-F]{12}(?![\w-])",
+    "digits": r"(?<![\w-])\d+(?:-\d+){2,}(?:-X)?(?![\w-])",
+    "key": r"(?<!\S)(?=\S*[A-Za-z])(?=\S*\d)[A-Za-z\d+/=_-]{20,}(?=[\s.,;:!?)]|$)",
+    "time": rf"""(?<![\w:.])(?:\d{{1,2}}[:.]\d\d(?::\d\d)?(?:{_HALF}|\s?Uhr\b)
+        | \d{{1,2}}{_HALF} | \d{{1,2}}:\d\d(?::\d\d)?(?![\w:]))""",
+    "phone": r"(?<![\w+])(?:\+\d|\(\+?\d|00\d|0\d)[\d\s()/-]{5,}\d(?!\w)",
+    "amount": rf"""(?<!\w)[$€£¥]\s?{_FIGURE}{_FIGURE_END}(?!\s?(?:[mb]illion|M[ir]|[mb]n\b|k\b))
+        | (?<![\w.,]){_FIGURE}\s?[$€£¥](?!\w)""",
+    "identifier": r"""(?<![\w-])(?=[\w-]*\d[\w-]*\d)(?=[\d-]*[A-Za-z_])(?:[A-Z\d]+(?:[-_][A-Z\d]+)+
+        | (?=[a-f\d]*[a-f])[a-f\d]{7,40} | [A-Za-z]+\d{3,}\w* | \d+[A-Z]+\d\w*)(?!\w)""",
+    "script": rf"{_OTHER_SCRIPT}(?:[ \u3000]{_OTHER_SCRIPT})*",
+    "number": rf"(?<![\w.,])[-+±]?{_FIGURE}(?:[-/]\d+)*{_FIGURE_END}",
+}
+_NAMES = tuple(_KINDS)
+_PATTERN = re.compile(
+    "|".join(f"(?P<k{index}>{pattern})" for index, pattern in enumerate(_KINDS.values())),
+    re.VERBOSE,
+)
+# Matches somewhere in every text with a span, and is ten times as fast as the pattern.
+_HINT = re.compile(
+    r"[\d@#/<>{`%\\&$€£¥\[]|--|\w_|_\w|[a-z][A-Z]|\w\.\w|\w:\S|(?<!\S)\.\w|==|\(\)"
+    r"|[\u0370-\u1cff\u2300-\U0010ffff]"
+)
+_TRIMMED = frozenset({"url", "site", "path", "windows path"})
+_TRAILING = ".,;:!?…'’\"*_~"
+_OPENING = {")": "(", "]": "[", "}": "{"}
+_ONE_CHARACTER = frozenset({"mask", "emoji", "script"})
+_CONVERT: Final[dict[str, Callable[[str, str, str], str]]] = {
+    "number": number,
+    "amount": amount,
+    "time": clock_time,
+}
+FIGURES: Final = frozenset({*_CONVERT, "date"})
+# `Python 3.11 is` has a version: a name within the sentence precedes it, and it counts nothing.
+_AFTER_NAME = re.compile(r"\S\s+[A-Z][\w+#-]*\s\Z")
+_NOT_COUNTED = re.compile(
+    r"[.,;:!?)]|\Z|\s(?:and|or|is|was|are|has|with|for|to|on|in|as|by|will|can|does)\b"
+)
+
+
+class Protected(NamedTuple):
+    """A span of a sentence, its form in the translation, and its kind."""
+
+    start: int
+    end: int
+    target: str
+    kind: str
+
+    @property
+    def is_figure(self) -> bool:
+        """Whether it is a number, an amount, a time or a date."""
+        return self.kind in FIGURES
+
+
+def protected(text: str, source: str = "", target: str = "") -> Iterator[Protected]:
+    """Yield the protected spans of a sentence, from left to right.
+
+    Numbers are written as in the target language, if both languages are known.
+
+    Example:
+        >>> [span.target for span in protected("See https://example.org/a?b=1, v2.3.1.")]
+        ['https://example.org/a?b=1', 'v2.3.1']
+        >>> [span.target for span in protected("$12,345.67", "en", "de")]
+        ['12.345,67 $']
+    """
+    if not _HINT.search(text):
+        return
+    latin = source in LATIN and target in LATIN
+    for found in _PATTERN.finditer(text):
+        kind = _kind(found)
+        end = found.start() + len(_trimmed(found[0]) if kind in _TRIMMED else found[0])
+        span = text[found.start() : end]
+        if (len(span) > 1 or kind in _ONE_CHARACTER) and (kind != "script" or latin):
+            form = _CONVERT[kind](span, source, target) if kind in _CONVERT else span
+            yield Protected(found.start(), end, form, kind)
+
+
+def _kind(found: re.Match[str]) -> str:
+    kind = _NAMES[int((found.lastgroup or "")[1:])]
+    if kind != "number" or not _AFTER_NAME.search(found.string, 0, found.start()):
+        return kind
+    return "version" if _NOT_COUNTED.match(found.string, found.end()) else kind
+
+
+def _trimmed(span: str) -> str:
+    """A URL or path without the punctuation after it."""
+    last = span[-1:]
+    unopened = last in _OPENING and span.count(last) > span.count(_OPENING[last])
+    return _trimmed(span[:-1]) if last and (last in _TRAILING or unopened) else span

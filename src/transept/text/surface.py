@@ -1,0 +1,162 @@
+"""Final punctuation, quotation marks and capitals of a translation, which follow the source.
+
+A model that was trained on whole sentences ends every line with a full stop, and sometimes forgets
+to close a quotation. These rules repair the output. They do not change its words.
+"""
+
+import re
+import unicodedata
+from typing import Final, NamedTuple
+
+from transept.text.sentences import CLOSERS
+
+MARKS: Final = ".!?…:;"
+"""Final punctuation of the languages that separate words by spaces."""
+_STYLES: Final = (("„", "“"), ("„", "”"), ("“", "”"), ("«", "»"), ("»", "«"), ('"', '"'))
+"""Opening and closing quotation marks. A pair of another style is not a pair."""
+_QUOTES: Final = "".join({*"".join(one + other for one, other in _STYLES)})
+_CLOSING: Final = {'"': '"', "„": "“", "“": "”", "”": "”", "«": "»", "»": "«"}
+_QUOTE = re.compile(f"[{_QUOTES}]")
+_MARKED = re.compile(rf"([{re.escape(MARKS)}]*)([{re.escape(CLOSERS)}]*)\Z")
+_CLAUSE_END = re.compile(r"[,;:.!?…]|\s[–—-]\s|\Z")
+
+
+def follow(source: str, output: str) -> str:
+    """The output with the final punctuation, the quotation marks and the first case of the source.
+
+    Example:
+        >>> follow("Save changes", "Änderungen speichern.")
+        'Änderungen speichern'
+        >>> follow('He said "yes".', 'Er sagte „ja.')
+        'Er sagte „ja“.'
+    """
+    if not output or not source:
+        return output
+    output = with_first_case(source, output)
+    return _quoted(source, _ended(source, output))
+
+
+def with_first_case(source: str, output: str) -> str:
+    """The output with a capital at its start, if the source has one."""
+    first = next((one for one in source if one.isalpha()), "")
+    if first.isupper() and output[:1].islower() and source[0].isalpha():
+        return output[0].upper() + output[1:]
+    return output
+
+
+def stable_start(output: str) -> str:
+    """The start of an output that `follow` does not change, except for its first letter."""
+    return _QUOTE.split(output)[0].rstrip(MARKS)
+
+
+def in_capitals(text: str) -> bool:
+    """Whether a text is written in capitals: at least two words, or one of four letters."""
+    letters = [character for character in text if character.isalpha()]
+    if len(letters) < 4 or not all(map(str.isupper, letters)):
+        return False
+    return " " in text.strip() or len(letters) > 5
+
+
+def sentence_case(text: str) -> str:
+    """A text in lower case with a capital at its start, as a model knows it."""
+    lower = text.lower()
+    for at, character in enumerate(lower):
+        if character.isalpha():
+            return lower[:at] + character.upper() + lower[at + 1 :]
+    return lower
+
+
+class _End(NamedTuple):
+    """A text without its end, the final punctuation, and closing quotes and brackets after it."""
+
+    body: str
+    marks: str
+    closers: str
+
+
+def _end(text: str) -> _End:
+    found = _MARKED.search(text)
+    assert found is not None, "the pattern also matches an empty string"
+    return _End(text[: found.start()], found[1], found[2])
+
+
+def _ended(source: str, output: str) -> str:
+    """The output with the final punctuation of the source."""
+    wanted, given = _end(source), _end(output)
+    if wanted.marks == given.marks or not given.body:
+        return output
+    if not wanted.marks and not _is_word(source[-1]) and source[-1] not in CLOSERS:
+        return output  # ends in another symbol, such as a wide full stop
+    if not given.marks and not _is_word(given.body[-1]):
+        return output
+    body = given.body
+    # `etc.` at the end of a line without a full stop keeps its own.
+    if not wanted.marks and given.marks == "." and body.rsplit(None, 1)[-1] in _ABBREVIATIONS:
+        return output
+    return body + wanted.marks + given.closers
+
+
+_ABBREVIATIONS: Final = frozenset({"etc", "usw", "Inc", "Ltd", "Co", "Jr", "Nr", "No", "Str", "ca"})
+
+
+def _is_word(character: str) -> bool:
+    """Whether it is part of a word. A private-use character stands for protected text."""
+    return character.isalnum() or unicodedata.category(character) == "Co"
+
+
+# --- quotation marks ---------------------------------------------------------------------------
+
+
+def _quoted(source: str, output: str) -> str:
+    """The output with as many quotation marks as the source, if its own are not in pairs."""
+    wanted, given = len(_QUOTE.findall(source)), len(_QUOTE.findall(output))
+    if not wanted and given:
+        return _QUOTE.sub("", output)
+    if wanted % 2 == 0 and given % 2 == 1:
+        return _paired(_repaired(source, output))
+    if wanted == 1 and given != 1:
+        return _half(source, output)
+    return _paired(output) if given % 2 == 0 else output
+
+
+def _repaired(source: str, output: str) -> str:
+    """The output with its last quotation closed, or without the mark that has no partner."""
+    marks = [found.start() for found in _QUOTE.finditer(output)]
+    wanted = len(_QUOTE.findall(source))
+    if len(marks) > wanted:
+        at = marks[-1]
+        return output[:at] + output[at + 1 :]
+    if output[-1] in _QUOTES or _end(output).closers[-1:] in tuple(_QUOTES):
+        # Closed, but not opened: a quotation of the whole sentence.
+        opening = "„" if output[marks[-1]] == "“" else '"' if output[marks[-1]] == '"' else "“"
+        return opening + output if len(marks) == 1 else output
+    at = marks[-1]
+    closing = _CLOSING[output[at]]
+    if source.rstrip(MARKS)[-1:] in tuple(_QUOTES):
+        body, ends, closers = _end(output)
+        inside = source[-1:] in tuple(_QUOTES)
+        return body + ends + closing + closers if inside else body + closing + ends + closers
+    found = _CLAUSE_END.search(output, at + 2)
+    end = found.start() if found else len(output)
+    return output[:end] + closing + output[end:]
+
+
+def _half(source: str, output: str) -> str:
+    """The output with one mark, at the end where the source has it."""
+    found = _QUOTE.search(source)
+    assert found is not None, "the source has one mark"
+    if found.start() == 0:
+        return found[0] + _QUOTE.sub("", output)
+    if not source[found.end() :].strip(MARKS + CLOSERS):
+        return _QUOTE.sub("", output) + found[0]
+    return output
+
+
+def _paired(output: str) -> str:
+    """The output with pairs of one style each: that of the opening mark."""
+    found = list(_QUOTE.finditer(output))
+    pieces = list(output)
+    for opening, closing in zip(found[::2], found[1::2], strict=False):
+        if (opening[0], closing[0]) not in _STYLES:
+            pieces[closing.start()] = _CLOSING[opening[0]]
+    return "".join(pieces)

@@ -1,0 +1,95 @@
+"""A sentence as a model reads it, and its translation."""
+
+import pytest
+
+from transept.text.protection import Masked
+from transept.text.spans import MASKS
+
+NAME, FIGURE = MASKS[0], MASKS[len(MASKS) // 2]
+
+
+def test_masked_replaces_spans_and_restored_puts_them_back() -> None:
+    masked = Masked.of("Mail a@b.de at 3:30 pm.", languages=("en", "de"))
+    assert masked.text == f"Mail {NAME} at {FIGURE}."
+    assert masked.restored(f"Um {FIGURE} an {NAME} schreiben.") == (
+        "Um 15:30 Uhr an a@b.de schreiben."
+    )
+
+
+def test_is_kept_fails_for_a_lost_doubled_or_invented_span() -> None:
+    masked = Masked.of("Mail a@b.de.")
+    assert masked.is_kept(f"An {NAME}.")
+    assert not masked.is_kept("An ihn.")
+    assert not masked.is_kept(f"{NAME} an {NAME}.")
+    assert not masked.is_kept(f"{NAME} um {FIGURE}.")
+
+
+def test_without_symbols_spans_stay_in_the_text() -> None:
+    masked = Masked.of("Mail a@b.de at 3:30 pm.", masks=())
+    assert masked.text == "Mail a@b.de at 3:30 pm."
+    assert masked.is_kept("An a@b.de um halb vier.")
+    assert not masked.is_kept("An a@b.")
+
+
+def test_more_spans_than_symbols_are_restored_in_order() -> None:
+    names = [f"{{x{number}}}" for number in range(7)]
+    masked = Masked.of(" ".join(names) + " are here")
+    assert masked.is_kept(masked.text)
+    assert masked.restored(masked.text) == " ".join(names) + " are here"
+
+
+@pytest.mark.parametrize("marker", ["- ", "* ", "• ", "1. ", "2) ", "a) ", "[ ] ", "- [x] ", "🙂 "])
+def test_list_markers_and_leading_emoji_are_kept_apart(marker: str) -> None:
+    masked = Masked.of(f"{marker}Buy milk 🎉🎂")
+    assert (masked.before, masked.text, masked.after) == (marker, "Buy milk", " 🎉🎂")
+    assert masked.restored("Milch kaufen.") == f"{marker}Milch kaufen 🎉🎂"
+
+
+def test_ordinal_at_the_start_is_not_a_list_marker() -> None:
+    assert Masked.of("1. Mai ist ein Feiertag.").before == ""
+
+
+def test_capitals_are_read_in_lower_case_and_written_in_capitals() -> None:
+    masked = Masked.of("DO NOT ENTER {room}!")
+    assert masked.text == f"Do not enter {NAME}!"
+    assert masked.restored(f"Nicht {NAME} betreten!") == "NICHT {room} BETRETEN!"
+
+
+@pytest.mark.parametrize(
+    "text", ["https://example.org", "42", "...", "🎉", "{x} → 3:30", "- [ ] 5"]
+)
+def test_nothing_is_left_to_translate_without_words(text: str) -> None:
+    assert not Masked.of(text).has_words
+
+
+def test_invisible_characters_and_wide_spaces_are_not_given_to_the_model() -> None:
+    assert Masked.of("The win\u200bdow\xa0is ex\xadpensive.").text == "The window is expensive."
+
+
+def test_realigned_counts_the_words_of_markers_and_spans() -> None:
+    masked = Masked.of("- Use `a b` now")
+    output = f"Nutze jetzt {NAME}"
+    assert masked.realigned(((0, 0), (1, 2), (2, 1)), output) == (
+        (0, 0), (1, 1), (2, 3), (2, 4), (3, 3), (3, 4), (4, 2),
+    )  # fmt: skip
+
+
+def test_repetition_of_the_source_is_not_a_loop() -> None:
+    assert Masked("It was nice").is_loop("so so so so so")
+    assert not Masked("no no no no no").is_loop("nein nein nein nein nein")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Es war so, so, so, so, so schön", "Es war so schön"),
+        ("Und dann und dann und dann und dann und dann kam er", "Und dann und dann kam er"),
+        ("hahahahahahahahahaha", "Ha"),
+        ("Sehr, sehr, sehr gut", "Sehr, sehr, sehr gut"),
+        ("Es kostet 1000000000000", "Es kostet 1000000000000"),
+    ],
+)
+def test_restored_writes_a_phrase_that_is_repeated_without_end_once(
+    text: str, expected: str
+) -> None:
+    assert Masked("It was nice").restored(text) == expected

@@ -1,0 +1,50 @@
+"""Punctuation, quotation marks and capitals that follow the source."""
+
+import pytest
+
+from transept.text.surface import follow, in_capitals, sentence_case
+
+
+@pytest.mark.parametrize(
+    ("source", "output", "expected"),
+    [
+        ("Save changes", "Änderungen speichern.", "Änderungen speichern"),
+        ("Is it?", "Ist es.", "Ist es?"),
+        ("Note:", "Hinweis", "Hinweis:"),
+        ("It rains.", "Es regnet", "Es regnet."),
+        ("Oil, gas etc", "Öl, Gas usw.", "Öl, Gas usw."),
+        ("(It rains.)", "(Es regnet.)", "(Es regnet.)"),
+        ("雨です。", "It rains.", "It rains."),
+        ("Good morning", "guten Morgen", "Guten Morgen"),
+        ("good", "Gut", "Gut"),
+        ("", "Gut.", "Gut."),
+    ],
+)
+def test_follow_adapts_the_end_and_the_first_letter(
+    source: str, output: str, expected: str
+) -> None:
+    assert follow(source, output) == expected
+
+
+@pytest.mark.parametrize(
+    ("source", "output", "expected"),
+    [
+        ('He said "yes".', "Er sagte „ja.", "Er sagte „ja“."),
+        ('"We go home."', "„Wir gehen nach Hause.", "„Wir gehen nach Hause.“"),
+        ("“We go home", "„Wir gehen nach Hause.“", "“Wir gehen nach Hause"),
+        ("and then?”", "und dann?", "und dann?”"),
+        ("None here", "„Hier nicht", "Hier nicht"),
+        ('"A" and "B"', '„A" und „B“', "„A“ und „B“"),
+        ('The "first" one', 'Der "erste" "', 'Der "erste" '),
+        ("«Oui», dit-il.", "„Ja“, sagte er.", "„Ja“, sagte er."),
+    ],
+)
+def test_follow_repairs_quotation_marks(source: str, output: str, expected: str) -> None:
+    assert follow(source, output) == expected
+
+
+def test_in_capitals_needs_two_words_or_a_long_one() -> None:
+    assert [*map(in_capitals, ("DO NOT ENTER", "WARNING!", "NATO", "I", "Do NOT"))] == [
+        True, True, False, False, False,
+    ]  # fmt: skip
+    assert sentence_case("(DO NOT ENTER)") == "(Do not enter)"
