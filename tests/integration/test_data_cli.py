@@ -15,8 +15,11 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from tests.integration.workshop import run
 
 from transept.data.shards import Corpus
+from transept.text.spans import MASKS
+from transept.text.tokenizer import Tokenizer
 from transept.text.training import train_tokenizer
 
 TRANSEPT = [sys.executable, "-m", "transept", "data"]
@@ -130,6 +133,38 @@ def test_prepare_warns_where_much_is_dropped(
         assert result.stderr == ""
     else:
         assert re.search(f"^transept: warning: {warning}", result.stderr)
+
+
+def test_sampled_corpus_has_several_copies_of_each_pair(place: Path, tmp_path: Path) -> None:
+    inputs = ("--tsv", place / "faulty.tsv", "--tokenizer", place / "tokenizer")
+    words = (*inputs, "--output", tmp_path / "corpus", "--copies", 2)
+    result = transept("prepare", *words)
+    assert result.returncode == 2
+    assert "--copies: 2 would all be the same; set subword_dropout" in result.stderr
+    result = transept("prepare", *words, "--subword-dropout", 0.1)
+    assert result.returncode == 0, result.stderr
+    assert "kept 300 (98.04%), 2 samples of each" in " ".join(result.stdout.split())
+    shown = info(tmp_path / "corpus", "--samples", 0).stdout
+    assert "600 (6 of 306 dropped), 2 samples of each" in shown
+
+
+def test_varied_corpus_has_masks(place: Path, tmp_path: Path) -> None:
+    english, german = tmp_path / "a.en", tmp_path / "a.de"
+    english.write_text("See https://example.org, and pay 1,234.50 to Tom.\n" * 9)
+    german.write_text("Siehe https://example.org, und zahle 1.234,50 an Tom.\n" * 9)
+    words = ["--vocab-size", 300, "--masks", "--output", tmp_path / "masking"]
+    assert run("tokenizer", "train", "--input", english, german, *words) == 0
+    inputs = ("--source", english, "--target", german, "--output", tmp_path / "corpus")
+    vary = ("--vary.names", 0.99, "--languages", "en", "de")
+    result = transept("prepare", *inputs, *vary, "--tokenizer", place / "tokenizer")
+    assert result.returncode == 2
+    assert "--tokenizer: has no masks" in result.stderr
+    result = transept("prepare", *inputs, *vary, "--tokenizer", tmp_path / "masking")
+    assert result.returncode == 0, result.stderr
+    tokenizer, corpus = Tokenizer.load(tmp_path / "masking"), Corpus.open(tmp_path / "corpus")
+    source, target = tokenizer.decode(corpus.source(0)), tokenizer.decode(corpus.target(0))
+    assert {*source} & {*MASKS} == {*target} & {*MASKS}
+    assert source.startswith(f"See {MASKS[0]}, and pay {MASKS[len(MASKS) // 2]} to ")
 
 
 def test_prepare_refuses_to_run_on_several_ranks(

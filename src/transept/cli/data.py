@@ -20,9 +20,11 @@ from transept.cli.lines import check_plain
 from transept.cli.models import tokenizer_of
 from transept.cli.outlets import ProgressBar, ignore_closed_stdout
 from transept.data.cleaning import Cleaning
+from transept.data.config import SubwordSampling
 from transept.data.fetching.datasets import DATASETS, DatasetName
 from transept.errors import ConfigError, DataError, StoppedError
 from transept.runtime.interrupt import terminable
+from transept.text.variation import Variation
 
 if TYPE_CHECKING:
     from transept.data.preparation.formats import CorpusInput
@@ -57,7 +59,7 @@ class Inputs:
     keys: Annotated[tuple[str, str], Parameter(negative="")] = ("source", "target")
     """The keys of source and target; `translation.en` is `en` inside `translation`."""
     languages: Annotated[tuple[str, str] | None, Parameter(negative="")] = None
-    """The source and target languages of a TMX: `en de`."""
+    """The source and target languages of a TMX, or of text that is varied: `en de`."""
     tags: Annotated[Literal["XX", "kept", "named"] | None, Parameter(negative="")] = None
     """The symbol for a word in the linearized tree. XX: the symbol XX. kept: its tag. named: its
     tag, plus the word itself if it occurs at least 20 times. Default: the setting of the
@@ -122,9 +124,30 @@ class Inputs:
         return treebank_vocabulary(self.trees, self.tags or "XX", COMMON)
 
 
-NO_INPUTS, USUAL_CLEANING = Inputs(), Cleaning()
+@dataclass(frozen=True, kw_only=True)
+class Execution:
+    """How a preparation runs, and what else it writes."""
+
+    workers: int | None = None
+    """The number of tokenizer processes. Default: one per core."""
+    restart: Flag = False
+    """Delete the output of an earlier run first."""
+    shortlist: Path | None = None
+    """Also learn which target tokens co-occur with each source token, and write them to this file
+    for `transept translate --shortlist`. If the corpus is already prepared, only the shortlist is
+    written."""
+
+    def __post_init__(self) -> None:
+        if self.workers is not None and self.workers < 0:
+            raise ConfigError("--workers must be at least 0")
+
+
+USUAL_EXECUTION = Execution()
+NO_INPUTS, USUAL_CLEANING, NO_SAMPLING = Inputs(), Cleaning(), SubwordSampling()
 INPUT_OPTIONS = Parameter(name="*", group=Group("Input", sort_key=1))
 CLEANING_OPTIONS = Parameter(name="*", group=Group("Cleaning", sort_key=2))
+SAMPLING_OPTIONS = Parameter(name="*", group=Group("Subword regularization", sort_key=3))
+VARIATION_OPTIONS = Parameter(name="--vary", group=Group("Variation", sort_key=4))
 
 
 def prepare(
@@ -134,9 +157,9 @@ def prepare(
     target_tokenizer: Path | None = None,
     inputs: Annotated[Inputs, INPUT_OPTIONS] = NO_INPUTS,
     cleaning: Annotated[Cleaning, CLEANING_OPTIONS] = USUAL_CLEANING,
-    shortlist: Path | None = None,
-    workers: int | None = None,
-    restart: Flag = False,
+    sampling: Annotated[SubwordSampling, SAMPLING_OPTIONS] = NO_SAMPLING,
+    variation: Annotated[Variation | None, VARIATION_OPTIONS] = None,
+    execution: Annotated[Execution, Parameter(name="*")] = USUAL_EXECUTION,
 ) -> None:
     """Prepare parallel text or treebanks for training.
 
@@ -150,11 +173,10 @@ def prepare(
             of trees, or a second one, give the directory `target_tokenizer` of that corpus.
         inputs: The input files.
         cleaning: Which pairs to drop.
-        shortlist: Also learn which target tokens co-occur with each source token, and write them to
-            this file for `transept translate --shortlist`. If the corpus is already prepared, only
-            the shortlist is written.
-        workers: The number of tokenizer processes. Default: one per core.
-        restart: Delete the output of an earlier run first.
+        sampling: Random subwords, for a corpus to train on.
+        variation: Random changes to the pairs, for a corpus to train on. Text that is copied in
+            translation, such as a URL, becomes a symbol of the vocabulary.
+        execution: How to run, and what else to write.
     """
     from transept.cli.data_views import PrepareView, show_prepared
     from transept.data.preparation import prepare as preparing
@@ -162,23 +184,29 @@ def prepare(
     from transept.data.shards import MANIFEST
 
     ignore_closed_stdout()
-    if workers is not None and workers < 0:
-        raise ConfigError("--workers must be at least 0")
+    restart = execution.restart
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise ConfigError("data prepare does not support torchrun: start it without")
     if target_tokenizer is not None:
         target_tokenizer = tokenizer_of(target_tokenizer, "target")
-    job = _job(inputs, tokenizer_of(tokenizer), target_tokenizer, output, cleaning)
+    job = dataclasses.replace(
+        _job(inputs, tokenizer_of(tokenizer), target_tokenizer, output, cleaning),
+        sampling=sampling,
+        variation=variation,
+        languages=inputs.languages or ("", ""),
+    )
     with terminable(), _resumable(output, restart):
         begin = time.monotonic()
         was_prepared = not restart and (output / MANIFEST).exists()
         if not restart and partial_directory(output).exists():
             complain(f"{output}: resuming an interrupted preparation")
         with PrepareView() as view:
-            manifest = preparing.prepare(job, workers=workers, restart=restart, watch=view.watch)
+            manifest = preparing.prepare(
+                job, workers=execution.workers, restart=restart, watch=view.watch
+            )
     show_prepared(manifest, output, None if was_prepared else time.monotonic() - begin)
-    if shortlist is not None:
-        _learn_shortlist(output, manifest.pairs, shortlist)
+    if execution.shortlist is not None:
+        _learn_shortlist(output, manifest.pairs, execution.shortlist)
 
 
 def _learn_shortlist(corpus: Path, n_pairs: int, file: Path) -> None:
@@ -190,7 +218,11 @@ def _learn_shortlist(corpus: Path, n_pairs: int, file: Path) -> None:
 
 
 def _job(
-    inputs: Inputs, tokenizer: Path, target_tokenizer: Path | None, output: Path, cleaning: Cleaning
+    inputs: Inputs,
+    tokenizer: Path,
+    target_tokenizer: Path | None,
+    output: Path,
+    cleaning: Cleaning,
 ) -> "Preparation":
     """The preparation to run. --max-ratio is not applied to trees, which are longer than text."""
     from transept.data.preparation.prepare import Preparation

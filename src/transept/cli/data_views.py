@@ -31,6 +31,7 @@ from transept.data.fetching.fetch import DOWNLOADS, Fetched
 from transept.data.shards import DROPPED, Corpus, Manifest
 from transept.progress import Watch
 from transept.text.symbols import load_vocabulary
+from transept.wording import counted
 
 PLAIN_SECONDS = 10.0
 """Seconds between two lines if standard error is not a terminal."""
@@ -131,7 +132,9 @@ def show_prepared(manifest: Manifest, output: Path, seconds: float | None) -> No
     speed = "" if seconds is None else f" in {seconds:,.1f} s"
     console.print(f"{'corpus':10} {output}, hash {manifest.hash[:16]}")
     console.print(f"{'read':10} {manifest.read:,} pairs{speed}")
-    console.print(f"{'kept':10} {manifest.pairs:,} ({manifest.pairs / manifest.read:.2%})")
+    kept, copies = manifest.pairs // manifest.copies, manifest.copies
+    each = f", {counted(copies, 'sample')} of each" if manifest.settings.sampling else ""
+    console.print(f"{'kept':10} {kept:,} ({kept / manifest.read:.2%}){each}")
     for name, side in (("source", manifest.source), ("target", manifest.target)):
         mean = side.tokens / manifest.pairs
         unknown = f"{side.unknown:,} unknown"
@@ -215,6 +218,7 @@ def describe_corpus(corpus: Corpus, n_samples: int) -> dict[str, Any]:
         "hash": corpus.hash,
         "read": manifest.read,
         "pairs": manifest.pairs,
+        "copies": manifest.copies,
         "dropped": manifest.dropped,
         "sides": {name: dataclasses.asdict(side) for name, side in sides.items()},
         "batches": _describe_batches(corpus),
@@ -248,7 +252,9 @@ def show_corpus(report: Mapping[str, Any]) -> None:
     dropped = sum(report["dropped"].values())
     console.print(f"{'corpus':10} {report['directory']}")
     console.print(f"{'hash':10} {report['hash']}")
-    console.print(f"{'pairs':10} {report['pairs']:,} ({dropped:,} of {report['read']:,} dropped)")
+    copies = f", {report['copies']} samples of each" if report["copies"] > 1 else ""
+    lost = f"{dropped:,} of {report['read']:,} dropped"
+    console.print(f"{'pairs':10} {report['pairs']:,} ({lost}){copies}")
     console.print()
     console.print(_lengths_table(report["sides"]))
     console.print()

@@ -22,6 +22,7 @@ from transept.text.files import (
     read_text,
     stored_size,
 )
+from transept.text.spans import MASKS
 from transept.text.tokenizer import MANIFEST_FILE, MODEL_FILE, Kind, Tokenizer
 from transept.text.training import CHARACTER_COVERAGE, train_tokenizer
 
@@ -42,7 +43,7 @@ TreeFiles = Annotated[
 ]
 
 
-def train(
+def train(  # noqa: PLR0913 - one per option
     *,
     inputs: TextFiles = (),
     trees: TreeFiles = (),
@@ -51,6 +52,7 @@ def train(
     kind: Kind = "bpe",
     character_coverage: float = CHARACTER_COVERAGE,
     max_lines: int | None = None,
+    masks: Flag = False,
     force: Flag = False,
 ) -> None:
     """Learn a vocabulary from text.
@@ -70,6 +72,8 @@ def train(
             characters are encoded as bytes, so nothing is lost.
         max_lines: Maximum number of lines to learn from. A larger input is sampled uniformly.
             Default: 10 million for bpe and 1 million for unigram.
+        masks: Add symbols for text that is copied, such as URLs and numbers. Their number is part
+            of --vocab-size. They are for a corpus that is prepared with --vary.
         force: Replace the tokenizer in the output directory.
     """
     if not (inputs or trees):
@@ -91,6 +95,7 @@ def train(
             kind=kind,
             character_coverage=character_coverage,
             max_lines=max_lines,
+            masks=MASKS if masks else (),
             on_read=learning,
         )
     tokenizer.save(output)

@@ -24,6 +24,30 @@ class CorpusConfig:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class SubwordSampling:
+    """Subword regularization: several random segmentations of each pair for training."""
+
+    subword_dropout: float = 0.0
+    """Sample the subwords. BPE: the probability of skipping a merge. Unigram: the exponent of the
+    probabilities; less is more random. 0.1 suits both; 0 does not sample."""
+    copies: int = 1
+    """How often each pair is encoded, each time with other subwords."""
+    sides: Literal["both", "source"] = "both"
+    """Which sides are sampled. A decoder that is trained on random subwords also writes them."""
+    seed: int = 1
+    """Determines the subwords."""
+
+    def __post_init__(self) -> None:
+        checks = Checks(self)
+        checks.fraction("subword_dropout")
+        checks.at_least(1, "copies")
+        checks.at_least(0, "seed")
+        sampled = self.subword_dropout > 0 or self.copies == 1
+        checks.that(sampled, "copies", "would all be the same; set subword_dropout")
+        checks.done()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class BatchConfig:
     """Section 5.1: about 25,000 source and 25,000 target tokens per batch."""
 

@@ -21,9 +21,11 @@ from numpy.typing import NDArray
 
 from transept import config
 from transept.data.cleaning import Cleaning
+from transept.data.config import SubwordSampling
 from transept.errors import ConfigError, DataError, VocabularyError
 from transept.runtime.storage import Stored, digest, sealed, unsealed, write_file
 from transept.text.symbols import load_vocabulary
+from transept.text.variation import Variation
 
 FORMAT = 1
 MANIFEST = "manifest.json"
@@ -61,6 +63,12 @@ class Settings:
     source_tokenizer: str
     target_tokenizer: str
     cleaning: Cleaning
+    sampling: SubwordSampling | None = None
+    """None if the subwords are not sampled."""
+    variation: Variation | None = None
+    """None if the pairs are not changed."""
+    languages: tuple[str, str] | None = None
+    """The languages of the variation. None if there is none."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -99,6 +107,12 @@ class Manifest:
     files: dict[str, Stored]
     text: TextRecord | None = None
     """The text that was read. None in corpora of the first versions."""
+
+    @property
+    def copies(self) -> int:
+        """How often each kept pair is in the corpus."""
+        sampling = self.settings.sampling
+        return 1 if sampling is None else sampling.copies
 
     def side(self, name: str) -> SideSummary:
         """Return the statistics of `source` or `target`."""

@@ -176,6 +176,16 @@ class ImportedTokenizer(Tokenizer):
         """The entries of these ids."""
         return [self.entries[index] for index in ids]
 
+    @cached_property
+    def masks(self) -> tuple[str, ...]:
+        """None: the model has not learned to copy symbols."""
+        return ()
+
+    @cached_property
+    def after_word(self) -> frozenset[int]:
+        """The ids that may follow a complete word: all, if the entries are words."""
+        return super().after_word if self._model else frozenset(range(self.vocab_size))
+
     def decode_pieces(self, pieces: Iterable[str]) -> str:
         """The text of these pieces."""
         return self.decode(self._ids.get(piece, UNK_ID) for piece in pieces)

@@ -11,15 +11,17 @@ from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
+from unicodedata import combining
 
 from transept.errors import ConfigError, DataError, Problem, VocabularyError
 from transept.runtime.storage import make_directory, sealed, unsealed, write_file
+from transept.text.spans import MASKS
 
 PAD_ID, EOS_ID, UNK_ID, BOS_ID = 0, 1, 2, 3
 PAD, EOS, UNK, BOS = "<pad>", "</s>", "<unk>", "<s>"
 
 FIRST_LEARNT = 4 + 256
-"""The id after the special tokens and the single bytes."""
+"""The id after the special tokens and the single bytes, in a vocabulary without masks."""
 
 Kind = Literal["bpe", "unigram"]
 """Byte-pair encoding (the paper's English-German), or a unigram language model over subwords, in
@@ -125,8 +127,15 @@ class Tokenizer:
         # A loaded model does not record it. But BPE scores its subwords by rank, 0, -1, -2 and so
         # on, and a unigram model by log-probability.
         last = self.vocab_size - 1
-        by_rank = self._processor.get_score(last) == -(last - FIRST_LEARNT)
+        first = FIRST_LEARNT + len(self.masks)
+        by_rank = self._processor.get_score(last) == -(last - first)
         return "bpe" if by_rank else "unigram"
+
+    @cached_property
+    def masks(self) -> tuple[str, ...]:
+        """The symbols for protected spans, if the vocabulary has them."""
+        known = self._processor.piece_to_id(MASKS[0]) != UNK_ID
+        return MASKS if known else ()
 
     def framed(self, ids: Sequence[int]) -> list[int]:
         """The encoder's input for the ids of a sentence."""
@@ -195,6 +204,27 @@ class Tokenizer:
             return bytes.fromhex(piece[3:5])
         return piece.replace(SPACE_SYMBOL, " ").encode("utf-8")
 
+    @cached_property
+    def after_word(self) -> frozenset[int]:
+        """The ids that may follow a complete word: they start a word, or are punctuation."""
+        surfaces = enumerate(self.surfaces(range(self.vocab_size)))
+        return frozenset(index for index, surface in surfaces if _ends_word(surface))
+
+    def tokens_at(self, surface: bytes, start: int) -> list[tuple[int, int]]:
+        """Return the ids whose surface occurs at an offset of a text's, and the end of each."""
+        table, longest = self._surface_ids
+        ends = range(start + 1, min(start + longest, len(surface)) + 1)
+        return [(index, end) for end in ends for index in table.get(surface[start:end], ())]
+
+    @cached_property
+    def _surface_ids(self) -> tuple[dict[bytes, list[int]], int]:
+        """The ids of each surface, and the length of the longest."""
+        table: dict[bytes, list[int]] = {}
+        for index in range(self.vocab_size):
+            if index != UNK_ID and (surface := self._surface(index)):
+                table.setdefault(surface, []).append(index)
+        return table, max(map(len, table), default=0)
+
     def decode_pieces(self, pieces: Iterable[str]) -> str:
         """Return the text of these subwords: the inverse of `pieces`."""
         return self.decode(map(self._id_of, pieces))
@@ -217,6 +247,15 @@ class Tokenizer:
                 f"a sentencepiece model, but not made by transept: its pad, eos, unk, bos are "
                 f"{specials}, or it has no single-byte tokens; {_TRAIN}"
             )
+
+
+def _ends_word(surface: bytes) -> bool:
+    """Whether a word is complete before this subword."""
+    # Single bytes of punctuation that is not ASCII, such as » and …; others may begin a letter.
+    if surface in (b"\xc2", b"\xe2"):
+        return True
+    first = surface.decode("utf-8", "replace")[:1]
+    return bool(first) and first != "\ufffd" and not (first.isalnum() or combining(first))
 
 
 def without_special_ids(

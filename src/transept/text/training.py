@@ -10,7 +10,7 @@ import io
 import random
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from typing import cast, get_args
 
@@ -59,6 +59,7 @@ def train_tokenizer(
     kind: Kind = "bpe",
     character_coverage: float = CHARACTER_COVERAGE,
     max_lines: int | None = None,
+    masks: Sequence[str] = (),
     on_read: Callable[[int, int], None] | None = None,
 ) -> Tokenizer:
     """Train a vocabulary of exactly `vocab_size` tokens.
@@ -72,6 +73,8 @@ def train_tokenizer(
         character_coverage: Fraction of all characters that get their own token, 0.98 to 1.
         max_lines: If there are more lines, use a sample of this size, always the same one.
             Default: `MAX_LINES` of the kind.
+        masks: Symbols that get their own token: `spans.MASKS`, for a model that is trained with a
+            `Variation`.
         on_read: Called once after the last line was read, before training starts, with the number
             of lines used and of non-empty lines seen.
     """
@@ -87,7 +90,9 @@ def train_tokenizer(
         # its length. Shuffling breaks such runs.
         sample.sort(key=lambda _: uniform())
     return Tokenizer(
-        _interruptible(sample, lambda lines: _train(lines, vocab_size, kind, character_coverage))
+        _interruptible(
+            sample, lambda lines: _train(lines, vocab_size, kind, character_coverage, masks)
+        )
     )
 
 
@@ -158,7 +163,9 @@ def _cut(line: str) -> Iterator[bytes]:
     yield line[start:].encode("utf-8")
 
 
-def _train(lines: Iterator[bytes], vocab_size: int, kind: Kind, coverage: float) -> bytes:
+def _train(
+    lines: Iterator[bytes], vocab_size: int, kind: Kind, coverage: float, masks: Sequence[str]
+) -> bytes:
     """Train and return the bytes of a sentencepiece model."""
     from sentencepiece import SentencePieceTrainer
 
@@ -177,6 +184,7 @@ def _train(lines: Iterator[bytes], vocab_size: int, kind: Kind, coverage: float)
             unk_piece=UNK,
             bos_id=BOS_ID,
             bos_piece=BOS,
+            user_defined_symbols=list(masks),
             byte_fallback=True,
             normalization_rule_name="identity",
             remove_extra_whitespaces=False,

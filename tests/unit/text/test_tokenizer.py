@@ -185,3 +185,15 @@ def test_error_names_an_unwritable_directory(tokenizer: Tokenizer, tmp_path: Pat
     occupied.touch()
     with pytest.raises(VocabularyError, match=r"file: .*cannot be written"):
         tokenizer.save(occupied)
+
+
+def test_after_word_holds_starts_of_words_and_punctuation(tokenizer: Tokenizer) -> None:
+    surfaces = tokenizer.surfaces(range(tokenizer.vocab_size))
+    allowed = {surfaces[index] for index in tokenizer.after_word}
+    assert {b"\xe2", b"\xc2", b"!"} <= allowed
+    assert any(surface.startswith(b" ") for surface in allowed)
+    assert not {b"", b"a", b"\xc3", b"\x80"} & allowed
+    assert {PAD_ID, EOS_ID, BOS_ID}.isdisjoint(tokenizer.after_word)
+    inside = {surface for surface in surfaces if surface[:1].isalnum()}
+    assert inside
+    assert not inside & allowed

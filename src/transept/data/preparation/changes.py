@@ -36,8 +36,15 @@ def _described(settings: Settings) -> Iterator[tuple[str | Argument, Any]]:
     yield Argument("tokenizer"), settings.source_tokenizer
     if settings.target_tokenizer != settings.source_tokenizer:
         yield Argument("target_tokenizer"), settings.target_tokenizer
-    for key, value in config.as_table(settings.cleaning).items():
-        yield Argument(key), value
+    for prefix, part in (
+        ("", settings.cleaning),
+        ("", settings.sampling),
+        ("vary.", settings.variation),
+    ):
+        for key, value in ({} if part is None else config.as_table(part)).items():
+            yield Argument(prefix + key), value
+    if settings.languages is not None:
+        yield Argument("languages"), " ".join(settings.languages)
 
 
 def _shown(value: Any) -> Parts:

@@ -1,23 +1,27 @@
-"""Turns a chunk of raw rows into ids: decode, parse, clean, tokenize. Runs in any process.
+"""Turns a chunk of raw rows into ids: decode, parse, clean, vary, tokenize. Runs in any process.
 
-Finding duplicates depends on other chunks. It is left to the caller, which gets a hash per pair.
+Which pairs are kept, and which are duplicates, is decided on the text before it is varied. Finding
+duplicates depends on other chunks. It is left to the caller, which gets a hash per pair.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain, compress
 
 import numpy as np
 from numpy.typing import NDArray
 
 from transept.data.cleaning import Cleaning, Dropped, Reason
+from transept.data.config import SubwordSampling
 from transept.data.preparation.duplicates import Hashes, pair_hash
 from transept.data.preparation.formats import Chunk, CorpusInput
 from transept.data.shards import SIDES, Ids, id_type, width_for
 from transept.errors import Argument, DataError
 from transept.text.files import describe
-from transept.text.symbols import Vocabulary
+from transept.text.sampling import SubwordSampler
+from transept.text.symbols import Symbols, Vocabulary
 from transept.text.tokenizer import EOS_ID
+from transept.text.variation import Pair, Variation
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +38,10 @@ class EncodedSide:
 
 @dataclass(frozen=True, slots=True)
 class EncodedChunk:
-    """An encoded chunk: the kept pairs with their line numbers, and the dropped rows."""
+    """An encoded chunk: the kept pairs with their line numbers, and the dropped rows.
+
+    If subwords are sampled, each side has several copies of the pairs, one after the other.
+    """
 
     name: str
     n_rows: int
@@ -54,11 +61,21 @@ class ChunkEncoder:
         source: Vocabulary,
         target: Vocabulary,
         cleaning: Cleaning,
+        sampling: SubwordSampling | None = None,
+        variation: Variation | None = None,
+        languages: Pair = ("", ""),
     ) -> None:
         self._inputs = tuple(inputs)
         self._source = source
         self._target = target
         self._cleaning = cleaning
+        self._variation = variation
+        self._languages = languages
+        self._n_copies = 1 if sampling is None else sampling.copies
+        self._samplers = {
+            name: _sampler(name, vocabulary, sampling)
+            for name, vocabulary in zip(SIDES, (source, target), strict=True)
+        }
 
     def encode(self, chunk: Chunk) -> EncodedChunk:
         """Encode a chunk independently of all others."""
@@ -70,16 +87,58 @@ class ChunkEncoder:
         source_ids = self._source.encode_batch(sources)
         target_ids = self._target.encode_batch(targets)
         keep = work.fits(rows, _lengths(source_ids), _lengths(target_ids))
-        pairs = zip(sources, targets, strict=True) if self._cleaning.drop_duplicates else ()
+        pairs = [*compress(zip(sources, targets, strict=True), keep)]
+        copies = [*self._copies(pairs)]
         return EncodedChunk(
             name=describe(self._inputs[chunk.input].paths[0]),
             n_rows=len(chunk),
             lines=chunk.lines[np.array(rows, dtype=np.int64)[keep]],
-            source=_side(compress(source_ids, keep), self._source.vocab_size),
-            target=_side(compress(target_ids, keep), self._target.vocab_size),
-            hashes=_hashes(compress(pairs, keep)),
+            source=self._side("source", copies, compress(source_ids, keep)),
+            target=self._side("target", copies, compress(target_ids, keep)),
+            hashes=_hashes(pairs if self._cleaning.drop_duplicates else ()),
             dropped=[work.dropped[row] for row in sorted(work.dropped)],
         )
+
+    def _copies(self, pairs: Sequence[Pair]) -> Iterator[Sequence[Pair]]:
+        """The texts of each copy of the kept pairs."""
+        for copy in range(self._n_copies):
+            if self._variation is None:
+                yield pairs
+            else:
+                vary = replace(self._variation, seed=self._variation.seed + copy)
+                yield [vary(pair, self._languages) for pair in pairs]
+
+    def _side(
+        self, name: str, copies: Sequence[Sequence[Pair]], ids: Iterable[list[int]]
+    ) -> EncodedSide:
+        """One side of the kept pairs, its copies one after the other.
+
+        The length of sampled subwords and of a varied text does not decide on whether a pair is
+        kept.
+
+        Args:
+            name: The name of the side.
+            copies: The pairs of each copy.
+            ids: The ids of the side as it was read.
+        """
+        side, sampler = SIDES.index(name), self._samplers[name]
+        vocabulary = (self._source, self._target)[side]
+        if sampler is not None or self._variation is not None or self._n_copies > 1:
+            texts = ([pair[side] for pair in pairs] for pairs in copies)
+            ids = chain.from_iterable(
+                vocabulary.encode_batch(some) if sampler is None else sampler.sample(some, copy)
+                for copy, some in enumerate(texts)
+            )
+        return _concatenated(ids, vocabulary.vocab_size)
+
+
+def _sampler(
+    side: str, vocabulary: Vocabulary, sampling: SubwordSampling | None
+) -> SubwordSampler | None:
+    """The sampler of a side. None if its subwords are not sampled; a symbol has only one id."""
+    if sampling is None or isinstance(vocabulary, Symbols) or sampling.sides not in ("both", side):
+        return None
+    return SubwordSampler(vocabulary, sampling.subword_dropout, sampling.seed)
 
 
 class _Work:
@@ -187,7 +246,7 @@ def _lengths(sentences: Sequence[list[int]]) -> NDArray[np.int64]:
     return np.fromiter(map(len, sentences), dtype=np.int64, count=len(sentences)) + 1
 
 
-def _side(sentences: "compress[list[int]]", vocab_size: int) -> EncodedSide:
+def _concatenated(sentences: Iterable[list[int]], vocab_size: int) -> EncodedSide:
     kept = list(sentences)
     for ids in kept:
         ids.append(EOS_ID)
@@ -198,6 +257,6 @@ def _side(sentences: "compress[list[int]]", vocab_size: int) -> EncodedSide:
     return EncodedSide(flat, lengths)
 
 
-def _hashes(pairs: "compress[tuple[str, str]]") -> Hashes:
+def _hashes(pairs: Iterable[Pair]) -> Hashes:
     joined = b"".join(pair_hash(source, target) for source, target in pairs)
     return np.frombuffer(joined, dtype="<u8").astype(np.uint64)

@@ -9,24 +9,26 @@ same bit for bit.
 import itertools
 import shutil
 import time
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from transept.data.cleaning import Cleaning
+from transept.data.config import SubwordSampling
 from transept.data.preparation.changes import changes
 from transept.data.preparation.encode import ChunkEncoder, EncodedChunk
 from transept.data.preparation.formats import Checksums, Chunk, CorpusInput, chunks
 from transept.data.preparation.journal import Journal, JournalState, locked, partial_directory
 from transept.data.preparation.writing import CorpusWriter
 from transept.data.shards import MANIFEST, STREAM, InputRecord, Manifest, Settings, TextRecord
-from transept.errors import Argument, DataError
+from transept.errors import Argument, ConfigError, DataError, Problem
 from transept.progress import Tally, Watch, no_progress
 from transept.runtime.workers import Workers, available_cores
 from transept.text.files import describe, modification_time, stored_size
-from transept.text.symbols import Vocabulary, load_vocabulary
+from transept.text.symbols import Symbols, Vocabulary, load_vocabulary
 from transept.text.tokenizer import Tokenizer
+from transept.text.variation import Variation
 
 COMMIT_SECONDS = 2.0
 REPLACED = "replaced"
@@ -45,6 +47,11 @@ class Preparation:
     """A separate vocabulary for the target side, or its directory."""
     output: Path
     cleaning: Cleaning = field(default_factory=Cleaning)
+    sampling: SubwordSampling | None = None
+    variation: Variation | None = None
+    """Changes to the pairs. The vocabularies must have masks."""
+    languages: tuple[str, str] = ("", "")
+    """The source and the target language of the variation, if they are known."""
 
 
 def prepare(
@@ -58,7 +65,7 @@ def prepare(
     """Prepare a corpus, or resume one that was interrupted.
 
     Args:
-        job: The inputs, the tokenizer, the output directory and the cleaning settings.
+        job: The inputs, the tokenizer, the output directory and the settings.
         workers: Number of processes that tokenize; 0 tokenizes in this process. Default: one per
             core.
         restart: Delete the output of an earlier run, finished or not.
@@ -104,11 +111,22 @@ class _Plan:
     def of(cls, job: Preparation) -> "_Plan":
         source = Tokenizer.load(job.tokenizer)
         target = _target_vocabulary(job) or source
+        settings = _settings(job, source, target)
+        if job.variation is not None:
+            _check_masks({"tokenizer": source, "target_tokenizer": target})
         return cls(
-            settings=_settings(job, source, target),
+            settings=settings,
             modified=_modified(job),
             tokenizers={"source": source, "target": target},
-            encoder=ChunkEncoder(job.inputs, source, target, job.cleaning),
+            encoder=ChunkEncoder(
+                job.inputs,
+                source,
+                target,
+                job.cleaning,
+                settings.sampling,
+                settings.variation,
+                job.languages,
+            ),
         )
 
 
@@ -246,6 +264,14 @@ def _target_vocabulary(job: Preparation) -> Vocabulary | None:
     return load_vocabulary(given) if isinstance(given, Path) else given
 
 
+def _check_masks(vocabularies: Mapping[str, Vocabulary]) -> None:
+    """Reject a vocabulary without the symbols that a variation puts into the text."""
+    for key, vocabulary in vocabularies.items():
+        if isinstance(vocabulary, Symbols) or not vocabulary.masks:
+            what = "has no masks, which a variation needs; train one with `masks`"
+            raise ConfigError([Problem(key, what)])
+
+
 def _settings(job: Preparation, source: Vocabulary, target: Vocabulary) -> Settings:
     """Return all settings that determine the contents of the corpus."""
     return Settings(
@@ -253,6 +279,9 @@ def _settings(job: Preparation, source: Vocabulary, target: Vocabulary) -> Setti
         source_tokenizer=source.sha256,
         target_tokenizer=target.sha256,
         cleaning=job.cleaning,
+        sampling=job.sampling if job.sampling and job.sampling.subword_dropout else None,
+        variation=job.variation,
+        languages=None if job.variation is None else job.languages,
     )
 
 

@@ -57,6 +57,7 @@ class CorpusWriter:
         self._corpus = directory / CORPUS
         self._settings = settings
         self._tokenizers = tokenizers
+        self._copies = 1 if settings.sampling is None else settings.sampling.copies
         self._corpus.mkdir(exist_ok=True)
         begun = state.report_bytes > 0
         sizes = {DROPPED: state.report_bytes}
@@ -70,7 +71,7 @@ class CorpusWriter:
             }
             self._seen = None
             if settings.cleaning.drop_duplicates:
-                self._seen = SeenPairs(directory / SEEN, state.pairs)
+                self._seen = SeenPairs(directory / SEEN, state.pairs // self._copies)
                 stack.callback(self._seen.close)
             self._stack = stack.pop_all()
         if not begun:
@@ -91,7 +92,8 @@ class CorpusWriter:
             new = self._seen.add(encoded.hashes)
             n_pairs = int(np.count_nonzero(new))
             if n_pairs < len(new):
-                sides = {name: side.select(new) for name, side in sides.items()}
+                chosen = np.tile(new, self._copies)
+                sides = {name: side.select(chosen) for name, side in sides.items()}
                 repeated = encoded.lines[~new].tolist()
                 dropped = dropped + [
                     Dropped(encoded.name, line, Reason.DUPLICATE) for line in repeated
@@ -100,7 +102,7 @@ class CorpusWriter:
         for name, side in sides.items():
             self._append(name, side)
         self._report(dropped)
-        self.state.pairs += n_pairs
+        self.state.pairs += n_pairs * self._copies
         self.state.rows += encoded.n_rows
         self.state.chunks += 1
         self.state.checksum = chunk.checksum(self.state.checksum)

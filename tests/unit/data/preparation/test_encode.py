@@ -4,10 +4,14 @@ import numpy as np
 import pytest
 
 from transept.data.cleaning import Cleaning, Dropped, Reason
+from transept.data.config import SubwordSampling
 from transept.data.preparation.encode import ChunkEncoder, EncodedChunk
 from transept.data.preparation.formats import Chunk, Jsonl, LinePair, Tsv
 from transept.errors import ConfigError, DataError
+from transept.text.spans import MASKS
 from transept.text.tokenizer import EOS_ID, Tokenizer
+from transept.text.training import train_tokenizer
+from transept.text.variation import Variation
 
 PAIR = LinePair(Path("x.en"), Path("x.de"))
 
@@ -152,3 +156,72 @@ def test_select_keeps_whole_sentences(tokenizer: Tokenizer) -> None:
 def test_invalid_thresholds_are_rejected(wrong: dict[str, float]) -> None:
     with pytest.raises(ConfigError, match="must be 0"):
         Cleaning(**wrong)  # type: ignore[arg-type]
+
+
+# --- variation and sampled subwords ------------------------------------------------------------
+
+SENTENCES = (
+    b"See https://example.org for Hamburg.\nIt costs 12,345.67 dollars.",
+    "Für Hamburg siehe https://example.org.\nEs kostet 12.345,67 Dollar.".encode(),
+)
+
+
+@pytest.fixture(scope="module")
+def masking() -> Tokenizer:
+    lines = b"\n".join(SENTENCES).decode().splitlines()
+    return train_tokenizer(lines * 20, vocab_size=310, masks=MASKS)
+
+
+def varied(
+    tokenizer: Tokenizer, variation: Variation, sampling: SubwordSampling | None = None
+) -> list[tuple[str, str]]:
+    """The texts of the pairs that are encoded from `SENTENCES`."""
+    chunk = Chunk(0, np.arange(2) + 1, SENTENCES)
+    encoder = ChunkEncoder(
+        [PAIR], tokenizer, tokenizer, Cleaning(), sampling, variation, ("en", "de")
+    )
+    encoded = encoder.encode(chunk)
+    assert len(encoded.hashes) == 2
+    sides = (
+        [tokenizer.decode(ids) for ids in np.split(side.ids, np.cumsum(side.lengths)[:-1])]
+        for side in (encoded.source, encoded.target)
+    )
+    return [*zip(*sides, strict=True)]
+
+
+def test_variation_masks_what_both_sides_share(masking: Tokenizer) -> None:
+    name, figure = MASKS[0], MASKS[len(MASKS) // 2]
+    assert varied(masking, Variation()) == [
+        (f"See {name} for Hamburg.", f"Für Hamburg siehe {name}."),
+        (f"It costs {figure} dollars.", f"Es kostet {figure} Dollar."),
+    ]
+
+
+def test_each_copy_of_a_pair_is_varied_differently(masking: Tokenizer) -> None:
+    sampling = SubwordSampling(subword_dropout=0.1, copies=12)
+    found = varied(masking, Variation(unstopped=0.5), sampling)
+    assert len(found) == 24
+    assert {source[-1] for source, _ in found[1::2]} == {".", "s"}
+    assert all(source.endswith(".") == target.endswith(".") for source, target in found)
+
+
+def test_duplicates_and_their_hashes_do_not_depend_on_the_variation(masking: Tokenizer) -> None:
+    chunk = Chunk(0, np.arange(2) + 1, SENTENCES)
+    plain, changed = (
+        ChunkEncoder([PAIR], masking, masking, Cleaning(), None, variation).encode(chunk)
+        for variation in (None, Variation(unstopped=0.9))
+    )
+    assert plain.hashes.tolist() == changed.hashes.tolist()
+    assert plain.source.ids.tolist() != changed.source.ids.tolist()
+
+
+def test_subwords_of_only_the_source_can_be_sampled(masking: Tokenizer) -> None:
+    chunk = Chunk(0, np.arange(2) + 1, SENTENCES)
+    sampling = SubwordSampling(subword_dropout=0.5, copies=2, sides="source")
+    encoded = ChunkEncoder([PAIR], masking, masking, Cleaning(), sampling).encode(chunk)
+    (first, second), (third, fourth) = np.split(encoded.target.lengths, 2)
+    assert (first, second) == (third, fourth)
+    canonical = masking.encode_batch(SENTENCES[1].decode().splitlines())
+    assert encoded.target.ids.tolist() == [*canonical[0], 1, *canonical[1], 1] * 2
+    halves = np.split(encoded.source.ids, [encoded.source.lengths[:2].sum()])
+    assert halves[0].tolist() != halves[1].tolist()

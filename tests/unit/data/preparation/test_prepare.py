@@ -12,16 +12,20 @@ from pathlib import Path
 import pytest
 
 from transept.data.cleaning import Cleaning
+from transept.data.config import SubwordSampling
 from transept.data.preparation import formats
 from transept.data.preparation import prepare as preparing
 from transept.data.preparation.formats import Jsonl, LinePair, Tmx, Tsv
 from transept.data.preparation.journal import JOURNAL, partial_directory
 from transept.data.preparation.prepare import Preparation, prepare
-from transept.data.shards import Corpus
-from transept.errors import DataError
+from transept.data.shards import Corpus, Manifest
+from transept.errors import ConfigError, DataError
 from transept.progress import Watch
 from transept.runtime.storage import unsealed
+from transept.text.spans import MASKS
+from transept.text.tokenizer import Tokenizer
 from transept.text.training import train_tokenizer
+from transept.text.variation import Variation
 
 ROWS = 10
 """Rows per chunk, small enough that the text has several chunks."""
@@ -377,3 +381,77 @@ def test_error_names_a_missing_input(job: Preparation, tmp_path: Path) -> None:
     missing = dataclasses.replace(job, inputs=(Tsv(tmp_path / "missing.tsv"),))
     with pytest.raises(DataError, match=r"missing\.tsv: cannot be read"):
         preparing.prepare(missing, workers=0)
+
+
+def test_sampled_subwords_do_not_depend_on_workers_or_interruptions(
+    job: Preparation, tmp_path: Path
+) -> None:
+    sampling = SubwordSampling(subword_dropout=0.1, copies=3)
+    jobs = [
+        dataclasses.replace(job, sampling=sampling, output=tmp_path / str(number))
+        for number in range(3)
+    ]
+    once = prepare(jobs[0], workers=0)
+    assert prepare(jobs[1], workers=2).hash == once.hash
+    with pytest.raises(Interruption):
+        prepare(jobs[2], workers=0, watch=interrupted_at(50), commit_seconds=0)
+    assert prepare(jobs[2], workers=0).hash == once.hash
+    other = dataclasses.replace(sampling, seed=2)
+    changed = dataclasses.replace(job, sampling=other, output=tmp_path / "other")
+    assert prepare(changed, workers=0).hash != once.hash
+
+
+def test_copies_are_different_segmentations_of_the_same_pairs(
+    job: Preparation, tmp_path: Path
+) -> None:
+    plain = prepare(job, workers=0)
+    sampling = SubwordSampling(subword_dropout=0.2, copies=2)
+    sampled = prepare(
+        dataclasses.replace(job, sampling=sampling, output=tmp_path / "sampled"), workers=0
+    )
+    assert (sampled.pairs, sampled.copies) == (2 * plain.pairs, 2)
+    assert (sampled.read, sampled.dropped) == (plain.read, plain.dropped)
+    tokenizer = Tokenizer.load(job.tokenizer)
+
+    def texts(directory: Path) -> list[tuple[str, str]]:
+        corpus = Corpus.open(directory, verify=True)
+        return [
+            (tokenizer.decode(corpus.source(i)), tokenizer.decode(corpus.target(i)))
+            for i in range(len(corpus))
+        ]
+
+    pairs = texts(job.output)
+    assert sorted(texts(tmp_path / "sampled")) == sorted(pairs * 2)
+    # The copies of a chunk follow each other.
+    corpus = Corpus.open(tmp_path / "sampled")
+    first = texts(tmp_path / "sampled")
+    n = next(i for i in range(1, len(first)) if first[i] == first[0])
+    assert first[:n] == first[n : 2 * n]
+    assert any(list(corpus.source(i)) != list(corpus.source(n + i)) for i in range(n))
+
+
+def test_other_sampling_is_a_changed_setting(job: Preparation) -> None:
+    prepare(job, workers=0)
+    sampling = SubwordSampling(subword_dropout=0.1)
+    with pytest.raises(DataError, match=r"`subword_dropout`: none -> 0\.1"):
+        prepare(dataclasses.replace(job, sampling=sampling), workers=0)
+
+
+def test_other_variation_is_a_changed_setting(job: Preparation, tmp_path: Path) -> None:
+    masking = tmp_path / "masking"
+    train_tokenizer(["das Haus the house"] * 9, vocab_size=290, masks=MASKS).save(masking)
+    varied = dataclasses.replace(
+        job, tokenizer=masking, variation=Variation(names=0.5), languages=("en", "de")
+    )
+    settings = prepare(varied, workers=0).settings
+    assert (settings.variation, settings.languages) == (Variation(names=0.5), ("en", "de"))
+    assert Manifest.load(job.output).settings == settings
+    with pytest.raises(DataError, match=r"`vary\.names`: 0\.5 -> 0\.2\n"):
+        prepare(dataclasses.replace(varied, variation=Variation(names=0.2)), workers=0)
+    with pytest.raises(DataError, match=r"`languages`: en de -> de en\n"):
+        prepare(dataclasses.replace(varied, languages=("de", "en")), workers=0)
+
+
+def test_variation_needs_a_vocabulary_with_masks(job: Preparation) -> None:
+    with pytest.raises(ConfigError, match=r"has no masks, .*; train one with `masks`"):
+        prepare(dataclasses.replace(job, variation=Variation()), workers=0)

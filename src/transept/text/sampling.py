@@ -1,0 +1,125 @@
+"""Subword regularization: random segmentations of a text into subwords.
+
+BPE-dropout (Provilkov et al. 2020) skips merges at random. For a unigram vocabulary, a segmentation
+is drawn with a probability proportional to P(segmentation)^α (Kudo 2018). sentencepiece has both,
+but its random numbers differ from process to process, even with a seed.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import pairwise
+from random import Random
+
+from transept.errors import ConfigError, Problem
+from transept.text.tokenizer import SPACE_SYMBOL, Tokenizer
+
+VARIANTS = 64
+"""Number of random segmentations of a word. Those of common words are drawn once and looked up."""
+CACHED = 1 << 18
+"""Maximum number of segmentations in memory."""
+
+
+class SubwordSampler:
+    """Draws the subwords of texts. The draws depend on the text and the seed, and nothing else."""
+
+    def __init__(self, tokenizer: Tokenizer, dropout: float, seed: int) -> None:
+        """Sample with a vocabulary.
+
+        Args:
+            tokenizer: The vocabulary.
+            dropout: BPE: the probability of skipping a merge. Unigram: the exponent α.
+            seed: Determines the draws.
+        """
+        # Imported here to keep `--help` fast.
+        from sentencepiece import SentencePieceProcessor
+
+        if tokenizer.kind not in ("bpe", "unigram"):
+            what = "is not supported for a vocabulary of another program; omit it"
+            raise ConfigError([Problem("subword_dropout", what)])
+        self._tokenizer, self._dropout, self._seed = tokenizer, dropout, seed
+        self._pieces = tokenizer.pieces_of(range(tokenizer.vocab_size))
+        self._first = self._pieces.index("<0xFF>") + 1
+        learnt = range(self._first, tokenizer.vocab_size)
+        self._ids = {self._pieces[index]: index for index in learnt}
+        model = SentencePieceProcessor(model_proto=tokenizer.model)
+        self._scores = {self._pieces[index]: float(model.get_score(index)) for index in learnt}
+        self._variant = lru_cache(CACHED)(self._draw)
+
+    def __reduce__(self) -> tuple[type["SubwordSampler"], tuple[Tokenizer, float, int]]:
+        return SubwordSampler, (self._tokenizer, self._dropout, self._seed)
+
+    def sample(self, texts: Sequence[str], copy: int = 0) -> list[list[int]]:
+        """Return random ids of each text, which decode to it. Each `copy` has its own draws."""
+        encoded = self._tokenizer.encode_batch(texts)
+        return [
+            [*self._resampled(ids, Random(f"{self._seed} {copy} {text}"))]
+            for text, ids in zip(texts, encoded, strict=True)
+        ]
+
+    def _resampled(self, ids: Sequence[int], random: Random) -> Iterator[int]:
+        """Replace the subwords of each word. Bytes and special entries are never split."""
+        word = ""
+        for index in ids:
+            piece = self._pieces[index]
+            if word and (index < self._first or piece.startswith(SPACE_SYMBOL)):
+                yield from self._variant(word, random.randrange(VARIANTS))
+                word = ""
+            if index < self._first:
+                yield index
+            else:
+                word += piece
+        if word:
+            yield from self._variant(word, random.randrange(VARIANTS))
+
+    def _draw(self, word: str, variant: int) -> tuple[int, ...]:
+        segment = bpe_dropout if self._tokenizer.kind == "bpe" else sample_unigram
+        random = Random(f"{self._seed} {variant} {word}")
+        return tuple(self._ids[s] for s in segment(word, self._scores, self._dropout, random))
+
+
+def bpe_dropout(
+    word: str, scores: Mapping[str, float], dropout: float, random: Random
+) -> list[str]:
+    """Merge characters into subwords, the highest score first, and skip merges at random.
+
+    At each step, each possible merge is skipped with probability `dropout`. Without dropout, this
+    is byte-pair encoding.
+    """
+    symbols = [*word]
+    while True:
+        possible = [
+            (scores[left + right], -at)
+            for at, (left, right) in enumerate(pairwise(symbols))
+            if left + right in scores and random.random() >= dropout
+        ]
+        if not possible:
+            return symbols
+        at = -max(possible)[1]
+        symbols[at : at + 2] = ["".join(symbols[at : at + 2])]
+
+
+def sample_unigram(
+    word: str, scores: Mapping[str, float], alpha: float, random: Random
+) -> list[str]:
+    """Draw a segmentation with a probability proportional to exp(α · the sum of its scores)."""
+    last: list[dict[int, float]] = [{0: 0.0}]
+    """For each end of a subword, the log-weight of the segmentations by the start of the last."""
+    totals = [0.0]
+    for end in range(1, len(word) + 1):
+        starts = {
+            start: totals[start] + alpha * scores[word[start:end]]
+            for start in range(end)
+            if word[start:end] in scores
+        }
+        last.append(starts)
+        highest = max(starts.values(), default=-math.inf)
+        total = sum(math.exp(weight - highest) for weight in starts.values())
+        totals.append(highest + math.log(total) if starts else -math.inf)
+    subwords, end = [], len(word)
+    while end:
+        weights = [math.exp(weight - totals[end]) for weight in last[end].values()]
+        (start,) = random.choices([*last[end]], weights)
+        subwords.append(word[start:end])
+        end = start
+    return subwords[::-1]

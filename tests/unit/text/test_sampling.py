@@ -1,0 +1,96 @@
+"""Random subwords of a text."""
+
+import pickle
+import random
+import subprocess
+import sys
+from collections import Counter
+from math import exp
+from typing import get_args
+
+import pytest
+
+from transept.errors import ConfigError
+from transept.text.imported import ImportedTokenizer
+from transept.text.sampling import SubwordSampler, bpe_dropout, sample_unigram
+from transept.text.tokenizer import BOS_ID, EOS_ID, PAD_ID, UNK_ID, Kind, Tokenizer
+from transept.text.training import train_tokenizer
+
+SYLLABLES = ["ka", "lo", "mi", "ne", "ru", "ta", "vo", "si", "ber", "gen", "ung", "schö", "né"]
+AWKWARD = [
+    "",
+    " ",
+    "  two  spaces  ",
+    "\t\0\u2028\ufffd\U0010ffff",
+    "<s><0x0A>⁇ ▁ ▁▁",
+    "中文 👩‍👩‍👧",
+]
+
+CHILD = """
+import pickle, sys
+sampler, texts = pickle.load(sys.stdin.buffer)
+sys.stdout.buffer.write(pickle.dumps(sampler.sample(texts)))
+"""
+
+
+def sentences(n: int) -> list[str]:
+    rng = random.Random(1)
+    words = ["".join(rng.choices(SYLLABLES, k=rng.randint(1, 4))) for _ in range(200)]
+    return [" ".join(rng.choices(words, k=9)) for _ in range(n)]
+
+
+@pytest.fixture(scope="module", params=get_args(Kind))
+def tokenizer(request: pytest.FixtureRequest) -> Tokenizer:
+    return train_tokenizer(sentences(300), vocab_size=400, kind=request.param)
+
+
+def test_samples_decode_to_the_text_and_differ(tokenizer: Tokenizer) -> None:
+    sampler, texts = SubwordSampler(tokenizer, 0.1, seed=1), [*AWKWARD, *sentences(20)]
+    samples = [sampler.sample(texts, copy) for copy in range(4)]
+    for sample in samples:
+        assert [tokenizer.decode(ids) for ids in sample] == texts
+        assert not {PAD_ID, EOS_ID, UNK_ID, BOS_ID} & {index for ids in sample for index in ids}
+    assert len({tuple(sample[-1]) for sample in samples}) > 1
+
+
+def test_samples_depend_on_seed_text_and_copy_only(tokenizer: Tokenizer) -> None:
+    sampler, texts = SubwordSampler(tokenizer, 0.1, seed=1), sentences(20)
+    expected = sampler.sample(texts)
+    assert sampler.sample(texts[::-1]) == expected[::-1]
+    assert sampler.sample(texts, copy=1) != expected
+    assert SubwordSampler(tokenizer, 0.1, seed=2).sample(texts) != expected
+    given = pickle.dumps((sampler, texts))
+    child = subprocess.run([sys.executable, "-c", CHILD], input=given, capture_output=True)
+    assert pickle.loads(child.stdout) == expected
+
+
+def test_bpe_without_dropout_is_the_segmentation_of_sentencepiece() -> None:
+    tokenizer = train_tokenizer(sentences(300), vocab_size=400, kind="bpe")
+    texts = [*AWKWARD, *sentences(100), "an unknown wörd, Kalomi."]
+    assert SubwordSampler(tokenizer, 0.0, seed=1).sample(texts) == tokenizer.encode_batch(texts)
+
+
+def test_bpe_with_full_dropout_is_characters() -> None:
+    scores = {"ab": 0.0, "abc": -1.0}
+    assert bpe_dropout("abc", scores, 0.0, random.Random(1)) == ["abc"]
+    assert bpe_dropout("abc", scores, 1.0, random.Random(1)) == ["a", "b", "c"]
+
+
+def test_unigram_segmentations_have_their_probabilities() -> None:
+    scores = {"a": -1.0, "b": -2.0, "ab": -2.0, "ba": -1.5}
+    weights = {
+        ("a", "b", "a"): exp(0.5 * -4), ("ab", "a"): exp(0.5 * -3), ("a", "ba"): exp(0.5 * -2.5)
+    }  # fmt: skip
+    chance, n = random.Random(1), 20_000
+    found = Counter(tuple(sample_unigram("aba", scores, 0.5, chance)) for _ in range(n))
+    assert found.keys() == weights.keys()
+    for segmentation, weight in weights.items():
+        expected = weight / sum(weights.values())
+        # Five standard deviations of a share of n draws are at most 0.018.
+        assert found[segmentation] / n == pytest.approx(expected, abs=0.02)
+
+
+def test_vocabulary_of_another_program_is_rejected() -> None:
+    imported = ImportedTokenizer(b"", ["<pad>", "</s>", "<unk>", "hello"])
+    with pytest.raises(ConfigError, match="subword_dropout: is not supported"):
+        SubwordSampler(imported, 0.1, seed=1)
