@@ -53,14 +53,18 @@ def read_lines(path: Path, tally: Tally | None = None) -> Iterator[bytes]:
         tally: Counts the bytes read from disk, before decompression. `stored_size` is their
             total. Standard input is not counted.
     """
+    for line in _read_checked_lines(path, tally):
+        yield line.removesuffix(b"\n")
+
+
+def _read_checked_lines(path: Path, tally: Tally | None = None) -> Iterator[bytes]:
     lines = read_raw_lines(path, tally)
     for first in lines:
         _reject_wide(first, path)
         _reject_archive(first, path)
-        yield first.removesuffix(b"\n")
+        yield first
         break
-    for line in lines:
-        yield line.removesuffix(b"\n")
+    yield from lines
 
 
 def read_text(path: Path, tally: Tally | None = None) -> Iterator[str]:
@@ -71,14 +75,25 @@ def read_text(path: Path, tally: Tally | None = None) -> Iterator[str]:
 
 def read_sentences(path: Path) -> Iterator[str]:
     """Yield each line of a text file. Binary data is rejected, a byte order mark is dropped."""
-    for number, line in enumerate(read_text(path), start=1):
-        if "\0" in line:
-            raise DataError(
-                f"{describe(path)}, line {number}: has a NUL byte, so it is not text; "
-                "give a file of UTF-8 text, one sentence per line"
-            )
-        # Some editors start a file with a byte order mark, which would become a token.
-        yield line.removeprefix("\ufeff") if number == 1 else line
+    for number, line in enumerate(read_lines(path), start=1):
+        yield _decode_sentence(line, path, number)
+
+
+def read_document(path: Path) -> str:
+    """Read a whole text file with its line breaks, as `read_sentences` reads each line."""
+    lines = enumerate(_read_checked_lines(path), start=1)
+    return "".join(_decode_sentence(line, path, number) for number, line in lines)
+
+
+def _decode_sentence(line: bytes, path: Path, number: int) -> str:
+    text = decode_line(line, path, number)
+    if "\0" in text:
+        raise DataError(
+            f"{describe(path)}, line {number}: has a NUL byte, so it is not text; "
+            "give a file of UTF-8 text, one sentence per line"
+        )
+    # Some editors start a file with a byte order mark, which would become a token.
+    return text.removeprefix("\ufeff") if number == 1 else text
 
 
 def write_sentences(path: Path, lines: Iterable[str]) -> None:

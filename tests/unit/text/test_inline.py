@@ -2,17 +2,18 @@
 
 import pytest
 
-from transept.api.texts import Alignment
-from transept.apps.serve.inline import transfer
-from transept.apps.serve.texts import Text
+from transept.text.html import HTML
+from transept.text.inline import transfer
+from transept.text.markup import split_markup
+from transept.text.sentences import split_sentences
 
 
 def translated(source: str, target: str, alignment: str) -> str:
-    (part,) = Text.of(source, "html", "en").parts
-    links: Alignment = tuple(
-        (int(i), int(j)) for i, j in (pair.split("-") for pair in alignment.split())
+    (part,) = split_markup(source, HTML, split_sentences)
+    pairs = [pair.split("-") for pair in alignment.split()]
+    return transfer(
+        part.text, part.inside, target, [(int(i), int(j)) for i, j in pairs], HTML.write
     )
-    return transfer(part.text, part.inside, target, links)
 
 
 @pytest.mark.parametrize(

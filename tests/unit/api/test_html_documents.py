@@ -6,9 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transept.api.texts import Output
-from transept.apps.serve.inline import Element
-from transept.apps.serve.texts import MarkupPart, Text
+from transept.api.documents import Document
+from transept.api.texts import Output, Translation
+from transept.text.html import escape
+from transept.text.inline import Element, transfer
+from transept.text.markup import MarkupPart
 
 TAG = re.compile(r"""(?is)</?[a-z](?:[^"'<>]|"[^"]*"|'[^']*')*+>|</?[a-z][^<>]*>|<!--.*?-->""")
 BITS = ["<p>", "</p>", "<b>", "</b>", '<a href="x>y">', "</a>", "<br/>", "<!-- no -->", "one",
@@ -18,13 +20,13 @@ BITS = ["<p>", "</p>", "<b>", "</b>", '<a href="x>y">', "</a>", "<br/>", "<!-- n
 
 
 def parts_of(text: str) -> tuple[MarkupPart, ...]:
-    return Text.of(text, "html", "en").parts
+    return Document.of(text, "html", "en").parts
 
 
 def translated(text: str, output: str) -> str:
-    taken = Text.of(text, "html", "en")
-    outputs = [(Output(output, -1.0, -1.0),) for _ in taken.sentences]
-    return taken.assemble(outputs, 1).text
+    taken = Document.of(text, "html", "en")
+    found = [Translation("", (Output(output, -1.0, -1.0),), ()) for _ in taken.sentences]
+    return taken.assemble(found, 1).text
 
 
 def test_text_is_split_from_markup() -> None:
@@ -65,7 +67,7 @@ def test_text_is_split_from_markup() -> None:
     ],
 )
 def test_only_block_tags_end_a_sentence(text: str, sentences: list[str]) -> None:
-    assert Text.of(text, "html", "en").sentences == sentences
+    assert Document.of(text, "html", "en").sentences == sentences
 
 
 def test_line_break_in_html_does_not_end_a_sentence() -> None:
@@ -95,16 +97,15 @@ def test_tags_are_unchanged(text: str) -> None:
 @given(st.lists(st.sampled_from(BITS)).map("".join), st.randoms(use_true_random=False))
 def test_a_translation_has_all_its_words_and_tags(text: str, chance: Random) -> None:
     """Holds for any alignment. No element ends inside another."""
-    taken = Text.of(text, "html", "en")
+    taken = Document.of(text, "html", "en")
     outputs, words = [], []
     for sentence in taken.sentences:
         n_source, n_target = len(sentence.split()), chance.randrange(6)
         # Some words are copied from the source.
         words += [chance.choice([*sentence.split(), f"w{at}"]) for at in range(n_target)]
         links = tuple((chance.randrange(n_source), j) for j in range(n_target))
-        outputs.append(
-            (Output(" ".join(words[len(words) - n_target :]), 0.0, 0.0, alignment=links),)
-        )
+        output = Output(" ".join(words[len(words) - n_target :]), 0.0, 0.0, alignment=links)
+        outputs.append(Translation(sentence, (output,), ()))
     found = taken.assemble(outputs, 1).text
     assert sorted(TAG.findall(found)) == sorted(TAG.findall(text))
     kept = re.sub(r"<(script|pre)>.*?</\1>|<!doctype html>", "", found)
@@ -130,20 +131,22 @@ def is_nested(text: str) -> bool:
 
 @given(st.lists(st.sampled_from(BITS)).map("".join))
 def test_identity_translation_keeps_the_text(text: str) -> None:
-    """A translation equal to the source gives the same text, except for whitespace.
+    """`transfer` does too, except for whitespace and escaping.
 
-    A tag between two punctuation marks may move next to them.
+    It may move a tag between two punctuation marks next to them.
     """
-    taken = Text.of(text, "html", "en")
-    outputs = [
-        (Output(one, 0.0, 0.0, alignment=tuple((i, i) for i in range(len(one.split())))),)
-        for one in taken.sentences
-    ]
-    again = taken.assemble(outputs, 1).text
+    taken = Document.of(text, "html", "en")
+    assert "".join(part.raw + part.space for part in taken.parts) == text
+    found = [Translation(one, (Output(one, 0.0, 0.0),), ()) for one in taken.sentences]
+    assert taken.assemble(found, 1).text == text
 
     def words_and_tags(markup: str) -> list[str]:
         return re.findall(rf"{TAG.pattern}|\w+", re.sub("&(amp|lt|gt|nbsp);", " ", markup))
 
+    again = ""
+    for one in taken.parts:
+        links = [(i, i) for i in range(len(one.text.split()))]
+        again += transfer(one.text, one.inside, one.text, links, escape) + one.space
     assert plain(again) == plain(text)
     assert words_and_tags(again) == words_and_tags(text)
 
