@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from transept.errors import TranseptError as TranseptError
     from transept.model.config import ModelConfig as ModelConfig
     from transept.model.transformer import Transformer as Transformer
+    from transept.text.glossary import Glossary as Glossary
 
 _PUBLIC = {
+    "Glossary": "transept.text.glossary",
     "Parse": "transept.api.parses",
     "Parser": "transept.api.parser",
     "SamplingConfig": "transept.decoding.config",

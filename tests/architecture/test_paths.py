@@ -53,11 +53,24 @@ def test_translation_with_loaded_model_enters_few_files() -> None:
     tokenizer = train_tokenizer(["one two three four five six seven"] * 50, vocab_size=300)
     torch.manual_seed(1)
     model = Transducer([Transformer(NETWORK)], tokenizer, tokenizer)
-    model.translate("one two.")
+    model.translate("one two.", raw=True)
     with Entered() as entered:
-        model.translate("one two.")
+        model.translate("one two.", raw=True)
     assert "decoding/beam.py" in entered.files
-    assert len(entered.files) <= MOST, sorted(entered.files)
+    # The option `raw` is checked, which the default options are not.
+    followed = entered.files - {"config.py"}
+    assert len(followed) <= MOST, sorted(followed)
+
+
+def test_text_for_people_adds_three_files_to_a_translation() -> None:
+    model = transept.load("en-de")
+    files = []
+    for raw in (True, False):
+        model.translate("It rains.", raw=raw)
+        with Entered() as entered:
+            model.translate("It rains.", raw=raw)
+        files.append(entered.files)
+    assert files[1] - files[0] == {"text/protection.py", "text/spans.py", "text/surface.py"}
 
 
 def test_training_step_enters_few_files() -> None:
@@ -77,6 +90,7 @@ def test_training_step_enters_few_files() -> None:
         data=data,
         save=lambda progress: None,
         validate=None,
+        measure_quality=None,
         observers=[],
         training=experiment.training,
         validation=experiment.validation,

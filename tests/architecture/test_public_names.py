@@ -5,6 +5,7 @@ import pytest
 import transept
 
 PUBLIC = [
+    "Glossary",
     "ModelConfig",
     "Parse",
     "Parser",

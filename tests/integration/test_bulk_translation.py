@@ -126,6 +126,7 @@ def test_parts_of_two_texts_are_not_mixed(
     """A line that is corrected in the meantime may be as long as before."""
     text, output = tmp_path / "text.en", tmp_path / "out.de"
     words = ["translate", "--model", trained, "--input", text, *WORDS, "--output", output]
+    words += ["--too-long", "refuse"]
     too_long = 100 * "one two three "
     text.write_text(f"one\n\n\n\n{too_long}\n")
     assert run(*words) == 3

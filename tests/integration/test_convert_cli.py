@@ -36,7 +36,7 @@ def model() -> transept.Transducer:
 
 @pytest.fixture(scope="session")
 def greedy(model: transept.Transducer) -> list[str]:
-    found = model.translate(TEXTS, beam_size=1, split=False)
+    found = model.translate(TEXTS, beam_size=1, split=False, raw=True)
     return [one.text for one in found]
 
 

@@ -40,12 +40,47 @@ def test_a_model_is_decoded_and_scored(
     sources = (workshop.directory / "dev.en").read_text().splitlines()
     hypotheses = output.read_text().splitlines()
     model = transept.load(trained)
-    assert hypotheses == [one.text for one in model.translate(sources, beam_size=2, split=False)]
+    assert hypotheses == [one.text for one in model.translate(sources, beam_size=2)]
     assert [path.name for path in tmp_path.iterdir()] == ["hyp.de"]
     reference = workshop.directory / "dev.de"
     assert run("evaluate", "--hypothesis", output, "--reference", reference, "--json") == 0
     scored = json.loads(capsys.readouterr().out)
     assert decoded["systems"][0]["scores"] == scored["systems"][0]["scores"]
+
+
+def test_evaluate_splits_lines_into_sentences_as_translate_does(
+    trained: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    source, reference, output = (tmp_path / name for name in ("a.en", "a.de", "a.out"))
+    source.write_text("One two. Three four.\nFive.\n" * 60)
+    reference.write_text("Zwei eins. Vier drei.\nFünf.\n" * 60)
+    files = ["--source", source, "--reference", reference, "--output", output, "--json"]
+    found = {}
+    for option in ("--split", "--no-split"):
+        assert run("evaluate", "--model", trained, *files, option) == 0
+        described = json.loads(capsys.readouterr().out)
+        assert described["search"]["split"] == (option == "--split")
+        assert run("translate", "--model", trained, "--input", source, option) == 0
+        assert output.read_text() == capsys.readouterr().out
+        found[option] = output.read_text()
+    assert found["--split"] != found["--no-split"]
+
+
+def test_required_terms_are_in_the_decoded_output(
+    trained: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    source, reference, output = (tmp_path / name for name in ("a.en", "a.de", "out.de"))
+    source.write_text("one two\nthree\n")
+    reference.write_text("eins zwei\ndrei\n")
+    words = ["evaluate", "--model", trained, "--source", source, "--reference", reference]
+    assert run(*words, "--output", output, "--keep", "two") == 0
+    first, second = output.read_text().splitlines()
+    assert "two" in first.split()
+    assert "two" not in second.split()
+    capsys.readouterr()
+    hypothesis = ["evaluate", "--hypothesis", output, "--reference", reference, "--keep", "two"]
+    assert run(*hypothesis) == 2
+    assert "--hypothesis and term options cannot be combined" in capsys.readouterr().err
 
 
 def test_report_contains_the_search_settings(
@@ -57,7 +92,8 @@ def test_report_contains_the_search_settings(
     assert rows[1] == f"model        {trained / 'average-3'}"
     assert rows[2].startswith("source ")
     assert rows[3] == (
-        "search       beam size 4, length penalty 0.6, at most 1 × source + 50 tokens"
+        "search       beam size 4, length penalty 0.6, at most 1 × source + 50 tokens, "
+        "sentence by sentence"
     )
     for name in ("sacreBLEU", "chrF2", "perplexity per token", "perplexity per word"):
         (number, *_) = (n for n, row in enumerate(rows) if row.startswith(name))
@@ -67,14 +103,26 @@ def test_report_contains_the_search_settings(
     assert "few: intervals" in said
 
 
+def test_sentences_that_are_too_long_are_split_with_one_warning_per_line(
+    evaluate: Evaluate, tune: Evaluate, workshop: Workshop, capsys: Capture
+) -> None:
+    path = workshop.directory / "dev.en"
+    for command, words in ((evaluate, ["--beam-size", 1]), (tune, ["--beam-size", 1, 2])):
+        assert command("--max-source-length", 8, *words) == 0
+        said = [row for row in capsys.readouterr().err.splitlines() if ": split a sentence" in row]
+        assert len(said) == len({*said}) > 1
+        assert all(row.startswith(f"transept: warning: {path}, line ") for row in said)
+
+
 @pytest.mark.parametrize(
     ("words", "code", "complaint"),
     [
-        (["--n-best", "2"], 2, "Unknown option: --n-best.\nSee"),
+        (["--n-best", "2"], 2, "Unknown option: --n-best."),
         (["--hypothesis", "x"], 2, "--hypothesis and --source cannot be combined"),
         (["--output", "absent/hyp.de"], 3, "absent: is not a directory"),
-        (["--max-source-length", "8"], 3, "--too-long split splits it"),
+        (["--max-source-length", "8", "--too-long", "refuse"], 3, "--too-long split splits it"),
         (["--beam-size", "0"], 2, "--beam-size: 0 must be"),
+        (["--glossary", "absent.tsv"], 3, "absent.tsv: cannot be read"),
     ],
 )
 def test_invalid_options_are_rejected(
@@ -120,7 +168,7 @@ def test_tune_prints_the_grid_and_the_best_settings(tune: Evaluate, capsys: Capt
         (["--beam-size", "4", "0"], 2, "--beam-size: 0 must be at least 1"),
         (["--beam-size"], 2, "--beam-size"),
         (["--output", "x"], 2, "Unknown option: --output"),
-        (["--max-source-length", "8"], 3, "--too-long split splits it"),
+        (["--max-source-length", "8", "--too-long", "refuse"], 3, "--too-long split splits it"),
     ],
 )
 def test_tune_names_the_option_that_is_wrong(

@@ -40,6 +40,22 @@ def test_score_prints_a_line_per_pair(
     assert sum(each) == pytest.approx(float(rows[0][0]), abs=1e-4)
 
 
+def test_segmentation_is_an_option_except_for_the_perplexity(
+    trained: Path, pairs: tuple[Path, Path], capsys: Capture
+) -> None:
+    source, target = pairs
+    words = ["score", "--model", trained, "--source", source, "--target", target]
+    found = {}
+    for segmentation in ("likeliest", "canonical"):
+        assert run(*words, "--segmentation", segmentation) == 0
+        rows = capsys.readouterr().out.splitlines()
+        found[segmentation] = [float(row.split("\t")[0]) for row in rows]
+    both = zip(found["likeliest"], found["canonical"], strict=True)
+    assert all(likeliest >= canonical for likeliest, canonical in both)
+    assert run(*words, "--segmentation", "likeliest", "--perplexity") == 2
+    assert "--perplexity needs --segmentation canonical" in capsys.readouterr().err
+
+
 def test_different_numbers_of_lines_are_refused(
     trained: Path, pairs: tuple[Path, Path], tmp_path: Path, capsys: Capture
 ) -> None:

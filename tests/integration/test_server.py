@@ -15,6 +15,7 @@ from tests.integration.servers import (
     small_parser,
     small_transducer,
 )
+from tests.random_networks import any_output_accepted
 
 from transept import Parser, Transducer
 from transept.apps.serve.messages import SearchOptions
@@ -25,6 +26,12 @@ from transept.errors import DataError
 from transept.text.trees import escape
 
 TEXT = "one two three. The end is near! So be it."
+
+
+@pytest.fixture(autouse=True, scope="module")
+def random_networks() -> Iterator[None]:
+    with any_output_accepted():
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -140,6 +147,15 @@ def test_tags_stay_in_place(client: httpx.Client) -> None:
         assert before.partition(">")[0] == after.partition(">")[0]
 
 
+def test_markdown_is_translated_as_in_python(client: httpx.Client, transducer: Transducer) -> None:
+    text = "# One two\n\n- three\n\n```\nfour\n```\n"
+    body = {"q": text, "source": "en", "target": "de", "format": "markdown"}
+    answer = client.post("/translate", json=body).json()["translatedText"]
+    assert answer == transducer.translate(text, format="markdown").text
+    assert answer.startswith("# ")
+    assert answer.endswith("\n\n```\nfour\n```\n")
+
+
 @pytest.mark.parametrize(
     ("change", "error"),
     [
@@ -151,7 +167,8 @@ def test_tags_stay_in_place(client: httpx.Client) -> None:
         ({"source": "auto", "target": "auto"}, "auto is not supported"),
         (
             {"format": "pdf"},
-            "Invalid request: Invalid enum value 'pdf' - at `$.format`; choose from text, html",
+            "Invalid request: Invalid enum value 'pdf' - at `$.format`; choose from text, html, "
+            "markdown",
         ),
         ({"alternatives": -1}, "Invalid request: Expected `int` >= 0 - at `$.alternatives`"),
         (
@@ -260,7 +277,7 @@ def test_a_stream_adds_up_to_the_translation(
         *parts, (name, done) = events(answer)
     assert name == "done"
     assert {name for name, _ in parts} == {"part"}
-    assert len(parts) > 20, "it comes token by token"
+    assert len(parts) > 8, "it comes token by token"
     assert "".join(part["text"] for _, part in parts) == done["text"]
     if beam_size is None:
         assert done["text"] == client.post("/translate", json=body).json()["translatedText"]
@@ -282,6 +299,66 @@ def test_stream_returns_the_number_of_sentences(client: httpx.Client) -> None:
         with client.stream("POST", "/api/stream", json={"q": text}) as answer:
             *_, (_, done) = events(answer)
         assert done["sentences"] == n_sentences
+
+
+# --- terms -----------------------------------------------------------------------------------
+
+TOO_LONG = "ж" * 60
+"""A term with more tokens than the output of a short text may have."""
+
+
+@pytest.mark.parametrize("form", ["text", "html"])
+def test_terms_are_in_translation_and_in_stream(client: httpx.Client, form: str) -> None:
+    terms: dict[str, object] = {"glossary": {"two": "end"}, "keep": ["near"]}
+    body = terms | {"q": "One <b>two</b> near", "source": "en", "target": "de", "format": form}
+    answer = client.post("/translate", json=body).json()
+    assert {*answer} == {"translatedText"}
+    with client.stream("POST", "/api/stream", json=body) as stream:
+        *_, (_, done) = events(stream)
+    assert done == {"text": answer["translatedText"], "sentences": 1}
+    for word in ("end", "near"):
+        assert re.search(rf"(?i)(?<!\w){word}(?!\w)", answer["translatedText"])
+
+
+def test_missing_terms_are_returned(client: httpx.Client) -> None:
+    body = {"q": "one two", "source": "en", "target": "de", "glossary": {"two": TOO_LONG}}
+    assert client.post("/translate", json=body).json()["missingTerms"] == [TOO_LONG]
+    several = client.post("/translate", json=body | {"q": ["one", "two"]}).json()
+    assert several["missingTerms"] == [[], [TOO_LONG]]
+    with client.stream("POST", "/api/stream", json=body) as stream:
+        *_, (_, done) = events(stream)
+    assert done["missingTerms"] == [TOO_LONG]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"glossary": {f"w{n}": "x" for n in range(201)}},
+        {"glossary": {"two": "x" * 101}},
+        {"glossary": {"x" * 101: "two"}},
+        {"glossary": {"two": ""}},
+        {"glossary": {"two": " "}},
+        {"glossary": {"two": 2}},
+        {"glossary": {"two": "x"}, "keep": ["two"]},
+        {"keep": ["x"] * 201},
+        {"keep": "two"},
+    ],
+)
+def test_invalid_terms_are_rejected(client: httpx.Client, change: dict[str, object]) -> None:
+    body = {"q": "one", "source": "en", "target": "de"} | change
+    for path in ("/translate", "/api/stream"):
+        answer = client.post(path, json=body)
+        assert answer.status_code == 400
+        assert answer.json()["error"]
+
+
+def test_openapi_describes_terms(client: httpx.Client) -> None:
+    schemas = client.get("/openapi.json").json()["components"]["schemas"]
+    for name in ("TranslateRequest", "StreamRequest"):
+        fields = schemas[name]["properties"]
+        assert fields["glossary"]["maxProperties"] == fields["keep"]["maxItems"] == 200
+        assert fields["keep"]["items"] == {"type": "string", "minLength": 1, "maxLength": 100}
+    assert "missingTerms" in schemas["TranslateAnswer"]["properties"]
 
 
 @pytest.mark.parametrize("tokens", ["words", "pieces"])

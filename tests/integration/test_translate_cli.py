@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from tests.integration.workshop import run
 
+import transept
+
 Capture = pytest.CaptureFixture[str]
 TRANSLATE = [sys.executable, "-m", "transept", "translate", "--model"]
 
@@ -207,7 +209,7 @@ def test_several_models_form_an_ensemble(trained: Path, capsys: Capture) -> None
 LONG = "one two three four five six seven eight nine ten; " * 20
 
 
-def test_too_long_sentence_is_rejected_by_line_or_split(
+def test_too_long_sentence_is_split_with_a_warning_or_rejected_by_line(
     trained: Path, tmp_path: Path, capsys: Capture
 ) -> None:
     path = tmp_path / "long.en"
@@ -215,14 +217,19 @@ def test_too_long_sentence_is_rejected_by_line_or_split(
     assert run("translate", "--model", trained, "one") == 0
     before = capsys.readouterr().out
     words = ["translate", "--model", trained, "--input", path]
-    assert run(*words) == 3
+    n_tokens = len(transept.load(trained).source_tokenizer.encode(LONG.strip())) + 1
+    warning = f"split a sentence of {n_tokens} tokens; see --too-long and --max-source-length"
+    for option in ((), ("--stream",), ("--output", tmp_path / "long.out")):
+        assert run(*words, *option) == 0
+        out, complaint = capsys.readouterr()
+        assert complaint == f"transept: warning: {path}, line 2: {warning}\n"
+        assert len((out or (tmp_path / "long.out").read_text()).splitlines()) == 3
+    assert run(*words, "--too-long", "refuse") == 3
     out, complaint = capsys.readouterr()
     assert out == before
     assert f"{path}, line 2: the sentence 'one two three" in complaint
     assert "--too-long split splits it" in complaint
-    assert run(*words, "--too-long", "split") == 0
-    assert len(capsys.readouterr().out.splitlines()) == 3
-    assert run("translate", "one", LONG, "--model", trained) == 3
+    assert run("translate", "one", LONG, "--model", trained, "--too-long", "refuse") == 3
     assert "text 2: the sentence" in capsys.readouterr().err
 
 
@@ -253,6 +260,8 @@ def test_too_long_sentence_is_rejected_by_line_or_split(
         (["x", "--model", "{trained}", "--read-ahead", "0"], 2, "--read-ahead"),
         (["x", "--model", "{trained}", "--device", "tpu9"], 2, "--device: 'tpu9' cannot be"),
         (["x", "--model", "{trained}", "--source-language", "tlh"], 2, "tlh"),
+        (["x", "--model", "{trained}", "--sample", "--keep", "x"], 2, "excludes --glossary and"),
+        (["x", "--model", "{trained}", "--glossary", "absent.tsv"], 3, "absent.tsv: cannot be"),
     ],
 )
 def test_invalid_translations_are_rejected(
@@ -315,3 +324,44 @@ def test_truncated_translation_gives_a_warning(
         assert run(*words, *more, "--max-length-factor", 0, "--max-length-extra", 2) == 0
         warning = f"1 translation reached the maximum length, the first at {text}, line 2"
         assert warning in capsys.readouterr().err
+
+
+def test_terms_are_in_translation(trained: Path, tmp_path: Path, capsys: Capture) -> None:
+    terms, text = tmp_path / "terms.tsv", tmp_path / "text.en"
+    terms.write_text("# numbers\ntwo\tzwoo\n")
+    text.write_text("one two\nthree\n")
+    words = ["translate", "--model", trained, "--input", text, "--glossary", terms]
+    words += ["--keep", "three", "--keep", "four"]
+    assert run(*words) == 0
+    out, said = capsys.readouterr()
+    first, second = out.splitlines()
+    assert "zwoo" in first.split()
+    assert "three" in second.split()
+    assert said == ""
+    output = tmp_path / "out.de"
+    for more in (["--stream"], ["--output", output], ["--engine", "native", "--json"]):
+        assert run(*words, *more) == 0
+        found = capsys.readouterr().out + (output.read_text() if "--output" in more else "")
+        for term in (first, second):
+            assert term in found
+
+
+def test_changed_glossary_is_another_output(trained: Path, tmp_path: Path, capsys: Capture) -> None:
+    terms, output = tmp_path / "terms.tsv", tmp_path / "out.de"
+    words = ["translate", "--model", trained, "one two", "--output", output, "--glossary", terms]
+    for term in ("zwo", "zwoo"):
+        terms.write_text(f"two\t{term}\n")
+        output.unlink(missing_ok=True)
+        assert run(*words) == 0
+        assert term in output.read_text().split()
+
+
+def test_missing_term_gives_a_warning(trained: Path, tmp_path: Path, capsys: Capture) -> None:
+    text = tmp_path / "text.en"
+    text.write_text("one\none two\n")
+    words = ["translate", "--model", trained, "--input", text, "--keep", "two"]
+    for more in ([], ["--stream"], ["--output", tmp_path / "out.de"]):
+        assert run(*words, *more, "--max-length-factor", 0, "--max-length-extra", 1) == 0
+        said = capsys.readouterr().err
+        assert f"warning: {text}, line 2: the translation lacks 'two'" in said
+        assert "line 1: the translation" not in said

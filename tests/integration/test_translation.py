@@ -49,6 +49,15 @@ def test_a_score_is_what_the_search_found(trained: Path) -> None:
         assert sum(pair.token_log_probabilities) == pair.log_probability
 
 
+def test_a_score_by_a_bundled_model_is_what_the_search_found() -> None:
+    model = transept.load("en-de")
+    texts = ["The Balkan war ended in 1913.", "An army spokesman said that.", "Good morning."]
+    found = model.translate(texts, raw=True)
+    scores = model.score(texts, [one.text for one in found])
+    for one, pair in zip(found, scores, strict=True):
+        assert pair.log_probability > one.outputs[0].log_probability - 1e-3
+
+
 def test_scoring_reports_progress(trained: Path) -> None:
     progress: list[tuple[int, int]] = []
     sources = ["one two " * n for n in range(60)]

@@ -59,7 +59,7 @@ def load(
 
     Example:
         >>> transept.load("en-de").translate("Good morning.").text
-        'Guten Morgen!'
+        'Guten Morgen.'
     """
     model = load_any(*models, device=device, engine=engine, shortlist=shortlist)
     if isinstance(model, Parser):
@@ -115,7 +115,14 @@ def load_any(
     stored = [bundle.precision for bundle in bundles]
     listed = None if shortlist is None else Path(shortlist)
     chosen_engine = engines().choose(engine, networks, (source, target), stored, listed)
-    return Transducer(networks, source, target, max_source_length=longest, engine=chosen_engine)
+    return Transducer(
+        networks,
+        source,
+        target,
+        max_source_length=longest,
+        engine=chosen_engine,
+        languages=languages_of(bundles[0].directory),
+    )
 
 
 def _described(models: Sequence[Names]) -> str:

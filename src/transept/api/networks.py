@@ -11,6 +11,7 @@ from transept.decoding.engine import TOKENS_AT_ONCE, Ids, batches_by_length
 from transept.model.attention import record_attention
 from transept.model.packing import pad_rows
 from transept.model.transformer import Transformer
+from transept.progress import Tally, Watch, no_progress
 from transept.shapes import Float, Int, Tensor
 from transept.text.tokenizer import EOS_ID, PAD_ID, Tokenizer
 
@@ -32,6 +33,20 @@ class Networks:
     def batches(self, lengths: Sequence[int]) -> Iterator[list[int]]:
         """Batches of indices of pairs with similar lengths."""
         return batches_by_length(lengths, TOKENS_AT_ONCE[self.device.type])
+
+    def log_probabilities(
+        self, pairs: Sequence[tuple[Ids, Ids]], watch: Watch = no_progress
+    ) -> list[list[float]]:
+        """`token_log_probabilities` of any number of pairs, in batches."""
+        found: list[list[float]] = [[] for _ in pairs]
+        tally = Tally(watch, len(pairs))
+        for batch in self.batches([max(map(len, pair)) for pair in pairs]):
+            sources, targets = zip(*(pairs[index] for index in batch), strict=True)
+            each = self.token_log_probabilities(sources, targets)
+            for index, values in zip(batch, each, strict=True):
+                found[index] = values
+            tally.add(len(batch))
+        return found
 
     @torch.inference_mode()
     def token_log_probabilities(

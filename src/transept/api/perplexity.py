@@ -13,9 +13,13 @@ def measure_perplexities(
     references: Sequence[str],
     watch: Watch = no_progress,
 ) -> tuple[Perplexity, Perplexity]:
-    """The perplexity per token and per word, without label smoothing."""
+    """The perplexity per token and per word, without label smoothing.
+
+    The tokens are those of the canonical segmentation, as in training and in other programs.
+    """
+    scored = transducer.score(sources, references, watch, segmentation="canonical")
     # A pair of empty lines has no tokens, not even an end symbol.
-    pairs = [pair for pair in transducer.score(sources, references, watch) if pair.tokens]
+    pairs = [pair for pair in scored if pair.tokens]
     vocabulary = transducer.target_tokenizer
     return perplexities(
         sum(pair.log_probability for pair in pairs),

@@ -10,16 +10,48 @@ from transept.api.config import TranslationConfig
 from transept.errors import ConfigError, DataError, Problem
 from transept.model.config import ModelConfig
 from transept.text.cutting import cut
-from transept.text.sentences import CLOSERS, WIDE_STOPS, Piece, split_sentences
+from transept.text.glossary import Spellings
+from transept.text.protection import Masked
+from transept.text.sentences import (
+    CLOSERS,
+    WIDE_STOPS,
+    Piece,
+    has_letters,
+    one_sentence,
+    split_sentences,
+)
 from transept.text.tokenizer import Tokenizer
+
+NOT_MASKED = Masked("")
 
 
 class Unit(NamedTuple):
-    """A part of a text, the white space after it, and its token ids without the end symbol."""
+    """A part of a text, the white space after it, and its token ids without the end symbol.
+
+    A part that has no letters outside its protected spans has no ids: it is kept as it is.
+    """
 
     text: str
     space: str
     ids: list[int]
+    split_from: int | None = None
+    """See `Sentence.split_from`."""
+    required: tuple[tuple[int, ...], ...] = ()
+    """Token sequences that the output must contain."""
+    terms: tuple[Spellings, ...] = ()
+    """Terms that the output must contain."""
+    masked: Masked = NOT_MASKED
+    """The text as the model reads it."""
+
+    def sentence(self, outputs: "tuple[Output, ...]") -> "Sentence":
+        """The unit with its outputs."""
+        return Sentence(self.text, self.space, outputs, self.split_from)
+
+    @property
+    def kept(self) -> "Output":
+        """The output of a unit that is not translated: its text."""
+        words = range(len(self.text.split()))
+        return Output(self.text, 0.0, 0.0, alignment=tuple(zip(words, words, strict=True)))
 
     def tagged(self, tag: Sequence[int]) -> "Unit":
         """The unit with the tag of the target language before its ids, if it has any."""
@@ -81,7 +113,7 @@ class TooLongError(DataError):
             cure: Advice for users of the Python API.
         """
         super().__init__(f"text {number}: {what}; {cure}")
-        self.number, self.what, self.enough = number, what, enough
+        self.number, self.what, self.enough, self.cure = number, what, enough, cure
         self.all: Sequence[TooLongError] = (self,)
         """The errors of all texts, if all were checked. This error is the first."""
 
@@ -110,49 +142,82 @@ def described(value: object) -> str:
     return "None" if value is None else f"{type(value).__name__} {value!r:.40}"
 
 
-def split_texts(
-    texts: Sequence[str], config: TranslationConfig, tokenizer: Tokenizer, limits: LengthLimits
-) -> list[list[Unit]]:
-    """Split each text into units.
+class Reader:
+    """Splits texts into units, and encodes them."""
 
-    The units and their white space, joined, are the text, without the tag of its target language.
-    """
-    limit = limits.limit(config.max_source_length)
-    tagged = [tokenizer.target_tag(text, config.target_language) for text in texts]
-    pieces = [_sentences(text, config) for _, text in tagged]
-    encoded = iter(tokenizer.encode_batch([piece.text for each in pieces for piece in each]))
-    result = []
-    for number, ((tag, _), each) in enumerate(zip(tagged, pieces, strict=True), start=1):
-        units: list[Unit] = []
-        for piece in each:
-            unit = Unit(*piece, next(encoded)).tagged(tag)
+    def __init__(
+        self,
+        tokenizer: Tokenizer,
+        masks: Sequence[str],
+        languages: tuple[str, str],
+        limits: LengthLimits,
+    ) -> None:
+        """Create a reader.
+
+        Args:
+            tokenizer: The source vocabulary.
+            masks: The symbols for protected spans that both vocabularies have.
+            languages: The source and the target language, if they are known.
+            limits: The limits on the length of a unit.
+        """
+        self._tokenizer, self._masks = tokenizer, masks
+        self._languages, self._limits = languages, limits
+
+    def units(self, texts: Sequence[str], config: TranslationConfig) -> list[list[Unit]]:
+        """Split each text into units.
+
+        The units and their white space, joined, are the text, without the tag of its target
+        language.
+        """
+        tagged = [self._tokenizer.target_tag(text, config.target_language) for text in texts]
+        rules = config.source_language
+        pieces = [
+            split_sentences(text, rules) if config.split else one_sentence(text)
+            for _, text in tagged
+        ]
+        masked = [[self._masked(piece.text, config) for piece in each] for each in pieces]
+        encoded = iter(self._tokenizer.encode_batch([one.text for each in masked for one in each]))
+        result = []
+        for number, ((tag, _), *each) in enumerate(zip(tagged, pieces, masked, strict=True), 1):
+            units = []
+            for piece, one in zip(*each, strict=True):
+                ids, has_words = (
+                    next(encoded),
+                    has_letters(one.text) if config.raw else one.has_words,
+                )
+                units.append(Unit(piece.text, piece.space, ids if has_words else [], masked=one))
+            result.append(self._fitting([unit.tagged(tag) for unit in units], tag, config, number))
+        return result
+
+    def _masked(self, text: str, config: TranslationConfig) -> Masked:
+        return Masked(text) if config.raw else Masked.of(text, self._masks, self._languages)
+
+    def _fitting(
+        self, units: Sequence[Unit], tag: Sequence[int], config: TranslationConfig, number: int
+    ) -> list[Unit]:
+        """Units that are not too long."""
+        limit = self._limits.limit(config.max_source_length)
+        fitting: list[Unit] = []
+        for unit in units:
             # The limit counts the end symbol.
             if len(unit.ids) < limit.tokens:
-                units.append(unit)
+                fitting.append(unit)
             elif config.too_long == "split":
-                some = _split_unit(unit, tokenizer, limit.tokens - 1 - len(tag))
-                units += [one.tagged(tag) for one in some]
+                some = self._parts(unit, limit.tokens - 1 - len(tag), config)
+                fitting += [one.tagged(tag) for one in some]
             else:
                 raise _too_long(number, unit, limit)
-        result.append(units)
-    return result
+        return fitting
 
-
-def _sentences(text: str, config: TranslationConfig) -> list[Piece]:
-    if config.split:
-        return split_sentences(text, config.source_language)
-    inner = text.strip()
-    if not inner:
-        return [Piece("", text)] if text else []
-    start = text.index(inner)
-    before = [Piece("", text[:start])] if start else []
-    return [*before, Piece(inner, text[start + len(inner) :])]
-
-
-def _split_unit(unit: Unit, tokenizer: Tokenizer, max_tokens: int) -> list[Unit]:
-    pieces = cut(unit.text, tokenizer, max_tokens)
-    pieces[-1] = Piece(pieces[-1].text, unit.space)
-    return [Unit(*piece, tokenizer.encode(piece.text)) for piece in pieces]
+    def _parts(self, unit: Unit, max_tokens: int, config: TranslationConfig) -> list[Unit]:
+        pieces = cut(unit.text, self._tokenizer, max_tokens)
+        pieces[-1] = Piece(pieces[-1].text, unit.space)
+        masked = [self._masked(piece.text, config) for piece in pieces]
+        first, *rest = (
+            Unit(piece.text, piece.space, self._tokenizer.encode(one.text), masked=one)
+            for piece, one in zip(pieces, masked, strict=True)
+        )
+        return [first._replace(split_from=len(unit.ids) + 1), *rest]
 
 
 def _too_long(number: int, unit: Unit, limit: Limit) -> TooLongError:
@@ -184,11 +249,21 @@ class Output:
     """Whether it ended with the end symbol, and not at the maximum length."""
     alignment: Alignment | None = None
     """The word alignment, if requested."""
+    missing: tuple[str, ...] = ()
+    """Required terms that the text does not contain."""
 
     @property
     def pharaoh(self) -> str:
         """The alignment as `0-0 1-2 …`."""
         return " ".join(f"{i}-{j}" for i, j in self.alignment or ())
+
+
+def distinct(outputs: Sequence[Output]) -> tuple[Output, ...]:
+    """The outputs without those whose text occurred before: another segmentation of it."""
+    first: dict[str, Output] = {}
+    for one in outputs:
+        first.setdefault(one.text, one)
+    return tuple(first.values())
 
 
 NOTHING = Output("", 0.0, 0.0, alignment=())
@@ -203,6 +278,8 @@ class Draft:
     """The translation so far."""
     stable: int
     """The number of leading characters that will not change."""
+    missing: tuple[str, ...] = ()
+    """Required terms that the translation does not contain, in the last draft."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,6 +291,9 @@ class Sentence:
     """The white space after it, which is kept."""
     outputs: tuple[Output, ...]
     """Best first; samples are in the order in which they were drawn."""
+    split_from: int | None = None
+    """If this is the first part of a sentence with too many tokens: their number, end symbol
+    included."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,6 +329,11 @@ class Translation:
         """The best output's alignment, if requested."""
         return self.outputs[0].alignment
 
+    @property
+    def too_long(self) -> tuple[int, ...]:
+        """The number of tokens of each sentence that had too many and was split."""
+        return tuple(one.split_from for one in self.sentences if one.split_from is not None)
+
     @classmethod
     def best(cls, source: str, sentences: Sequence[Sentence], n_best: int) -> "Translation":
         """The `n_best` combinations of the sentences' outputs with the highest sums of scores."""
@@ -278,9 +363,9 @@ class PairScore:
     source: str
     target: str
     log_probability: float
-    """log P(Y|X), natural logarithm, including the end symbol."""
+    """log P(Y|X), natural logarithm, including the end symbol. See `Transducer.score`."""
     tokens: tuple[str, ...]
-    """The subwords of the target, and the end symbol."""
+    """The subwords of the scored segmentation of the target, and the end symbol."""
     token_log_probabilities: tuple[float, ...]
     """The log-probability of each token, given the source and the previous tokens."""
 
@@ -304,6 +389,7 @@ def _join_outputs(sentences: Sequence[Sentence], outputs: Sequence[Output]) -> O
         sum((output.log_probability for output in outputs), 0.0),
         all(output.finished for output in outputs),
         None if any(output.alignment is None for output in outputs) else tuple(links),
+        tuple(term for output in outputs for term in output.missing),
     )
 
 
@@ -318,7 +404,9 @@ def _separator(sentence: Sentence, output: Output, last: bool) -> str:
     Chinese and Japanese have no space between sentences. If the target language is another one, it
     needs a space.
     """
-    if sentence.space or last or not _ends_wide(sentence.source) or _ends_wide(output.text):
+    # Markup may follow the stop of an output.
+    is_wide = any(stop in output.text for stop in WIDE_STOPS)
+    if sentence.space or last or not _ends_wide(sentence.source) or is_wide:
         return sentence.space
     return " "
 

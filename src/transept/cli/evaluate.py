@@ -14,14 +14,16 @@ from rich.console import Console
 
 from transept.api.config import TranslationConfig
 from transept.cli.app import complain
-from transept.cli.lines import check_uncompressed, naming_lines
+from transept.cli.lines import check_uncompressed, naming_lines, warn_if_split
 from transept.cli.models import ANY_TRANSLATOR, MODEL_OPTIONS, Translators
 from transept.cli.outlets import ProgressBar
 from transept.cli.score import LABEL, NAME, perplexities, report_console, show_perplexities
+from transept.cli.terms import TermOptions, warn_of_missing
 from transept.errors import ConfigError, DataError
 from transept.progress import Watch
 from transept.runtime.interrupt import import_torch
 from transept.text.files import describe
+from transept.text.glossary import Glossary
 from transept.text.moses import Language
 
 if TYPE_CHECKING:
@@ -35,11 +37,9 @@ FIXED = Parameter(parse=False)
 
 @dataclass(frozen=True, kw_only=True)
 class Search(TranslationConfig):
-    """Search settings. Each line is one sentence with one translation."""
+    """Search settings. Each line has one translation."""
 
     n_best: Annotated[int, FIXED] = 1
-    split: Annotated[bool, FIXED] = False
-    source_language: Annotated[Language, FIXED] = "other"
     target_language: Annotated[str | None, Parameter(name="--target")] = None
     """The target language, such as de, for an imported model that has several."""
 
@@ -49,7 +49,7 @@ class Files:
     """The files to compare."""
 
     reference: Path
-    """The correct translations, one sentence per line."""
+    """The correct translations, line by line."""
     hypothesis: Path | None = None
     """The translations to score; - is standard input. Default: the model's output for --source."""
     source: Path | None = None
@@ -70,20 +70,23 @@ def evaluate(
     files: Annotated[Files, FILES],
     models: Annotated[Translators | None, MODEL_OPTIONS] = None,
     search: Annotated[Search | None, SEARCH] = None,
+    terms: Annotated[TermOptions | None, SEARCH] = None,
     target_language: Annotated[Language | None, SCORES] = None,
     as_json: Annotated[bool, Parameter(name="--json", negative=""), SCORES] = False,
 ) -> None:
     """Score translations, or a model, with BLEU and chrF.
 
     The translations are read from a file (--hypothesis), or a model translates --source first. With
-    --other, two systems are compared. Files are plain text (cased, not tokenised), one sentence per
-    line, UTF-8, optionally compressed (.gz, .xz, .zst). The paper reports tokenised BLEU with
-    compounds split. Compare scores only if their signatures are the same.
+    --other, two systems are compared. Files are plain text (cased, not tokenised) in UTF-8,
+    optionally compressed (.gz, .xz, .zst). A line of --source is translated sentence by sentence,
+    as by transept translate. The perplexity is that of whole lines. The paper reports tokenised
+    BLEU with compounds split. Compare scores only if their signatures are the same.
 
     Args:
         files: The files to compare.
         models: The model that translates --source.
         search: Search settings.
+        terms: Required translations.
         target_language: The language of the translations, for the Moses tokenizer. Default: the
             suffix of the reference file (`test.de`).
         as_json: Print one JSON object instead of tables.
@@ -92,15 +95,16 @@ def evaluate(
     from transept.evaluation.report import System
     from transept.evaluation.report import evaluate as evaluate_report
 
-    scored = _file_to_score(files, models, search)
+    scored = _file_to_score(files, {"model": models, "search": search, "term": terms})
     paths = [files.reference, scored, *([files.other] if files.other else [])]
     references, lines, *others = read_aligned(paths)
     system = System(describe(scored), lines)
     measured: tuple[Perplexity, ...] = ()
     about: dict[str, Any] = {}
     if files.hypothesis is None:
+        glossary = (terms or TermOptions()).terms()
         import_torch()
-        decoding = models or ANY_TRANSLATOR, search or Search()
+        decoding = models or ANY_TRANSLATOR, search or Search(), glossary
         system, measured, about = _translate_source(files, scored, *decoding, (lines, references))
     report = evaluate_report(
         system,
@@ -121,8 +125,13 @@ def evaluate(
             complain(f"warning: {each.name}: {warning}")
 
 
-def _file_to_score(files: Files, models: Translators | None, search: Search | None) -> Path:
-    """The file of translations, or the source file if a model translates it."""
+def _file_to_score(files: Files, options: Mapping[str, object]) -> Path:
+    """The file of translations, or the source file if a model translates it.
+
+    Args:
+        files: The files.
+        options: The options for a model, by kind. None: not given.
+    """
     if files.hypothesis is None:
         if files.source is None:
             raise ConfigError(
@@ -139,8 +148,7 @@ def _file_to_score(files: Files, models: Translators | None, search: Search | No
     unused = {
         "--source": files.source,
         "--output": files.output,
-        "model options": models,
-        "search options": search,
+        **{f"{kind} options": given for kind, given in options.items()},
     }
     for what, given in unused.items():
         if given is not None:
@@ -153,6 +161,7 @@ def _translate_source(
     source: Path,
     models: Translators,
     search: Search,
+    glossary: Glossary | None,
     texts: tuple[Sequence[str], Sequence[str]],
 ) -> "tuple[System, tuple[Perplexity, ...], dict[str, Any]]":
     """Translate. Return the output, the perplexities, and the settings for the report."""
@@ -163,16 +172,19 @@ def _translate_source(
     transducer = models.load()
     with ProgressBar("sentences", len(sources), results_to_stdout=False) as bar:
         watch = partial(bar.share, len(sources))
-        translations = decode(transducer, source, sources, search, watch)
+        translations = decode(transducer, source, sources, search, watch, glossary)
+    warn_if_lines_were_split(source, translations)
     hypotheses = [one.text.replace("\n", " ") for one in translations]
     if files.output is not None:
         write_sentences(files.output, hypotheses)
+    for number, one in enumerate(translations, start=1):
+        warn_of_missing(f"{describe(source)}, line {number}", one.outputs[0].missing)
     if unfinished := sum(not one.outputs[0].finished for one in translations):
         complain(
             f"warning: {unfinished:,} of {len(translations):,} translations reached the "
             "maximum length; see --max-length-extra"
         )
-    fields = ("beam_size", "length_penalty", "max_length_factor", "max_length_extra")
+    fields = ("beam_size", "length_penalty", "max_length_factor", "max_length_extra", "split")
     about = {
         "source": str(source),
         "model": models.names,
@@ -189,10 +201,19 @@ def decode(
     sources: Sequence[str],
     config: TranslationConfig,
     watch: Watch,
+    glossary: Glossary | None = None,
 ) -> "list[Translation]":
     """Translate the lines of a file. An error about a line that is too long has its number."""
     with naming_lines(lambda number: f"{describe(path)}, line {number}"):
-        return transducer.translate(sources, watch=watch, **dataclasses.asdict(config))
+        return transducer.translate(
+            sources, glossary=glossary, watch=watch, **dataclasses.asdict(config)
+        )
+
+
+def warn_if_lines_were_split(path: Path, translations: "Sequence[Translation]") -> None:
+    """Warn about each line with a sentence that had too many tokens."""
+    for number, one in enumerate(translations, start=1):
+        warn_if_split(f"{describe(path)}, line {number}", one.too_long)
 
 
 # --- tables ----------------------------------------------------------------------------------
@@ -240,9 +261,11 @@ def score_cells(score: "Score") -> str:
 
 
 def _described_search(search: Mapping[str, Any]) -> str:
+    unit = "sentence" if search["split"] else "line"
     return (
         f"beam size {search['beam_size']}, length penalty {search['length_penalty']:g}, "
-        f"at most {search['max_length_factor']:g} × source + {search['max_length_extra']} tokens"
+        f"at most {search['max_length_factor']:g} × source + {search['max_length_extra']} tokens, "
+        f"{unit} by {unit}"
     )
 
 

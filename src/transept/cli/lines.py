@@ -9,9 +9,17 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple, TypeVar
 
 from cyclopts import Parameter
 
-from transept.cli.app import DASH
+from transept.api.config import Format
+from transept.cli.app import DASH, complain
 from transept.errors import ConfigError, DataError
-from transept.text.files import COMPRESSED, STANDARD_INPUT, describe, read_sentences, stored_size
+from transept.text.files import (
+    COMPRESSED,
+    STANDARD_INPUT,
+    describe,
+    read_document,
+    read_sentences,
+    stored_size,
+)
 
 if TYPE_CHECKING:
     from transept.api.texts import Draft
@@ -28,12 +36,19 @@ Files = Annotated[
     ),
 ]
 
+SUFFIXES: dict[str, Format] = {
+    ".html": "html",
+    ".htm": "html",
+    ".md": "markdown",
+    ".markdown": "markdown",
+}
+"""The formats of files that are translated as a whole."""
 FIRST_LINES = 32
 """The size of the first group of lines. It is small, so that results appear early."""
 
 
 class Line(NamedTuple):
-    """A line of text, and its location for messages."""
+    """A line of text or a document, and its location for messages."""
 
     text: str
     place: str
@@ -46,8 +61,28 @@ def without_dash(texts: tuple[str, ...]) -> tuple[str, ...]:
     return () if DASH in texts else texts
 
 
-def read(texts: Sequence[str], files: Sequence[Path]) -> Iterator[Line]:
-    """Read lines from the arguments, else from files, else from standard input."""
+def format_of(files: Sequence[Path]) -> Format:
+    """The format of files by their names, without the suffix of a compressed file."""
+    bare = [path.with_suffix("") if path.suffix in COMPRESSED else path for path in files]
+    found: set[Format] = {SUFFIXES.get(path.suffix.lower(), "text") for path in bare}
+    if len(found) > 1:
+        raise ConfigError(
+            f"--input: the files have different formats ({', '.join(sorted(found))}); "
+            "give --format, or translate them separately"
+        )
+    return found.pop() if found else "text"
+
+
+def read(texts: Sequence[str], files: Sequence[Path], format: Format = "text") -> Iterator[Line]:
+    """Read lines from the arguments, else from files, else from standard input.
+
+    If the format is not `text`, a whole argument or file is one item.
+    """
+    if format != "text":
+        yield from (Line(f"{text}\n", f"text {n}") for n, text in enumerate(texts, start=1))
+        for path in () if texts else files or (STANDARD_INPUT,):
+            yield Line(read_document(path), describe(path))
+        return
     if texts:
         # An argument may have several lines.
         lines = [line for text in texts for line in text.split("\n")]
@@ -58,17 +93,17 @@ def read(texts: Sequence[str], files: Sequence[Path]) -> Iterator[Line]:
             yield Line(line, f"{describe(path)}, line {number}")
 
 
-def count(texts: Sequence[str], files: Sequence[Path]) -> int | None:
-    """The number of lines, or None if the input can be read only once.
+def count(texts: Sequence[str], files: Sequence[Path], format: Format = "text") -> int | None:
+    """The number of items of `read`, or None if the input can be read only once.
 
     Files are read to the end, so a file that is missing or not text is rejected before any work is
     done.
     """
     if texts:
-        return sum(1 for _ in read(texts, ()))
+        return sum(1 for _ in read(texts, (), format))
     if not files or any(stored_size(path) is None for path in files):
         return None
-    return sum(1 for _ in read((), files))
+    return sum(1 for _ in read((), files, format))
 
 
 def check_plain(path: Path, cure: str) -> None:
@@ -116,6 +151,15 @@ def naming_lines(place: Callable[[int], str]) -> Iterator[None]:
         raise DataError(f"{place(error.number)}: {error.what}; {cure}") from error
 
 
+def warn_if_split(place: str, lengths: Sequence[int]) -> None:
+    """Warn about the sentences of a line that had too many tokens, given their lengths."""
+    if lengths:
+        what = "a sentence" if len(lengths) == 1 else "sentences"
+        listed = ", ".join(f"{length:,}" for length in lengths)
+        cure = "see --too-long and --max-source-length"
+        complain(f"warning: {place}: split {what} of {listed} tokens; {cure}")
+
+
 # --- streaming -------------------------------------------------------------------------------
 
 _INCOMPLETE = "\N{REPLACEMENT CHARACTER}"
@@ -137,17 +181,19 @@ class DraftPrinter:
         self._width = get_terminal_size().columns if sys.stdout.isatty() else None
         self._column, self._dim = 0, 0
 
-    def write(self, drafts: "Iterable[Draft]") -> None:
-        """Print the drafts of one translation until it is complete."""
+    def write(self, drafts: "Iterable[Draft]") -> tuple[str, ...]:
+        """Print the drafts of one translation until it is complete. Return its missing terms."""
         written = 0
+        missing: tuple[str, ...] = ()
         for draft in drafts:
             # A model can write any byte, but the output must stay on one line.
             text = draft.text.replace("\n", " ")
             stable = text[: draft.stable].rstrip(_INCOMPLETE)
             self._show(stable[written:], text[max(written, len(stable)) :].rstrip(_INCOMPLETE))
-            written = max(written, len(stable))
+            written, missing = max(written, len(stable)), draft.missing
         self._put("\n" if self._width is None else f"{self._back()}{_ERASE_TO_END}\n")
         self._column = self._dim = 0
+        return missing
 
     def _show(self, stable: str, rest: str) -> None:
         if self._width is None:

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 from rich.console import Console
 
+from transept.api.config import Segmentation
 from transept.cli.app import Flag, write_line
 from transept.cli.models import ANY_MODEL, MODEL_OPTIONS, Models
 from transept.cli.outlets import ProgressBar
-from transept.errors import DataError
+from transept.errors import ConfigError, DataError
 from transept.runtime.interrupt import import_torch
 from transept.text.files import describe
 
@@ -33,25 +34,33 @@ def score(
     source: Path,
     target: Path,
     perplexity: Flag = False,
+    segmentation: Segmentation | None = None,
     as_json: Annotated[bool, Parameter(name="--json", negative="", show_default=False)] = False,
     models: Annotated[Models, MODEL_OPTIONS] = ANY_MODEL,
 ) -> None:
     """Print the probability that a model assigns to given translations.
 
-    The decoder scores the given translations and does not search (forced decoding). For each pair,
-    one line is printed: log P(target | source) (natural logarithm, without length penalty), a tab,
-    and the number of target tokens including the end symbol.
+    For each pair, one line is printed: log P(target | source) (natural logarithm, without length
+    penalty), a tab, and the number of target tokens including the end symbol. A text has many
+    segmentations into tokens. The printed number is that of the likeliest segmentation that a beam
+    search finds, so a sentence that transept translate outputs has the log-probability that it had
+    there, or a higher one.
 
     Args:
         source: UTF-8 text, one sentence per line, plain or compressed (.gz, .xz, .zst); - is
             standard input.
         target: Its translations, line by line.
-        perplexity: Print only the perplexity of all pairs, per token and per word.
+        perplexity: Print only the perplexity of all pairs, per token and per word. It is defined
+            by the canonical segmentation.
+        segmentation: Score the likeliest segmentation that is found, or the canonical one, which
+            the tokenizer returns. The latter is about three times as fast. Default: likeliest.
         as_json: Print JSON, with each token and its log-probability.
         models: The model.
     """
     from transept.evaluation.reading import read_aligned
 
+    if perplexity and segmentation == "likeliest":
+        raise ConfigError("--perplexity needs --segmentation canonical; omit --segmentation")
     sources, targets = read_aligned([source, target])
     import_torch()
     transducer = models.load()
@@ -66,7 +75,9 @@ def score(
             some = slice(start, start + PAIRS_AT_A_TIME)
             with _locating_errors(source, target, start):
                 watch = partial(bar.share, len(sources[some]))
-                scores = transducer.score(sources[some], targets[some], watch)
+                scores = transducer.score(
+                    sources[some], targets[some], watch, segmentation=segmentation or "likeliest"
+                )
             for pair in scores:
                 if as_json:
                     write_line(json.dumps(dataclasses.asdict(pair), ensure_ascii=False))

@@ -1,4 +1,4 @@
-"""`transept translate`: translate text line by line."""
+"""`transept translate`: translate text line by line, and documents as a whole."""
 
 import dataclasses
 import json
@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -14,29 +14,33 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Group, Parameter
 
-from transept.api.config import Options, ReadingConfig, TranslationConfig
-from transept.cli.app import Flag, complain, write_line
+from transept.api.config import Format, Options, ReadingConfig, TranslationConfig
+from transept.cli.app import Flag, complain
 from transept.cli.lines import (
     DraftPrinter,
     Files,
     Line,
     check_uncompressed,
     count,
+    format_of,
     growing_groups,
     naming_lines,
     read,
+    warn_if_split,
     without_dash,
 )
 from transept.cli.models import ANY_TRANSLATOR, MODEL_OPTIONS, Translators
 from transept.cli.outlets import ProgressBar
+from transept.cli.terms import TermOptions, warn_of_missing
 from transept.decoding.config import BeamConfig, OutputConfig, SamplingConfig
 from transept.errors import ConfigError, StoppedError
 from transept.progress import Watch, no_progress
 from transept.runtime.interrupt import import_torch, terminable
+from transept.text.glossary import Glossary
 from transept.wording import counted
 
 if TYPE_CHECKING:
-    from transept.api.texts import Translation
+    from transept.api.texts import Output, Translation
     from transept.api.transducer import Transducer
     from transept.runtime.parts import Parts
 
@@ -47,9 +51,13 @@ class InputOptions:
 
     files: Files = ()
     """UTF-8 text files, plain or compressed (.gz, .xz, .zst), read one after another."""
+    format: Format | None = None
+    """text is translated line by line. A file of html or markdown is translated as one document,
+    and its markup is kept. Default: html for files whose names end in .html or .htm, markdown for
+    .md and .markdown, otherwise text."""
     read_ahead: int = 512
-    """The number of lines to translate together. Larger is faster. 1 translates line by line, which
-    is the default on a terminal."""
+    """The number of lines or documents to translate together. Larger is faster. 1 translates line
+    by line, which is the default on a terminal."""
 
     def __post_init__(self) -> None:
         if self.read_ahead < 1:
@@ -80,8 +88,8 @@ class Sampling(SamplingConfig):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OutputFormat:
-    """The output format."""
+class OutputFormat(TermOptions):
+    """The output format, and text that translations must contain."""
 
     scores: Flag = False
     """Print the score and a tab before each translation."""
@@ -116,9 +124,10 @@ def translate(
     form: Annotated[OutputFormat, Parameter(name="*", group=OUTPUT)] = PLAIN,
     outputs: Annotated[OutputConfig, Parameter(name="*", group=OUTPUT)] = USUAL,
 ) -> None:
-    """Translate text, files or standard input, line by line.
+    """Translate text, files or standard input.
 
-    An empty line stays empty. A line of several sentences is translated sentence by sentence and
+    Text is translated line by line, and a document with markup as a whole. A line without letters
+    and digits stays as it is. A line of several sentences is translated sentence by sentence and
     keeps its white space. With --n-best above 1, the output has the format of Moses:
     `number ||| translation ||| LogP= log-probability ||| score`, with numbers from 0. The score is
     log P / lp, with the length penalty lp of Wu et al. The score of a line of several sentences is
@@ -137,38 +146,43 @@ def translate(
         beam: Beam search settings.
         sampling: Sampling settings.
         output: The output file. Default: standard output.
-        form: The output format.
+        form: The output format, and required terms.
         outputs: The number of translations and their maximum length.
     """
     files, read_ahead = source.files, source.read_ahead
     _check(texts, files, output)
     texts = without_dash(texts)
+    format = source.format or format_of(files)
     if form.stream:
         _check_stream(outputs, sampling, form)
+    if format != "text":
+        _check_document(outputs, form, format)
     if sampling is not None and beam is not None:
         raise ConfigError("--sample cannot be combined with --beam-size or --length-penalty")
+    glossary = form.terms()
+    if sampling is not None and glossary is not None:
+        raise ConfigError("--sample may omit a term, so it excludes --glossary and --keep")
     wanted = asdict(outputs) | asdict(reading)
     if sampling is None:
         wanted = asdict(TranslationConfig(**wanted, **asdict(beam or BeamConfig())))
     for option, is_given in {"--stream": form.stream, "--sample": sampling is not None}.items():
         models = models.native(option) if is_given else models
-    n_lines = count(texts, files)
+    n_lines = count(texts, files, format)
     import_torch()
-    job = TranslationJob(models, wanted, sampling, form)
+    job = TranslationJob(models, wanted, sampling, form, glossary, format)
     if output is not None:
         _translate_in_parts(job, output, (texts, files), read_ahead, n_lines)
         return
     transducer = models.load(n_lines)
     if not texts and not files and sys.stdin.isatty():
-        sys.stderr.write("Type text, one line at a time. Press Ctrl-D to end.\n")
+        what = "text, one line at a time" if format == "text" else "a document"
+        sys.stderr.write(f"Type {what}. Press Ctrl-D to end.\n")
         read_ahead = 1
     if form.stream:
-        printer = DraftPrinter()
-        for line in read(texts, files):
-            with naming_lines(partial(_place, [line])):
-                printer.write(transducer.stream(line.text, prefix=form.prefix, **wanted))
+        _stream(job, transducer, read(texts, files))
     else:
-        _print(job, transducer, growing_groups(read(texts, files), read_ahead), n_lines)
+        lines = read(texts, files, format)
+        _print(job, transducer, growing_groups(lines, read_ahead), n_lines)
 
 
 def _check(texts: Sequence[str], files: Sequence[Path], output: Path | None) -> None:
@@ -191,6 +205,34 @@ def _check_stream(outputs: OutputConfig, sampling: Sampling | None, form: Output
         raise ConfigError(f"--stream and {', '.join(wrong)} cannot be combined; omit one of them")
 
 
+def _check_document(outputs: OutputConfig, form: OutputFormat, format: Format) -> None:
+    """Reject options that cannot be combined with a format other than text."""
+    incompatible = {
+        "--n-best": outputs.n_best > 1,
+        "--scores": form.scores,
+        "--alignments": form.alignments,
+        "--stream": form.stream,
+        "--prefix": form.prefix is not None,
+    }
+    if wrong := [option for option, is_given in incompatible.items() if is_given]:
+        raise ConfigError(
+            f"the format {format} and {', '.join(wrong)} cannot be combined; omit one of them, or "
+            "give --format text"
+        )
+
+
+def _stream(job: "TranslationJob", transducer: "Transducer", lines: Iterable[Line]) -> None:
+    """Translate lines one by one, and print each token by token."""
+    printer, options = DraftPrinter(), job.wanted
+    for line in lines:
+        with naming_lines(partial(_place, [line])):
+            prefix = job.form.prefix
+            (units,) = transducer.units([line.text], prefix=prefix, **options)
+            warn_if_split(line.place, [one.split_from for one in units if one.split_from])
+            drafts = transducer.stream(line.text, prefix=prefix, glossary=job.glossary, **options)
+            warn_of_missing(line.place, printer.write(drafts))
+
+
 def _print(
     job: "TranslationJob",
     transducer: "Transducer",
@@ -198,16 +240,45 @@ def _print(
     n_lines: int | None,
 ) -> None:
     """Translate and print lines, one group at a time."""
-    number, cut = 0, list[str]()
+    number, notes = 0, Notes()
     with ProgressBar("lines", n_lines, results_to_stdout=True) as bar:
         for lines in groups:
             watch = partial(bar.share, len(lines))
-            for text in job.translate(transducer, lines, number, cut, watch):
-                write_line(text)
+            for text in job.translate(transducer, lines, number, notes, watch):
+                sys.stdout.buffer.write(text.encode())
             number += len(lines)
             sys.stdout.buffer.flush()
             bar.advance(len(lines))
-    _warn_of_truncation(cut)
+    notes.warn()
+
+
+@dataclass
+class Notes:
+    """Lines to warn about, which are easily overlooked in a long file."""
+
+    cut: list[str] = field(default_factory=list)
+    """The locations of lines whose translation reached the maximum length."""
+    missing: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
+    """The locations of lines whose translation lacks required terms, and the terms."""
+
+    def add(self, line: Line, result: "Translation") -> None:
+        """Note a line if its translation is truncated or lacks terms."""
+        warn_if_split(line.place, result.too_long)
+        best = result.outputs[0]
+        if best.missing:
+            self.missing.append((line.place, best.missing))
+        if not best.finished:
+            self.cut.append(line.place)
+
+    def warn(self) -> None:
+        """Print the warnings."""
+        for place, terms in self.missing:
+            warn_of_missing(place, terms)
+        if self.cut:
+            complain(
+                f"warning: {counted(len(self.cut), 'translation')} reached the maximum length, the "
+                f"first at {self.cut[0]}; see --max-length-extra"
+            )
 
 
 @dataclass(frozen=True)
@@ -218,30 +289,37 @@ class TranslationJob:
     wanted: dict[str, Any]
     sampling: Sampling | None
     form: OutputFormat
+    glossary: Glossary | None
+    format: Format
 
     def translate(
         self,
         transducer: "Transducer",
         lines: Sequence[Line],
         first: int,
-        cut: list[str],
+        notes: Notes,
         watch: Watch = no_progress,
     ) -> Iterator[str]:
-        """Translate lines and yield lines of output. `first` is the number of the first line.
+        """Translate lines or documents and yield the output. `first` is the number of the first.
 
-        The locations of lines whose translation reached the maximum length are appended to `cut`.
+        Lines to warn about are added to `notes`.
         """
         options: Options = {
+            "format": self.format,
             "alignments": self.form.alignments,
             "prefix": self.form.prefix,
             "sampling": self.sampling,
+            "glossary": self.glossary,
             "watch": watch,
         }
         results = _translate(transducer, lines, self.wanted, options)
         for number, result in enumerate(results, start=first):
-            if not result.outputs[0].finished:
-                cut.append(lines[number - first].place)
-            yield from _result_lines(result, number, self.wanted["n_best"], self.form)
+            notes.add(lines[number - first], result)
+            if self.format == "text" or self.form.as_json:
+                rows = _result_lines(result, number, self.wanted["n_best"], self.form)
+                yield from (f"{row}\n" for row in rows)
+            else:
+                yield result.text
 
 
 def _translate_in_parts(
@@ -276,7 +354,8 @@ def _translate_in_parts(
         return
     take_own_gpu()
     with _resumable(parts.directory):
-        n_parts = _translate_parts(parts, job, read(texts, files), size, n_lines)
+        everything = read(texts, files, job.format)
+        n_parts = _translate_parts(parts, job, everything, size, n_lines)
         parts.join(n_parts)
 
 
@@ -284,26 +363,17 @@ def _translate_parts(
     parts: "Parts", job: TranslationJob, everything: Iterator[Line], size: int, n_lines: int
 ) -> int:
     """Write this rank's parts, and return the total number of parts."""
-    transducer, number, cut = job.models.load(n_lines), 0, list[str]()
+    transducer, number, notes = job.models.load(n_lines), 0, Notes()
     with ProgressBar("lines", n_lines, results_to_stdout=False) as bar:
         while lines := list(islice(everything, size)):
             if parts.is_mine(number):
                 watch = partial(bar.share, len(lines))
-                results = job.translate(transducer, lines, number * size, cut, watch)
-                parts.put(number, "".join(f"{text}\n" for text in results).encode())
+                results = job.translate(transducer, lines, number * size, notes, watch)
+                parts.put(number, "".join(results).encode())
             number += 1
             bar.advance(len(lines))
-    _warn_of_truncation(cut)
+    notes.warn()
     return number
-
-
-def _warn_of_truncation(places: Sequence[str]) -> None:
-    """Warn about truncated translations, which are easily overlooked in a long file."""
-    if places:
-        complain(
-            f"warning: {counted(len(places), 'translation')} reached the maximum length, the first "
-            f"at {places[0]}; see --max-length-extra"
-        )
 
 
 @contextmanager
@@ -360,10 +430,7 @@ def _as_json(result: "Translation", alignments: bool) -> dict[str, Any]:
         "source": result.source,
         "translation": result.text,
         "score": result.score,
-        "outputs": [
-            {key: value for key, value in asdict(one).items() if key != "alignment" or alignments}
-            for one in result.outputs
-        ],
+        "outputs": [_output_as_json(one, alignments) for one in result.outputs],
         "sentences": [
             {
                 "source": one.source,
@@ -374,3 +441,8 @@ def _as_json(result: "Translation", alignments: bool) -> dict[str, Any]:
             if one.source
         ],
     }
+
+
+def _output_as_json(one: "Output", alignments: bool) -> dict[str, Any]:
+    unwanted = {"alignment": not alignments, "missing": not one.missing}
+    return {key: value for key, value in asdict(one).items() if not unwanted.get(key)}

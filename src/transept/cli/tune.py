@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from transept.cli.evaluate import FIXED, SEARCH, Search, decode, score_cells
+from transept.cli.evaluate import (
+    FIXED,
+    SEARCH,
+    Search,
+    decode,
+    score_cells,
+    warn_if_lines_were_split,
+)
 from transept.cli.models import ANY_TRANSLATOR, MODEL_OPTIONS, Translators
 from transept.cli.outlets import ProgressBar
 from transept.cli.score import LABEL, report_console
@@ -67,7 +74,7 @@ def tune(
     sacreBLEU is chosen. Report scores with the chosen settings on a different set, the test set.
 
     Args:
-        source: The development set, one sentence per line, plain or compressed (.gz, .xz, .zst).
+        source: The development set, plain or compressed (.gz, .xz, .zst).
         reference: Its correct translations, line by line.
         beam_sizes: The beam sizes to try; 1 is greedy search.
         length_penalties: The values of α to try.
@@ -112,7 +119,8 @@ def _run_trials(
     from transept.evaluation.conventions import sacre_bleu
     from transept.evaluation.report import BOOTSTRAP
 
-    bleu, transducer, trials = sacre_bleu(), models.load(), []
+    bleu, transducer = sacre_bleu(), models.load()
+    trials: list[Trial] = []
     total = len(searches) * len(sources)
     with ProgressBar("sentences", total, results_to_stdout=False) as bar:
         for search in searches:
@@ -121,6 +129,8 @@ def _run_trials(
                 transducer, path, sources, search, partial(bar.share, len(sources))
             )
             seconds = time.monotonic() - begin
+            if not trials:
+                warn_if_lines_were_split(path, translations)
             counts = bleu.count([one.text for one in translations], references)
             trials.append(
                 Trial(

@@ -12,7 +12,7 @@ from tests.unit.api.conftest import WORDS, network
 from transept import ModelConfig, SamplingConfig, Transducer, Transformer
 from transept.api.config import Options, TranslationConfig
 from transept.api.networks import Networks
-from transept.api.texts import TooLongError, Unit
+from transept.api.texts import Output, TooLongError, Unit, distinct
 from transept.decoding.config import SearchConfig
 from transept.decoding.engine import TOKENS_AT_ONCE, Input
 from transept.engines.native.engine import NativeEngine
@@ -23,16 +23,18 @@ from transept.text.tokenizer import EOS_ID, Tokenizer
 
 class Short(TypedDict):
     max_length_extra: int
+    raw: bool
 
 
-SHORT: Short = {"max_length_extra": 3}
+# The outputs of a random network are not usable: `Guard` would translate them again.
+SHORT: Short = {"max_length_extra": 3, "raw": True}
 TEXTS = ["One two. Three!  Four five?", "", "  six\nseven \t", "eight"]
 
 
 def test_options_match_fields_of_translation_config() -> None:
     fields = typing.get_type_hints(TranslationConfig)
     keywords = typing.get_type_hints(Options, localns={"SamplingConfig": SamplingConfig})
-    more = {"alignments", "sampling", "prefix", "watch"}
+    more = {"format", "alignments", "sampling", "prefix", "glossary", "keep", "watch"}
     assert {name: keywords[name] for name in keywords.keys() - more} == fields
     assert more <= keywords.keys()
 
@@ -121,19 +123,23 @@ def test_too_long_sentence_raises_error_with_its_number(transducer: Transducer) 
     long = "One two three four five six " * 12
     n_tokens = len(transducer.source_tokenizer.encode(long.strip())) + 1
     with pytest.raises(TooLongError) as refused:
-        transducer.translate(["one", f"Two. {long}"])
+        transducer.translate(["one", f"Two. {long}"], too_long="refuse")
     assert (refused.value.number, refused.value.enough) == (2, n_tokens)
     for words in ("text 2", "'One two three four", "trained on has 40", "too_long='split'"):
         assert words in str(refused.value)
     with pytest.raises(DataError, match="the given limit is 10"):
-        transducer.translate(long, max_source_length=10)
+        transducer.translate(long, max_source_length=10, too_long="refuse")
     whole = transducer.translate(long, max_source_length=n_tokens, max_length_factor=0.1, **SHORT)
     assert len(whole.sentences) == 1
 
 
-def test_too_long_split_splits_sentence(transducer: Transducer) -> None:
+def test_too_long_sentence_is_split_and_its_length_returned(transducer: Transducer) -> None:
     long = "one two three four five six, seven eight nine ten; " * 6
-    result = transducer.translate(long, too_long="split", **SHORT)
+    result = transducer.translate(long, **SHORT)
+    assert result.too_long == (len(transducer.source_tokenizer.encode(long.strip())) + 1,)
+    assert transducer.translate("one two. Three.", **SHORT).too_long == ()
+    twice = transducer.translate(f"{long.strip()}. One. {long}", **SHORT)
+    assert len(twice.too_long) == 2
     sources = [one.source for one in result.sentences]
     assert len(sources) > 3
     lengths = [len(transducer.source_tokenizer.encode(source)) + 1 for source in sources]
@@ -149,7 +155,7 @@ def test_learned_positions_are_a_hard_limit(tokenizer: Tokenizer) -> None:
     with pytest.raises(ConfigError, match="13 is more than the 12 positions"):
         transducer.translate("one", max_source_length=13)
     with pytest.raises(TooLongError, match=r"has 12; too_long='split' splits it$"):
-        transducer.translate("one two three four five six seven")
+        transducer.translate("one two three four five six seven", too_long="refuse")
     (output,) = transducer.translate("one two three", alignments=True).outputs
     assert not output.finished  # with sinusoidal positions it would continue
     with pytest.raises(TooLongError, match="text 2: a side has"):
@@ -421,4 +427,34 @@ def test_units_and_feed_reject_unsupported_options(transducer: Transducer) -> No
     with pytest.raises(ConfigError, match="prefix: is not supported for units; use `translate`"):
         transducer.translate_units(units, prefix="two")
     with pytest.raises(TooLongError, match="text 1: the sentence"):
-        transducer.units(["one two three four five six " * 9])
+        transducer.units(["one two three four five six " * 9], too_long="refuse")
+
+
+@pytest.mark.parametrize("text", ["...", "---", "* * *", "_____", " \U0001f389 ", "\u2022\n\u2022"])
+def test_text_without_letters_is_kept(transducer: Transducer, text: str) -> None:
+    (result,) = transducer.translate([text], n_best=2, alignments=True)
+    assert [output.text for output in result.outputs] == [text]
+    assert result.score == 0
+    assert list(transducer.stream(text))[-1].text == text
+
+
+def test_outputs_have_no_incomplete_characters(transducer: Transducer) -> None:
+    texts = ["one two three", "four", "\N{EURO SIGN} five six"]
+    for result in transducer.translate(texts, n_best=4, max_length_extra=40):
+        assert all("\N{REPLACEMENT CHARACTER}" not in one.text for one in result.outputs)
+
+
+def test_no_text_occurs_twice_among_the_best(transducer: Transducer) -> None:
+    for result in transducer.translate(
+        ["one two", "three four five"], n_best=4, max_length_extra=3
+    ):
+        texts = [output.text for output in result.outputs]
+        assert len(set(texts)) == len(texts)
+        assert [one.score for one in result.outputs] == sorted(
+            (one.score for one in result.outputs), reverse=True
+        )
+
+
+def test_outputs_with_the_same_text_are_one() -> None:
+    outputs = [Output("a", -1.0, -1.0), Output("b", -2.0, -2.0), Output("a", -3.0, -3.0)]
+    assert distinct(outputs) == (outputs[0], outputs[1])

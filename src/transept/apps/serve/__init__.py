@@ -6,8 +6,6 @@ In reading order:
   language detection).
 - HTTP: `messages` (request and response types), `envelope` (bodies, errors, keys, headers, log,
   metrics).
-- Text: `texts` (splits plain text or HTML into sentences and assembles the translation), `inline`
-  (moves tags with their words).
 - Decoding: `operations` (translate, score, attend, parse), `batching` (decodes the sentences of all
   requests in one thread).
 - Routing: `backend` (shared by all handlers), `handlers` (one function per path), `app` (the path

@@ -195,7 +195,8 @@ async def _refuse_http(request: Request, error: Any) -> Response:
 REFERENCE = "#/components/schemas/{name}"
 EVENTS_DESCRIPTION = (
     "Events: `part` with `text`, the next part of the translation, and `tail`, the current "
-    "continuation, which may change; at the end `done` with the complete `text`, or `error`."
+    "continuation, which may change; at the end `done` with the complete `text` and, if the "
+    "translation lacks required terms, `missingTerms`; or `error`."
 )
 """The events are described as text because a schema describes one message, not a stream."""
 

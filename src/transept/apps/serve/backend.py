@@ -8,15 +8,18 @@ from typing import Any, TypeVar
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
+from transept.api.config import Format
+from transept.api.documents import Document
+from transept.api.texts import Translation
 from transept.apps.serve.batching import Batcher
 from transept.apps.serve.envelope import Keys, Metrics, Refusal
 from transept.apps.serve.messages import BeamOptions
 from transept.apps.serve.models import Served, ServedModels, ServedParser
 from transept.apps.serve.operations import Item, Operation, Result, Translate
 from transept.apps.serve.settings import ServerSettings
-from transept.apps.serve.texts import Outputs, Text
 from transept.decoding.config import BeamConfig, SearchConfig
 from transept.errors import DataError
+from transept.text.glossary import Glossary
 
 Config = TypeVar("Config", bound=SearchConfig)
 
@@ -80,7 +83,11 @@ class Backend:
         return search
 
     def translate(
-        self, model: Served, texts: Sequence[Text], beam: BeamConfig | None = None
+        self,
+        model: Served,
+        texts: Sequence[Document],
+        beam: BeamConfig | None = None,
+        glossary: Glossary | None = None,
     ) -> Translate:
         """The operation that translates these texts. The beam defaults to the server's."""
         beam = beam or self.settings
@@ -89,6 +96,7 @@ class Backend:
             BeamConfig(beam_size=beam.beam_size, length_penalty=beam.length_penalty),
             alignments=any(text.is_marked for text in texts),
             target_language=model.tag,
+            glossary=glossary,
         )
 
     # --- checking limits ---------------------------------------------------------------------
@@ -110,13 +118,13 @@ class Backend:
                 f"request ({n_sentences}) exceeds sentence limit ({limit}); send fewer at a time"
             )
 
-    async def texts(self, queries: Sequence[str], form: str, language: str) -> list[Text]:
+    async def texts(self, queries: Sequence[str], format: Format, language: str) -> list[Document]:
         """Split the texts into sentences. Reject them if there are too many.
 
         A worker thread splits them, so that the event loop can handle other requests.
         """
         texts = await run_in_threadpool(
-            lambda: [Text.of(query, form, language) for query in queries]
+            lambda: [Document.of(query, format, language) for query in queries]
         )
         self.check_count(sum(len(text.sentences) for text in texts))
         return texts
@@ -125,8 +133,8 @@ class Backend:
 
     async def translations(
         self, request: Request, operation: Translate, sentences: Sequence[str]
-    ) -> list[Outputs]:
-        """Translate sentences and return the outputs of each.
+    ) -> list[Translation]:
+        """Translate sentences.
 
         A sentence that is too long for the model is split into units. Each unit is queued like a
         sentence, because a single long item would block all others.

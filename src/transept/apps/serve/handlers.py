@@ -6,25 +6,28 @@ the types of the handler's message and result.
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
+from msgspec import UNSET
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
+from transept.api.documents import FORMS, Document
 from transept.api.parses import ParseConfig
 from transept.api.texts import Draft
 from transept.apps.serve import messages as m
 from transept.apps.serve.backend import Backend, seconds_left
 from transept.apps.serve.envelope import FAILED, Refusal
 from transept.apps.serve.models import Served, guess, guess_each
-from transept.apps.serve.operations import ParseTrees, ScorePairs, ShowAttention, Stream
-from transept.apps.serve.texts import text_of
+from transept.apps.serve.operations import ParseTrees, ScorePairs, ShowAttention, Stream, Translate
 from transept.decoding.config import SearchConfig
 from transept.errors import DataError, TranseptError
+from transept.text.glossary import Glossary
 from transept.text.languages import name_of
+from transept.text.markup import text_of
 from transept.text.trees import PLACEHOLDER, Bracket, Tree
 
 METRICS_VERSION = {"Content-Type": "text/plain; version=0.0.4; charset=utf-8"}
@@ -47,20 +50,30 @@ async def translate(
     sources = [one.language for one in guesses] or [message.source] * len(queries)
     # A text in the target language is returned unchanged.
     best, others = [*queries], [list[str]() for _ in queries]
+    missing = [list[str]() for _ in queries]
     for source in dict.fromkeys(sources):
         if source != message.target:
             chosen = [i for i, one in enumerate(sources) if one == source]
             given = [queries[i] for i in chosen]
             found = await _translations(backend, request, given, source, message)
-            for i, (first, *rest) in zip(chosen, found, strict=True):
-                best[i], others[i] = first, rest
+            for i, each in zip(chosen, found, strict=True):
+                (best[i], *others[i]), missing[i] = each.texts, each.missing
     is_list = not isinstance(message.q, str)
     reply = m.TranslateAnswer(best if is_list else best[0])
     if message.alternatives:
         reply.alternatives = others if is_list else others[0]
     if message.source == "auto":
         reply.detected_language = guesses if is_list else guesses[0]
+    if any(missing):
+        reply.missing_terms = missing if is_list else missing[0]
     return reply
+
+
+class Translated(NamedTuple):
+    """The distinct translations of a text, best first, and terms that the best lacks."""
+
+    texts: list[str]
+    missing: list[str]
 
 
 async def _translations(
@@ -69,36 +82,50 @@ async def _translations(
     queries: Sequence[str],
     source: str,
     message: m.TranslateRequest,
-) -> list[list[str]]:
-    """The distinct translations of each text, best first. All texts are in one language.
+) -> list[Translated]:
+    """The translations of each text. All texts are in one language.
 
     Through the pivot, the best translation into it is translated again.
     """
-    found = [[query] for query in queries]
-    for model in backend.models.route(source, message.target):
-        best = [first for first, *_ in found]
-        n_best = 1 + message.alternatives
-        found = await _translated(backend, request, model, best, message.format, n_best)
+    found = [Translated([query], []) for query in queries]
+    models = backend.models.route(source, message.target)
+    glossary = _glossary(message, models)
+    for model in models:
+        best = [each.texts[0] for each in found]
+        texts = await backend.texts(best, message.format, model.source)
+        operation = backend.translate(model, texts, glossary=glossary)
+        found = await _translated(backend, request, operation, texts, 1 + message.alternatives)
     return found
+
+
+def _glossary(
+    message: m.TranslateRequest | m.StreamRequest, models: Sequence[Served]
+) -> Glossary | None:
+    """The glossary of a request, if it has one."""
+    if not message.glossary and not message.keep:
+        return None
+    if len(models) > 1:
+        pair, pivot = f"{models[0].source}-{models[-1].target}", models[0].target
+        raise Refusal(400, f"{pair} is translated through {pivot}, which excludes a glossary")
+    return Glossary.of(message.glossary, message.keep)
 
 
 async def _translated(
     backend: Backend,
     request: Request,
-    model: Served,
-    queries: Sequence[str],
-    form: m.Format,
+    operation: Translate,
+    texts: Sequence[Document],
     n_best: int = 1,
-    search: SearchConfig | None = None,
-) -> list[list[str]]:
-    """The distinct translations of each text by one model, best first."""
-    texts = await backend.texts(queries, form, model.source)
-    operation = backend.translate(model, texts, search)
+) -> list[Translated]:
+    """The translations of each text by one model."""
     n_best = min(n_best, operation.beam_size)
     sentences = [sentence for text in texts for sentence in text.sentences]
     outputs = iter(await backend.translations(request, operation, sentences))
     found = [text.assemble([next(outputs) for _ in text.sentences], n_best) for text in texts]
-    return [[*dict.fromkeys(one.text for one in translation.outputs)] for translation in found]
+    return [
+        Translated([*dict.fromkeys(one.text for one in each.outputs)], [*each.outputs[0].missing])
+        for each in found
+    ]
 
 
 async def _guesses(
@@ -118,9 +145,9 @@ async def _guesses(
     # A text whose language cannot be detected is assumed to be translatable.
     model = next((one for one in models if one.target == message.target), None)
     unknown = m.Detection(model.source if model else message.target, 0.0)
-    read = text_of if message.format == "html" else str
+    form = FORMS[message.format]
     guesses = await run_in_threadpool(
-        lambda: guess_each([read(query) for query in queries], possible)
+        lambda: guess_each([text_of(query, form) for query in queries], possible)
     )
     return [one if one.confidence else unknown for one in guesses]
 
@@ -218,14 +245,17 @@ class EventResponse(StreamingResponse):
 
 async def stream(backend: Backend, request: Request, message: m.StreamRequest) -> EventResponse:
     """Translate a text and stream the translation token by token (server-sent events)."""
-    *before, model = backend.route(message.source, message.target)
+    *before, model = models = backend.route(message.source, message.target)
+    glossary = _glossary(message, models)
     search, query = backend.search(_usual(backend), message), message.q
     backend.check_length([query])
     for first in before:
-        found = await _translated(backend, request, first, [query], message.format, search=search)
-        query = found[0][0]
+        texts = await backend.texts([query], message.format, first.source)
+        operation = backend.translate(first, texts, search)
+        (found,) = await _translated(backend, request, operation, texts)
+        query = found.texts[0]
     (text,) = await backend.texts([query], message.format, model.source)
-    operation = backend.translate(model, [text], search)
+    operation = backend.translate(model, [text], search, glossary)
     drafts = backend.batcher.open(operation.drafts(text))
     events = _events(drafts, len(text.sentences), backend.too_slow)
     return EventResponse(drafts, events, seconds_left(request))
@@ -238,15 +268,16 @@ def _usual(backend: Backend) -> SearchConfig:
 
 async def _events(drafts: Stream[Draft], n_sentences: int, too_slow: str) -> AsyncIterator[bytes]:
     sent, tail, whole = 0, "", ""
+    missing: tuple[str, ...] = ()
     try:
         async for draft in drafts:
-            whole, before = draft.text, (sent, tail)
+            whole, missing, before = draft.text, draft.missing, (sent, tail)
             # Text that was sent cannot be revised, even if a later draft differs from it.
             fresh, sent = whole[sent : draft.stable], max(sent, draft.stable)
             tail = whole[sent:]
             if (sent, tail) != before:
                 yield _event("part", m.StreamedPart(fresh, tail))
-        yield _event("done", m.Whole(whole, n_sentences))
+        yield _event("done", m.Whole(whole, n_sentences, missing or UNSET))
     except TimeoutError:
         yield _event("error", m.ErrorAnswer(too_slow))
     except TranseptError as error:
@@ -270,8 +301,8 @@ async def n_best(backend: Backend, request: Request, message: m.NBestRequest) ->
     backend.check_length([message.q])
     (text,) = await backend.texts([message.q], message.format, model.source)
     operation = backend.translate(model, [text], search)
-    outputs = await backend.translations(request, operation, text.sentences)
-    found = text.assemble(outputs, search.n_best).outputs
+    translations = await backend.translations(request, operation, text.sentences)
+    found = text.assemble(translations, search.n_best).outputs
     ranked = msgspec.convert(found, list[m.RankedTranslation], from_attributes=True)
     return m.NBestAnswer(model.source, model.target, ranked)
 

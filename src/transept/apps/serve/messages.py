@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from transept.api.attention import Kind
+from transept.api.config import Format
 from transept.api.texts import PairScore
 
 Texts = str | list[str]
@@ -14,7 +15,19 @@ Key = Annotated[
     str | None,
     Meta(description="An API key, if one is required and there is no Authorization header."),
 ]
-Format = Literal["text", "html"]
+MOST_TERMS = 200
+TermText = Annotated[str, Meta(min_length=1, max_length=100)]
+Terms = Annotated[
+    dict[TermText, TermText],
+    Meta(
+        max_length=MOST_TERMS,
+        description="Required translations: terms of the source, each with its translation.",
+    ),
+]
+Kept = Annotated[
+    list[TermText],
+    Meta(max_length=MOST_TERMS, description="Words that are not translated."),
+]
 Numbers = list[Annotated[int, Meta(ge=1)]] | None
 
 
@@ -29,13 +42,15 @@ class TranslateRequest(Struct, kw_only=True):
     format: Annotated[
         Format,
         Meta(
-            description="With `html`, tags between sentences are kept, and tags inside a sentence "
-            "move with their words."
+            description="With `html` and `markdown`, markup between sentences is kept, and markup "
+            "inside a sentence moves with its words."
         ),
     ] = "text"
     alternatives: Annotated[
         int, Meta(ge=0, description="The maximum number of alternative translations to return.")
     ] = 0
+    glossary: Terms = {}
+    keep: Kept = []
     api_key: Key = None
 
 
@@ -52,6 +67,10 @@ class TranslateAnswer(Struct, omit_defaults=True, rename="camel"):
     translated_text: Texts
     alternatives: Sequence[Texts] | UnsetType = UNSET
     detected_language: Detection | list[Detection] | UnsetType = UNSET
+    missing_terms: Annotated[
+        Sequence[Texts] | UnsetType,
+        Meta(description="Required terms that the translation lacks. Absent if there are none."),
+    ] = UNSET
 
 
 class DetectRequest(Struct, kw_only=True):
@@ -173,6 +192,8 @@ class StreamRequest(BeamOptions, kw_only=True):
     source: Code | None = None
     target: Code | None = None
     format: Format = "text"
+    glossary: Terms = {}
+    keep: Kept = []
     api_key: Key = None
 
 
@@ -184,12 +205,14 @@ class StreamedPart(Struct):
     """The current continuation of the text. It may still change."""
 
 
-class Whole(Struct):
+class Whole(Struct, omit_defaults=True, rename="camel"):
     """The complete translation."""
 
     text: str
     sentences: int
     """The number of sentences that the text was split into."""
+    missing_terms: Sequence[str] | UnsetType = UNSET
+    """Required terms that the translation lacks."""
 
 
 class ScoreRequest(Struct, kw_only=True, forbid_unknown_fields=True):

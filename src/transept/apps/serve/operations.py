@@ -14,19 +14,23 @@ import msgspec
 
 from transept.api.attention import AttentionMap
 from transept.api.config import Options
+from transept.api.documents import Document
 from transept.api.parser import Parser
 from transept.api.parses import Parse, ParseConfig
-from transept.api.texts import Draft, Output, PairScore, Sentence, TooLongError, Translation, Unit
-from transept.api.transducer import Transducer
+from transept.api.segmentation import SEARCH
+from transept.api.texts import NOTHING, Draft, Output, PairScore, TooLongError, Translation, Unit
+from transept.api.transducer import Outputs, Transducer
 from transept.apps.serve.messages import AttentionAnswer, AttentionRequest, AttentionWeights
-from transept.apps.serve.texts import Outputs, Text
 from transept.decoding.config import BeamConfig
 from transept.errors import DataError
+from transept.text.glossary import Glossary
 from transept.text.tokenizer import Tokenizer
 
 ALL = 1 << 30
 """Larger than any queue, so that a feed returns all items."""
 
+MOST_ROWS = 8
+"""The maximum cost of a sentence with terms, as a multiple of its cost without them."""
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 In = TypeVar("In", contravariant=True)
@@ -165,6 +169,8 @@ class Translate:
     target_language: str | None = field(default=None, compare=False)
     """The target language, for a model that has several. The ids of a unit contain it, so units for
     different languages may be decoded in one batch."""
+    glossary: Glossary | None = field(default=None, compare=False)
+    """Required translations. A unit contains its terms."""
 
     @property
     def beam_size(self) -> int:
@@ -177,11 +183,18 @@ class Translate:
 
     @property
     def _reading(self) -> Options:
-        return {"split": False, "too_long": "split", "target_language": self.target_language}
+        return {
+            "split": False,
+            "target_language": self.target_language,
+            "glossary": self.glossary,
+        }
 
     def size(self, item: Unit) -> int:
-        """The number of source tokens. An output has about the same number."""
-        return len(item.ids) + 1
+        """The number of source tokens. An output has about the same number.
+
+        Terms widen the beam, so they count as more tokens.
+        """
+        return (len(item.ids) + 1) * min(1 + len(item.terms), MOST_ROWS)
 
     def run(self, feed: Feed[Unit]) -> Found[Outputs]:
         """Translate units. New units may arrive during decoding."""
@@ -194,18 +207,19 @@ class Translate:
         sentences: Sequence[str],
         units: Sequence[Sequence[Unit]],
         outputs: Iterable[Outputs],
-    ) -> list[Outputs]:
-        """The outputs of sentences, joined from the outputs of their units."""
+    ) -> list[Translation]:
+        """The translations of sentences, joined from the outputs of their units."""
         each = iter(outputs)
         return [
             _join_units(sentence, parts, [next(each) for _ in parts], self.beam_size)
             for sentence, parts in zip(sentences, units, strict=True)
         ]
 
-    def drafts(self, text: Text) -> Generator[Draft, None, None]:
+    def drafts(self, text: Document) -> Generator[Draft, None, None]:
         """Yield a draft of the translation of a text after each token."""
         assert self.alignments or not text.is_marked
-        done: list[Outputs] = []
+        text = text.for_drafts()
+        done: list[Translation] = []
         for part in text.with_words:
             before = text.before_next(done)
             if part.inside:
@@ -220,21 +234,21 @@ class Translate:
                     yield Draft(before, len(before))
                 done.append(_join_units(part.text, units, outputs, 1))
                 continue
-            best = ""
+            best = NOTHING
             for draft in self.transducer.stream(part.text, **asdict(self.beam), **self._reading):
-                best = draft.text
+                best = Output(draft.text, 0.0, 0.0, missing=draft.missing)
                 yield text.drafted(before, draft)
-            done.append((Output(best, 0.0, 0.0),))
-        whole = text.assemble(done, 1).text
-        yield Draft(whole, len(whole))
+            done.append(Translation(part.text, (best,), ()))
+        whole = text.assemble(done, 1).outputs[0]
+        yield Draft(whole.text, len(whole.text), whole.missing)
 
 
 def _join_units(
     sentence: str, units: Sequence[Unit], outputs: Sequence[Outputs], n_best: int
-) -> Outputs:
-    """The outputs of a sentence, joined from those of its units."""
-    each = [Sentence(*unit[:2], found) for unit, found in zip(units, outputs, strict=True)]
-    return Translation.best(sentence, each, n_best).outputs
+) -> Translation:
+    """The translation of a sentence, joined from the outputs of its units."""
+    each = [unit.sentence(found) for unit, found in zip(units, outputs, strict=True)]
+    return Translation.best(sentence, each, n_best)
 
 
 @dataclass(frozen=True)
@@ -244,7 +258,7 @@ class ScorePairs:
     transducer: Transducer
     target_language: str | None
     """The target language, for a model that has several."""
-    beam_size: ClassVar[int] = 1
+    beam_size: ClassVar[int] = SEARCH.beam_size
 
     def size(self, item: tuple[str, str]) -> int:
         """The number of characters in source and target."""
@@ -257,8 +271,15 @@ class ScorePairs:
             _check_length(source, self.transducer.source_tokenizer, self.transducer)
             _check_length(target, self.transducer.target_tokenizer, self.transducer)
         sources, targets = [source for source, _ in pairs], [target for _, target in pairs]
-        scores = self.transducer.score(sources, targets, target_language=self.target_language)
+        scores = self.transducer.score(
+            sources, targets, lambda *_: _poll(feed), target_language=self.target_language
+        )
         yield [*enumerate(scores)]
+
+
+def _poll(feed: Feed[Any]) -> None:
+    """Request no item, so that the feed can raise an exception."""
+    feed(0)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,117 @@
+"""Second attempts at sentences whose first translation is not usable.
+
+A model may omit a protected span, repeat a phrase without end, or reach the maximum length. Such a
+sentence is translated again: first with its spans as required tokens, then in parts. Repetitions
+that remain are removed. So no text is lost silently, and no output repeats itself endlessly.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from transept.api.texts import Output, Translation, Unit
+from transept.text.cutting import cut
+from transept.text.protection import Masked
+from transept.text.sentences import Piece, has_letters
+from transept.text.tokenizer import Tokenizer
+
+Outputs = tuple[Output, ...]
+Decode = Callable[[Sequence[Unit]], list[Outputs]]
+PART_TOKENS = 24
+"""The maximum length of the parts of a sentence without protected spans."""
+
+
+class Guard:
+    """Finds translations of sentences that have none."""
+
+    def __init__(self, source: Tokenizer, target: Tokenizer) -> None:
+        self._source = source
+        self._mask_ids = {mask: target.encode(mask)[-1] for mask in target.masks}
+
+    def complete(
+        self,
+        units: Sequence[Unit],
+        outputs: Sequence[Outputs],
+        attempt: Decode,
+        best_effort: Decode,
+    ) -> list[Outputs]:
+        """The outputs of all units.
+
+        Args:
+            units: The sentences.
+            outputs: Their usable outputs. Those of some sentences are empty.
+            attempt: Translates units; returns only usable outputs.
+            best_effort: Translates units; returns at least one output of each.
+        """
+        found = dict(enumerate(outputs))
+        for prepare, decode in ((self._required, attempt), (self._parts, best_effort)):
+            failed = [index for index, each in found.items() if not each]
+            parts = {index: prepare(units[index]) for index in failed}
+            flat = [part for index in failed for part in parts[index]]
+            again = iter(decode([part for part in flat if part.ids]) if flat else [])
+            for index in failed:
+                each = [next(again) if part.ids else (part.kept,) for part in parts[index]]
+                found[index] = _joined(units[index], parts[index], each)
+        return [found[index] for index in range(len(units))]
+
+    def _required(self, unit: Unit) -> list[Unit]:
+        """The unit with its protected spans as required tokens."""
+        spans = unit.masked.spans
+        if not spans:
+            return []
+        if spans[0].mask in self._mask_ids:
+            masks = tuple((self._mask_ids[span.mask],) for span in spans)
+            return [unit._replace(required=unit.required + masks)]
+        return [unit._replace(terms=unit.terms + tuple((span.source,) for span in spans))]
+
+    def _parts(self, unit: Unit) -> list[Unit]:
+        """The text between protected spans, and the spans; or the sentence in several parts."""
+        if unit.terms:
+            return [unit]
+        text, spans = unit.masked.text, [span.mask for span in unit.masked.spans]
+        if not spans:
+            longest = max(2, min(PART_TOKENS, len(unit.ids) // 2))
+            return [self._part(*piece) for piece in cut(text, self._source, longest)]
+        marks = re.compile("|".join(map(re.escape, sorted(spans, key=len, reverse=True))))
+        return [
+            Unit(*piece, []) if piece.text in spans else self._part(*piece)
+            for piece in _between(text, marks)
+        ]
+
+    def _part(self, text: str, space: str) -> Unit:
+        ids = self._source.encode(text) if has_letters(text) else []
+        return Unit(text, space, ids, masked=Masked(text))
+
+
+def _between(text: str, marks: re.Pattern[str]) -> list[Piece]:
+    """The text between marks, and the marks, each with the white space after it."""
+    ends = [at for found in marks.finditer(text) for at in found.span()]
+    pieces: list[Piece] = []
+    for start, end in pairwise([0, *ends, len(text)]):
+        piece = text[start:end]
+        body = piece.strip()
+        at = piece.find(body) if body else len(piece)
+        if pieces:
+            pieces[-1] = pieces[-1]._replace(space=pieces[-1].space + piece[:at])
+        if body:
+            pieces.append(Piece(body, piece[at + len(body) :]))
+    return pieces
+
+
+def _joined(unit: Unit, parts: Sequence[Unit], outputs: Sequence[Outputs]) -> Outputs:
+    """The output of a unit from those of its parts. Empty if one of them has none."""
+    if len(parts) == 1:
+        return outputs[0]
+    if not parts or not all(outputs):
+        return ()
+    sentences = [part.sentence(each) for part, each in zip(parts, outputs, strict=True)]
+    (one,) = Translation.best(unit.text, sentences, 1).outputs
+    masked, links = unit.masked, one.alignment
+    return (
+        replace(
+            one,
+            text=masked.restored(one.text),
+            alignment=None if links is None else masked.realigned(links, one.text),
+        ),
+    )

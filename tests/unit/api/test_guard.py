@@ -1,0 +1,85 @@
+"""Second attempts at sentences whose first translation is not usable."""
+
+from collections.abc import Sequence
+
+import pytest
+
+import transept
+from transept.api.config import EngineName
+from transept.api.guard import Guard
+from transept.api.texts import Output, Unit
+
+TEXT = "Please mail info@example.org or call %s before the end of the week."
+
+
+@pytest.fixture(scope="module")
+def model() -> transept.Transducer:
+    return transept.load("en-de")
+
+
+def unit_of(text: str, model: transept.Transducer) -> Unit:
+    ((unit,),) = model.units([text])
+    return unit
+
+
+def test_lost_spans_are_required_in_the_second_attempt(model: transept.Transducer) -> None:
+    guard, unit = Guard(model.source_tokenizer, model.target_tokenizer), unit_of(TEXT, model)
+    asked: list[Unit] = []
+
+    def attempt(units: Sequence[Unit]) -> list[tuple[Output, ...]]:
+        asked.extend(units)
+        return [(Output("gut", -1.0, -1.0),) for _ in units]
+
+    (outputs,) = guard.complete([unit], [()], attempt, best_effort=lambda units: [])
+    assert [one.text for one in outputs] == ["gut"]
+    assert asked[0].terms == (("info@example.org",), ("%s",))
+
+
+def test_text_between_spans_is_translated_if_the_second_attempt_fails(
+    model: transept.Transducer,
+) -> None:
+    guard, unit = Guard(model.source_tokenizer, model.target_tokenizer), unit_of(TEXT, model)
+    ((one,),) = guard.complete(
+        [unit],
+        [()],
+        attempt=lambda units: [() for _ in units],
+        best_effort=lambda units: [(Output(f"<{part.text}>", -1.0, -1.0),) for part in units],
+    )
+    assert one.text == ("<Please mail> info@example.org <or call> %s <before the end of the week.>")
+    assert one.score == -3.0
+
+
+def test_sentence_without_spans_is_translated_in_parts(model: transept.Transducer) -> None:
+    guard = Guard(model.source_tokenizer, model.target_tokenizer)
+    text = "We came, and we saw the city, and then we went home again, because it was late."
+    ((one,),) = guard.complete(
+        [unit_of(text, model)],
+        [()],
+        attempt=lambda units: [() for _ in units],
+        best_effort=lambda units: [(Output(f"<{part.text}>", -1.0, -1.0),) for part in units],
+    )
+    assert one.text.count("<") > 1
+    assert one.text.replace("<", "").replace(">", "") == text
+
+
+@pytest.mark.parametrize(
+    "engine", ["native", pytest.param("ctranslate2-int8", marks=pytest.mark.slow)]
+)
+def test_spans_are_kept_by_a_model_that_has_not_learned_them(engine: EngineName) -> None:
+    if engine != "native":
+        pytest.importorskip("ctranslate2")
+    model = transept.load("en-de", engine=engine)
+    found = model.translate([TEXT, "Hello {name}, see https://example.com/a?b=1&c=2#top!"])
+    assert all(span in found[0].text for span in ("info@example.org", "%s"))
+    assert all(span in found[1].text for span in ("{name}", "https://example.com/a?b=1&c=2#top"))
+    raw = model.translate(TEXT, raw=True).text
+    assert raw != found[0].text
+
+
+def test_last_draft_is_the_translation_of_text_with_spans(model: transept.Transducer) -> None:
+    for text in (TEXT, "DO NOT ENTER", "Save changes", '- He said "yes" 🎉'):
+        drafts = list(model.stream(text))
+        whole = model.translate(text).text
+        assert drafts[-1].text == whole
+        for draft in drafts:
+            assert whole.startswith(draft.text[: draft.stable]), "the stable part has changed"
