@@ -21,10 +21,15 @@ def curves(records: Collection) -> dict[str, dict[str, Any]]:
     """
     by_dev: dict[str, dict[str, Any]] = {}
     for name, run in records.runs.items():
-        if run["curve"]:
+        if points := losses(run):
             dev = run["stages"]["prepare"]["results"]["corpora"]["dev"]["hash"]
-            by_dev.setdefault(dev, {})[name] = run["curve"]
+            by_dev.setdefault(dev, {})[name] = points
     return {f"{next(iter(shown))}.svg": shown for shown in by_dev.values()}
+
+
+def losses(run: Record) -> list[Record]:
+    """The points of a run's curve that have a validation loss. Others have only BLEU."""
+    return [point for point in run["curve"] if "nll" in point]
 
 
 def digest(shown: Mapping[str, Any]) -> str:
@@ -98,7 +103,7 @@ def overview(records: Collection) -> str:
         split = next(score for score in found if score["convention"]["name"] == SPLIT)
         minutes = run["stages"]["train"]["results"]["seconds"] / 60
         scores.setdefault(system_of(run), []).append((minutes, split))
-        points = [(point["seconds"] / 60, point["nll"]) for point in run["curve"]]
+        points = [(point["seconds"] / 60, point["nll"]) for point in losses(run)]
         curves[system_of(run)] = max(curves.get(system_of(run), []), points, key=_length)
     left = Frame(34, 50, WIDTH / 2 - 60, 220, (0, 21), (18, 28))
     parts = ['<text class="quiet" x="0" y="14">BLEU on newstest2014</text>']

@@ -24,6 +24,7 @@ EXECUTION_KEYS: Final = (
     "training.device",
     "training.kernels",
     "training.log_every",
+    "validation.samples",
 )
 """Keys that determine how an experiment is computed and logged, not what it computes. A run or a
 recipe may resume with other values of these keys, but not of any other key.

@@ -9,6 +9,7 @@ import pytest
 from tests.integration.ranks import train
 from tests.integration.workshop import Workshop
 
+import transept
 from transept.checkpoint import Checkpoints
 from transept.training.observers import read_metrics
 
@@ -18,6 +19,7 @@ STEPS = 16
 SETTINGS = (
     *("batch.micro_batches=4", "batch.source_tokens=1200", "batch.target_tokens=1200"),
     *("batch.window=200", "checkpoint.every_steps=none", "validation.every_steps=100"),
+    *("validation.bleu_every_steps=8", "validation.bleu_sentences=20", "validation.metric=chrf"),
 )
 
 
@@ -63,6 +65,22 @@ def test_losses_agree_through_a_change_of_size(runs: dict[str, Path]) -> None:
     expected = [line["loss"] for line in steps(runs["alone"])]
     for name in ("two", "four", "changing"):
         assert [line["loss"] for line in steps(runs[name])] == pytest.approx(expected, rel=1e-4)
+
+
+def test_rank_0_translates_and_all_ranks_agree_on_the_best_step(runs: dict[str, Path]) -> None:
+    for name in ("alone", "two", "four", "changing"):
+        lines = [x for x in read_metrics(runs[name] / "metrics.jsonl") if x["kind"] == "quality"]
+        assert {line["step"] for line in lines} >= {8, 16}, name
+        assert all(line["sentences"] == 20 for line in lines)
+        # Translated by a single process, the same weights give the same scores.
+        newest = Checkpoints(runs[name] / "checkpoints").newest()
+        assert newest is not None
+        model = transept.load(newest.directory, device="cpu")
+        samples = lines[-1]["samples"]
+        found = model.translate([x["source"] for x in samples], beam_size=1, split=False)
+        assert [one.text for one in found] == [x["output"] for x in samples], name
+        best = max(lines, key=lambda line: line["chrf"])
+        assert (newest.state()["best_step"], newest.state()["best"]) == (best["step"], best["chrf"])
 
 
 def test_only_rank_0_writes_and_reports_changed_ranks(runs: dict[str, Path]) -> None:

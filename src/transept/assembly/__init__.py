@@ -1,8 +1,8 @@
 """The composition root: builds the objects that a config describes, and runs them.
 
 In reading order: `corpora` (the training corpora and their batches), `run` (the run directory,
-saving and restoring), `training` (model, optimizer, loss and the training itself), `outputs`
-(averages and descriptions of a run).
+saving and restoring), `quality` (translation of the development set), `training` (model, optimizer,
+loss and the training itself), `outputs` (averages and descriptions of a run).
 """
 
 from transept.assembly.outputs import average_run, describe, write_average

@@ -1,6 +1,6 @@
 """Averages the last checkpoints of a run (section 6.1 of the paper) and describes runs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from transept.checkpoint import (
 from transept.errors import Argument, CheckpointError, ConfigError, Problem
 from transept.experiment import Experiment
 from transept.training.observers import read_metrics
+from transept.training.state import Progress
 
 
 def average_run(
@@ -56,8 +57,21 @@ def average_run(
     return directory, write_average(bundles, directory, replace=force)
 
 
-def write_average(bundles: Sequence[Bundle], directory: Path, *, replace: bool) -> list[int]:
-    """Average checkpoints, given oldest first, into a bundle; return their steps."""
+def write_average(
+    bundles: Sequence[Bundle],
+    directory: Path,
+    *,
+    replace: bool,
+    about: Mapping[str, Any] | None = None,
+) -> list[int]:
+    """Average checkpoints into a bundle; return their steps.
+
+    Args:
+        bundles: The checkpoints, oldest first.
+        directory: The directory of the bundle.
+        replace: Whether to replace an existing directory.
+        about: Further metadata for the manifest.
+    """
     newest = bundles[-1]
     steps = [int(bundle.about["step"]) for bundle in bundles]
     write_directory(
@@ -65,7 +79,7 @@ def write_average(bundles: Sequence[Bundle], directory: Path, *, replace: bool) 
         tensors={WEIGHTS: average(bundles)},
         texts={CONFIG: (newest.directory / CONFIG).read_text(encoding="utf-8")},
         folders=tokenizers_in(newest.directory),
-        about={**newest.about, "averaged_steps": steps},
+        about={**newest.about, **(about or {}), "averaged_steps": steps},
         replace=replace,
     )
     return steps
@@ -98,18 +112,20 @@ def _describe_run(path: Path) -> dict[str, Any]:
     if newest is None:
         raise CheckpointError(f"{path}: has no complete checkpoint yet; train it first")
     latest = {
-        f"last {line['kind']}": {key: value for key, value in line.items() if key != "kind"}
+        f"last {line['kind']}": {
+            key: value for key, value in line.items() if key not in ("kind", "samples")
+        }
         for line in read_metrics(path / METRICS)
-        if line["kind"] in ("step", "validation")
+        if line["kind"] in ("step", "validation", "quality")
     }
-    state = newest.state()
+    progress = Progress.from_json(newest.state())
     return {
         "run": str(path),
         "checkpoints": checkpoints.steps(),
         "regular ones": checkpoints.regular_steps(),
         "damaged": damaged,
         "averages": _averages(path),
-        "best": {"step": state["best_step"], "nll": state["best_nll"]},
+        "best": {"step": progress.best_step, progress.metric: progress.best},
         **latest,
         "newest": str(newest.directory),
         **_describe_bundle(newest),

@@ -39,6 +39,7 @@ from transept.runtime.device import Runtime
 from transept.runtime.storage import flush, make_directory, write_file
 from transept.shelf import find_model
 from transept.text.symbols import load_vocabulary
+from transept.training.config import Metric
 from transept.training.state import Progress, restore_training_tensors, training_tensors
 from transept.training.update import Update
 from transept.version import __version__
@@ -127,7 +128,7 @@ class Run:
         found = world.from_leader(lambda: start.read(self, init, corpora, allow_change))
         notes, self.init = found["notes"], found["init"]
         weights, training = world.spread(start.weights), world.spread(start.training)
-        here = _fresh_progress(update.runtime)
+        here = _fresh_progress(update.runtime, self.experiment.validation.metric)
         if weights:
             load_weights(update.model, weights, Path(found["origin"]))
         if not training:
@@ -142,6 +143,14 @@ class Run:
         if found["dev"] != (corpora.dev.hash if corpora.dev else None):
             progress.forget_best()
             notes.append("the development set has changed; the search for the best step restarts")
+        measure = self.experiment.validation.measure
+        if found["measure"] != measure:
+            progress.forget_best()
+            notes.append(
+                f"the metric of the best step changed from {found['measure']} to {measure}; the "
+                "search for the best step restarts"
+            )
+        progress.metric = here.metric
         update.suppressed.fill_(progress.suppressed)
         for name in ("threads", "ranks", "device", "torch"):
             before, now = getattr(progress, name), getattr(here, name)
@@ -227,10 +236,11 @@ def _check_restored(update: Update, checkpoint: Path, sha256: Mapping[str, str])
     update.runtime.world.from_leader(check)
 
 
-def _fresh_progress(runtime: Runtime) -> Progress:
+def _fresh_progress(runtime: Runtime, metric: Metric) -> Progress:
     device = runtime.device
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
     return Progress(
+        metric=metric,
         threads=torch.get_num_threads(),
         ranks=runtime.world.size,
         device=name,
@@ -273,6 +283,7 @@ class _StartingPoint:
             "init": newest.about.get("init"),
             "state": state,  # this and the following keys are set only if there is a checkpoint
             "micro_batches": _micro_batches(before.batch, run.experiment.batch),
+            "measure": before.validation.measure,
             "dev": newest.about["corpora"].get(str(before.data.dev)),
             "sha256": dict(newest.sha256),
         }

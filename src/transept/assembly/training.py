@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from transept.assembly.corpora import Corpora, rehearse_largest, training_data, validation
+from transept.assembly.quality import DevelopmentSentences, quality_check
 from transept.assembly.run import METRICS, Run
 from transept.data.batching.feed import check_shares
 from transept.errors import keys_below
@@ -45,6 +46,7 @@ def train(
     # One rank per machine verifies the files for all of them.
     corpora = Corpora.open(experiment, verify=world.local_rank == 0)
     run = Run(directory, corpora.fit(experiment))
+    sentences = DevelopmentSentences.of(corpora.dev, experiment.validation)
     settings = experiment.training
     # Started twice by hand, the second run fails immediately. Under torchrun, the previous
     # process may still be shutting down.
@@ -70,7 +72,7 @@ def train(
             world.pulse.at("starting", progress.step)
             rehearse_largest(update, run.experiment)
             world.from_leader(run.write_config)
-            trainer = _trainer(run, update, corpora, watchers)
+            trainer = _trainer(run, update, corpora, sentences, watchers)
             with stop_requests("ignore" if world.joined else "obey") as stop:
                 return trainer.run(progress, stop, minutes)
         finally:
@@ -78,13 +80,20 @@ def train(
                 observer.close()
 
 
-def _trainer(run: Run, update: Update, corpora: Corpora, observers: Sequence[Observer]) -> Trainer:
+def _trainer(
+    run: Run,
+    update: Update,
+    corpora: Corpora,
+    sentences: DevelopmentSentences | None,
+    observers: Sequence[Observer],
+) -> Trainer:
     experiment, runtime = run.experiment, update.runtime
     return Trainer(
         update=update,
         data=lambda at: training_data(experiment, corpora, runtime, at),
         save=lambda progress: run.save(update, progress, corpora),
         validate=validation(experiment, corpora, update),
+        measure_quality=quality_check(sentences, update),
         observers=observers,
         training=experiment.training,
         validation=experiment.validation,

@@ -2,6 +2,7 @@
 
 import math
 import time
+from collections.abc import Iterator
 
 from rich.console import Console
 from rich.progress import (
@@ -16,6 +17,7 @@ from rich.table import Column
 from rich.text import Text
 
 from transept.training.observers import Line
+from transept.wording import counted
 
 PLAIN_SECONDS = 30.0
 """The minimum time between two progress lines in a log."""
@@ -59,9 +61,23 @@ def describe_event(line: Line) -> str | None:
                 f"step {line['step']:,}: validation loss {line['loss']:.4f}, "
                 f"perplexity {line['perplexity']:.3f}{best}"
             )
+        case "quality":
+            return "\n".join(_describe_quality(line))
         case "end":
             return f"step {line['step']:,}: {line['outcome']} after {line['seconds']:,.0f} s"
     return None
+
+
+def _describe_quality(line: Line) -> Iterator[str]:
+    """The scores in one line, and each sample in three."""
+    best = ", the best so far" if line["best"] else ""
+    yield (
+        f"step {line['step']:,}: BLEU {line['bleu']:.2f}, chrF {line['chrf']:.2f} on "
+        f"{counted(line['sentences'], 'sentence')} in {line['seconds']:.1f} s{best}"
+    )
+    for sample in line["samples"]:
+        for name, text in sample.items():
+            yield f"  {name:11}{' '.join(text.split())}"
 
 
 class PlainView:

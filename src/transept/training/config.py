@@ -5,6 +5,8 @@ from typing import Literal
 
 from transept.config import Checks
 
+Metric = Literal["nll", "bleu", "chrf"]
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LossConfig:
@@ -121,15 +123,40 @@ class ValidationConfig:
 
     every_steps: int = 1000
     """Steps between two validations."""
+    bleu_every_steps: int | None = None
+    """Steps between two translations of the development set, which are scored by BLEU and chrF.
+    None: never."""
+    bleu_sentences: int = 500
+    """Maximum number of sentences to translate, evenly spaced in the development set. 0: all."""
+    bleu_beam_size: int = 1
+    """Beam size of these translations. Greedy search, 1, is much faster than 4 and shows the same
+    progress, with slightly lower scores."""
+    samples: int = 3
+    """Number of these translations to log, with source and reference."""
+    metric: Metric = "nll"
+    """What decides on the best checkpoint and on early stopping: −log p per token, BLEU or chrF."""
     patience: int | None = None
-    """Early stopping: stop after this many validations without improvement. None: never."""
+    """Early stopping: stop after this many values of `metric` without improvement. None: never."""
+
+    @property
+    def measure(self) -> str:
+        """What exactly `metric` measures. Values of two measures are not comparable."""
+        if self.metric == "nll":
+            return self.metric
+        sentences = self.bleu_sentences or "all"
+        return f"{self.metric} of {sentences} sentences with beam size {self.bleu_beam_size}"
 
     def __post_init__(self) -> None:
         checks = Checks(self)
-        checks.at_least(1, "every_steps")
-        patience = self.patience
+        checks.at_least(1, "every_steps", "bleu_beam_size")
+        checks.at_least(0, "bleu_sentences", "samples")
+        for key in ("bleu_every_steps", "patience"):
+            value = getattr(self, key)
+            checks.that(value is None or value >= 1, key, "must be at least 1, or left out")
         checks.that(
-            patience is None or patience >= 1, "patience", "must be at least 1, or left out"
+            self.metric == "nll" or self.bleu_every_steps is not None,
+            "metric",
+            "is never computed; set bleu_every_steps",
         )
         checks.done()
 

@@ -6,6 +6,7 @@ Each line of `metrics.jsonl` is an object with a `kind`:
     step        values of one step (not averaged; null if not finite), the speed since the last
                 such line
     validation  loss and perplexity on the development set
+    quality     BLEU and chrF on the development set, and sample translations
     checkpoint  a checkpoint was written
     warning     a message for the user
     end         why the run stopped
@@ -108,8 +109,8 @@ class TensorBoard:
         self._writer: Any = SummaryWriter(str(directory))
 
     def observe(self, line: Line) -> None:
-        """Write the numbers of steps and validations."""
-        if line["kind"] not in ("step", "validation"):
+        """Write the numbers of steps, validations and quality checks."""
+        if line["kind"] not in ("step", "validation", "quality"):
             return
         for name, value in line.items():
             if isinstance(value, int | float) and name != "step":

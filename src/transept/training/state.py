@@ -10,6 +10,7 @@ import torch
 
 from transept.data.batching.plan import Position
 from transept.shapes import Tensor
+from transept.training.config import Metric
 from transept.training.ranks import gathered_moments, is_own, own_part
 from transept.training.update import Update
 
@@ -34,11 +35,13 @@ class Progress:
     suppressed: int = 0
     """Steps skipped because their gradient was not finite."""
     best_step: int | None = None
-    """The step with the best validation so far."""
-    best_nll: float = math.inf
-    """−log p per token of that validation."""
+    """The step with the best value of `metric` so far."""
+    best: float | None = None
+    """That value."""
+    metric: Metric = "nll"
+    """`validation.metric`."""
     stale_validations: int = 0
-    """Validations since then."""
+    """Values of `metric` since then."""
     regular: bool = True
     """Whether the checkpoint was saved at a regular interval or at the end of the run. Only regular
     checkpoints are averaged, not those saved for the best validation or after a signal."""
@@ -53,22 +56,36 @@ class Progress:
     torch: str = ""
     """The version of torch."""
 
+    def is_best(self, metric: Metric, value: float) -> bool:
+        """Whether this value of the step is the best so far. Other metrics are ignored.
+
+        −log p improves by falling, BLEU and chrF by rising. NaN never improves.
+        """
+        if metric != self.metric:
+            return False
+        sign = -1 if metric == "nll" else 1
+        best = -math.inf if self.best is None else sign * self.best
+        if sign * value > best:
+            self.best_step, self.best, self.stale_validations = self.step, value, 0
+            return True
+        self.stale_validations += 1
+        return False
+
     def forget_best(self) -> None:
-        """Reset the best validation: earlier ones are not comparable with later ones."""
-        self.best_step, self.best_nll, self.stale_validations = None, math.inf, 0
+        """Reset the best value: earlier ones are not comparable with later ones."""
+        self.best_step, self.best, self.stale_validations = None, None, 0
 
     def as_json(self) -> dict[str, Any]:
-        """A JSON object, with null for infinity."""
-        table = dataclasses.asdict(self)
-        table["best_nll"] = None if math.isinf(self.best_nll) else self.best_nll
-        return table
+        """A JSON object."""
+        return dataclasses.asdict(self)
 
     @classmethod
-    def from_json(cls, table: dict[str, Any]) -> "Progress":
+    def from_json(cls, table: Mapping[str, Any]) -> "Progress":
         """The inverse of `as_json`."""
-        best = table["best_nll"]
-        position = Position(**table["position"])
-        return cls(**table | {"position": position, "best_nll": math.inf if best is None else best})
+        values = {**table, "position": Position(**table["position"])}
+        if "best_nll" in values:  # the first versions had no other metric
+            values["best"] = values.pop("best_nll")
+        return cls(**values)
 
 
 MEAN, SQUARE, COUNT = "adam.mean.", "adam.square.", "adam.count"

@@ -17,6 +17,7 @@ from transept.runtime.interrupt import StopRequest
 from transept.training.batches import Batch, MicroBatch
 from transept.training.config import CheckpointConfig, TrainingConfig, ValidationConfig
 from transept.training.observers import Observer
+from transept.training.quality import Quality
 from transept.training.state import Progress
 from transept.training.update import StepValues, Update
 
@@ -66,6 +67,8 @@ class Trainer:
     save: Callable[[Progress], None]
     """Writes a checkpoint from which the run can resume."""
     validate: Callable[[], Validation] | None
+    measure_quality: Callable[[], Quality] | None
+    """Translates the development set and scores the translations."""
     observers: Sequence[Observer]
     training: TrainingConfig
     validation: ValidationConfig
@@ -91,6 +94,7 @@ class Trainer:
                 self._log(progress, batch, values, pace)
             with pace.paused():
                 self._validate_if_due(progress)
+                self._measure_quality_if_due(progress)
                 save = self._time_to_save(progress, clock)
                 decision = consensus.decide(progress.step, save)
                 reason = self._reason_to_stop(progress, decision)
@@ -168,12 +172,6 @@ class Trainer:
         if self.validate is None or not self._is_due(progress.step, self.validation.every_steps):
             return
         result = self.validate()
-        better = result.nll < progress.best_nll
-        if better:
-            progress.best_step, progress.best_nll = progress.step, result.nll
-            progress.stale_validations = 0
-        else:
-            progress.stale_validations += 1
         self._notify(
             "validation",
             step=progress.step,
@@ -181,8 +179,17 @@ class Trainer:
             nll=result.nll,
             perplexity=result.perplexity,
             tokens=result.tokens,
-            best=better,
+            best=progress.is_best("nll", result.nll),
         )
+
+    def _measure_quality_if_due(self, progress: Progress) -> None:
+        every = self.validation.bleu_every_steps
+        if self.measure_quality is None or every is None or not self._is_due(progress.step, every):
+            return
+        found = self.measure_quality()
+        # Only one of the two can be the metric of the run.
+        best = progress.is_best("bleu", found.bleu) or progress.is_best("chrf", found.chrf)
+        self._notify("quality", step=progress.step, **dataclasses.asdict(found), best=best)
 
     def _reason_to_stop(self, progress: Progress, decision: "_Decision") -> Outcome | None:
         patience = self.validation.patience

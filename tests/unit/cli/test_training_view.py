@@ -5,7 +5,7 @@ import re
 
 from rich.console import Console
 
-from transept.cli.training_view import LiveView, PlainView, describe_step
+from transept.cli.training_view import LiveView, PlainView, describe_event, describe_step
 
 STEP = {
     "kind": "step",
@@ -66,3 +66,18 @@ def test_plain_view_shows_time_left() -> None:
 
 def test_live_view_shows_no_bar_before_the_start() -> None:
     assert watch(80) == []
+
+
+def test_quality_is_one_line_and_three_per_sample() -> None:
+    sample = {"source": "It rains.", "reference": "Es regnet.", "output": "Es\n\nregnet."}
+    line = {"kind": "quality", "step": 4000, "bleu": 21.456, "chrf": 50.0, "sentences": 1,
+            "seconds": 2.04, "best": True, "samples": [sample]}  # fmt: skip
+    text = describe_event(line)
+    assert text is not None
+    assert text.splitlines() == [
+        "step 4,000: BLEU 21.46, chrF 50.00 on 1 sentence in 2.0 s, the best so far",
+        "  source     It rains.",
+        "  reference  Es regnet.",
+        "  output     Es regnet.",
+    ]
+    assert text in "\n".join(watch(80, START, line))

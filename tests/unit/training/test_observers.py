@@ -77,14 +77,15 @@ log.close()
     assert len(read_metrics(path)) == content.count(b"\n") > 5
 
 
-def test_tensorboard_receives_values_of_steps_and_validations(tmp_path: Path) -> None:
+def test_tensorboard_receives_values_of_steps_validations_and_quality(tmp_path: Path) -> None:
     board = TensorBoard(tmp_path)
     board.observe({"kind": "start", "step": 0, "text": "begin"})
     board.observe({"kind": "step", "step": 3, "loss": 1.5})
     board.observe({"kind": "validation", "step": 3, "nll": 0.5, "best": True})
+    board.observe({"kind": "quality", "step": 3, "bleu": 20.5, "samples": [{"output": "x"}]})
     board.close()
     events = EventAccumulator(str(tmp_path))
     events.Reload()
-    assert {"step/loss", "validation/nll"} <= set(events.Tags()["scalars"])
+    assert {"step/loss", "validation/nll", "quality/bleu"} <= set(events.Tags()["scalars"])
     (loss,) = events.Scalars("step/loss")
     assert (loss.step, loss.value) == (3, 1.5)
