@@ -321,7 +321,7 @@ def main() -> None:
     options = parser.parse_args()
     if (options.minutes is None) == (options.target_tokens is None):
         parser.error("give --minutes or --target-tokens")
-    loaded = recipe.load(options.recipe, tuple(options.overrides))
+    loaded = recipe.load(options.recipe, (*options.overrides, "package=none"))
     run = RecipeRun(
         name=recipe.find(options.recipe).stem,
         recipe=loaded,

@@ -244,7 +244,9 @@ def _mapping(hint: Any, value: Any, key: str, problems: list[Problem]) -> Any:
 
 
 def _sequence(arguments: tuple[Any, ...], value: Any, key: str, problems: list[Problem]) -> Any:
-    """`tuple[X, ...]` of any length, or `tuple[X, Y]` of that length."""
+    """`tuple[X, ...]` of any length, or `tuple[X, Y]` of that length. One text is a list of it."""
+    if arguments == (str, ...) and isinstance(value, str):
+        value = [value]
     if not isinstance(value, list | tuple):
         problems.append(Problem(key, f"expected a list{_example(arguments[0])}, got {value!r}"))
         return None

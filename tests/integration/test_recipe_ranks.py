@@ -24,7 +24,7 @@ def test_recipe_run_trains_on_both_ranks_and_writes_one_report(
     result = on_ranks(*words(kitchen, work, two, "--data", str(kitchen.data)))
     assert result.returncode == 0, result.stderr
     stages = [line.split()[0] for line in result.stdout.splitlines() if line[:1].isalpha()]
-    assert stages[:6] == ["prepare", "train", "average", "decode", "score", "report"]
+    assert stages[:7] == [*("prepare", "train", "average", "decode", "score", "package", "report")]
     (start,) = (
         line for line in read_metrics(work / "run/metrics.jsonl") if line["kind"] == "start"
     )

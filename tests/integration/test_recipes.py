@@ -15,17 +15,22 @@ from tests.integration.workshop import run
 from tests.unit.data.fetching.test_fetch import tar, without_published_checksums
 
 from transept import config
+from transept.api.models import languages_of
 from transept.apps.recipes import recipe
 from transept.checkpoint import CHECKPOINTS, WEIGHTS
 from transept.data.fetching.datasets import DATASETS, DatasetName
 from transept.data.fetching.fetch import fetch
+from transept.data.shards import Manifest
 from transept.experiment import Experiment
+from transept.text.spans import MASKS
+from transept.text.tokenizer import Tokenizer
+from transept.text.variation import Variation
 
-STAGES = ["prepare", "train", "average", "decode", "score", "report"]
+STAGES = ["prepare", "train", "average", "decode", "score", "package", "report"]
 
 
 def lines_of(shown: str) -> dict[str, str]:
-    return dict(re.findall(r"^(prepare|train|average|decode|score|report) +(.*)$", shown, re.M))
+    return dict(re.findall(rf"^({'|'.join(STAGES)}) +(.*)$", shown, re.M))
 
 
 def record_of(work: Path) -> dict[str, Any]:
@@ -121,6 +126,24 @@ def test_record_of_a_killed_training_is_completed(
     assert (trained["step"], trained["outcome"]) == (60, "finished")
 
 
+def test_subwords_of_the_training_text_are_sampled(kitchen: Kitchen, tmp_path: Path) -> None:
+    settings = ["vocabulary.sampling.subword_dropout=0.1", "vocabulary.sampling.copies=2"]
+    words = ["--data", kitchen.data, "--only", "prepare", *settings]
+    assert kitchen.cook(tmp_path / "work", *words) == 0
+    copies = {name: Manifest.load(tmp_path / "work/data" / name).copies for name in ("more", "dev")}
+    assert copies == {"more": 2, "dev": 1}
+
+
+def test_variation_gives_the_vocabulary_masks(kitchen: Kitchen, tmp_path: Path) -> None:
+    words = ["--data", kitchen.data, "--only", "prepare", "variation.unstopped=0.5"]
+    assert kitchen.cook(tmp_path / "work", *words) == 0
+    assert Tokenizer.load(tmp_path / "work" / "vocabulary").masks == MASKS
+    more, dev = (Manifest.load(tmp_path / "work/data" / name) for name in ("more", "dev"))
+    assert more.settings.variation == Variation(unstopped=0.5)
+    assert dev.settings.variation == Variation()
+    assert more.settings.languages == ("en", "de")
+
+
 def test_changed_weights_are_scored_again(
     kitchen: Kitchen, cooked: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -132,6 +155,11 @@ def test_changed_weights_are_scored_again(
     assert not lines_of(capsys.readouterr().out)["score"].endswith("done before")
     assert kitchen.cook(work, "--only", "score") == 0
     assert lines_of(capsys.readouterr().out)["score"].endswith("done before")
+
+
+def test_average_has_the_languages_of_the_recipe(cooked: Path) -> None:
+    assert languages_of(cooked / "run" / "average-3") == ("en", "de")
+    assert languages_of(cooked / "model") == ("en", "de")
 
 
 def test_damaged_checkpoint_stops_averaging_until_removed(
@@ -150,6 +178,30 @@ def test_damaged_checkpoint_stops_averaging_until_removed(
     shutil.rmtree(checkpoint)
     assert kitchen.cook(work) == 0
     assert record_of(work)["stages"]["average"]["inputs"]["steps"] == [45, 50, 60]
+
+
+def test_packaged_model_translates_and_is_replaced_if_it_is_lost(
+    kitchen: Kitchen, cooked: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    work = tmp_path / "copy"
+    shutil.copytree(cooked, work)
+    assert run("translate", "--model", work / "model", "one two") == 0
+    assert capsys.readouterr().out.strip()
+    packaged = record_of(work)["stages"]["package"]["results"]
+    assert packaged["bytes"] == (work / "model" / WEIGHTS).stat().st_size
+    assert len(packaged["scores"]) == 4
+    shutil.rmtree(work / "model")
+    assert kitchen.cook(work, "--only", "package") == 0
+    assert re.search(r"^package +model/ in int8, 0\.\d MB", capsys.readouterr().out, re.M)
+    again = record_of(work)["stages"]["package"]["results"]
+    assert again["weights"] == packaged["weights"]
+
+
+def test_recipe_can_leave_out_the_package(
+    kitchen: Kitchen, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert kitchen.cook(tmp_path / "work", "--dry-run", "package=none") == 0
+    assert "package" not in lines_of(capsys.readouterr().out)
 
 
 def test_missing_test_set_is_reported(
@@ -306,7 +358,13 @@ def test_stopped_run_resumes_with_other_means(
         (["--work", "W", "--only", "average"], 4, "nothing is trained yet; run `train` first"),
         (["--work", "W", "--only", "decode"], 2, "nothing is averaged yet; run `average` first"),
         (["--work", "W", "--only", "score"], 2, "nothing is translated yet; run `decode` first"),
-        (["--work", "W", "--only", "report"], 2, "prepare, train, average, decode, score: not"),
+        (["--work", "W", "--only", "package"], 2, "nothing is trained yet; run `train` first"),
+        (
+            ["--work", "W", "--only", "report"],
+            2,
+            "prepare, train, average, decode, score, package:",
+        ),
+        (["--work", "W", "--only", "translate"], 2, "this recipe has no stage translate; it has"),
         (["--work", "W", "--minutes", "0"], 2, "--minutes must be more than 0"),
         (["--work", "W", "--minutes", "nan"], 2, "--minutes must be more than 0"),
         (["--work", "W", "experiment.model.n_haeds=2"], 2, "did you mean 'n_heads'?"),

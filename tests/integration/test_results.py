@@ -121,6 +121,13 @@ def test_pictures_show_the_curves_of_the_records(records: Collection, tmp_path: 
     assert (tmp_path / "again.svg").read_text(encoding="utf-8") == drawing
 
 
+def test_pictures_omit_points_without_a_loss(records: Collection) -> None:
+    scored = copy.deepcopy(dict(records.runs["two"]))
+    scored["curve"].append({"step": 99, "seconds": 1.0, "target_tokens": 1, "bleu": 1.0})
+    ((_, shown),) = curves(replace(records, runs={"two": scored})).items()
+    assert shown["two"] == records.runs["two"]["curve"]
+
+
 def test_runs_validated_on_other_tokens_have_a_separate_picture(records: Collection) -> None:
     other = copy.deepcopy(dict(records.runs["two"]))
     other["stages"]["prepare"]["results"]["corpora"]["dev"]["hash"] = "of another vocabulary"

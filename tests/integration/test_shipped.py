@@ -1,6 +1,5 @@
 """Bundled models are found by name, are small, and are part of the wheel."""
 
-import importlib
 import json
 import re
 import shutil
@@ -16,10 +15,10 @@ from tests.integration.workshop import run
 import transept
 from transept import config
 from transept.api.card import CARD, README, Card
+from transept.api.documents import Document
 from transept.apps.recipes import recipe
 from transept.apps.recipes.sentences import BUILT_IN
 from transept.apps.serve.models import open_model
-from transept.apps.serve.texts import Text
 from transept.checkpoint import Bundle
 from transept.cli import models as cli_models
 from transept.errors import CheckpointError, ConfigError
@@ -38,11 +37,9 @@ ALL_TOGETHER = 20_000_000
 
 @pytest.fixture(scope="module")
 def shelf(cooked: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A shelf with a model of a recipe, as `benchmarks/ship.py` stores it."""
+    """A shelf with a model of a recipe."""
     place = tmp_path_factory.mktemp("shelf")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(ROOT / "benchmarks"))
-        importlib.import_module("ship").ship(cooked, place / "en-de")
+    shutil.copytree(cooked / "model", place / "en-de")
     return place
 
 
@@ -206,9 +203,9 @@ def test_bundled_model_aligns_words_by_attention() -> None:
         "<i>Tom</i> bought a <u>red</u> car.": ("<i>Tom</i>", "<u>rotes</u> Auto"),
     }
     for source, expected in asked.items():
-        text = Text.of(source, "html", "en")
-        (result,) = translator.translate(text.sentences, alignments=True, split=False)
-        found = text.assemble([result.outputs], 1).text
+        text = Document.of(source, "html", "en")
+        results = translator.translate(text.sentences, alignments=True, split=False)
+        found = text.assemble(results, 1).text
         assert all(each in found for each in expected), found
 
 

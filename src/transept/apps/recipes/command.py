@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Group, Parameter
 
-from transept.apps.recipes.recipe import STAGES, StageName
+from transept.apps.recipes.recipe import RECORD, StageName
 from transept.cli.app import Flag
 from transept.cli.outlets import ignore_closed_stdout
 from transept.errors import RESUMABLE, ConfigError, RankError, StoppedError, keys_below
@@ -40,6 +40,8 @@ class Share:
 
     def of(self, stages: Sequence[StageName]) -> list[StageName]:
         """The selected stages."""
+        if (last := self.only or self.until) and last not in stages:
+            raise ConfigError(f"this recipe has no stage {last}; it has {', '.join(stages)}")
         if self.only:
             return [self.only]
         return list(stages[: stages.index(self.until) + 1 if self.until else None])
@@ -76,7 +78,11 @@ def run(
     deterministic: Flag = False,
     dry_run: Flag = False,
 ) -> int:
-    """Run a recipe: prepare, train, average, decode, score, report.
+    """Run a recipe, from text to a scored model.
+
+    The stages are translate, prepare, train, average, decode, score, package and report. Only a
+    recipe with a translator has the stage translate. If the translator is a recipe, that recipe is
+    run first, in a directory next to --work.
 
     When stopped (Ctrl-C, SIGTERM, SIGHUP) it ends with exit code 75. Run the same command to
     resume. Completed stages are skipped. After the first stage the work directory contains
@@ -138,7 +144,7 @@ def _lead(run: "RecipeRun", share: Share, dry_run: bool) -> int:
     try:
         with terminable():
             run = run.given(share.minutes)
-            code = _preview(run, view) if dry_run else _work(run, share.of(STAGES), view)
+            code = _preview(run, view) if dry_run else _work(run, share.of(run.recipe.stages), view)
     except KeyboardInterrupt:
         view.stopped()
         if run.world.joined:
@@ -166,7 +172,7 @@ def _preview(run: "RecipeRun", view: "RecipeView") -> int:
     if (run.directory / FILE).exists():
         run.begin()  # rejects the directory of another recipe
     done = dict(completed(run))
-    for stage in STAGES:
+    for stage in run.recipe.stages:
         view.done(run, stage, done[stage]) if stage in done else view.to_do(stage)
     return 0
 
@@ -186,10 +192,36 @@ def run_stages(run: "RecipeRun", stages: Sequence[StageName], view: "RecipeView"
     from transept.apps.recipes.pipeline import run_stage
 
     for stage in stages:
+        if stage == "translate" and not _run_translators(run, view):
+            return False
         with view.waiting(stage):
             done = run_stage(run, stage, view.watchers())
         if done is None:
             view.stopped()
             return False
         view.done(run, stage, done)
+    return True
+
+
+def _run_translators(run: "RecipeRun", view: "RecipeView") -> bool:
+    """Run the recipes that train a recipe's translators. False if one was stopped."""
+    from transept.apps.recipes.translate import TranslateStage
+    from transept.apps.recipes.translators import check_order, recipe_runs
+
+    if TranslateStage(run).is_done():
+        return True
+    check_order(run)
+    translators = list(recipe_runs(run))
+    for each in translators:
+        if each.world.joined and not (each.directory / RECORD).exists():
+            raise ConfigError(
+                f"{each.directory}: the translator {each.name} is not trained yet; run "
+                f"`transept recipe run {each.name}` first"
+            )
+        view.translator(each)
+        each.begin()
+        if not run_stages(each, each.recipe.stages, view):
+            return False
+    if translators:
+        view.translator(run)
     return True

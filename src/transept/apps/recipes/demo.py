@@ -13,7 +13,7 @@ from cyclopts import Parameter
 
 from transept.apps.recipes import recipe
 from transept.apps.recipes.command import run_stages
-from transept.apps.recipes.recipe import STAGES, Recipe, RecipeText, TestSet, TextPair
+from transept.apps.recipes.recipe import Recipe, RecipeText, TestSet, TextPair
 from transept.apps.recipes.sentences import built_in, choose_languages
 from transept.cli.outlets import ignore_closed_stdout
 from transept.errors import RESUMABLE, ConfigError
@@ -100,7 +100,7 @@ def _run(whole: Recipe, output: Path, steps: int | None) -> int:
     run.begin("output")
     if steps is not None:
         run = replace(run, recipe=whole.trained_for(steps))
-    if not run_stages(run, STAGES, view):
+    if not run_stages(run, whole.stages, view):
         return RESUMABLE
     _present(run, view)
     return 0

@@ -9,12 +9,14 @@ from typing import Any, Final
 
 from transept import assembly, config
 from transept.api.perplexity import measure_perplexities
+from transept.apps.recipes.package import Package
 from transept.apps.recipes.prepare import Prepare
-from transept.apps.recipes.recipe import STAGES, StageName, TestSet
+from transept.apps.recipes.recipe import StageName, TestSet
 from transept.apps.recipes.records import Table
 from transept.apps.recipes.run import RecipeRun, lines
 from transept.apps.recipes.stage import Done, Stage, Watchers, do
 from transept.apps.recipes.train import Train
+from transept.apps.recipes.translate import TranslateStage
 from transept.assembly.run import METRICS
 from transept.checkpoint import Bundle
 from transept.errors import CheckpointError, ConfigError
@@ -24,6 +26,9 @@ from transept.runtime.storage import write_file
 from transept.text.files import write_sentences
 from transept.training.observers import read_metrics
 from transept.wording import counted
+
+CURVES: Final = {"validation": ("nll",), "quality": ("bleu", "chrf")}
+"""The values of the training curve, by the kind of their line in the log."""
 
 
 class Average(Stage):
@@ -44,7 +49,13 @@ class Average(Stage):
         """Write the model, unless it exists."""
         if not self.is_whole():
             bundles = [self._checkpoint(step) for step in self._steps()]
-            assembly.write_average(bundles, self.run.model, replace=True)
+            recipe = self.run.recipe
+            # Translation depends on the languages: numbers are written as in the target language.
+            languages = {
+                "source_language": recipe.source_language,
+                "target_language": recipe.target_language,
+            }
+            assembly.write_average(bundles, self.run.model, replace=True, about=languages)
         return {"weights": self.run.weights}
 
     def summary(self, record: Table) -> str:
@@ -118,9 +129,7 @@ class Decode(Stage):
         begin = time.monotonic()
         search: dict[str, Any] = asdict(run.recipe.search)
         # Each line of a test set is one sentence and gives one line of translation.
-        found = transducer.translate(
-            unique, split=False, too_long="split", watch=watch.translating, **search
-        )
+        found = transducer.translate(unique, split=False, watch=watch.translating, **search)
         seconds = time.monotonic() - begin
         texts = [one.text.replace("\n", " ") for one in found]
         translations = dict(zip(unique, texts, strict=True))
@@ -181,7 +190,7 @@ class ScoreStage(Stage):
 def report(run: RecipeRun) -> Done:
     """Write the records of the other stages and the training curve to one file."""
     begin = time.monotonic()
-    found = {name: run.records.read(name) for name in STAGES[:-1]}
+    found = {name: run.records.read(name) for name in run.recipe.stages if name in RECORDED}
     records = {name: record for name, record in found.items() if record is not None}
     missing = [name for name in found if name not in records]
     if missing:
@@ -193,7 +202,7 @@ def report(run: RecipeRun) -> Done:
         "recipe": config.as_table(run.recipe),
         "minutes": records["train"]["inputs"]["minutes"],
         "stages": records,
-        "curve": _curve(run.training),
+        "curve": training_curve(run.training),
     }
     content = f"{json.dumps(record, indent=2)}\n".encode()
     already = run.record.exists() and run.record.read_bytes() == content
@@ -202,27 +211,29 @@ def report(run: RecipeRun) -> Done:
     return Done(str(run.record), already, time.monotonic() - begin)
 
 
-def _curve(training: Path) -> list[dict[str, float]]:
-    """The points of the training curve, one per validation with a finite −log p.
+def training_curve(training: Path) -> list[dict[str, float]]:
+    """The points of the training curve: −log p, if finite, or BLEU and chrF, or all of them.
 
     Seconds count only training, over all commands.
     """
-    points: list[dict[str, float]] = []
+    points: dict[int, dict[str, float]] = {}
     latest: dict[str, Any] = {"seconds": 0.0, "target_tokens": 0}
     for line in read_metrics(training / METRICS):
         if line["kind"] == "step":
             latest = line
-        elif line["kind"] == "validation" and line["nll"] is not None:
+        measured = {key: line[key] for key in CURVES.get(line["kind"], ()) if line[key] is not None}
+        if measured:
             spent = {key: latest[key] for key in ("seconds", "target_tokens")}
-            points.append({"step": line["step"], **spent, "nll": line["nll"]})
-    return points
+            points.setdefault(line["step"], {"step": line["step"], **spent}).update(measured)
+    return list(points.values())
 
 
 # --- all stages in order -------------------------------------------------------------------------
 
 
 RECORDED: Final[Mapping[StageName, type[Stage]]] = {
-    stage.name: stage for stage in (Prepare, Train, Average, Decode, ScoreStage)
+    stage.name: stage
+    for stage in (TranslateStage, Prepare, Train, Average, Decode, ScoreStage, Package)
 }
 
 
@@ -233,8 +244,8 @@ def run_stage(run: RecipeRun, name: StageName, watch: Watchers) -> Done | None:
 
 def completed(run: RecipeRun) -> Iterator[tuple[StageName, Done]]:
     """The completed stages, up to the first incomplete one."""
-    for name, kind in RECORDED.items():
-        stage = kind(run)
+    for name in filter(RECORDED.__contains__, run.recipe.stages):
+        stage = RECORDED[name](run)
         if not stage.is_done():
             return
         yield name, stage.done(already=True)

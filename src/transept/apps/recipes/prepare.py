@@ -1,24 +1,32 @@
-"""The first stage: train the vocabulary, tokenize the text and copy the test sets."""
+"""The stage before training: train the vocabulary, tokenize the text and copy the test sets."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 from transept import config
-from transept.apps.recipes import sentences
-from transept.apps.recipes.recipe import DEV, TestSet, TextPair, fingerprint
+from transept.apps.recipes.recipe import DEV, RecipeText, TestSet, TextPair, fingerprint
 from transept.apps.recipes.records import Table
 from transept.apps.recipes.run import lines
 from transept.apps.recipes.stage import Stage, Watchers
-from transept.data.fetching.datasets import DATASETS
-from transept.data.fetching.fetch import fetch
+from transept.apps.recipes.texts import (
+    data_directory,
+    fetch_text,
+    file_names,
+    write_generated,
+)
+from transept.apps.recipes.translate import chunk_paths
 from transept.data.preparation.formats import LinePair
 from transept.data.preparation.prepare import Preparation, prepare
 from transept.data.shards import Manifest
-from transept.errors import Argument, ConfigError, DataError
+from transept.errors import ConfigError, DataError
 from transept.runtime.storage import digest
 from transept.text.files import read_sentences, read_text, write_sentences
+from transept.text.spans import MASKS
 from transept.text.tokenizer import MANIFEST_FILE, Tokenizer
 from transept.text.training import train_tokenizer
+from transept.text.variation import Variation
+
+Paths = tuple[Path, Path]
 
 
 class Prepare(Stage):
@@ -32,26 +40,22 @@ class Prepare(Stage):
         texts = [(text.name, str(text.source), str(text.target)) for text in recipe.texts]
         others = [config.as_table(each) for each in (*recipe.dev, *recipe.tests)]
         size = recipe.experiment.model.vocab_size
-        words = fingerprint(texts, others, recipe.vocabulary, recipe.cleaning, size, recipe.dataset)
-        return {"recipe": words}
+        settings = [recipe.vocabulary, recipe.cleaning, size, recipe.dataset]
+        if recipe.variation is not None:
+            settings.append(recipe.variation)
+        translated = {name: text["sha256"] for name, text in self._translated().items()}
+        table = {"recipe": fingerprint(texts, others, *settings)}
+        return {**table, "translated": translated} if translated else table
 
     def fetch(self, watch: Watchers) -> None:
-        """Download or write the text, and check that all files of the recipe exist."""
-        data, recipe = self._data, self.run.recipe
-        watch.part("text")
-        if recipe.dataset is not None:
-            fetch(DATASETS[recipe.dataset], data, watch=watch.downloading)
-        if recipe.sentences is not None and not data.exists():
-            languages = (recipe.source_language, recipe.target_language)
-            sentences.write(sentences.splits_of(recipe), data, languages)
-        missing = [str(name) for name in self._names() if not (data / name).is_file()]
-        if missing:
-            listed = "\n  ".join(dict.fromkeys(missing))
-            raise DataError(f"{data}: lacks files of this recipe:\n  {listed}")
+        """Get all files of the recipe, and write the generated text."""
+        fetch_text(self.run, watch)
+        write_generated(self.run)
 
     def carry_out(self, watch: Watchers) -> Table:
         """Prepare everything. The results contain the hash of each file that was read."""
-        files = {str(name): _stored(self._data / name) for name in self._names()}
+        data = data_directory(self.run)
+        files = {str(name): _stored(data / name) for name in file_names(self.run.recipe)}
         tests = {test.name: self._keep(test) for test in self.run.recipe.tests}
         watch.part("vocabulary")
         if not (self.run.vocabulary / MANIFEST_FILE).exists():
@@ -100,6 +104,7 @@ class Prepare(Stage):
                     vocab_size=size,
                     kind=recipe.vocabulary.kind,
                     max_lines=recipe.vocabulary.max_lines,
+                    masks=() if recipe.variation is None else MASKS,
                     on_read=watch.learning,
                 )
             except ConfigError:
@@ -110,42 +115,62 @@ class Prepare(Stage):
     def _lines(self) -> Iterator[str]:
         """All text, in an order that is independent of the translation direction."""
         for text in self.run.recipe.texts:
-            for path in sorted(self._paths(text), reverse=True):
-                yield from read_text(path)
+            for paths in self._text(text):
+                for path in sorted(paths, reverse=True):
+                    yield from read_text(path)
 
     def _ids(self, name: str, watch: Watchers) -> Manifest:
+        recipe = self.run.recipe
         job = Preparation(
-            inputs=tuple(LinePair(*self._paths(pair)) for pair in self._corpora()[name]),
+            inputs=tuple(LinePair(*paths) for paths in self._corpora()[name]),
             tokenizer=self.run.vocabulary,
             output=self.run.corpus(name),
-            cleaning=self.run.recipe.cleaning,
+            cleaning=recipe.cleaning,
+            sampling=None if name == DEV else recipe.vocabulary.sampling,
+            variation=self._variation(name),
+            languages=(recipe.source_language, recipe.target_language),
         )
         return prepare(job, watch=watch.preparing)
 
-    def _corpora(self) -> dict[str, tuple[TextPair, ...]]:
+    def _variation(self, name: str) -> Variation | None:
+        """The changes to a corpus. In the development set, spans are masked as in translation."""
+        variation = self.run.recipe.variation
+        if name == DEV and variation is not None:
+            return Variation()
+        # Text that was changed before it was translated is not changed again.
+        return None if self._translated().get(name, {}).get("varied") else variation
+
+    def _corpora(self) -> dict[str, list[Paths]]:
         """The file pairs of each corpus."""
         recipe = self.run.recipe
-        return {**{text.name: (text,) for text in recipe.texts}, DEV: recipe.dev}
+        texts = {text.name: self._text(text) for text in recipe.texts}
+        return {**texts, DEV: [self._paths(pair) for pair in recipe.dev]}
 
-    def _names(self) -> list[Path]:
-        """The files of the recipe, relative to the data directory."""
-        recipe = self.run.recipe
-        pairs = (*recipe.texts, *recipe.dev, *recipe.tests)
-        return [path for pair in pairs for path in (pair.source, pair.target)]
+    def _text(self, text: RecipeText) -> list[Paths]:
+        """The file pairs of a text: one, or the chunks that a model has translated."""
+        if text.generated is not None:
+            return [self.run.generated(text.name)]
+        if not text.translator:
+            assert text.source is not None
+            assert text.target is not None
+            return [self._paths(TextPair(source=text.source, target=text.target))]
+        directory = self.run.translated(text.name)
+        n_chunks = self._translated()[text.name]["chunks"]
+        return [chunk_paths(directory, number, self.run) for number in range(n_chunks)]
 
-    def _paths(self, pair: TextPair) -> tuple[Path, Path]:
-        return self._data / pair.source, self._data / pair.target
-
-    @property
-    def _data(self) -> Path:
-        if self.run.recipe.sentences is not None:
-            return self.run.text
-        if self.run.data is None:
+    def _translated(self) -> Table:
+        """The results of the translated texts, by name."""
+        results = self.run.results("translate")
+        if results is None and "translate" in self.run.recipe.stages:
             raise ConfigError(
-                f"{self.run.directory}: the text is not prepared yet: give ", Argument("data"),
-                f", the directory with {self.run.recipe.texts[0].source}",
-            )  # fmt: skip
-        return self.run.data
+                f"{self.run.directory}: nothing is translated yet; run `translate` first"
+            )
+        texts: Table = {} if results is None else results["texts"]
+        return texts
+
+    def _paths(self, pair: TextPair) -> Paths:
+        data = data_directory(self.run)
+        return data / pair.source, data / pair.target
 
 
 def _described(corpus: Manifest) -> Table:

@@ -8,19 +8,26 @@ from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
 from transept import config
+from transept.api.config import EngineName
 from transept.config import Checks, did_you_mean
 from transept.data.cleaning import Cleaning
+from transept.data.config import SubwordSampling
 from transept.data.fetching.datasets import DatasetName
 from transept.decoding.config import SearchConfig
 from transept.errors import ConfigError
 from transept.experiment import Experiment
 from transept.text.tokenizer import Kind
+from transept.text.variation import Variation
 
 SHELF: Final = Path(__file__).parent
 
+RECORD: Final = "record.json"
+"""The file with all records in a work directory."""
 DEV: Final = "dev"
 """The name of the validation corpus."""
-StageName = Literal["prepare", "train", "average", "decode", "score", "report"]
+StageName = Literal[
+    "translate", "prepare", "train", "average", "decode", "score", "package", "report"
+]
 STAGES: Final[tuple[StageName, ...]] = get_args(StageName)
 
 
@@ -35,8 +42,12 @@ class TextPair:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class RecipeText(TextPair):
-    """Training text and its licence."""
+class RecipeText:
+    """Training text and its licence.
+
+    With a translator, one side is enough. The translator writes the other side, or, if both are
+    given, another target side.
+    """
 
     name: str
     """The name in reports, and of the directory of the prepared corpus."""
@@ -46,6 +57,30 @@ class RecipeText(TextPair):
     """The attribution that a model trained on it must include."""
     weight: float = 1.0
     """The number of times that each pair occurs in an epoch."""
+    source: Path | None = None
+    """The file of source sentences, relative to the data directory."""
+    target: Path | None = None
+    """The file of their translations."""
+    translator: tuple[str, ...] = ()
+    """A model, by name or path, or a recipe that trains one. Several are an ensemble."""
+    generated: Literal["times-of-day"] | None = None
+    """Sentences that the recipe writes, instead of files. Only for English and German."""
+
+    def __post_init__(self) -> None:
+        checks = Checks(self)
+        if self.generated is not None:
+            for key in ("source", "target"):
+                is_given = getattr(self, key) is not None
+                checks.that(not is_given, key, "cannot be combined with generated; omit one")
+            checks.that(not self.translator, "translator", "cannot translate generated text")
+        elif self.translator:
+            is_given = self.source is not None or self.target is not None
+            checks.that(is_given, "source", "and no target: name the file to translate")
+        else:
+            for key in ("source", "target"):
+                is_given = getattr(self, key) is not None
+                checks.that(is_given, key, "is not a file; name it, or a translator")
+        checks.done()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -84,6 +119,25 @@ class Vocabulary:
     min_size: int | None = None
     """If there is too little text for `vocab_size` subwords, learn fewer, but at least this number.
     None: too little text is an error."""
+    sampling: SubwordSampling | None = None
+    """Subword regularization of the training text. None: none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextTranslation(SearchConfig):
+    """How the translators of texts search. Their output is not changed afterwards."""
+
+    engine: EngineName = "auto"
+    """The decoding engine."""
+    chunk: int = 20_000
+    """The number of lines that are translated and stored together."""
+
+    def __post_init__(self) -> None:
+        SearchConfig.__post_init__(self)
+        checks = Checks(self)
+        checks.at_least(1, "chunk")
+        checks.that(self.n_best == 1, "n_best", "must be 1")
+        checks.done()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -135,10 +189,16 @@ class Recipe:
     """The subword vocabulary (section 5.1)."""
     cleaning: Cleaning = field(default_factory=Cleaning)
     """Which sentence pairs are removed."""
+    variation: Variation | None = None
+    """Random changes to the training pairs. The vocabulary then has masks. None: no changes."""
+    translation: TextTranslation = field(default_factory=TextTranslation)
+    """The search of the translators that write training text."""
     average: Averaging = field(default_factory=Averaging)
     """Which checkpoints are averaged (section 6.1)."""
     search: SearchConfig = field(default_factory=SearchConfig)
     """The search for the test sets (section 6.1)."""
+    package: Literal["int8", "bf16", "fp32", "none"] = "int8"
+    """The precision of the packaged model. none: there is no stage `package`."""
     limits: str = ""
     """The limitations of the model, for its model card."""
 
@@ -149,6 +209,10 @@ class Recipe:
             checks.that(len(set(names)) == len(names), key, "two of them have the same name")
         taken = any(text.name == DEV for text in self.texts)
         checks.that(not taken, "texts", f"one of them has the name of the development set, {DEV}")
+        known = {self.source_language, self.target_language} == {"en", "de"}
+        generated = any(text.generated for text in self.texts)
+        what = "includes generated text, which exists only in English and German; remove it"
+        checks.that(known or not generated, "texts", what)
         for key in ("texts", "dev"):
             checks.that(bool(getattr(self, key)), key, "names no files")
         checks.that(
@@ -157,6 +221,15 @@ class Recipe:
             "contains corpora; remove them: `texts` lists them",
         )
         checks.done()
+
+    @property
+    def stages(self) -> tuple[StageName, ...]:
+        """The stages that apply to this recipe, in order."""
+        applies = {
+            "translate": any(text.translator for text in self.texts),
+            "package": self.package != "none",
+        }
+        return tuple(name for name in STAGES if applies.get(name, True))
 
     def within(self, minutes: float | None) -> "Recipe":
         """The same recipe with its checkpoint interval for this number of minutes.
@@ -186,10 +259,13 @@ class Recipe:
 
         if checkpoint.every_steps is not None:
             checkpoint = replace(checkpoint, every_steps=scaled(checkpoint.every_steps))
+        validation = replace(whole.validation, every_steps=scaled(whole.validation.every_steps))
+        if validation.bleu_every_steps is not None:
+            validation = replace(validation, bleu_every_steps=scaled(validation.bleu_every_steps))
         experiment = replace(
             whole,
             training=replace(whole.training, max_steps=steps),
-            validation=replace(whole.validation, every_steps=scaled(whole.validation.every_steps)),
+            validation=validation,
             checkpoint=checkpoint,
         )
         return replace(self, experiment=experiment)

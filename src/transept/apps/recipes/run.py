@@ -2,11 +2,14 @@
 
     recipe.toml    the recipe
     text/          the sentences, if the recipe writes them
+    translated/    the texts that a model has translated, if any
+    generated/     the texts that the recipe generates, if any
     vocabulary/    the tokenizer
     data/          the tokenized corpora
     run/           the training: config, metrics, checkpoints, and the average of the last
     tests/         the test sets, one sentence per line
     hypotheses/    their translations
+    model/         the average in lower precision with a model card, ready for use
     records/       a record per stage, and the training time
     record.json    all records together, and the training curve
 
@@ -24,7 +27,7 @@ from typing import Final
 from transept import config
 from transept.api.models import load
 from transept.api.transducer import Transducer
-from transept.apps.recipes.recipe import DEV, Recipe, StageName, TestSet
+from transept.apps.recipes.recipe import DEV, RECORD, Recipe, StageName, TestSet
 from transept.apps.recipes.records import Records, Table
 from transept.checkpoint import CHECKPOINTS, WEIGHTS, Checkpoints
 from transept.data.config import CorpusConfig
@@ -36,7 +39,6 @@ from transept.text.files import read_text
 from transept.text.tokenizer import Tokenizer
 
 FILE: Final = "recipe.toml"
-RECORD: Final = "record.json"
 MINUTES: Final = "minutes"
 """The name of the record with the last value of --minutes."""
 
@@ -49,7 +51,7 @@ class RecipeRun:
     recipe: Recipe
     directory: Path
     data: Path | None = None
-    """The directory of the text. Only the stage `prepare` needs it."""
+    """The directory of the text. Only the stages `translate` and `prepare` need it."""
     minutes: float | None = None
     """The total training time. None: until the last step."""
     system: str = "transept"
@@ -133,6 +135,16 @@ class RecipeRun:
         """The sentences, if the recipe writes them."""
         return self.directory / "text"
 
+    def translated(self, name: str) -> Path:
+        """The chunks of a text that a model has translated."""
+        return self.directory / "translated" / name
+
+    def generated(self, name: str) -> tuple[Path, Path]:
+        """The two sides of a text that the recipe generates."""
+        languages = (self.recipe.source_language, self.recipe.target_language)
+        source, target = (self.directory / "generated" / f"{name}.{one}" for one in languages)
+        return source, target
+
     @property
     def vocabulary(self) -> Path:
         """The tokenizer."""
@@ -156,6 +168,11 @@ class RecipeRun:
     def model(self) -> Path:
         """The averaged model."""
         return self.training / f"average-{self.recipe.average.last}"
+
+    @property
+    def package(self) -> Path:
+        """The averaged model in lower precision, with its card."""
+        return self.directory / "model"
 
     @property
     def records(self) -> Records:

@@ -24,10 +24,11 @@ from transept.runtime.device import Runtime
 from transept.runtime.distributed import World
 from transept.training.batches import training_flops
 from transept.training.observers import Observer
+from transept.training.state import Progress
 from transept.training.trainer import Outcome
 from transept.wording import counted
 
-COUNTS: Final = ("step", "seconds", "source_tokens", "target_tokens", "best_step", "best_nll")
+COUNTS: Final = ("step", "seconds", "source_tokens", "target_tokens", "metric", "best_step", "best")
 ROUNDING: Final = 0.01
 """The tolerance, in seconds, for the summed times of several commands."""
 
@@ -55,9 +56,10 @@ class Train(Stage):
         earlier = self.run.results("train")
         outcome = self._outcome_of_a_killed_command() if self.is_whole() else self._train(watch)
         experiment, state = self.run.experiment(), self.run.state
+        progress = Progress.from_json(state)
         return {
             "outcome": outcome,
-            **{name: state[name] for name in COUNTS},
+            **{name: getattr(progress, name) for name in COUNTS},
             "device_seconds": device_seconds(earlier, state),
             "flops_per_target_token": flops_per_target_token(experiment),
             "sustained_flops": sustained_flops(experiment),

@@ -36,7 +36,7 @@ PLAIN_SECONDS = 10.0
 class RecipeView:
     """Prints a line per stage, and the progress of long stages to standard error."""
 
-    _name_width = 8
+    _name_width = 9
 
     def __init__(self) -> None:
         self._console = Console(highlight=False)
@@ -57,13 +57,17 @@ class RecipeView:
             preparing=lambda done, total: self._print_progress(f"{done / 1e6:,.0f} MB read"),
             training=self._training,
             translating=lambda done, total: self._print_progress(
-                f"{done:,} of {total:,} sentences"
+                f"{done:,} sentences" if total is None else f"{done:,} of {total:,} sentences"
             ),
         )
 
     def waiting(self, stage: str) -> AbstractContextManager[object]:
         """A context manager that shows the running stage."""
         return nullcontext()
+
+    def translator(self, run: "RecipeRun") -> None:
+        """Print which of several recipes runs."""
+        self._print(Text(run.name, "bold"))
 
     def to_do(self, stage: str) -> None:
         """Print that a stage is not done."""

@@ -8,7 +8,7 @@ import pytest
 
 from transept import config
 from transept.apps.recipes import recipe
-from transept.apps.recipes.recipe import Averaging, Recipe
+from transept.apps.recipes.recipe import Averaging, Recipe, RecipeText
 from transept.decoding.config import SearchConfig
 from transept.errors import ConfigError
 from transept.experiment import Experiment
@@ -42,6 +42,8 @@ def test_trained_for_fewer_steps_keeps_the_intervals_in_proportion() -> None:
     short = recipe.load("demo").trained_for(232).experiment
     assert short.training.max_steps == 232
     assert (short.validation.every_steps, short.checkpoint.every_steps) == (58, 6)
+    loaded = recipe.load("demo", ("experiment.validation.bleu_every_steps=1160",))
+    assert loaded.trained_for(232).experiment.validation.bleu_every_steps == 116
     shortest = recipe.load("wmt14-en-de-base").trained_for(1).experiment
     assert (shortest.validation.every_steps, shortest.checkpoint.every_steps) == (1, None)
 
@@ -94,3 +96,26 @@ def test_recipe_round_trips_through_toml(tmp_path: Path) -> None:
         ours = recipe.load(name)
         (tmp_path / "recipe.toml").write_text(config.dump(ours), encoding="utf-8")
         assert config.load(Recipe, tmp_path / "recipe.toml") == ours
+
+
+@pytest.mark.parametrize("pair", ["en-de", "de-en"])
+def test_student_learns_from_the_texts_of_its_teacher(pair: str) -> None:
+    teacher, student = recipe.load(f"all-{pair}-base"), recipe.load(f"distil-{pair}-small")
+    assert student.variation == teacher.variation is not None
+    assert student.vocabulary.sampling is None
+    assert (student.dev, student.tests) == (teacher.dev, teacher.tests)
+    shared = [text for text in student.texts if text.name != "common-voice"]
+    for ours, theirs in zip(shared, teacher.texts[:-1], strict=True):
+        assert ours.translator == (() if ours.generated else (f"all-{pair}-base",))
+        assert replace(ours, translator=()) == theirs
+    forward, back = student.texts[-1], teacher.texts[-1]
+    assert (forward.target, back.source) == (None, None)
+    assert student.stages[0] == teacher.stages[0] == "translate"
+
+
+def test_generated_text_is_rejected_for_other_languages() -> None:
+    base = recipe.load("all-en-de-base")
+    with pytest.raises(ConfigError, match="exists only in English and German; remove it"):
+        replace(base, target_language="fr")
+    with pytest.raises(ConfigError, match="cannot be combined with generated; omit one"):
+        RecipeText(name="x", licence="y", source=Path("z"), generated="times-of-day")

@@ -8,7 +8,7 @@ import pytest
 
 from transept import config
 from transept.apps.recipes import recipe
-from transept.apps.recipes.pipeline import RECORDED
+from transept.apps.recipes.pipeline import RECORDED, training_curve
 from transept.apps.recipes.prepare import Prepare
 from transept.apps.recipes.recipe import Recipe
 from transept.apps.recipes.records import Table
@@ -111,3 +111,19 @@ def test_text_prepared_by_an_earlier_version_is_reused(path: Path) -> None:
 
 def test_every_stage_except_report_has_a_record() -> None:
     assert tuple(RECORDED) == recipe.STAGES[:-1]
+
+
+def test_training_curve_joins_loss_and_bleu_of_a_step(tmp_path: Path) -> None:
+    spent = {"seconds": 1.5, "target_tokens": 700}
+    lines: list[Table] = [
+        {"kind": "step", "step": 2, "lr": 0.1, **spent},
+        {"kind": "validation", "step": 2, "nll": 3.0},
+        {"kind": "quality", "step": 2, "bleu": 10.0, "chrf": 30.0, "samples": []},
+        {"kind": "quality", "step": 3, "bleu": 11.0, "chrf": 31.0, "samples": []},
+        {"kind": "validation", "step": 4, "nll": None},
+    ]
+    (tmp_path / "metrics.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    assert training_curve(tmp_path) == [
+        {"step": 2, **spent, "nll": 3.0, "bleu": 10.0, "chrf": 30.0},
+        {"step": 3, **spent, "bleu": 11.0, "chrf": 31.0},
+    ]
