@@ -99,17 +99,43 @@ def report(
     for goal in goals:
         print(f"{'met' if goal.met else 'MISSED':7} {goal.goal}: {goal.value:.3f} ({goal.target})")
     if file is not None:
-        record = {
-            "name": name,
-            # A machine may have only the files, without the repository.
-            "commit": os.environ.get("TRANSEPT_COMMIT") or commit(),
-            "command": " ".join(["python", *sys.argv]),
-            "machine": f"{device or platform.machine()}, {os.cpu_count()} cores",
-            "versions": _versions(packages),
-            "rows": [asdict(row) for row in rows],
-            "goals": [asdict(goal) for goal in goals],
-        }
-        file.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+        write_record(name, rows, goals, packages, file, device)
+
+
+def write_record(
+    name: str,
+    rows: Sequence[Row],
+    goals: Sequence[Goal],
+    packages: Sequence[str],
+    file: Path,
+    device: str | None = None,
+) -> None:
+    """Write the results as JSON, with the commit, the command and the machine."""
+    record = {
+        "name": name,
+        # A machine may have only the files, without the repository.
+        "commit": os.environ.get("TRANSEPT_COMMIT") or commit(),
+        "command": " ".join(["python", *sys.argv]),
+        "machine": f"{device or platform.machine()}, {os.cpu_count()} cores",
+        "versions": _versions(packages),
+        "rows": [asdict(row) for row in rows],
+        "goals": [asdict(goal) for goal in goals],
+    }
+    file.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+
+
+def print_across(rows: Sequence[Row]) -> None:
+    """Print a table with one line per work and one column per system."""
+    systems = list(dict.fromkeys(row.system for row in rows))
+    found = {(row.work, row.unit, row.system): f"{row.value:,.4g}" for row in rows}
+    widths = [max(len(system), 9) for system in systems]
+    first = 2 + max(len(row.work) for row in rows)
+    heads = "  ".join(f"{name:>{width}}" for name, width in zip(systems, widths, strict=True))
+    print(f"{'':{first}}{heads}")
+    for work, unit in dict.fromkeys((row.work, row.unit) for row in rows):
+        values = (found.get((work, unit, system), "") for system in systems)
+        cells = (f"{value:>{width}}" for value, width in zip(values, widths, strict=True))
+        print(f"{work:{first}}{'  '.join(cells)}  {unit}")
 
 
 def _versions(packages: Sequence[str]) -> Mapping[str, str]:

@@ -96,10 +96,9 @@ def load(port: int, texts: Sequence[str], clients: int, at_once: int, seconds: f
 
 
 @contextmanager
-def serving(model: Path, device: str) -> Iterator[tuple[int, float]]:
+def serving(*options: str) -> Iterator[tuple[int, float]]:
     """The port of a server, and the seconds until it was ready."""
-    command = [sys.executable, "-m", "transept", "serve", "--model", f"en-de={model}"]
-    command += ["--device", device, "--port", "0"]
+    command = [sys.executable, "-m", "transept", "serve", "--port", "0", *options]
     start = time.perf_counter()
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
@@ -127,7 +126,8 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=8.0, help="seconds per load")
     arguments = parser.parse_args()
     texts = arguments.text.read_text(encoding="utf-8").splitlines()
-    with serving(arguments.model, arguments.device) as (port, start):
+    model = ("--model", f"en-de={arguments.model}")
+    with serving(*model, "--device", arguments.device) as (port, start):
         rows = [Row.once("start", "server", start, "s")]
         load(port, texts, 50, 1, arguments.seconds / 4)
         for clients, at_once in LOADS:
