@@ -64,8 +64,14 @@ def test_the_guide_on_reproducing_runs_where_it_can(reader: Reader) -> None:
     recipes, presets = reader.follow(GUIDES / "reproduce.md")
     assert "wmt14-en-fr-big" in recipes
     assert "max_steps = 100000" in recipes
-    assert recipes.count("to do") == 6
+    assert recipes.count("to do") == 7
     assert "B-dk16" in presets
+
+
+def test_the_guide_on_documents_runs(reader: Reader) -> None:
+    shell, _ = reader.follow(GUIDES / "documents.md")
+    for markup in ("# ", "**", "](https://example.org)", "<p>", "<b>"):
+        assert markup in shell
 
 
 @pytest.mark.slow
@@ -131,6 +137,16 @@ def test_recipe_in_the_guide_on_reproducing_is_valid(tmp_path: Path) -> None:
     assert [test.name for test in recipe.load(str(path)).tests] == ["tatoeba", "newstest2014"]
 
 
+def test_recipe_in_the_guide_on_distilling_is_valid(tmp_path: Path) -> None:
+    (block,) = (one for one in blocks_of(GUIDES / "distil.md") if one.language == "toml")
+    path = tmp_path / "student.toml"
+    path.write_text(block.text, encoding="utf-8")
+    mine, german, times = recipe.load(str(path)).texts
+    assert (mine.translator, german.translator, times.translator) == (
+        *(("teacher.toml",), ("de-en",), ()),
+    )
+
+
 @pytest.mark.slow
 def test_the_guide_on_parsing_runs(tmp_path: Path) -> None:
     printed = "".join(Reader(tmp_path).follow(GUIDES / "parse.md"))
@@ -156,6 +172,12 @@ def test_the_guide_on_serving_runs(reader: Reader) -> None:
     assert "translatedText" in printed[0]
     assert "event: done" in printed[2]
     assert "Kinder" in printed[2]
+
+
+def test_the_guide_on_terminology_runs(reader: Reader) -> None:
+    printed = "".join(reader.follow(GUIDES / "terms.md"))
+    assert "Die Besprechung ist am Montag." in printed
+    assert "Task Manager" in printed
 
 
 def wait_for(address: str, server: subprocess.Popen[bytes]) -> None:

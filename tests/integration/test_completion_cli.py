@@ -50,7 +50,7 @@ WORDS = {
 COMPLETED = {
     "transl\t": "translate",
     "trai\t": "train",
-    "recipe ru\t--un\ttr\t": "recipe run --until train",
+    "recipe ru\t--un\tav\t": "recipe run --until average",
     "translate --engine nat\t--inp\tger\t": "translate --engine native --input german.txt",
     "translate --model mod\t": "translate --model models",
     "recipe show ger\t": "recipe show german.txt",

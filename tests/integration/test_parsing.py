@@ -129,6 +129,17 @@ def novice(bank: Bank) -> Path:
     return train(bank, "novice", 1)
 
 
+def test_quality_check_of_trees_is_rejected(
+    bank: Bank, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = tmp_path / "parser.toml"
+    config.write_text(CONFIG.format(directory=bank.directory, steps=1))
+    bleu = "validation.bleu_every_steps=1"
+    assert run("train", config, bleu, "--output", tmp_path / "run") == 2
+    errors = " ".join(capsys.readouterr().err.split())
+    assert f"needs a development set of text, and {bank.directory / 'dev'} has trees" in errors
+
+
 def f1(report: dict[str, dict[str, dict[str, float]]]) -> float:
     return report["all"]["whole"]["f1"]
 

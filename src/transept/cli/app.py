@@ -100,7 +100,7 @@ def _add_family(name: str, line: str, group: Group) -> App:
     return family
 
 
-_add("cli.translate:translate", "Translate text, files or standard input, line by line.", USE)
+_add("cli.translate:translate", "Translate text, files or standard input.", USE)
 _add(
     "apps.serve.command:serve",
     "Serve translations over HTTP, with the API of LibreTranslate.",
@@ -130,7 +130,7 @@ _add(
 )
 _add(
     "apps.recipes.command:run",
-    "Run a recipe: prepare, train, average, decode, score, report.",
+    "Run a recipe, from text to a scored model.",
     to=recipe,
 )
 
