@@ -105,7 +105,8 @@ def test_parts_of_two_models_are_not_mixed(
     text.write_text(source.read_text() + 100 * "one two three ")  # too long: it stops there
 
     def translate(model: Path | str) -> int:
-        return run("translate", "--model", model, "--input", text, *WORDS, "--output", output)
+        words = (*WORDS, "--too-long", "refuse")
+        return run("translate", "--model", model, "--input", text, *words, "--output", output)
 
     assert translate(work) == 3
     (used,) = json.loads((tmp_path / "out.de.parts/settings.json").read_text())["models"]["model"]
