@@ -36,7 +36,7 @@ def random_networks() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def transducer() -> Transducer:
-    return small_transducer()
+    return small_transducer(3)  # its outputs are letters, so that each token is visible
 
 
 @pytest.fixture(scope="module")
@@ -277,7 +277,7 @@ def test_a_stream_adds_up_to_the_translation(
         *parts, (name, done) = events(answer)
     assert name == "done"
     assert {name for name, _ in parts} == {"part"}
-    assert len(parts) > 8, "it comes token by token"
+    assert len(parts) > 20, "it comes token by token"
     assert "".join(part["text"] for _, part in parts) == done["text"]
     if beam_size is None:
         assert done["text"] == client.post("/translate", json=body).json()["translatedText"]
@@ -317,7 +317,7 @@ def test_terms_are_in_translation_and_in_stream(client: httpx.Client, form: str)
         *_, (_, done) = events(stream)
     assert done == {"text": answer["translatedText"], "sentences": 1}
     for word in ("end", "near"):
-        assert re.search(rf"(?i)(?<!\w){word}(?!\w)", answer["translatedText"])
+        assert re.search(rf"(?<!\w)(?:{word}|{word.title()})(?!\w)", answer["translatedText"])
 
 
 def test_missing_terms_are_returned(client: httpx.Client) -> None:

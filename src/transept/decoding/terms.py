@@ -75,7 +75,7 @@ class Placement(NamedTuple):
     left: tuple[Tokens, ...]
     """The sequences that are not started."""
     rest: Tokens | None = None
-    """The missing tokens of the current sequence. None if there is no current sequence.
+    """The missing tokens of the current sequence. None between sequences.
 
     Empty after its last token: the next token decides whether the sequence counts.
     """

@@ -198,7 +198,7 @@ class Recipe:
     search: SearchConfig = field(default_factory=SearchConfig)
     """The search for the test sets (section 6.1)."""
     package: Literal["int8", "bf16", "fp32", "none"] = "int8"
-    """The precision of the packaged model. none: there is no stage `package`."""
+    """The precision of the packaged model. none: omit the stage `package`."""
     limits: str = ""
     """The limitations of the model, for its model card."""
 
