@@ -209,9 +209,9 @@ def test_bundled_models_are_joined_by_the_pivot() -> None:
 
 
 def test_alternatives_through_the_pivot_are_those_of_the_second_model(client: httpx.Client) -> None:
-    english = translated(client, "one two", "de", "en")
+    english = translated(client, "three", "de", "en")
     body = {"target": "fr", "alternatives": 3}
-    there = client.post("/translate", json=body | {"q": "one two", "source": "de"}).json()
+    there = client.post("/translate", json=body | {"q": "three", "source": "de"}).json()
     assert there == client.post("/translate", json=body | {"q": english, "source": "en"}).json()
     assert there["alternatives"]
 
