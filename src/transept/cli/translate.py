@@ -157,11 +157,9 @@ def translate(
         _check_stream(outputs, sampling, form)
     if format != "text":
         _check_document(outputs, form, format)
-    if sampling is not None and beam is not None:
-        raise ConfigError("--sample cannot be combined with --beam-size or --length-penalty")
     glossary = form.terms()
-    if sampling is not None and glossary is not None:
-        raise ConfigError("--sample may omit a term, so it excludes --glossary and --keep")
+    if sampling is not None:
+        _check_sampling(beam, glossary)
     wanted = asdict(outputs) | asdict(reading)
     if sampling is None:
         wanted = asdict(TranslationConfig(**wanted, **asdict(beam or BeamConfig())))
@@ -190,6 +188,14 @@ def _check(texts: Sequence[str], files: Sequence[Path], output: Path | None) -> 
         raise ConfigError("texts and --input cannot be combined")
     if output is None and int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise ConfigError("several ranks cannot share standard output: give --output FILE")
+
+
+def _check_sampling(beam: BeamConfig | None, glossary: Glossary | None) -> None:
+    """Reject options that cannot be combined with --sample."""
+    if beam is not None:
+        raise ConfigError("--sample cannot be combined with --beam-size or --length-penalty")
+    if glossary is not None:
+        raise ConfigError("--sample may omit a term, so it excludes --glossary and --keep")
 
 
 def _check_stream(outputs: OutputConfig, sampling: Sampling | None, form: OutputFormat) -> None:
