@@ -90,6 +90,16 @@ def test_text_with_only_a_target_is_translated_back(run: RecipeRun) -> None:
     assert pairs(run)[-1][0] == "Where is the station?"
 
 
+def test_text_is_translated_up_to_its_maximum_number_of_lines(run: RecipeRun) -> None:
+    first = text(source="tea.en", target="tea.de", translator="en-de", max_lines=3)
+    run = changed(run, texts=(first,))
+    do(TranslateStage(run), Watchers())
+    assert [source for source, _ in pairs(run)] == [ENGLISH[0], ENGLISH[2]]
+    results = run.results("translate")
+    assert results is not None
+    assert (results["texts"]["tea"]["chunks"], results["texts"]["tea"]["read"]) == (2, 3)
+
+
 def test_stopped_translation_resumes_and_gives_the_same_text(
     run: RecipeRun, tmp_path: Path
 ) -> None:
@@ -205,3 +215,5 @@ def test_recipe_without_translators_has_no_stage_for_them(run: RecipeRun) -> Non
     assert run.recipe.stages[:2] == ("translate", "prepare")
     plain: Recipe = recipe.load("europarl-en-de-small")
     assert plain.stages[0] == "prepare"
+    with pytest.raises(ConfigError, match="max_lines: 5 needs a translator; omit it"):
+        text(source="tea.en", target="tea.de", max_lines=5)

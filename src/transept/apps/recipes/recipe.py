@@ -63,6 +63,8 @@ class RecipeText:
     """The file of their translations."""
     translator: tuple[str, ...] = ()
     """A model, by name or path, or a recipe that trains one. Several are an ensemble."""
+    max_lines: int | None = None
+    """The translator reads only the first lines. None: all."""
     generated: Literal["times-of-day"] | None = None
     """Sentences that the recipe writes, instead of files. Only for English and German."""
 
@@ -80,6 +82,9 @@ class RecipeText:
             for key in ("source", "target"):
                 is_given = getattr(self, key) is not None
                 checks.that(is_given, key, "is not a file; name it, or a translator")
+        if self.max_lines is not None:
+            checks.that(bool(self.translator), "max_lines", "needs a translator; omit it")
+            checks.at_least(1, "max_lines")
         checks.done()
 
 

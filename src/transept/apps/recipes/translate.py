@@ -56,7 +56,7 @@ class TranslateStage(Stage):
         """
         recipe = self.run.recipe
         texts = [
-            (text.name, str(text.source), str(text.target), text.translator)
+            (text.name, str(text.source), str(text.target), text.translator, text.max_lines)
             for text in self._texts()
         ]
         settings = [recipe.translation, recipe.source_language, recipe.target_language]
@@ -117,7 +117,7 @@ class TextWork:
         self._claim(settings)
         done = chunk_counts(self._directory)
         size = self.run.recipe.translation.chunk
-        lines = islice(read_aligned(self._inputs), len(done) * size, None)
+        lines = islice(read_aligned(self._inputs), len(done) * size, self.text.max_lines)
         with closing(varied_chunks(lines, size, self._variation())) as chunks:
             for read in chunks:
                 first = len(done) * size
@@ -157,6 +157,7 @@ class TextWork:
             "weights": [weights_of(Path(model)) for model in self.models],
             "engine": self.transducer.engine.name,
             "files": {path.name: digest(path) for path in self._inputs},
+            "max_lines": self.text.max_lines,
             "translation": config.as_table(recipe.translation),
             "varied": self._is_varied,
             "variation": config.as_table(recipe.variation) if self._is_varied else {},
