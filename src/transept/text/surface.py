@@ -114,7 +114,7 @@ def _quoted(source: str, output: str) -> str:
         return _QUOTE.sub("", output)
     if wanted % 2 == 0 and given % 2 == 1:
         return _paired(_repaired(source, output))
-    if wanted == 1 and given != 1:
+    if wanted == 1:
         return _half(source, output)
     return _paired(output) if given % 2 == 0 else output
 

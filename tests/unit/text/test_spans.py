@@ -21,6 +21,7 @@ def spans(text: str, source: str = "en", target: str = "de") -> list[str]:
         ("I ❤️ 👩‍👩‍👧 and 🇩🇪", ["❤️", "👩‍👩‍👧", "🇩🇪"]),
         ("{x} {{y}} ${z} <ph/>", ["{x}", "{{y}}", "${z}", "<ph/>"]),
         ("%s or %1$s or %(n)d", ["%s", "%1$s", "%(n)d"]),
+        (r"Error:\n%s was not found.\n\n", [r"\n%s", r"\n\n"]),
         ("Run `a b` with --force", ["`a b`", "--force"]),
         (
             "in /etc/hosts, ~/x.txt and C:\\Temp\\a.log",

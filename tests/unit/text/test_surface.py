@@ -30,6 +30,8 @@ def test_follow_adapts_the_end_and_the_first_letter(
     ("source", "output", "expected"),
     [
         ('He said "yes".', "Er sagte „ja.", "Er sagte „ja“."),
+        # A quotation of several sentences is closed in another one, with the source's mark.
+        ('"It is late.', "»Es ist spät.", '"Es ist spät.'),
         ('"We go home."', "„Wir gehen nach Hause.", "„Wir gehen nach Hause.“"),
         ("“We go home", "„Wir gehen nach Hause.“", "“Wir gehen nach Hause"),
         ("and then?”", "und dann?", "und dann?”"),
