@@ -106,6 +106,17 @@ class Request:
         return config if config.n_best == 1 else replace(config, n_best=config.beam_size)
 
     @classmethod
+    def of_text(cls, options: Options, what: str, without: Sequence[str] = ()) -> "Request":
+        """Validate options of `what`, which does not support documents and some options."""
+        why = f"is not supported for {what}; use `translate`"
+        if wrong := given(options).keys() & {*without}:
+            raise ConfigError([Problem(key, why) for key in without if key in wrong])
+        request = cls.of(options)
+        if request.format != "text":
+            raise ConfigError([Problem("format", f"{request.format} {why}")])
+        return request
+
+    @classmethod
     def of(cls, options: Options) -> "Request":
         """Validate options."""
         options = options.copy()

@@ -1,11 +1,11 @@
 """Documents: texts with markup, HTML or Markdown, and their translations."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from transept.api.config import Format
-from transept.api.texts import NOTHING, Draft, Output, Sentence, Translation
+from transept.api.config import Format, Request
+from transept.api.texts import NOTHING, Draft, Output, Sentence, TooLongError, Translation
 from transept.text.html import HTML
 from transept.text.inline import transfer
 from transept.text.markdown import MARKDOWN
@@ -130,3 +130,35 @@ class Document:
             return self.form.write(output.text)
         links = output.alignment or ()
         return transfer(part.text, part.inside, output.text, links, self.form.write)
+
+
+def translate_documents(
+    texts: Sequence[str],
+    request: Request,
+    translate: Callable[[Sequence[str], Request], list[Translation]],
+) -> list[Translation]:
+    """Translate documents.
+
+    Args:
+        texts: The documents.
+        request: The request, with their format.
+        translate: Translates sentences without markup.
+    """
+    config = request.config
+    documents = [
+        Document.of(text, request.format, config.source_language, config.split) for text in texts
+    ]
+    owners = [n for n, one in enumerate(documents, start=1) for _ in one.sentences]
+    sentences = [sentence for one in documents for sentence in one.sentences]
+    inner = replace(
+        request,
+        config=replace(config, split=False),
+        alignments=any(one.is_marked for one in documents),
+    )
+    try:
+        found = iter(translate(sentences, inner))
+    except TooLongError as error:
+        number = owners[error.number - 1]
+        raise TooLongError(number, error.what, error.enough, error.cure) from error
+    join = Document.assemble if request.sampling is None else Document.drawn
+    return [join(one, [next(found) for _ in one.sentences], config.n_best) for one in documents]

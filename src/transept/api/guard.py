@@ -10,13 +10,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from transept.api.texts import Output, Translation, Unit
+from transept.api.texts import Outputs, Translation, Unit
 from transept.text.cutting import cut
 from transept.text.protection import Masked
 from transept.text.sentences import Piece, has_letters
 from transept.text.tokenizer import Tokenizer
 
-Outputs = tuple[Output, ...]
 Decode = Callable[[Sequence[Unit]], list[Outputs]]
 PART_TOKENS = 24
 """The maximum length of the parts of a sentence without protected spans."""

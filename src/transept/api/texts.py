@@ -1,4 +1,4 @@
-"""Split texts into units, normally sentences, and join their outputs."""
+"""Split texts into units, normally sentences, write their outputs, and join these."""
 
 import heapq
 from collections.abc import Iterable, Mapping, Sequence, Set
@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, TypeGuard
 
-from transept.api.config import TranslationConfig
+from transept.api.config import ReadingConfig, TranslationConfig
+from transept.decoding.step import Hypothesis, Partial
 from transept.errors import ConfigError, DataError, Problem
 from transept.model.config import ModelConfig
 from transept.text.cutting import cut
-from transept.text.glossary import Spellings
+from transept.text.glossary import Spellings, missing
 from transept.text.protection import Masked
 from transept.text.sentences import (
     CLOSERS,
@@ -20,6 +21,7 @@ from transept.text.sentences import (
     one_sentence,
     split_sentences,
 )
+from transept.text.surface import stable_start
 from transept.text.tokenizer import Tokenizer
 
 NOT_MASKED = Masked("")
@@ -52,6 +54,13 @@ class Unit(NamedTuple):
         """The output of a unit that is not translated: its text."""
         words = range(len(self.text.split()))
         return Output(self.text, 0.0, 0.0, alignment=tuple(zip(words, words, strict=True)))
+
+    def accepts(self, text: str, one: Hypothesis) -> bool:
+        """Whether an output is complete, and its text has all spans and does not repeat itself."""
+        if not self.masked.is_kept(text):
+            return False
+        # Another attempt would be without the terms, or with the same result.
+        return bool(self.terms) or (one.finished and not self.masked.is_loop(text))
 
     def tagged(self, tag: Sequence[int]) -> "Unit":
         """The unit with the tag of the target language before its ids, if it has any."""
@@ -258,6 +267,10 @@ class Output:
         return " ".join(f"{i}-{j}" for i, j in self.alignment or ())
 
 
+Outputs = tuple[Output, ...]
+"""The outputs of a sentence or a text, best first."""
+
+
 def distinct(outputs: Sequence[Output]) -> tuple[Output, ...]:
     """The outputs without those whose text occurred before: another segmentation of it."""
     first: dict[str, Output] = {}
@@ -356,20 +369,6 @@ class Translation:
         return cls(source, tuple(outputs), tuple(sentences))
 
 
-@dataclass(frozen=True, slots=True)
-class PairScore:
-    """The probability that a model assigns to a given translation."""
-
-    source: str
-    target: str
-    log_probability: float
-    """log P(Y|X), natural logarithm, including the end symbol. See `Transducer.score`."""
-    tokens: tuple[str, ...]
-    """The subwords of the scored segmentation of the target, and the end symbol."""
-    token_log_probabilities: tuple[float, ...]
-    """The log-probability of each token, given the source and the previous tokens."""
-
-
 def _join_outputs(sentences: Sequence[Sentence], outputs: Sequence[Output]) -> Output:
     """Join one output of each sentence to an output of the text."""
     if len(outputs) == 1 and not sentences[0].space:
@@ -413,3 +412,65 @@ def _separator(sentence: Sentence, output: Output, last: bool) -> str:
 
 def _ends_wide(text: str) -> bool:
     return text.rstrip(CLOSERS).endswith(tuple(WIDE_STOPS))
+
+
+INCOMPLETE = "\N{REPLACEMENT CHARACTER}"
+"""Stands in a decoded text for bytes that are not a character, such as its first ones only."""
+
+
+class Writer:
+    """Encodes the prefixes of outputs, and turns hypotheses into outputs and drafts."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+
+    def text(self, ids: Sequence[int], unit: Unit) -> str:
+        """The text of an output, without characters that are not complete."""
+        text = self._tokenizer.decode(ids)
+        return text if INCOMPLETE in unit.text else text.replace(INCOMPLETE, "")
+
+    def prefixes(
+        self, given: str | Sequence[str] | None, texts: Sequence[Sequence[Unit]]
+    ) -> list[Sequence[int]]:
+        """The prefix of each unit's output. Only the first unit with tokens of a text has one.
+
+        Args:
+            given: The prefix of each text, or one for all.
+            texts: The units of each text.
+        """
+        if given is None:
+            return [[] for each in texts for _ in each]
+        given = [given] * len(texts) if isinstance(given, str) else as_texts(given, "prefix")
+        if len(given) != len(texts):
+            raise DataError(f"{len(given)} prefixes and {len(texts)} texts: each text needs one")
+        # The space before a word is part of that word's token. So after a prefix that ends in white
+        # space, no word could follow.
+        encoded = self._tokenizer.encode_batch([prefix.strip() for prefix in given])
+        prefixes: list[Sequence[int]] = []
+        for ids, each in zip(encoded, texts, strict=True):
+            first = next((index for index, unit in enumerate(each) if unit.ids), None)
+            prefixes += [ids if index == first else [] for index in range(len(each))]
+        return prefixes
+
+    def output(
+        self, one: Hypothesis, unit: Unit, alignment: Alignment | None, config: ReadingConfig
+    ) -> Output:
+        """The output of a unit, with its protected spans."""
+        text = self.text(one.ids, unit)
+        if not config.raw:
+            if alignment is not None:
+                alignment = unit.masked.realigned(alignment, text)
+            text = unit.masked.restored(text)
+        absent = missing(text, unit.terms) if unit.terms else ()
+        return Output(text, one.score, one.log_probability, one.finished, alignment, absent)
+
+    def draft(self, before: str, partial: Partial, unit: Unit, config: ReadingConfig) -> Draft:
+        """The draft of a text, from the text before a unit and a partial output of the unit."""
+        now = self.text(partial.ids, unit)
+        # A character may consist of several tokens. It is not stable until all are known.
+        stable = self.text(partial.ids[: partial.stable], unit)
+        if not config.raw:
+            now, stable = (unit.masked.begun(text) for text in (now, stable_start(stable)))
+        while not now.startswith(stable):
+            stable = stable[:-1]
+        return Draft(before + now, len(before) + len(stable))

@@ -3,45 +3,40 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import count, repeat
-from typing import Unpack, get_args, overload
+from typing import Unpack, overload
 
 from transept.api.attention import Attention, Encoded, attention_of
 from transept.api.config import Options, Request, Segmentation
-from transept.api.documents import Document
+from transept.api.documents import translate_documents
 from transept.api.guard import Guard
 from transept.api.networks import Networks
-from transept.api.segmentation import likeliest_segmentations
+from transept.api.scoring import PairScore, Scorer
 from transept.api.terms import TermTokens, with_terms
 from transept.api.texts import (
     Alignment,
     Draft,
     LengthLimits,
     Output,
-    PairScore,
+    Outputs,
     Reader,
     Sentence,
-    TooLongError,
     Translation,
     Unit,
+    Writer,
     as_texts,
     distinct,
 )
 from transept.decoding.engine import Engine, Ids, Input
-from transept.decoding.step import Hypothesis, Partial
-from transept.errors import ConfigError, DataError, Problem
+from transept.decoding.step import Hypothesis
+from transept.errors import DataError
 from transept.gateway import engines
 from transept.model.transformer import Transformer
 from transept.progress import Watch, no_progress
-from transept.text.glossary import missing
-from transept.text.surface import stable_start
 from transept.text.tokenizer import EOS_ID, Tokenizer
 
-Outputs = tuple[Output, ...]
 Found = Sequence[Sequence[Hypothesis]]
 UnitFeed = Callable[[int], Sequence[Unit]]
 """Returns at most this many sentences; empty if none is waiting."""
-INCOMPLETE = "\N{REPLACEMENT CHARACTER}"
-"""Stands in a decoded text for bytes that are not a character, such as its first ones only."""
 
 
 class Transducer:
@@ -87,7 +82,10 @@ class Transducer:
         self._terms = TermTokens(target_tokenizer)
         masks = source_tokenizer.masks if target_tokenizer.masks else ()
         self._reader = Reader(source_tokenizer, masks, languages, self.limits)
+        self._writer = Writer(target_tokenizer)
         self._guard = Guard(source_tokenizer, target_tokenizer)
+        vocabularies = source_tokenizer, target_tokenizer
+        self._scorer = Scorer(self.networks, self.native, vocabularies, self.limits)
 
     def __repr__(self) -> str:
         sizes = (
@@ -163,11 +161,12 @@ class Transducer:
             'Guten Morgen. Wie geht es dir?'
         """
         request = Request.of(options)
-        translated = self._translate if request.format == "text" else self._translate_documents
-        if isinstance(texts, str):
-            (translation,) = translated([texts], request)
-            return translation
-        return translated(as_texts(texts), request)
+        given = [texts] if isinstance(texts, str) else as_texts(texts)
+        if request.format == "text":
+            found = self._translate(given, request)
+        else:
+            found = translate_documents(given, request, self._translate)
+        return found[0] if isinstance(texts, str) else found
 
     def stream(self, text: str, **options: Unpack[Options]) -> Iterator[Draft]:
         """Translate one text, and yield a draft of the translation after each token.
@@ -185,26 +184,21 @@ class Transducer:
             >>> drafts[-1] == model.translate("Good morning.").text
             True
         """
-        request = Request.of(options)
-        _reject_documents(request, "streaming")
-        if request.sampling is not None:
-            raise ConfigError(
-                [Problem("sampling", "is not supported for streaming; use `translate`")]
-            )
+        request = Request.of_text(options, "streaming", without=("sampling",))
         (text,) = as_texts([text])
         (units,) = self._units([text], request)
-        prefixes = self._prefixes(request, [units])
+        prefixes = self._writer.prefixes(request.prefix, [units])
         before: list[Sentence] = []
         for unit, prefix in zip(units, prefixes, strict=True):
             written = Translation.best(text, before, 1).text
-            outputs: Outputs = (unit.kept,)
             found: Sequence[Hypothesis] = ()
-            for partial in self._stream(unit, prefix, request) if unit.ids else ():
-                if not unit.masked.spans:
-                    yield self._draft(written, partial, unit, request)
-                found = partial.outputs
-            if found:
-                (outputs,) = self._guarded([unit], [found], request)
+            if unit.ids:
+                one = self._input(unit, prefix, request)
+                for state in self.native.stream(one, request.widened):
+                    if not unit.masked.spans:
+                        yield self._writer.draft(written, state, unit, request.config)
+                    found = state.outputs
+            (outputs,) = self._guarded([unit], [found], request) if found else [(unit.kept,)]
             before.append(unit.sentence(outputs))
         (whole,) = Translation.best(text, before, 1).outputs
         yield Draft(whole.text, len(whole.text), whole.missing)
@@ -222,8 +216,7 @@ class Transducer:
             >>> [unit.text for unit in units]
             ['Good morning.', 'It rains.']
         """
-        request = Request.of(options)
-        _reject_documents(request, "units")
+        request = Request.of_text(options, "units")
         return self._units(as_texts(texts), request)
 
     def _units(self, texts: Sequence[str], request: Request) -> list[list[Unit]]:
@@ -248,10 +241,7 @@ class Transducer:
             >>> output.text == model.translate("Good morning.").text
             True
         """
-        for key in ("prefix", "glossary", "keep"):
-            _reject(options, key, "is not supported for units; use `translate`")
-        request = Request.of(options)
-        _reject_documents(request, "units")
+        request = Request.of_text(options, "units", without=("prefix", "glossary", "keep"))
         return self._decode(units, [[] for _ in units], request)
 
     def translate_feed(
@@ -282,10 +272,8 @@ class Transducer:
             >>> sorted(found)
             [0, 1]
         """
-        for key in ("sampling", "prefix", "glossary", "keep", "watch"):
-            _reject(options, key, "is not supported for a feed; use `translate`")
-        request = Request.of(options)
-        _reject_documents(request, "a feed")
+        unsupported = ("sampling", "prefix", "glossary", "keep", "watch")
+        request = Request.of_text(options, "a feed", without=unsupported)
         running: dict[int, Unit] = {}
         numbers = count()
 
@@ -300,84 +288,26 @@ class Transducer:
             ]
 
         for found in self.engine.search_feed(inputs, request.widened):
-            units = [running.pop(number) for number, _ in found]
-            with_words = [at for at, unit in enumerate(units) if unit.ids]
+            done = [(running.pop(number), hypotheses) for number, hypotheses in found]
+            some = [each for each in done if each[0].ids]
             outputs = iter(
-                self._guarded(
-                    [units[at] for at in with_words], [found[at][1] for at in with_words], request
-                )
+                self._guarded([unit for unit, _ in some], [each for _, each in some], request)
             )
             yield [
                 (number, next(outputs) if unit.ids else (unit.kept,))
-                for (number, _), unit in zip(found, units, strict=True)
+                for (number, _), (unit, _) in zip(found, done, strict=True)
             ]
 
-    def _stream(self, unit: Unit, prefix: Ids, request: Request) -> Iterator[Partial]:
-        return self.native.stream(self._input(unit, prefix, request), request.widened)
-
-    def _draft(self, written: str, partial: Partial, unit: Unit, request: Request) -> Draft:
-        now = self._text(partial.ids, unit)
-        # A character may consist of several tokens. It is not stable until all are known.
-        stable = self._text(partial.ids[: partial.stable], unit)
-        if not request.config.raw:
-            now, stable = (unit.masked.begun(text) for text in (now, stable_start(stable)))
-        while not now.startswith(stable):
-            stable = stable[:-1]
-        return Draft(written + now, len(written) + len(stable))
-
     def _translate(self, texts: Sequence[str], request: Request) -> list[Translation]:
-        config = request.config
         units_of_texts = self._units(texts, request)
-        prefixes = self._prefixes(request, units_of_texts)
+        prefixes = self._writer.prefixes(request.prefix, units_of_texts)
         units = [unit for each in units_of_texts for unit in each]
         outputs = iter(self._decode(units, prefixes, request))
         join = Translation.best if request.sampling is None else Translation.drawn
         return [
-            join(
-                text,
-                [unit.sentence(next(outputs)) for unit in each],
-                config.n_best,
-            )
+            join(text, [unit.sentence(next(outputs)) for unit in each], request.config.n_best)
             for text, each in zip(texts, units_of_texts, strict=True)
         ]
-
-    def _translate_documents(self, texts: Sequence[str], request: Request) -> list[Translation]:
-        config = request.config
-        documents = [
-            Document.of(text, request.format, config.source_language, config.split)
-            for text in texts
-        ]
-        owners = [n for n, one in enumerate(documents, start=1) for _ in one.sentences]
-        sentences = [sentence for one in documents for sentence in one.sentences]
-        inner = replace(
-            request,
-            config=replace(config, split=False),
-            alignments=any(one.is_marked for one in documents),
-        )
-        try:
-            found = iter(self._translate(sentences, inner))
-        except TooLongError as error:
-            number = owners[error.number - 1]
-            raise TooLongError(number, error.what, error.enough, error.cure) from error
-        join = Document.assemble if request.sampling is None else Document.drawn
-        return [join(one, [next(found) for _ in one.sentences], config.n_best) for one in documents]
-
-    def _prefixes(self, request: Request, texts: Sequence[Sequence[Unit]]) -> list[Ids]:
-        """The prefix of each unit's output. Only the first unit with tokens of a text has one."""
-        given = request.prefix
-        if given is None:
-            return [[] for each in texts for _ in each]
-        given = [given] * len(texts) if isinstance(given, str) else as_texts(given, "prefix")
-        if len(given) != len(texts):
-            raise DataError(f"{len(given)} prefixes and {len(texts)} texts: each text needs one")
-        # The space before a word is part of that word's token. So after a prefix that ends in white
-        # space, no word could follow.
-        encoded = self.target_tokenizer.encode_batch([prefix.strip() for prefix in given])
-        prefixes: list[Ids] = []
-        for ids, each in zip(encoded, texts, strict=True):
-            first = next((index for index, unit in enumerate(each) if unit.ids), None)
-            prefixes += [ids if index == first else [] for index in range(len(each))]
-        return prefixes
 
     def _decode(
         self, units: Sequence[Unit], prefixes: Sequence[Ids], request: Request
@@ -396,7 +326,7 @@ class Transducer:
         """The outputs of units. A unit without a usable output is translated again."""
         if request.sampling is not None or request.config.raw:
             return self._outputs(units, found, request)
-        outputs = self._outputs(units, found, request, _is_usable)
+        outputs = self._outputs(units, found, request, Unit.accepts)
         if all(outputs):
             return outputs
         again = replace(request, watch=no_progress)
@@ -407,7 +337,7 @@ class Transducer:
         return self._guard.complete(
             units,
             outputs,
-            attempt=lambda some: self._outputs(some, searched(some), again, _is_usable),
+            attempt=lambda some: self._outputs(some, searched(some), again, Unit.accepts),
             best_effort=lambda some: self._outputs(some, searched(some), again),
         )
 
@@ -423,20 +353,20 @@ class Transducer:
 
     def _search(self, inputs: Sequence[Input], request: Request) -> list[list[Hypothesis]]:
         """Search for, or sample, the hypotheses of each input."""
-        config = request.config
         if request.sampling is None:
             return self.engine.search(inputs, request.widened, request.watch)
-        return self.native.sample(inputs, request.sampling, config.n_best, request.watch)
+        n_best = request.config.n_best
+        return self.native.sample(inputs, request.sampling, n_best, request.watch)
 
     def _outputs(
         self,
         units: Sequence[Unit],
         found: Found,
         request: Request,
-        is_wanted: Callable[[str, Unit, Hypothesis], bool] = lambda *_: True,
+        is_wanted: Callable[[Unit, str, Hypothesis], bool] = lambda *_: True,
     ) -> list[Outputs]:
         found = [
-            [one for one in each if is_wanted(self._text(one.ids, unit), unit, one)]
+            [one for one in each if is_wanted(unit, self._writer.text(one.ids, unit), one)]
             for unit, each in zip(units, found, strict=True)
         ]
         pairs = [
@@ -447,28 +377,12 @@ class Transducer:
         if request.alignments:
             alignments = iter(self.networks.alignments(pairs, vocabularies))
         outputs = [
-            tuple(self._output(one, unit, next(alignments), request) for one in each)
+            tuple(self._writer.output(one, unit, next(alignments), request.config) for one in each)
             for unit, each in zip(units, found, strict=True)
         ]
         if request.sampling is not None:
             return outputs
         return [distinct(each)[: request.config.n_best] for each in outputs]
-
-    def _output(
-        self, one: Hypothesis, unit: Unit, alignment: Alignment | None, request: Request
-    ) -> Output:
-        text = self._text(one.ids, unit)
-        if not request.config.raw:
-            if alignment is not None:
-                alignment = unit.masked.realigned(alignment, text)
-            text = unit.masked.restored(text)
-        absent = missing(text, unit.terms) if unit.terms else ()
-        return Output(text, one.score, one.log_probability, one.finished, alignment, absent)
-
-    def _text(self, ids: Ids, unit: Unit) -> str:
-        """The text of an output, without characters that are not complete."""
-        text = self.target_tokenizer.decode(ids)
-        return text if INCOMPLETE in unit.text else text.replace(INCOMPLETE, "")
 
     # --- scoring -----------------------------------------------------------------------------
 
@@ -525,72 +439,11 @@ class Transducer:
             >>> round(scored.log_probability - best.log_probability, 3) == 0
             True
         """
-        if segmentation not in get_args(Segmentation):
-            what = f"{segmentation!r} is not one of 'likeliest', 'canonical'"
-            raise ConfigError([Problem("segmentation", what)])
         options = watch, target_language, segmentation
         if isinstance(sources, str) and isinstance(targets, str):
-            (pair,) = self._score([sources], [targets], *options)
+            (pair,) = self._scorer.score([sources], [targets], *options)
             return pair
-        return self._score(as_texts(sources), as_texts(targets), *options)
-
-    def _score(
-        self,
-        sources: Sequence[str],
-        targets: Sequence[str],
-        watch: Watch,
-        language: str | None,
-        segmentation: Segmentation,
-    ) -> list[PairScore]:
-        if len(sources) != len(targets):
-            raise DataError(
-                f"{len(sources)} sources and {len(targets)} targets: the numbers must be equal"
-            )
-        tagged = [self.source_tokenizer.target_tag(text.strip(), language) for text in sources]
-        encoded = [
-            self.source_tokenizer.encode_batch([text for _, text in tagged]),
-            self.target_tokenizer.encode_batch([text.strip() for text in targets]),
-        ]
-        pairs: list[tuple[Ids, Ids]] = [
-            (self.source_tokenizer.framed([*tag, *source]), [*target, EOS_ID])
-            for (tag, _), source, target in zip(tagged, *encoded, strict=True)
-        ]
-        self.limits.check_pairs(max(map(len, pair)) for pair in pairs)
-        todo = [index for index, pair in enumerate(zip(*encoded, strict=True)) if any(pair)]
-        empty = len(pairs) - len(todo)
-        some = [pairs[index] for index in todo]
-        found = self._scored(some, segmentation, lambda done, _: watch(done + empty, len(pairs)))
-        scored = dict(zip(todo, found, strict=True))
-        return [
-            PairScore(
-                source,
-                target,
-                sum(values, 0.0),
-                tuple(self.target_tokenizer.pieces_of(ids)),
-                tuple(values),
-            )
-            for index, (source, target) in enumerate(zip(sources, targets, strict=True))
-            for ids, values in [scored.get(index, ((), []))]
-        ]
-
-    def _scored(
-        self, pairs: Sequence[tuple[Ids, Ids]], segmentation: Segmentation, watch: Watch
-    ) -> list[tuple[Ids, list[float]]]:
-        """The target ids of each pair, and their log-probabilities."""
-        is_canonical = segmentation == "canonical"
-        log_p = self.networks.log_probabilities(pairs, watch if is_canonical else no_progress)
-        scored = [(ids, values) for (_, ids), values in zip(pairs, log_p, strict=True)]
-        if is_canonical:
-            return scored
-        found = likeliest_segmentations(
-            self.native, self.target_tokenizer, pairs, self.limits, watch
-        )
-        others = [index for index, ids in enumerate(found) if ids != pairs[index][1]]
-        log_p = self.networks.log_probabilities([(pairs[i][0], found[i]) for i in others])
-        for index, values in zip(others, log_p, strict=True):
-            if sum(values) > sum(scored[index][1]):
-                scored[index] = found[index], values
-        return scored
+        return self._scorer.score(as_texts(sources), as_texts(targets), *options)
 
     # --- attention ---------------------------------------------------------------------------
 
@@ -614,14 +467,8 @@ class Transducer:
             torch.Size([6, 6])
         """
         # The network sees the sentence as it is, so that the figure shows its words.
-        request = Request.of(
-            {
-                "split": False,
-                "too_long": "refuse",
-                "target_language": target_language,
-                "raw": True,
-            }
-        )
+        options: Options = {"split": False, "too_long": "refuse", "raw": True}
+        request = Request.of(options | {"target_language": target_language})
         text = as_texts([source])[0].strip()
         (units,) = self._reader.units([text], request.config)
         if not units or not units[0].ids:
@@ -630,7 +477,7 @@ class Transducer:
         if target is None:
             one = self._input(units[0], [], request)
             ((best, *_),) = self.native.search([one], request.config, no_progress)
-            target_ids, target = [*best.ids, EOS_ID], self._text(best.ids, units[0])
+            target_ids, target = [*best.ids, EOS_ID], self._writer.text(best.ids, units[0])
         else:
             (target,) = as_texts([target], "target")
             target_ids = [*self.target_tokenizer.encode(target.strip()), EOS_ID]
@@ -640,22 +487,3 @@ class Transducer:
             Encoded(source, self.source_tokenizer, source_ids),
             Encoded(target, self.target_tokenizer, target_ids),
         )
-
-
-def _is_usable(text: str, unit: Unit, one: Hypothesis) -> bool:
-    """Whether an output is complete, and its text has all spans and does not repeat itself."""
-    if not unit.masked.is_kept(text):
-        return False
-    # Another attempt would be without the terms, or with the same result.
-    return bool(unit.terms) or (one.finished and not unit.masked.is_loop(text))
-
-
-def _reject(options: Options, key: str, why: str) -> None:
-    if key in options:
-        raise ConfigError([Problem(key, why)])
-
-
-def _reject_documents(request: Request, what: str) -> None:
-    if request.format != "text":
-        why = f"{request.format} is not supported for {what}; use `translate`"
-        raise ConfigError([Problem("format", why)])

@@ -7,7 +7,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from transept.api.attention import Kind
 from transept.api.config import Format
-from transept.api.texts import PairScore
+from transept.api.scoring import PairScore
 
 Texts = str | list[str]
 Code = Annotated[str, Meta(description="A language code such as `en`.")]

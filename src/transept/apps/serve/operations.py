@@ -17,9 +17,10 @@ from transept.api.config import Options
 from transept.api.documents import Document
 from transept.api.parser import Parser
 from transept.api.parses import Parse, ParseConfig
+from transept.api.scoring import PairScore
 from transept.api.segmentation import SEARCH
-from transept.api.texts import NOTHING, Draft, Output, PairScore, TooLongError, Translation, Unit
-from transept.api.transducer import Outputs, Transducer
+from transept.api.texts import NOTHING, Draft, Output, Outputs, TooLongError, Translation, Unit
+from transept.api.transducer import Transducer
 from transept.apps.serve.messages import AttentionAnswer, AttentionRequest, AttentionWeights
 from transept.decoding.config import BeamConfig
 from transept.errors import DataError
