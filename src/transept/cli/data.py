@@ -187,13 +187,10 @@ def prepare(
     restart = execution.restart
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise ConfigError("data prepare does not support torchrun: start it without")
-    if target_tokenizer is not None:
-        target_tokenizer = tokenizer_of(target_tokenizer, "target")
     job = dataclasses.replace(
-        _job(inputs, tokenizer_of(tokenizer), target_tokenizer, output, cleaning),
+        _job(inputs, tokenizer, target_tokenizer, output, cleaning),
         sampling=sampling,
         variation=variation,
-        languages=inputs.languages or ("", ""),
     )
     with terminable(), _resumable(output, restart):
         begin = time.monotonic()
@@ -227,6 +224,9 @@ def _job(
     """The preparation to run. --max-ratio is not applied to trees, which are longer than text."""
     from transept.data.preparation.prepare import Preparation
 
+    tokenizer = tokenizer_of(tokenizer)
+    if target_tokenizer is not None:
+        target_tokenizer = tokenizer_of(target_tokenizer, "target")
     target: Path | Vocabulary | None = target_tokenizer
     if inputs.trees:
         target = symbols = inputs.symbols(target_tokenizer)
@@ -240,6 +240,7 @@ def _job(
         target_tokenizer=target,
         output=output,
         cleaning=cleaning,
+        languages=inputs.languages or ("", ""),
     )
 
 

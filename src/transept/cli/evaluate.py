@@ -118,6 +118,11 @@ def evaluate(
         sys.stdout.write(json.dumps(described) + "\n")
     else:
         show_report(report, files.reference, about)
+    _warn(report)
+
+
+def _warn(report: "Report") -> None:
+    """Print the warnings of a report and of its systems."""
     for warning in report.warnings:
         complain(f"warning: {warning}")
     for each in report.systems:

@@ -21,6 +21,7 @@ from transept.runtime.interrupt import import_torch
 from transept.text.files import describe
 
 if TYPE_CHECKING:
+    from transept.api.scoring import PairScore
     from transept.api.transducer import Transducer
     from transept.evaluation.scores import Perplexity
 
@@ -70,21 +71,26 @@ def score(
         about = {"source": str(source), "target": str(target), "model": models.names}
         _print_perplexities(found, {**about, "sentences": len(sources)}, as_json)
         return
+    segmentation = segmentation or "likeliest"
     with ProgressBar("pairs", len(sources), results_to_stdout=True) as bar:
         for start in range(0, len(sources), PAIRS_AT_A_TIME):
             some = slice(start, start + PAIRS_AT_A_TIME)
             with _locating_errors(source, target, start):
                 watch = partial(bar.share, len(sources[some]))
                 scores = transducer.score(
-                    sources[some], targets[some], watch, segmentation=segmentation or "likeliest"
+                    sources[some], targets[some], watch, segmentation=segmentation
                 )
-            for pair in scores:
-                if as_json:
-                    write_line(json.dumps(dataclasses.asdict(pair), ensure_ascii=False))
-                else:
-                    write_line(f"{pair.log_probability:.6f}\t{len(pair.tokens)}")
-            sys.stdout.buffer.flush()
+            _print_scores(scores, as_json)
             bar.advance(len(scores))
+
+
+def _print_scores(scores: "Sequence[PairScore]", as_json: bool) -> None:
+    for pair in scores:
+        if as_json:
+            write_line(json.dumps(dataclasses.asdict(pair), ensure_ascii=False))
+        else:
+            write_line(f"{pair.log_probability:.6f}\t{len(pair.tokens)}")
+    sys.stdout.buffer.flush()
 
 
 @contextmanager

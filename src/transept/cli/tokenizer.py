@@ -3,6 +3,7 @@
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -83,11 +84,6 @@ def train(  # noqa: PLR0913 - one per option
     _check_output(output, force)
     ignore_closed_stdout()
     started = time.monotonic()
-
-    def learning(n_used: int, n_seen: int) -> None:
-        sampled = f" sampled from {n_seen:,}" if n_used < n_seen else ""
-        sys.stderr.write(f"learning {vocab_size:,} subwords from {n_used:,} lines{sampled}\n")
-
     with ProgressBar("bytes", _announce((*inputs, *trees)), results_to_stdout=False) as bar:
         tokenizer = train_tokenizer(
             _sentences(inputs, trees, Tally(bar.watch)),
@@ -96,11 +92,16 @@ def train(  # noqa: PLR0913 - one per option
             character_coverage=character_coverage,
             max_lines=max_lines,
             masks=MASKS if masks else (),
-            on_read=learning,
+            on_read=partial(_announce_learning, vocab_size),
         )
     tokenizer.save(output)
     seconds = time.monotonic() - started
     sys.stdout.write(f"{output}: {tokenizer.vocab_size:,} {kind} subwords, in {seconds:.1f} s\n")
+
+
+def _announce_learning(vocab_size: int, n_used: int, n_seen: int) -> None:
+    sampled = f" sampled from {n_seen:,}" if n_used < n_seen else ""
+    sys.stderr.write(f"learning {vocab_size:,} subwords from {n_used:,} lines{sampled}\n")
 
 
 def _announce(inputs: Sequence[Path]) -> int | None:

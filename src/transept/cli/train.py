@@ -2,8 +2,9 @@
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -92,30 +93,40 @@ def train(
         raise ConfigError("--minutes must be more than 0")
     if deterministic:
         overrides = (*overrides, "training.sums=ordered")
-    directory = output or Path("runs") / config.stem
-    if (model := _model_named(config)) is None:
-        experiment = load_experiment(config, overrides)
-    else:
-        experiment = _fine_tuning(config, model, overrides)
-        directory, init = output or Path("runs") / f"{config.name}-tuned", init or config
+    experiment, name, tuned = _experiment(config, overrides)
+    directory = output or Path("runs") / name
     import_torch()
     from transept.assembly import train as run
 
+    start = partial(
+        run,
+        experiment,
+        directory,
+        init=init or tuned,
+        minutes=minutes,
+        allow_change=allow_change,
+        tensorboard=tensorboard,
+    )
+    return _run_ranks(start, experiment, directory, minutes)
+
+
+def _run_ranks(
+    start: "Callable[..., Outcome]", experiment: Experiment, directory: Path, minutes: float | None
+) -> int:
+    """Join the other ranks and start the run. Return the exit code."""
     with join_ranks(experiment, "distributed.patience") as world:
         with _views(experiment, minutes, world) as views:
-            outcome = run(
-                experiment,
-                directory,
-                init=init,
-                minutes=minutes,
-                allow_change=allow_change,
-                tensorboard=tensorboard,
-                observers=views,
-                world=world,
-            )
+            outcome = start(observers=views, world=world)
         if world.leads and outcome in UNFINISHED:
             sys.stderr.write(f"{directory}: saved; run the same command to resume\n")
     return _exit_code(outcome, world)
+
+
+def _experiment(config: Path, overrides: Sequence[str]) -> tuple[Experiment, str, Path | None]:
+    """The experiment of a config or model, the name of its run, and the model to fine-tune."""
+    if (model := _model_named(config)) is None:
+        return load_experiment(config, overrides), config.stem, None
+    return _fine_tuning(config, model, overrides), f"{config.name}-tuned", config
 
 
 def _model_named(name: Path) -> Path | None:

@@ -105,6 +105,8 @@ class OutputFormat(TermOptions):
     """Text with which every translation must begin. Lines are then not split into sentences."""
 
 
+Sources = tuple[Sequence[str], Sequence[Path]]
+"""Texts, and files. Neither: standard input."""
 USUAL, WHOLE = OutputConfig(), Reading()
 STANDARD_INPUT, PLAIN = InputOptions(), OutputFormat()
 INPUT = Parameter(name="*", group=Group("Input", sort_key=0))
@@ -149,9 +151,8 @@ def translate(
         form: The output format, and required terms.
         outputs: The number of translations and their maximum length.
     """
-    files, read_ahead = source.files, source.read_ahead
-    _check(texts, files, output)
-    texts = without_dash(texts)
+    _check(texts, source.files, output)
+    texts, files = without_dash(texts), source.files
     format = source.format or format_of(files)
     if form.stream:
         _check_stream(outputs, sampling, form)
@@ -160,27 +161,32 @@ def translate(
     glossary = form.terms()
     if sampling is not None:
         _check_sampling(beam, glossary)
-    wanted = asdict(outputs) | asdict(reading)
-    if sampling is None:
-        wanted = asdict(TranslationConfig(**wanted, **asdict(beam or BeamConfig())))
-    for option, is_given in {"--stream": form.stream, "--sample": sampling is not None}.items():
-        models = models.native(option) if is_given else models
+    wanted = _search_options(outputs, reading, beam, sampling)
+    models = _native_if_needed(models, form, sampling)
+    job = TranslationJob(models, wanted, sampling, form, glossary, format)
     n_lines = count(texts, files, format)
     import_torch()
-    job = TranslationJob(models, wanted, sampling, form, glossary, format)
-    if output is not None:
-        _translate_in_parts(job, output, (texts, files), read_ahead, n_lines)
-        return
-    transducer = models.load(n_lines)
-    if not texts and not files and sys.stdin.isatty():
-        what = "text, one line at a time" if format == "text" else "a document"
-        sys.stderr.write(f"Type {what}. Press Ctrl-D to end.\n")
-        read_ahead = 1
-    if form.stream:
-        _stream(job, transducer, read(texts, files))
-    else:
-        lines = read(texts, files, format)
-        _print(job, transducer, growing_groups(lines, read_ahead), n_lines)
+    write = _print if output is None else partial(_translate_in_parts, output)
+    write(job, (texts, files), source.read_ahead, n_lines)
+
+
+def _search_options(
+    outputs: OutputConfig, reading: Reading, beam: BeamConfig | None, sampling: Sampling | None
+) -> dict[str, Any]:
+    """The options of `Transducer.translate`, checked together."""
+    wanted = asdict(outputs) | asdict(reading)
+    if sampling is not None:
+        return wanted
+    return asdict(TranslationConfig(**wanted, **asdict(beam or BeamConfig())))
+
+
+def _native_if_needed(
+    models: Translators, form: OutputFormat, sampling: Sampling | None
+) -> Translators:
+    """The models with the native engine, if an option needs it."""
+    for option, is_given in {"--stream": form.stream, "--sample": sampling is not None}.items():
+        models = models.native(option) if is_given else models
+    return models
 
 
 def _check(texts: Sequence[str], files: Sequence[Path], output: Path | None) -> None:
@@ -227,7 +233,22 @@ def _check_document(outputs: OutputConfig, form: OutputFormat, format: Format) -
         )
 
 
-def _stream(job: "TranslationJob", transducer: "Transducer", lines: Iterable[Line]) -> None:
+def _print(job: "TranslationJob", sources: Sources, read_ahead: int, n_lines: int | None) -> None:
+    """Translate to standard output. Lines that are typed are translated one by one."""
+    texts, files = sources
+    transducer = job.models.load(n_lines)
+    if not texts and not files and sys.stdin.isatty():
+        what = "text, one line at a time" if job.format == "text" else "a document"
+        sys.stderr.write(f"Type {what}. Press Ctrl-D to end.\n")
+        read_ahead = 1
+    lines = read(texts, files, job.format)
+    if job.form.stream:
+        _print_drafts(job, transducer, lines)
+    else:
+        _print_groups(job, transducer, growing_groups(lines, read_ahead), n_lines)
+
+
+def _print_drafts(job: "TranslationJob", transducer: "Transducer", lines: Iterable[Line]) -> None:
     """Translate lines one by one, and print each token by token."""
     printer, options = DraftPrinter(), job.wanted
     for line in lines:
@@ -239,7 +260,7 @@ def _stream(job: "TranslationJob", transducer: "Transducer", lines: Iterable[Lin
             warn_of_missing(line.place, printer.write(drafts))
 
 
-def _print(
+def _print_groups(
     job: "TranslationJob",
     transducer: "Transducer",
     groups: Iterable[list[Line]],
@@ -329,11 +350,7 @@ class TranslationJob:
 
 
 def _translate_in_parts(
-    job: TranslationJob,
-    output: Path,
-    sources: tuple[Sequence[str], Sequence[Path]],
-    size: int,
-    n_lines: int | None,
+    output: Path, job: TranslationJob, sources: Sources, size: int, n_lines: int | None
 ) -> None:
     """Translate this rank's parts of `size` lines. When all ranks are done, join the parts."""
     from transept.checkpoint import weights_sha256

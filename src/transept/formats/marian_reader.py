@@ -57,20 +57,8 @@ def read_npz(
     target_embedding = arrays.first("decoder_Wemb", "Wemb")
     width = target_embedding.shape[1]
     shaped(source_embedding, (None, width), f"{path}: the source embedding")
-    entries = [read_vocabulary(one) for one in vocabularies]
-    for each, embedding, file in zip(
-        entries, (source_embedding, target_embedding), vocabularies, strict=True
-    ):
-        check_entries(each, len(embedding), file)
-    source, target = (
-        ForeignVocabulary(
-            entries=each,
-            model=model,
-            eos=each.index("</s>"),
-            unk=each.index("<unk>"),
-        )
-        for each, model in zip(entries, models, strict=True)
-    )
+    sizes = len(source_embedding), len(target_embedding)
+    source, target = map(_vocabulary, vocabularies, models, sizes)
     # The layers come first: if they fit, the width is a plausible one for a table of positions.
     encoder, decoder = (
         [_layer(arrays, f"{side}_l{n + 1}", width) for n in range(int(settings[depth]))]
@@ -98,6 +86,14 @@ def read_npz(
         activation=settings["transformer-ffn-activation"],
         start=None,
         about={"imported_from": path.name, "format": "Marian"},
+    )
+
+
+def _vocabulary(file: Path, model: bytes, size: int) -> ForeignVocabulary:
+    entries = read_vocabulary(file)
+    check_entries(entries, size, file)
+    return ForeignVocabulary(
+        entries=entries, model=model, eos=entries.index("</s>"), unk=entries.index("<unk>")
     )
 
 

@@ -5,7 +5,7 @@ import json
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,7 @@ from cyclopts import Group, Parameter
 
 from transept.api.parses import ParseConfig, ParseOptions
 from transept.cli.app import Flag, complain, write_line
-from transept.cli.lines import Files, count, growing_groups, read, without_dash
+from transept.cli.lines import Files, Line, count, growing_groups, read, without_dash
 from transept.cli.models import ANY_PARSER, MODEL_OPTIONS, Parsers
 from transept.cli.outlets import ProgressBar
 from transept.errors import ConfigError, DataError
@@ -105,10 +105,7 @@ def parse(
     at_terminal = not (texts or files or trees) and sys.stdin.isatty()
     if at_terminal:
         sys.stderr.write("Type one sentence per line. Press Ctrl-D to end.\n")
-    if trees:
-        sentences = _from_trees(trees)
-    else:
-        sentences = (_Sentence(line.text, None, line.place) for line in read(texts, files))
+    sentences = _from_trees(trees) if trees else _from_lines(read(texts, files))
     writer = _Writer(output, config.n_best)
     with ProgressBar("lines", n_lines, results_to_stdout=True) as bar:
         for some in growing_groups(sentences, 1 if at_terminal else read_ahead):
@@ -150,6 +147,10 @@ class _Sentence(NamedTuple):
     words: str
     tags: tuple[str, ...] | None
     place: str
+
+
+def _from_lines(lines: Iterable[Line]) -> Iterator[_Sentence]:
+    return (_Sentence(line.text, None, line.place) for line in lines)
 
 
 def _from_trees(files: Sequence[Path]) -> Iterator[_Sentence]:
