@@ -1,19 +1,23 @@
 """A recipe that runs in seconds, on generated text."""
 
+import json
 import lzma
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from tests.integration.workshop import run, write_pairs
 
 from transept.training.observers import read_metrics
 
+STAGES = ["prepare", "train", "average", "decode", "score", "package", "report"]
 RECIPE = """
 title = "Number words, reversed"
 source_language = "en"
@@ -129,3 +133,12 @@ def open_kitchen(directory: Path) -> Kitchen:
     recipe = directory / "numbers.toml"
     recipe.write_text(RECIPE, encoding="utf-8")
     return Kitchen(data, recipe)
+
+
+def lines_of(shown: str) -> dict[str, str]:
+    return dict(re.findall(rf"^({'|'.join(STAGES)}) +(.*)$", shown, re.M))
+
+
+def record_of(work: Path) -> dict[str, Any]:
+    record: dict[str, Any] = json.loads((work / "record.json").read_bytes())
+    return record
