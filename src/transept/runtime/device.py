@@ -6,6 +6,7 @@ import statistics
 import time
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Literal
 
 import torch
@@ -50,23 +51,32 @@ class Runtime:
 
     def synchronize(self) -> None:
         """Wait until the device has finished all queued work."""
-        if self.device.type == "cuda":
-            torch.cuda.synchronize(self.device)
+        _synchronize(self.device)
 
     def matrix_peak(self) -> float:
-        """Measure the FLOP/s of a large matrix multiplication, to compare a step with."""
-        on_gpu = self.device.type == "cuda"
-        n, tries = (8192, 6) if on_gpu else (768, 20)
-        a = torch.randn(n, n, device=self.device, dtype=self.dtype)
-        rates = []
-        for _ in range(tries):
-            self.synchronize()
-            start = time.perf_counter()
-            a @ a
-            self.synchronize()
-            rates.append(2 * n**3 / (time.perf_counter() - start))
-        # A CPU may be shared with other work, so the best try shows its peak.
-        return statistics.median(rates[1:]) if on_gpu else max(rates)
+        """The FLOP/s of a large matrix multiplication, to compare a step with. Measured once."""
+        return _matrix_peak(self.device, self.dtype)
+
+
+@cache
+def _matrix_peak(device: torch.device, dtype: torch.dtype) -> float:
+    on_gpu = device.type == "cuda"
+    n, tries = (8192, 6) if on_gpu else (768, 20)
+    a = torch.randn(n, n, device=device, dtype=dtype)
+    rates = []
+    for _ in range(tries):
+        _synchronize(device)
+        start = time.perf_counter()
+        a @ a
+        _synchronize(device)
+        rates.append(2 * n**3 / (time.perf_counter() - start))
+    # A CPU may be shared with other work, so the best try shows its peak.
+    return statistics.median(rates[1:]) if on_gpu else max(rates)
+
+
+def _synchronize(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
 
 
 def _named_device(name: str) -> torch.device:
