@@ -156,9 +156,13 @@ def _run(
 def _encoded(
     chunks: Iterator[Chunk], encoder: ChunkEncoder, workers: int
 ) -> Generator[tuple[Chunk, EncodedChunk], None, None]:
-    """Yield each chunk with its ids, encoded by workers, or in this process if there are none."""
-    chunks, tasks = itertools.tee(chunks)
-    if workers == 0:
+    """Yield each chunk with its ids.
+
+    Workers encode them. A single chunk is encoded in this process before a worker would start.
+    """
+    first = list(itertools.islice(chunks, 2 if workers else 0))
+    chunks, tasks = itertools.tee(itertools.chain(first, chunks))
+    if workers == 0 or len(first) < 2:
         yield from zip(chunks, map(encoder.encode, tasks), strict=True)
         return
     work = [encoder.encode] * workers

@@ -118,6 +118,17 @@ def test_result_does_not_depend_on_workers(job: Preparation, tmp_path: Path) -> 
     assert contents(again.output) == contents(job.output)
 
 
+def test_single_chunk_starts_no_worker(
+    job: Preparation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(formats, "CHUNK_ROWS", 1000)
+    monkeypatch.setattr("transept.data.preparation.prepare.Workers", None)
+    prepare(job, workers=2)
+    again = dataclasses.replace(job, output=tmp_path / "again")
+    prepare(again, workers=0)
+    assert contents(again.output) == contents(job.output)
+
+
 @pytest.mark.parametrize("row", [1, 31, 60, 120])
 def test_interrupted_run_is_resumed(job: Preparation, tmp_path: Path, row: int) -> None:
     prepare(job, workers=0)
