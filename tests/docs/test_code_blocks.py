@@ -68,6 +68,7 @@ def test_the_guide_on_reproducing_runs_where_it_can(reader: Reader) -> None:
     assert "B-dk16" in presets
 
 
+@pytest.mark.slow
 def test_the_guide_on_documents_runs(reader: Reader) -> None:
     shell, _ = reader.follow(GUIDES / "documents.md")
     for markup in ("# ", "**", "](https://example.org)", "<p>", "<b>"):
@@ -174,6 +175,7 @@ def test_the_guide_on_serving_runs(reader: Reader) -> None:
     assert "Kinder" in printed[2]
 
 
+@pytest.mark.slow
 def test_the_guide_on_terminology_runs(reader: Reader) -> None:
     printed = "".join(reader.follow(GUIDES / "terms.md"))
     assert "Die Besprechung ist am Montag." in printed

@@ -13,6 +13,14 @@ def workshop(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
 
 
 @pytest.fixture(scope="session")
+def straight(workshop: Workshop, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of the workshop's config without interruption. Copy it before changing it."""
+    output = tmp_path_factory.mktemp("straight") / "run"
+    assert run("train", workshop.config, "--output", output) == 0
+    return output
+
+
+@pytest.fixture(scope="session")
 def trained(workshop: Workshop, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A short training run, with its average."""
     output = tmp_path_factory.mktemp("trained") / "run"

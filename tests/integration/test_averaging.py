@@ -12,9 +12,9 @@ from transept.checkpoint import Bundle, Checkpoints
 
 
 def test_average_is_a_bundle_of_the_last_checkpoints(
-    workshop: Workshop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    straight: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run("train", workshop.config, "--output", tmp_path / "run") == 0
+    shutil.copytree(straight, tmp_path / "run")
     assert run("average", tmp_path / "run", "--last", "2", "--output", tmp_path / "mean") == 0
     bundle = Bundle.open(tmp_path / "mean")
     assert bundle.about["averaged_steps"] == [25, 30]
@@ -79,14 +79,14 @@ def test_average_requires_an_existing_run(
 
 
 def test_average_replaces_only_a_model(
-    workshop: Workshop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    straight: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     work = tmp_path / "run"
-    assert run("train", workshop.config, "training.max_steps=10", "--output", work) == 0
+    shutil.copytree(straight, work)
     words = ["average", work, "--force", "--last"]
     assert run(*words, "2") == 0
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
-    checkpoint = work / "checkpoints/step-00000010"
+    checkpoint = work / "checkpoints/step-00000030"
     for place in (work, tmp_path, work / "../run", checkpoint, checkpoint / "tokenizer"):
         capsys.readouterr()
         assert run(*words, "2", "--output", place) == 4, place
@@ -97,15 +97,15 @@ def test_average_replaces_only_a_model(
     unchanged = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
     assert unchanged | {work: 0} == before | {work: 0}
     assert run(*words, "1", "--output", work / "average-2") == 0
-    assert Bundle.open(work / "average-2").about["averaged_steps"] == [10]
+    assert Bundle.open(work / "average-2").about["averaged_steps"] == [30]
     assert not list(work.glob(".average*"))
 
 
 def test_failed_average_keeps_the_old_model(
-    workshop: Workshop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    straight: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     work = tmp_path / "run"
-    assert run("train", workshop.config, "training.max_steps=10", "--output", work) == 0
+    shutil.copytree(straight, work)
     words = ["average", work, "--last", "2"]
     assert run(*words) == 0
     before = (work / "average-2/manifest.json").read_bytes()
@@ -117,4 +117,4 @@ def test_failed_average_keeps_the_old_model(
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert "Existing files are unchanged" in capsys.readouterr().err
     assert (work / "average-2/manifest.json").read_bytes() == before
-    assert Bundle.open(work / "average-2").about["averaged_steps"] == [5, 10]
+    assert Bundle.open(work / "average-2").about["averaged_steps"] == [25, 30]

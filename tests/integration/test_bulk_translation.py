@@ -42,11 +42,16 @@ def expected(source: Path, trained: Path, tmp_path_factory: pytest.TempPathFacto
 
 
 def test_output_file_equals_standard_output(
-    source: Path, trained: Path, expected: bytes, capfdbinary: pytest.CaptureFixture[bytes]
+    source: Path, trained: Path, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    words = ["translate", "--model", trained, "--input", source, *WORDS]
+    text, output = tmp_path / "some.en", tmp_path / "out.de"
+    text.write_text("".join(source.read_text().splitlines(keepends=True)[:23]))
+    words = ["translate", "--model", trained, "--input", text, *WORDS]
+    assert run(*words, "--output", output) == 0
+    assert not output.with_name("out.de.parts").exists()
+    capfdbinary.readouterr()
     assert run(*words) == 0
-    assert capfdbinary.readouterr().out == expected
+    assert capfdbinary.readouterr().out == output.read_bytes()
 
 
 @pytest.mark.slow

@@ -1,7 +1,5 @@
 """The command line: output, messages, exit codes."""
 
-import contextlib
-import io
 import json
 import os
 import subprocess
@@ -9,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.integration.workshop import interrupted_import
+from tests.integration.workshop import interrupted_import, ran
 
 from transept.apps.recipes.recipe import SHELF
 from transept.cli.app import SPIN_COUNT, main
@@ -20,46 +18,29 @@ BASE = Path(__file__).parents[2] / "configs/base.toml"
 RECIPE = str(SHELF / "europarl-de-en-small.toml")
 
 
-def transept(*words: str, encoding: str = "utf-8") -> subprocess.CompletedProcess[str]:
-    """Run a command in this process, which has already imported torch."""
-    out, errors = (io.TextIOWrapper(io.BytesIO(), encoding) for _ in range(2))
-    with (
-        contextlib.redirect_stdout(out),
-        contextlib.redirect_stderr(errors),
-        pytest.raises(SystemExit) as end,
-    ):
-        main(words)
-    assert isinstance(end.value.code, int)
-    printed = []
-    for stream in (out, errors):
-        stream.seek(0)
-        printed.append(stream.read())
-    return subprocess.CompletedProcess(words, end.value.code, *printed)
-
-
 def test_info_prints_a_config_that_reads_back_the_same(tmp_path: Path) -> None:
-    first = transept("info", str(BASE), "model.n_heads=16", "loss.label_smoothing=0.2")
+    first = ran("info", str(BASE), "model.n_heads=16", "loss.label_smoothing=0.2")
     assert first.returncode == 0
     assert "n_heads = 16\nd_k = 32" in first.stdout
     (tmp_path / "again.toml").write_text(first.stdout)
-    assert transept("info", str(tmp_path / "again.toml")).stdout == first.stdout
-    described = json.loads(transept("info", str(tmp_path / "again.toml"), "--json").stdout)
+    assert ran("info", str(tmp_path / "again.toml")).stdout == first.stdout
+    described = json.loads(ran("info", str(tmp_path / "again.toml"), "--json").stdout)
     assert described["model"]["n_heads"] == 16
 
 
 def test_info_prints_versions_devices_and_presets() -> None:
-    report = json.loads(transept("info", "--json").stdout)
+    report = json.loads(ran("info", "--json").stdout)
     assert report["versions"]["transept"]
     assert report["devices"][0].startswith("cpu")
     assert "B-dk16" in report["presets"]
-    assert "big" in transept("info").stdout
+    assert "big" in ran("info").stdout
 
 
 def test_info_counts_parameters() -> None:
-    report = json.loads(transept("info", "--presets", "--json").stdout)
+    report = json.loads(ran("info", "--presets", "--json").stdout)
     counts = {row["name"]: row["n_parameters"] for row in report["presets"]}
     assert counts["base"] == 63_045_632
-    assert "63,045,632" in transept("info", "--presets").stdout
+    assert "63,045,632" in ran("info", "--presets").stdout
 
 
 def test_info_presets_prints_label_smoothing_and_the_papers_counts(
@@ -135,7 +116,7 @@ def test_info_presets_prints_label_smoothing_and_the_papers_counts(
     ],
 )
 def test_invalid_arguments_exit_2_with_a_message(words: list[str], complaint: str) -> None:
-    result = transept(*words)
+    result = ran(*words)
     assert result.returncode == 2
     assert complaint in result.stderr
     assert result.stderr.startswith("transept: ")
@@ -144,19 +125,19 @@ def test_invalid_arguments_exit_2_with_a_message(words: list[str], complaint: st
 
 
 def test_error_is_printed_once() -> None:
-    said = transept("translate", "x", "--beam-size", "0").stderr
+    said = ran("translate", "x", "--beam-size", "0").stderr
     assert said == "transept: --beam-size: 0 must be at least 1\n"
 
 
 def test_fractions_are_accepted_as_numbers_and_in_text() -> None:
-    assert transept("translate", "--length-penalty", "0.5", "--help").returncode == 0
-    assert transept("info", "--vocab-size", "1000.0", "--presets").returncode == 0
-    said = transept("translate", "--model", "nowhere", "--", "--beam-size", "1.5").stderr
+    assert ran("translate", "--length-penalty", "0.5", "--help").returncode == 0
+    assert ran("info", "--vocab-size", "1000.0", "--presets").returncode == 0
+    said = ran("translate", "--model", "nowhere", "--", "--beam-size", "1.5").stderr
     assert "into int" not in said
 
 
 def test_debug_shows_the_traceback() -> None:
-    result = transept("info", "absent.toml", "--debug")
+    result = ran("info", "absent.toml", "--debug")
     assert result.returncode == 2
     assert "Traceback" in result.stderr
 
@@ -166,7 +147,7 @@ def test_os_error_is_reported_without_a_traceback(tmp_path: Path) -> None:
     file.touch()
     recipe = ["recipe", "run", "europarl-en-de-small", "--data", str(tmp_path)]
     for work in (file, file / "inside"):
-        result = transept(*recipe, "--work", str(work))
+        result = ran(*recipe, "--work", str(work))
         assert result.returncode == 1
         assert f"transept: {file}: " in result.stderr
         assert "Traceback" not in result.stderr
@@ -175,7 +156,7 @@ def test_os_error_is_reported_without_a_traceback(tmp_path: Path) -> None:
 def test_full_disk_at_standard_output_is_a_failure() -> None:
     with Path("/dev/full").open("w") as full:
         result = subprocess.run(
-            [sys.executable, "-m", "transept", "info", "--presets"],
+            [sys.executable, "-m", "transept", "recipe", "show"],
             stdout=full, stderr=subprocess.PIPE, text=True, check=False,
         )  # fmt: skip
     assert result.returncode == 1
@@ -183,7 +164,7 @@ def test_full_disk_at_standard_output_is_a_failure() -> None:
     assert "Traceback" not in result.stderr
 
 
-@pytest.mark.parametrize("words", ["info", "translate --help"])
+@pytest.mark.parametrize("words", ["recipe show", "translate --help"])
 def test_closed_reader_is_not_a_failure(words: str) -> None:
     command = f"{sys.executable} -m transept {words} | true"
     result = subprocess.run(
@@ -193,7 +174,7 @@ def test_closed_reader_is_not_a_failure(words: str) -> None:
 
 
 def test_help_is_printed_in_a_latin_1_locale() -> None:
-    result = transept("translate", "--help", encoding="latin-1")
+    result = ran("translate", "--help", encoding="latin-1")
     assert (result.returncode, result.stderr) == (0, "")
     assert "? of Wu et al." in result.stdout
 

@@ -11,7 +11,7 @@ from typing import Any
 import onnxruntime
 import pytest
 import torch
-from tests.integration.workshop import run
+from tests.integration.workshop import ran, run
 
 import transept
 from transept.apps.convert import verification
@@ -107,14 +107,32 @@ for line in sys.stdin:
 """
 
 
-def test_argos_translate_installs_and_runs_an_export(
-    model: transept.Transducer, tmp_path: Path, capsys: Capture
+@pytest.fixture(scope="module")
+def argos(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    output = tmp_path_factory.mktemp("argos") / "en-de.argosmodel"
+    printed = ran("export", "--to", "argos", "--output", output, "--quantization", "int8")
+    assert printed.returncode == 0, printed.stderr
+    assert "verified with CTranslate2" in printed.stdout
+    return output
+
+
+def test_export_to_argos_can_be_imported_again(
+    argos: Path, model: transept.Transducer, tmp_path: Path
 ) -> None:
-    output = tmp_path / "en-de.argosmodel"
-    assert run("export", "--to", "argos", "--output", output, "--quantization", "int8") == 0
-    assert "verified with CTranslate2" in capsys.readouterr().out
+    assert run("import", argos, "--output", tmp_path / "back") == 0
+    back = transept.load(tmp_path / "back", engine="native")
+    ours, theirs = (one.translate(TEXTS, raw=True) for one in (model, back))
+    assert [one.text for one in theirs] == [one.text for one in ours]
+    about = json.loads((tmp_path / "back/manifest.json").read_bytes())["about"]
+    assert (about["source_language"], about["target_language"]) == ("en", "de")
+
+
+@pytest.mark.slow
+def test_argos_translate_installs_and_runs_an_export(
+    argos: Path, model: transept.Transducer, tmp_path: Path
+) -> None:
     found = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", ARGOS, str(output)],
+        [sys.executable, "-W", "ignore", "-c", ARGOS, str(argos)],
         input="\n".join(TEXTS), capture_output=True, text=True, check=True, cwd=tmp_path,
         env=os.environ | {
             "ARGOS_PACKAGES_DIR": str(tmp_path / "packages"), "ARGOS_CHUNK_TYPE": "SPACY",
@@ -126,11 +144,6 @@ def test_argos_translate_installs_and_runs_an_export(
     assert len(theirs) == len(ours)
     # Its beam search and its arithmetic of 8-bit integers differ.
     assert sum(one.strip() == other for one, other in zip(ours, theirs, strict=True)) >= 3
-    assert run("import", output, "--output", tmp_path / "back") == 0
-    back = transept.load(tmp_path / "back", engine="native")
-    assert [one.text for one in back.translate(TEXTS)] == ours
-    about = json.loads((tmp_path / "back/manifest.json").read_bytes())["about"]
-    assert (about["source_language"], about["target_language"]) == ("en", "de")
 
 
 def test_export_to_ctranslate2_can_be_imported_again(

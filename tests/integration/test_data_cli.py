@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from tests.integration.workshop import run
+from tests.integration.workshop import ran, run
 
 from transept.data.shards import Corpus
 from transept.text.spans import MASKS
@@ -44,18 +44,12 @@ if __name__ == "__main__":
 """
 
 
-def transept(*words: object, stdin: bytes | None = None) -> subprocess.CompletedProcess[str]:
-    result = subprocess.run(
-        [*TRANSEPT, *map(str, words)], input=stdin, capture_output=True, check=False
-    )
-    return subprocess.CompletedProcess(
-        result.args, result.returncode, result.stdout.decode(), result.stderr.decode()
-    )
+def transept(*words: object) -> subprocess.CompletedProcess[str]:
+    return ran("data", *words)
 
 
 def info(*words: object) -> subprocess.CompletedProcess[str]:
-    command = [*TRANSEPT[:-1], "info", *map(str, words)]
-    return subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
+    return ran("info", *words)
 
 
 @pytest.fixture(scope="module")
@@ -182,7 +176,8 @@ def test_prepare_reads_standard_input(place: Path, tmp_path: Path) -> None:
     words = ("--jsonl", "-", "--keys", "translation.en", "translation.de", "--workers", 0)
     output = tmp_path / "corpus"
     place_words = ("--tokenizer", place / "tokenizer", "--output", output)
-    result = transept("prepare", *words, *place_words, stdin=text)
+    command = [*TRANSEPT, "prepare", *map(str, (*words, *place_words))]
+    result = subprocess.run(command, input=text, capture_output=True, check=False)
     assert result.returncode == 0, result.stderr
     assert len(Corpus.open(output)) == 1
 

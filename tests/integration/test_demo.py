@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.integration.workshop import run, write_pairs
+from tests.integration.workshop import ran, run, write_pairs
 
 from transept import config
 from transept.apps.recipes import recipe
@@ -26,10 +26,9 @@ MODEL = "average-20"
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """A demo's directory, and what it printed into a pipe."""
+    """A demo's directory, and what it printed."""
     output = tmp_path_factory.mktemp("demo") / "first demo"
-    words = [sys.executable, "-m", "transept", "demo", "--output", output, *QUICK]
-    result = subprocess.run(list(map(str, words)), capture_output=True, text=True, check=False)
+    result = ran("demo", "--output", output, *QUICK)
     assert result.returncode == 0, result.stderr
     return output, result.stdout
 

@@ -185,11 +185,9 @@ def test_invalid_models_and_keys_are_rejected(
     assert "--key-file: cannot be read" in capsys.readouterr().err
 
 
-def test_port_in_use_is_reported(
-    trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with server(trained, tmp_path / "log") as (_, address):
-        port = address.rpartition(":")[2]
+def test_port_in_use_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
         # Before the model is loaded, which may take a while: this one is not even there.
         assert run("serve", "--model", "en-de=nowhere", "--port", port) == 1
     said = capsys.readouterr().err

@@ -228,10 +228,10 @@ def test_bad_input_is_reported_with_its_line(
     assert f"{path}, {complaint}" in message
 
 
-def test_a_missing_tokenizer_is_a_data_error(tmp_path: Path) -> None:
-    run = in_process("apply", "--tokenizer", tmp_path / "none", text=b"x\n")
-    assert run.returncode == 3
-    message = run.stderr.decode()
+def test_a_missing_tokenizer_is_a_data_error(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("x\n")
+    code, _, message = call("apply", tmp_path / "text", "--tokenizer", tmp_path / "none")
+    assert code == 3
     assert message.startswith(f"transept: {tmp_path / 'none' / 'tokenizer.json'}: cannot be read")
     assert "transept tokenizer train" in message
 

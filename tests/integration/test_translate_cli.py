@@ -8,6 +8,8 @@ import pty
 import select
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import pytest
@@ -54,22 +56,25 @@ def test_at_a_terminal_each_line_is_answered_before_the_next(trained: Path) -> N
         "score --source text --target text --perplexity",
     ],
 )
-def test_a_bar_is_shown_where_results_are_not(words: str, trained: Path, tmp_path: Path) -> None:
+def test_a_bar_is_shown_where_results_are_not(
+    words: str, trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     text, result = tmp_path / "text", tmp_path / "result"
     text.write_text("one two three\n" * 40)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "80")
     terminal, theirs = pty.openpty()
-    command = [sys.executable, "-m", "transept", *words.split(), "--model", str(trained)]
-    environment = os.environ | {"TERM": "xterm", "COLUMNS": "80"}
-    with (
-        result.open("wb") as file,
-        subprocess.Popen(
-            command, stdout=file, stderr=theirs, env=environment, cwd=tmp_path
-        ) as process,
-    ):
-        os.close(theirs)
-        assert b"40/40" in read_until(terminal, b"40/40")
-        read_until(terminal, b"never")
-        assert process.wait(120) == 0
+    with ThreadPoolExecutor() as pool:
+        seen = pool.submit(read_until, terminal, b"never")
+        with (
+            result.open("w") as file,
+            os.fdopen(theirs, "w") as screen,
+            redirect_stdout(file),
+            redirect_stderr(screen),
+        ):
+            assert run(*words.split(), "--model", trained) == 0
+        assert b"40/40" in seen.result()
     os.close(terminal)
     assert b"\x1b" not in result.read_bytes()
 
@@ -331,7 +336,7 @@ def test_terms_are_in_translation(trained: Path, tmp_path: Path, capsys: Capture
     terms.write_text("# numbers\ntwo\tzwoo\n")
     text.write_text("one two\nthree\n")
     words = ["translate", "--model", trained, "--input", text, "--glossary", terms]
-    words += ["--keep", "three", "--keep", "four"]
+    words += ["--keep", "three", "--keep", "four", "--max-length-extra", "10"]
     assert run(*words) == 0
     out, said = capsys.readouterr()
     first, second = out.splitlines()

@@ -1,8 +1,10 @@
 """A small generated corpus, prepared once: number words, and the same reversed."""
 
+import io
 import random
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -81,6 +83,17 @@ def run(*words: object) -> int:
         main([str(word) for word in words])
     assert isinstance(end.value.code, int)
     return end.value.code
+
+
+def ran(*words: object, encoding: str = "utf-8") -> subprocess.CompletedProcess[str]:
+    """Run a command in this process, which has already imported torch."""
+    streams = [io.TextIOWrapper(io.BytesIO(), encoding) for _ in range(2)]
+    with redirect_stdout(streams[0]), redirect_stderr(streams[1]):
+        code = run(*words)
+    for stream in streams:
+        stream.seek(0)
+    printed = (stream.read() for stream in streams)
+    return subprocess.CompletedProcess([*map(str, words)], code, *printed)
 
 
 def write_pairs(stem: Path, n: int, seed: int) -> tuple[Path, Path]:

@@ -148,9 +148,15 @@ def test_fused_search_outputs_match_reference(
     "variant",
     [
         {"norm": "pre", "n_layers": 2},
-        {"activation": "swish", "attention_bias": True},
-        {"n_layers": 3, "n_decoder_layers": 1},
-        {"positions": "learned", "max_positions": 16, "decoder_start": "token"},
+        {
+            "n_layers": 3,
+            "n_decoder_layers": 1,
+            "activation": "swish",
+            "attention_bias": True,
+            "positions": "learned",
+            "max_positions": 16,
+            "decoder_start": "token",
+        },
     ],
 )
 def test_fused_search_with_network_variant_matches_reference(variant: dict[str, Any]) -> None:
