@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from making.charts import WIDTH, Frame, colour, names_beside, svg, ticks
-from making.records import MARIAN, PAPER, SPLIT, Collection, Record, sha256, system_of, title_of
+from making.records import MARIAN, PAPER, SPLIT, Collection, Record, sha256, system_of
 
 TALLEST: Final = 1.2
 """The height of a curve's axis above the lowest value. The first steep descent is cut off."""
@@ -94,7 +94,8 @@ def _drawn(
 
 def overview(records: Collection) -> str:
     """BLEU and validation loss of base models over minutes, transept and the baseline, as SVG."""
-    runs = [run for run in records.runs.values() if title_of(run) == "en-de base"]
+    # Runs on the same text. Others cannot be compared with the baseline.
+    runs = [run for run in records.runs.values() if run["name"] == "europarl-en-de-base"]
     colours = {"transept": 0, MARIAN: 1}
     scores: dict[str, list[tuple[float, Record]]] = {}
     curves: dict[str, list[tuple[float, float]]] = {}

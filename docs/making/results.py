@@ -132,9 +132,15 @@ def _overview(records: Collection) -> str:
         found = run["stages"]["score"]["results"]["tests"]
         cells = " | ".join(_interval(found[test]) if test in found else "" for test in tests)
         time = duration(run["stages"]["train"]["results"]["seconds"])
-        label = f"{title_of(run)}, {system_of(run)}".replace(" ,", ",")
+        label = f"{title_of(run)}{_kind(run)}, {system_of(run)}".replace(" ,", ",")
         rows.append(f"| {records.link(name, label, up='')} | {time} | {cells} |")
     return table(f"model | training | {' | '.join(tests)}", rows)
+
+
+def _kind(run: Record) -> str:
+    """What distinguishes the recipe from those of the same size: its text or its teacher."""
+    kinds = {"all": " on all text", "distil": " with a teacher"}
+    return kinds.get(run["name"].partition("-")[0], "")
 
 
 def _order(run: Record) -> tuple[str, bool, float]:
@@ -163,12 +169,13 @@ def _paper_says(records: Collection) -> str:
 
 
 def _millions(records: Collection) -> str:
-    """The pairs that the largest of the models was trained on."""
+    """The pairs that the largest of the models was trained on. Sampled copies count once."""
     pairs = [
         sum(
             run["stages"]["prepare"]["results"]["corpora"][text["name"]]["pairs"]
             for text in run["recipe"]["texts"]
         )
+        / run["recipe"]["vocabulary"].get("sampling", {}).get("copies", 1)
         for run in records.runs.values()
     ]
     return f"{max(pairs) / 1e6:.1f}"
@@ -205,8 +212,7 @@ def _examples(records: Collection) -> Iterator[str]:
     yield "## Examples"
     yield """The bundled models translated these sentences with beam 4. The sentences are not from
 a test set, because the test sets are not in the repository. The first of each table is from the
-README. The others were written before their translations were seen. The translation of *Attention
-is all you need.* is wrong: it lacks the word *attention*."""
+README. The others were written before their translations were seen."""
     for model, translated in records.examples.items():
         yield table(
             f"source | translation by `{model}`",

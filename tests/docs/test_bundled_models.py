@@ -27,13 +27,15 @@ def test_page_states_the_facts_of_the_card(name: str) -> None:
     assert row("training")[place].startswith(f"{card['steps']:,} steps")
     assert row("recipe")[place] == f"`{card['recipe']}`"
     for score in card["results"]:
-        title = {"tatoeba": "Tatoeba test set", "europarl": "Europarl test set"}
+        names = ("Tatoeba", "Europarl", "Multi30k")
+        title = {name.lower(): f"{name} test set" for name in names}
         test = title.get(score["test"], score["test"])
         if score["name"] == "sacreBLEU":
             head = f"sacreBLEU, {test} ({score['sentences']:,} sentences)"
             assert row(head)[place] == f"{score['value']:.1f}"
     for corpus in card["data"]:
-        assert f"| {corpus['pairs']:,} | {corpus['licence']} | {corpus['attribution']} |" in PAGE
+        cells = (corpus["name"], f"{corpus['pairs']:,}", corpus["licence"], corpus["attribution"])
+        assert f"| {' | '.join(cells)} |" in PAGE
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -67,9 +67,9 @@ def test_target_of_a_parallel_text_is_replaced(run: RecipeRun) -> None:
     assert done is not None
     assert done.what == "4 of 5 sentences, by en-de"
     assert pairs(run) == [
-        ("Good morning.", "Guten Morgen!"),
+        ("Good morning.", "Guten Morgen."),
         ("I would like a cup of tea.", "Ich hätte gerne eine Tasse Tee."),
-        ("Good morning.", "Guten Morgen!"),
+        ("Good morning.", "Guten Morgen."),
         ("Where is the station?", "Wo ist der Bahnhof?"),
     ]
     results = run.results("translate")

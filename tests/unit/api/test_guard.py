@@ -8,8 +8,12 @@ import transept
 from transept.api.config import EngineName
 from transept.api.guard import Guard
 from transept.api.texts import Output, Unit
+from transept.text.protection import Masked
+from transept.text.spans import MASKS
+from transept.text.training import train_tokenizer
 
 TEXT = "Please mail info@example.org or call %s before the end of the week."
+TEXTS = {"en-de": TEXT, "de-en": "Bitte schreiben Sie info@example.org oder rufen Sie %s an."}
 
 
 @pytest.fixture(scope="module")
@@ -32,6 +36,21 @@ def test_lost_spans_are_required_in_the_second_attempt(model: transept.Transduce
 
     (outputs,) = guard.complete([unit], [()], attempt, best_effort=lambda units: [])
     assert [one.text for one in outputs] == ["gut"]
+    assert asked[0].terms == ()
+    assert asked[0].required == tuple((model.target_tokenizer.encode(m)[-1],) for m in MASKS[:2])
+
+
+def test_model_without_masks_gets_the_lost_spans_as_terms() -> None:
+    vocabulary = train_tokenizer([TEXT] * 50, vocab_size=300)
+    guard = Guard(vocabulary, vocabulary)
+    unit = Unit(TEXT, "", vocabulary.encode(TEXT), masked=Masked.of(TEXT, (), ("en", "de")))
+    asked: list[Unit] = []
+
+    def attempt(units: Sequence[Unit]) -> list[tuple[Output, ...]]:
+        asked.extend(units)
+        return [(Output("gut", -1.0, -1.0),) for _ in units]
+
+    guard.complete([unit], [()], attempt, best_effort=lambda units: [])
     assert asked[0].terms == (("info@example.org",), ("%s",))
 
 
@@ -65,14 +84,15 @@ def test_sentence_without_spans_is_translated_in_parts(model: transept.Transduce
 @pytest.mark.parametrize(
     "engine", ["native", pytest.param("ctranslate2-int8", marks=pytest.mark.slow)]
 )
-def test_spans_are_kept_by_a_model_that_has_not_learned_them(engine: EngineName) -> None:
+@pytest.mark.parametrize("name", ["en-de", "de-en"])
+def test_spans_are_kept_with_and_without_masks(name: str, engine: EngineName) -> None:
     if engine != "native":
         pytest.importorskip("ctranslate2")
-    model = transept.load("en-de", engine=engine)
-    found = model.translate([TEXT, "Hello {name}, see https://example.com/a?b=1&c=2#top!"])
+    model = transept.load(name, engine=engine)
+    found = model.translate([TEXTS[name], "Hallo {name}: https://example.com/a?b=1&c=2#top!"])
     assert all(span in found[0].text for span in ("info@example.org", "%s"))
     assert all(span in found[1].text for span in ("{name}", "https://example.com/a?b=1&c=2#top"))
-    raw = model.translate(TEXT, raw=True).text
+    raw = model.translate(TEXTS[name], raw=True).text
     assert raw != found[0].text
 
 

@@ -55,11 +55,6 @@ def test_english_french_recipe_matches_the_paper() -> None:
     assert (ours.vocabulary.kind, ours.average.last) == ("unigram", 20)
 
 
-def test_bundled_models_use_only_redistributable_text() -> None:
-    for name in ("europarl-en-de-small", "europarl-de-en-small"):
-        assert {text.name for text in recipe.load(name).texts} == {"europarl", "tatoeba"}
-
-
 def test_the_other_direction_reads_the_same_files() -> None:
     there, back = (recipe.load(f"europarl-{pair}-small") for pair in ("en-de", "de-en"))
     swapped: dict[str, Any] = {
@@ -106,8 +101,12 @@ def test_student_learns_from_the_texts_of_its_teacher(pair: str) -> None:
     assert (student.dev, student.tests) == (teacher.dev, teacher.tests)
     shared = [text for text in student.texts if text.name != "common-voice"]
     for ours, theirs in zip(shared, teacher.texts[:-1], strict=True):
-        assert ours.translator == (() if ours.generated else (f"all-{pair}-base",))
-        assert replace(ours, translator=()) == theirs
+        assert ours.translator in ((), (f"all-{pair}-base",))
+        assert replace(ours, translator=(), max_lines=None) == theirs
+    # Technical text and terms keep the translations of people.
+    taught = {text.name for text in shared if text.translator}
+    assert {"europarl", "tatoeba", "news"} < taught
+    assert not {"ding-terms", "libreoffice-help", "times-of-day"} & taught
     forward, back = student.texts[-1], teacher.texts[-1]
     assert (forward.target, back.source) == (None, None)
     assert student.stages[0] == teacher.stages[0] == "translate"
