@@ -62,9 +62,6 @@ class Brief(Transducer):
     def translate_feed(self, feed: Any, **options: Any) -> Any:
         return super().translate_feed(feed, max_length_extra=0, **options)
 
-    def stream(self, text: Any, **options: Any) -> Any:
-        return super().stream(text, max_length_extra=0, **options)
-
 
 def model() -> Transducer:
     """A Transformer with random weights."""

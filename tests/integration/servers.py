@@ -115,13 +115,12 @@ class Gate:
 
 
 class Held(Transducer):
-    """Decodes a batch or a step of a stream only when the gate allows it."""
+    """Decodes a batch only when the gate allows it."""
 
     def __init__(self, *parts: Any, **more: Any) -> None:
         super().__init__(*parts, **more)
         self.let = Gate()
         self.begun: list[int] = []
-        self.steps = 0
 
     def translate_units(self, units: Any, **options: Any) -> Any:
         self.begun.append(len(units))
@@ -136,27 +135,6 @@ class Held(Transducer):
             return units
 
         return super().translate_feed(held, **options)
-
-    def stream(self, text: Any, **options: Any) -> Any:
-        for draft in super().stream(text, **options):
-            self.steps += 1
-            self.let.wait()
-            yield draft
-
-
-class Endless(Held):
-    """Repeats the drafts of a stream until stopped."""
-
-    def __init__(self, *parts: Any, **more: Any) -> None:
-        super().__init__(*parts, **more)
-        self.enough = threading.Event()
-
-    def stream(self, text: Any, **options: Any) -> Any:
-        for draft in super().stream(text, **options):
-            yield draft
-            while not self.enough.is_set():
-                self.steps += 1
-                yield draft
 
 
 @contextmanager

@@ -18,7 +18,6 @@ import pytest
 from tests.integration.servers import (
     PATIENCE,
     POST,
-    Endless,
     Held,
     every_kind,
     serving,
@@ -29,6 +28,7 @@ from tests.integration.servers import (
 from tests.random_networks import any_output_accepted
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from transept import Transducer
 from transept.api.config import Format
 from transept.api.documents import Document
 from transept.apps.serve.models import Served
@@ -168,7 +168,7 @@ def test_too_long_sentence_does_not_keep_a_short_one_waiting(held: Held) -> None
             assert json.dumps(alone, ensure_ascii=False) in stream.read().decode()
 
 
-def test_a_marked_sentence_that_is_too_long_takes_turns_in_a_stream(held: Held) -> None:
+def test_a_marked_sentence_that_is_too_long_is_streamed_as_translated(held: Held) -> None:
     sentence = "<b>one two</b> " + "three four five six seven eight nine ten, " * 8
     held.let.set()
     with serving([Served("en", "de", held)], ServerSettings()) as client:
@@ -177,8 +177,7 @@ def test_a_marked_sentence_that_is_too_long_takes_turns_in_a_stream(held: Held) 
         asked = {"q": sentence, "format": "html"}
         with client.stream("POST", "/api/stream", json=asked) as stream:
             seen = stream.read().decode()
-    assert held.begun == [1] * len(held.begun)
-    assert len(held.begun) > 3
+    assert held.begun[:2] == [2, 4]
     assert json.dumps(whole["translatedText"], ensure_ascii=False) in seen
 
 
@@ -311,37 +310,51 @@ def test_many_disconnects_leak_nothing(held: Held) -> None:
 # --- streams ---------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def endless() -> Endless:
-    model = small_transducer(seed=3, kind=Endless)
-    assert isinstance(model, Endless)
-    model.let.set()
-    return model
-
-
-def test_other_requests_are_answered_before_a_stream_ends(endless: Endless) -> None:
+def test_first_sentences_of_a_stream_are_decoded_first(held: Held) -> None:
     with (
-        serving([Served("en", "de", endless)], ServerSettings(deadline=PATIENCE)) as client,
-        client.stream("POST", "/api/stream", json={"q": "one two three"}) as stream,
+        serving([Served("en", "de", held)], ServerSettings()) as client,
+        ThreadPoolExecutor(1) as pool,
+        client.stream("POST", "/api/stream", json={"q": "one. \n" * 40}) as stream,
     ):
         lines = stream.iter_lines()
-        next(lines)
-        assert client.post("/translate", json=body("two")).status_code == 200
-        endless.enough.set()
+        wait_until(lambda: held.begun)
+        held.let.set(times=1)
+        assert next(lines) == "event: part"
+        wait_until(lambda: len(held.begun) == 2)  # the rest of the stream is held
+        other = pool.submit(client.post, "/translate", json=body("two"))
+        wait_until(lambda: waiting(client) == 40 - 2 - 4 + 1)
+        held.let.set(times=2)  # the second batch, and the one with the other request
+        assert other.result().status_code == 200
+        held.let.set()
         assert "event: done" in list(lines)
+    assert held.begun == [2, 4, 8 + 1, 16, 10]
 
 
-def test_stream_stops_when_its_client_disconnects(endless: Endless) -> None:
-    settings = ServerSettings(deadline=PATIENCE)
-    with serving([Served("en", "de", endless)], settings) as client:
-        with connected(client, b"/api/stream", b'{"q": "one"}'):
-            wait_until(lambda: endless.steps > 3)
-            assert streaming(client) == 1
-        wait_until(lambda: streaming(client) == 0)
-        client.post("/translate", json=body("one"))  # the thread has seen to it
-        steps = endless.steps
-        client.post("/translate", json=body("one two"))
-        assert endless.steps == steps
+def test_stream_and_translation_share_a_batch(held: Held) -> None:
+    with serving([Served("en", "de", held)], ServerSettings()) as client, ThreadPoolExecutor() as p:
+        first = p.submit(client.post, "/translate", json=body("one"))
+        wait_until(lambda: held.begun)
+        both = [
+            p.submit(client.post, "/translate", json=body("two\nthree")),
+            p.submit(client.post, "/api/stream", json=body("two\nthree")),
+        ]
+        wait_until(lambda: waiting(client) == 4)
+        held.let.set()
+        assert first.result().status_code == 200
+        answer, stream = (one.result() for one in both)
+    assert held.begun == [1, 4]
+    assert json.dumps(answer.json()["translatedText"], ensure_ascii=False) in stream.text
+
+
+def test_stream_stops_when_its_client_disconnects(held: Held) -> None:
+    with serving([Served("en", "de", held)], ServerSettings()) as client:
+        with connected(client, b"/api/stream", b'{"q": "one\\ntwo\\nthree"}'):
+            wait_until(lambda: held.begun)
+            assert (streaming(client), waiting(client)) == (1, 1)
+        wait_until(lambda: streaming(client) == waiting(client) == 0)
+        held.let.set()
+        assert client.post("/translate", json=body("one")).status_code == 200
+    assert held.begun == [2, 1]
 
 
 def test_stream_is_cancelled_if_the_client_disconnects_before_it_starts(held: Held) -> None:
@@ -354,7 +367,7 @@ def test_stream_is_cancelled_if_the_client_disconnects_before_it_starts(held: He
         assert streaming(client) == 0
         held.let.set()
         assert client.post("/translate", json=body("one")).status_code == 200
-        assert held.steps == 0
+    assert held.begun == [1, 1]
 
 
 def test_streams_beyond_the_limit_are_rejected(held: Held) -> None:
@@ -371,18 +384,27 @@ def test_streams_beyond_the_limit_are_rejected(held: Held) -> None:
 
 
 def test_failed_stream_ends_with_an_error_event(caplog: pytest.LogCaptureFixture) -> None:
-    class Broken(Held):
-        def stream(self, text: Any, **options: Any) -> Any:
-            yield next(super().stream(text, **options))
-            raise RuntimeError("secret-words")
+    was_seen = threading.Event()
+
+    class Broken(Transducer):
+        def translate_feed(self, feed: Any, *, drafts: Any = None, **options: Any) -> Any:
+            def fail(number: int, draft: Any) -> None:
+                drafts(number, draft)
+                if options["beam_size"] == 2:
+                    assert was_seen.wait(PATIENCE)
+                    raise RuntimeError("secret-words")
+
+            return super().translate_feed(feed, drafts=fail, **options)
 
     model = small_transducer(seed=3, kind=Broken)
-    assert isinstance(model, Broken)
-    model.let.set()
     with serving([Served("en", "de", model)], ServerSettings()) as client:
-        content = b'{"q": "one"}'
+        content = b'{"q": "one", "beam_size": 2}'
         with connected(client, b"/api/stream", content) as connection:
-            seen = b"".join(iter(lambda: connection.recv(65536), b""))
+            seen = b""
+            while b"event: part" not in seen:
+                seen += connection.recv(65536)
+            was_seen.set()
+            seen += b"".join(iter(lambda: connection.recv(65536), b""))
         assert b"event: part" in seen
         assert b'{"error":"the server failed; its log says where"}' in seen
         assert not seen.endswith(b"0\r\n\r\n"), "it is not whole"

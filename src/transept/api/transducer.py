@@ -27,7 +27,7 @@ from transept.api.texts import (
     distinct,
 )
 from transept.decoding.engine import Engine, Ids, Input
-from transept.decoding.step import Hypothesis
+from transept.decoding.step import Hypothesis, Partial
 from transept.errors import DataError
 from transept.gateway import engines
 from transept.model.transformer import Transformer
@@ -37,6 +37,8 @@ from transept.text.tokenizer import EOS_ID, Tokenizer
 Found = Sequence[Sequence[Hypothesis]]
 UnitFeed = Callable[[int], Sequence[Unit]]
 """Returns at most this many sentences; empty if none is waiting."""
+Drafts = Callable[[int, Callable[[], Draft]], None]
+"""Called with the number of a sentence and a function that returns a draft of its translation."""
 
 
 class Transducer:
@@ -245,7 +247,7 @@ class Transducer:
         return self._decode(units, [[] for _ in units], request)
 
     def translate_feed(
-        self, feed: UnitFeed, **options: Unpack[Options]
+        self, feed: UnitFeed, *, drafts: Drafts | None = None, **options: Unpack[Options]
     ) -> Iterator[list[tuple[int, tuple[Output, ...]]]]:
         """Translate sentences that arrive while others are being translated.
 
@@ -258,6 +260,8 @@ class Transducer:
             feed: Called with a number, it returns at most that many sentences of `units`, or none
                 if none is waiting. It is called repeatedly, also with 0, and may raise an exception
                 to stop.
+            drafts: Called after each token, if the engine is native. Other engines do not have
+                partial outputs, and a sentence with protected spans has no drafts.
             **options: Those of `translate`, except `sampling`, `prefix`, `glossary`, `keep` and
                 `watch`.
 
@@ -287,7 +291,16 @@ class Transducer:
                 for unit in units
             ]
 
-        for found in self.engine.search_feed(inputs, request.widened):
+        def partials(number: int, partial: Callable[[], Partial]) -> None:
+            unit = running[number]
+            if drafts is not None and unit.ids and not unit.masked.spans:
+                drafts(number, lambda: self._writer.draft("", partial(), unit, request.config))
+
+        if drafts is not None and self.engine is self.native:
+            searched = self.native.search_feed(inputs, request.widened, partials)
+        else:
+            searched = self.engine.search_feed(inputs, request.widened)
+        for found in searched:
             done = [(running.pop(number), hypotheses) for number, hypotheses in found]
             some = [each for each in done if each[0].ids]
             outputs = iter(

@@ -66,6 +66,9 @@ Feed = Callable[[int], Sequence[Input]]
 The search calls the feed repeatedly. It also calls it, with 0, when it has no free slot, because
 the feed may raise an exception to stop the search.
 """
+Drafts = Callable[[int, Callable[[], Partial]], None]
+"""Called after each step of a search with the index of a sentence that is not done, and a function
+that returns its partial output. Several threads may call it."""
 Constrain = Callable[[Sequence[int]], Constraint]
 """Creates the constraint of a batch from the indices of its sentences."""
 Found = list[tuple[int, list[Hypothesis]]]
@@ -121,8 +124,14 @@ class StepEngine(Engine, Protocol):
         config: SearchConfig,
         watch: Watch,
         constrain: Constrain | None = None,
+        drafts: Drafts | None = None,
     ) -> list[list[Hypothesis]]:
         """The best outputs for each sentence that its constraint allows, best first."""
+
+    def search_feed(
+        self, feed: Feed, config: SearchConfig, drafts: Drafts | None = None
+    ) -> Iterator[Found]:
+        """`Engine.search_feed`, which also reports partial outputs."""
 
     def stream(self, one: Input, config: SearchConfig) -> Iterator[Partial]:
         """`search` for one sentence; yield the partial output after each token."""
@@ -194,11 +203,15 @@ def _continued(watch: Watch, n_before: int, total: int) -> Watch:
     return lambda done, _: watch(n_before + done, total)
 
 
-def search_sequentially(engine: Engine, feed: Feed, config: SearchConfig) -> Iterator[Found]:
+SearchFrom = Callable[[int, Sequence[Input], SearchConfig, Watch], list[list[Hypothesis]]]
+"""A search that also gets the index of its first sentence."""
+
+
+def search_sequentially(search: SearchFrom, feed: Feed, config: SearchConfig) -> Iterator[Found]:
     """A simple `search_feed`: one search after another, each with all waiting sentences."""
     n_before = 0
     while inputs := feed(ALL):
-        found = engine.search(inputs, config, lambda done, total: _poll(feed))
+        found = search(n_before, inputs, config, lambda done, total: _poll(feed))
         yield [*enumerate(found, n_before)]
         n_before += len(inputs)
 

@@ -108,7 +108,7 @@ class CTranslate2Engine:
 
     def search_feed(self, feed: Feed, config: SearchConfig) -> Iterator[Found]:
         """`search` for sentences that arrive while a batch runs; they wait until it ends."""
-        return search_sequentially(self, feed, config)
+        return search_sequentially(lambda _, *search: self.search(*search), feed, config)
 
     def _results(
         self, indices: Sequence[int], inputs: Sequence[Input], config: SearchConfig

@@ -7,7 +7,7 @@ In reading order:
 - HTTP: `messages` (request and response types), `envelope` (bodies, errors, keys, headers, log,
   metrics).
 - Decoding: `operations` (translate, score, attend, parse), `batching` (decodes the sentences of all
-  requests in one thread).
+  requests in one thread), `streaming` (a translation that is sent while it grows).
 - Routing: `backend` (shared by all handlers), `handlers` (one function per path), `app` (the path
   table, the ASGI application, the OpenAPI document).
 - Process: `running` (socket and signals), `command` (`transept serve`).

@@ -10,7 +10,7 @@ from starlette.requests import Request
 
 from transept.api.config import Format
 from transept.api.documents import Document
-from transept.api.texts import Translation
+from transept.api.texts import Translation, Unit
 from transept.apps.serve.batching import Batcher
 from transept.apps.serve.envelope import Keys, Metrics, Refusal
 from transept.apps.serve.messages import BeamOptions
@@ -129,6 +129,12 @@ class Backend:
         self.check_count(sum(len(text.sentences) for text in texts))
         return texts
 
+    async def units(self, operation: Translate, sentences: Sequence[str]) -> list[list[Unit]]:
+        """Encode sentences in a worker thread. Reject them if they have too many units."""
+        units = await run_in_threadpool(operation.units, sentences)
+        self.check_count(sum(map(len, units)))
+        return units
+
     # --- waiting for results -----------------------------------------------------------------
 
     async def translations(
@@ -139,8 +145,7 @@ class Backend:
         A sentence that is too long for the model is split into units. Each unit is queued like a
         sentence, because a single long item would block all others.
         """
-        units = await run_in_threadpool(operation.units, sentences)
-        self.check_count(sum(map(len, units)))
+        units = await self.units(operation, sentences)
         found = await self.results(request, operation, [unit for each in units for unit in each])
         return operation.joined(sentences, units, found)
 

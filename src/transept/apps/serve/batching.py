@@ -1,4 +1,4 @@
-"""Dynamic batching: one thread decodes the sentences and streams of all requests.
+"""Dynamic batching: one thread decodes the sentences of all requests.
 
 A request is a job with several items, such as sentences. The thread takes one item of each job in
 turn (round robin), so that a long text does not delay short ones. Only items of equal operations
@@ -11,12 +11,10 @@ the batch has capacity. A batch is sized to take about one second, estimated fro
 earlier batches. As soon as a job with another operation is waiting, no more items are admitted, so
 that this job gets its turn.
 
-A stream is decoded by itself, one step at a time. Between two batches the streams take steps in
-turn, for at most half the time of the last batch. So a batch never waits for the end of a stream,
-and a stream never waits for the end of all batches. While there are streams, no items are admitted
-to a running batch.
+The first batch of a streamed job has few of its items, so that the first results arrive early. The
+native engine also reports drafts: the partial output of the first item without a result.
 
-Jobs and streams belong to the event loop. The thread delivers its results there.
+Jobs belong to the event loop. The thread delivers its results there.
 """
 
 import asyncio
@@ -24,23 +22,22 @@ import math
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from transept.apps.serve.operations import ALL, Item, Job, Operation, Result, Stream
+from transept.api.texts import Draft
+from transept.apps.serve.operations import ALL, Item, ItemFeed, Job, Operation, Result
 from transept.apps.serve.settings import ServerSettings
 from transept.errors import TranseptError
 
-STREAMS_SHARE = 0.5
-"""Seconds for all streams, per second of the preceding batch."""
 UNMEASURED = 0.0005
 """Initial estimate of seconds per token of a hypothesis. It is pessimistic, so that the first batch
 is small and measured soon."""
 
 
 class OverloadedError(TranseptError):
-    """The queue or the list of streams is full."""
+    """The queue is full, or there are too many streams."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = max(1, math.ceil(seconds))
@@ -109,14 +106,13 @@ class _Batch:
 
 
 class Batcher:
-    """The queue of jobs, the streams, and the thread that decodes both."""
+    """The queue of jobs, and the thread that decodes them."""
 
     def __init__(self, settings: ServerSettings, decoded: Callable[[int, float], None]) -> None:
         self._settings = settings
         self._decoded = decoded
-        """Called with the number of items and the seconds of each batch. Streams have 0 items."""
+        """Called with the number of items and the seconds of each batch."""
         self._jobs: deque[_Job] = deque()
-        self._streams: deque[Stream[Any]] = deque()
         self._unanswered: set[_Job] = set()
         """The jobs whose clients are still waiting."""
         self.waiting = 0
@@ -124,7 +120,7 @@ class Batcher:
         self._stopping = False
         """Whether new requests are refused and the thread is to end."""
         self._changed = threading.Condition()
-        """Guards the jobs, the streams and the number of queued items. Notified on new work."""
+        """Guards the jobs and the number of queued items. Notified on new work."""
         self._seconds_per_item = 0.05
         self._seconds_per_token: dict[type, float] = {}
         """The decoding time per token of a hypothesis, for each type of operation."""
@@ -143,16 +139,14 @@ class Batcher:
 
     def fail_all(self) -> None:
         """Reject new requests and fail all waiting ones, because the grace period is over."""
-        for stream in self._close():
-            stream.end(StoppingError())
+        self._close()
         for job in self._unanswered:
             job.fail(StoppingError())
 
-    def _close(self) -> list[Stream[Any]]:
+    def _close(self) -> None:
         with self._changed:
             self._stopping = True
             self._changed.notify()
-            return [*self._streams]
 
     @property
     def alive(self) -> bool:
@@ -162,37 +156,34 @@ class Batcher:
     @property
     def streaming(self) -> int:
         """The number of streams that a client is reading."""
-        with self._changed:
-            return sum(not stream.cancelled for stream in self._streams)
+        return sum(job.share is not None for job in self._unanswered)
 
     def submit(
-        self, operation: Operation[Item, Result], items: Sequence[Item]
+        self, operation: Operation[Item, Result], items: Sequence[Item], streamed: bool = False
     ) -> Job[Item, Result]:
-        """Queue a job. Raises `OverloadedError` if the queue is full."""
+        """Queue a job.
+
+        Raises `OverloadedError` if the queue is full, or if there are too many streams.
+
+        Args:
+            operation: The work.
+            items: The items of the request.
+            streamed: Whether the client gets results and drafts before all are complete.
+        """
         if self._stopping:
             raise StoppingError
+        if streamed and self.streaming >= self._settings.stream_limit:
+            raise OverloadedError(1)
         with self._changed:
             if self.waiting + len(items) > self._settings.queue_limit:
                 raise OverloadedError(self.waiting * self._seconds_per_item)
-            job = Job(operation, items, self._remove)
+            job = Job(operation, items, self._remove, streamed)
             self._unanswered.add(job)
             if items:
                 self._jobs.append(job)
                 self.waiting += len(items)
                 self._changed.notify()
         return job
-
-    def open(self, steps: Generator[Result, None, None]) -> Stream[Result]:
-        """Open a stream. Raises `OverloadedError` if there are too many."""
-        if self._stopping:
-            raise StoppingError
-        with self._changed:
-            if self.streaming >= self._settings.stream_limit:
-                raise OverloadedError(1)
-            stream = Stream(steps)
-            self._streams.append(stream)
-            self._changed.notify()
-        return stream
 
     def _remove(self, job: _Job) -> None:
         """Remove a job that was answered or whose client disconnected from the queue."""
@@ -208,42 +199,34 @@ class Batcher:
     def _work(self) -> None:
         while not self._stopping:
             operation = self._wait()
-            seconds = self._decode(_Batch(operation)) if operation is not None else 0.0
-            self._advance_streams(STREAMS_SHARE * seconds)
+            if operation is not None:
+                self._decode(_Batch(operation))
 
     def _wait(self) -> _Operation | None:
-        """Wait for work and return the next operation.
-
-        Returns None if there are only streams or if the thread must stop.
-        """
+        """Wait for work and return the next operation, or None if the thread must stop."""
         with self._changed:
-            self._changed.wait_for(lambda: self._jobs or self._streams or self._stopping)
-            # With streams there is no need to wait: items arrive while the streams take steps.
-            if not self._streams:
-                self._changed.wait_for(
-                    lambda: self.waiting >= self._settings.batch_sentences or self._stopping,
-                    timeout=self._settings.gather_ms / 1000,
-                )
+            self._changed.wait_for(lambda: self._jobs or self._stopping)
+            self._changed.wait_for(
+                lambda: self.waiting >= self._settings.batch_sentences or self._stopping,
+                timeout=self._settings.gather_ms / 1000,
+            )
             return self._jobs[0].operation if self._jobs and not self._stopping else None
 
-    def _decode(self, batch: _Batch) -> float:
-        """Decode a batch, admitting new items. Return the last measured time."""
-        seconds = 0.0
-        feed = partial(self._admit, batch)
+    def _decode(self, batch: _Batch) -> None:
+        """Decode a batch, admitting new items."""
+        feed: ItemFeed[Any] = ItemFeed(partial(self._admit, batch), partial(self._draft, batch))
         try:
             for found in batch.operation.run(feed):
                 self._deliver(batch, found)
                 if batch.is_measured:
                     size = sum(batch.sizes_done)
-                    seconds = self._measured(batch)
-                    self._update_speed(batch.operation, seconds / size)
+                    self._update_speed(batch.operation, self._measured(batch) / size)
         except Exception as error:
             if not batch.n_admitted:  # failed before it took any item: the queued ones must fail
                 feed(ALL)
             for number, result in _one_by_one(batch, error):
                 self._deliver(batch, [(number, result)])
-            seconds = self._measured(batch)
-        return seconds
+            self._measured(batch)
 
     def _measured(self, batch: _Batch) -> float:
         """End a measurement, start the next, and return the measured seconds."""
@@ -276,6 +259,12 @@ class Batcher:
 
         self._on_loop(set_results)
 
+    def _draft(self, batch: _Batch, number: int, draft: Callable[[], Draft]) -> None:
+        """Deliver a draft if a client waits for it."""
+        job, index = batch.running[number]
+        if job.wants_draft(index):
+            self._on_loop(job.deliver_draft, index, draft())
+
     def _admit(self, batch: _Batch, n: int) -> list[Any]:
         """Admit at most n items to a batch. Admit none while another operation is waiting.
 
@@ -287,7 +276,7 @@ class Batcher:
         with self._changed:
             if not n or not self._jobs or self._stopping:
                 return []
-            if batch.n_admitted and (self._streams or self._jobs[0].operation != batch.operation):
+            if batch.n_admitted and self._jobs[0].operation != batch.operation:
                 return []
             # The batch is finished. A new batch may first wait for more items.
             if batch.n_admitted and not batch.running:
@@ -300,6 +289,8 @@ class Batcher:
         """Take items from the queue, round robin over the jobs with the batch's operation."""
         operation, taken = batch.operation, list[_Item]()
         turns = deque(job for job in self._jobs if job.operation == operation)
+        left = {job: job.share or ALL for job in turns}
+        later: list[_Job] = []
         # Jobs with another operation are first in the next batch.
         others = [job for job in self._jobs if job.operation != operation]
         n = min(n, self.room(operation.beam_size) - len(batch.running))
@@ -312,42 +303,19 @@ class Batcher:
                 break
             taken.append((job, job.queued.popleft()))
             turns.popleft()
+            left[job] -= 1
             if job.queued:
-                turns.append(job)
+                (turns if left[job] else later).append(job)
+        for job in {job for job, _ in taken}:
+            job.share = job.share and 2 * job.share
         self.waiting -= len(taken)
-        self._jobs = deque([*others, *turns])
+        self._jobs = deque([*others, *turns, *later])
         return taken
 
     def room(self, beam_size: int) -> int:
         """The maximum number of items of a batch with this beam. A wider beam allows fewer."""
         most = self._settings.batch_sentences
         return max(1, min(most, most * self._settings.beam_size // beam_size))
-
-    def _advance_streams(self, seconds: float) -> None:
-        """Let the streams take steps in turn: at least one step, then until the time is up."""
-        start, taken = time.perf_counter(), 0.0
-        while self._streams and (not taken or taken < seconds):
-            stream = self._streams[0]
-            continues = self._step(stream)
-            with self._changed:
-                self._streams.popleft()
-                if continues:
-                    self._streams.append(stream)
-            taken = time.perf_counter() - start
-        if taken:
-            self._decoded(0, taken)
-
-    def _step(self, stream: Stream[Any]) -> bool:
-        """Advance a stream by one step. Return whether it continues."""
-        if stream.cancelled:
-            stream.steps.close()
-            return False
-        try:
-            self._on_loop(stream.deliver, next(stream.steps))
-        except Exception as error:
-            self._on_loop(stream.end, error)
-            return False
-        return True
 
     def _on_loop(self, function: Any, *arguments: Any) -> None:
         """Call a function on the event loop."""
@@ -366,13 +334,13 @@ def _decode_alone(job: _Job, index: int) -> Any:
     """Decode one item. Return its result or the exception."""
     left = [job.items[index]]
 
-    def feed(n: int) -> list[Any]:
+    def take(n: int) -> list[Any]:
         if job.cancelled:
             raise _AbandonedError
         return [left.pop()] if n and left else []
 
     try:
-        ((_, result),) = [pair for found in job.operation.run(feed) for pair in found]
+        ((_, result),) = [pair for found in job.operation.run(ItemFeed(take)) for pair in found]
     except Exception as error:
         return error
     return result

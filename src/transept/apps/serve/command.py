@@ -65,12 +65,12 @@ def serve(
     import_torch()
     try:
         from transept.apps.serve.app import create_app
+        from transept.apps.serve.models import open_models
         from transept.apps.serve.running import listen, run
     except ModuleNotFoundError as error:
         raise ServingError(
             f"{error.name} is not installed: the server requires `pip install 'transept[serve]'`"
         ) from error
-    from transept.apps.serve.models import open_model
     from transept.shelf import shipped_models
 
     logging.basicConfig(
@@ -79,7 +79,7 @@ def serve(
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
     names: list[str | None] = [*loading.model] or [*shipped_models()] or [None]
     with listen(settings.host, settings.port) as socket:
-        served = [one for name in names for one in open_model(name, *languages, loading.device)]
+        served = open_models(names, *languages, loading.device)
         app = create_app(settings, served, loading.pivot)
         models = app.state.models
         run(app, socket, settings, lambda address: _greet(address, models, settings), hangup)

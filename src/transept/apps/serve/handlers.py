@@ -22,7 +22,8 @@ from transept.apps.serve import messages as m
 from transept.apps.serve.backend import Backend, seconds_left
 from transept.apps.serve.envelope import FAILED, Refusal
 from transept.apps.serve.models import Served, guess, guess_each
-from transept.apps.serve.operations import ParseTrees, ScorePairs, ShowAttention, Stream, Translate
+from transept.apps.serve.operations import Job, ParseTrees, ScorePairs, ShowAttention, Translate
+from transept.apps.serve.streaming import drafts_of
 from transept.decoding.config import SearchConfig
 from transept.errors import DataError, TranseptError
 from transept.text.glossary import Glossary
@@ -223,28 +224,28 @@ class EventResponse(StreamingResponse):
 
     media_type = "text/event-stream"
 
-    def __init__(self, stream: Stream[Any], events: AsyncIterator[bytes], deadline: float) -> None:
-        self._stream, self._deadline = stream, deadline
+    def __init__(self, job: Job[Any, Any], events: AsyncIterator[bytes], deadline: float) -> None:
+        self._job, self._deadline = job, deadline
         # A proxy that buffers responses would send the whole translation at once.
         super().__init__(events, headers={"X-Accel-Buffering": "no"})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the events.
 
-        The stream is cancelled here and not in the event generator: if the client has already
+        The job is cancelled here and not in the event generator: if the client has already
         disconnected, the generator never starts and would not clean up.
         """
         loop = asyncio.get_running_loop()
-        due = loop.call_later(self._deadline, self._stream.end, TimeoutError())
+        due = loop.call_later(self._deadline, self._job.fail, TimeoutError())
         try:
             await super().__call__(scope, receive, send)
         finally:
             due.cancel()
-            self._stream.cancel()
+            self._job.cancel()
 
 
 async def stream(backend: Backend, request: Request, message: m.StreamRequest) -> EventResponse:
-    """Translate a text and stream the translation token by token (server-sent events)."""
+    """Translate a text and stream the translation as it grows (server-sent events)."""
     *before, model = models = backend.route(message.source, message.target)
     glossary = _glossary(message, models)
     search, query = backend.search(_usual(backend), message), message.q
@@ -256,9 +257,12 @@ async def stream(backend: Backend, request: Request, message: m.StreamRequest) -
         query = found.texts[0]
     (text,) = await backend.texts([query], message.format, model.source)
     operation = backend.translate(model, [text], search, glossary)
-    drafts = backend.batcher.open(operation.drafts(text))
+    units = await backend.units(operation, text.sentences)
+    items = [unit for each in units for unit in each]
+    job = backend.batcher.submit(operation, items, streamed=True)
+    drafts = drafts_of(job, text, units)
     events = _events(drafts, len(text.sentences), backend.too_slow)
-    return EventResponse(drafts, events, seconds_left(request))
+    return EventResponse(job, events, seconds_left(request))
 
 
 def _usual(backend: Backend) -> SearchConfig:
@@ -266,7 +270,9 @@ def _usual(backend: Backend) -> SearchConfig:
     return SearchConfig(beam_size=settings.beam_size, length_penalty=settings.length_penalty)
 
 
-async def _events(drafts: Stream[Draft], n_sentences: int, too_slow: str) -> AsyncIterator[bytes]:
+async def _events(
+    drafts: AsyncIterator[Draft], n_sentences: int, too_slow: str
+) -> AsyncIterator[bytes]:
     sent, tail, whole = 0, "", ""
     missing: tuple[str, ...] = ()
     try:

@@ -186,7 +186,7 @@ class NBestAnswer(Struct):
 
 
 class StreamRequest(BeamOptions, kw_only=True):
-    """A text whose translation is streamed token by token. With a beam of 1, `tail` is empty."""
+    """A text whose translation is streamed. With a beam of 1, `tail` is empty."""
 
     q: Annotated[str, Meta(description="The text to translate.")]
     source: Code | None = None

@@ -5,6 +5,7 @@ Each model can be reloaded while it serves.
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache, partial
 from itertools import groupby, islice, pairwise, permutations
@@ -19,6 +20,7 @@ from transept.api.transducer import Transducer
 from transept.apps.serve.messages import Detection
 from transept.checkpoint import origin_of, read_about
 from transept.errors import Argument, ConfigError, Problem, TranseptError
+from transept.runtime.device import Runtime
 from transept.shelf import find_model
 from transept.text.imported import ImportedTokenizer
 from transept.text.languages import is_code, name_of, pair_of
@@ -185,6 +187,23 @@ def _reloaded(name: str, load: Callable[[], Model] | None, old: Model) -> Model:
 # --- loading ---------------------------------------------------------------------------------
 
 
+def open_models(
+    names: Sequence[str | None], source: str | None, target: str | None, device: str
+) -> list[AnyServed]:
+    """Load models and the language detection; see `open_model`.
+
+    On a CPU two are loaded at a time. On a GPU it is one, because no other thread may use the GPU
+    while a graph of its operations is recorded.
+    """
+    on_cpu = Runtime.choose(device, "fp32").device.type == "cpu"
+    with ThreadPoolExecutor(2 if on_cpu else 1) as pool:
+        detection = pool.submit(load_detection)
+        loading = [pool.submit(open_model, name, source, target, device) for name in names]
+        served = [one for each in loading for one in each.result()]
+        detection.result()
+    return served
+
+
 def open_model(
     name: str | None, source: str | None, target: str | None, device: str
 ) -> list[AnyServed]:
@@ -295,7 +314,7 @@ def guess(text: str, languages: Sequence[str]) -> list[Detection]:
     text = text[:DETECTION_CHARACTERS]
     likelihood: dict[str, float] = {}
     if any(letter.isalpha() for letter in text):
-        likelihood = dict(_identifier().rank(text))
+        likelihood = dict(load_detection().rank(text))
     served = {code: likelihood.pop(_LABELS.get(code, code), 0.0) for code in languages}
     # The text may be in another language. So the total includes the most likely other language,
     # which lowers the confidences if the text is probably in it.
@@ -314,8 +333,8 @@ def guess_each(texts: Sequence[str], languages: Sequence[str]) -> list[Detection
 
 
 @cache
-def _identifier() -> Any:
-    # Imported here because the import takes almost a second. Only the first detection is delayed.
+def load_detection() -> Any:
+    """The language identifier. It takes about a second to load, so a server loads it at start."""
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
     return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)

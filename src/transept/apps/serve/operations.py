@@ -1,12 +1,12 @@
-"""Operations on a model, and the jobs and streams that collect their results.
+"""Operations on a model, and the jobs that collect their results.
 
 An operation is a kind of work: translate, score, return attention, parse. A job is the items of a
-request with their results. A stream is one result that grows. `batching` runs them.
+request with their results. `batching` runs them.
 """
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
 
@@ -14,12 +14,11 @@ import msgspec
 
 from transept.api.attention import AttentionMap
 from transept.api.config import Options
-from transept.api.documents import Document
 from transept.api.parser import Parser
 from transept.api.parses import Parse, ParseConfig
 from transept.api.scoring import PairScore
 from transept.api.segmentation import SEARCH
-from transept.api.texts import NOTHING, Draft, Output, Outputs, TooLongError, Translation, Unit
+from transept.api.texts import Draft, Outputs, TooLongError, Translation, Unit
 from transept.api.transducer import Transducer
 from transept.apps.serve.messages import AttentionAnswer, AttentionRequest, AttentionWeights
 from transept.decoding.config import BeamConfig
@@ -32,12 +31,30 @@ ALL = 1 << 30
 
 MOST_ROWS = 8
 """The maximum cost of a sentence with terms, as a multiple of its cost without them."""
+FIRST_ITEMS = 2
+"""The maximum number of items of a streamed job in its first batch. It doubles with each batch, so
+that the first results arrive early and later batches are efficient."""
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 In = TypeVar("In", contravariant=True)
 Out = TypeVar("Out", covariant=True)
-Feed = Callable[[int], Sequence[Item]]
 Found = Iterator[Sequence[tuple[int, Result]]]
+
+
+def _ignore_draft(number: int, draft: Callable[[], Draft]) -> None: ...
+
+
+@dataclass(frozen=True)
+class ItemFeed(Generic[Out]):
+    """Gives an operation its items."""
+
+    take: Callable[[int], Sequence[Out]]
+    draft: Callable[[int, Callable[[], Draft]], None] = _ignore_draft
+    """Called with the number of an item and a function that returns a draft of its result."""
+
+    def __call__(self, n: int) -> Sequence[Out]:
+        """At most n items, or none if none is queued."""
+        return self.take(n)
 
 
 @runtime_checkable
@@ -56,14 +73,14 @@ class Operation(Protocol[In, Out]):
     def size(self, item: In) -> int:
         """The approximate number of tokens of an item, used to estimate the decoding time."""
 
-    def run(self, feed: Feed[In]) -> Found[Out]:
+    def run(self, feed: ItemFeed[In]) -> Found[Out]:
         """Yield results as soon as they are available, each with the number of its item.
 
         Items are numbered from 0 in the order in which the feed returned them.
 
         Args:
-            feed: Returns at most n items, or none if none is queued. It must be called regularly,
-                even with 0, because it raises an exception to stop the work.
+            feed: Returns at most n items. It must be called regularly, even with 0, because it
+                raises an exception to stop the work.
         """
 
 
@@ -75,15 +92,23 @@ class Job(Generic[Item, Result]):
         operation: Operation[Item, Result],
         items: Sequence[Item],
         remove: "Callable[[Job[Any, Any]], None]",
+        streamed: bool = False,
     ) -> None:
         self.operation, self.items, self._remove = operation, items, remove
+        self.share = FIRST_ITEMS if streamed else None
+        """The maximum number of items in the next batch. None: no limit, and no drafts."""
         self.sizes = [*map(operation.size, items)]
         self.queued = deque(range(len(items)))
         """The indices of the items that are still queued."""
         self.cancelled = False
         self.results: asyncio.Future[list[Result]] = asyncio.get_running_loop().create_future()
         """Set when the results of all items are available."""
-        self._found: dict[int, Result] = {}
+        self.found: dict[int, Result] = {}
+        self.n_ready = 0
+        """The number of leading items whose results are available."""
+        self.draft: tuple[int, Draft] | None = None
+        """The index of an item and the newest draft of its result."""
+        self._changed = asyncio.Event()
         if not items:
             self.results.set_result([])
 
@@ -98,61 +123,34 @@ class Job(Generic[Item, Result]):
         """Fail the job with this exception, unless it is complete."""
         if not self.results.done():
             self.results.set_exception(reason)
+            self._changed.set()
 
     def deliver(self, index: int, result: Result) -> None:
         """Set the result of an item."""
-        self._found[index] = result
-        if len(self._found) == len(self.items) and not self.results.done():
-            self.results.set_result([self._found[at] for at in range(len(self.items))])
+        self.found[index] = result
+        while self.n_ready in self.found:
+            self.n_ready += 1
+        if len(self.found) == len(self.items) and not self.results.done():
+            self.results.set_result([self.found[at] for at in range(len(self.items))])
+        self._changed.set()
 
+    def wants_draft(self, index: int) -> bool:
+        """Whether a draft of this item can be shown: the items before it have results."""
+        return self.share is not None and index == self.n_ready and not self.cancelled
 
-class Stream(Generic[Result]):
-    """Results that replace each other, such as the drafts of a translation.
+    def deliver_draft(self, index: int, draft: Draft) -> None:
+        """Set the newest draft. A slow client may miss some of them."""
+        self.draft = index, draft
+        self._changed.set()
 
-    A slow client may miss some of them, but always gets the newest.
-    """
-
-    def __init__(self, steps: Generator[Result, None, None]) -> None:
-        self.steps = steps
-        """Only the decoding thread runs and closes this generator."""
-        self.cancelled = False
-        """Whether the stream has stopped."""
-        self._newest: Result | None = None
-        self._end: Exception | None = None
-        self._changed = asyncio.Event()
-
-    async def __aiter__(self) -> AsyncIterator[Result]:
-        """Yield the newest result whenever it changes. Raise the stream's exception at its end."""
-        while True:
+    async def updates(self) -> AsyncIterator[None]:
+        """Yield after new results or drafts. Raise the exception of a job that failed."""
+        while not self.results.done():
             await self._changed.wait()
             self._changed.clear()
-            newest, self._newest = self._newest, None
-            if newest is not None:
-                yield newest
-            elif isinstance(self._end, StopIteration):
-                return
-            elif self._end is not None:
-                raise self._end
-            if self._end is not None:
-                self._changed.set()
-
-    def cancel(self) -> None:
-        """Stop the stream after the client disconnected."""
-        self.cancelled = True
-
-    def deliver(self, newest: Result) -> None:
-        """Replace the newest result."""
-        self._newest = newest
-        self._changed.set()
-
-    def end(self, reason: Exception) -> None:
-        """End the stream with this exception. `StopIteration` means that it is complete.
-
-        If called several times, the first exception counts.
-        """
-        self.cancelled = True
-        self._end = self._end or reason
-        self._changed.set()
+            if not self.results.done():
+                yield
+        self.results.result()
 
 
 # --- operations ------------------------------------------------------------------------------
@@ -197,10 +195,14 @@ class Translate:
         """
         return (len(item.ids) + 1) * min(1 + len(item.terms), MOST_ROWS)
 
-    def run(self, feed: Feed[Unit]) -> Found[Outputs]:
+    def run(self, feed: ItemFeed[Unit]) -> Found[Outputs]:
         """Translate units. New units may arrive during decoding."""
         return self.transducer.translate_feed(
-            feed, **asdict(self.beam), n_best=self.beam_size, alignments=self.alignments
+            feed,
+            drafts=feed.draft,
+            **asdict(self.beam),
+            n_best=self.beam_size,
+            alignments=self.alignments,
         )
 
     def joined(
@@ -212,39 +214,12 @@ class Translate:
         """The translations of sentences, joined from the outputs of their units."""
         each = iter(outputs)
         return [
-            _join_units(sentence, parts, [next(each) for _ in parts], self.beam_size)
+            join_units(sentence, parts, [next(each) for _ in parts], self.beam_size)
             for sentence, parts in zip(sentences, units, strict=True)
         ]
 
-    def drafts(self, text: Document) -> Generator[Draft, None, None]:
-        """Yield a draft of the translation of a text after each token."""
-        assert self.alignments or not text.is_marked
-        text = text.for_drafts()
-        done: list[Translation] = []
-        for part in text.with_words:
-            before = text.before_next(done)
-            if part.inside:
-                # Markup can be placed only when the whole sentence is translated. The draft after
-                # each unit gives other streams their turns.
-                (units,) = self.units([part.text])
-                outputs = []
-                for unit in units:
-                    outputs += self.transducer.translate_units(
-                        [unit], **asdict(self.beam), alignments=True
-                    )
-                    yield Draft(before, len(before))
-                done.append(_join_units(part.text, units, outputs, 1))
-                continue
-            best = NOTHING
-            for draft in self.transducer.stream(part.text, **asdict(self.beam), **self._reading):
-                best = Output(draft.text, 0.0, 0.0, missing=draft.missing)
-                yield text.drafted(before, draft)
-            done.append(Translation(part.text, (best,), ()))
-        whole = text.assemble(done, 1).outputs[0]
-        yield Draft(whole.text, len(whole.text), whole.missing)
 
-
-def _join_units(
+def join_units(
     sentence: str, units: Sequence[Unit], outputs: Sequence[Outputs], n_best: int
 ) -> Translation:
     """The translation of a sentence, joined from the outputs of its units."""
@@ -265,7 +240,7 @@ class ScorePairs:
         """The number of characters in source and target."""
         return 1 + sum(map(len, item))
 
-    def run(self, feed: Feed[tuple[str, str]]) -> Found[PairScore]:
+    def run(self, feed: ItemFeed[tuple[str, str]]) -> Found[PairScore]:
         """The score of each pair of source and target."""
         pairs = feed(ALL)
         for source, target in pairs:
@@ -278,7 +253,7 @@ class ScorePairs:
         yield [*enumerate(scores)]
 
 
-def _poll(feed: Feed[Any]) -> None:
+def _poll(feed: ItemFeed[Any]) -> None:
     """Request no item, so that the feed can raise an exception."""
     feed(0)
 
@@ -298,7 +273,7 @@ class ShowAttention:
         """Constant. Each item is decoded in its own batch, so its size is not used."""
         return 1
 
-    def run(self, feed: Feed[AttentionRequest]) -> Found[AttentionAnswer]:
+    def run(self, feed: ItemFeed[AttentionRequest]) -> Found[AttentionAnswer]:
         """The weights of one request. Batching would not be faster."""
         for item in feed(1):
             yield [(0, self._attend(item))]
@@ -358,7 +333,7 @@ class ParseTrees:
         """The number of characters in the sentence."""
         return 1 + len(item)
 
-    def run(self, feed: Feed[str]) -> Found[Parse]:
+    def run(self, feed: ItemFeed[str]) -> Found[Parse]:
         """The parse of each sentence."""
 
         def watch(done: int, total: int | None) -> None:

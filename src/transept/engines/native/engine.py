@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from itertools import chain, islice
 from typing import TypeVar
 
@@ -13,6 +14,7 @@ from transept.decoding.config import SamplingConfig, SearchConfig
 from transept.decoding.engine import (
     TOKENS_AT_ONCE,
     Constrain,
+    Drafts,
     Feed,
     Found,
     Input,
@@ -87,6 +89,7 @@ class NativeEngine:
         config: SearchConfig,
         watch: Watch,
         constrain: Constrain | None = None,
+        drafts: Drafts | None = None,
     ) -> list[list[Hypothesis]]:
         """The best outputs for each sentence, best first (section 6.1).
 
@@ -101,7 +104,10 @@ class NativeEngine:
                 step = self._step(some, self._shortlist)
             else:
                 step = Constrained(self._step(some), constrain(batch))
-            outputs = results(_watched(_states(step, some, config), tally), len(batch))
+            states = _watched(_states(step, some, config), tally)
+            if drafts is not None:
+                states = _drafted(states, batch, drafts)
+            outputs = results(states, len(batch))
             tally.add(len(batch))
             return outputs
 
@@ -118,9 +124,18 @@ class NativeEngine:
                 found[index] = each
         return found
 
-    def search_feed(self, feed: Feed, config: SearchConfig) -> Iterator[Found]:
+    def search_feed(
+        self, feed: Feed, config: SearchConfig, drafts: Drafts | None = None
+    ) -> Iterator[Found]:
         """`search` for sentences that arrive while a batch runs; they wait until it ends."""
-        return search_sequentially(self, feed, config)
+
+        def search(
+            first: int, inputs: Sequence[Input], config: SearchConfig, watch: Watch
+        ) -> list[list[Hypothesis]]:
+            numbered = drafts and (lambda index, partial: drafts(first + index, partial))
+            return self.search(inputs, config, watch, drafts=numbered)
+
+        return search_sequentially(search, feed, config)
 
     @torch.inference_mode()
     def stream(self, one: Input, config: SearchConfig) -> Iterator[Partial]:
@@ -132,10 +147,10 @@ class NativeEngine:
         while True:
             # Not around the yield: the caller may compute in between and needs all threads.
             with torch_threads(n_threads):
-                partial = next(drafts, None)
-            if partial is None:
+                draft = next(drafts, None)
+            if draft is None:
                 return
-            yield partial
+            yield draft
 
     @torch.inference_mode()
     def sample(
@@ -209,6 +224,15 @@ def _watched(states: Iterable[State], tally: Tally) -> Iterator[State]:
     """The states of a search. Calls the watcher at each, so that it can raise an exception."""
     for state in states:
         tally.add(0)
+        yield state
+
+
+def _drafted(states: Iterable[State], batch: Sequence[int], drafts: Drafts) -> Iterator[State]:
+    """The states of a search. Reports each sentence of the batch that is not done."""
+    for state in states:
+        for row, number in enumerate(state.sentence):
+            if not state.done[row]:
+                drafts(batch[number], partial(state.partial, row))
         yield state
 
 

@@ -1,22 +1,23 @@
-"""Batches and streams, through one thread.
+"""Batches, through one thread.
 
 No test measures time. A fake clock replaces the batcher's. It advances only when an
-operation or a stream reports that it took some time.
+operation reports that it took some time.
 """
 
 import asyncio
 import threading
 import time
-from collections.abc import Awaitable, Callable, Generator, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import count
+from functools import partial
 from typing import Any
 
 import pytest
 
+from transept.api.texts import Draft
 from transept.apps.serve import batching
 from transept.apps.serve.batching import Batcher, OverloadedError, StoppingError
-from transept.apps.serve.operations import ALL, Stream
+from transept.apps.serve.operations import ALL
 from transept.apps.serve.settings import ServerSettings
 
 SETTINGS = ServerSettings(
@@ -98,21 +99,6 @@ async def happened(event: threading.Event) -> None:
     assert await asyncio.to_thread(event.wait, PATIENCE)
 
 
-def steps(n: int, spend: Spend = time.sleep, seconds: float = TICK) -> Generator[int, None, None]:
-    for number in range(n):
-        spend(seconds)
-        yield number
-
-
-async def newest(stream: Stream[int]) -> int:
-    """The last result of a stream."""
-    last = -1
-    async for number in stream:
-        assert number > last
-        last = number
-    return last
-
-
 def with_batcher(
     test: Callable[[Batcher], Awaitable[None]],
     settings: ServerSettings = SETTINGS,
@@ -129,65 +115,80 @@ def with_batcher(
     asyncio.run(run())
 
 
-def test_streams_take_steps_for_half_as_long_as_each_batch(clock: Clock) -> None:
-    seen: list[str] = []
+def test_streamed_job_gets_twice_as_many_items_with_each_batch() -> None:
+    begun: list[list[int]] = []
 
-    def endless(name: str) -> Generator[int, None, None]:
-        for number in count():
-            clock.spend(TICK)
-            seen.append(name)
-            yield number
-
-    def batch(seconds: float) -> None:
-        clock.spend(seconds)
-        seen.append("batch")
+    @dataclass(frozen=True)
+    class Listed(Echo):
+        def run(self, feed: Feed) -> Found:
+            items = feed(ALL)
+            begun.append([*items])
+            yield [*enumerate(items)]
 
     async def test(batcher: Batcher) -> None:
         let = await held(batcher)
-        streams = [batcher.open(endless(name)) for name in "ab"]
-        waiting = [batcher.submit(Echo(str(n), batch, 16 * TICK), [n]) for n in range(20)]
+        first = batcher.submit(Listed(), range(20), streamed=True)
+        other = batcher.submit(Listed(), range(30, 33))
         let.set()
-        for number, job in enumerate(waiting):
-            assert await job.results == [number]
-        for stream in streams:
-            stream.cancel()
+        seen = [first.n_ready async for _ in first.updates()]
+        assert seen == sorted(seen)
+        assert await first.results == [*range(20)]
+        assert await other.results == [30, 31, 32]
 
-    with_batcher(test, replace(SETTINGS, queue_limit=100))
-    between = "".join("|" if one == "batch" else one for one in seen).split("|")
-    assert len(between) == 21
-    assert {"".join(sorted(taken)) for taken in between[1:-1]} == {"aaaabbbb"}
+    with_batcher(test, replace(SETTINGS, batch_sentences=100, queue_limit=100))
+    assert [sorted(batch) for batch in begun] == [
+        [0, 1, 30, 31, 32], [*range(2, 6)], [*range(6, 14)], [*range(14, 20)]
+    ]  # fmt: skip
 
 
-def test_stream_ends_when_complete_or_ended() -> None:
+def test_draft_is_delivered_only_for_the_first_item_of_a_stream_without_result() -> None:
+    asked: list[int] = []
+
+    def draft(item: int) -> Draft:
+        asked.append(item)
+        return Draft(str(item), 0)
+
+    @dataclass(frozen=True)
+    class Drafted(Echo):
+        def run(self, feed: Any) -> Found:
+            items = feed(ALL)
+            for number, item in enumerate(items):
+                feed.draft(number, partial(draft, item))
+            yield [*enumerate(items)]
+
     async def test(batcher: Batcher) -> None:
-        assert await newest(batcher.open(steps(50))) == 49
-        late = batcher.open(steps(FOREVER))
-        await anext(aiter(late))
-        late.end(TimeoutError())
-        with pytest.raises(TimeoutError):
-            await newest(late)
-        assert batcher.streaming == 0
+        let = await held(batcher)
+        plain = batcher.submit(Drafted(), [7, 8])
+        stream = batcher.submit(Drafted(), [1, 2], streamed=True)
+        let.set()
+        assert await stream.results + await plain.results == [1, 2, 7, 8]
+        assert stream.draft == (0, Draft("1", 0))
+
+    with_batcher(test)
+    assert asked == [1]
+
+
+def test_streams_beyond_the_limit_are_rejected() -> None:
+    async def test(batcher: Batcher) -> None:
+        nothing: list[int] = []
+        first, second = (batcher.submit(Echo(), nothing, streamed=True) for _ in range(2))
+        with pytest.raises(OverloadedError):
+            batcher.submit(Echo(), [1], streamed=True)
+        assert batcher.streaming == 2
+        first.cancel()
+        assert batcher.streaming == 1
+        assert [_ async for _ in second.updates()] == []
 
     with_batcher(test)
 
 
-def test_cancelled_stream_is_closed() -> None:
-    closed = threading.Event()
-
-    def endless() -> Generator[int, None, None]:
-        try:
-            yield from steps(FOREVER)
-        finally:
-            closed.set()
-
+def test_updates_raise_the_exception_of_a_job() -> None:
     async def test(batcher: Batcher) -> None:
-        first, _ = batcher.open(endless()), batcher.open(steps(FOREVER))
-        with pytest.raises(OverloadedError):
-            batcher.open(steps(1))
-        await anext(aiter(first))
-        first.cancel()
-        assert batcher.streaming == 1
-        await happened(closed)
+        await held(batcher)
+        late = batcher.submit(Echo(), [1], streamed=True)
+        late.fail(TimeoutError())
+        with pytest.raises(TimeoutError):
+            await anext(late.updates())
 
     with_batcher(test)
 
@@ -312,7 +313,6 @@ def test_waiting_operation_ends_refilling_of_the_batch() -> None:
         for other in (Steps(name="other"), Echo()):
             for number in range(3):
                 assert await batcher.submit(other, [1 + number]).results == [1 + number]
-        assert await newest(batcher.open(steps(5))) == 4
         for task in crowd:
             assert not task.done()
             task.cancel()
