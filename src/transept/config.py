@@ -11,7 +11,7 @@ import difflib
 import tomllib
 import types
 import typing
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
@@ -84,6 +84,11 @@ class Checks:
         if not right:
             value = getattr(self._config, key)
             self._problems.append(Problem(key, f"{value!r} {otherwise}"))
+
+    def each(self, right: Callable[[Any], bool], key: str, otherwise: str) -> None:
+        """Record a problem for each item of `key` that is not right."""
+        wrong = [item for item in getattr(self._config, key) if not right(item)]
+        self._problems += [Problem(key, f"{item!r} {otherwise}") for item in wrong]
 
     def at_least(self, least: float, *keys: str) -> None:
         """Require each of these values to be at least `least`."""

@@ -90,6 +90,16 @@ def test_alternatives_do_not_change_the_best(client: httpx.Client) -> None:
     assert many["alternatives"] == [answer["alternatives"]]
 
 
+def test_null_and_numeric_strings_are_accepted_as_in_libretranslate(client: httpx.Client) -> None:
+    body = {"q": "one two", "source": "en", "target": "de"}
+    expected = client.post("/translate", json=body | {"alternatives": 2}).json()
+    given = {"format": None, "alternatives": "2", "api_key": None}
+    assert client.post("/translate", json=body | given).json() == expected
+    none = client.post("/translate", json=body | {"alternatives": None}).json()
+    assert none == {"translatedText": expected["translatedText"]}
+    assert client.post("/translate", json=body | {"alternatives": "many"}).status_code == 400
+
+
 def test_detected_language_is_returned(client: httpx.Client) -> None:
     body = {"q": "the end is near", "source": "auto", "target": "de"}
     found = client.post("/translate", json=body).json()["detectedLanguage"]

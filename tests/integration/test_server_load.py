@@ -503,7 +503,6 @@ def test_slow_header_times_out(impatient: httpx.Client, sent: bytes) -> None:
     [
         b"NONSENSE\r\n\r\n",
         b"GET / HTTP/1.1\r\n\r\n",
-        b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"x" * 70_000,
         HEAD + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n\r\n",
         HEAD + b"Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello",
         HEAD + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n",
@@ -512,3 +511,51 @@ def test_slow_header_times_out(impatient: httpx.Client, sent: bytes) -> None:
 def test_invalid_http_is_rejected(strict: httpx.Client, sent: bytes) -> None:
     assert talk(strict, sent).startswith(b"HTTP/1.1 400 ")
     assert strict.get("/health").status_code == 200
+
+
+HOST = b" HTTP/1.1\r\nHost: localhost\r\n"
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"GET /" + b"x" * 60_000,
+        b"GET /" + b"x" * 60_000 + HOST + b"\r\n",
+        b"GET /" + HOST + b"X: " + b"x" * 60_000,
+        b"GET /" + HOST + b"X: " + b"x" * 60_000 + b"\r\n\r\n",
+        b"GET /" + HOST + b"X: x\r\n" * 3_000 + b"\r\n",
+    ],
+)
+def test_large_header_is_rejected_also_if_it_is_complete(strict: httpx.Client, sent: bytes) -> None:
+    answer = talk(strict, sent)
+    assert answer.startswith(b"HTTP/1.1 431 Request Header Fields Too Large\r\n")
+    assert b"more than 16,384 bytes" in answer
+    fits = talk(
+        strict, b"GET /health" + HOST + b"Connection: close\r\nX: %b\r\n\r\n" % (b"x" * 16_000)
+    )
+    assert fits.startswith(b"HTTP/1.1 200 ")
+
+
+def test_two_lengths_of_a_body_close_the_connection(strict: httpx.Client) -> None:
+    content = json.dumps(body("one")).encode()
+    both = b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n"
+    chunk = b"%x\r\n%b\r\n0\r\n\r\n" % (len(content), content)
+    answer = talk(strict, HEAD + both + chunk + b"GET /health" + HOST + b"\r\n")
+    assert answer.count(b"HTTP/1.1 ") == 1
+    assert answer.startswith(b"HTTP/1.1 200 ")
+
+
+@pytest.mark.parametrize("start", [b"GET /", b"POST /nothing"])
+def test_slow_body_that_is_not_read_times_out(impatient: httpx.Client, start: bytes) -> None:
+    port = impatient.base_url.port
+    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as connection:
+        connection.sendall(start + HOST + b"Content-Length: 9999999\r\n\r\n")
+
+        def send_slowly() -> None:
+            while True:
+                connection.sendall(b"x")
+                time.sleep(0.01)
+
+        # Only the server can end this.
+        with pytest.raises((ConnectionResetError, BrokenPipeError)):
+            send_slowly()

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import httpx
 import pytest
@@ -20,9 +20,10 @@ from tests.integration.servers import (
 from transept import Transducer
 from transept.apps.serve.models import AnyServed, Served
 from transept.apps.serve.settings import ServerSettings
+from transept.errors import ConfigError
 
 GET = ["/languages", "/frontend/settings", "/health", "/metrics", "/api/models",
-       "/openapi.json", "/", "/docs", "/static/style.css", "/static/script.js",
+       "/openapi.json", "/spec", "/", "/docs", "/static/style.css", "/static/script.js",
        "/static/icon.svg"]  # fmt: skip
 NEEDS_KEY = {*POST, "/metrics"}
 
@@ -50,8 +51,9 @@ def locked(
 
 
 def ask(client: httpx.Client, path: str, **headers: str) -> httpx.Response:
-    if path in POST:
-        return client.post(path, json=POST[path], headers=headers)
+    inner = path.removeprefix("/a/b")
+    if inner in POST or inner == "/suggest":
+        return client.post(path, json=POST.get(inner, {}), headers=headers)
     return client.get(path, headers=headers)
 
 
@@ -111,6 +113,82 @@ def test_other_origins_are_allowed_only_if_set(client: httpx.Client, locked: htt
     assert (
         "access-control-allow-origin" not in locked.options("/translate", headers=stranger).headers
     )
+
+
+def test_every_origin_is_allowed_if_stated(served: list[AnyServed]) -> None:
+    with serving(served, ServerSettings(origin=("*",))) as client:
+        answer = client.post(
+            "/translate", json=POST["/translate"], headers={"Origin": "https://any.example"}
+        )
+    assert answer.status_code == 200
+    assert answer.headers["access-control-allow-origin"] == "*"
+
+
+def test_pages_of_other_sites_cannot_send_requests(
+    client: httpx.Client, locked: httpx.Client
+) -> None:
+    foreign = {"Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"}
+    for path, sent in POST.items():
+        answer = client.post(path, data=sent, headers=foreign)
+        assert answer.status_code == 403
+        assert "pages of other web sites" in answer.json()["error"]
+    assert client.get("/languages", headers=foreign).status_code == 200
+    allowed = foreign | {"Origin": "https://page.example", "Authorization": f"Bearer {KEY}"}
+    assert locked.post("/translate", json=POST["/translate"], headers=allowed).status_code == 200
+
+
+def test_requests_of_an_address_are_limited(served: list[AnyServed]) -> None:
+    with serving(served, ServerSettings(rate_limit=2, proxy=("127.0.0.1",))) as client:
+        for address in ("192.0.2.1", "192.0.2.2"):
+            headers = {"X-Forwarded-For": address}
+            answers = [client.post("/detect", json={"q": "one"}, headers=headers) for _ in range(3)]
+            assert [one.status_code for one in answers] == [200, 200, 429]
+            assert answers[2].json() == {"error": "Slowdown: 2 per 1 minute"}
+            assert 1 <= int(answers[2].headers["retry-after"]) <= 30
+            assert client.get("/languages", headers=headers).status_code == 200
+
+
+@pytest.mark.parametrize("path", [*GET, *POST, "/suggest"])
+def test_every_path_has_the_prefix(prefixed: httpx.Client, path: str) -> None:
+    assert ask(prefixed, f"/a/b{path}").status_code == (403 if path == "/suggest" else 200)
+    if path != "/":
+        assert ask(prefixed, path).status_code == 404
+
+
+@pytest.fixture(scope="module")
+def prefixed(served: list[AnyServed]) -> Iterator[httpx.Client]:
+    with serving(served, ServerSettings(url_prefix="/a/b")) as client:
+        yield client
+
+
+def test_prefix_is_described_logged_and_completed(prefixed: httpx.Client) -> None:
+    assert prefixed.get("/a/b/spec").json()["servers"] == [{"url": "/a/b"}]
+    moved = prefixed.get("/a/b")
+    assert (moved.status_code, moved.headers["location"]) == (307, "/a/b/")
+    assert 'route="/a/b/spec"' in prefixed.get("/a/b/metrics").text
+    assert "cache-control" not in prefixed.get("/a/b/static/icon.svg").headers
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ({"origin": ("evil",)}, "origin: 'evil' must be like https://example.org"),
+        ({"origin": ("https://a.example/b",)}, "origin: 'https://a.example/b' must be like"),
+        ({"proxy": ("nginx",)}, "proxy: 'nginx' is not an IP address"),
+        ({"url_prefix": "a/"}, "url_prefix: 'a/' must be a path like /translate"),
+        ({"rate_limit": -1}, "rate_limit: -1 must be at least 0"),
+    ],
+)
+def test_invalid_access_settings_are_rejected(given: dict[str, Any], problem: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        ServerSettings(**given)
+    assert problem in str(error.value)
+
+
+def test_suggestions_are_rejected_as_in_libretranslate(client: httpx.Client) -> None:
+    answer = client.post("/suggest", data={"q": "one", "s": "eins"})
+    assert answer.status_code == 403
+    assert answer.json() == {"error": "Suggestions are disabled on this server."}
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,12 @@ In reading order:
 
 - Configuration and models: `settings`, `models` (loading, reloading, language pairs and the pivot,
   language detection).
-- HTTP: `messages` (request and response types), `envelope` (bodies, errors, keys, headers, log,
-  metrics).
+- HTTP: `messages` (request and response types), `access` (other web sites, rate limits), `envelope`
+  (bodies, errors, keys, headers, log, metrics).
 - Decoding: `operations` (translate, score, attend, parse), `batching` (decodes the sentences of all
   requests in one thread), `streaming` (a translation that is sent while it grows).
 - Routing: `backend` (shared by all handlers), `handlers` (one function per path), `app` (the path
   table, the ASGI application, the OpenAPI document).
-- Process: `running` (socket and signals), `command` (`transept serve`).
+- Process: `protocol` (limits of a connection), `running` (socket and signals), `command`
+  (`transept serve`).
 """

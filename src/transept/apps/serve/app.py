@@ -15,13 +15,15 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import Route
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Mount, Route
 
 from transept.apps.serve import handlers as h
+from transept.apps.serve.access import RateLimit
 from transept.apps.serve.backend import Backend, set_deadline
 from transept.apps.serve.batching import Batcher, OverloadedError, StoppingError
 from transept.apps.serve.envelope import (
+    CLOSING,
     Envelope,
     Keys,
     Metrics,
@@ -104,10 +106,13 @@ def create_app(
     keys, metrics, models = Keys.read(settings.key_file), Metrics(), ServedModels(served, pivot)
     batcher = Batcher(settings, metrics.decoded)
     metrics.watch(lambda: batcher.waiting, lambda: batcher.streaming)
-    backend = Backend(settings, models, batcher, keys, metrics)
+    rate_limit = RateLimit(settings.rate_limit, settings.proxy)
+    backend = Backend(settings, models, batcher, keys, metrics, rate_limit)
+    document, prefix = msgspec.json.encode(_document(backend)), settings.url_prefix
     routes = [
         *(_route(entry, backend) for entry in PATHS),
-        _fixed("/openapi.json", msgspec.json.encode(_document(backend)), JSON),
+        *(_fixed(path, document, JSON) for path in ("/openapi.json", "/spec")),
+        Route("/suggest", _reject_suggestion, methods=["POST"]),
         *(
             _fixed(path, files(__package__).joinpath("pages", name).read_bytes(), kind)
             for path, (name, kind) in PAGES.items()
@@ -121,9 +126,9 @@ def create_app(
         await batcher.stop()
 
     app = Starlette(
-        routes=routes,
+        routes=[_to_slash(prefix), Mount(prefix, routes=routes)] if prefix else routes,
         lifespan=lifespan,
-        middleware=_middleware(settings, metrics, [route.path for route in routes]),
+        middleware=_middleware(settings, metrics, [prefix + route.path for route in routes]),
         exception_handlers={Refusal: _refuse, TranseptError: _refuse, HTTPException: _refuse_http},
     )
     app.router.redirect_slashes = False
@@ -136,6 +141,9 @@ def _route(entry: Entry, backend: Backend) -> Route:
     takes, settings = entry.takes, backend.settings
 
     async def respond(request: Request) -> Response:
+        if takes is not None and (seconds := backend.rate_limit.wait(request)):
+            what = f"Slowdown: {settings.rate_limit} per 1 minute"
+            raise Refusal(429, what, {"Retry-After": str(seconds)} | CLOSING)
         messages = []
         if takes is not None:
             limits = settings.body_limit, settings.body_seconds
@@ -149,6 +157,19 @@ def _route(entry: Entry, backend: Backend) -> Route:
     return Route(entry.path, respond, methods=["GET" if takes is None else "POST"])
 
 
+async def _reject_suggestion(request: Request) -> Response:
+    return fault(403, "Suggestions are disabled on this server.")
+
+
+def _to_slash(prefix: str) -> Route:
+    """A route to the page: its relative addresses require a slash at the end."""
+
+    async def respond(request: Request) -> Response:
+        return RedirectResponse(f"{prefix}/")
+
+    return Route(prefix, respond)
+
+
 def _fixed(path: str, content: bytes, kind: str) -> Route:
     """A route with a constant response."""
 
@@ -160,7 +181,11 @@ def _fixed(path: str, content: bytes, kind: str) -> Route:
 
 def _middleware(settings: ServerSettings, metrics: Metrics, paths: list[str]) -> list[Middleware]:
     envelope = Middleware(
-        Envelope, metrics=metrics, paths=paths, local_names_only=settings.local_names_only
+        Envelope,
+        metrics=metrics,
+        paths=paths,
+        origins=settings.origin,
+        local_names_only=settings.local_names_only,
     )
     if not settings.origin:
         return [envelope]
@@ -221,6 +246,7 @@ def _document(backend: Backend) -> dict[str, Any]:
             "sent as forms.",
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
+        "servers": [{"url": backend.settings.url_prefix or "/"}],
         "paths": {
             entry.path: {
                 "get" if entry.takes is None else "post": _operation(

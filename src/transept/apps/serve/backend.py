@@ -11,6 +11,7 @@ from starlette.requests import Request
 from transept.api.config import Format
 from transept.api.documents import Document
 from transept.api.texts import Translation, Unit
+from transept.apps.serve.access import RateLimit
 from transept.apps.serve.batching import Batcher
 from transept.apps.serve.envelope import Keys, Metrics, Refusal
 from transept.apps.serve.messages import BeamOptions
@@ -36,6 +37,7 @@ class Backend:
     batcher: Batcher
     keys: Keys
     metrics: Metrics
+    rate_limit: RateLimit
 
     # --- choosing a model and a search -------------------------------------------------------
 

@@ -11,7 +11,7 @@ import re
 import secrets
 import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 from urllib.parse import parse_qsl
@@ -23,6 +23,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from transept.apps.serve.access import is_cross_site
 from transept.apps.serve.batching import StoppingError
 from transept.apps.serve.messages import ErrorAnswer
 from transept.errors import ConfigError, Problem
@@ -122,7 +123,10 @@ def _parse(body: bytes, content_type: str, schema: type[T]) -> T:
         if not body.strip():
             needed = ", ".join(f.name for f in msgspec.structs.fields(schema) if f.required)
             raise ValueError(f"the body is empty; send a JSON object with {needed}")
-        return msgspec.json.decode(body, type=schema)
+        # The paths of LibreTranslate accept unknown fields, and numbers as strings.
+        return msgspec.json.decode(
+            body, type=schema, strict=schema.__struct_config__.forbid_unknown_fields
+        )
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise Refusal(400, f"Invalid request: {_explained(error, schema)}") from None
 
@@ -298,15 +302,21 @@ class Metrics:
 class Envelope:
     """Middleware around every request.
 
-    It checks the host name, assigns a request ID, adds response headers, turns an unexpected
-    exception into an error response, logs the request, and counts it.
+    It checks the host name and the origin, assigns a request ID, adds response headers, turns an
+    unexpected exception into an error response, logs the request, and counts it.
     """
 
     def __init__(
-        self, app: ASGIApp, *, metrics: Metrics, paths: Iterable[str], local_names_only: bool
+        self,
+        app: ASGIApp,
+        *,
+        metrics: Metrics,
+        paths: Iterable[str],
+        origins: Collection[str],
+        local_names_only: bool,
     ) -> None:
         self._app, self._metrics, self._paths = app, metrics, frozenset(paths)
-        self._local_names_only = local_names_only
+        self._origins, self._local_names_only = origins, local_names_only
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request."""
@@ -324,16 +334,13 @@ class Envelope:
                 headers = MutableHeaders(scope=message)
                 headers.update(HEADERS)
                 headers["X-Request-ID"] = number
-                if not route.startswith("/static"):
+                if "/static/" not in route:
                     headers["Cache-Control"] = "no-store"
             await send(message)
 
         try:
-            if self._local_names_only and not _is_local(Headers(scope=scope).get("host", "")):
-                what = "this server has no keys, so it answers only requests for localhost"
-                await fault(421, what)(scope, receive, send_on)
-            else:
-                await self._app(scope, receive, send_on)
+            refused = self._refused(scope["method"], Headers(scope=scope))
+            await (refused or self._app)(scope, receive, send_on)
         except asyncio.CancelledError:
             # A request is cancelled only when the server stops and the grace period is over.
             if not status:
@@ -346,6 +353,14 @@ class Envelope:
             seconds = time.perf_counter() - start
             self._metrics.answered(route, status, seconds)
             log.info("%s %s %s %d %.0f ms", number, scope["method"], route, status, 1000 * seconds)
+
+    def _refused(self, method: str, headers: Headers) -> Response | None:
+        """The response to a request that is not for this server, or not from its own pages."""
+        if self._local_names_only and not _is_local(headers.get("host", "")):
+            return fault(421, "this server has no keys, so it answers only requests for localhost")
+        if method == "POST" and is_cross_site(headers, self._origins):
+            return fault(403, "this server does not accept requests from pages of other web sites")
+        return None
 
 
 def _is_local(host: str) -> bool:

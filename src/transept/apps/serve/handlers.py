@@ -93,9 +93,10 @@ async def _translations(
     glossary = _glossary(message, models)
     for model in models:
         best = [each.texts[0] for each in found]
-        texts = await backend.texts(best, message.format, model.source)
+        texts = await backend.texts(best, message.format or "text", model.source)
         operation = backend.translate(model, texts, glossary=glossary)
-        found = await _translated(backend, request, operation, texts, 1 + message.alternatives)
+        n_best = 1 + (message.alternatives or 0)
+        found = await _translated(backend, request, operation, texts, n_best)
     return found
 
 
@@ -146,7 +147,7 @@ async def _guesses(
     # A text whose language cannot be detected is assumed to be translatable.
     model = next((one for one in models if one.target == message.target), None)
     unknown = m.Detection(model.source if model else message.target, 0.0)
-    form = FORMS[message.format]
+    form = FORMS[message.format or "text"]
     guesses = await run_in_threadpool(
         lambda: guess_each([text_of(query, form) for query in queries], possible)
     )

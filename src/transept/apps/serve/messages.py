@@ -40,15 +40,16 @@ class TranslateRequest(Struct, kw_only=True):
     ]
     target: Annotated[str, Meta(description="The target language.")]
     format: Annotated[
-        Format,
+        Format | None,
         Meta(
             description="With `html` and `markdown`, markup between sentences is kept, and markup "
-            "inside a sentence moves with its words."
+            "inside a sentence moves with its words. Default: `text`."
         ),
-    ] = "text"
+    ] = None
     alternatives: Annotated[
-        int, Meta(ge=0, description="The maximum number of alternative translations to return.")
-    ] = 0
+        Annotated[int, Meta(ge=0)] | None,
+        Meta(description="The maximum number of alternative translations to return. Default: 0."),
+    ] = None
     glossary: Terms = {}
     keep: Kept = []
     api_key: Key = None

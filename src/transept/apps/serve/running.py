@@ -8,13 +8,11 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any
 
-import h11
 import uvicorn
 from starlette.applications import Starlette
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from transept.apps.serve.protocol import protocol
 from transept.apps.serve.settings import ServerSettings
 from transept.errors import Argument, ServingError
 
@@ -22,8 +20,6 @@ log = logging.getLogger("transept.apps.serve")
 
 CONNECTIONS = 2_000
 """The maximum number of open connections. Beyond that, requests get status 503."""
-HEADER_BYTES = 16_384
-"""The maximum size of a request header in bytes."""
 READING_SECONDS = 1.0
 """Seconds for clients to read their last response before the server closes the connection."""
 _CURES = {
@@ -62,7 +58,7 @@ def configured(app: Starlette, settings: ServerSettings) -> uvicorn.Config:
     """The configuration of uvicorn, without its log and with limits."""
     return uvicorn.Config(
         app,
-        http=_protocol(settings.body_seconds),
+        http=protocol(settings.body_seconds),
         ws="none",
         lifespan="on",
         log_config=None,
@@ -70,7 +66,6 @@ def configured(app: Starlette, settings: ServerSettings) -> uvicorn.Config:
         proxy_headers=False,
         server_header=False,
         limit_concurrency=CONNECTIONS,
-        h11_max_incomplete_event_size=HEADER_BYTES,
     )
 
 
@@ -167,37 +162,3 @@ def listen(host: str, port: int) -> socket.socket:
             *_CURES.get(error.errno or 0, usual),
         ) from error
     return listening
-
-
-def _protocol(seconds: float) -> type[H11Protocol]:
-    """The HTTP protocol with a timeout for the request header, in seconds."""
-
-    class Protocol(H11Protocol):
-        _due: asyncio.TimerHandle | None = None
-
-        def connection_made(self, transport: Any) -> None:
-            # The access log would contain paths, which can contain arbitrary text.
-            self.access_log = False
-            super().connection_made(transport)
-            self._watch_header()
-
-        def data_received(self, data: bytes) -> None:
-            super().data_received(data)
-            self._watch_header()
-
-        def connection_lost(self, exc: Exception | None) -> None:
-            self._cancel_timer()
-            super().connection_lost(exc)
-
-        def _watch_header(self) -> None:
-            if self.conn.their_state is not h11.IDLE:
-                self._cancel_timer()
-            elif self._due is None:
-                self._due = self.loop.call_later(seconds, self.transport.close)
-
-        def _cancel_timer(self) -> None:
-            if self._due is not None:
-                self._due.cancel()
-                self._due = None
-
-    return Protocol

@@ -1,6 +1,7 @@
 """The settings of a server. This module imports neither torch nor a web framework."""
 
 import ipaddress
+import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -44,7 +45,13 @@ class Listening:
     no_key: bool = False
     """Accept requests from other machines without a key, for any host name."""
     origin: tuple[str, ...] = ()
-    """The origin of a web page that may call this server (CORS): `https://example.org`."""
+    """The origin of web pages that may call this server (CORS): `https://example.org`. `*` allows
+    all web pages. May be repeated."""
+    url_prefix: str = ""
+    """The path under which to serve all paths, if a proxy does not remove it: `/translate`."""
+    proxy: tuple[str, ...] = ()
+    """The IP address of a proxy in front of the server. Its header X-Forwarded-For then names the
+    client for --rate-limit. May be repeated."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +76,9 @@ class Limits:
     """Maximum queued sentences. Requests beyond that are rejected with status 429."""
     stream_limit: int = 16
     """Maximum concurrent streams."""
+    rate_limit: int = 0
+    """Maximum requests of a client's address per minute, without those for pages and for lists.
+    0: no limit."""
     weight_limit: int = 300_000
     """Maximum attention weights in a response."""
 
@@ -112,15 +122,17 @@ class ServerSettings(Listening, Searching, Limits, Pace):
             1, "body_limit", "char_limit", "sentence_limit", "stream_limit", "weight_limit",
             "batch_sentences",
         )  # fmt: skip
-        checks.at_least(0, "gather_ms", "grace")
+        checks.at_least(0, "gather_ms", "grace", "rate_limit")
         for limit, of in (("beam_limit", "beam_size"), ("queue_limit", "sentence_limit")):
             least = getattr(self, of)
             checks.that(getattr(self, limit) >= least, limit, f"is less than {of}, {least:,}")
         for key in ("batch_seconds", "deadline", "body_seconds"):
             checks.that(getattr(self, key) > 0, key, "must be more than 0")
-        for origin in self.origin:
-            right = origin.startswith(("http://", "https://")) and not origin.endswith("/")
-            checks.that(right, "origin", "must be like https://example.org, without a path")
+        is_path = re.fullmatch(r"((/[\w.~-]+)+)?", self.url_prefix, re.ASCII)
+        checks.that(bool(is_path), "url_prefix", "must be a path like /translate")
+        where = "must be like https://example.org, without a path, or *"
+        checks.each(lambda one: one == "*" or _is_origin(one), "origin", where)
+        checks.each(lambda one: _address(one) is not None, "proxy", "is not an IP address")
         checks.done()
         if not (self.is_loopback or self.key_file or self.no_key):
             raise ConfigError(
@@ -131,10 +143,8 @@ class ServerSettings(Listening, Searching, Limits, Pace):
     @property
     def is_loopback(self) -> bool:
         """Whether only this machine can reach the server."""
-        try:
-            return ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return self.host == "localhost"
+        address = _address(self.host)
+        return self.host == "localhost" if address is None else address.is_loopback
 
     @property
     def local_names_only(self) -> bool:
@@ -144,3 +154,14 @@ class ServerSettings(Listening, Searching, Limits, Pace):
         machine (DNS rebinding).
         """
         return self.is_loopback and self.key_file is None and not self.no_key
+
+
+def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address(text)
+    except ValueError:
+        return None
+
+
+def _is_origin(text: str) -> bool:
+    return re.fullmatch(r"https?://[^/\s]+", text) is not None
