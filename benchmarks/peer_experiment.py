@@ -40,13 +40,13 @@ from transept.apps.recipes.pipeline import run_stage
 from transept.apps.recipes.run import RecipeRun
 from transept.apps.recipes.stage import Watchers
 from transept.apps.recipes.train import flops_per_target_token, sustained_flops
-from transept.assembly.run import METRICS
 from transept.checkpoint import CONFIG, WEIGHTS, write_directory
 from transept.data.batching.mixture import Mixture
 from transept.data.shards import Corpus
 from transept.errors import RESUMABLE
 from transept.experiment import Experiment
 from transept.runtime.device import Runtime
+from transept.training.observers import METRICS
 from transept.training.update import Schedule
 
 STATE = "peer.pt"

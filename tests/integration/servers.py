@@ -39,6 +39,9 @@ POST = {
     "/api/nbest": {"q": "one"},
     "/api/score": {"q": "one", "translation": "two"},
     "/api/attention": {"q": "one"},
+    "/api/words": {"q": "one"},
+    "/api/choices": {"q": "one"},
+    "/api/beam": {"q": "one"},
     "/api/parse": {"q": "one two"},
 }
 
@@ -139,7 +142,10 @@ class Held(Transducer):
 
 @contextmanager
 def serving(
-    served: Sequence[AnyServed], settings: ServerSettings, pivot: str | None = None
+    served: Sequence[AnyServed],
+    settings: ServerSettings,
+    pivot: str | None = None,
+    runs: Sequence[Path] = (),
 ) -> Iterator[httpx.Client]:
     """A client of a server that runs meanwhile.
 
@@ -150,7 +156,7 @@ def serving(
         settings = dataclasses.replace(settings, deadline=PATIENCE)
     if settings.body_seconds == usual.body_seconds:
         settings = dataclasses.replace(settings, body_seconds=PATIENCE)
-    server = uvicorn.Server(configured(create_app(settings, served, pivot), settings))
+    server = uvicorn.Server(configured(create_app(settings, served, pivot, runs), settings))
     with listen("127.0.0.1", 0) as listening:
         thread = threading.Thread(target=server.run, args=([listening],))
         thread.start()

@@ -248,7 +248,7 @@ def test_search_options_of_requests_are_fields_of_the_search_config(client: http
     wide = client.post("/api/nbest", json={"q": "one", "n_best": 5, "beam_size": 4}).json()
     assert wide["error"] == "Invalid request: n_best: 5 must not be more than the beam size, 4"
     schemas = client.get("/openapi.json").json()["components"]["schemas"]
-    for name in ("NBestRequest", "StreamRequest", "ParseRequest"):
+    for name in ("NBestRequest", "StreamRequest", "BeamRequest", "ParseRequest"):
         field = schemas[name]["properties"]["beam_size"]
         assert field["description"] == "Number of live hypotheses; 1 is greedy search."
         assert field["anyOf"][0] == {"type": "integer", "minimum": 1, "maximum": 21}
@@ -493,7 +493,8 @@ def test_requests_without_a_model_are_rejected(transducer: Transducer, parser: P
         assert client.get("/frontend/settings").json()["language"] is None
         assert client.post("/translate", json=POST["/translate"]).status_code == 400
         assert client.post("/detect", json=POST["/detect"]).json() == []
-        for path in ("/api/stream", "/api/nbest", "/api/score", "/api/attention"):
+        inside = "/api/words", "/api/choices", "/api/beam"
+        for path in ("/api/stream", "/api/nbest", "/api/score", "/api/attention", *inside):
             answer = client.post(path, json=POST[path])
             assert answer.status_code == 404
             assert "no model that translates" in answer.json()["error"]

@@ -22,10 +22,10 @@ from transept.apps.serve.models import AnyServed, Served
 from transept.apps.serve.settings import ServerSettings
 from transept.errors import ConfigError
 
-GET = ["/languages", "/frontend/settings", "/health", "/metrics", "/api/models",
+GET = ["/languages", "/frontend/settings", "/health", "/metrics", "/api/models", "/api/runs",
        "/openapi.json", "/spec", "/", "/docs", "/static/style.css", "/static/script.js",
        "/static/icon.svg"]  # fmt: skip
-NEEDS_KEY = {*POST, "/metrics"}
+NEEDS_KEY = {*POST, "/metrics", "/api/runs"}
 
 
 @pytest.fixture(scope="module")

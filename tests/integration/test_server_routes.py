@@ -216,7 +216,10 @@ def test_alternatives_through_the_pivot_are_those_of_the_second_model(client: ht
     assert there["alternatives"]
 
 
-@pytest.mark.parametrize("path", ["/api/nbest", "/api/score", "/api/attention"])
+@pytest.mark.parametrize(
+    "path",
+    ["/api/nbest", "/api/score", "/api/attention", "/api/words", "/api/choices", "/api/beam"],
+)
 def test_scores_and_attention_through_the_pivot_are_rejected(
     client: httpx.Client, path: str
 ) -> None:

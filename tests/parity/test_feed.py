@@ -5,7 +5,7 @@
 
 import random
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import cycle
 
 import pytest
@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from transept import ModelConfig, Transformer
 from transept.decoding.config import SearchConfig
 from transept.decoding.engine import Engine, Input
-from transept.decoding.step import Hypothesis
+from transept.decoding.step import Hypothesis, Partial
 from transept.engines.ctranslate2 import CTranslate2Engine
 from transept.engines.native.engine import NativeEngine
 from transept.formats import ctranslate2_writer as export
@@ -101,6 +101,27 @@ def test_search_feed_matches_search_for_any_arrival_order() -> None:
         assert_same(found, [expected[index] for index in order])
 
     check()
+
+
+@pytest.mark.usefixtures("threads")
+@pytest.mark.parametrize("width", [1, 3])
+def test_drafts_of_a_batch_equal_those_of_a_stream(width: int) -> None:
+    engine, inputs = NativeEngine([model_with(1)]), inputs_of(1, 14)
+    config, waiting = SearchConfig(beam_size=width, n_best=width), deque([inputs[:9], inputs[9:]])
+    seen: dict[int, list[Partial]] = {number: [] for number in range(len(inputs))}
+
+    def drafts(number: int, partial: Callable[[], Partial]) -> None:
+        seen[number].append(partial())
+
+    def feed(n: int) -> list[Input]:
+        return waiting.popleft() if n and waiting else []
+
+    found = dict(pair for done in engine.search_feed(feed, config, drafts) for pair in done)
+    for number, one in enumerate(inputs):
+        *partials, last = engine.stream(one, config)
+        assert [each.ids for each in seen[number]] == [each.ids for each in partials]
+        assert [each.stable for each in seen[number]] == [each.stable for each in partials]
+        assert_same([found[number]], [[*last.outputs]])
 
 
 @pytest.mark.skipif(not export.is_installed(), reason="CTranslate2 is not installed")

@@ -170,6 +170,25 @@ def test_forced_prefix_is_kept_and_scored() -> None:
         assert one.log_probability == pytest.approx(log_p, abs=1e-5)
 
 
+@pytest.mark.parametrize("beam_size", [1, 3])
+def test_only_allowed_tokens_follow_a_forced_prefix(beam_size: int) -> None:
+    seeds, prefixes = [3, 4, 5, 6], [[7, 8], [], [9], [9]]
+    after = [{EOS, 5}, {2}, {6}, None]
+    config = SearchConfig(beam_size=beam_size, n_best=beam_size)
+    free = search(Constrained(Table(seeds, 12), ForcedPrefix(prefixes, 12)), [9] * 4, config, EOS)
+    step = Constrained(Table(seeds, 12), ForcedPrefix(prefixes, 12, after=after))
+    found = search(step, [9] * 4, config, EOS)
+    for prefix, allowed, outputs in zip(prefixes, after, found, strict=True):
+        for one in outputs:
+            tokens = [*one.ids, EOS]
+            assert tokens[: len(prefix)] == prefix
+            if prefix and allowed:
+                assert tokens[len(prefix)] in allowed
+    assert found[1] == free[1], "nothing follows an empty prefix"
+    assert found[3] == free[3]
+    assert found[2] != free[2]
+
+
 def test_ensemble_of_same_model_twice_equals_model() -> None:
     seeds, config = [1, 2, 3], SearchConfig()
     alone = search(Table(seeds, 9), [8] * 3, config, EOS)

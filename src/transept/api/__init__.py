@@ -5,6 +5,7 @@ written and joined), `terms` (terms of a glossary as tokens), `documents` (texts
 `guard` (second attempts at translations that are not usable), `networks` (log-probabilities and
 word alignments of given pairs), `segmentation` (the likeliest subwords of a given text), `scoring`
 (scores of given translations), `attention` (attention weights), `transducer` (translation),
-`parses` and `parser` (parsing), `models` (loading and quantizing), `card` (model cards) and
-`perplexity` (of given translations).
+`words` (the words of a translation, and other choices), `search_tree` (the hypotheses of a beam
+search), `parses` and `parser` (parsing), `models` (loading and quantizing), `card` (model cards)
+and `perplexity` (of given translations).
 """

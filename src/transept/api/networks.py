@@ -61,6 +61,21 @@ class Networks:
         return [row[: len(ids)] for row, ids in zip(mean.tolist(), targets, strict=True)]
 
     @torch.inference_mode()
+    def next_log_probabilities(self, source: Ids, prefixes: Sequence[Ids]) -> Float[Tensor, "N V"]:
+        """The log-probability of each token after prefixes of a target, of the same length."""
+        source_ids = self._padded([source] * len(prefixes))
+        # The decoder's input is shifted by one, so the last state is that after the prefix.
+        target_ids = self._padded([[*prefix, EOS_ID] for prefix in prefixes])
+        each = []
+        for model in self.models:
+            states = model.decoder_states(target_ids, model.encode(source_ids))
+            last = states.view(*target_ids.shape, -1)[:, -1]
+            logits = model.project(last).float()
+            logits[:, model.config.pad_id] = -torch.inf
+            each.append(logits.log_softmax(dim=1))
+        return (torch.stack(each).logsumexp(dim=0) - math.log(len(each))).cpu()
+
+    @torch.inference_mode()
     def source_attention(
         self, sources: Sequence[Ids], targets: Sequence[Ids]
     ) -> Float[Tensor, "B T S"]:

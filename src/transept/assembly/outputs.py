@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from transept import config
-from transept.assembly.run import METRICS, collected_warnings
+from transept.assembly.run import collected_warnings
 from transept.checkpoint import (
     CHECKPOINTS,
     CONFIG,
@@ -21,7 +21,7 @@ from transept.checkpoint import (
 )
 from transept.errors import Argument, CheckpointError, ConfigError, Problem
 from transept.experiment import Experiment
-from transept.training.observers import read_metrics
+from transept.training.observers import METRICS, read_metrics
 from transept.training.state import Progress
 
 

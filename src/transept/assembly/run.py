@@ -40,12 +40,12 @@ from transept.runtime.storage import flush, make_directory, write_file
 from transept.shelf import find_model
 from transept.text.symbols import load_vocabulary
 from transept.training.config import Metric
+from transept.training.observers import METRICS
 from transept.training.state import Progress, restore_training_tensors, training_tensors
 from transept.training.update import Update
 from transept.version import __version__
 from transept.wording import counted
 
-METRICS = "metrics.jsonl"
 SAME_WEIGHTS = (
     "activation_dropout",
     "attention_dropout",

@@ -8,7 +8,7 @@ import torch
 
 from transept.assembly.corpora import Corpora, rehearse_largest, training_data, validation
 from transept.assembly.quality import DevelopmentSentences, quality_check
-from transept.assembly.run import METRICS, Run
+from transept.assembly.run import Run
 from transept.data.batching.feed import check_shares
 from transept.errors import keys_below
 from transept.experiment import Experiment
@@ -21,7 +21,7 @@ from transept.runtime.interrupt import stop_requests
 from transept.runtime.lock import RESTART, held
 from transept.runtime.seed import seed_torch
 from transept.training.loss import Loss
-from transept.training.observers import MetricsLog, Observer, TensorBoard
+from transept.training.observers import METRICS, MetricsLog, Observer, TensorBoard
 from transept.training.state import Progress
 from transept.training.trainer import Outcome, Trainer
 from transept.training.update import MovingAverage, Schedule, Update, make_adam

@@ -2,6 +2,7 @@
 
 In reading order: `config` (options), `step` (the interface between search and model), `greedy` (one
 row per sentence, and sampling), `beam` (beam search, W rows per sentence, and streaming), `engine`
-(the interface of all engines) and `terms` (beam search for outputs with required token sequences).
+(the interface of all engines), `terms` (beam search for outputs with required token sequences) and
+`record` (every candidate of a beam search).
 Nothing here depends on the Transformer.
 """

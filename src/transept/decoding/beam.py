@@ -4,7 +4,7 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
 
@@ -37,16 +37,24 @@ def search(
 
 
 def search_states(
-    step: Step, max_lengths: Sequence[int], config: SearchConfig, eos_id: int
+    step: Step,
+    max_lengths: Sequence[int],
+    config: SearchConfig,
+    eos_id: int,
+    observer: "SearchObserver | None" = None,
 ) -> Iterator[State]:
-    """The state of `search` after each step."""
+    """The state of `search` after each step. Greedy search has no candidates to observe."""
     if config.beam_size == 1:
         return greedy_states(step, max_lengths, config.length_penalty, eos_id)
-    return beam_states(step, max_lengths, config, eos_id)
+    return beam_states(step, max_lengths, config, eos_id, observer)
 
 
 def beam_states(
-    step: Step, max_lengths: Sequence[int], config: SearchConfig, eos_id: int
+    step: Step,
+    max_lengths: Sequence[int],
+    config: SearchConfig,
+    eos_id: int,
+    observer: "SearchObserver | None" = None,
 ) -> Iterator["Beams"]:
     """The state of beam search after each step.
 
@@ -59,6 +67,7 @@ def beam_states(
     w, best = config.beam_size, ranking(step)
     log_p, token = best(None, 2 * w)
     beams = Beams.start(log_p, max_lengths, config, eos_id)
+    beams.observer = observer
     # At first, all W rows of a sentence are equal, so the step has one row per sentence.
     parents = beams.extend(log_p.repeat_interleave(w, 0), token.repeat_interleave(w, 0)) // w
     yield beams
@@ -75,6 +84,23 @@ class BackPointers(NamedTuple):
 
     token: list[int]
     parent: list[int]
+
+
+class Candidates(NamedTuple):
+    """The best extensions of the live hypotheses in a step, best first."""
+
+    log_p: Float[Tensor, "B K"]
+    parent: Int[Tensor, "B K"]
+    """The row of the live hypothesis that each extends."""
+    token: Int[Tensor, "B K"]
+
+
+@runtime_checkable
+class SearchObserver(Protocol):
+    """Watches a beam search."""
+
+    def __call__(self, candidates: Candidates, beams: "Beams") -> None:
+        """See the candidates of a step, and the beams after it."""
 
 
 @dataclass(slots=True)
@@ -101,6 +127,7 @@ class Beams:
     steps: list[BackPointers] = field(default_factory=list)
     """The history of the live hypotheses. Cheaper to store than the tokens of each."""
     done: list[bool] = field(default_factory=list)
+    observer: SearchObserver | None = None
 
     @classmethod
     def start(
@@ -144,6 +171,7 @@ class Beams:
         total, index = candidates.topk(min(2 * w, w * k), dim=1)
         parent = index.div(k, rounding_mode="floor") + self.first_row
         token = token.view(n, w * k).gather(1, index)
+        found = Candidates(total, parent, token)
         if self.eos_id in token.flatten().tolist():
             ends = token == self.eos_id
             self._finish(total.masked_fill(~ends, -torch.inf), parent)
@@ -153,6 +181,8 @@ class Beams:
         self.last = token[:, :w].flatten()
         self.steps.append(BackPointers(self.last.tolist(), parents.tolist()))
         self.done = self._done()
+        if self.observer is not None:
+            self.observer(found, self)
         return parents
 
     def _finish(self, log_p: Float[Tensor, "B K"], parent: Int[Tensor, "B K"]) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, runtime_checkable
 
+from transept.decoding.beam import SearchObserver
 from transept.decoding.config import SamplingConfig, SearchConfig
 from transept.decoding.step import Constraint, Hypothesis, Partial
 from transept.progress import Watch
@@ -24,8 +25,8 @@ class Spelling:
     """How required sequences may occur in an output."""
 
     after: Set[int] | None = None
-    """Tokens that may follow a required sequence, so that it does not become part of another word.
-    The end symbol always may. None: any token."""
+    """Tokens that may follow a required sequence or a prefix, so that it does not become part of
+    another word. The end symbol always may follow a required sequence. None: any token."""
     opening: Set[int] = frozenset()
     """Opening brackets and quotation marks. After one, only the other forms of a sequence start,
     if it has any."""
@@ -133,8 +134,13 @@ class StepEngine(Engine, Protocol):
     ) -> Iterator[Found]:
         """`Engine.search_feed`, which also reports partial outputs."""
 
-    def stream(self, one: Input, config: SearchConfig) -> Iterator[Partial]:
-        """`search` for one sentence; yield the partial output after each token."""
+    def stream(
+        self, one: Input, config: SearchConfig, observer: SearchObserver | None = None
+    ) -> Iterator[Partial]:
+        """`search` for one sentence; yield the partial output after each token.
+
+        An observer watches a beam search without required sequences.
+        """
 
     def sample(
         self, inputs: Sequence[Input], sampling: SamplingConfig, n: int, watch: Watch

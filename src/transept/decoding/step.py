@@ -5,7 +5,7 @@ every sentence has the same number of rows.
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -104,13 +104,28 @@ class ForcedPrefix:
     """A constraint: each output starts with given tokens."""
 
     def __init__(
-        self, prefixes: Sequence[Sequence[int]], vocab_size: int, device: str | torch.device = "cpu"
+        self,
+        prefixes: Sequence[Sequence[int]],
+        vocab_size: int,
+        device: str | torch.device = "cpu",
+        after: Sequence[Set[int] | None] = (),
     ) -> None:
+        """Create a constraint.
+
+        Args:
+            prefixes: The first tokens of each output.
+            vocab_size: The number of tokens.
+            device: The device of the constraint.
+            after: The tokens that may follow each prefix. None: any token. Default: any.
+        """
         longest = max(map(len, prefixes), default=0)
         filled = [[*prefix, *[-1] * (longest - len(prefix))] for prefix in prefixes]
         self._tokens = torch.tensor(filled, dtype=torch.long, device=device)
         self._vocab_size = vocab_size
         self._at = 0
+        self._after = [
+            *zip(map(len, prefixes), after or [None] * len(prefixes), strict=True),
+        ]
 
     def __call__(self, tokens: Int[Tensor, " N"] | None) -> Bool[Tensor, "N V"]:
         """Allow only the next token of the prefix, and any token after the prefix."""
@@ -123,11 +138,16 @@ class ForcedPrefix:
             forced = wanted >= 0
             allowed[forced] = False
             allowed[forced, wanted[forced]] = True
+        for row, (length, after) in enumerate(self._after):
+            if after is not None and length == self._at and length:
+                allowed[row] = False
+                allowed[row, [*after]] = True
         return allowed
 
     def select(self, rows: Int[Tensor, " M"]) -> None:
         """Continue with these rows."""
         self._tokens = self._tokens[rows.to(self._tokens.device)]
+        self._after = [self._after[row] for row in rows.tolist()]
 
 
 @dataclass(frozen=True, slots=True)

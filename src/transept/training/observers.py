@@ -24,6 +24,7 @@ from transept.errors import ConfigError, TranseptError
 from transept.runtime.storage import write_file
 
 Line = Mapping[str, Any]
+METRICS = "metrics.jsonl"
 
 
 @runtime_checkable

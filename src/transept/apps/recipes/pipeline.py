@@ -17,14 +17,13 @@ from transept.apps.recipes.run import RecipeRun, lines
 from transept.apps.recipes.stage import Done, Stage, Watchers, do
 from transept.apps.recipes.train import Train
 from transept.apps.recipes.translate import TranslateStage
-from transept.assembly.run import METRICS
 from transept.checkpoint import Bundle
 from transept.errors import CheckpointError, ConfigError
 from transept.evaluation.reading import language_of
 from transept.evaluation.report import System, evaluate
 from transept.runtime.storage import write_file
 from transept.text.files import write_sentences
-from transept.training.observers import read_metrics
+from transept.training.observers import METRICS, read_metrics
 from transept.wording import counted
 
 CURVES: Final = {"validation": ("nll",), "quality": ("bleu", "chrf")}

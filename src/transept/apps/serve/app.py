@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from importlib.resources import files
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, Literal, get_type_hints
 
 import msgspec
@@ -19,6 +20,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Mount, Route
 
 from transept.apps.serve import handlers as h
+from transept.apps.serve import inside
 from transept.apps.serve.access import RateLimit
 from transept.apps.serve.backend import Backend, set_deadline
 from transept.apps.serve.batching import Batcher, OverloadedError, StoppingError
@@ -34,6 +36,7 @@ from transept.apps.serve.envelope import (
 )
 from transept.apps.serve.messages import ErrorAnswer
 from transept.apps.serve.models import AnyServed, MissingPairError, ServedModels
+from transept.apps.serve.runs import open_runs
 from transept.apps.serve.settings import ServerSettings
 from transept.decoding.config import SearchConfig
 from transept.errors import TranseptError
@@ -68,6 +71,19 @@ class Entry:
 
 
 JSON = "application/json"
+RUN_METRICS = "/api/runs/{name}/metrics"
+PARAMETERS = {
+    RUN_METRICS: [
+        {"name": "name", "in": "path", "required": True, "schema": {"type": "string"}},
+        {
+            "name": "from",
+            "in": "query",
+            "description": "The number of the first line, from 0.",
+            "schema": {"type": "integer", "minimum": 0, "default": 0},
+        },
+    ]
+}
+"""The parameters of a path that are not in a body."""
 PATHS = (
     Entry("/translate", h.translate, "key"),
     Entry("/detect", h.detect, "key"),
@@ -79,7 +95,12 @@ PATHS = (
     Entry("/api/nbest", h.n_best, "key"),
     Entry("/api/score", h.score, "key"),
     Entry("/api/attention", h.attention, "key"),
+    Entry("/api/words", inside.words, "key"),
+    Entry("/api/choices", inside.choices, "key"),
+    Entry("/api/beam", inside.beam, "key"),
     Entry("/api/parse", h.parse, "key"),
+    Entry("/api/runs", h.runs, "key"),
+    Entry(RUN_METRICS, h.run_metrics, "key"),
     Entry("/metrics", h.metrics, "key"),
 )
 PAGES = {
@@ -92,7 +113,10 @@ PAGES = {
 
 
 def create_app(
-    settings: ServerSettings, served: Sequence[AnyServed], pivot: str | None = None
+    settings: ServerSettings,
+    served: Sequence[AnyServed],
+    pivot: str | None = None,
+    runs: Sequence[Path] = (),
 ) -> Starlette:
     """The application that serves these models.
 
@@ -102,12 +126,13 @@ def create_app(
         settings: Access to the server, and its limits.
         served: The models. Requests without languages use the first one that translates.
         pivot: The language through which to translate if no model serves a pair.
+        runs: The directories of training runs that a dashboard follows.
     """
     keys, metrics, models = Keys.read(settings.key_file), Metrics(), ServedModels(served, pivot)
     batcher = Batcher(settings, metrics.decoded)
     metrics.watch(lambda: batcher.waiting, lambda: batcher.streaming)
     rate_limit = RateLimit(settings.rate_limit, settings.proxy)
-    backend = Backend(settings, models, batcher, keys, metrics, rate_limit)
+    backend = Backend(settings, models, batcher, keys, metrics, rate_limit, open_runs(runs))
     document, prefix = msgspec.json.encode(_document(backend)), settings.url_prefix
     routes = [
         *(_route(entry, backend) for entry in PATHS),
@@ -227,8 +252,9 @@ EVENTS_DESCRIPTION = (
 
 
 def _document(backend: Backend) -> dict[str, Any]:
-    """The OpenAPI 3.1 document. It contains `/api/parse` only if a parser is served."""
-    entries = [one for one in PATHS if one.handler is not h.parse or backend.models.parser]
+    """The OpenAPI 3.1 document, without paths that require a parser or a run if there is none."""
+    absent = {h.parse: not backend.models.parser, h.run_metrics: not backend.runs}
+    entries = [one for one in PATHS if not absent.get(one.handler)]
     messages = [one.takes for one in entries if one.takes is not None]
     answers = [one.gives for one in entries if one.content_type == JSON]
     types = [ErrorAnswer, *messages, *answers]
@@ -299,6 +325,8 @@ def _operation(entry: Entry, of_type: dict[str, Any], *, needs_key: bool) -> dic
             "default": {"description": "An error.", "content": error},
         },
     }
+    if entry.path in PARAMETERS:
+        operation["parameters"] = PARAMETERS[entry.path]
     if needs_key:
         operation["security"] = [{"key": []}]
     if entry.takes is not None:

@@ -1,8 +1,8 @@
 """Shared by all handlers: choosing a model, checking limits, waiting for results."""
 
 import asyncio
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar
 
 from starlette.concurrency import run_in_threadpool
@@ -17,6 +17,7 @@ from transept.apps.serve.envelope import Keys, Metrics, Refusal
 from transept.apps.serve.messages import BeamOptions
 from transept.apps.serve.models import Served, ServedModels, ServedParser
 from transept.apps.serve.operations import Item, Operation, Result, Translate
+from transept.apps.serve.runs import FollowedRun
 from transept.apps.serve.settings import ServerSettings
 from transept.decoding.config import BeamConfig, SearchConfig
 from transept.errors import DataError
@@ -38,6 +39,8 @@ class Backend:
     keys: Keys
     metrics: Metrics
     rate_limit: RateLimit
+    runs: Mapping[str, FollowedRun] = field(default_factory=dict)
+    """The training runs that a dashboard follows, by name."""
 
     # --- choosing a model and a search -------------------------------------------------------
 
@@ -71,9 +74,15 @@ class Backend:
             raise Refusal(404, "this server has no model that parses")
         return self.models.parser
 
+    @property
+    def beam(self) -> BeamConfig:
+        """The default beam."""
+        size, penalty = self.settings.beam_size, self.settings.length_penalty
+        return BeamConfig(beam_size=size, length_penalty=penalty)
+
     def search(self, usual: Config, asked: BeamOptions) -> Config:
         """The search configuration: the defaults, overridden by the options of a request."""
-        given = {field.name: getattr(asked, field.name, None) for field in fields(usual)}
+        given = {one.name: getattr(asked, one.name, None) for one in fields(usual)}
         options = {name: value for name, value in given.items() if value is not None}
         limit = self.settings.beam_limit
         options.setdefault("beam_size", max(min(usual.beam_size, limit), options.get("n_best", 1)))
@@ -92,7 +101,7 @@ class Backend:
         glossary: Glossary | None = None,
     ) -> Translate:
         """The operation that translates these texts. The beam defaults to the server's."""
-        beam = beam or self.settings
+        beam = beam or self.beam
         return Translate(
             model.transducer,
             BeamConfig(beam_size=beam.beam_size, length_penalty=beam.length_penalty),

@@ -80,7 +80,7 @@ def serve(
     names: list[str | None] = [*loading.model] or [*shipped_models()] or [None]
     with listen(settings.host, settings.port) as socket:
         served = open_models(names, *languages, loading.device)
-        app = create_app(settings, served, loading.pivot)
+        app = create_app(settings, served, loading.pivot, loading.run)
         models = app.state.models
         run(app, socket, settings, lambda address: _greet(address, models, settings), hangup)
 

@@ -6,6 +6,7 @@ the types of the handler's message and result.
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import asdict
 from typing import Any, NamedTuple
 
 import msgspec
@@ -267,8 +268,7 @@ async def stream(backend: Backend, request: Request, message: m.StreamRequest) -
 
 
 def _usual(backend: Backend) -> SearchConfig:
-    settings = backend.settings
-    return SearchConfig(beam_size=settings.beam_size, length_penalty=settings.length_penalty)
+    return SearchConfig(**asdict(backend.beam))
 
 
 async def _events(
@@ -380,3 +380,25 @@ def _nested(tree: Tree) -> m.Node:
             bracket = next(brackets)
         unfinished[-1][0].append(m.Node(tag, word=word))
     return top[0] if len(top) == 1 else m.Node(PLACEHOLDER, children=top)
+
+
+# --- training runs ---------------------------------------------------------------------------
+
+
+async def runs(backend: Backend, request: Request) -> list[m.RunDescription]:
+    """List the training runs that the server follows."""
+    followed = backend.runs.values()
+    return await run_in_threadpool(
+        lambda: [m.RunDescription(run.name, run.summary()) for run in followed]
+    )
+
+
+async def run_metrics(backend: Backend, request: Request) -> m.RunLines:
+    """Return the lines of a training run's log, from a number on."""
+    run = backend.runs.get(request.path_params["name"])
+    if run is None:
+        raise Refusal(404, "this server follows no such run")
+    first = request.query_params.get("from", "0")
+    if not (first.isascii() and first.isdigit() and len(first) < 16):
+        raise Refusal(400, "Invalid request: `from` must be the number of a line, from 0")
+    return await run_in_threadpool(run.lines, int(first))

@@ -1,7 +1,7 @@
 """The types of requests and responses. The OpenAPI document describes them."""
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
@@ -319,3 +319,135 @@ class ParseAnswer(Struct):
     """The trees of each sentence."""
 
     parses: list[Parsed]
+
+
+# --- inside a translation --------------------------------------------------------------------
+
+
+class WordsRequest(Struct, kw_only=True, forbid_unknown_fields=True):
+    """A text whose translated words are to be described."""
+
+    q: Annotated[str, Meta(description="The text to translate.")]
+    source: Code | None = None
+    target: Code | None = None
+    prefix: Annotated[
+        str,
+        Meta(
+            description="Whole words with which the translation must begin. Then `q` is treated as "
+            "one sentence."
+        ),
+    ] = ""
+    api_key: Key = None
+
+
+class TranslatedWord(Struct):
+    """A word, without punctuation at its ends, and its position in the translation."""
+
+    text: str
+    start: int
+    end: int
+    probability: Annotated[
+        float, Meta(description="The geometric mean of the probabilities of its subwords.")
+    ]
+    sources: Annotated[
+        list[list[int]],
+        Meta(description="Start and end of the source words that the model attends to most."),
+    ]
+
+
+class TranslatedSentence(Struct):
+    """A sentence, its translation, and the words of the translation."""
+
+    source: str
+    text: str
+    words: list[TranslatedWord]
+
+
+class WordsAnswer(Struct):
+    """The sentences of a text. Positions are those of characters in `source` and `text`."""
+
+    sentences: list[TranslatedSentence]
+
+
+class ChoicesRequest(Struct, kw_only=True, forbid_unknown_fields=True):
+    """A sentence and the start of its translation."""
+
+    q: Annotated[str, Meta(description="One sentence.")]
+    source: Code | None = None
+    target: Code | None = None
+    prefix: Annotated[
+        str, Meta(description="The translation before the word; it ends with a whole word.")
+    ] = ""
+    n: Annotated[int, Meta(ge=1, le=20, description="The maximum number of words.")] = 5
+    api_key: Key = None
+
+
+class WordChoice(Struct):
+    """A word that may come next."""
+
+    text: str
+    probability: float
+
+
+class ChoicesAnswer(Struct):
+    """The most likely next words, best first."""
+
+    choices: list[WordChoice]
+
+
+class BeamRequest(BeamOptions, kw_only=True):
+    """A sentence whose beam search is to be recorded."""
+
+    q: Annotated[str, Meta(description="One sentence.")]
+    source: Code | None = None
+    target: Code | None = None
+    api_key: Key = None
+
+
+class BeamHypothesis(Struct):
+    """A hypothesis that the search considered."""
+
+    id: int
+    parent: Annotated[
+        int | None, Meta(description="The hypothesis that it extends. null: it has one token.")
+    ]
+    token: Annotated[str, Meta(description="Its last subword, or the end symbol.")]
+    text: str
+    score: Annotated[float, Meta(description="log P.")]
+    normalized: Annotated[float, Meta(description="log P divided by the length penalty.")]
+    state: Literal["kept", "pruned", "finished"]
+
+
+class BeamStep(Struct):
+    """The best candidates of a step, best first: twice as many as the beam size."""
+
+    hypotheses: list[BeamHypothesis]
+
+
+class BeamAnswer(Struct):
+    """The beam search of the native engine, step by step."""
+
+    steps: list[BeamStep]
+    winner: Annotated[int, Meta(description="The id of the output.")]
+    reason: Annotated[str, Meta(description="Why the output is better than the others.")]
+
+
+# --- training runs ---------------------------------------------------------------------------
+
+
+class RunDescription(Struct):
+    """A training run that the server follows."""
+
+    name: str
+    config: Annotated[str, Meta(description="A summary of its config. Empty if there is none yet.")]
+
+
+class RunLines(Struct, rename={"first": "from"}):
+    """Lines of a run's `metrics.jsonl`, at most 2,000."""
+
+    first: Annotated[
+        int,
+        Meta(description="The number of the first line. 0 if the log is shorter than requested."),
+    ]
+    next: Annotated[int, Meta(description="The value of `from` for the next request.")]
+    lines: list[dict[str, Any]]

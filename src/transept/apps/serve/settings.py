@@ -29,6 +29,9 @@ class Loading:
     de-en and en-fr, German is translated to English and then to French."""
     device: str = "auto"
     """The device: cpu, cuda, cuda:1, or auto, which uses a GPU if there is one."""
+    run: tuple[Path, ...] = ()
+    """The directory of a training run whose metrics the dashboard of the web page follows. May be
+    repeated."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import torch
 
-from transept.decoding.beam import search_states, stream
+from transept.decoding.beam import SearchObserver, search_states, stream
 from transept.decoding.config import SamplingConfig, SearchConfig
 from transept.decoding.engine import (
     TOKENS_AT_ONCE,
@@ -138,12 +138,14 @@ class NativeEngine:
         return search_sequentially(search, feed, config)
 
     @torch.inference_mode()
-    def stream(self, one: Input, config: SearchConfig) -> Iterator[Partial]:
+    def stream(
+        self, one: Input, config: SearchConfig, observer: SearchObserver | None = None
+    ) -> Iterator[Partial]:
         """`search` for one sentence; yield the partial output after each token."""
         n_threads = self.threads
         with torch_threads(n_threads):
             step = self._step([one], self._shortlist)
-        drafts = stream(_states(step, [one], config))
+        drafts = stream(_states(step, [one], config, observer))
         while True:
             # Not around the yield: the caller may compute in between and needs all threads.
             with torch_threads(n_threads):
@@ -191,7 +193,9 @@ class NativeEngine:
         ]
         step: Step = Ensemble(steps) if len(steps) > 1 else steps[0]
         if any(prefixes):
-            step = Constrained(step, ForcedPrefix(prefixes, self._models[0].config.vocab_size))
+            after = [one.spelling.after for one in inputs]
+            vocab_size = self._models[0].config.vocab_size
+            step = Constrained(step, ForcedPrefix(prefixes, vocab_size, after=after))
         return step
 
     def _batches(self, inputs: Sequence[Input], rows: int, at_least: int = 1) -> list[list[int]]:
@@ -213,11 +217,16 @@ def _groups(inputs: Sequence[Input], config: SearchConfig) -> list[tuple[int, li
     return [(rows, group) for (_, rows), group in groups.items()]
 
 
-def _states(step: Step, inputs: Sequence[Input], config: SearchConfig) -> Iterator[State]:
+def _states(
+    step: Step,
+    inputs: Sequence[Input],
+    config: SearchConfig,
+    observer: SearchObserver | None = None,
+) -> Iterator[State]:
     """The states of a search for inputs of one group."""
     if inputs[0].required:
         return term_states(step, inputs, config, EOS_ID)
-    return search_states(step, _max_lengths(inputs), config, EOS_ID)
+    return search_states(step, _max_lengths(inputs), config, EOS_ID, observer)
 
 
 def _watched(states: Iterable[State], tally: Tally) -> Iterator[State]:
