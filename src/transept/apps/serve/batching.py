@@ -27,7 +27,7 @@ from functools import partial
 from typing import Any
 
 from transept.api.texts import Draft
-from transept.apps.serve.operations import ALL, Item, ItemFeed, Job, Operation, Result
+from transept.apps.serve.operations import ALL, GROWTH, Item, ItemFeed, Job, Operation, Result
 from transept.apps.serve.settings import ServerSettings
 from transept.errors import TranseptError
 
@@ -307,7 +307,7 @@ class Batcher:
             if job.queued:
                 (turns if left[job] else later).append(job)
         for job in {job for job, _ in taken}:
-            job.share = job.share and 2 * job.share
+            job.share = job.share and GROWTH * job.share
         self.waiting -= len(taken)
         self._jobs = deque([*others, *turns, *later])
         return taken

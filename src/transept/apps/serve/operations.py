@@ -31,9 +31,11 @@ ALL = 1 << 30
 
 MOST_ROWS = 8
 """The maximum cost of a sentence with terms, as a multiple of its cost without them."""
-FIRST_ITEMS = 2
-"""The maximum number of items of a streamed job in its first batch. It doubles with each batch, so
-that the first results arrive early and later batches are efficient."""
+FIRST_ITEMS = 1
+"""The number of items of a streamed job in its first batch."""
+GROWTH = 4
+"""The number of items grows by this factor with each batch, so that the first results arrive early
+and later batches are efficient."""
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 In = TypeVar("In", contravariant=True)
