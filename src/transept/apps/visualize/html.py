@@ -3,26 +3,21 @@
 import base64
 import hashlib
 import json
+import posixpath
 import re
 from html import escape
 from importlib import resources
 from typing import Any, Literal
 
-from transept.api.attention import KINDS, Attention, AttentionMap, Kind
-from transept.apps.svg import DARK, LIGHT, LINE_WIDTH, N_COLOURS, Colours
-from transept.apps.visualize.figures import NAMES, Choice, resolve
-from transept.apps.visualize.panels import FAINTEST
+from transept.api.attention import KINDS, Attention, AttentionMap
+from transept.apps.svg import DARK, LIGHT, Colours
+from transept.apps.visualize.figures import Choice, resolve
 
 Tokens = Literal["words", "pieces"]
 
 UNIT = 10_000
 """Weights are stored as integers in units of 1/10,000. That is compact, because most are 0."""
-
-NOTES: dict[Kind, str] = {
-    "encoder": "",
-    "decoder": "Above is each target word; below are the target words before it.",
-    "source": "Above are the target words; below are the source words.",
-}
+_IMPORT = re.compile(r'^import \{[^}]*\} from "([^"]+)";\n', re.MULTILINE)
 
 
 def to_html(attention: Attention, choice: Choice, tokens: Tokens = "words") -> str:
@@ -33,8 +28,8 @@ def to_html(attention: Attention, choice: Choice, tokens: Tokens = "words") -> s
         choice: The initial selection.
         tokens: Whether to show words or subwords initially.
     """
-    style = _grounds() + _part("page.css")
-    script = _part("page.js")
+    style = _grounds() + _read("visualize/page/page.css") + _read("explorer/explorer.css")
+    script = _bundle("visualize/page/page.js")
     parts = {
         "policy": f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}",
         "title": escape(attention.source),
@@ -43,7 +38,9 @@ def to_html(attention: Attention, choice: Choice, tokens: Tokens = "words") -> s
         "data": _escape_json(json.dumps(_data(attention, choice, tokens), ensure_ascii=False)),
     }
     # In one pass, so that `{{…}}` in a text is not taken for a placeholder.
-    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], _part("page.html"))
+    return re.sub(
+        r"\{\{(\w+)\}\}", lambda found: parts[found[1]], _read("visualize/page/page.html")
+    )
 
 
 def _data(attention: Attention, choice: Choice, tokens: Tokens) -> dict[str, Any]:
@@ -52,12 +49,7 @@ def _data(attention: Attention, choice: Choice, tokens: Tokens) -> dict[str, Any
     return {
         "source": attention.source,
         "target": attention.target,
-        "names": NAMES,
-        "notes": NOTES,
         "unit": UNIT,
-        "colours": N_COLOURS,
-        "faintest": FAINTEST,
-        "line_width": LINE_WIDTH,
         "chosen": {
             "kind": choice.kind,
             "layer": layer + 1,
@@ -85,26 +77,37 @@ def _grounds() -> str:
 
 
 def _ground(colours: Colours, edge: str) -> str:
-    heads = "".join(
-        f"--h{number}:{colour};--on{number}:{_readable_on(colour)};"
-        for number, colour in enumerate(colours.heads)
-    )
-    ground = f"--paper:{colours.paper};--ink:{colours.ink};--quiet:{colours.faint};--edge:{edge};"
-    return heads + ground
+    """The palette of docs/internals/style.md, under the same names."""
+    ground = {
+        **{f"chart-{number}": colour for number, colour in enumerate(colours.heads)},
+        "t-paper": colours.paper,
+        "t-surface": colours.paper,
+        "t-ink": colours.ink,
+        "t-quiet": colours.faint,
+        "t-edge": edge,
+        "t-accent": colours.heads[0],
+    }
+    return "".join(f"--{name}:{colour};" for name, colour in ground.items())
 
 
-def _readable_on(colour: str) -> str:
-    """Black or white, whichever has the higher WCAG contrast."""
-    channels = [int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5)]
-    red, green, blue = (
-        c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels
-    )
-    luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue
-    return "#000" if (luminance + 0.05) ** 2 > 0.05 * 1.05 else "#fff"
+def _bundle(path: str) -> str:
+    """A module with those that it imports as one module, because a file cannot import others."""
+    parts: dict[str, str] = {}
+
+    def add(path: str) -> None:
+        text = _read(path)
+        for other in _IMPORT.findall(text):
+            imported = posixpath.normpath(posixpath.join(posixpath.dirname(path), other))
+            if imported not in parts:
+                add(imported)
+        parts[path] = re.sub(r"^export ", "", _IMPORT.sub("", text), flags=re.MULTILINE)
+
+    add(path)
+    return "\n".join(parts.values())
 
 
-def _part(name: str) -> str:
-    return resources.files(__package__).joinpath("page", name).read_text(encoding="utf-8")
+def _read(path: str) -> str:
+    return resources.files("transept.apps").joinpath(path).read_text(encoding="utf-8")
 
 
 def _hash(text: str) -> str:

@@ -59,7 +59,7 @@ def test_page_escapes_texts(nasty: Attention) -> None:
     data, script = page.texts["script"]
     assert json.loads(data)["source"] == NASTY
     assert "<" not in data
-    assert script.rstrip().endswith("})();")
+    assert script.rstrip().endswith("});")
     (title,) = page.texts["title"]
     assert NASTY in title
 
@@ -98,5 +98,5 @@ def test_browser_draws_the_weights(attention: Attention, tmp_path: Path, tokens:
     shown = attention.joined() if words else attention
     expected = torch.cat([shown.cross.weights[2, head, 2] for head in (1, 3)])
     torch.testing.assert_close(torch.tensor(widths) / 5, expected, atol=1e-3, rtol=0)
-    (said,) = re.findall(r'id="said"[^>]*>([^<]*)', run.stdout)
+    (said,) = re.findall(r'class="said"[^>]*>([^<]*)', run.stdout)
     assert said.startswith(f"“{shown.cross.queries.pieces[2].lstrip('▁')}” attends most to “")
