@@ -159,7 +159,8 @@ async def detect(backend: Backend, request: Request, message: m.DetectRequest) -
     """Detect the language of a text among the served languages."""
     queries = _listed(message.q)
     backend.check_length(queries)
-    return await run_in_threadpool(guess, "\n".join(queries), backend.models.codes)
+    codes = backend.models.codes
+    return await run_in_threadpool(guess, "\n".join(queries), codes, message.others)
 
 
 async def languages(backend: Backend, request: Request) -> list[m.Language]:

@@ -78,6 +78,9 @@ class DetectRequest(Struct, kw_only=True):
     """A text whose language is to be detected."""
 
     q: Texts
+    others: Annotated[
+        bool, Meta(description="Append the most likely language that the server does not serve.")
+    ] = False
     api_key: Key = None
 
 

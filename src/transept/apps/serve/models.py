@@ -306,9 +306,10 @@ CONFIDENT = 50.0
 """With at least this confidence, a language is more likely than all others together."""
 
 
-def guess(text: str, languages: Sequence[str]) -> list[Detection]:
+def guess(text: str, languages: Sequence[str], others: bool = False) -> list[Detection]:
     """The confidence that a text is in each of these languages, highest first.
 
+    With `others`, the last item is the most likely other language, if the text has letters.
     If the text has no letters, all confidences are 0 and the order of the languages is kept.
     """
     text = text[:DETECTION_CHARACTERS]
@@ -320,7 +321,11 @@ def guess(text: str, languages: Sequence[str]) -> list[Detection]:
     # which lowers the confidences if the text is probably in it.
     total = sum(served.values()) + max(likelihood.values(), default=1.0)
     guesses = [Detection(code, round(100 * value / total, 1)) for code, value in served.items()]
-    return sorted(guesses, key=lambda one: -one.confidence)
+    guesses.sort(key=lambda one: -one.confidence)
+    if others and likelihood:
+        code = max(likelihood, key=likelihood.__getitem__)
+        guesses.append(Detection(code, round(100 * likelihood[code] / total, 1)))
+    return guesses
 
 
 def guess_each(texts: Sequence[str], languages: Sequence[str]) -> list[Detection]:

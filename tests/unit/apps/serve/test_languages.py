@@ -44,6 +44,14 @@ def test_text_in_unserved_language_has_low_confidence() -> None:
     assert best.confidence < 1
 
 
+def test_most_likely_other_language_is_appended_on_request() -> None:
+    *served, other = guess(SAMPLES["fr"], ["en", "de"], others=True)
+    assert served == guess(SAMPLES["fr"], ["en", "de"])
+    assert other.language == "fr"
+    assert other.confidence > 90
+    assert len(guess("123", ["en", "de"], others=True)) == 2
+
+
 def test_unknown_codes_and_aliases_are_handled() -> None:
     norwegian, other = guess("Jeg vil gjerne ha en kopp kaffe på torget.", ["gsw", "nb"])
     assert norwegian.language == "nb"
