@@ -40,6 +40,8 @@ def test_server_page_has_the_sites_colours(number: int, palette: Palette) -> Non
     style = (ROOT / "src/transept/apps/serve/pages/style.css").read_text(encoding="utf-8")
     colours = dict(re.findall(r"--t-(\w+): (#\w+)", re.findall(r":root \{[^}]*\}", style)[number]))
     assert colours == {name: value for name, value in palette._asdict().items() if name != "series"}
+    heads = re.findall(r"--chart-\d: (#\w+)", re.findall(r":root \{[^}]*\}", style)[number])
+    assert tuple(heads) == palette.series
 
 
 def test_server_page_has_the_sites_logo() -> None:

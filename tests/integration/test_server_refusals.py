@@ -23,8 +23,8 @@ from transept.apps.serve.settings import ServerSettings
 from transept.errors import ConfigError
 
 GET = ["/languages", "/frontend/settings", "/health", "/metrics", "/api/models", "/api/runs",
-       "/openapi.json", "/spec", "/", "/docs", "/static/style.css", "/static/script.js",
-       "/static/icon.svg"]  # fmt: skip
+       "/openapi.json", "/spec", "/", "/docs", "/static/style.css", "/static/page.js",
+       "/static/explorer.js", "/static/icon.svg"]  # fmt: skip
 NEEDS_KEY = {*POST, "/metrics", "/api/runs"}
 
 
@@ -90,7 +90,7 @@ def test_key_may_be_in_the_body(locked: httpx.Client) -> None:
     assert locked.get("/frontend/settings").json()["keyRequired"] is True
 
 
-@pytest.mark.parametrize("path", ["/", "/translate", "/nothing", "/static/script.js"])
+@pytest.mark.parametrize("path", ["/", "/translate", "/nothing", "/static/page.js"])
 def test_every_response_has_the_security_headers(client: httpx.Client, path: str) -> None:
     answer = client.get(path)
     policy = answer.headers["content-security-policy"]

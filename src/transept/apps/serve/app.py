@@ -103,12 +103,14 @@ PATHS = (
     Entry(RUN_METRICS, h.run_metrics, "key"),
     Entry("/metrics", h.metrics, "key"),
 )
-PAGES = {
-    "/": ("index.html", "text/html"),
-    "/docs": ("index.html", "text/html"),
-    "/static/style.css": ("style.css", "text/css"),
-    "/static/script.js": ("script.js", "text/javascript"),
-    "/static/icon.svg": ("icon.svg", "image/svg+xml"),
+PAGES = {"/": "serve/pages/index.html", "/docs": "serve/pages/docs.html"}
+STATIC = ("serve/pages", "explorer")
+"""Folders of `transept.apps` whose scripts, styles and pictures are served below `/static`."""
+TYPES = {
+    ".html": "text/html",
+    ".css": "text/css",
+    ".js": "text/javascript",
+    ".svg": "image/svg+xml",
 }
 
 
@@ -138,10 +140,7 @@ def create_app(
         *(_route(entry, backend) for entry in PATHS),
         *(_fixed(path, document, JSON) for path in ("/openapi.json", "/spec")),
         Route("/suggest", _reject_suggestion, methods=["POST"]),
-        *(
-            _fixed(path, files(__package__).joinpath("pages", name).read_bytes(), kind)
-            for path, (name, kind) in PAGES.items()
-        ),
+        *_pages(),
     ]
 
     @asynccontextmanager
@@ -202,6 +201,20 @@ def _fixed(path: str, content: bytes, kind: str) -> Route:
         return Response(content, media_type=kind)
 
     return Route(path, respond)
+
+
+def _pages() -> list[Route]:
+    """The web page, the API reference, and their static files."""
+    apps = files("transept.apps")
+    pages = {path: apps.joinpath(name) for path, name in PAGES.items()}
+    for folder in STATIC:
+        for file in apps.joinpath(folder).iterdir():
+            if not file.name.endswith(".html"):
+                pages[f"/static/{file.name}"] = file
+    return [
+        _fixed(path, file.read_bytes(), TYPES[Path(file.name).suffix])
+        for path, file in pages.items()
+    ]
 
 
 def _middleware(settings: ServerSettings, metrics: Metrics, paths: list[str]) -> list[Middleware]:
