@@ -20,7 +20,7 @@ def spans(text: str, source: str = "en", target: str = "de") -> list[str]:
         ("Ask in #help-desk.", ["#help-desk"]),
         ("I ❤️ 👩‍👩‍👧 and 🇩🇪", ["❤️", "👩‍👩‍👧", "🇩🇪"]),
         ("{x} {{y}} ${z} <ph/>", ["{x}", "{{y}}", "${z}", "<ph/>"]),
-        ("%s or %1$s or %(n)d", ["%s", "%1$s", "%(n)d"]),
+        ("%s or %r or %1$s or %(n)d", ["%s", "%r", "%1$s", "%(n)d"]),
         (r"Error:\n%s was not found.\n\n", [r"\n%s", r"\n\n"]),
         ("Run `a b` with --force", ["`a b`", "--force"]),
         (
