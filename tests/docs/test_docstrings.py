@@ -26,7 +26,10 @@ def test_a_public_name_has_an_example(name: str) -> None:
 
 @pytest.mark.parametrize(
     "method",
-    ["translate", "units", "translate_units", "translate_feed", "stream", "score", "attend"],
+    [
+        *("translate", "translate_file", "stream", "units", "translate_units", "translate_feed"),
+        *("score", "attend"),
+    ],
 )
 def test_what_a_model_does_has_an_example(method: str) -> None:
     assert ">>> " in (inspect.getdoc(getattr(transept.Transducer, method)) or "")

@@ -3,11 +3,13 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import count, repeat
+from pathlib import Path
 from typing import Unpack, overload
 
 from transept.api.attention import Attention, Encoded, attention_of
 from transept.api.config import Options, Request, Segmentation
 from transept.api.documents import translate_documents
+from transept.api.files import check_output, read_file, translate_texts, write_translations
 from transept.api.guard import Guard
 from transept.api.networks import Networks
 from transept.api.scoring import PairScore, Scorer
@@ -28,6 +30,7 @@ from transept.api.texts import (
 )
 from transept.decoding.engine import Engine, Ids, Input
 from transept.decoding.step import Hypothesis, Partial
+from transept.documents.opening import FileFormat
 from transept.errors import DataError
 from transept.gateway import engines
 from transept.model.transformer import Transformer
@@ -169,6 +172,39 @@ class Transducer:
         else:
             found = translate_documents(given, request, self._translate)
         return found[0] if isinstance(texts, str) else found
+
+    def translate_file(
+        self,
+        source: str | Path,
+        output: str | Path,
+        file_format: FileFormat | None = None,
+        **options: Unpack[Options],
+    ) -> list[Translation]:
+        """Translate a file: text, HTML, Markdown, subtitles, office documents, EPUB, PO or XLIFF.
+
+        Only text changes. Formatting moves with its words. Returns the translation of each
+        paragraph as HTML, with numbered tags that stand for its formatting.
+
+        Args:
+            source: The file.
+            output: The translated file. It must not be the source.
+            file_format: The format of the file, such as "docx". Default: by the suffix of its name.
+            **options: Those of `translate`, except `format`, `n_best`, `alignments` and `prefix`.
+
+        Example:
+            >>> _ = Path("note.html").write_text("<p>Good <b>morning</b>.</p>")
+            >>> _ = transept.load("en-de").translate_file("note.html", "notiz.html")
+            >>> print(Path("notiz.html").read_text())
+            <p>Guten <b>Morgen</b>.</p>
+        """
+        Request.of_text(options, "files", without=("format", "n_best", "alignments", "prefix"))
+        source, output = Path(source), Path(output)
+        check_output(source, output)
+        opened = read_file(source, file_format)
+        options["format"] = opened.markup
+        found = translate_texts(opened, lambda texts: self.translate(texts, **options))
+        write_translations(opened, [one.text for one in found], output)
+        return found
 
     def stream(self, text: str, **options: Unpack[Options]) -> Iterator[Draft]:
         """Translate one text, and yield a draft of the translation after each token.
