@@ -11,6 +11,7 @@ from cyclopts import Parameter
 
 from transept.api.config import Format
 from transept.cli.app import DASH, complain
+from transept.documents.opening import SUFFIXES, FileFormat
 from transept.errors import ConfigError, DataError
 from transept.text.files import (
     COMPRESSED,
@@ -36,13 +37,8 @@ Files = Annotated[
     ),
 ]
 
-SUFFIXES: dict[str, Format] = {
-    ".html": "html",
-    ".htm": "html",
-    ".md": "markdown",
-    ".markdown": "markdown",
-}
-"""The formats of files that are translated as a whole."""
+OTHER_DOCUMENTS = frozenset({".doc", ".ods", ".pdf", ".ppt", ".rtf", ".xls"})
+"""The suffixes of files that are neither text nor of a supported format."""
 FIRST_LINES = 32
 """The size of the first group of lines. It is small, so that results appear early."""
 
@@ -61,10 +57,16 @@ def without_dash(texts: tuple[str, ...]) -> tuple[str, ...]:
     return () if DASH in texts else texts
 
 
-def format_of(files: Sequence[Path]) -> Format:
+def format_of(files: Sequence[Path]) -> FileFormat:
     """The format of files by their names, without the suffix of a compressed file."""
     bare = [path.with_suffix("") if path.suffix in COMPRESSED else path for path in files]
-    found: set[Format] = {SUFFIXES.get(path.suffix.lower(), "text") for path in bare}
+    for path in bare:
+        if path.suffix.lower() in OTHER_DOCUMENTS:
+            raise ConfigError(
+                f"{path}: {path.suffix} files cannot be translated; the formats are "
+                f"{', '.join(SUFFIXES)}, and other names mean text"
+            )
+    found: set[FileFormat] = {SUFFIXES.get(path.suffix.lower(), "text") for path in bare}
     if len(found) > 1:
         raise ConfigError(
             f"--input: the files have different formats ({', '.join(sorted(found))}); "

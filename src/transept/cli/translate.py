@@ -16,6 +16,7 @@ from cyclopts import Group, Parameter
 
 from transept.api.config import Format, Options, ReadingConfig, TranslationConfig
 from transept.cli.app import Flag, complain
+from transept.cli.files import is_text, translate_file
 from transept.cli.lines import (
     DraftPrinter,
     Files,
@@ -33,6 +34,7 @@ from transept.cli.models import ANY_TRANSLATOR, MODEL_OPTIONS, Translators
 from transept.cli.outlets import ProgressBar
 from transept.cli.terms import TermOptions, warn_of_missing
 from transept.decoding.config import BeamConfig, OutputConfig, SamplingConfig
+from transept.documents.opening import FileFormat
 from transept.errors import ConfigError, StoppedError
 from transept.progress import Watch, no_progress
 from transept.runtime.interrupt import import_torch, terminable
@@ -50,11 +52,11 @@ class InputOptions:
     """The input files."""
 
     files: Files = ()
-    """UTF-8 text files, plain or compressed (.gz, .xz, .zst), read one after another."""
-    format: Format | None = None
-    """text is translated line by line. A file of html or markdown is translated as one document,
-    and its markup is kept. Default: html for files whose names end in .html or .htm, markdown for
-    .md and .markdown, otherwise text."""
+    """UTF-8 text files, plain or compressed (.gz, .xz, .zst), read one after another, or a document
+    such as report.docx."""
+    format: FileFormat | None = None
+    """text is translated line by line. A file of another format is translated as one document, and
+    its markup is kept. Default: by the suffix of the file's name, such as .docx, otherwise text."""
     read_ahead: int = 512
     """The number of lines or documents to translate together. Larger is faster. 1 translates line
     by line, which is the default on a terminal."""
@@ -128,7 +130,8 @@ def translate(
 ) -> None:
     """Translate text, files or standard input.
 
-    Text is translated line by line, and a document with markup as a whole. A line without letters
+    Text is translated line by line, and a document as a whole: HTML, Markdown, subtitles (srt and
+    vtt), office documents (docx, odt, pptx, odp, xlsx), epub, po and xliff. A line without letters
     and digits stays as it is. A line of several sentences is translated sentence by sentence and
     keeps its white space. With --n-best above 1, the output has the format of Moses:
     `number ||| translation ||| LogP= log-probability ||| score`, with numbers from 0. The score is
@@ -163,6 +166,10 @@ def translate(
         _check_sampling(beam, glossary)
     wanted = _search_options(outputs, reading, beam, sampling)
     models = _native_if_needed(models, form, sampling)
+    if not is_text(format):
+        job = TranslationJob(models, wanted, sampling, form, glossary, "html")
+        translate_file(job, Notes(), (texts, files), output, format)
+        return
     job = TranslationJob(models, wanted, sampling, form, glossary, format)
     n_lines = count(texts, files, format)
     import_torch()
@@ -217,7 +224,7 @@ def _check_stream(outputs: OutputConfig, sampling: Sampling | None, form: Output
         raise ConfigError(f"--stream and {', '.join(wrong)} cannot be combined; omit one of them")
 
 
-def _check_document(outputs: OutputConfig, form: OutputFormat, format: Format) -> None:
+def _check_document(outputs: OutputConfig, form: OutputFormat, format: FileFormat) -> None:
     """Reject options that cannot be combined with a format other than text."""
     incompatible = {
         "--n-best": outputs.n_best > 1,
@@ -225,6 +232,7 @@ def _check_document(outputs: OutputConfig, form: OutputFormat, format: Format) -
         "--alignments": form.alignments,
         "--stream": form.stream,
         "--prefix": form.prefix is not None,
+        "--json": form.as_json and not is_text(format),
     }
     if wrong := [option for option, is_given in incompatible.items() if is_given]:
         raise ConfigError(
