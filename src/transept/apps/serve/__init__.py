@@ -9,8 +9,8 @@ In reading order:
 - Decoding: `operations` (translate, score, attend, parse), `batching` (decodes the sentences of all
   requests in one thread), `streaming` (a translation that is sent while it grows).
 - Routing: `backend` (shared by all handlers), `handlers` (one function per path), `inside`
-  (words, choices and the beam search of a translation), `app` (the path table, the ASGI
-  application, the OpenAPI document).
+  (words, choices and the beam search of a translation), `files` (translation of files), `app` (the
+  path table, the ASGI application, the OpenAPI document).
 - Process: `protocol` (limits of a connection), `running` (socket and signals), `command`
   (`transept serve`).
 """

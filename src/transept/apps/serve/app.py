@@ -25,7 +25,6 @@ from transept.apps.serve.access import RateLimit
 from transept.apps.serve.backend import Backend, set_deadline
 from transept.apps.serve.batching import Batcher, OverloadedError, StoppingError
 from transept.apps.serve.envelope import (
-    CLOSING,
     Envelope,
     Keys,
     Metrics,
@@ -34,6 +33,7 @@ from transept.apps.serve.envelope import (
     fault,
     read_message,
 )
+from transept.apps.serve.files import FileService, FileStore, file_paths
 from transept.apps.serve.messages import ErrorAnswer
 from transept.apps.serve.models import AnyServed, MissingPairError, ServedModels
 from transept.apps.serve.runs import open_runs
@@ -135,9 +135,11 @@ def create_app(
     metrics.watch(lambda: batcher.waiting, lambda: batcher.streaming)
     rate_limit = RateLimit(settings.rate_limit, settings.proxy)
     backend = Backend(settings, models, batcher, keys, metrics, rate_limit, open_runs(runs))
+    store = None if settings.no_files else FileStore(60 * settings.file_minutes)
     document, prefix = msgspec.json.encode(_document(backend)), settings.url_prefix
     routes = [
         *(_route(entry, backend) for entry in PATHS),
+        *FileService(backend, store).routes,
         *(_fixed(path, document, JSON) for path in ("/openapi.json", "/spec")),
         Route("/suggest", _reject_suggestion, methods=["POST"]),
         *_pages(),
@@ -148,6 +150,8 @@ def create_app(
         batcher.start()
         yield
         await batcher.stop()
+        if store is not None:
+            store.close()
 
     app = Starlette(
         routes=[_to_slash(prefix), Mount(prefix, routes=routes)] if prefix else routes,
@@ -165,11 +169,9 @@ def _route(entry: Entry, backend: Backend) -> Route:
     takes, settings = entry.takes, backend.settings
 
     async def respond(request: Request) -> Response:
-        if takes is not None and (seconds := backend.rate_limit.wait(request)):
-            what = f"Slowdown: {settings.rate_limit} per 1 minute"
-            raise Refusal(429, what, {"Retry-After": str(seconds)} | CLOSING)
         messages = []
         if takes is not None:
+            backend.admit(request)
             limits = settings.body_limit, settings.body_seconds
             messages = [await read_message(request, takes, *limits)]
         if entry.access == "key":
@@ -293,7 +295,8 @@ def _document(backend: Backend) -> dict[str, Any]:
                 )
             }
             for entry in entries
-        },
+        }
+        | ({} if backend.settings.no_files else file_paths(backend.keys.required)),
         "components": {
             "schemas": components,
             "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},

@@ -13,7 +13,7 @@ from transept.api.documents import Document
 from transept.api.texts import Translation, Unit
 from transept.apps.serve.access import RateLimit
 from transept.apps.serve.batching import Batcher
-from transept.apps.serve.envelope import Keys, Metrics, Refusal
+from transept.apps.serve.envelope import CLOSING, Keys, Metrics, Refusal
 from transept.apps.serve.messages import BeamOptions
 from transept.apps.serve.models import Served, ServedModels, ServedParser
 from transept.apps.serve.operations import Item, Operation, Result, Translate
@@ -41,6 +41,12 @@ class Backend:
     rate_limit: RateLimit
     runs: Mapping[str, FollowedRun] = field(default_factory=dict)
     """The training runs that a dashboard follows, by name."""
+
+    def admit(self, request: Request) -> None:
+        """Reject a request of a client that sent too many."""
+        if seconds := self.rate_limit.wait(request):
+            what = f"Slowdown: {self.settings.rate_limit} per 1 minute"
+            raise Refusal(429, what, {"Retry-After": str(seconds)} | CLOSING)
 
     # --- choosing a model and a search -------------------------------------------------------
 

@@ -13,7 +13,7 @@ import time
 import traceback
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -78,7 +78,7 @@ def fault(status: int, error: str, headers: Mapping[str, str] | None = None) -> 
 
 async def read_message(request: Request, schema: type[T], limit: int, seconds: float) -> T:
     """Read the message in a request's body of at most `limit` bytes."""
-    body = await _read_body(request, limit, seconds)
+    body = await read_body(request, limit, seconds)
     kind = request.headers.get("content-type", "")
     # Some clients of LibreTranslate send their fields in the query string.
     if not body and request.url.query:
@@ -86,7 +86,8 @@ async def read_message(request: Request, schema: type[T], limit: int, seconds: f
     return _parse(body, kind, schema)
 
 
-async def _read_body(request: Request, limit: int, seconds: float) -> bytes:
+async def read_body(request: Request, limit: int, seconds: float) -> bytes:
+    """Read a body of at most `limit` bytes."""
     body, size = bytearray(), 0
     try:
         async with asyncio.timeout(seconds):
@@ -117,7 +118,9 @@ def _parse(body: bytes, content_type: str, schema: type[T]) -> T:
             fields = parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=2_000)
             return _from_fields(fields, schema)
         if kind == "multipart/form-data":
-            return _from_fields(list(_multipart_fields(body, rest)), schema)
+            parts = multipart_parts(body, rest)
+            given = [(part.name, part.value.decode()) for part in parts if part.file is None]
+            return _from_fields(given, schema)
         if kind and kind != "application/json":
             raise Refusal(415, f"{kind} is not supported; send application/json")
         if not body.strip():
@@ -128,6 +131,14 @@ def _parse(body: bytes, content_type: str, schema: type[T]) -> T:
             body, type=schema, strict=schema.__struct_config__.forbid_unknown_fields
         )
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        raise Refusal(400, f"Invalid request: {_explained(error, schema)}") from None
+
+
+def message_of(fields: list[tuple[str, str]], schema: type[T]) -> T:
+    """The message in the fields of a form."""
+    try:
+        return _from_fields(fields, schema)
+    except msgspec.ValidationError as error:
         raise Refusal(400, f"Invalid request: {_explained(error, schema)}") from None
 
 
@@ -143,8 +154,17 @@ def _from_fields(fields: list[tuple[str, str]], schema: type[T]) -> T:
     return msgspec.convert(values, schema, strict=False)
 
 
-def _multipart_fields(body: bytes, parameters: str) -> Iterator[tuple[str, str]]:
-    """The fields of a multipart form. Files are ignored."""
+class FormPart(NamedTuple):
+    """A field of a multipart form."""
+
+    name: str
+    value: bytes
+    file: str | None
+    """The name of a file. None if it is not a file."""
+
+
+def multipart_parts(body: bytes, parameters: str) -> Iterator[FormPart]:
+    """The fields and files of a multipart form."""
     boundary = re.search(r'boundary="?([^";,\s]{1,70})"?', parameters)
     if boundary is None:
         raise ValueError("the form has no boundary")
@@ -154,8 +174,11 @@ def _multipart_fields(body: bytes, parameters: str) -> Iterator[tuple[str, str]]
         name = re.search(rb'(?<![a-z])name="([^"]*)"', header)
         if not blank or name is None:
             raise ValueError("the form is malformed")
-        if b"filename=" not in header:
-            yield name[1].decode(), value.decode()
+        file = re.search(rb'filename="([^"]*)"', header)
+        is_file = b"filename=" in header
+        yield FormPart(
+            name[1].decode(), value, file[1].decode() if file else "" if is_file else None
+        )
 
 
 def _explained(error: Exception, schema: type[msgspec.Struct]) -> str:

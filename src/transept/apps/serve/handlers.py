@@ -26,6 +26,7 @@ from transept.apps.serve.models import Served, guess, guess_each
 from transept.apps.serve.operations import Job, ParseTrees, ScorePairs, ShowAttention, Translate
 from transept.apps.serve.streaming import drafts_of
 from transept.decoding.config import SearchConfig
+from transept.documents.opening import SUFFIXES
 from transept.errors import DataError, TranseptError
 from transept.text.glossary import Glossary
 from transept.text.languages import name_of
@@ -180,8 +181,8 @@ async def frontend_settings(backend: Backend, request: Request) -> m.FrontendSet
         api_keys=backend.keys.required,
         key_required=backend.keys.required,
         suggestions=False,
-        files_translation=False,
-        supported_files_format=[],
+        files_translation=not backend.settings.no_files,
+        supported_files_format=[] if backend.settings.no_files else [*SUFFIXES],
         language=m.LanguagePair(*named) if named else None,
     )
 

@@ -74,6 +74,20 @@ class TranslateAnswer(Struct, omit_defaults=True, rename="camel"):
     ] = UNSET
 
 
+class FileRequest(Struct, kw_only=True):
+    """The languages of a file to translate."""
+
+    source: str
+    target: str
+    api_key: Key = None
+
+
+class FileAnswer(Struct, rename="camel"):
+    """The address of a translated file."""
+
+    translated_file_url: str
+
+
 class DetectRequest(Struct, kw_only=True):
     """A text whose language is to be detected."""
 

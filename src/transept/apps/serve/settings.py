@@ -55,6 +55,8 @@ class Listening:
     proxy: tuple[str, ...] = ()
     """The IP address of a proxy in front of the server. Its header X-Forwarded-For then names the
     client for --rate-limit. May be repeated."""
+    no_files: bool = False
+    """Do not translate files."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +84,10 @@ class Limits:
     rate_limit: int = 0
     """Maximum requests of a client's address per minute, without those for pages and for lists.
     0: no limit."""
+    file_limit: int = 20_000_000
+    """Maximum size of a file to translate in bytes."""
+    file_char_limit: int = 1_000_000
+    """Maximum characters of the text of a file."""
     weight_limit: int = 300_000
     """Maximum attention weights in a response."""
 
@@ -99,6 +105,10 @@ class Pace:
     """Milliseconds that the first sentence of a batch waits for others."""
     deadline: float = 60.0
     """Seconds after which an unfinished request is aborted."""
+    file_deadline: float = 600.0
+    """Seconds after which an unfinished translation of a file is aborted."""
+    file_minutes: float = 30.0
+    """Minutes for which a translated file can be downloaded."""
     body_seconds: float = 10.0
     """Seconds within which a request's header must arrive, and then its body."""
     grace: float = 30.0
@@ -123,13 +133,13 @@ class ServerSettings(Listening, Searching, Limits, Pace):
         )
         checks.at_least(
             1, "body_limit", "char_limit", "sentence_limit", "stream_limit", "weight_limit",
-            "batch_sentences",
+            "batch_sentences", "file_limit", "file_char_limit",
         )  # fmt: skip
         checks.at_least(0, "gather_ms", "grace", "rate_limit")
         for limit, of in (("beam_limit", "beam_size"), ("queue_limit", "sentence_limit")):
             least = getattr(self, of)
             checks.that(getattr(self, limit) >= least, limit, f"is less than {of}, {least:,}")
-        for key in ("batch_seconds", "deadline", "body_seconds"):
+        for key in ("batch_seconds", "deadline", "file_deadline", "file_minutes", "body_seconds"):
             checks.that(getattr(self, key) > 0, key, "must be more than 0")
         is_path = re.fullmatch(r"((/[\w.~-]+)+)?", self.url_prefix, re.ASCII)
         checks.that(bool(is_path), "url_prefix", "must be a path like /translate")
