@@ -110,6 +110,7 @@ def test_every_view_is_reached_by_keyboard(open_page: Opener) -> None:
     press_until(page, "Tab", "clear")
     press_until(page, "Tab", "share")
     press_until(page, "Tab", "copy")
+    press_until(page, "Tab", "file-input")
     page.keyboard.press("Tab")  # the summary of Look inside
     page.keyboard.press("Enter")
     page.wait_for_selector("#panel-attention svg")

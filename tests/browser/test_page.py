@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import httpx
-from playwright.sync_api import Page, expect
+from playwright.sync_api import FilePayload, Page, expect
 from tests.browser.conftest import Opener
 from tests.browser.valve import Valve
 from tests.integration.servers import KEY, serving
@@ -242,3 +242,17 @@ def test_reference_describes_every_path(open_page: Opener, client: httpx.Client)
     titles = page.locator("#paths article h3").all_text_contents()
     assert titles == [f"{next(iter(one)).upper()} {path}" for path, one in described.items()]
     expect(page.locator("#models li")).to_have_count(2)
+
+
+def test_file_is_translated_and_downloaded(open_page: Opener, client: httpx.Client) -> None:
+    page = open_page("?source=en&target=de")
+    file = FilePayload(
+        name="tea.txt", mimeType="text/plain", buffer=b"I would like a cup of tea.\n"
+    )
+    page.set_input_files("#file-input", files=[file])
+    link = page.get_by_role("link", name="Download the translation of tea.txt")
+    with page.expect_download() as download:
+        link.click()
+    expected = translated(client, "I would like a cup of tea.")
+    assert Path(download.value.path()).read_text(encoding="utf-8") == f"{expected}\n"
+    assert download.value.suggested_filename == "tea_de.txt"

@@ -512,7 +512,7 @@ class Transducer:
             >>> seen = model.attend("The law is just.", "Das Gesetz ist gerecht.").joined()
             >>> seen.cross.queries.words
             ('Das', 'Gesetz', 'ist', 'gerecht', '.', '</s>')
-            >>> seen.cross.weights[3, 0].shape  # layer 4, head 1
+            >>> seen.cross.weights[2, 0].shape  # layer 3, head 1
             torch.Size([6, 6])
         """
         # The network sees the sentence as it is, so that the figure shows its words.
