@@ -3,6 +3,7 @@
 It needs Chromium and about ten seconds, and writes `docs/figures/*.png`.
 """
 
+import json
 import os
 import shutil
 import subprocess
@@ -23,12 +24,15 @@ TEXT = (
 )
 SENTENCE = "The old man is reading a book because his children are asleep."
 DESK, PHONE = (1280, 680), (390, 760)
+RUNS = ("europarl-en-de-base", "europarl-en-de-base-equal-tokens")
+"""Recorded runs with the same vocabulary, so that their losses can be compared."""
 
 
 @contextmanager
-def serving() -> Iterator[str]:
-    """The address of a server with the bundled models."""
+def serving(*runs: Path) -> Iterator[str]:
+    """The address of a server with the bundled models, which follows these training runs."""
     command = [sys.executable, "-m", "transept", "serve", "--port", "0"]
+    command += [word for run in runs for word in ("--run", str(run))]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         yield server.stdout.readline().split()[-1]
@@ -72,6 +76,26 @@ def take(browser: Browser, base: str) -> None:
     page.screenshot(path=FIGURES / "page-phone.png")
 
 
+def log_of(name: str, folder: Path) -> Path:
+    """A run directory with the validation losses of a recorded run."""
+    run = folder / name
+    run.mkdir()
+    curve = json.loads((FIGURES.parent / "results" / f"{name}.json").read_bytes())["curve"]
+    with (run / "metrics.jsonl").open("w") as log:
+        for point in curve:
+            loss = {"kind": "validation", "step": point["step"], "nll": point["nll"]}
+            log.write(f"{json.dumps({'kind': 'step', **point, 'nll': None})}\n")
+            log.write(f"{json.dumps(loss)}\n")
+    return run
+
+
+def take_runs(browser: Browser, base: str) -> None:
+    """Take the picture of the training dashboard."""
+    page = opened(browser, f"{base}/runs", (1280, 640), "light")
+    page.wait_for_selector("#charts svg")
+    page.screenshot(path=FIGURES / "page-runs.png")
+
+
 def take_attention_page(browser: Browser) -> None:
     """Take the picture of the page that `transept visualize` writes."""
     with tempfile.TemporaryDirectory() as folder:
@@ -88,9 +112,12 @@ def main() -> None:
     chromium = os.environ.get("TRANSEPT_CHROMIUM") or shutil.which("chromium")
     if chromium is None:
         raise SystemExit("Chromium is not installed: apt install chromium")
-    with sync_playwright() as playwright, serving() as base:
+    with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
+        runs = [log_of(name, Path(folder)) for name in RUNS]
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        take(browser, base)
+        with serving(*runs) as base:
+            take(browser, base)
+            take_runs(browser, base)
         take_attention_page(browser)
         browser.close()
 

@@ -17,6 +17,7 @@ from transept import config
 from transept.apps.recipes import recipe
 from transept.apps.recipes.pipeline import averaged_steps
 from transept.apps.recipes.recipe import Recipe
+from transept.apps.serve.models import open_model
 from transept.experiment import Experiment
 
 STAGES = ["text", "vocabulary", "ids", "training", "average", "translation"]
@@ -28,7 +29,9 @@ MODEL = "average-20"
 def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """A demo's directory, and what it printed."""
     output = tmp_path_factory.mktemp("demo") / "first demo"
-    result = ran("demo", "--output", output, *QUICK)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["__main__.py"])  # as of `python -m transept`
+        result = ran("demo", "--output", output, *QUICK)
     assert result.returncode == 0, result.stderr
     return output, result.stdout
 
@@ -102,10 +105,14 @@ def test_suggested_commands_run(finished: tuple[Path, str], tmp_path: Path) -> N
     output, shown = finished
     lines = shown.partition("Try next\n")[2].partition("\n\n")[0].splitlines()
     commands = [shlex.split(line) for line in lines]
-    assert [words[3] for words in commands] == ["translate", "evaluate", "info", "train"]
-    for words in commands[:3]:
-        assert run(*words[3:]) == 0
-    *train, place = commands[3][3:]
+    suggested = {words[3]: words[3:] for words in commands}
+    assert [*suggested] == ["translate", "serve", "evaluate", "info", "train"]
+    for name in ("translate", "evaluate", "info"):
+        assert run(*suggested[name]) == 0
+    assert suggested["serve"][1:] == ["--model", str(output / "run"), "--run", str(output / "run")]
+    (served,) = open_model(suggested["serve"][2], None, None, "cpu")
+    assert str(served) == "en-de"
+    *train, place = suggested["train"]
     assert place == f"{output}-deeper"
     assert run(*train, tmp_path / "deeper", "training.max_steps=1") == 0
 

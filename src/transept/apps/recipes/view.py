@@ -297,6 +297,7 @@ class DemoView(RecipeView):
         deeper = run.directory.with_name(f"{run.directory.name}-deeper")
         for words in (
             ["translate", "--model", run.training, sentence],
+            ["serve", "--model", run.training, "--run", run.training],
             ["evaluate", "--hypothesis", ours, "--reference", reference],
             ["info", run.training],
             ["train", run.training / "config.toml", "model.n_layers=3", "--output", deeper],

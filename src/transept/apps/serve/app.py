@@ -103,7 +103,11 @@ PATHS = (
     Entry(RUN_METRICS, h.run_metrics, "key"),
     Entry("/metrics", h.metrics, "key"),
 )
-PAGES = {"/": "serve/pages/index.html", "/docs": "serve/pages/docs.html"}
+PAGES = {
+    "/": "serve/pages/index.html",
+    "/docs": "serve/pages/docs.html",
+    "/runs": "serve/pages/runs.html",
+}
 STATIC = ("serve/pages", "explorer")
 """Folders of `transept.apps` whose scripts, styles and pictures are served below `/static`."""
 TYPES = {

@@ -36,8 +36,11 @@ class FollowedRun:
             model = config.load(Experiment, self._directory / CONFIG).model
         except (TranseptError, OSError):
             return ""
+        depth = f"{model.n_layers}"
+        if model.decoder_depth != model.n_layers:
+            depth += f" + {model.decoder_depth}"
         return (
-            f"{model.n_layers} layers, d_model {model.d_model}, d_ff {model.d_ff}, "
+            f"{depth} layers, d_model {model.d_model}, d_ff {model.d_ff}, "
             f"{model.n_heads} heads, vocabulary {model.vocab_size:,}, dropout {model.dropout:g}"
         )
 

@@ -250,6 +250,7 @@ async function begin() {
   listen();
   if (settings.language) offerTranslation(settings);
   if (offers("/api/parse")) offerParsing();
+  getJson("api/runs").then((runs) => { at("runs-link").hidden = !runs.length; }, () => {}); // without a key, no link
 }
 
 const waiting = (error, seconds) => { at("waiting").textContent = `${error.message} Trying again in ${Math.ceil(seconds)} s.`; };
