@@ -32,16 +32,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.skip(reason=why))
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def client() -> Iterator[httpx.Client]:
     served = [one for name in shipped_models() for one in open_model(name, None, None, "cpu")]
     with serving(served, ServerSettings()) as client:
         yield client
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    # Not for the whole session: Playwright runs an event loop in this thread until it is closed.
+    # Not for the session: Playwright runs an event loop in this thread until it is closed.
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield browser
