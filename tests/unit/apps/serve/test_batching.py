@@ -184,11 +184,12 @@ def test_streams_beyond_the_limit_are_rejected() -> None:
 
 def test_updates_raise_the_exception_of_a_job() -> None:
     async def test(batcher: Batcher) -> None:
-        await held(batcher)
+        let = await held(batcher)
         late = batcher.submit(Echo(), [1], streamed=True)
         late.fail(TimeoutError())
         with pytest.raises(TimeoutError):
             await anext(late.updates())
+        let.set()
 
     with_batcher(test)
 
