@@ -3,10 +3,11 @@
 #
 # *Section 6, and the paper's appendix*
 #
-# The networks of the last two chapters were toys. The bundled model `en-de` was trained on 1.9
-# million sentences of parliament debates and everyday language, for eleven minutes on one GPU. It
-# has four layers with d_model = 256 per stack, a seventh of the paper's base model. It is small
-# enough for a laptop, and good enough to be worth inspecting.
+# The networks of the last two chapters were toys. The bundled model `en-de` was trained on 1.4
+# million sentences of parliament debates, news and everyday language, for five minutes on one GPU.
+# A larger model, its teacher, had translated most of them. It has eight encoder layers and three
+# decoder layers with d_model = 256, and less than a fifth of the parameters of the paper's base
+# model. It is small enough for a laptop, and good enough to be worth inspecting.
 
 # %%
 import torch
@@ -47,9 +48,9 @@ assert results[5].text == "Ich habe den alten Mann heute nicht gesehen."
 # %% [markdown]
 # ## n-best translations
 #
-# In German, *heute* can occur at several positions of the sentence. The training data contains all
-# of these orders. The n-best outputs are the same words in different orders, with similar scores
-# (log P / lp).
+# In German, *heute* can occur at several positions of the sentence. The second best output has the
+# same words in another order. Its score (log P / lp) is lower: the teacher wrote the same order
+# again and again, and the model learned it.
 
 # %%
 outputs = model.translate(TEXTS[5], n_best=4).outputs
@@ -60,9 +61,9 @@ assert {*outputs[0].text.lower().split()} == {*outputs[1].text.lower().split()}
 # %% [markdown]
 # ## Confidence
 #
-# `score` returns the probability of a given translation, subword by subword. After the first
-# subword of *le·hn·te*, the rest is almost certain, and so is the separated prefix *ab* at the end.
-# The network is uncertain only where it must choose: the verb, and *das Darlehen* or *den Kredit*.
+# `score` returns the probability of a given translation, subword by subword. The separated prefix
+# *ab* at the end is almost certain after *lehnte*. The network is less certain where it must
+# choose: the verb, and *Darlehen* or *Kredit*.
 
 # %%
 known = model.score("The bank refused the loan.", "Die Bank lehnte das Darlehen ab.")
@@ -73,7 +74,7 @@ axis.bar(range(len(p)), p.tolist(), color="tab:purple")
 axis.set_xticks(range(len(p)), known.tokens, rotation=45)
 axis.set(ylabel="p(subword | prefix, source)", ylim=(0, 1))
 chance = dict(zip(known.tokens, p.tolist(), strict=True))
-assert chance["▁das"] < chance["▁le"] < chance["▁ab"]
+assert chance["▁Dar"] < chance["▁le"] < chance["▁ab"]
 
 # %% [markdown]
 # No probability reaches 1: with **label smoothing**, the network learned to leave a tenth to all
@@ -101,12 +102,13 @@ for word in ("▁Germany", "▁Commission", "▁not", "▁he", "▁big", "▁Jah
     found = (table @ table[pieces.index(word)]).topk(7).indices.tolist()
     nearest[word] = [pieces[i] for i in found if pieces[i] != word][:5]
     print(f"{word:13} {'  '.join(nearest[word])}")
-assert "▁Italy" in nearest["▁Germany"]
+assert {"▁Spain", "▁Deutschland"} <= {*nearest["▁Germany"]}
 assert "▁obwohl" in nearest["▁weil"]
 
 # %% [markdown]
-# Both languages share the matrix, but *Germany* and *Deutschland* are not neighbours: the training
-# does not require that. Translation happens in the stacks, not in the embedding matrix.
+# Both languages share the matrix, and *Germany* and *Deutschland* are neighbours. The training does
+# not require that: most words are not near their translations. Translation happens in the stacks,
+# not in the embedding matrix.
 #
 # ## The heads of the encoder
 #
@@ -126,22 +128,23 @@ def habits(map_):
 
 mean = torch.stack([habits(attention.encoder) for attention in attentions]).mean(0)
 # Figure: The mean weight by layer and head. A stronger colour is a larger weight.
-_, axes = plt.subplots(1, 4, figsize=(7.2, 2.2), sharey=True)
+_, axes = plt.subplots(1, 4, figsize=(7.2, 3.4), sharey=True)
 for habit, axis in enumerate(axes):
     axis.imshow(mean[..., habit].numpy(), vmin=0, vmax=1)
     axis.set_title(("previous word", "itself", "next word", "end symbol")[habit], fontsize=9)
     axis.set_xticks(range(4), range(1, 5))
-    axis.set_yticks(range(4), range(1, 5))
+    axis.set_yticks(range(8), range(1, 9))
     axis.set_xlabel("head")
 axes[0].set_ylabel("layer")
-before, after = mean[0, :, 0].max(), mean[0, :, 2].max()
-print(f"layer 1: a head gives {before:.0%} to the previous word, one {after:.0%} to the next")
-assert before > 0.8
-assert after > 0.8
+before, after = mean[0, :, 0].max(), mean[1, :, 2].max()
+print(f"a head of layer 1 gives {before:.0%} to the previous word")
+print(f"a head of layer 2 gives {after:.0%} to the next word")
+assert before > 0.6
+assert after > 0.6
 
 # %% [markdown]
-# In the first layer, one head learned to attend to the previous word, and another to the next. The
-# paper chose a sinusoidal **positional encoding** so that a model can learn to attend by such
+# In the first layer, a head learned to attend to the previous word, in the second one to the next.
+# The paper chose a sinusoidal **positional encoding** so that a model can learn to attend by such
 # relative positions (section 3.5). In higher layers, attention depends more on the meaning of the
 # words, and some heads attend mostly to the end symbol.
 #
@@ -153,7 +156,7 @@ assert after > 0.8
 seen = attentions[5].cross
 # Figure: Rows are the words that the decoder writes, columns are source words.
 _, axes = plt.subplots(1, 2, figsize=(7.2, 3.2), sharey=True)
-for (layer, head), axis in zip(((0, 0), (3, 3)), axes, strict=True):
+for (layer, head), axis in zip(((0, 1), (2, 1)), axes, strict=True):
     axis.imshow(seen.weights[layer, head].numpy(), vmin=0, vmax=1)
     axis.set_xticks(range(len(seen.keys.words)), seen.keys.words, rotation=90)
     axis.set_yticks(range(len(seen.queries.words)), seen.queries.words)
@@ -167,9 +170,9 @@ def reads(layer, head, word):
 
 
 for word in ("Mann", "nicht", "gesehen"):
-    print(f"{word:8} layer 1: {reads(0, 0, word):6} layer 4: {reads(3, 3, word)}")
-assert [reads(0, 0, word) for word in ("Mann", "gesehen")] == ["old", "not"]
-assert [reads(3, 3, word) for word in ("Mann", "gesehen")] == ["man", "seen"]
+    print(f"{word:8} layer 1: {reads(0, 1, word):6} layer 3: {reads(2, 1, word)}")
+assert [reads(0, 1, word) for word in ("Mann", "gesehen")] == ["old", "not"]
+assert [reads(2, 1, word) for word in ("Mann", "gesehen")] == ["man", "seen"]
 
 # %% [markdown]
 # The decoder's input is the word that was written *last*. The first layer attends to the source of
@@ -193,15 +196,15 @@ assert scores[4] > scores[1]
 # %% [markdown]
 # ## Where it fails
 #
-# It is a small network that translates one sentence at a time. It translates *doctor* as a man, as
-# in most of its training data. It confuses the bank of a river with a financial bank. It omits the
-# cat. It also omits *sequence transduction*, which does not occur in parliament debates.
+# It is a small network that translates one sentence at a time. It overlooks *NOT* in capitals, which
+# are rare in its training data. It omits the throat. It invents the word *Einwufung*, because it
+# writes subwords: *Einladung* would be right.
 
 # %%
 for text in (
-    "The bank of the river was steep.",
-    "My grandmother's cat sleeps on the sofa all day long.",
-    "The dominant sequence transduction models are based on complex recurrent networks.",
+    "You must NOT open the window during the test.",
+    "My throat hurts, and I have had a fever since Wednesday.",
+    "Invitation to the summer party",
 ):
     print(f"{text}\n    {model.translate(text).text}")
 
