@@ -196,9 +196,9 @@ assert scores[4] > scores[1]
 # %% [markdown]
 # ## Where it fails
 #
-# It is a small network that translates one sentence at a time. It overlooks *NOT* in capitals, which
-# are rare in its training data. It omits the throat. It invents the word *Einwufung*, because it
-# writes subwords: *Einladung* would be right.
+# It is a small network that translates one sentence at a time. It overlooks *NOT*: words in
+# capitals are rare in its training data. It omits the throat. It invents the word *Einwufung*,
+# because it writes subwords: *Einladung* would be right.
 
 # %%
 for text in (
