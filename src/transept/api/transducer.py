@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from itertools import count, repeat
+from functools import partial
+from itertools import repeat
 from pathlib import Path
 from typing import Unpack, overload
 
 from transept.api.attention import Attention, Encoded, attention_of
 from transept.api.config import Options, Request, Segmentation
 from transept.api.documents import translate_documents
+from transept.api.feeding import Drafts, RunningUnits, UnitFeed
 from transept.api.files import check_output, read_file, translate_texts, write_translations
 from transept.api.guard import Guard
 from transept.api.networks import Networks
@@ -29,7 +31,7 @@ from transept.api.texts import (
     distinct,
 )
 from transept.decoding.engine import Engine, Ids, Input
-from transept.decoding.step import Hypothesis, Partial
+from transept.decoding.step import Hypothesis
 from transept.documents.opening import FileFormat
 from transept.errors import DataError
 from transept.gateway import engines
@@ -38,10 +40,6 @@ from transept.progress import Watch, no_progress
 from transept.text.tokenizer import EOS_ID, Tokenizer
 
 Found = Sequence[Sequence[Hypothesis]]
-UnitFeed = Callable[[int], Sequence[Unit]]
-"""Returns at most this many sentences; empty if none is waiting."""
-Drafts = Callable[[int, Callable[[], Draft]], None]
-"""Called with the number of a sentence and a function that returns a draft of its translation."""
 
 
 class Transducer:
@@ -314,38 +312,15 @@ class Transducer:
         """
         unsupported = ("sampling", "prefix", "glossary", "keep", "watch")
         request = Request.of_text(options, "a feed", without=unsupported)
-        running: dict[int, Unit] = {}
-        numbers = count()
-
-        def inputs(n: int) -> list[Input]:
-            units = feed(n)
-            running.update((next(numbers), unit) for unit in units)
-            # A text without tokens is decoded too, so that the numbers of the engine and the feed
-            # agree. Its output is ignored.
-            return [
-                self._input(unit, [], request) if unit.ids else Input([EOS_ID], max_length=1)
-                for unit in units
-            ]
-
-        def partials(number: int, partial: Callable[[], Partial]) -> None:
-            unit = running[number]
-            if drafts is not None and unit.ids and not unit.masked.spans:
-                drafts(number, lambda: self._writer.draft("", partial(), unit, request.config))
-
+        running = RunningUnits(feed, drafts, self._writer, request.config)
+        input_of = partial(self._input, prefix=[], request=request)
+        inputs = partial(running.inputs, input_of=input_of)
         if drafts is not None and self.engine is self.native:
-            searched = self.native.search_feed(inputs, request.widened, partials)
+            searched = self.native.search_feed(inputs, request.widened, running.partial)
         else:
             searched = self.engine.search_feed(inputs, request.widened)
         for found in searched:
-            done = [(running.pop(number), hypotheses) for number, hypotheses in found]
-            some = [each for each in done if each[0].ids]
-            outputs = iter(
-                self._guarded([unit for unit, _ in some], [each for _, each in some], request)
-            )
-            yield [
-                (number, next(outputs) if unit.ids else (unit.kept,))
-                for (number, _), (unit, _) in zip(found, done, strict=True)
-            ]
+            yield running.finish(found, partial(self._guarded, request=request))
 
     def _translate(self, texts: Sequence[str], request: Request) -> list[Translation]:
         units_of_texts = self._units(texts, request)
