@@ -18,6 +18,8 @@ VARIANTS = 64
 """Number of random segmentations of a word. Those of common words are drawn once and looked up."""
 CACHED = 1 << 18
 """Maximum number of segmentations in memory."""
+IMPOSSIBLE = -math.inf
+"""The score of two subwords that cannot be merged."""
 
 
 class SubwordSampler:
@@ -49,9 +51,16 @@ class SubwordSampler:
     def __reduce__(self) -> tuple[type["SubwordSampler"], tuple[Tokenizer, float, int]]:
         return SubwordSampler, (self._tokenizer, self._dropout, self._seed)
 
-    def sample(self, texts: Sequence[str], copy: int = 0) -> list[list[int]]:
-        """Return random ids of each text, which decode to it. Each `copy` has its own draws."""
-        encoded = self._tokenizer.encode_batch(texts)
+    def sample(
+        self, texts: Sequence[str], encoded: Sequence[Sequence[int]], copy: int = 0
+    ) -> list[list[int]]:
+        """Return random ids of each text, which decode to it.
+
+        Args:
+            texts: The texts.
+            encoded: The ids of each text according to the tokenizer.
+            copy: Each copy has its own draws.
+        """
         return [
             [*self._resampled(ids, Random(f"{self._seed} {copy} {text}"))]
             for text, ids in zip(texts, encoded, strict=True)
@@ -87,16 +96,22 @@ def bpe_dropout(
     is byte-pair encoding.
     """
     symbols = [*word]
+    found = [scores.get(left + right, IMPOSSIBLE) for left, right in pairwise(symbols)]
     while True:
-        possible = [
-            (scores[left + right], -at)
-            for at, (left, right) in enumerate(pairwise(symbols))
-            if left + right in scores and random.random() >= dropout
-        ]
-        if not possible:
+        # Whether a merge is skipped matters only if all better ones are skipped, too.
+        skipped = {}
+        while (best := max(found, default=IMPOSSIBLE)) > IMPOSSIBLE and random.random() < dropout:
+            at = found.index(best)
+            skipped[at], found[at] = best, IMPOSSIBLE
+        if best == IMPOSSIBLE:
             return symbols
-        at = -max(possible)[1]
+        for at, score in skipped.items():
+            found[at] = score
+        at = found.index(best)
         symbols[at : at + 2] = ["".join(symbols[at : at + 2])]
+        del found[at]
+        for changed in range(max(at - 1, 0), min(at + 1, len(found))):
+            found[changed] = scores.get("".join(symbols[changed : changed + 2]), IMPOSSIBLE)
 
 
 def sample_unigram(

@@ -16,6 +16,7 @@ import zlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 from transept.config import Checks
@@ -83,6 +84,8 @@ class _Shared(NamedTuple):
     is_figure: bool
 
 
+# Copies of a pair with other changes have the same spans.
+@lru_cache(maxsize=1 << 12)
 def _shared(pair: Pair, languages: Pair) -> list[_Shared]:
     """The protected spans of the source that the target has, too."""
     source, target = pair
@@ -98,7 +101,7 @@ def _shared(pair: Pair, languages: Pair) -> list[_Shared]:
 def _names(pair: Pair, draw: random.Random) -> list[_Shared]:
     """Some of the names that occur once on both sides."""
     once = [{word for word, n in Counter(_NAME.findall(side)).items() if n == 1} for side in pair]
-    names = sorted(once[0] & once[1], key=pair[0].index)
+    names = sorted(once[0] & once[1], key=lambda name: (pair[0].index(name), name))
     some = [name for name in names if draw.random() < 0.6][:_MOST_MASKS]
     return [_Shared(name, name, name.isdigit()) for name in some]
 

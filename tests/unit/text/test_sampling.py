@@ -28,8 +28,8 @@ AWKWARD = [
 
 CHILD = """
 import pickle, sys
-sampler, texts = pickle.load(sys.stdin.buffer)
-sys.stdout.buffer.write(pickle.dumps(sampler.sample(texts)))
+sampler, texts, ids = pickle.load(sys.stdin.buffer)
+sys.stdout.buffer.write(pickle.dumps(sampler.sample(texts, ids)))
 """
 
 
@@ -46,7 +46,8 @@ def tokenizer(request: pytest.FixtureRequest) -> Tokenizer:
 
 def test_samples_decode_to_the_text_and_differ(tokenizer: Tokenizer) -> None:
     sampler, texts = SubwordSampler(tokenizer, 0.1, seed=1), [*AWKWARD, *sentences(20)]
-    samples = [sampler.sample(texts, copy) for copy in range(4)]
+    ids = tokenizer.encode_batch(texts)
+    samples = [sampler.sample(texts, ids, copy) for copy in range(4)]
     for sample in samples:
         assert [tokenizer.decode(ids) for ids in sample] == texts
         assert not {PAD_ID, EOS_ID, UNK_ID, BOS_ID} & {index for ids in sample for index in ids}
@@ -55,11 +56,12 @@ def test_samples_decode_to_the_text_and_differ(tokenizer: Tokenizer) -> None:
 
 def test_samples_depend_on_seed_text_and_copy_only(tokenizer: Tokenizer) -> None:
     sampler, texts = SubwordSampler(tokenizer, 0.1, seed=1), sentences(20)
-    expected = sampler.sample(texts)
-    assert sampler.sample(texts[::-1]) == expected[::-1]
-    assert sampler.sample(texts, copy=1) != expected
-    assert SubwordSampler(tokenizer, 0.1, seed=2).sample(texts) != expected
-    given = pickle.dumps((sampler, texts))
+    ids = tokenizer.encode_batch(texts)
+    expected = sampler.sample(texts, ids)
+    assert sampler.sample(texts[::-1], ids[::-1]) == expected[::-1]
+    assert sampler.sample(texts, ids, copy=1) != expected
+    assert SubwordSampler(tokenizer, 0.1, seed=2).sample(texts, ids) != expected
+    given = pickle.dumps((sampler, texts, ids))
     child = subprocess.run([sys.executable, "-c", CHILD], input=given, capture_output=True)
     assert pickle.loads(child.stdout) == expected
 
@@ -67,13 +69,23 @@ def test_samples_depend_on_seed_text_and_copy_only(tokenizer: Tokenizer) -> None
 def test_bpe_without_dropout_is_the_segmentation_of_sentencepiece() -> None:
     tokenizer = train_tokenizer(sentences(300), vocab_size=400, kind="bpe")
     texts = [*AWKWARD, *sentences(100), "an unknown wörd, Kalomi."]
-    assert SubwordSampler(tokenizer, 0.0, seed=1).sample(texts) == tokenizer.encode_batch(texts)
+    ids = tokenizer.encode_batch(texts)
+    assert SubwordSampler(tokenizer, 0.0, seed=1).sample(texts, ids) == ids
 
 
 def test_bpe_with_full_dropout_is_characters() -> None:
     scores = {"ab": 0.0, "abc": -1.0}
     assert bpe_dropout("abc", scores, 0.0, random.Random(1)) == ["abc"]
     assert bpe_dropout("abc", scores, 1.0, random.Random(1)) == ["a", "b", "c"]
+
+
+def test_bpe_segmentations_have_their_probabilities() -> None:
+    """The best of the merges that are not skipped is made, until all are skipped."""
+    scores, p = {"ab": 0.0, "bc": -1.0}, 0.3
+    draw = random.Random(1)
+    found = Counter("|".join(bpe_dropout("abc", scores, p, draw)) for _ in range(10_000))
+    expected = {"ab|c": 1 - p, "a|bc": p * (1 - p), "a|b|c": p * p}
+    assert {text: n / 10_000 for text, n in found.items()} == pytest.approx(expected, abs=0.02)
 
 
 def test_unigram_segmentations_have_their_probabilities() -> None:

@@ -1,5 +1,9 @@
 """Training pairs that are changed to teach a model the text that users write."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 from transept.errors import ConfigError
@@ -9,6 +13,12 @@ from transept.text.variation import Variation
 NAME, FIGURE = MASKS[0], MASKS[len(MASKS) // 2]
 LANGUAGES = ("en", "de")
 ALWAYS = 0.999999
+CHILD = """
+from transept.text.variation import Variation
+# `Ulm` is first found in `Ulmer`, so both names begin at the same place.
+pairs = [(f"{n}: Ulmer like Ulm.", f"{n}: Ulmer wie Ulm.") for n in range(40)]
+print([Variation(names=0.999999)(pair, ("en", "de")) for pair in pairs])
+"""
 
 
 def test_shared_spans_are_always_masked_in_the_form_of_each_side() -> None:
@@ -58,6 +68,16 @@ def test_variation_depends_only_on_pair_and_seed() -> None:
         for seed in (1, 1, 2)
     )
     assert first == again != other
+
+
+def test_variation_is_the_same_in_every_process() -> None:
+    found = {
+        subprocess.check_output(
+            [sys.executable, "-c", CHILD], env={**os.environ, "PYTHONHASHSEED": str(seed)}
+        )
+        for seed in range(4)
+    }
+    assert len(found) == 1
 
 
 def test_fraction_outside_its_range_is_rejected() -> None:

@@ -93,8 +93,8 @@ class ChunkEncoder:
             name=describe(self._inputs[chunk.input].paths[0]),
             n_rows=len(chunk),
             lines=chunk.lines[np.array(rows, dtype=np.int64)[keep]],
-            source=self._side("source", copies, compress(source_ids, keep)),
-            target=self._side("target", copies, compress(target_ids, keep)),
+            source=self._side("source", copies, dict(zip(sources, source_ids, strict=True))),
+            target=self._side("target", copies, dict(zip(targets, target_ids, strict=True))),
             hashes=_hashes(pairs if self._cleaning.drop_duplicates else ()),
             dropped=[work.dropped[row] for row in sorted(work.dropped)],
         )
@@ -109,7 +109,7 @@ class ChunkEncoder:
                 yield [vary(pair, self._languages) for pair in pairs]
 
     def _side(
-        self, name: str, copies: Sequence[Sequence[Pair]], ids: Iterable[list[int]]
+        self, name: str, copies: Sequence[Sequence[Pair]], known: dict[str, list[int]]
     ) -> EncodedSide:
         """One side of the kept pairs, its copies one after the other.
 
@@ -119,17 +119,19 @@ class ChunkEncoder:
         Args:
             name: The name of the side.
             copies: The pairs of each copy.
-            ids: The ids of the side as it was read.
+            known: The ids of the texts as they were read. Most copies have the same texts, so only
+                the others are encoded here.
         """
         side, sampler = SIDES.index(name), self._samplers[name]
         vocabulary = (self._source, self._target)[side]
-        if sampler is not None or self._variation is not None or self._n_copies > 1:
-            texts = ([pair[side] for pair in pairs] for pairs in copies)
-            ids = chain.from_iterable(
-                vocabulary.encode_batch(some) if sampler is None else sampler.sample(some, copy)
-                for copy, some in enumerate(texts)
-            )
-        return _concatenated(ids, vocabulary.vocab_size)
+        sentences: list[list[int]] = []
+        for copy, pairs in enumerate(copies):
+            texts = [pair[side] for pair in pairs]
+            new = [text for text in texts if text not in known]
+            known.update(zip(new, vocabulary.encode_batch(new), strict=True))
+            ids = [known[text] for text in texts]
+            sentences += ids if sampler is None else sampler.sample(texts, ids, copy)
+        return _concatenated(sentences, vocabulary.vocab_size)
 
 
 def _sampler(
@@ -246,14 +248,10 @@ def _lengths(sentences: Sequence[list[int]]) -> NDArray[np.int64]:
     return np.fromiter(map(len, sentences), dtype=np.int64, count=len(sentences)) + 1
 
 
-def _concatenated(sentences: Iterable[list[int]], vocab_size: int) -> EncodedSide:
-    kept = list(sentences)
-    for ids in kept:
-        ids.append(EOS_ID)
-    lengths = np.fromiter(map(len, kept), dtype=np.int64, count=len(kept))
-    flat = np.fromiter(
-        chain.from_iterable(kept), dtype=id_type(width_for(vocab_size)), count=int(lengths.sum())
-    )
+def _concatenated(sentences: Sequence[list[int]], vocab_size: int) -> EncodedSide:
+    lengths = _lengths(sentences)
+    ids = chain.from_iterable((*each, EOS_ID) for each in sentences)
+    flat = np.fromiter(ids, dtype=id_type(width_for(vocab_size)), count=int(lengths.sum()))
     return EncodedSide(flat, lengths)
 
 
