@@ -8,7 +8,7 @@ from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from transept.model.attention import reference_attention
-from transept.model.packing import Band, Tokens, visible
+from transept.model.packing import Band, Blocks, Tokens, self_mask, visible
 from transept.shapes import Bool, Tensor
 
 
@@ -43,6 +43,14 @@ def self_attention(n: int, d: int) -> None:
     reference_attention(q, k, v, torch.ones(1, n, n, dtype=torch.bool))
 
 
+def restricted_self_attention(n: int, d: int) -> None:
+    layout = Tokens.padded(torch.ones(1, n, dtype=torch.long), pad_id=0).layout
+    blocks = self_mask(layout, Band.restricted(8))
+    assert isinstance(blocks, Blocks)
+    q, k, v = torch.randn(3, 1, 1, n, d)
+    blocks.attend(reference_attention, q, k, v)
+
+
 def recurrent(n: int, d: int) -> None:
     nn.RNN(d, d)(torch.randn(n, d))
 
@@ -58,12 +66,18 @@ def flops(layer: Callable[[int, int], None], n: int, d: int) -> int:
 
 
 @pytest.mark.parametrize(
-    ("layer", "in_n", "in_d"), [(self_attention, 4, 2), (recurrent, 2, 4), (convolutional, 2, 4)]
+    ("layer", "in_n", "in_d"),
+    [
+        (self_attention, 4, 2),
+        (restricted_self_attention, 2, 2),
+        (recurrent, 2, 4),
+        (convolutional, 2, 4),
+    ],
 )
 def test_arithmetic_grows_as_table_1_says(
     layer: Callable[[int, int], None], in_n: int, in_d: int
 ) -> None:
-    """n²·d, n·d² and k·n·d²: what twice the length and twice the width cost."""
-    once = flops(layer, 32, 64)
-    assert flops(layer, 64, 64) == in_n * once
-    assert flops(layer, 32, 128) == in_d * once
+    """n²·d, r·n·d, n·d² and k·n·d²: what twice the length and twice the width cost."""
+    once = flops(layer, 256, 64)
+    assert flops(layer, 512, 64) == in_n * once
+    assert flops(layer, 256, 128) == in_d * once

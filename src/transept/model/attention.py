@@ -10,7 +10,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from transept.errors import ConfigError, Problem
-from transept.model.packing import Layout
+from transept.model.packing import Blocks, Layout
 from transept.shapes import Bool, Float, Tensor
 
 
@@ -114,13 +114,17 @@ class MultiHeadAttention(nn.Module):
         memory: Float[Tensor, "Ns D"] | None,
         layout: Layout,
         memory_layout: Layout,
-        mask: Bool[Tensor, "B T S"],
+        mask: Bool[Tensor, "B T S"] | Blocks,
     ) -> Float[Tensor, "Nt D"]:
         """Attend from `x` to `memory`, or to `x` itself if `memory` is None."""
         q, k, v = map(self._heads, self._project(x, memory, layout, memory_layout))
         if self.probe is not None:
-            self.probe(attention_weights(q, k, mask))
-        heads = self.attend(q, k, v, mask, self.dropout if self.training else 0.0)
+            self.probe(attention_weights(q, k, mask.whole if isinstance(mask, Blocks) else mask))
+        dropout = self.dropout if self.training else 0.0
+        if isinstance(mask, Blocks):
+            heads = mask.attend(self.attend, q, k, v, dropout)
+        else:
+            heads = self.attend(q, k, v, mask, dropout)
         concatenated = layout.to_flat(heads.transpose(1, 2).flatten(2))
         out: Tensor = self.w_o(concatenated)
         return out

@@ -17,7 +17,7 @@ from transept.model.layers import (
     Embedding,
     FeedForward,
 )
-from transept.model.packing import Band, Layout, Tokens, visible
+from transept.model.packing import Band, Blocks, Layout, Tokens, self_mask, visible
 from transept.model.positions import LearnedPositions, Positions, SinusoidalPositions
 from transept.shapes import Bool, Float, Int, Tensor
 
@@ -62,7 +62,7 @@ class EncoderLayer(nn.Module):
         self.residuals = nn.ModuleList([residual(), residual()])
 
     def forward(
-        self, x: Float[Tensor, "N D"], layout: Layout, mask: Bool[Tensor, "B S S"]
+        self, x: Float[Tensor, "N D"], layout: Layout, mask: Bool[Tensor, "B S S"] | Blocks
     ) -> Float[Tensor, "N D"]:
         """One layer of the encoder."""
         x = self.residuals[0](x, lambda x: self.self_attention(x, None, layout, layout, mask))
@@ -85,7 +85,7 @@ class DecoderLayer(nn.Module):
         self,
         y: Float[Tensor, "Nt D"],
         layout: Layout,
-        mask: Bool[Tensor, "B T T"],
+        mask: Bool[Tensor, "B T T"] | Blocks,
         memory: Memory,
         source_mask: Bool[Tensor, "B T S"],
     ) -> Float[Tensor, "Nt D"]:
@@ -123,7 +123,7 @@ class Encoder(nn.Module):
 
     def forward(self, x: Float[Tensor, "N D"], layout: Layout) -> Float[Tensor, "N D"]:
         """Run the stack."""
-        mask = visible(layout, layout, self.band)
+        mask = self_mask(layout, self.band)
         for layer in self.layers:
             x = layer(x, layout, mask)
         out: Tensor = self.norm(x)
@@ -151,7 +151,7 @@ class Decoder(nn.Module):
         self, y: Float[Tensor, "Nt D"], layout: Layout, memory: Memory
     ) -> Float[Tensor, "Nt D"]:
         """Run the stack."""
-        mask = visible(layout, layout, self.band)
+        mask = self_mask(layout, self.band)
         source_mask = visible(layout, memory.layout, Band())
         for layer in self.layers:
             y = layer(y, layout, mask, memory, source_mask)

@@ -21,7 +21,7 @@ from transept.engines.native.weights import (
     prepare,
 )
 from transept.engines.program import Norm, Product, ResidualStream, decoder_layer, encoder_layer
-from transept.model.packing import Band, Layout, visible
+from transept.model.packing import Band, Blocks, Layout, self_mask
 from transept.model.transformer import Memory, Transformer
 from transept.shapes import Bool, Float, Int, Tensor
 
@@ -56,7 +56,7 @@ def encode(model: Transformer, source_ids: Int[Tensor, "B S"]) -> Memory:
         source = source.without_padding()
     layout, band = source.layout, model.encoder.band
     all_visible = not is_padded and band == Band()
-    mask = None if all_visible else visible(layout, layout, band)[:, None]
+    mask = None if all_visible else self_mask(layout, band)
     prepared = prepare(model)
     ops = NativeEncoderOperations(layout, mask)
     x = model.source_embedding(source.ids) + model.source_positions(layout)
@@ -71,7 +71,7 @@ class NativeEncoderOperations:
     """The operations of the encoder over one batch."""
 
     layout: Layout
-    mask: Bool[Tensor, "B 1 S S"] | None
+    mask: Bool[Tensor, "B S S"] | Blocks | None
     """None: every token attends to every other one."""
 
     def self_attention(self, h: Float[Tensor, "N D"], layer: PreparedLayer) -> Product:
@@ -79,7 +79,15 @@ class NativeEncoderOperations:
         qkv = self.layout.to_rows(layer.qkv(h))
         heads = qkv.view(*qkv.shape[:2], 3 * layer.n_heads, -1).transpose(1, 2)
         q, k, v = heads.chunk(3, dim=1)
-        out = F.scaled_dot_product_attention(q, k, v, attn_mask=self.mask, scale=layer.scale)
+
+        def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, *_: float) -> Tensor:
+            mask = None if mask is None else mask[:, None]
+            return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=layer.scale)
+
+        if isinstance(self.mask, Blocks):
+            out = self.mask.attend(attend, q, k, v)
+        else:
+            out = attend(q, k, v, self.mask)
         return Product(self.layout.to_flat(out.transpose(1, 2).flatten(2)), layer.attention_out)
 
     def feed_forward(self, h: Float[Tensor, "N D"], layer: PreparedLayer) -> Product:
