@@ -42,8 +42,11 @@ html_title = f"transept {release}"
 html_show_copyright = False
 smartquotes = False  # it would turn the two dashes of an option into one
 
-extensions = ["myst_parser"]
+extensions = ["myst_parser", "making.mathml"]
+myst_enable_extensions = ["dollarmath"]
+myst_dmath_double_inline = True
 myst_heading_anchors = 4
+html_math_renderer = "mathml"
 
 html_theme = "furo"
 html_static_path = ["_static"]

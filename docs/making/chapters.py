@@ -2,12 +2,14 @@
 
 `# %%` begins a cell of code, `# %% [markdown]` one of prose. The output and the plots of a cell are
 stored with it. A cell that only prints sources is shown as those sources. A comment
-`# Figure: TEXT` in a cell is the caption of its plot, and is left out of the page's code.
+`# Figure: TEXT` in a cell is the caption of its plot, and is left out of the page's code. The code
+of a cell that begins with such a comment is folded on the page, below the plot.
 """
 
 import ast
 import base64
 import contextlib
+import inspect
 import io
 import json
 import re
@@ -18,11 +20,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from making.palette import LIGHT
 from making.pictures import inlined
 
 MARKER = re.compile(r"^# %%( \[markdown\])?$", re.MULTILINE)
 SOURCE = re.compile(r"^print\(getsource\((.+)\)\)$")
 FIGURE = re.compile(r"^# Figure: (.+)\n", re.MULTILINE)
+CHAPTER = re.compile(r"\]\((\d\d_\w+)\.py\)")
+"""A link to a chapter, which is a script in the repository and a page on the site."""
 DOTS_PER_INCH = 144
 INK = "#1b1f24"
 """The colour of text and axes. On the page it is the colour of the text around a plot."""
@@ -54,6 +59,8 @@ class Cell:
     """Where it begins in the script."""
     printed: str = ""
     figures: list[Plot] = field(default_factory=list)
+    origins: dict[str, str] = field(default_factory=dict)
+    """The files of the sources that it prints, by name."""
 
     @property
     def captions(self) -> list[str]:
@@ -64,6 +71,11 @@ class Cell:
     def shows_source(self) -> bool:
         """Whether it does nothing but print what the package's source says."""
         return all(SOURCE.match(line) for line in self.text.splitlines())
+
+    @property
+    def only_plots(self) -> bool:
+        """Whether it does nothing but draw a plot, so that its code is folded."""
+        return FIGURE.match(self.text) is not None
 
 
 def read_cells(script: Path) -> list[Cell]:
@@ -107,8 +119,17 @@ def _run(cell: Cell, namespace: dict[str, Any], script: Path) -> None:
         raise ChapterError(f"{script.name} failed:\n{traceback.format_exc()}") from error
     cell.printed = printed.getvalue().rstrip("\n")
     cell.figures = [*_drawn()]
+    if cell.shows_source:
+        names = [found[1] for line in cell.text.splitlines() if (found := SOURCE.match(line))]
+        cell.origins = {name: _file_of(eval(name, namespace)) for name in names}
     if len(cell.captions) != len(cell.figures):
         raise ChapterError(f"{script.name}, line {cell.line}: each plot needs a line `# Figure: …`")
+
+
+def _file_of(shown: object) -> str:
+    module = inspect.getmodule(shown)
+    assert module is not None, f"{shown} belongs to a module"
+    return f"{module.__name__.replace('.', '/')}.py"
 
 
 def _drawn() -> Iterator[Plot]:
@@ -130,6 +151,8 @@ def _fit_page(svg: str) -> str:
     drawing = svg[svg.index("<svg ") :]
     drawing = re.sub(r" *<metadata>.*?</metadata>\n", "", drawing, flags=re.DOTALL)
     drawing = drawing.replace(INK, "currentColor").replace("#000000", "currentColor")
+    for number, colour in enumerate(LIGHT.series):
+        drawing = drawing.replace(colour, f"var(--chart-{number})")
     return drawing.replace("<svg ", '<svg role="img" aria-label="" ', 1)
 
 
@@ -154,9 +177,10 @@ def _panel(axis: Any) -> str:
 
 @contextlib.contextmanager
 def _style() -> Iterator[None]:
-    from matplotlib import pyplot
+    from matplotlib import cycler, pyplot
 
     style: dict[Any, Any] = {
+        "axes.prop_cycle": cycler(color=LIGHT.series),
         "figure.figsize": (7.2, 3.2),
         "font.size": 9,
         "text.color": INK,
@@ -192,23 +216,38 @@ def write_page(cells: list[Cell], page: Path, notebook: str) -> None:
     parts = []
     for cell in cells:
         if cell.kind == "prose":
-            parts.append(cell.text)
+            parts.append(link_pages(cell.text))
             continue
         if cell.shows_source:
             parts.append(_captioned(cell))
             continue
-        parts.append(f"```python\n{FIGURE.sub('', cell.text)}\n```")
+        plots = [
+            inlined(plot.svg, plot.described, caption)
+            for plot, caption in zip(cell.figures, cell.captions, strict=True)
+        ]
+        code = [f"```python\n{FIGURE.sub('', cell.text)}\n```"]
         if cell.printed:
-            parts.append(f"```{{code-block}} text\n:class: printed\n\n{cell.printed}\n```")
-        for plot, caption in zip(cell.figures, cell.captions, strict=True):
-            parts.append(inlined(plot.svg, plot.described, caption))
+            code.append(f"```{{code-block}} text\n:class: printed\n\n{cell.printed}\n```")
+        if cell.only_plots:
+            parts += [*plots, "<details><summary>Code of the plot</summary>", *code, "</details>"]
+        else:
+            parts += [*code, *plots]
     parts.append(f"---\n\nThis chapter as a notebook: {{download}}`{notebook} <{notebook}>`.")
     page.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
 
 
+def link_pages(prose: str) -> str:
+    """Link the pages of chapters instead of their scripts."""
+    return CHAPTER.sub(r"](\1.md)", prose)
+
+
 def _captioned(cell: Cell) -> str:
-    names = [match[1] for line in cell.text.splitlines() if (match := SOURCE.match(line))]
-    caption, source = ", ".join(names), textwrap.dedent(cell.printed)
+    names = {
+        file: ", ".join(name for name, origin in cell.origins.items() if origin == file)
+        for file in dict.fromkeys(cell.origins.values())
+    }
+    caption = ", ".join(f"{name} in {file}" for file, name in names.items())
+    source = textwrap.dedent(cell.printed)
     return f"```{{code-block}} python\n:caption: {caption}\n:class: source\n\n{source}\n```"
 
 

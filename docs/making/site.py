@@ -4,27 +4,30 @@ The pages that Sphinx reads are written to `OUTPUT/source`, and the site to `OUT
 """
 
 import argparse
+import os
 import re
 import shutil
 import sys
 import time
+from concurrent.futures import ProcessPoolExecutor
+from itertools import repeat
+from multiprocessing import get_context
 from pathlib import Path
 
 DOCS = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(DOCS))
 
-from making.chapters import run, write_notebook, write_page  # noqa: E402
+from making.chapters import link_pages, run, write_notebook, write_page  # noqa: E402
 from making.commands import write_commands  # noqa: E402
 from making.pictures import with_pictures  # noqa: E402
 from making.reference import write_reference  # noqa: E402
 from making.settings import write_settings  # noqa: E402
 
+CHAPTERS_AT_ONCE = 2
 SENTENCE = "The old man reads a book in the garden."
 """The sentence of the landing page's pictures."""
 OUTSIDE = re.compile(r"\]\(((?:\.\./)+[^)#\s]+)")
 """A link from a page to a file above its folder."""
-CHAPTER = re.compile(r"\]\((\d\d_\w+)\.py\)")
-"""A link to a chapter, which is a script in the repository and a page on the site."""
 
 
 def main() -> int:
@@ -64,8 +67,7 @@ def add_guides(index: Path) -> None:
 
 def link_chapters(index: Path) -> None:
     """Link the pages of the chapters instead of their scripts."""
-    text = index.read_text(encoding="utf-8")
-    index.write_text(CHAPTER.sub(r"](\1.md)", text), encoding="utf-8")
+    index.write_text(link_pages(index.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 def copy_linked(page: Path, source: Path) -> None:
@@ -92,16 +94,24 @@ def write_attention(page: Path) -> None:
 
 
 def write_walkthrough(folder: Path, names: list[str] | None) -> None:
-    """Every chapter as a page and as a notebook."""
-    for script in sorted((DOCS / "walkthrough").glob("*.py")):
-        if names is not None and script.stem not in names:
-            continue
-        begun = time.perf_counter()
-        cells = run(script)
-        notebook = folder / f"{script.stem}.ipynb"
-        write_notebook(cells, notebook)
-        write_page(cells, folder / f"{script.stem}.md", notebook.name)
-        print(f"{script.name}  {time.perf_counter() - begun:.1f} s", flush=True)
+    """Every chapter as a page and as a notebook. Two run at a time."""
+    scripts = sorted((DOCS / "walkthrough").glob("*.py"))
+    chosen = [script for script in scripts if names is None or script.stem in names]
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    # Not forked: torch's threads do not survive a fork.
+    with ProcessPoolExecutor(CHAPTERS_AT_ONCE, get_context("spawn")) as pool:
+        for said in pool.map(write_chapter, chosen, repeat(folder)):
+            print(said, flush=True)
+
+
+def write_chapter(script: Path, folder: Path) -> str:
+    """A chapter as a page and as a notebook; returns its name and how long it ran."""
+    begun = time.perf_counter()
+    cells = run(script)
+    notebook = folder / f"{script.stem}.ipynb"
+    write_notebook(cells, notebook)
+    write_page(cells, folder / f"{script.stem}.md", notebook.name)
+    return f"{script.name}  {time.perf_counter() - begun:.1f} s"
 
 
 def build(source: Path, html: Path) -> int:

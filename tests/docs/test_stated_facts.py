@@ -10,7 +10,6 @@ import pytest
 from transept.apps.recipes import recipe
 
 ROOT = Path(__file__).parents[2]
-NUMBERS = {7: "seven", 8: "eight", 9: "nine", 10: "ten"}
 KINDS = {"bpe": "byte pairs", "unigram": "a unigram language model"}
 
 
@@ -25,7 +24,7 @@ def test_deviations_name_the_vocabulary_of_english_french_recipes(name: str) -> 
 def test_changelog_states_the_number_of_walkthrough_chapters() -> None:
     chapters = list((ROOT / "docs/walkthrough").glob("[0-9]*.py"))
     text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    assert f"in {NUMBERS[len(chapters)]} chapters" in text
+    assert f"in {len(chapters)} chapters" in text
 
 
 SIZING = (ROOT / "docs/guides/train.md").read_text(encoding="utf-8")

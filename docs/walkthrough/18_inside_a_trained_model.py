@@ -1,13 +1,15 @@
 # %% [markdown]
-# # 8. A trained translation model
+# # 18. Inside a trained translation model: attention heads and embeddings
 #
 # *Section 6, and the paper's appendix*
 #
-# The networks of the last two chapters were toys. The bundled model `en-de` was trained on 1.4
-# million sentences of parliament debates, news and everyday language, for five minutes on one GPU.
-# A larger model, its teacher, had translated most of them. It has eight encoder layers and three
-# decoder layers with d_model = 256, and less than a fifth of the parameters of the paper's base
-# model. It is small enough for a laptop, and good enough to be worth inspecting.
+# **The paper's claim.** Attention can be looked at. Heads learn different tasks, and many of them
+# are related to the structure of the sentence.
+#
+# The bundled model `en-de` was trained on 1.4 million sentences of parliament debates, news and
+# everyday language, for five minutes on one GPU. A larger model, its teacher, had translated most
+# of them. It has eight encoder layers and three decoder layers with $d_{\text{model}} = 256$, and
+# less than a fifth of the parameters of the paper's base model.
 
 # %%
 import torch
@@ -68,13 +70,15 @@ assert {*outputs[0].text.lower().split()} == {*outputs[1].text.lower().split()}
 # %%
 known = model.score("The bank refused the loan.", "Die Bank lehnte das Darlehen ab.")
 p = torch.tensor(known.token_log_probabilities).exp()
-# Figure: The probability of each subword of the translation, given those before it.
-_, axis = plt.subplots(figsize=(7.2, 2.2))
-axis.bar(range(len(p)), p.tolist(), color="tab:purple")
-axis.set_xticks(range(len(p)), known.tokens, rotation=45)
-axis.set(ylabel="p(subword | prefix, source)", ylim=(0, 1))
 chance = dict(zip(known.tokens, p.tolist(), strict=True))
 assert chance["▁Dar"] < chance["▁le"] < chance["▁ab"]
+
+# %%
+# Figure: The probability of each subword of the translation, given those before it.
+_, axis = plt.subplots(figsize=(7.2, 2.2))
+axis.bar(range(len(p)), p.tolist())
+axis.set_xticks(range(len(p)), known.tokens, rotation=45)
+axis.set(ylabel="p(subword | prefix, source)", ylim=(0, 1))
 
 # %% [markdown]
 # No probability reaches 1: with **label smoothing**, the network learned to leave a tenth to all
@@ -127,6 +131,13 @@ def habits(map_):
 
 
 mean = torch.stack([habits(attention.encoder) for attention in attentions]).mean(0)
+before, after = mean[0, :, 0].max(), mean[1, :, 2].max()
+print(f"a head of layer 1 gives {before:.0%} to the previous word")
+print(f"a head of layer 2 gives {after:.0%} to the next word")
+assert before > 0.6
+assert after > 0.6
+
+# %%
 # Figure: The mean weight by layer and head. A stronger colour is a larger weight.
 _, axes = plt.subplots(1, 4, figsize=(7.2, 3.4), sharey=True)
 for habit, axis in enumerate(axes):
@@ -136,11 +147,6 @@ for habit, axis in enumerate(axes):
     axis.set_yticks(range(8), range(1, 9))
     axis.set_xlabel("head")
 axes[0].set_ylabel("layer")
-before, after = mean[0, :, 0].max(), mean[1, :, 2].max()
-print(f"a head of layer 1 gives {before:.0%} to the previous word")
-print(f"a head of layer 2 gives {after:.0%} to the next word")
-assert before > 0.6
-assert after > 0.6
 
 # %% [markdown]
 # In the first layer, a head learned to attend to the previous word, in the second one to the next.
@@ -154,13 +160,6 @@ assert after > 0.6
 
 # %%
 seen = attentions[5].cross
-# Figure: Rows are the words that the decoder writes, columns are source words.
-_, axes = plt.subplots(1, 2, figsize=(7.2, 3.2), sharey=True)
-for (layer, head), axis in zip(((0, 1), (2, 1)), axes, strict=True):
-    axis.imshow(seen.weights[layer, head].numpy(), vmin=0, vmax=1)
-    axis.set_xticks(range(len(seen.keys.words)), seen.keys.words, rotation=90)
-    axis.set_yticks(range(len(seen.queries.words)), seen.queries.words)
-    axis.set_title(f"layer {layer + 1}, head {head + 1}", fontsize=9)
 
 
 def reads(layer, head, word):
@@ -174,24 +173,52 @@ for word in ("Mann", "nicht", "gesehen"):
 assert [reads(0, 1, word) for word in ("Mann", "gesehen")] == ["old", "not"]
 assert [reads(2, 1, word) for word in ("Mann", "gesehen")] == ["man", "seen"]
 
+# %%
+# Figure: Rows are the words that the decoder writes, columns are source words.
+_, axes = plt.subplots(1, 2, figsize=(7.2, 3.2), sharey=True)
+for (layer, head), axis in zip(((0, 1), (2, 1)), axes, strict=True):
+    axis.imshow(seen.weights[layer, head].numpy(), vmin=0, vmax=1)
+    axis.set_xticks(range(len(seen.keys.words)), seen.keys.words, rotation=90)
+    axis.set_yticks(range(len(seen.queries.words)), seen.queries.words)
+    axis.set_title(f"layer {layer + 1}, head {head + 1}", fontsize=9)
+
 # %% [markdown]
 # The decoder's input is the word that was written *last*. The first layer attends to the source of
 # that word: before the decoder writes *Mann*, this head reads *old*, because *alten* was written
 # last. The last layer attends to the source of the next word: *man*. This is the alignment that is
 # hard to learn for the [parser](../parsing.md).
 #
-# ## Beam size
+# ## Figures 3 to 5
 #
-# A wider beam finds outputs with a higher score under the model. With a confident model, a beam of
-# two is almost always enough. The paper uses four.
+# The paper draws attention as lines between words. The width of a line is the weight. `transept
+# visualize` draws them for any model, as SVG or as an interactive page. This is the head of layer 1
+# that reads the previous word, and the head of layer 2 that reads the next one:
 
 # %%
-scores = {}
-for beam_size in (1, 2, 4, 8):
-    found = model.translate(TEXTS, beam_size=beam_size)
-    scores[beam_size] = sum(one.score for one in found) / len(found)
-    print(f"beam {beam_size}: mean score {scores[beam_size]:.4f}")
-assert scores[4] > scores[1]
+encoder = attentions[5].encoder
+words = encoder.keys.words
+chosen = [(0, int(mean[0, :, 0].argmax())), (1, int(mean[1, :, 2].argmax()))]
+lines = [
+    (n, query, key, encoder.weights[layer, head, query, key].item())
+    for n, (layer, head) in enumerate(chosen)
+    for query in range(len(words))
+    for key in range(len(words))
+]
+print(f"{len(lines)} lines, whose weights sum to {sum(line[3] for line in lines):.1f}")
+assert abs(sum(weight for *_, weight in lines) - 2 * len(words)) < 0.1
+
+# %%
+# Figure: Encoder self-attention as lines, from the query (top) to the keys (bottom).
+_, axes = plt.subplots(1, 2, figsize=(9.0, 2.6))
+for n, query, key, weight in lines:
+    axes[n].plot((query, key), (1, 0), color=f"C{n}", linewidth=3 * weight, alpha=min(1, weight))
+for axis, (layer, head) in zip(axes, chosen, strict=True):
+    for at, word in enumerate(words):
+        axis.text(at, 1.05, word, rotation=90, ha="center", va="bottom")
+        axis.text(at, -0.05, word, rotation=90, ha="center", va="top")
+    axis.set(ylim=(-0.6, 1.6))
+    axis.set_title(f"layer {layer + 1}, head {head + 1}", fontsize=9)
+    axis.axis("off")
 
 # %% [markdown]
 # ## Where it fails

@@ -1,21 +1,26 @@
 # %% [markdown]
-# # 4. Why self-attention
+# # 7. Why self-attention: complexity and path length
 #
 # *Section 4 and Table 1*
 #
-# The paper compares layers by three criteria: the computational complexity, the number of
-# sequential operations, and the maximum path length between two positions of a sentence. The path
-# length matters for learning: the shorter the path, the easier it is to learn a dependency.
+# **The paper's claim.** Self-attention connects any two words of a sentence in one step. A
+# recurrent layer needs as many steps as there are words between them, and computes them one after
+# the other. For sentences, which are short compared with the width of the vectors, self-attention
+# also needs fewer operations.
+#
+# $n$ is the number of words, $d$ the width of the vectors, $k$ the width of a convolution, and $r$
+# the size of a neighbourhood:
 #
 # | layer | complexity | sequential operations | maximum path length |
 # |---|---|---|---|
-# | self-attention | n² · d | 1 | 1 |
-# | recurrent | n · d² | n | n |
-# | convolution of width k | k · n · d² | 1 | log_k n |
-# | self-attention, r neighbours | r · n · d | 1 | n / r |
+# | self-attention | $O(n^2 \cdot d)$ | $O(1)$ | $O(1)$ |
+# | recurrent | $O(n \cdot d^2)$ | $O(n)$ | $O(n)$ |
+# | convolutional | $O(k \cdot n \cdot d^2)$ | $O(1)$ | $O(\log_k n)$ |
+# | self-attention, restricted | $O(r \cdot n \cdot d)$ | $O(1)$ | $O(n / r)$ |
 #
-# This chapter verifies the table: it counts the operations while they run, and the entries of the
-# masks that the network uses.
+# The path length matters for learning: the shorter the path between two words, the easier it is to
+# learn that one depends on the other. This chapter verifies the table. It counts the operations
+# while they run, and the entries of the masks that the network uses.
 
 # %%
 from inspect import getsource
@@ -103,24 +108,25 @@ for n, all_of_them, neighbours in zip(lengths, dense, near, strict=True):
 # %%
 # Figure: With r = 9 there are fewer pairs to compute, but distant words need more layers.
 _, (left, right) = plt.subplots(1, 2)
-left.loglog(lengths, [m.sum().item() for m in dense], "o-", color="tab:purple", label="n²")
-left.loglog(lengths, [m.sum().item() for m in near], "o-", color="tab:orange", label="r · n, r = 9")
+left.loglog(lengths, [m.sum().item() for m in dense], "o-", color="C0", label="n²")
+left.loglog(lengths, [m.sum().item() for m in near], "o-", color="C1", label="r · n, r = 9")
 left.set(xlabel="words", title="pairs to compute")
-left.legend(frameon=False)
-right.plot(lengths, [longest_way(m) for m in dense], "o-", color="tab:purple")
-right.plot(lengths, [longest_way(m) for m in near], "o-", color="tab:orange")
+left.legend()
+right.plot(lengths, [longest_way(m) for m in dense], "o-", color="C0")
+right.plot(lengths, [longest_way(m) for m in near], "o-", color="C1")
 right.set(xlabel="words", title="maximum path length, in layers")
 
 # %% [markdown]
-# Sentences have about 30 words, and the base model has d = 512. As n is much smaller than d, n² · d
-# is less than n · d². This is why self-attention over all pairs of words is affordable.
+# Sentences have about 30 words, and the base model has $d = 512$. As $n$ is much smaller than $d$,
+# $n^2 d$ is less than $n d^2$: self-attention over all pairs of words is affordable. For whole
+# documents the opposite is true.
 #
 # (Restricted self-attention is a mask here: a word attends to the same words as in the paper, but
 # all pairs are still computed. None of the paper's models uses it.)
 #
 # ## The same in the network
 #
-# Restricted self-attention is a field of the config. With r = 3 and two layers, information can
+# Restricted self-attention is a field of the config. With $r = 3$ and two layers, information can
 # move by at most two positions. The gradient of word 5's state with respect to the embeddings shows
 # it. A state is a vector, so its gradient needs a direction. A random one is used here. The plain
 # sum of the state would not work: layer normalization makes it zero for every input, so its
@@ -135,14 +141,15 @@ x = model.source_embedding(source.ids).detach().requires_grad_()
 states = model.encoder(x + model.source_positions(source.layout), source.layout)
 (gradient,) = torch.autograd.grad(states[5], x, grad_outputs=torch.randn(32))
 felt = gradient.abs().sum(-1)
+print("gradient by word:", [round(value, 2) for value in felt.tolist()])
+assert (felt[3:8] > 0.01 * felt.max()).all()
+assert torch.cat([felt[:3], felt[8:]]).max() < 1e-6
 
+# %%
 # Figure: The state of word 5 depends on words 3 to 7, and on no others.
 _, axis = plt.subplots(figsize=(7.2, 1.8))
-axis.bar(range(11), felt.tolist(), color="tab:orange")
+axis.bar(range(11), felt.tolist(), color="C1")
 axis.set(
     xlabel="word", ylabel="gradient", title="what the state of word 5 depends on, r = 3, N = 2"
 )
 axis.set_xticks(range(11))
-
-assert (felt[3:8] > 0.01 * felt.max()).all()
-assert torch.cat([felt[:3], felt[8:]]).max() < 1e-6
