@@ -177,7 +177,8 @@ def _panel(axis: Any) -> str:
 
 @contextlib.contextmanager
 def _style() -> Iterator[None]:
-    from matplotlib import cycler, pyplot
+    from cycler import cycler
+    from matplotlib import pyplot
 
     style: dict[Any, Any] = {
         "axes.prop_cycle": cycler(color=LIGHT.series),

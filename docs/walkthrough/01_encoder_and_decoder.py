@@ -146,8 +146,8 @@ print(getsource(Decoder))
 # %% [markdown]
 # ## Two checks
 #
-# Does the decoder ignore later positions? Replace *nicht*, token 7 of the target. Logits up to that
-# position must stay the same, including its own. Later ones must change.
+# Does the decoder ignore later positions? Replace *nicht* in the target. Logits up to that position
+# must stay the same, including its own. Later ones must change.
 
 # %%
 position = tokenizer.pieces_of(target_ids).index("▁nicht")

@@ -113,7 +113,7 @@ for row, (name, heads_) in zip(axes, shown.items(), strict=True):
 
 # %% [markdown]
 # A head with a low **entropy** reads one word, a head with a high entropy reads many. Some heads
-# give most of their weight to the full stop or to the end symbol. That is a way to read nothing:
+# give most of their weight to the end symbol. That is a way to read nothing:
 # the weights must sum to 1, so a head without a task needs a place to put them.
 # [Chapter 18](18_inside_a_trained_model.py) looks at more heads.
 #

@@ -47,8 +47,8 @@ source, target = "The old man has not seen the dog.", "Der alte Mann hat den Hun
 source_ids, target_ids = (
     torch.tensor([[*tokenizer.encode(text), EOS_ID]]) for text in (source, target)
 )
-print(f"{'source_ids':38} {tuple(source_ids.shape)}")
-print(f"{'target_ids':38} {tuple(target_ids.shape)}")
+print(f"{tuple(source_ids.shape)!s:13} source_ids")
+print(f"{tuple(target_ids.shape)!s:13} target_ids")
 shapes = []
 
 
@@ -57,7 +57,7 @@ def show(name):
 
     def hook(_, __, out):
         shapes.append(tuple(out.shape))
-        print(f"{name:38} {shapes[-1]}")
+        print(f"{shapes[-1]!s:13} {name}")
 
     return hook
 
@@ -72,7 +72,7 @@ with torch.no_grad():
     logits = model(source_ids, target_ids)
 for hook in hooks:
     hook.remove()
-print(f"{'logits':38} {tuple(logits.shape)}")
+print(f"{tuple(logits.shape)!s:13} logits")
 assert shapes[-1] == (12, 8000)
 assert logits.shape == (1, 12, 8000)
 

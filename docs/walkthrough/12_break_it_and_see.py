@@ -1,10 +1,10 @@
 # %% [markdown]
 # # 12. Break it and see: ablations
 #
-# An **ablation** removes one part of a model to see what the part is for. This chapter removes nine
-# of them, one at a time, from the copy task of [the last chapter](11_copy_task.py). Each ablation
-# is one changed line, marked with `# ←`, and trains in a few seconds on a CPU. Change other lines
-# and run the chapter again.
+# An **ablation** removes one part of a model to see what the part is for. This chapter removes or
+# changes parts, one at a time, from the copy task of [the last chapter](11_copy_task.py). Each
+# ablation is one changed line, marked with `# ←`, and trains in a few seconds on a CPU. Change
+# other lines and run the chapter again.
 
 # %%
 import math
@@ -155,9 +155,9 @@ plot("intact", "no positional encoding", "no mask", "no √d_k")
 # %% [markdown]
 # ## No residual connections
 #
-# Each sub-layer now replaces its input instead of adding to it. With one layer, the network still
-# learns, but slower. With two it hardly learns: the symbol and its position have to survive every
-# attention. The comparison is with an intact network of two layers.
+# Each sub-layer now replaces its input instead of adding to it. The symbol and its position have to
+# survive every attention. The network hardly learns. It has two layers, and is compared with an
+# intact network of two layers.
 
 # %%
 record("two layers", network(n_layers=2), warm_up)

@@ -4,10 +4,13 @@ import json
 import re
 import subprocess
 import sys
+from inspect import getsource
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+
+from transept.model.attention import MultiHeadAttention
 
 ROOT = Path(__file__).resolve().parents[2]
 CHAPTERS = sorted((ROOT / "docs" / "walkthrough").glob("*.py"))
@@ -64,6 +67,34 @@ def test_a_notebook_is_the_chapter(built: Built, chapter: Path) -> None:
     script = chapter.read_text(encoding="utf-8")
     assert all(cell["source"] in script for cell in cells if cell["cell_type"] == "code")
     assert len(cells) == len(re.findall("^# %%", script, re.MULTILINE))
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
+def test_equations_of_a_chapter_are_mathml(built: Built, chapter: Path) -> None:
+    page = built.folder / "html" / "walkthrough" / f"{chapter.stem}.html"
+    text = page.read_text(encoding="utf-8")
+    displayed = chapter.read_text(encoding="utf-8").count("$$") // 2
+    assert text.count('<div class="equation"') == displayed
+    formulas = re.findall(r"<math.*?</math>", text, re.DOTALL)
+    assert len(formulas) >= displayed
+    assert [formula for formula in formulas if "\\" in formula] == [], (
+        "LaTeX that was not converted"
+    )
+
+
+def test_a_page_shows_a_whole_class_and_its_file(built: Built) -> None:
+    page = built.folder / "source" / "walkthrough" / "03_multi_head_attention.md"
+    text = page.read_text(encoding="utf-8")
+    assert ":caption: MultiHeadAttention in transept/model/attention.py" in text
+    assert getsource(MultiHeadAttention) in text
+
+
+def test_code_of_a_plot_is_folded(built: Built) -> None:
+    page = built.folder / "source" / "walkthrough" / "12_break_it_and_see.md"
+    text = page.read_text(encoding="utf-8")
+    folded = re.findall("<details>.*?</details>", text, re.DOTALL)
+    assert len(folded) == text.count('<figure class="plot">')
+    assert all("```python" in part for part in folded)
 
 
 def test_a_reader_needs_no_network(built: Built) -> None:
