@@ -247,7 +247,7 @@ def _captioned(cell: Cell) -> str:
         file: ", ".join(name for name, origin in cell.origins.items() if origin == file)
         for file in dict.fromkeys(cell.origins.values())
     }
-    caption = ", ".join(f"{name} in {file}" for file, name in names.items())
+    caption = ", ".join(f"{name} in {file}" for file, name in names.items()).replace("_", r"\_")
     source = textwrap.dedent(cell.printed)
     return f"```{{code-block}} python\n:caption: {caption}\n:class: source\n\n{source}\n```"
 

@@ -62,9 +62,11 @@ assert changes[True] > 0.1
 # Each position has a vector of $d_{\text{model}}$ numbers. Dimensions $2i$ and $2i + 1$ are a sine
 # and a cosine of the same frequency:
 #
-# $$PE_{(pos,\, 2i)} = \sin\left(\frac{pos}{10000^{2i / d_{\text{model}}}}\right)$$
+# $$\text{PE}_{(\text{pos},\, 2i)} =
+# \sin\left(\frac{\text{pos}}{10000^{2i / d_{\text{model}}}}\right)$$
 #
-# $$PE_{(pos,\, 2i+1)} = \cos\left(\frac{pos}{10000^{2i / d_{\text{model}}}}\right)$$
+# $$\text{PE}_{(\text{pos},\, 2i+1)} =
+# \cos\left(\frac{\text{pos}}{10000^{2i / d_{\text{model}}}}\right)$$
 #
 # The wavelengths grow from $2\pi$ to $10000 \cdot 2\pi$. The pairs are like the hands of a clock.
 # The first ones are fast and distinguish neighbours. The last ones hardly move within a page.
@@ -98,8 +100,8 @@ right.legend(ncols=2)
 # A shift by $k$ positions is a rotation, the same one everywhere. With
 # $\omega_i = 10000^{-2i / d_{\text{model}}}$:
 #
-# $$\sin(\omega_i (pos + k)) = \sin(\omega_i pos) \cos(\omega_i k)
-# + \cos(\omega_i pos) \sin(\omega_i k)$$
+# $$\sin(\omega_i (\text{pos} + k)) = \sin(\omega_i \text{pos}) \cos(\omega_i k)
+# + \cos(\omega_i \text{pos}) \sin(\omega_i k)$$
 #
 # A head can therefore learn "three words back" as one linear map. The code computes the encoding of
 # `pos − 3` from that of `pos`:

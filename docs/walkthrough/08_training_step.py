@@ -28,10 +28,10 @@ torch.manual_seed(0)
 # %% [markdown]
 # ## Equation (3): the learning rate
 #
-# $$lrate = d_{\text{model}}^{-0.5} \cdot
-# \min(step^{-0.5}, \; step \cdot warmup\_steps^{-1.5})$$
+# $$\text{lrate} = d_{\text{model}}^{-0.5} \cdot
+# \min(\text{step}^{-0.5}, \; \text{step} \cdot \text{warmup}^{-1.5})$$
 #
-# The first argument of the minimum is smaller after `warmup_steps` = 4,000 steps, the second one
+# The first argument of the minimum is smaller after the warm-up of 4,000 steps, the second one
 # before. Wider networks have a lower rate.
 
 # %%
@@ -68,7 +68,7 @@ axis.legend(title="d_model")
 #
 # $$v_t = \beta_2 v_{t-1} + (1 - \beta_2) g_t^2$$
 #
-# $$w_t = w_{t-1} - lrate \cdot
+# $$w_t = w_{t-1} - \text{lrate} \cdot
 # \frac{m_t / (1 - \beta_1^t)}{\sqrt{v_t / (1 - \beta_2^t)} + \epsilon}$$
 #
 # The paper uses $\beta_1 = 0.9$, $\beta_2 = 0.98$ and $\epsilon = 10^{-9}$. The usual $\beta_2$ is

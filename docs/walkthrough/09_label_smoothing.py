@@ -26,11 +26,11 @@ torch.manual_seed(0)
 #
 # The loss of a token is the **cross-entropy** between a target distribution $q$ and the predicted
 # distribution $p$ over a vocabulary of $V$ tokens. Without smoothing, $q$ is 1 for the correct
-# token $y$ and 0 for all others. **Label smoothing** gives a share $\epsilon_{ls} = 0.1$ to all
-# tokens:
+# token $y$ and 0 for all others. **Label smoothing** gives a share $\epsilon_{\text{ls}} = 0.1$ to
+# all tokens:
 #
 # $$L = -\sum_{v=1}^{V} q_v \log p_v \qquad
-# q_v = (1 - \epsilon_{ls}) \, [v = y] + \frac{\epsilon_{ls}}{V}$$
+# q_v = (1 - \epsilon_{\text{ls}}) \, [v = y] + \frac{\epsilon_{\text{ls}}}{V}$$
 
 # %%
 print(getsource(smoothed_targets))
@@ -104,15 +104,15 @@ assert torch.allclose(sums.smoothed, plain)
 
 # %% [markdown]
 # The loss also returns the unsmoothed sum: the **perplexity**,
-# $\exp(nll / tokens)$, is always reported without smoothing.
+# $\exp(\text{nll} / \text{tokens})$, is always reported without smoothing.
 
 # %% [markdown]
 # ## Dropout
 #
 # During training, **dropout** sets each number of a sub-layer's output to zero with probability
-# $P_{drop} = 0.1$, and multiplies the others by $1 / (1 - P_{drop})$ to preserve the mean. No
-# number can rely on another one, which reduces **overfitting**. Dropout is also applied to the sum
-# of embedding and positional encoding.
+# $P_{\text{drop}} = 0.1$, and multiplies the others by $1 / (1 - P_{\text{drop}})$ to preserve the
+# mean. No number can rely on another one, which reduces **overfitting**. Dropout is also applied to
+# the sum of embedding and positional encoding.
 
 # %%
 print(getsource(Dropout))

@@ -2,9 +2,9 @@
 # # 12. Break it and see: ablations
 #
 # An **ablation** removes one part of a model to see what the part is for. This chapter removes or
-# changes parts, one at a time, from the copy task of [the last chapter](11_copy_task.py). Each
-# ablation is one changed line, marked with `# ←`, and trains in a few seconds on a CPU. Change
-# other lines and run the chapter again.
+# changes parts of the network of [the last chapter](11_copy_task.py), one at a time. Each ablation
+# is one changed line, marked with `# ←`, and trains in a few seconds on a CPU. Change other lines
+# and run the chapter again.
 
 # %%
 import math

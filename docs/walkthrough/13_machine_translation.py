@@ -206,10 +206,11 @@ assert len(checkpoints) == 5
 # `translate` uses the paper's beam search, the subject of [the next chapter](14_beam_search.py).
 # **BLEU** compares the translations of a whole test set with references. It counts how many of
 # their n-grams, for $n$ from 1 to 4, occur in the references (precision $p_n$), and penalizes
-# output that is too short (brevity penalty $BP$, with output length $c$ and reference length $r$):
+# output that is too short (brevity penalty $\text{BP}$, with output length $c$ and reference length
+# $r$):
 #
-# $$BLEU = BP \cdot \exp\left(\frac{1}{4} \sum_{n=1}^{4} \log p_n\right) \qquad
-# BP = \min(1, e^{1 - r/c})$$
+# $$\text{BLEU} = \text{BP} \cdot \exp\left(\frac{1}{4} \sum_{n=1}^{4} \log p_n\right) \qquad
+# \text{BP} = \min(1, e^{1 - r/c})$$
 
 # %%
 texts, references = zip(*test, strict=True)

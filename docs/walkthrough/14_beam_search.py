@@ -132,8 +132,8 @@ axis.set_xticks(range(len(tree.steps)), range(1, len(tree.steps) + 1))
 # short. The paper divides by the **length penalty** of Wu et al. (2016). $|Y|$ counts the end
 # symbol:
 #
-# $$score(Y) = \frac{\log P(Y \mid X)}{lp(Y)} \qquad
-# lp(Y) = \left(\frac{5 + |Y|}{6}\right)^{\alpha}$$
+# $$\text{score}(Y) = \frac{\log P(Y \mid X)}{\text{lp}(Y)} \qquad
+# \text{lp}(Y) = \left(\frac{5 + |Y|}{6}\right)^{\alpha}$$
 
 # %%
 print(getsource(length_penalty))
@@ -187,7 +187,7 @@ assert scores[4] > scores[1]
 # $\log P$ of a live prefix can only decrease, and the penalty is largest at the maximum length. So
 # no continuation of a prefix can score more than
 #
-# $$bound = \frac{\log P(\text{prefix})}{lp(\text{maximum length})}$$
+# $$\text{bound} = \frac{\log P(\text{prefix})}{\text{lp}(\text{maximum length})}$$
 #
 # When all $W$ finished outputs are better than the best bound (`_done`), the search stops. This
 # **early stopping** never changes the result. It also explains the nonsense above: the bound had to

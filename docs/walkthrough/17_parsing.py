@@ -168,7 +168,8 @@ assert fault_of(linearise(parses[0].tree), len(parses[0].words)) is None
 # **F1** compares the brackets of a parse with those of the correct tree. A bracket is right if its
 # label and its first and last word are right:
 #
-# $$F_1 = \frac{2 P R}{P + R} \qquad P = \frac{right}{predicted} \qquad R = \frac{right}{correct}$$
+# $$F_1 = \frac{2 P R}{P + R} \qquad P = \frac{\text{right}}{\text{predicted}} \qquad
+# R = \frac{\text{right}}{\text{correct}}$$
 
 # %%
 report = evaluate_parses([str(tree) for tree in test], [str(parse.tree) for parse in parses])
