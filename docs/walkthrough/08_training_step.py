@@ -157,9 +157,11 @@ for step in (1, 2, 3):
     print(f"step {step}: loss {values.smoothed:.4f}, plain {loss / n_tokens:.4f}")
     assert abs(values.smoothed.item() - loss.item() / n_tokens) < 1e-3
 
-apart = max((a - b).abs().max() for a, b in zip(ours.parameters(), plain.parameters(), strict=True))
-print(f"after three steps, the weights differ by at most {apart:.0e}")
-assert apart < 1e-3
+apart = torch.cat(
+    [(a - b).flatten() for a, b in zip(ours.parameters(), plain.parameters(), strict=True)]
+)
+print(f"after three steps, the weights differ by {apart.abs().mean():.0e} on average")
+assert apart.abs().mean() < 1e-5
 
 # %% [markdown]
 # ## Training cost

@@ -203,6 +203,6 @@ for name, (source, target) in batches.items():
 assert flops["padded"] > 2 * flops["packed"]
 
 # %% [markdown]
-# The packed step computes the same gradients with less than half of the operations. On a CPU, where
+# The packed step needs less than half of the operations for the same sentences. On a CPU, where
 # shapes may change from step to step, the package also removes the last empty positions
 # (`without_padding`).

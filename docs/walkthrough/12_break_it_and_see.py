@@ -94,8 +94,8 @@ def plot(*names):
     _, axis = plt.subplots(figsize=(7.2, 2.6))
     for name in names:
         means = torch.tensor(curves[name]).unfold(0, 5, 5).mean(-1)
-        axis.semilogy(range(3, len(curves[name]) + 1, 5), means.tolist(), label=name)
-    axis.set(xlabel="step", ylabel="−log p per token")
+        axis.plot(range(3, len(curves[name]) + 1, 5), means.tolist(), label=name)
+    axis.set(xlabel="step", ylabel="−log p per token", ylim=(0, 3))
     axis.legend()
 
 
@@ -168,6 +168,10 @@ for module in model.modules():
 record("two layers, no residuals", model, warm_up)
 assert right["two layers, no residuals"] < right["two layers"] - 50
 
+# %%
+# Figure: Two layers, with and without residual connections.
+plot("two layers", "two layers, no residuals")
+
 # %% [markdown]
 # ## A single head
 #
@@ -178,10 +182,6 @@ assert right["two layers, no residuals"] < right["two layers"] - 50
 # %%
 record("one head", network(n_heads=1), warm_up)  # ←
 assert right["one head"] > 60
-
-# %%
-# Figure: Residual connections matter more, the deeper the network. A single head is enough here.
-plot("two layers", "two layers, no residuals", "one head")
 
 # %% [markdown]
 # ## No warm-up
@@ -202,12 +202,16 @@ class NoWarmUp:
 record("no warm-up", network(), NoWarmUp())
 assert right["no warm-up"] < 60
 
+# %%
+# Figure: One head is as good as two here. Without warm-up, the network does not learn.
+plot("intact", "one head", "no warm-up")
+
 # %% [markdown]
 # ## Post-norm and pre-norm without warm-up
 #
 # Four layers, a third of the learning rate, with and without warm-up. The post-norm network of the
 # paper depends on the warm-up. With pre-norm, the residual stream passes every layer unchanged, the
-# first gradients are moderate, and the network trains either way. This is the main reason why most
+# first gradients are moderate, and the network trains either way. This is one reason why most
 # later models use pre-norm. (Reproductions of the paper report
 # about one BLEU more with post-norm after full training.)
 
@@ -237,9 +241,9 @@ for name, count in right.items():
     print(f"{name:26} loss {last[name]:5.2f}   {count:3} of 200 right")
 
 # %%
-# Figure: The number of correct copies, of 200. The last four networks saw fewer sequences.
+# Figure: Correct copies, of 200. The last four networks have four layers and saw fewer sequences.
 _, axis = plt.subplots(figsize=(7.2, 3.4))
-axis.barh([*right], [*right.values()], color=["C0" if n > 150 else "C1" for n in right.values()])
+axis.barh([*right], [*right.values()], color=["C0" if n > 60 else "C1" for n in right.values()])
 axis.bar_label(axis.containers[0], padding=4)
 axis.set(xlim=(0, 220), xlabel="correct copies, of 200")
 axis.invert_yaxis()

@@ -12,6 +12,7 @@
 # never revises it. **Beam search** keeps the $W$ most probable prefixes.
 
 # %%
+import textwrap
 import time
 from inspect import getsource
 
@@ -95,13 +96,13 @@ for number, step in enumerate(tree.steps, start=1):
     print(f"{number:2}: " + "  |  ".join(shown))
 outputs = [h for step in tree.steps for h in step if h.state == "finished"]
 winner = next(h for h in outputs if h.id == tree.winner)
-print(tree.reason)
+print(textwrap.fill(tree.reason, 80))
 assert winner.text == "Der alte Mann hat den Hund nicht gesehen."
 assert winner.normalized == max(h.normalized for h in outputs)
 
 # %%
-# Figure: The tree of the search. Blue: alive. Green: finished. Grey: pruned. Thick: the output.
-_, axis = plt.subplots(figsize=(9.0, 3.6))
+# Figure: The tree of the search. Grey: pruned. Green: finished. Thick: the output.
+_, axis = plt.subplots(figsize=(10.0, 4.4))
 places = {h.id: (x, -y) for x, step in enumerate(tree.steps) for y, h in enumerate(step)}
 parents = {h.id: h.parent for step in tree.steps for h in step}
 path, at = set(), tree.winner
@@ -110,15 +111,14 @@ while at is not None:
     at = parents[at]
 colours = {"kept": "C0", "finished": "C2", "pruned": "C7"}
 for h in (h for step in tree.steps for h in step):
-    x, y = places[h.id]
-    if h.parent is not None:
-        width = 2.5 if h.id in path else 0.6
-        axis.plot(*zip(places[h.parent], (x, y), strict=True), color=colours[h.state], lw=width)
-    axis.text(
-        x, y, h.token.strip("▁"), ha="center", va="bottom", fontsize=7, color=colours[h.state]
-    )
-axis.set(xlabel="step", yticks=[], title="candidates, the best at the top")
+    (x, y), colour = places[h.id], colours[h.state]
+    axis.text(x, y + 0.12, h.token.strip("▁"), ha="center", va="bottom", color=colour)
+    if h.parent is not None and h.state != "pruned":
+        width = 3 if h.id in path else 1
+        axis.plot(*zip(places[h.parent], (x, y), strict=True), color=colour, lw=width)
+axis.set(xlabel="step", yticks=[], ylim=(-7.5, 0.9), title="candidates, the best at the top")
 axis.set_xticks(range(len(tree.steps)), range(1, len(tree.steps) + 1))
+axis.spines["left"].set_visible(False)
 
 # %% [markdown]
 # Two details are worth a look. At step 11 the output without its full stop is finished. Its

@@ -157,7 +157,7 @@ for number, values in enumerate(measured.values()):
     axis.plot(values, [number] * 2, "o-", color="C0" if number else "C1")
 axis.axvline(mean["base"], color="C1", linestyle="--", linewidth=1)
 axis.set_yticks(range(len(measured)), [*measured])
-axis.set(xlabel="perplexity", xscale="log")
+axis.set(xlabel="perplexity", xlim=(1, None))
 axis.invert_yaxis()
 
 # %% [markdown]

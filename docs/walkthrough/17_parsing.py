@@ -195,30 +195,23 @@ for tree in drawn:
 # Figure: The same words, two trees: the phrase belongs to the verb (left) or to the noun (right).
 def draw(tree, axis):
     """A tree with its words at the bottom."""
-    depth = {
-        b: sum(o.start <= b.start and b.end <= o.end for o in tree.brackets[:i])
-        for i, b in enumerate(tree.brackets)
-    }
-    middle = {b: (b.start + b.end - 1) / 2 for b in depth}
+    depth = {}
+    for bracket in tree.brackets:
+        around = [b for b in depth if b.start <= bracket.start and bracket.end <= b.end]
+        depth[bracket] = len(around)
+        middle = (bracket.start + bracket.end - 1) / 2
+        axis.text(middle, -depth[bracket], bracket.label, ha="center", va="center")
+        if around:
+            above = max(around, key=depth.get)
+            top = (above.start + above.end - 1) / 2, 0.25 - depth[bracket] + 0.5
+            axis.plot((top[0], middle), (top[1], 0.25 - depth[bracket]), color="C0", lw=1)
     floor = max(depth.values()) + 1
-    for i, b in enumerate(tree.brackets):
-        parents = [o for o in tree.brackets[:i] if o.start <= b.start and b.end <= o.end]
-        if parents:
-            top = max(parents, key=depth.get)
-            axis.plot((middle[top], middle[b]), (-depth[top], -depth[b]), color="C0", lw=1)
-        axis.text(
-            middle[b],
-            -depth[b],
-            b.label,
-            ha="center",
-            va="center",
-            bbox={"fc": "white", "ec": "none", "pad": 1, "alpha": 0.0},
-        )
     for n, word in enumerate(tree.words):
         inner = max((b for b in depth if b.start <= n < b.end), key=depth.get)
-        axis.plot((middle[inner], n), (-depth[inner], -floor), color="C7", lw=0.6)
-        axis.text(n, -floor - 0.15, word, ha="center", va="top", fontsize=8)
-    axis.set(ylim=(-floor - 0.7, 0.4))
+        middle = (inner.start + inner.end - 1) / 2
+        axis.plot((middle, n), (-depth[inner] - 0.25, 0.25 - floor), color="C7", lw=0.7)
+        axis.text(n, -floor, word, ha="center", va="center", fontsize=8)
+    axis.set(ylim=(-floor - 0.4, 0.4))
     axis.axis("off")
 
 
