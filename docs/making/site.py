@@ -19,6 +19,7 @@ sys.path.insert(0, str(DOCS))
 
 from making.chapters import link_pages, run, write_notebook, write_page  # noqa: E402
 from making.commands import write_commands  # noqa: E402
+from making.exercises import write_exercises  # noqa: E402
 from making.pictures import with_pictures  # noqa: E402
 from making.reference import write_reference  # noqa: E402
 from making.settings import write_settings  # noqa: E402
@@ -48,6 +49,7 @@ def main() -> int:
     write_reference(source / "reference")
     write_commands(source / "commands")
     write_settings(source)
+    write_exercises(DOCS / "exercises", source / "exercises")
     write_walkthrough(source / "walkthrough", chosen.chapters)
     if chosen.no_html:
         return 0

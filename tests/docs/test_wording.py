@@ -10,6 +10,7 @@ PAGES = [
     *(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")),
     *sorted((ROOT / "docs").rglob("*.md")),
     *sorted((ROOT / "docs/walkthrough").glob("*.py")),
+    *sorted((ROOT / "docs/exercises").rglob("*.py")),
 ]
 SOURCES = sorted((ROOT / "src").rglob("*.py")) + sorted((ROOT / "src").rglob("*.md"))
 
