@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo docs package test test-slow test-portable test-all test-gpu faults check format clean
+.PHONY: help install demo docs notebooks package test test-slow test-portable test-all test-gpu faults check format clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -56,6 +56,13 @@ package: install  ## build sdist and wheel, and try the wheel in a fresh environ
 
 docs: install  ## run the walk-through and build the site: build/docs/html/index.html
 	$(BIN)/python docs/making/site.py --output build/docs
+
+notebooks: install  ## run the walk-through as notebooks, and add the wheel that they install: build/notebooks
+	rm -rf build/notebooks
+	mkdir -p build/notebooks
+	$(BIN)/python docs/making/site.py --output build/docs --no-html
+	cp build/docs/source/walkthrough/*.ipynb build/notebooks
+	$(BIN)/python -m hatchling build -t wheel -d build/notebooks
 
 check: install  ## lint, format, types, architecture
 	$(BIN)/ruff check .
