@@ -17,9 +17,11 @@ import textwrap
 import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import starmap
 from pathlib import Path
 from typing import Any, Literal
 
+from making.notebooks import offer, opening, repository, without_links
 from making.palette import LIGHT
 from making.pictures import inlined
 
@@ -233,7 +235,7 @@ def write_page(cells: list[Cell], page: Path, notebook: str) -> None:
             parts += [*plots, "<details><summary>Code of the plot</summary>", *code, "</details>"]
         else:
             parts += [*code, *plots]
-    parts.append(f"---\n\nThis chapter as a notebook: {{download}}`{notebook} <{notebook}>`.")
+    parts.append(f"---\n\n{offer(notebook, repository())}")
     page.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
 
 
@@ -255,7 +257,7 @@ def _captioned(cell: Cell) -> str:
 def write_notebook(cells: list[Cell], path: Path) -> None:
     """A chapter as a Jupyter notebook, with its output."""
     notebook = {
-        "cells": [_notebook_cell(number, cell) for number, cell in enumerate(cells)],
+        "cells": [opening(repository()), *starmap(_notebook_cell, enumerate(cells))],
         "metadata": {
             "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
             "language_info": {"name": "python"},
@@ -269,7 +271,7 @@ def write_notebook(cells: list[Cell], path: Path) -> None:
 def _notebook_cell(number: int, cell: Cell) -> dict[str, Any]:
     shared = {"id": f"cell-{number}", "metadata": {}, "source": cell.text}
     if cell.kind == "prose":
-        return {"cell_type": "markdown", **shared}
+        return {"cell_type": "markdown", **shared, "source": without_links(cell.text)}
     outputs: list[dict[str, Any]] = []
     if cell.printed:
         outputs.append({"output_type": "stream", "name": "stdout", "text": cell.printed})

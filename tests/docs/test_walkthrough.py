@@ -1,6 +1,7 @@
 """The walk-through runs, and the site builds without a warning."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -62,7 +63,8 @@ def test_a_notebook_is_the_chapter(built: Built, chapter: Path) -> None:
     path = built.folder / "source" / "walkthrough" / f"{chapter.stem}.ipynb"
     notebook = json.loads(path.read_text(encoding="utf-8"))
     assert notebook["nbformat"] == 4
-    cells = notebook["cells"]
+    install, *cells = notebook["cells"]
+    assert "pip" in install["source"]
     assert {cell["cell_type"] for cell in cells} == {"markdown", "code"}
     script = chapter.read_text(encoding="utf-8")
     assert all(cell["source"] in script for cell in cells if cell["cell_type"] == "code")
@@ -95,6 +97,26 @@ def test_code_of_a_plot_is_folded(built: Built) -> None:
     folded = re.findall("<details>.*?</details>", text, re.DOTALL)
     assert len(folded) == text.count('<figure class="plot">')
     assert all("```python" in part for part in folded)
+
+
+RUN = """
+import json, sys
+cells = json.load(open(sys.argv[1], encoding="utf-8"))["cells"]
+namespace = {"__name__": "__main__"}
+for cell in cells:
+    if cell["cell_type"] == "code":
+        exec(compile(cell["source"], cell["id"], "exec"), namespace)
+"""
+
+
+def test_cells_of_a_notebook_run(built: Built, tmp_path: Path) -> None:
+    notebooks = sorted((built.folder / "source" / "walkthrough").glob("*.ipynb"))
+    environment = os.environ | {"MPLBACKEND": "agg"}
+    command = [sys.executable, "-c", RUN, str(notebooks[1])]
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_reader_needs_no_network(built: Built) -> None:
