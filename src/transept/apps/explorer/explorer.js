@@ -4,7 +4,7 @@
 import { drawHeat, drawOverview } from "./heat.js";
 import { drawLines } from "./lines.js";
 import { savePng, saveSvg } from "./save.js";
-import { listen, same } from "./shapes.js";
+import { element, listen, same } from "./shapes.js";
 import { KINDS, NOTES, plain, shown } from "./weights.js";
 
 const VIEWS = { lines: "lines", heat: "heat map", overview: "all heads" };
@@ -38,12 +38,6 @@ export function fromParameters(given, usual) {
 }
 
 // --- controls --------------------------------------------------------------------------------
-
-function element(name, properties = {}, ...children) {
-  const node = Object.assign(document.createElement(name), properties);
-  node.append(...children);
-  return node;
-}
 
 // The name of a control within the explorer.
 function nameOf(node) {

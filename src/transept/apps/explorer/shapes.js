@@ -1,4 +1,4 @@
-// SVG elements, their text, and their words as buttons.
+// Elements of HTML and SVG, the text of pictures, and their words as buttons.
 
 const SVG = "http://www.w3.org/2000/svg";
 export const FONT = 14;
@@ -10,6 +10,12 @@ export const colourOf = (head) => `var(--chart-${(head - 1) % N_COLOURS})`;
 export const isDashed = (head) => head > N_COLOURS;
 // A selected word is bold, and must not move the others.
 export const widthOf = (text) => pen.measureText(text).width * 1.1;
+
+export function element(name, properties = {}, ...children) {
+  const node = Object.assign(document.createElement(name), properties);
+  node.append(...children);
+  return node;
+}
 
 export function make(name, attributes, parent, text) {
   const node = document.createElementNS(SVG, name);

@@ -1,7 +1,6 @@
 // The beam search of a sentence, step by step: every hypothesis, its score, and whether it was kept.
 
-import { element } from "./api.js";
-import { make, picture, widthOf } from "./shapes.js";
+import { element, make, picture, widthOf } from "./shapes.js";
 
 const ROW = 34, GAP = 44, PAD = 10, HEAD = 26, LEAST = 44;
 const STATES = { kept: "kept", pruned: "pruned", finished: "finished" };
