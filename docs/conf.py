@@ -51,7 +51,7 @@ html_math_renderer = "mathml"
 html_theme = "furo"
 html_static_path = ["_static"]
 html_css_files = ["transept.css"]
-html_js_files = ["copy.js", "narrow.js"]
+html_js_files = ["access.js", "copy.js", "narrow.js"]
 html_logo = html_favicon = "_static/logo.svg"
 html_show_sphinx = False
 html_copy_source = False
@@ -64,5 +64,5 @@ if REPOSITORY:
     html_theme_options["footer_icons"] = [
         {"name": "Repository", "url": REPOSITORY, "html": "Repository", "class": "repository"}
     ]
-pygments_style = "friendly"
+pygments_style = "a11y-high-contrast-light"  # furo installs it
 pygments_dark_style = "github-dark"
