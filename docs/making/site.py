@@ -20,6 +20,7 @@ sys.path.insert(0, str(DOCS))
 from making.chapters import link_pages, run, write_notebook, write_page  # noqa: E402
 from making.commands import write_commands  # noqa: E402
 from making.exercises import write_exercises  # noqa: E402
+from making.live import add_live, write_live  # noqa: E402
 from making.pictures import with_pictures  # noqa: E402
 from making.reference import write_reference  # noqa: E402
 from making.settings import write_settings  # noqa: E402
@@ -55,6 +56,7 @@ def main() -> int:
         return 0
     failed = build(source, chosen.output / "html")
     write_attention(chosen.output / "html" / "_static" / "attention.html")
+    write_live(chosen.output / "html" / "_static" / "live")
     return failed
 
 
@@ -112,7 +114,8 @@ def write_chapter(script: Path, folder: Path) -> str:
     cells = run(script)
     notebook = folder / f"{script.stem}.ipynb"
     write_notebook(cells, notebook)
-    write_page(cells, folder / f"{script.stem}.md", notebook.name)
+    write_page(cells, page := folder / f"{script.stem}.md", notebook.name)
+    add_live(page)
     return f"{script.name}  {time.perf_counter() - begun:.1f} s"
 
 
