@@ -2,14 +2,22 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import torch
 
+from transept.api.texts import Writer, as_texts
+from transept.decoding.config import SearchConfig
+from transept.decoding.engine import Input
+from transept.errors import DataError
 from transept.model.attention import record_attention
 from transept.model.transformer import Transformer
+from transept.progress import no_progress
 from transept.shapes import Float, Tensor
-from transept.text.tokenizer import BOS, Tokenizer, unescape
+from transept.text.tokenizer import BOS, EOS_ID, Tokenizer, unescape
+
+if TYPE_CHECKING:
+    from transept.api.transducer import Transducer
 
 Kind = Literal["encoder", "decoder", "source"]
 """Encoder self-attention, decoder self-attention, encoder-decoder attention."""
@@ -137,6 +145,35 @@ class Encoded(NamedTuple):
     text: str
     tokenizer: Tokenizer
     ids: Sequence[int]
+
+
+def attend(
+    model: "Transducer", source: str, target: str | None, target_language: str | None
+) -> Attention:
+    """See `Transducer.attend`."""
+    text = as_texts([source])[0].strip()
+    # The network sees the sentence as it is, so that the figure shows its words.
+    (units,) = model.units(
+        [text], split=False, too_long="refuse", raw=True, target_language=target_language
+    )
+    if not units or not units[0].ids:
+        raise DataError("the source has no words; give a sentence")
+    source_ids = model.source_tokenizer.framed(units[0].ids)
+    if target is None:
+        search = SearchConfig()
+        one = Input(source_ids, model.limits.clamp(search.max_length(len(source_ids))))
+        ((best, *_),) = model.native.search([one], search, no_progress)
+        target_ids = [*best.ids, EOS_ID]
+        target = Writer(model.target_tokenizer).text(best.ids, units[0])
+    else:
+        (target,) = as_texts([target], "target")
+        target_ids = [*model.target_tokenizer.encode(target.strip()), EOS_ID]
+    model.limits.check_pairs([max(len(source_ids), len(target_ids))])
+    return attention_of(
+        model.model,
+        Encoded(source, model.source_tokenizer, source_ids),
+        Encoded(target, model.target_tokenizer, target_ids),
+    )
 
 
 def attention_of(model: Transformer, source: Encoded, target: Encoded) -> Attention:

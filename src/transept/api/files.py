@@ -35,10 +35,12 @@ def translate_texts(
     return [found[text] for text in opened.texts]
 
 
-def write_translations(opened: OpenedFile, texts: Sequence[str], output: Path) -> None:
-    """Write a file with the translations of its texts."""
+def write_translations(
+    opened: OpenedFile, texts: Sequence[str], output: Path, language: str
+) -> None:
+    """Write a file with the translations of its texts into a language. Empty if it is unknown."""
     try:
-        write_file(output, opened.written(texts))
+        write_file(output, opened.translated(texts, language))
     except OSError as error:
         why = error.strerror or error
         raise DataError(f"{output}: cannot be written ({why}); choose another path") from error

@@ -7,7 +7,7 @@ from itertools import repeat
 from pathlib import Path
 from typing import Unpack, overload
 
-from transept.api.attention import Attention, Encoded, attention_of
+from transept.api.attention import Attention, attend
 from transept.api.config import Options, Request, Segmentation
 from transept.api.documents import translate_documents
 from transept.api.feeding import Drafts, RunningUnits, UnitFeed
@@ -33,11 +33,10 @@ from transept.api.texts import (
 from transept.decoding.engine import Engine, Ids, Input
 from transept.decoding.step import Hypothesis
 from transept.documents.opening import FileFormat
-from transept.errors import DataError
 from transept.gateway import engines
 from transept.model.transformer import Transformer
 from transept.progress import Watch, no_progress
-from transept.text.tokenizer import EOS_ID, Tokenizer
+from transept.text.tokenizer import Tokenizer
 
 Found = Sequence[Sequence[Hypothesis]]
 
@@ -81,6 +80,7 @@ class Transducer:
         self.native = self.engine.native
         self.source_tokenizer = source_tokenizer
         self.target_tokenizer = target_tokenizer
+        self.languages = languages
         self.limits = LengthLimits(max_source_length, [model.config for model in models])
         self._terms = TermTokens(target_tokenizer)
         masks = source_tokenizer.masks if target_tokenizer.masks else ()
@@ -201,7 +201,8 @@ class Transducer:
         opened = read_file(source, file_format)
         options["format"] = opened.markup
         found = translate_texts(opened, lambda texts: self.translate(texts, **options))
-        write_translations(opened, [one.text for one in found], output)
+        language = options.get("target_language") or self.languages[1]
+        write_translations(opened, [one.text for one in found], output, language)
         return found
 
     def stream(self, text: str, **options: Unpack[Options]) -> Iterator[Draft]:
@@ -490,24 +491,4 @@ class Transducer:
             >>> seen.cross.weights[2, 0].shape  # layer 3, head 1
             torch.Size([6, 6])
         """
-        # The network sees the sentence as it is, so that the figure shows its words.
-        options: Options = {"split": False, "too_long": "refuse", "raw": True}
-        request = Request.of(options | {"target_language": target_language})
-        text = as_texts([source])[0].strip()
-        (units,) = self._reader.units([text], request.config)
-        if not units or not units[0].ids:
-            raise DataError("the source has no words; give a sentence")
-        source_ids = self.source_tokenizer.framed(units[0].ids)
-        if target is None:
-            one = self._input(units[0], [], request)
-            ((best, *_),) = self.native.search([one], request.config, no_progress)
-            target_ids, target = [*best.ids, EOS_ID], self._writer.text(best.ids, units[0])
-        else:
-            (target,) = as_texts([target], "target")
-            target_ids = [*self.target_tokenizer.encode(target.strip()), EOS_ID]
-        self.limits.check_pairs([max(len(source_ids), len(target_ids))])
-        return attention_of(
-            self.model,
-            Encoded(source, self.source_tokenizer, source_ids),
-            Encoded(target, self.target_tokenizer, target_ids),
-        )
+        return attend(self, source, target, target_language)

@@ -48,10 +48,11 @@ def translate_file(
         translated = job.translate(transducer, lines, 0, notes, watch)
         found = dict(zip(places, translated, strict=True))
     texts = [found[text] for text in opened.texts]
+    language = job.wanted["target_language"] or transducer.languages[1]
     if output is not None:
-        write_translations(opened, texts, output)
+        write_translations(opened, texts, output, language)
     else:
-        sys.stdout.buffer.write(opened.written(texts))
+        sys.stdout.buffer.write(opened.translated(texts, language))
         sys.stdout.buffer.flush()
     notes.warn()
 

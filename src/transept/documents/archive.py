@@ -23,6 +23,8 @@ MOST_DIRECTORY = 2_000_000
 MOST_RATIO = 150
 """The maximum compression ratio of a member of more than `SMALL` bytes. Text reaches about 30."""
 SMALL = 1_000_000
+PICTURES = frozenset({".emf", ".wmf", ".bmp", ".tif", ".tiff"})
+"""Suffixes of pictures that are stored without compression. A blank area reaches any ratio."""
 _OLE = bytes.fromhex("d0cf11e0a1b11ae1")
 _METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
 
@@ -69,7 +71,8 @@ class ZippedFile:
                 raise self.encrypted()
             if info.compress_type not in _METHODS:
                 raise self._damaged(f"unusual compression of {info.filename!r}")
-            if info.file_size > max(SMALL, MOST_RATIO * info.compress_size):
+            is_picture = PurePosixPath(info.filename).suffix.lower() in PICTURES
+            if not is_picture and info.file_size > max(SMALL, MOST_RATIO * info.compress_size):
                 raise self._bomb(f"a member that compressed too well, {info.filename!r}")
             if not _is_safe(info.filename):
                 raise self._damaged(f"the member {info.filename!r} is outside of the archive")

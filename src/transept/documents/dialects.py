@@ -243,6 +243,7 @@ XLIFF = Dialect(
         "urn:oasis:names:tc:xliff:document:1.2": "",
         "urn:oasis:names:tc:xliff:document:2.0": "",
         "urn:oasis:names:tc:xliff:document:2.1": "",
+        "urn:oasis:names:tc:xliff:document:2.2": "",
     },
     paragraphs=frozenset({"trans-unit", "segment"}),
     copied=frozenset(),
@@ -250,3 +251,30 @@ XLIFF = Dialect(
     write=_write_text,
     prepare=_with_target,
 )
+
+_ATTRIBUTES = r"""(?:[^<>"']|"[^"]*"|'[^']*')*?"""
+_LABELLED = re.compile(
+    rf"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<(?:[\w.-]+:)?(xliff|file)\b{_ATTRIBUTES}(?=/?>)", re.DOTALL
+)
+_VERSION_2 = re.compile(r"""\sversion\s*=\s*["']2""")
+
+
+def with_target_language(document: str, language: str) -> str:
+    """An XLIFF document whose target language is this one, or a variant of it such as `de-AT`."""
+    is_2 = False
+
+    def labelled(found: re.Match[str]) -> str:
+        nonlocal is_2
+        tag, name = found[0], found[1]
+        is_2 = is_2 or (name == "xliff" and _VERSION_2.search(tag) is not None)
+        if name != ("xliff" if is_2 else "file"):
+            return tag
+        attribute = "trgLang" if is_2 else "target-language"
+        known = re.search(rf"""\s{attribute}\s*=\s*(["'])(.*?)\1""", tag, re.DOTALL)
+        if known is None:
+            return f'{tag.rstrip()} {attribute}="{language}"'
+        if re.split("[-_]", known[2])[0].lower() == language.lower():
+            return tag
+        return f"{tag[: known.start(2)]}{language}{tag[known.end(2) :]}"
+
+    return _LABELLED.sub(labelled, document)

@@ -8,7 +8,13 @@ from typing import Literal, NamedTuple, get_args
 
 from transept.documents.archive import ZippedFile, check_size
 from transept.documents.catalogs import Catalog
-from transept.documents.dialects import CONTENTS, OFFICE, OPEN_DOCUMENT, XLIFF
+from transept.documents.dialects import (
+    CONTENTS,
+    OFFICE,
+    OPEN_DOCUMENT,
+    XLIFF,
+    with_target_language,
+)
 from transept.documents.elements import Dialect, XmlDocument
 from transept.documents.subtitles import Subtitles
 from transept.errors import DataError
@@ -45,6 +51,13 @@ class OpenedFile(NamedTuple):
     """The format of the texts."""
     written: Callable[[Sequence[str]], bytes]
     """The file with a translation of each text."""
+    labelled: Callable[[bytes, str], bytes] = lambda data, _: data
+    """A file of this format with its target language, if the format has a field for it."""
+
+    def translated(self, texts: Sequence[str], language: str) -> bytes:
+        """The file with a translation of each text into a language. Empty if it is unknown."""
+        data = self.written(texts)
+        return self.labelled(data, language) if texts and language else data
 
 
 def format_of_name(name: str) -> FileFormat:
@@ -73,7 +86,7 @@ def open_file(data: bytes, name: str, format: FileFormat | None = None) -> Opene
     if format == "xliff":
         _check_text(len(data), name)
         document = XmlDocument(data, name, XLIFF)
-        return OpenedFile(document.texts, "html", document.translated)
+        return OpenedFile(document.texts, "html", document.translated, _labelled)
     text = _decoded(data, name)
     if format == "srt" or format == "vtt" or format == "po":
         _check_count(text.count("msgstr" if format == "po" else "-->"), name)
@@ -83,6 +96,10 @@ def open_file(data: bytes, name: str, format: FileFormat | None = None) -> Opene
     markup: Literal["text", "html", "markdown"] = format  # type: ignore[assignment]
     texts = [text.removeprefix(mark)] if text else []
     return OpenedFile(texts, markup, lambda texts: (mark + "".join(texts)).encode())
+
+
+def _labelled(data: bytes, language: str) -> bytes:
+    return with_target_language(data.decode(), language).encode()
 
 
 def _decoded(data: bytes, name: str) -> str:
@@ -138,7 +155,8 @@ _ZIPPED = {
     ),
     "odt": _Zipped(_members(r"(?:content|styles)\.xml"), OPEN_DOCUMENT),
     "odp": _Zipped(_members(r"(?:content|styles)\.xml"), OPEN_DOCUMENT),
-    "epub": _Zipped(_members(r".+\.(?:x?html?|ncx)"), CONTENTS),
+    # macOS adds files with the same suffixes, which are not text.
+    "epub": _Zipped(_members(r"(?!__MACOSX/).+\.(?:x?html?|ncx)"), CONTENTS),
 }
 _COLUMN = re.compile(rb'<(?:\w+:)?tableColumn\s[^>]*?\bname="([^"]*)"')
 _ENCRYPTED_CHAPTER = re.compile(rb"""URI=["'][^"']*\.(?:x?html?|ncx)["']""", re.IGNORECASE)

@@ -14,8 +14,6 @@ from operator import attrgetter
 from re import finditer
 from typing import NamedTuple
 
-from transept.text.sentences import has_letters
-
 START, END = attrgetter("start"), attrgetter("end")
 CLOSING = (*",.;:!?)]}…»”’", "")
 """Characters that no space precedes."""
@@ -147,7 +145,7 @@ class _Pair:
         """Whether a letter or digit of word i is inside an element. True if it has neither."""
         start, end = self.source_words[i]
         held = self.source[max(start, element.start) : min(end, element.end)]
-        return has_letters(held) or not has_letters(self.source[start:end])
+        return _has_letter(held) or not _has_letter(self.source[start:end])
 
     def _position(
         self, element: Element, number: int, owners: dict[int, int], words: InlineSpan
@@ -204,7 +202,7 @@ class _Pair:
             return None
         start, end = self.source_words[first]
         around = self.source[start : element.start] + self.source[element.end : end]
-        if not has_letters(around):
+        if not _has_letter(around):
             return None
         letters, offset = self.source[element.start : element.end], element.start - start
         for j in range(*words):
@@ -248,8 +246,16 @@ class _Pair:
         if not (touches and i == after):
             return start
         word = self.source_words[i]
-        is_same = self.source[slice(*word)] == self.target[start:end]
-        return start + element.start - word.start if is_same else end
+        if self.source[slice(*word)] == self.target[start:end]:
+            return start + element.start - word.start
+        # A footnote number before a comma stays before it.
+        rest = self.source[element.start : word.end]
+        is_kept = not _has_letter(rest) and self.target[start:end].endswith(rest)
+        return end - len(rest) if is_kept else end
+
+
+def _has_letter(text: str) -> bool:
+    return any(map(str.isalnum, text))
 
 
 def _words(text: str) -> list[InlineSpan]:

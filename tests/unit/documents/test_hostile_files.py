@@ -108,6 +108,11 @@ def test_declared_bomb_is_rejected() -> None:
     rejected(zipped({MAIN: DOCUMENT, "bomb": bytes(30_000_000)}), "that compressed too well")
 
 
+def test_picture_of_a_large_blank_area_is_copied() -> None:
+    data = zipped({MAIN: DOCUMENT, "word/media/image1.emf": bytes(3_000_000)})
+    assert open_file(data, "x.docx").texts == ["One"]
+
+
 def test_many_members_of_moderate_ratio_are_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(archive, "MOST_EXPANDED", 1_000_000)
     members = {f"{number}": bytes(200_000) for number in range(6)}

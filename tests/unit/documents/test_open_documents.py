@@ -3,8 +3,10 @@
 import io
 import zipfile
 
+import pytest
 from tests.unit.documents.builders import DECLARED, body_of, changed, unzipped, writer, zipped
 
+from transept.documents.dialects import with_target_language
 from transept.documents.opening import open_file
 
 
@@ -60,12 +62,14 @@ def test_chapters_and_contents_of_epub_are_translated() -> None:
     chapter = f"{DECLARED}<html><body><p>One <b>two</b></p></body></html>"
     contents = "<ncx xmlns='http://www.daisy.org/z3986/2005/ncx/'><text>Chapter</text></ncx>"
     package = "<package><title>Book</title></package>"
+    resource_fork = "\0\5\26\7"
     data = zipped(
         {
             "mimetype": "application/epub+zip",
             "a.opf": package,
             "OEBPS/c1.xhtml": chapter,
             "toc.ncx": contents,
+            "__MACOSX/OEBPS/._c1.xhtml": resource_fork,
         }
     )
     found = {chapter: chapter.replace("One", "Eins"), "Chapter": "Kapitel"}
@@ -74,6 +78,7 @@ def test_chapters_and_contents_of_epub_are_translated() -> None:
     assert opened.markup == "html"
     after = {name: text.decode() for name, text in unzipped(output).items()}
     assert after["a.opf"] == package
+    assert after["__MACOSX/OEBPS/._c1.xhtml"] == resource_fork
     assert after["OEBPS/c1.xhtml"] == chapter.replace("One", "Eins")
     assert after["toc.ncx"] == contents.replace("Chapter", "Kapitel")
 
@@ -125,6 +130,34 @@ def test_segments_of_xliff_2_are_filled() -> None:
     assert opened.texts == [before]
     target = f"<target>{content.replace('red', 'rotes')}</target>"
     assert output == xliff(unit.replace("</source>", f"</source>{target}"), "2.0")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("<xliff version='1.2'><file id='>'>", "<xliff version='1.2'><file id='>' L>"),
+        ('<x:xliff version="1.2"><x:file/>', '<x:xliff version="1.2"><x:file L/>'),
+        (
+            '<xliff version="1.2"><!-- <file> --><file target-language="fr">',
+            '<xliff version="1.2"><!-- <file> --><file L>',
+        ),
+        (
+            '<xliff version="1.2"><file target-language="de-AT">',
+            '<xliff version="1.2"><file target-language="de-AT">',
+        ),
+        ('<xliff version="2.0"><file>', '<xliff version="2.0" trgLang="de"><file>'),
+    ],
+)
+def test_xliff_names_its_target_language(before: str, after: str) -> None:
+    assert with_target_language(before, "de") == after.replace(" L", ' target-language="de"')
+
+
+def test_file_gets_a_label_if_its_format_has_one_and_the_language_is_known() -> None:
+    unit = "<unit><segment><source>One</source></segment></unit>"
+    opened = open_file(xliff(unit, "2.2"), "x.xlf")
+    assert b'version="2.2" trgLang="de">' in opened.translated(["Eins"], "de")
+    assert opened.translated(["Eins"], "") == opened.written(["Eins"])
+    assert open_file(b"<file>", "x.txt").translated(["<file>"], "de") == b"<file>"
 
 
 def test_xml_in_another_encoding_is_written_in_utf_8() -> None:

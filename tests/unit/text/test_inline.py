@@ -40,12 +40,16 @@ def translated(source: str, target: str, alignment: str) -> str:
         ("Go <i>(home)</i>!", "Geh (heim)!", "0-0 1-1", "Geh <i>(heim)</i>!"),
         # A part of a word is matched again, or the whole word is used.
         ("H<sub>2</sub>O now", "Jetzt H2O", "1-0 0-1", "Jetzt H<sub>2</sub>O"),
+        ("level <b>1</b><i>2</i>] now", "jetzt Stufe 12]", "2-0 0-1 1-2",
+         "jetzt Stufe <b>1</b><i>2</i>]"),
         ("<b>W</b>ord of", "von Wort", "1-0 0-1", "von <b>W</b>ort"),
         ("<b>h</b>ome now", "jetzt zuhaus", "1-0 0-1", "jetzt zu<b>h</b>aus"),
         ("<b>y</b>es, no", "ja, nein", "0-0 1-1", "<b>ja</b>, nein"),
         # An element without words goes before the same word, or after an adjacent one.
         ("one <img> two", "zwei eins", "1-0 0-1", "<img> zwei eins"),
         ("one<img> two", "zwei eins", "1-0 0-1", "zwei eins<img>"),
+        ("one<img>, two", "eins, zwei", "0-0 1-1", "eins<img>, zwei"),
+        ("one<img>, two", "eins zwei", "0-0 1-1", "eins<img> zwei"),
         ("one <!-- x --> two", "eins", "0-0", "eins <!-- x -->"),
         # An element never moves into another element.
         ("<a>one two</a> <img> three", "eins drei zwei", "0-0 2-1 1-2",

@@ -137,7 +137,7 @@ class FileService:
         opened = await run_in_threadpool(open_file, content, name)
         models = await self._route(message, opened)
         texts = await self._texts(request, opened, models)
-        translated = await run_in_threadpool(opened.written, texts)
+        translated = await run_in_threadpool(opened.translated, texts, message.target)
         path = PurePosixPath(name)
         stored = await store.add(f"{path.stem}_{message.target}{path.suffix}", translated)
         return answer(FileAnswer(f"{request.base_url}download_file/{quote(stored)}"))
