@@ -38,11 +38,14 @@ _OTHER_SCRIPT = "[\u0370-\u1cff\u2e80-\ud7ff\uf900-\ufaff]+"
 # The first alternative that matches at a position wins, so specific kinds come first.
 _KINDS: Final = {
     "mask": f"[{MASKS[0]}-{MASKS[-1]}]",
+    # Not a word of any language. Other patterns would take n² steps, or more, for n characters.
+    "run": r"\S{1000,}",
     "code": r"`+[^`\n]+`+",
     "slot": r"""\{\{[^{}\n]*\}\} | \$\{[^{}\n]*\} | \$\([\w.]+\) | \{[\w.:!,\s-]{0,40}\}
         | %\([\w.]+\)[#0+-]*\d*(?:\.\d+)?[a-zA-Z]
         | (?:\\[nrt](?![a-z]))+(?:%(?:l?[dfgirsuxXcp]|@)(?![\w%]))?
-        | (?<![\w%])%(?:\d+\$)?[#0+-]*\d*(?:\.\d+)?(?:l?[dfgirsuxXcp]|@)(?![\w%])
+        | (?<![\w%])[A-Za-z_]*%(?:\d+\$)?[#0+-]*\d*(?:\.\d+)?(?:l?[dfgirsuxXcp]|@)
+            (?:ms|px|[kMG]?B|[hmsx])?(?![\w%])
         | %\d+(?!\d|\s?%) | \[\[[^][\n]*\]\] | (?<!\w)__[A-Za-z]\w*__(?!\w)""",
     "tag": r"</?[A-Za-z\d][^<>\n]*> | &[a-z]+; | &\#\d+;",
     "url": rf"""(?:(?:https?|ftps?|file|ssh|git|wss?|s3)://
@@ -89,7 +92,7 @@ _PATTERN = re.compile(
 # Matches somewhere in every text with a span, and is ten times as fast as the pattern.
 _HINT = re.compile(
     r"[\d@#/<>{`%\\&$€£¥\[]|--|\w_|_\w|[a-z][A-Z]|\w\.\w|\w:\S|(?<!\S)\.\w|==|\(\)"
-    r"|[\u0370-\u1cff\u2300-\U0010ffff]"
+    r"|[\u0370-\u1cff\u2300-\U0010ffff]|\S{1000}"
 )
 _TRIMMED = frozenset({"url", "site", "path", "windows path"})
 _TRAILING = ".,;:!?…'’\"*_~"

@@ -21,6 +21,8 @@ def spans(text: str, source: str = "en", target: str = "de") -> list[str]:
         ("I ❤️ 👩‍👩‍👧 and 🇩🇪", ["❤️", "👩‍👩‍👧", "🇩🇪"]),
         ("{x} {{y}} ${z} <ph/>", ["{x}", "{{y}}", "${z}", "<ph/>"]),
         ("%s or %r or %1$s or %(n)d", ["%s", "%r", "%1$s", "%(n)d"]),
+        ("Sphinx v%s, auto%s: %dm %.3fs", ["v%s", "auto%s", "%dm", "%.3fs"]),
+        ("a " + "-a" * 600 + " b", ["-a" * 600]),
         (r"Error:\n%s was not found.\n\n", [r"\n%s", r"\n\n"]),
         ("Run `a b` with --force", ["`a b`", "--force"]),
         (
