@@ -74,7 +74,10 @@ def client_process(
     return asyncio.run(run_clients())
 
 
-def load(port: int, texts: Sequence[str], clients: int, at_once: int, seconds: float) -> list[Row]:
+def answers_of(
+    port: int, texts: Sequence[str], clients: int, at_once: int, seconds: float
+) -> tuple[list[Answer], float]:
+    """The answers that clients got, and the time until the last one."""
     n_processes = min(PROCESSES, clients)
     with multiprocessing.get_context("fork").Pool(n_processes) as pool:
         pool.map(int, range(n_processes))  # wait until all processes run
@@ -85,6 +88,11 @@ def load(port: int, texts: Sequence[str], clients: int, at_once: int, seconds: f
         took = time.perf_counter() - start
     rejected = sum(answer.status != 200 for answer in answers)
     assert not rejected, f"{rejected} requests were rejected"
+    return answers, took
+
+
+def load(port: int, texts: Sequence[str], clients: int, at_once: int, seconds: float) -> list[Row]:
+    answers, took = answers_of(port, texts, clients, at_once, seconds)
     work = f"{clients} client{'s' * (clients > 1)}, {at_once} at once"
     percent = statistics.quantiles([1000 * answer.seconds for answer in answers], n=100)
     found = {"p50": percent[49], "p95": percent[94], "p99": percent[98]}
@@ -96,8 +104,8 @@ def load(port: int, texts: Sequence[str], clients: int, at_once: int, seconds: f
 
 
 @contextmanager
-def serving(*options: str) -> Iterator[tuple[int, float]]:
-    """The port of a server, and the seconds until it was ready."""
+def serving(*options: str) -> Iterator[tuple["subprocess.Popen[str]", int, float]]:
+    """A server, its port, and the seconds until it was ready."""
     command = [sys.executable, "-m", "transept", "serve", "--port", "0", *options]
     start = time.perf_counter()
     with subprocess.Popen(
@@ -107,8 +115,10 @@ def serving(*options: str) -> Iterator[tuple[int, float]]:
         said = process.stdout.readline()
         found = re.search(r":(\d+)$", said.strip())
         assert found is not None, said
-        yield int(found[1]), time.perf_counter() - start
-        process.terminate()
+        try:
+            yield process, int(found[1]), time.perf_counter() - start
+        finally:
+            process.terminate()
 
 
 def offline(model: Path, device: str, texts: Sequence[str]) -> Row:
@@ -127,7 +137,7 @@ def main() -> None:
     arguments = parser.parse_args()
     texts = arguments.text.read_text(encoding="utf-8").splitlines()
     model = ("--model", f"en-de={arguments.model}")
-    with serving(*model, "--device", arguments.device) as (port, start):
+    with serving(*model, "--device", arguments.device) as (_, port, start):
         rows = [Row.once("start", "server", start, "s")]
         load(port, texts, 50, 1, arguments.seconds / 4)
         for clients, at_once in LOADS:

@@ -212,7 +212,7 @@ def serve() -> tuple["subprocess.Popen[bytes]", str]:
             time.sleep(0.2)
 
 
-def cpu_seconds(process: "subprocess.Popen[bytes]") -> float:
+def cpu_seconds(process: "subprocess.Popen[Any]") -> float:
     """CPU time of a process so far, all threads included."""
     fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
     return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")

@@ -34,6 +34,8 @@ from transept.errors import TranseptError
 UNMEASURED = 0.0005
 """Initial estimate of seconds per token of a hypothesis. It is pessimistic, so that the first batch
 is small and measured soon."""
+MOST_GATHERING = 4
+"""A batch waits for further items at most this many times as long as for one."""
 
 
 class OverloadedError(TranseptError):
@@ -119,6 +121,8 @@ class Batcher:
         """The number of queued items of all jobs."""
         self._stopping = False
         """Whether new requests are refused and the thread is to end."""
+        self._expected = 1
+        """The number of items that clients may send at a time, as far as known."""
         self._changed = threading.Condition()
         """Guards the jobs and the number of queued items. Notified on new work."""
         self._seconds_per_item = 0.05
@@ -206,11 +210,18 @@ class Batcher:
         """Wait for work and return the next operation, or None if the thread must stop."""
         with self._changed:
             self._changed.wait_for(lambda: self._jobs or self._stopping)
-            self._changed.wait_for(
-                lambda: self.waiting >= self._settings.batch_sentences or self._stopping,
-                timeout=self._settings.gather_ms / 1000,
-            )
+            self._gather()
             return self._jobs[0].operation if self._jobs and not self._stopping else None
+
+    def _gather(self) -> None:
+        """Wait for as many items as may come. Stop waiting if none comes for a while."""
+        patience = self._settings.gather_ms / 1000
+        end = time.perf_counter() + MOST_GATHERING * patience
+        wanted = min(self._settings.batch_sentences, self._expected)
+        while (n := self.waiting) < wanted and time.perf_counter() < end:
+            changed = self._changed.wait_for(lambda: self.waiting > n or self._stopping, patience)
+            if not changed or self._stopping:
+                return
 
     def _decode(self, batch: _Batch) -> None:
         """Decode a batch, admitting new items."""
@@ -249,6 +260,8 @@ class Batcher:
 
     def _deliver(self, batch: _Batch, found: Iterable[tuple[int, Any]]) -> None:
         done = [(*batch.finish(number), result) for number, result in found]
+        # The clients of this batch may send their next items, and the others are waiting.
+        self._expected = batch.n_admitted + self.waiting
 
         def set_results() -> None:
             for job, index, result in done:

@@ -102,7 +102,7 @@ class Pace:
     """Target duration of a batch in seconds. Requests for another model or beam wait for its end.
     Lower values reduce latency for short texts; higher values raise throughput for long ones."""
     gather_ms: float = 4.0
-    """Milliseconds that the first sentence of a batch waits for others."""
+    """Milliseconds that a batch waits for another sentence, if clients may send one."""
     deadline: float = 60.0
     """Seconds after which an unfinished request is aborted."""
     file_deadline: float = 600.0

@@ -227,6 +227,29 @@ def test_batch_size_follows_the_time_limit(clock: Clock) -> None:
     assert [one, two, three] == [[0.2], [0.01], [0.2]]
 
 
+def test_batch_waits_for_the_clients_of_the_last_one_and_for_no_others() -> None:
+    sizes: list[int] = []
+
+    async def test(batcher: Batcher) -> None:
+        await batcher.submit(Echo(), [1]).results
+        await batcher.submit(Echo(), [2]).results
+        hold = Hold()
+        first = batcher.submit(hold, [0])
+        await happened(hold.begun)
+        other = batcher.submit(Echo(), [3])
+        hold.let.set()
+        await first.results
+        # Two clients may send something at a time, so the batch waits for the first one's next.
+        again = batcher.submit(Echo(), [4])
+        assert [await other.results, await again.results] == [[3], [4]]
+
+    def decoded(n_items: int, seconds: float) -> None:
+        sizes.append(n_items)
+
+    with_batcher(test, replace(SETTINGS, gather_ms=1e7), decoded)
+    assert sizes == [1, 1, 1, 2]
+
+
 def test_a_wider_beam_makes_smaller_batches() -> None:
     batcher = Batcher(SETTINGS, lambda n_items, seconds: None)
     assert [batcher.room(beam) for beam in (1, 4, 5, 8, 21)] == [4, 4, 3, 2, 1]
