@@ -7,6 +7,7 @@ file is docs/figures/NAME.svg. It is drawn if the record exists.
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from math import ceil, floor, log10
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -170,3 +171,38 @@ def parsing_length(record: Record) -> str:
         ),
     ]
     return svg("F1 on the test set by the length of the sentence", 324, parts)
+
+
+# --- Table 1 ---------------------------------------------------------------------------------
+
+SIZE = re.compile(r"n = (\d+), d = 512")
+
+
+def layer_times(record: Record) -> str:
+    """The time of each kind of layer by the length of the sequence, as SVG. Both axes are log."""
+    layers: dict[str, list[tuple[float, float]]] = {}
+    for row in record["rows"]:
+        if row["unit"] == "ms" and (size := SIZE.fullmatch(row["work"])):
+            layers.setdefault(row["system"], []).append((log10(int(size[1])), log10(row["value"])))
+    lengths = sorted({n for points in layers.values() for n, _ in points})
+    times = [time for points in layers.values() for _, time in points]
+    low, high = floor(min(times)), ceil(max(times))
+    frame = Frame(64, 30, WIDTH - 270, 250, (lengths[0], lengths[-1]), (low, high))
+    colours = {layer: index for index, layer in enumerate(layers)}
+    parts = [
+        f'<text class="quiet" x="0" y="{LINE}">ms</text>',
+        *frame.axes(
+            {n: f"{10**n:,.0f}" for n in lengths[::3]},
+            {power: f"{10.0**power:,g}" for power in range(low, high + 1)},
+        ),
+        f'<text class="middle quiet" x="{frame.left + frame.width / 2:.0f}" y="318">'
+        "length n of the sequence</text>",
+        *(frame.curve(points, colours[layer]) for layer, points in layers.items()),
+        *names_beside(
+            frame.left + frame.width + 12,
+            {layer: frame.down(points[-1][1]) for layer, points in layers.items()},
+            colours,
+        ),
+    ]
+    machine = "one H200" if record["name"].endswith("cuda") else "one CPU core"
+    return svg(f"Milliseconds of each kind of layer by length, d = 512, {machine}", 324, parts)

@@ -5,7 +5,8 @@
 
 In a page, a table is between `<!-- NAME -->` and `<!-- /NAME -->`. `<!-- NAME across -->` has one
 column per system, which suits single measurements. `<!-- NAME rows -->` has the rows listed in
-ROWS, without goals. `<!-- headlines -->` has one row per benchmark.
+ROWS, without goals. `<!-- headlines -->` has one row per benchmark, `<!-- table1 -->` the exponents
+of Table 1.
 """
 
 import argparse
@@ -17,18 +18,21 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from figures import BASELINE, CHARTS, chart, parsing_length
+from figures import BASELINE, CHARTS, chart, layer_times, parsing_length
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 DOCS = ROOT / "docs"
 PAGES = [
     DOCS / "parsing.md",
+    DOCS / "tables.md",
     DOCS / "internals" / "performance-log.md",
     DOCS / "internals" / "parsing-log.md",
 ]
 FIGURES = {
     "parsing-length": ("parsing", parsing_length),
+    "table-1-cpu": ("table1_cpu", layer_times),
+    "table-1-gpu": ("table1_cuda", layer_times),
     **{
         name: (made.record, partial(chart, name))
         for name, made in CHARTS.items()
@@ -177,6 +181,23 @@ def headlines() -> str:
     return "\n".join(lines) + "\n"
 
 
+def exponents() -> str:
+    """The exponents of n and d of Table 1: predicted, counted, and fitted to the times."""
+    systems = {"table1_cpu": "CPU", "table1_cuda": "GPU"}
+    found: dict[str, dict[str, str]] = {}
+    for name, device in systems.items():
+        for row in read(name)["rows"]:
+            if fitted := re.fullmatch(r"exponent of (\w), (.+)", row["work"]):
+                what = f"time, {device}" if fitted[2] == "time" else fitted[2]
+                value = f"{fitted[1]}^{_number(round(row['value'], 2))}"
+                cells = found.setdefault(row["system"], {})
+                cells[what] = value if fitted[1] == "n" else f"{cells[what]} · {value}"
+    heads = list(next(iter(found.values())))
+    lines = [f"| layer | {' | '.join(heads)} |", f"|---|{'---|' * len(heads)}"]
+    lines += [f"| {layer} | {' | '.join(cells.values())} |" for layer, cells in found.items()]
+    return "\n".join(lines) + "\n"
+
+
 def _number(value: float) -> str:
     """Four significant digits, without exponents."""
     if abs(value) >= 1000:
@@ -198,6 +219,8 @@ def _filled(found: re.Match[str]) -> str:
     start, name, layout, end = found.groups()
     if name == "headlines":
         return start + worded(headlines()) + end
+    if name == "table1":
+        return start + exponents() + end
     if layout == " rows":
         return start + short(name) + end
     return start + worded(table(name, across if layout else down)) + end
