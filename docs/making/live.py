@@ -72,9 +72,13 @@ def panels(run: Run) -> dict[str, str]:
 
 def _chapters() -> dict[str, str]:
     """The addresses of the chapters that Figure 1 links."""
-    numbers = {"stacks": 1, "attention": 2, "words": 3}
-    scripts = {int(path.name[:2]): path.stem for path in (DOCS / "walkthrough").glob("*.py")}
-    return {name: f"{scripts[number]}.html" for name, number in numbers.items()}
+    subjects = {
+        "stacks": "encoder_and_decoder",
+        "attention": "multi_head_attention",
+        "words": "feed_forward_and_embeddings",
+    }
+    scripts = {path.stem[3:]: path.stem for path in (DOCS / "walkthrough").glob("*.py")}
+    return {name: f"{scripts[subject]}.html" for name, subject in subjects.items()}
 
 
 def _form(run: Run) -> str:
