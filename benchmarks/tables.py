@@ -189,7 +189,7 @@ def exponents() -> str:
         for row in read(name)["rows"]:
             if fitted := re.fullmatch(r"exponent of (\w), (.+)", row["work"]):
                 what = f"time, {device}" if fitted[2] == "time" else fitted[2]
-                value = f"{fitted[1]}^{_number(round(row['value'], 2))}"
+                value = f"{fitted[1]}<sup>{_number(round(row['value'], 2))}</sup>"
                 cells = found.setdefault(row["system"], {})
                 cells[what] = value if fitted[1] == "n" else f"{cells[what]} · {value}"
     heads = list(next(iter(found.values())))
