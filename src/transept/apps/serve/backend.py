@@ -25,6 +25,8 @@ from transept.text.glossary import Glossary
 
 Config = TypeVar("Config", bound=SearchConfig)
 
+SHORT = 500
+"""The maximum number of characters that are encoded on the event loop. It takes a millisecond."""
 LARGEST_PENALTY = 10.0
 """The largest length penalty of a request. Much larger values would overflow a float."""
 
@@ -147,8 +149,11 @@ class Backend:
         return texts
 
     async def units(self, operation: Translate, sentences: Sequence[str]) -> list[list[Unit]]:
-        """Encode sentences in a worker thread. Reject them if they have too many units."""
-        units = await run_in_threadpool(operation.units, sentences)
+        """Encode sentences. Reject them if they have too many units."""
+        if sum(map(len, sentences)) <= SHORT:
+            units = operation.units(sentences)  # a change of threads would take longer
+        else:
+            units = await run_in_threadpool(operation.units, sentences)
         self.check_count(sum(map(len, units)))
         return units
 

@@ -34,8 +34,6 @@ from transept.errors import TranseptError
 UNMEASURED = 0.0005
 """Initial estimate of seconds per token of a hypothesis. It is pessimistic, so that the first batch
 is small and measured soon."""
-MOST_GATHERING = 4
-"""A batch waits for further items at most this many times as long as for one."""
 
 
 class OverloadedError(TranseptError):
@@ -122,7 +120,7 @@ class Batcher:
         self._stopping = False
         """Whether new requests are refused and the thread is to end."""
         self._expected = 1
-        """The number of items that clients may send at a time, as far as known."""
+        """The number of jobs that may wait at a time, as far as known."""
         self._changed = threading.Condition()
         """Guards the jobs and the number of queued items. Notified on new work."""
         self._seconds_per_item = 0.05
@@ -214,13 +212,15 @@ class Batcher:
             return self._jobs[0].operation if self._jobs and not self._stopping else None
 
     def _gather(self) -> None:
-        """Wait for as many items as may come. Stop waiting if none comes for a while."""
-        patience = self._settings.gather_ms / 1000
-        end = time.perf_counter() + MOST_GATHERING * patience
-        wanted = min(self._settings.batch_sentences, self._expected)
-        while (n := self.waiting) < wanted and time.perf_counter() < end:
-            changed = self._changed.wait_for(lambda: self.waiting > n or self._stopping, patience)
-            if not changed or self._stopping:
+        """Wait for the jobs that may come. Stop waiting if none comes for a while."""
+        # The event loop first sends the answers of the last batch.
+        gather = self._settings.gather_ms / 1000
+        patience, end = gather * (1 + self._expected / 8), time.perf_counter() + 16 * gather
+        while (n := len(self._jobs)) < self._expected and time.perf_counter() < end:
+            if self.waiting >= self._settings.batch_sentences or self._stopping:
+                return
+            more = self._changed.wait_for(lambda: len(self._jobs) > n or self._stopping, patience)
+            if not more:
                 return
 
     def _decode(self, batch: _Batch) -> None:
@@ -260,8 +260,10 @@ class Batcher:
 
     def _deliver(self, batch: _Batch, found: Iterable[tuple[int, Any]]) -> None:
         done = [(*batch.finish(number), result) for number, result in found]
-        # The clients of this batch may send their next items, and the others are waiting.
-        self._expected = batch.n_admitted + self.waiting
+        # The clients that are answered now may send their next jobs.
+        answered = {job for job, *_ in done if not job.queued and not job.cancelled}
+        running = {job for job, _ in batch.running.values()}
+        self._expected = len(answered | running) + len(self._jobs)
 
         def set_results() -> None:
             for job, index, result in done:
