@@ -5,8 +5,8 @@
 
 In a page, a table is between `<!-- NAME -->` and `<!-- /NAME -->`. `<!-- NAME across -->` has one
 column per system, which suits single measurements. `<!-- NAME rows -->` has the rows listed in
-ROWS, without goals. `<!-- headlines -->` has one row per benchmark, `<!-- table1 -->` the exponents
-of Table 1.
+ROWS, without goals. `<!-- headlines -->` has one row per benchmark, `<!-- table1_… -->` the
+exponents of Table 1.
 """
 
 import argparse
@@ -181,17 +181,14 @@ def headlines() -> str:
     return "\n".join(lines) + "\n"
 
 
-def exponents() -> str:
+def exponents(name: str) -> str:
     """The exponents of n and d of Table 1: predicted, counted, and fitted to the times."""
-    systems = {"table1_cpu": "CPU", "table1_cuda": "GPU"}
     found: dict[str, dict[str, str]] = {}
-    for name, device in systems.items():
-        for row in read(name)["rows"]:
-            if fitted := re.fullmatch(r"exponent of (\w), (.+)", row["work"]):
-                what = f"time, {device}" if fitted[2] == "time" else fitted[2]
-                value = f"{fitted[1]}<sup>{_number(round(row['value'], 2))}</sup>"
-                cells = found.setdefault(row["system"], {})
-                cells[what] = value if fitted[1] == "n" else f"{cells[what]} · {value}"
+    for row in read(name)["rows"]:
+        if fitted := re.fullmatch(r"exponent of (\w), (.+)", row["work"]):
+            value = f"{fitted[1]}<sup>{_number(round(row['value'], 2))}</sup>"
+            cells = found.setdefault(row["system"], {})
+            cells[fitted[2]] = value if fitted[1] == "n" else f"{cells[fitted[2]]} · {value}"
     heads = list(next(iter(found.values())))
     lines = [f"| layer | {' | '.join(heads)} |", f"|---|{'---|' * len(heads)}"]
     lines += [f"| {layer} | {' | '.join(cells.values())} |" for layer, cells in found.items()]
@@ -219,8 +216,8 @@ def _filled(found: re.Match[str]) -> str:
     start, name, layout, end = found.groups()
     if name == "headlines":
         return start + worded(headlines()) + end
-    if name == "table1":
-        return start + exponents() + end
+    if name.startswith("table1"):
+        return start + exponents(name) + end
     if layout == " rows":
         return start + short(name) + end
     return start + worded(table(name, across if layout else down)) + end

@@ -11,13 +11,15 @@ import pytest
 from making.pictures import inlined, is_chart, with_pictures
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ("internals/performance-log.md", "internals/parsing-log.md")
+PAGES = ("internals/performance-log.md", "internals/parsing-log.md", "tables.md")
 CHARTS = (
     "train-gpu",
     "translate-gpu",
     "translate-gpu-ctranslate2",
     "translate-cpu",
     "server",
+    "table-1-cpu",
+    "table-1-gpu",
     "results",
     "parsing-length",
 )
