@@ -34,6 +34,10 @@ from transept.errors import TranseptError
 UNMEASURED = 0.0005
 """Initial estimate of seconds per token of a hypothesis. It is pessimistic, so that the first batch
 is small and measured soon."""
+CLIENTS_PER_WAIT = 8
+"""A batch waits longer for the next job, by `gather_ms` per this many clients."""
+MOST_WAITS = 16
+"""The longest wait for jobs, in multiples of `gather_ms`."""
 
 
 class OverloadedError(TranseptError):
@@ -213,9 +217,10 @@ class Batcher:
 
     def _gather(self) -> None:
         """Wait for the jobs that may come. Stop waiting if none comes for a while."""
-        # The event loop first sends the answers of the last batch.
         gather = self._settings.gather_ms / 1000
-        patience, end = gather * (1 + self._expected / 8), time.perf_counter() + 16 * gather
+        # The event loop first sends the answers of the last batch, which takes a while per client.
+        patience = gather * min(1 + self._expected / CLIENTS_PER_WAIT, MOST_WAITS)
+        end = time.perf_counter() + gather * MOST_WAITS
         while (n := len(self._jobs)) < self._expected and time.perf_counter() < end:
             if self.waiting >= self._settings.batch_sentences or self._stopping:
                 return
