@@ -47,7 +47,7 @@ def main() -> int:
         times = [translated(page, one) for _ in range(ROUNDS) for one in SENTENCES]
         page.wait_for_load_state("networkidle")
         rows = [
-            Row.of("a sentence", browser.version, times, "ms"),
+            Row.of("a sentence", f"Chromium {browser.version.partition('.')[0]}", times, "ms"),
             Row.once("page", "before a translation", before / 1e6, "MB"),
             Row.once("page", "with the model", sum(sizes) / 1e6, "MB"),
         ]
