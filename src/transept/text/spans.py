@@ -34,12 +34,14 @@ _FIGURE_END = r"(?!\w|[.,]\d)"
 # The full stop of `6 p.m.` is not part of the time at the end of a sentence.
 _HALF = r"\s?(?:[ap]m\b|[ap]\.m\b(?:\.(?!\s*\Z))?)"
 _OTHER_SCRIPT = "[\u0370-\u1cff\u2e80-\ud7ff\uf900-\ufaff]+"
+_RUN = f"[^\\s{_OTHER_SCRIPT[1:-2]}]"
 
 # The first alternative that matches at a position wins, so specific kinds come first.
 _KINDS: Final = {
     "mask": f"[{MASKS[0]}-{MASKS[-1]}]",
     # Not a word of any language. Other patterns would take n² steps, or more, for n characters.
-    "run": r"\S{1000,}",
+    # Some other scripts are written without spaces.
+    "run": rf"{_RUN}{{1000,}}",
     "code": r"`+[^`\n]+`+",
     "slot": r"""\{\{[^{}\n]*\}\} | \$\{[^{}\n]*\} | \$\([\w.]+\) | \{[\w.:!,\s-]{0,40}\}
         | %\([\w.]+\)[#0+-]*\d*(?:\.\d+)?[a-zA-Z]
@@ -92,7 +94,8 @@ _PATTERN = re.compile(
 # Matches somewhere in every text with a span, and is ten times as fast as the pattern.
 _HINT = re.compile(
     r"[\d@#/<>{`%\\&$€£¥\[]|--|\w_|_\w|[a-z][A-Z]|\w\.\w|\w:\S|(?<!\S)\.\w|==|\(\)"
-    r"|[\u0370-\u1cff\u2300-\U0010ffff]|\S{1000}"
+    r"|[\u0370-\u1cff\u2300-\U0010ffff]"
+    rf"|{_RUN}{{1000}}"
 )
 _TRIMMED = frozenset({"url", "site", "path", "windows path"})
 _TRAILING = ".,;:!?…'’\"*_~"

@@ -82,3 +82,4 @@ def test_figures_are_written_as_in_the_target_language(
 
 def test_text_in_another_script_is_translated_by_a_model_of_that_script() -> None:
     assert spans("注意", "ja", "en") == []
+    assert spans("東京は日本の首都です。" * 100, "ja", "en") == []
