@@ -388,12 +388,13 @@ class Transducer:
         units: Sequence[Unit],
         found: Found,
         request: Request,
-        is_wanted: Callable[[Unit, str, Hypothesis], bool] = lambda *_: True,
+        is_wanted: Callable[[Unit, str, Hypothesis], bool] | None = None,
     ) -> list[Outputs]:
-        found = [
-            [one for one in each if is_wanted(unit, self._writer.text(one.ids, unit), one)]
-            for unit, each in zip(units, found, strict=True)
-        ]
+        if is_wanted is not None:
+            found = [
+                [one for one in each if is_wanted(unit, self._writer.text(one.ids, unit), one)]
+                for unit, each in zip(units, found, strict=True)
+            ]
         pairs = [
             (unit.ids, one.ids) for unit, each in zip(units, found, strict=True) for one in each
         ]

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from transept import config
+from transept.apps.recipes.chunks import chunk_paths
 from transept.apps.recipes.recipe import DEV, RecipeText, TestSet, TextPair, fingerprint
 from transept.apps.recipes.records import Table
 from transept.apps.recipes.run import lines
@@ -14,7 +15,6 @@ from transept.apps.recipes.texts import (
     file_names,
     write_generated,
 )
-from transept.apps.recipes.translate import chunk_paths
 from transept.data.preparation.formats import LinePair
 from transept.data.preparation.prepare import Preparation, prepare
 from transept.data.shards import Manifest
@@ -156,7 +156,9 @@ class Prepare(Stage):
             return [self._paths(TextPair(source=text.source, target=text.target))]
         directory = self.run.translated(text.name)
         n_chunks = self._translated()[text.name]["chunks"]
-        return [chunk_paths(directory, number, self.run) for number in range(n_chunks)]
+        recipe = self.run.recipe
+        languages = (recipe.source_language, recipe.target_language)
+        return [chunk_paths(directory, number, languages) for number in range(n_chunks)]
 
     def _translated(self) -> Table:
         """The results of the translated texts, by name."""

@@ -15,21 +15,19 @@ last complete chunk.
 import json
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from functools import partial
-from itertools import count, islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
-
-import zstandard
 
 from transept import config
 from transept.api.models import load
 from transept.api.texts import Translation
 from transept.api.transducer import Transducer
-from transept.apps.recipes.filtering import find_flaw
+from transept.apps.recipes.chunks import ChunkWriter, SearchedChunk, WrittenSentence, chunk_counts
 from transept.apps.recipes.reading import Lines, SentenceVariation, varied_chunks
 from transept.apps.recipes.recipe import RecipeText, fingerprint
 from transept.apps.recipes.records import Table
@@ -39,8 +37,8 @@ from transept.apps.recipes.texts import data_directory, fetch_text, read_aligned
 from transept.apps.recipes.translators import model_of, weights_of
 from transept.errors import ConfigError
 from transept.progress import Watch
-from transept.runtime.storage import digest, make_directory, write_file, write_json
-from transept.text.variation import Pair
+from transept.runtime.storage import digest, make_directory, write_json
+from transept.runtime.workers import Workers
 
 
 class TranslateStage(Stage):
@@ -119,11 +117,23 @@ class TextWork:
         size = self.run.recipe.translation.chunk
         lines = islice(read_aligned(self._inputs), len(done) * size, self.text.max_lines)
         with closing(varied_chunks(lines, size, self._variation())) as chunks:
-            for read in chunks:
-                first = len(done) * size
-                done.append(self._chunk(len(done), read, partial(_later, watch, first)))
-                watch(first + len(read), None)
+            done += self._written(self._searched(chunks, len(done), watch))
         return {**settings, **_summed(done), **_hashes(self._directory)}
+
+    def _written(self, chunks: Iterator[SearchedChunk]) -> Iterator[Table]:
+        """Write chunks. A worker does so during the search of the next one."""
+        recipe = self.run.recipe
+        write = ChunkWriter(
+            self._directory,
+            (recipe.source_language, recipe.target_language),
+            is_backward=self.text.source is None,
+            tokenizer=self.transducer.target_tokenizer,
+        )
+        yield from map(write, islice(chunks, 1))  # most texts have one
+        second = list(islice(chunks, 1))
+        if second:
+            with Workers([write], "translation writer", dict[str, Any]) as worker:
+                yield from worker.map(chain(second, chunks), 1)
 
     @property
     def _directory(self) -> Path:
@@ -181,42 +191,23 @@ class TextWork:
                 "it to translate the text again"
             )
 
-    def _chunk(self, number: int, read: Sequence[str], watch: Watch) -> Table:
-        """Translate and write one chunk. Equal sentences are translated once."""
-        begin = time.monotonic()
-        unique = [*dict.fromkeys(filter(None, read))]
-        search: dict[str, Any] = asdict(self.run.recipe.translation)
+    def _searched(
+        self, chunks: Iterable[list[str]], first: int, watch: Watch
+    ) -> Iterator[SearchedChunk]:
+        """Translate chunks, numbered from `first` on. Equal sentences are translated once."""
+        translation = self.run.recipe.translation
+        search: dict[str, Any] = asdict(translation)
         for key in ("engine", "chunk"):
             del search[key]
-        # `raw`: masks are copied by the model, and the output is not changed afterwards.
-        found = self.transducer.translate(unique, split=False, raw=True, watch=watch, **search)
-        written = dict(zip(unique, found, strict=True))
-        pairs, dropped = [], Counter[str]()
-        for sentence in read:
-            flaw, translation = _judged(sentence, written.get(sentence))
-            if flaw is None:
-                pairs.append((sentence, translation))
-            else:
-                dropped[flaw] += 1
-        ids = self.transducer.target_tokenizer.encode_batch([pair[1] for pair in pairs])
-        counts = {
-            "read": len(read),
-            "kept": len(pairs),
-            "dropped": dict(sorted(dropped.items())),
-            "tokens": sum(map(len, ids)),
-        }
-        self._write(number, pairs)
-        counts["seconds"] = time.monotonic() - begin
-        write_json(self._directory / f"{number:05}.json", counts)
-        return counts
-
-    def _write(self, number: int, pairs: Sequence[Pair]) -> None:
-        """Write the files of both sides. Back-translations are the source side."""
-        order = (0, 1) if self.text.source is not None else (1, 0)
-        paths = chunk_paths(self._directory, number, self.run)
-        for path, side in zip(paths, order, strict=True):
-            content = "".join(f"{pair[side]}\n" for pair in pairs).encode()
-            write_file(path, zstandard.compress(content))
+        for number, read in enumerate(chunks, first):
+            begin = time.monotonic()
+            unique = [*dict.fromkeys(filter(None, read))]
+            later = partial(_later, watch, number * translation.chunk)
+            # `raw`: masks are copied by the model, and the output is not changed afterwards.
+            found = self.transducer.translate(unique, split=False, raw=True, watch=later, **search)
+            written = dict(zip(unique, map(_in_one_line, found), strict=True))
+            watch(number * translation.chunk + len(read), None)
+            yield SearchedChunk(number, read, written, time.monotonic() - begin)
 
 
 def _later(watch: Watch, first: int, done: int, total: int | None) -> None:
@@ -224,36 +215,12 @@ def _later(watch: Watch, first: int, done: int, total: int | None) -> None:
     watch(first + done, None)
 
 
-def _judged(read: str, found: Translation | None) -> tuple[str | None, str]:
-    """The flaw of a translation, if any, and its text in one line."""
-    if found is None:
-        return find_flaw(read, ""), ""
-    text = " ".join(found.text.split("\n")).strip()
-    finished = all(one.outputs[0].finished for one in found.sentences)
-    return find_flaw(read, text, finished=finished, too_long=bool(found.too_long)), text
-
-
-# --- chunks on disk ----------------------------------------------------------------------------
-
-
-def chunk_paths(directory: Path, number: int, run: RecipeRun) -> tuple[Path, Path]:
-    """The files of a chunk."""
-    languages = (run.recipe.source_language, run.recipe.target_language)
-    source, target = (directory / f"{number:05}.{language}.zst" for language in languages)
-    return source, target
-
-
-def chunk_counts(directory: Path) -> list[Table]:
-    """The counts of the complete chunks, up to the first that is missing."""
-
-    def found() -> Iterator[Table]:
-        for number in count():
-            path = directory / f"{number:05}.json"
-            if not path.exists():
-                return
-            yield json.loads(path.read_bytes())
-
-    return list(found())
+def _in_one_line(found: Translation) -> WrittenSentence:
+    return WrittenSentence(
+        text=" ".join(found.text.split("\n")).strip(),
+        finished=all(one.outputs[0].finished for one in found.sentences),
+        too_long=bool(found.too_long),
+    )
 
 
 def _summed(chunks: Sequence[Table]) -> Table:
