@@ -44,7 +44,8 @@ from transept.text.tokenizer import EOS_ID
 #
 # The matrices of all heads are stacked in one, `w_qkv`, so that self-attention needs a single
 # matrix multiplication. `_heads` cuts the result into heads. `layout.to_rows` turns the list of all
-# tokens into sentences, and `to_flat` turns it back. For a padded batch both are reshapes.
+# tokens into sentences, and `to_flat` turns it back. For a padded batch both are reshapes. `Blocks`
+# occur only in restricted attention ([chapter 7](07_why_self_attention.py)).
 
 # %%
 print(getsource(MultiHeadAttention))

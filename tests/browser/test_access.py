@@ -153,6 +153,7 @@ def inert(page: Page) -> None:
     assert page.title() == "transept: translate"
 
 
+@pytest.mark.slow
 def test_hostile_links_and_history_stay_inert(open_page: Opener) -> None:
     texts = hostile()
     assert len({*texts}) == 100

@@ -262,6 +262,7 @@ def test_page_shows_a_readers_sentence_offline(chapter: Chapter) -> None:
     assert "·Die" in page.locator('[data-live="softmax"] .bars tr.now').inner_text()
 
 
+@pytest.mark.slow
 def test_figures_show_the_layer_and_head_that_a_reader_chooses(chapter: Chapter) -> None:
     page = chapter()
     _translated(page, SENTENCES[1])
@@ -277,6 +278,7 @@ def test_figures_show_the_layer_and_head_that_a_reader_chooses(chapter: Chapter)
     assert output.get_attribute("href") != before
 
 
+@pytest.mark.slow
 def test_page_works_by_keyboard_on_a_phone(chapter: Chapter) -> None:
     page = chapter(viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True)
     page.focus("#live-source")
@@ -289,6 +291,7 @@ def test_page_works_by_keyboard_on_a_phone(chapter: Chapter) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
 
 
+@pytest.mark.slow
 def test_page_explains_sentences_that_it_does_not_translate(chapter: Chapter) -> None:
     page = chapter()
     page.fill("#live-source", "…")
@@ -309,6 +312,7 @@ def test_page_without_javascript_shows_a_recorded_run(chapter: Chapter) -> None:
     assert page.locator("[data-live=heads] img").count() == 8 * 4
 
 
+@pytest.mark.slow
 def test_recorded_pictures_are_those_of_a_run_in_the_page(chapter: Chapter) -> None:
     page = chapter()
     recorded = dict(page.evaluate(OPACITIES))

@@ -40,9 +40,13 @@ def weights(page: Page, shapes: str) -> dict[tuple[int, int, int], float]:
 
 @pytest.mark.parametrize(
     ("kind", "view", "tokens"),
-    [("source", "heat", "pieces"), ("encoder", "heat", "words"), ("decoder", "lines", "pieces"),
-     ("source", "lines", "words")],
-)  # fmt: skip
+    [
+        ("source", "heat", "pieces"),
+        ("decoder", "lines", "pieces"),
+        pytest.param("encoder", "heat", "words", marks=pytest.mark.slow),
+        pytest.param("source", "lines", "words", marks=pytest.mark.slow),
+    ],
+)
 def test_drawn_attention_equals_the_tensor(
     open_page: Opener, attention: Attention, kind: Kind, view: str, tokens: str
 ) -> None:

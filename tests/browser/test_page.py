@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import httpx
+import pytest
 from playwright.sync_api import FilePayload, Page, expect
 from tests.browser.conftest import Opener
 from tests.browser.valve import Valve
@@ -144,6 +145,7 @@ def test_server_killed_in_mid_stream_loses_nothing(
     assert shown(page) == streamed(client, LONGER)
 
 
+@pytest.mark.slow
 def test_busy_server_is_asked_again(open_page: Opener, client: httpx.Client) -> None:
     page = open_page("?source=en&target=de")
     busy = {"error": "Slowdown: the server is busy"}
@@ -186,6 +188,7 @@ def test_example_fills_the_empty_box(open_page: Opener) -> None:
     expect(page.locator("#chips")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_history_is_restored_cleared_and_switched_off(open_page: Opener) -> None:
     page = open_page("?source=en&target=de")
     page.fill("#text", "It rains.")
@@ -207,6 +210,7 @@ def test_history_is_restored_cleared_and_switched_off(open_page: Opener) -> None
     assert page.evaluate("localStorage.getItem('transept.history')") is None
 
 
+@pytest.mark.slow
 def test_key_is_asked_for_and_remembered(
     open_page: Opener, client: httpx.Client, tmp_path: Path
 ) -> None:

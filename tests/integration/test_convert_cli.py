@@ -55,6 +55,7 @@ def generate(model: Any, tokenizer: Any, **how: Any) -> list[str]:
     return decoded
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Recommended. pip install sacremoses")
 def test_transformers_runs_an_export(marian: Path, greedy: list[str]) -> None:
     transformers = import_module("transformers")
@@ -83,6 +84,7 @@ def test_export_to_marian_and_back_gives_the_same_bits(
     assert "MarianMT" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_onnx_runtime_runs_an_export_in_a_quarter_of_the_size(
     greedy: list[str], tmp_path: Path, capsys: Capture
 ) -> None:

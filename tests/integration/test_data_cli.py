@@ -236,7 +236,9 @@ def test_bad_encoding_can_stop_everything(place: Path, tmp_path: Path) -> None:
     assert not output.exists()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
+)
 def test_prepare_resumes_after_a_signal(
     place: Path, long_corpus: Path, tmp_path: Path, number: signal.Signals
 ) -> None:

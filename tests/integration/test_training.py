@@ -143,7 +143,9 @@ def test_signal_saves_exits_75_and_the_run_resumes(
     assert_same_run(tmp_path / "stopped", tmp_path / "straight")
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1])
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, pytest.param(signal.SIGUSR1, marks=pytest.mark.slow)]
+)
 def test_a_signal_before_the_first_step_exits_75_too(
     workshop: Workshop, tmp_path: Path, number: signal.Signals
 ) -> None:

@@ -41,6 +41,7 @@ def training(workshop: Workshop, output: Path) -> Iterator[subprocess.Popen[byte
         process.wait()
 
 
+@pytest.mark.slow
 def test_second_training_is_rejected_until_the_first_ends(
     workshop: Workshop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

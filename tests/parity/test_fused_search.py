@@ -159,6 +159,7 @@ def test_fused_search_outputs_match_reference(
         },
     ],
 )
+@pytest.mark.slow
 def test_fused_search_with_network_variant_matches_reference(variant: dict[str, Any]) -> None:
     model = model_with(5, end=3.0, **variant)
     inputs = [Input(source, len(source) + 1) for source in sentences(5, 2)]

@@ -53,16 +53,19 @@ def network(**changes: Any) -> tuple[Transformer, FusedNetwork, Tensor]:
     "changes",
     [
         {},
-        {"tied_embeddings": "none", "decoder_start": "token"},
         {"d_k": 16, "d_v": 32, "encoder_window": 5, "decoder_window": 4},
-        {"norm": "pre", "n_decoder_layers": 2},
-        {
-            "activation": "swish",
-            "attention_bias": True,
-            "output_bias": True,
-            "positions": "learned",
-            "max_positions": 40,
-        },
+        pytest.param({"tied_embeddings": "none", "decoder_start": "token"}, marks=pytest.mark.slow),
+        pytest.param({"norm": "pre", "n_decoder_layers": 2}, marks=pytest.mark.slow),
+        pytest.param(
+            {
+                "activation": "swish",
+                "attention_bias": True,
+                "output_bias": True,
+                "positions": "learned",
+                "max_positions": 40,
+            },
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_fused_loss_and_gradients_match_autograd(changes: dict[str, object]) -> None:
