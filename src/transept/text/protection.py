@@ -20,7 +20,13 @@ from typing import Final, NamedTuple
 
 from transept.text.sentences import has_letters
 from transept.text.spans import EMOJI, MASKS, protected
-from transept.text.surface import follow, in_capitals, sentence_case, with_first_case
+from transept.text.surface import (
+    follow,
+    in_capitals,
+    sentence_case,
+    unstressed,
+    with_first_case,
+)
 
 Links = tuple[tuple[int, int], ...]
 """A word alignment: pairs of numbers of words."""
@@ -113,10 +119,12 @@ class Masked:
             pieces += [inner[at : found.start], mask]
             spans.append(MaskedSpan(mask, here, found.target))
             at = found.end
-        text = "".join([*pieces, inner[at:]])
+        pieces.append(inner[at:])
+        text = "".join(pieces)
         if in_capitals(text) and (pool or not spans):
             return cls(sentence_case(text), before, after, tuple(spans), str.upper)
-        return cls(text, before, after, tuple(spans))
+        pieces[::2] = map(unstressed, pieces[::2])
+        return cls("".join(pieces), before, after, tuple(spans))
 
     @property
     def has_words(self) -> bool:

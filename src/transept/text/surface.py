@@ -18,6 +18,10 @@ _QUOTES: Final = "".join({*"".join(one + other for one, other in _STYLES)})
 _CLOSING: Final = {'"': '"', "„": "“", "“": "”", "”": "”", "«": "»", "»": "«"}
 _QUOTE = re.compile(f"[{_QUOTES}]")
 _MARKED = re.compile(rf"([{re.escape(MARKS)}]*)([{re.escape(CLOSERS)}]*)\Z")
+_STRESSED = re.compile(
+    r"\b(?:NOT|CANNOT|(?:DO|DOES|MUST)N['’]T|NEVER|NOTHING|ALWAYS|ONLY|MUST"
+    r"|NICHT|NICHTS|NIE|NIEMALS|KEINE?[MNRS]?|IMMER|NUR|MUSS|MÜSSEN|DARF|DÜRFEN)\b"
+)
 _CLAUSE_END = re.compile(r"[,;:.!?…]|\s[–—-]\s|\Z")
 
 
@@ -64,6 +68,23 @@ def sentence_case(text: str) -> str:
         if character.isalpha():
             return lower[:at] + character.upper() + lower[at + 1 :]
     return lower
+
+
+def unstressed(text: str) -> str:
+    """A text whose stressed words, such as `NOT`, are not in capitals.
+
+    A model has rarely read them in capitals, and may omit them, which changes the meaning.
+
+    Example:
+        >>> unstressed("Do NOT open. NEVER! NATO")
+        'Do not open. Never! NATO'
+    """
+
+    def changed(found: re.Match[str]) -> str:
+        begins = re.search(r"(?:\A|[.!?]\s)\W*\Z", text[: found.start()])
+        return found[0].capitalize() if begins else found[0].lower()
+
+    return _STRESSED.sub(changed, text)
 
 
 class _End(NamedTuple):

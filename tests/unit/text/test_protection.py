@@ -55,6 +55,12 @@ def test_capitals_are_read_in_lower_case_and_written_in_capitals() -> None:
     assert masked.restored(f"Nicht {NAME} betreten!") == "NICHT {room} BETRETEN!"
 
 
+def test_stressed_words_are_read_in_lower_case_outside_of_spans() -> None:
+    """A model may omit a word that it does not know in capitals: `must NOT` became `müssen`."""
+    masked = Masked.of("You must NOT open https://x.org/NOT. NEVER!", masks=())
+    assert masked.text == "You must not open https://x.org/NOT. Never!"
+
+
 @pytest.mark.parametrize(
     "text", ["https://example.org", "42", "...", "🎉", "{x} → 3:30", "- [ ] 5"]
 )
