@@ -37,11 +37,11 @@ test-gpu: install  ## run the parity tests on a CUDA device, those of the kernel
 PORTABLE := tests/golden tests/property/test_network.py tests/property/test_search.py \
 	tests/parity/test_attention.py tests/parity/test_incremental.py tests/parity/test_loss.py \
 	tests/parity/test_feed.py tests/unit/model tests/unit/training tests/unit/engines \
-	tests/docs/test_table_1.py tests/docs/test_walkthrough.py
+	tests/docs/test_table_1.py
 
 test-portable: install  ## run the numerical tests without vector instructions, and with two threads
 	ATEN_CPU_CAPABILITY=default ONEDNN_MAX_CPU_ISA=SSE41 OMP_NUM_THREADS=1 \
-		$(PYTEST) -m 'not gpu' $(PORTABLE)
+		$(PYTEST) -m 'not gpu' $(PORTABLE) tests/docs/test_walkthrough.py
 	OMP_NUM_THREADS=2 $(PYTEST) -m 'not gpu' $(PORTABLE)
 
 faults: install  ## inject faults into training and data, and count the failures
