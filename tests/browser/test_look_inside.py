@@ -74,6 +74,7 @@ def test_hidden_sinks_keep_the_other_weights(open_page: Opener, attention: Atten
         assert math.isclose(weight, float(expected[query, key]), abs_tol=CLOSE)
 
 
+@pytest.mark.slow
 def test_state_is_in_the_address(open_page: Opener) -> None:
     page = opened(open_page)
     page.get_by_role("radio", name="heat map").check(force=True)
@@ -88,6 +89,7 @@ def test_state_is_in_the_address(open_page: Opener) -> None:
     assert "kind=encoder" in page.url
 
 
+@pytest.mark.slow
 def test_overview_shows_every_head_and_opens_one(open_page: Opener, attention: Attention) -> None:
     page = opened(open_page, view="overview")
     n_layers, n_heads = attention.cross.weights.shape[:2]
@@ -97,6 +99,7 @@ def test_overview_shows_every_head_and_opens_one(open_page: Opener, attention: A
     expect(page.locator("#panel-attention svg")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_drawing_is_saved(open_page: Opener, tmp_path: Path) -> None:
     page = opened(open_page, layer="2", heads="1")
     n_lines = page.locator(SHAPES["lines"]).count()

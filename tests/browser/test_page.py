@@ -69,6 +69,7 @@ def test_translation_of_typed_text_is_that_of_the_last_text(
     expect(page.locator("#result")).to_have_text("")
 
 
+@pytest.mark.slow
 def test_only_changed_paragraphs_are_translated_again(
     open_page: Opener, client: httpx.Client
 ) -> None:
@@ -231,6 +232,7 @@ def open_models() -> list[Served]:
     return [one for one in open_model("en-de", None, None, "cpu") if isinstance(one, Served)]
 
 
+@pytest.mark.slow
 def test_page_fits_every_width(open_page: Opener) -> None:
     page = open_page("?source=en&target=de#look=attention")
     page.fill("#text", "The children play in the garden.")

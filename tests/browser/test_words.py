@@ -124,6 +124,7 @@ def test_beam_tree_equals_the_record(open_page: Opener, client: httpx.Client) ->
     expect(page.locator(".reason")).to_have_text(record["reason"])
 
 
+@pytest.mark.slow
 def test_beam_search_is_stepped_by_keyboard(open_page: Opener, client: httpx.Client) -> None:
     page = opened(open_page, "It rains.", "#look=attention")
     page.wait_for_selector("#panel-attention svg")

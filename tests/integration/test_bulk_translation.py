@@ -41,6 +41,7 @@ def expected(source: Path, trained: Path, tmp_path_factory: pytest.TempPathFacto
     return output.read_bytes()
 
 
+@pytest.mark.slow
 def test_output_file_equals_standard_output(
     source: Path, trained: Path, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:

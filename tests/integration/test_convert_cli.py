@@ -123,6 +123,7 @@ def argos(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return output
 
 
+@pytest.mark.slow
 def test_export_to_argos_can_be_imported_again(
     argos: Path, model: transept.Transducer, tmp_path: Path
 ) -> None:

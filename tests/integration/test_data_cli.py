@@ -272,6 +272,7 @@ def wait_for(path: Path) -> None:
     raise TimeoutError(path)
 
 
+@pytest.mark.slow
 def test_kills_do_not_change_the_result(place: Path, long_corpus: Path, tmp_path: Path) -> None:
     output = tmp_path / "corpus"
     files = [place / "long.en", place / "long.de", place / "tokenizer", output]

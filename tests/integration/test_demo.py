@@ -144,6 +144,7 @@ def test_completed_stages_are_skipped(
     assert after == before
 
 
+@pytest.mark.slow
 def test_demo_with_more_steps_resumes_the_training(
     finished: tuple[Path, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -191,6 +192,7 @@ def test_stopped_demo_presents_nothing_and_resumes(tmp_path: Path, number: signa
     assert newest_step(output) == step + 2
 
 
+@pytest.mark.slow
 def test_demo_trains_on_custom_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "mine").mkdir()
     write_pairs(tmp_path / "mine" / "train", 600, seed=1)

@@ -133,6 +133,7 @@ def test_unfinished_requests_fail_after_the_grace_period(
     assert "Traceback" not in log.read_text()
 
 
+@pytest.mark.slow
 def test_sighup_during_startup_reloads_the_models(trained: Path, tmp_path: Path) -> None:
     def hang_up(pid: int) -> None:
         caught = 0

@@ -106,6 +106,7 @@ def test_kill_9_at_random_moments_keeps_the_run_bit_identical(
     assert_same_run(tmp_path / "straight", tmp_path / "killed")
 
 
+@pytest.mark.slow
 def test_the_same_seed_and_any_number_of_workers_give_the_same_run(
     workshop: Workshop, tmp_path: Path
 ) -> None:

@@ -245,6 +245,7 @@ def test_later_short_sentence_finishes_first(monkeypatch: pytest.MonkeyPatch) ->
     assert [number for found in results for number, _ in found] == [1, 0]
 
 
+@pytest.mark.slow
 def test_workspace_is_reused_with_other_length_penalty() -> None:
     model, inputs = model_with(3, end=3.0), [Input([7, 8, EOS], max_length=4)]
     searcher = FusedSearch(model, torch.float32, EOS)

@@ -96,6 +96,7 @@ def test_spans_are_kept_with_and_without_masks(name: str, engine: EngineName) ->
     assert raw != found[0].text
 
 
+@pytest.mark.slow
 def test_last_draft_is_the_translation_of_text_with_spans(model: transept.Transducer) -> None:
     for text in (TEXT, "DO NOT ENTER", "Save changes", '- He said "yes" 🎉'):
         drafts = list(model.stream(text))
