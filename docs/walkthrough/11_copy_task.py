@@ -80,7 +80,7 @@ axis.set(xlabel="step", ylabel="−log p of a token", title="learning to copy")
 # %% [markdown]
 # ## Greedy decoding
 #
-# At inference there is no target to read. The decoder writes one token at a time: **greedy
+# A trained decoder has no target to read. It writes one token at a time: **greedy
 # decoding** appends the most probable token, and runs the decoder again, until the end symbol.
 #
 # $$y_i = \text{argmax}_w \; p(w \mid y_1, \dots, y_{i-1}, x)$$

@@ -123,7 +123,7 @@ assert right["no positional encoding"] < 60
 #
 # The decoder may now read the symbol that it has to predict: it is the next symbol of its
 # input. The loss falls as before, or faster. The network has learned to look up the answer, and at
-# inference there is no answer to look up. A good loss does not prove a good model.
+# inference it has no answer to look up. A good loss does not prove a good model.
 
 # %%
 model = network()
