@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -202,19 +203,32 @@ def test_file_is_removed_after_its_time(served: list[AnyServed]) -> None:
         wait_until(lambda: client.get(address).status_code == 404)
 
 
-def test_store_removes_the_oldest_files_and_its_directory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_store_removes_the_oldest_files_and_its_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(files, "MOST_STORED", 10)
 
-    async def stored() -> list[str]:
-        return [await store.add("a.txt", bytes(4)) for _ in range(3)]
+    async def contents() -> list[bytes | None]:
+        names = [await store.add("a.txt", bytes(4)) for _ in range(3)]
+        return [await store.content(name) for name in names]
 
     store = FileStore(60)
-    first, second, third = asyncio.run(stored())
-    assert store.path(first) is None
-    paths = [store.path(second), store.path(third)]
-    assert all(path is not None and path.read_bytes() == bytes(4) for path in paths)
+    assert asyncio.run(contents()) == [None, bytes(4), bytes(4)]
+    assert len([*tmp_path.glob("transept-files-*/*")]) == 2
     store.close()
-    assert not any(path is not None and path.exists() for path in paths)
+    assert not [*tmp_path.iterdir()]
+
+
+def test_file_removed_while_it_is_asked_for_is_missing(
+    served: list[AnyServed], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with serving(served, ServerSettings()) as client:
+        address = sent(client, b"one", "a.txt").json()["translatedFileUrl"]
+        [path] = tmp_path.glob("transept-files-*/*")
+        path.unlink()
+        assert client.get(address).status_code == 404
 
 
 def test_file_in_the_target_language_is_returned_unchanged(client: httpx.Client) -> None:

@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import FileResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from transept.api.config import Format
@@ -70,9 +70,14 @@ class FileStore:
             self._remove(old)
         return name
 
-    def path(self, name: str) -> Path | None:
-        """The path of a file, or None if it does not exist any more."""
-        return self._path(name) if name in self._sizes else None
+    async def content(self, name: str) -> bytes | None:
+        """The content of a file, or None if it does not exist any more."""
+        if name not in self._sizes:
+            return None
+        try:
+            return await run_in_threadpool(self._path(name).read_bytes)
+        except FileNotFoundError:  # Its time ended between the two lines above.
+            return None
 
     def close(self) -> None:
         """Remove all files."""
@@ -229,11 +234,14 @@ class FileService:
         if self.store is None:
             raise Refusal(400, DISABLED)
         name = request.path_params["name"]
-        path = self.store.path(name)
-        if path is None:
+        content = await self.store.content(name)
+        if content is None:
             raise Refusal(404, "the file does not exist any more; translate it again")
-        return FileResponse(
-            path, filename=name.partition(".")[2], media_type="application/octet-stream"
+        file_name = quote(name.partition(".")[2])
+        return Response(
+            content,
+            media_type="application/octet-stream",
+            headers={"Content-Disposition": f"attachment; filename*=utf-8''{file_name}"},
         )
 
 
