@@ -38,6 +38,16 @@ def keys(path: Path | str) -> set[str]:
     return set(_read(Path(path), {}, seen=()))
 
 
+def changes(path: Path | str) -> list[str]:
+    """The values in a TOML file, without those of the file it extends, as overrides."""
+    values = _parse(Path(path), "check the path")
+    values.pop("extends", None)
+    return [
+        f"{key}={tomli_w.dumps({'x': value}).partition('=')[2].strip()}"
+        for key, value in _leaves(values)
+    ]
+
+
 def structure(schema: type[T], data: Mapping[str, Any], origins: Origins | None = None) -> T:
     """Convert nested tables to the dataclass `schema`. One error lists every problem."""
     problems: list[Problem] = []
@@ -125,18 +135,7 @@ def _read(path: Path, origins: Origins, seen: tuple[Path, ...]) -> dict[str, Any
     if resolved in seen:
         chain = " -> ".join(str(p) for p in (*seen, resolved))
         raise ConfigError([Problem("extends", f"is circular: {chain}", str(path))])
-    try:
-        data = tomllib.loads(path.read_bytes().decode("utf-8"))
-    except OSError as error:
-        cure = "check the path" if seen == () else f"check `extends` in {seen[-1]}"
-        what = f"cannot be read ({error.strerror}); {cure}"
-        raise ConfigError([Problem("", what, str(path))]) from error
-    except UnicodeDecodeError as error:
-        what = f"is not UTF-8 text (byte {error.start})"
-        raise ConfigError([Problem("", what, str(path))]) from error
-    except tomllib.TOMLDecodeError as error:
-        what = f"is not valid TOML: {error}"
-        raise ConfigError([Problem("", what, str(path))]) from error
+    data = _parse(path, "check the path" if seen == () else f"check `extends` in {seen[-1]}")
     parent = data.pop("extends", None)
     if parent is None:
         base: dict[str, Any] = {}
@@ -146,6 +145,21 @@ def _read(path: Path, origins: Origins, seen: tuple[Path, ...]) -> dict[str, Any
         raise ConfigError([Problem("extends", "must be the path of one file", str(path))])
     _merge(base, data, str(path), origins)
     return base
+
+
+def _parse(path: Path, cure: str) -> dict[str, Any]:
+    """Read one file."""
+    try:
+        return tomllib.loads(path.read_bytes().decode("utf-8"))
+    except OSError as error:
+        what = f"cannot be read ({error.strerror}); {cure}"
+        raise ConfigError([Problem("", what, str(path))]) from error
+    except UnicodeDecodeError as error:
+        what = f"is not UTF-8 text (byte {error.start})"
+        raise ConfigError([Problem("", what, str(path))]) from error
+    except tomllib.TOMLDecodeError as error:
+        what = f"is not valid TOML: {error}"
+        raise ConfigError([Problem("", what, str(path))]) from error
 
 
 def _merge(base: dict[str, Any], over: Mapping[str, Any], origin: str, origins: Origins) -> None:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -101,24 +102,27 @@ class Kitchen:
 
     def stop(self, work: Path, step: int, *words: object) -> None:
         """Run it in another process, and stop that with SIGTERM after it has logged a step."""
-        command = ["recipe", "run", self.recipe, "--work", work, *words]
-        process = subprocess.Popen(
-            [sys.executable, "-m", "transept", *map(str, command)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=os.environ | {"OMP_NUM_THREADS": str(torch.get_num_threads())},
-        )
-        log = work / "run" / "metrics.jsonl"
-        while process.poll() is None:
-            lines = read_metrics(log)
-            if any(line["step"] >= step for line in lines if line["kind"] == "step"):
-                process.send_signal(signal.SIGTERM)
-                break
-            time.sleep(0.005)
-        shown, errors = process.communicate()
-        assert process.returncode == 75, errors
-        assert "Stopped. Progress is saved; run the same command to resume." in shown
+        stop_after(work / "run", step, ["recipe", "run", self.recipe, "--work", work, *words])
+
+
+def stop_after(training: Path, step: int, command: Sequence[object]) -> None:
+    """Run a command, and stop it with SIGTERM after a training has logged a step."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "transept", *map(str, command)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"OMP_NUM_THREADS": str(torch.get_num_threads())},
+    )
+    while process.poll() is None:
+        lines = read_metrics(training / "metrics.jsonl")
+        if any(line["step"] >= step for line in lines if line["kind"] == "step"):
+            process.send_signal(signal.SIGTERM)
+            break
+        time.sleep(0.005)
+    shown, errors = process.communicate()
+    assert process.returncode == 75, errors
+    assert "Stopped. Progress is saved; run the same command to resume." in shown
 
 
 def open_kitchen(directory: Path) -> Kitchen:

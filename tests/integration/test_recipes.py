@@ -402,3 +402,18 @@ def test_dry_run_lists_completed_stages(
     assert [name for name, line in shown.items() if line == "to do"] == STAGES[3:]
     assert kitchen.cook(work, "--dry-run", "experiment.training.seed=2") == 2
     assert "experiment.training.seed: 1 -> 2" in capsys.readouterr().err
+
+
+def test_shortened_text_is_trained_on_and_changes_the_preparation(
+    kitchen: Kitchen, tmp_path: Path
+) -> None:
+    text = 'name="numbers", source="train.en.xz", target="train.de", licence="none"'
+    for lines in (50, 40):
+        words = [f"texts=[{{{text}, max_lines={lines}}}]", "--data", kitchen.data]
+        assert kitchen.cook(tmp_path / f"{lines}", *words, "--only", "prepare") == 0
+    records = [
+        json.loads((tmp_path / name / "records/prepare.json").read_bytes()) for name in ("50", "40")
+    ]
+    corpora = [record["results"]["corpora"]["numbers"] for record in records]
+    assert [corpus["read"] for corpus in corpora] == [50, 40]
+    assert records[0]["inputs"] != records[1]["inputs"]

@@ -16,6 +16,7 @@ from transept.errors import RESUMABLE, ConfigError, RankError, StoppedError, key
 
 if TYPE_CHECKING:
     from transept.apps.recipes.run import RecipeRun
+    from transept.apps.recipes.sweep import Sweep
     from transept.apps.recipes.view import RecipeView
 
 
@@ -47,8 +48,25 @@ class Share:
         return list(stages[: stages.index(self.until) + 1 if self.until else None])
 
 
+@dataclass(frozen=True, kw_only=True)
+class TableRows:
+    """The rows of a table, each of which trains the recipe with other values."""
+
+    rows: Path | None = None
+    """A folder with a TOML file for each row, such as configs/table3. The values of a file replace
+    those of the recipe's experiment. The row `base` is the recipe itself."""
+    seeds: int = 3
+    """The number of seeds. All rows are trained with the first one before the next."""
+
+    def __post_init__(self) -> None:
+        if self.seeds < 1:
+            raise ConfigError("--seeds must be at least 1")
+
+
 ALL = Share()
 SHARE = Parameter(name="*", group=Group("How much", sort_key=1))
+NO_ROWS = TableRows()
+ROWS = Parameter(name="*", group=Group("A table, such as Table 3", sort_key=2))
 
 
 def show(name: str | None = None, /, *overrides: str) -> None:
@@ -75,6 +93,7 @@ def run(
     data: Path | None = None,
     work: Path | None = None,
     share: Annotated[Share, SHARE] = ALL,
+    table: Annotated[TableRows, ROWS] = NO_ROWS,
     deterministic: Flag = False,
     dry_run: Flag = False,
 ) -> int:
@@ -91,12 +110,19 @@ def run(
     To use several GPUs or machines, start it with torchrun. `experiment.batch.micro_batches` must
     be at least the number of ranks. All ranks train; rank 0 runs the other stages.
 
+    With --rows, the recipe is trained once for each row of a table and each seed. Text and
+    vocabulary are prepared once. At the end, and when stopped, it prints perplexity and BLEU on the
+    first test set with `perplexity = true`, as means over the seeds with 95 % confidence intervals,
+    beside those of Table 3. The results are also written to sweep.json. The checkpoints of a
+    completed row are removed; its model remains.
+
     Args:
         name: A bundled recipe (see `transept recipe show`), or the path of a TOML file.
         overrides: Changed values, such as `experiment.model.dropout=0.2`.
         data: The directory with the recipe's text. A public corpus is downloaded to it.
         work: The directory for all output. Default: runs/NAME.
         share: The part of the recipe to run.
+        table: The rows and seeds.
         deterministic: On a GPU, compute sums in a fixed order. The results are bit-identical, even
             if the run resumes on another machine with the same GPU model. Slightly slower.
         dry_run: Print which stages are done and which are not, without running any.
@@ -111,6 +137,13 @@ def run(
     from transept.apps.recipes.run import RecipeRun
 
     stem, loaded = recipe.find(name).stem, recipe.load(name, overrides)
+    if table.rows is not None:
+        if share != ALL:
+            raise ConfigError("--rows cannot be combined with --minutes, --until or --only")
+        from transept.apps.recipes.sweep import Sweep, rows_in
+
+        rows, directory = rows_in(table.rows), work or Path("runs") / f"{stem}-{table.rows.name}"
+        return _sweep(Sweep(name, overrides, rows, table.seeds, directory, data), dry_run)
     begun = RecipeRun(name=stem, recipe=loaded, directory=work or Path("runs") / stem, data=data)
     with _joined(begun) as begun:
         if begun.world.leads:
@@ -118,6 +151,47 @@ def run(
         from transept.apps.recipes.train import assist
 
         return _reported(assist(begun))
+
+
+def _sweep(sweep: "Sweep", dry_run: bool) -> int:
+    """Run, or list, the rows of a table."""
+    from transept.apps.recipes.view import RecipeView
+    from transept.runtime.interrupt import terminable
+
+    view = RecipeView()
+    if dry_run:
+        for row_run in sweep.row_runs():
+            view.row_run(row_run.name, row_run.run.record.exists())
+        view.sweep(sweep.results())
+        return 0
+    with terminable():
+        try:
+            done = _run_rows(sweep, view)
+        except KeyboardInterrupt:
+            view.stopped()
+            done = False
+    view.sweep(sweep.results())
+    return 0 if done else RESUMABLE
+
+
+def _run_rows(sweep: "Sweep", view: "RecipeView") -> bool:
+    """Run the rows and seeds that are not done. False if one was stopped."""
+    from transept.apps.recipes.sweep import begin, remove_checkpoints
+
+    row_runs, prepared = sweep.row_runs(), sweep.prepared
+    prepared.begin()
+    stages = prepared.recipe.stages
+    if not run_stages(prepared, stages[: stages.index("train")], view):
+        return False
+    for row_run in row_runs:
+        remaining = begin(row_run, prepared)
+        done = row_run.run.record.exists()
+        view.row_run(row_run.name, done)
+        if not done and not run_stages(row_run.run, remaining, view):
+            return False
+        remove_checkpoints(row_run.run)
+        sweep.write_results()
+    return True
 
 
 @contextmanager

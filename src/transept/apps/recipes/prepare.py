@@ -37,7 +37,11 @@ class Prepare(Stage):
     def inputs(self) -> Table:
         """Everything that the token ids depend on. Weights of texts only affect training."""
         recipe = self.run.recipe
-        texts = [(text.name, str(text.source), str(text.target)) for text in recipe.texts]
+        texts = [
+            (text.name, str(text.source), str(text.target))
+            + ((text.max_lines,) if text.is_written and text.max_lines else ())
+            for text in recipe.texts
+        ]
         others = [config.as_table(each) for each in (*recipe.dev, *recipe.tests)]
         size = recipe.experiment.model.vocab_size
         settings = [recipe.vocabulary, recipe.cleaning, size, recipe.dataset]
@@ -148,7 +152,7 @@ class Prepare(Stage):
 
     def _text(self, text: RecipeText) -> list[Paths]:
         """The file pairs of a text: one, or the chunks that a model has translated."""
-        if text.generated is not None:
+        if text.is_written:
             return [self.run.generated(text.name)]
         if not text.translator:
             assert text.source is not None

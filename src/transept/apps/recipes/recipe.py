@@ -64,7 +64,7 @@ class RecipeText:
     translator: tuple[str, ...] = ()
     """A model, by name or path, or a recipe that trains one. Several are an ensemble."""
     max_lines: int | None = None
-    """The translator reads only the first lines. None: all."""
+    """Only the first lines are read. None: all."""
     generated: Literal["times-of-day"] | None = None
     """Sentences that the recipe writes, instead of files. Only for English and German."""
 
@@ -83,9 +83,15 @@ class RecipeText:
                 is_given = getattr(self, key) is not None
                 checks.that(is_given, key, "is not a file; name it, or a translator")
         if self.max_lines is not None:
-            checks.that(bool(self.translator), "max_lines", "needs a translator; omit it")
+            checks.that(not self.generated, "max_lines", "cannot shorten generated text; omit it")
             checks.at_least(1, "max_lines")
         checks.done()
+
+    @property
+    def is_written(self) -> bool:
+        """Whether the recipe generates or shortens the text, without a translator."""
+        shortened = self.max_lines is not None and not self.translator
+        return self.generated is not None or shortened
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -3,7 +3,7 @@
     recipe.toml    the recipe
     text/          the sentences, if the recipe writes them
     translated/    the texts that a model has translated, if any
-    generated/     the texts that the recipe generates, if any
+    generated/     the texts that the recipe generates or shortens, if any
     vocabulary/    the tokenizer
     data/          the tokenized corpora
     run/           the training: config, metrics, checkpoints, and the average of the last
@@ -140,7 +140,7 @@ class RecipeRun:
         return self.directory / "translated" / name
 
     def generated(self, name: str) -> tuple[Path, Path]:
-        """The two sides of a text that the recipe generates."""
+        """The two sides of a text that the recipe generates or shortens."""
         languages = (self.recipe.source_language, self.recipe.target_language)
         source, target = (self.directory / "generated" / f"{name}.{one}" for one in languages)
         return source, target
@@ -150,9 +150,14 @@ class RecipeRun:
         """The tokenizer."""
         return self.directory / "vocabulary"
 
+    @property
+    def corpora(self) -> Path:
+        """The prepared corpora."""
+        return self.directory / "data"
+
     def corpus(self, name: str) -> Path:
         """A prepared corpus."""
-        return self.directory / "data" / name
+        return self.corpora / name
 
     @property
     def training(self) -> Path:
@@ -184,13 +189,18 @@ class RecipeRun:
         """The file with all records."""
         return self.directory / RECORD
 
+    @property
+    def tests(self) -> Path:
+        """The test sets."""
+        return self.directory / "tests"
+
     def sources(self, test: TestSet) -> Path:
         """The source sentences of a test set."""
-        return self.directory / "tests" / f"{test.name}.{self.recipe.source_language}"
+        return self.tests / f"{test.name}.{self.recipe.source_language}"
 
     def references(self, test: TestSet) -> Path:
         """The reference translations of a test set."""
-        return self.directory / "tests" / f"{test.name}.{self.recipe.target_language}"
+        return self.tests / f"{test.name}.{self.recipe.target_language}"
 
     def hypotheses(self, test: TestSet) -> Path:
         """The model's translations of a test set."""

@@ -1,12 +1,12 @@
 """The files of a recipe in the data directory."""
 
 from collections.abc import Iterator, Sequence
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from pathlib import Path
 
 from transept.apps.recipes import sentences
 from transept.apps.recipes.phrases import phrases
-from transept.apps.recipes.recipe import Recipe
+from transept.apps.recipes.recipe import Recipe, RecipeText
 from transept.apps.recipes.run import RecipeRun
 from transept.apps.recipes.stage import Watchers
 from transept.data.fetching.datasets import DATASETS
@@ -52,14 +52,24 @@ def fetch_text(run: RecipeRun, watch: Watchers) -> None:
 
 
 def write_generated(run: RecipeRun) -> None:
-    """Write the texts that the recipe generates."""
+    """Write the texts that the recipe generates or shortens."""
     for text in run.recipe.texts:
-        if text.generated is not None:
-            pairs = list(phrases())
-            order = (0, 1) if run.recipe.source_language == "en" else (1, 0)
-            for path, side in zip(run.generated(text.name), order, strict=True):
+        if text.is_written:
+            for path, side in zip(run.generated(text.name), _sides(run, text), strict=True):
                 make_directory(path.parent)
-                write_sentences(path, [pair[side] for pair in pairs])
+                write_sentences(path, side)
+
+
+def _sides(run: RecipeRun, text: RecipeText) -> tuple[Sequence[str], ...]:
+    """The two sides of a generated or shortened text."""
+    if text.generated is not None:
+        english, german = zip(*phrases(), strict=True)
+        return (english, german) if run.recipe.source_language == "en" else (german, english)
+    assert text.source is not None
+    assert text.target is not None
+    data = data_directory(run)
+    pairs = islice(read_aligned([data / text.source, data / text.target]), text.max_lines)
+    return tuple(zip(*pairs, strict=True))
 
 
 def read_aligned(paths: Sequence[Path]) -> Iterator[tuple[str, ...]]:

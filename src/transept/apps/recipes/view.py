@@ -23,6 +23,7 @@ from transept.wording import counted
 if TYPE_CHECKING:
     from transept.apps.recipes.run import RecipeRun
     from transept.apps.recipes.stage import Done, Watchers
+    from transept.apps.recipes.sweep import RowResult
     from transept.apps.visualize.terminal import WordAttention
     from transept.experiment import Experiment
     from transept.progress import Watch
@@ -92,6 +93,29 @@ class RecipeView:
                 line = f"  {convention['name']:32} {row['value']:6.2f}  "
                 signature = (convention["signature"], "dim")
                 self._print(Text.assemble(line, signature), soft_wrap=True)
+
+    def row_run(self, name: str, done: bool) -> None:
+        """Print the row and seed that runs, or that was done before."""
+        self._print(Text.assemble((name, "bold"), ("  done before" if done else "", "dim")))
+
+    def sweep(self, results: "Sequence[RowResult]") -> None:
+        """Print the results of a sweep as a table, beside those of Table 3."""
+        from transept.apps.recipes.sweep import PAPER, agreement, summarize
+
+        rows = summarize(results)
+        table = Table("row", box=None, padding=(0, 2, 0, 0))
+        for title in ("seeds", "steps", "parameters", "PPL", "BLEU", "paper's PPL", "its BLEU"):
+            table.add_column(title, justify="right")
+        for row in rows:
+            paper = [f"{value:.{2 - n}f}" for n, value in enumerate(PAPER.get(row.row, ()))]
+            counts = (f"{number:,}" for number in (row.n_seeds, row.steps, row.parameters))
+            table.add_row(row.row, *counts, str(row.perplexity), str(row.bleu), *paper)
+        if rows:
+            self._print()
+            self._print(table)
+        if (rho := agreement(rows)) is not None:
+            self._print()
+            self._print(f"Rank correlation of the perplexities with those of the paper: {rho:.2f}")
 
     def _training(self, experiment: "Experiment") -> "list[Observer]":
         from transept.cli.training_view import view_for

@@ -1,0 +1,114 @@
+"""`transept recipe run --rows`: rows and seeds, shared text, resumption, and the table."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.integration.kitchen import Kitchen, open_kitchen, stop_after
+from tests.integration.workshop import run
+from tests.random_networks import any_output_accepted
+
+ROWS = {"wide": "d_ff = 128", "heads": "n_heads = 1"}
+FEW = ["experiment.training.max_steps=6", "experiment.checkpoint.every_steps=3", "average.last=1"]
+
+
+@pytest.fixture(scope="module")
+def kitchen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kitchen]:
+    with any_output_accepted():
+        yield open_kitchen(tmp_path_factory.mktemp("sweep"))
+
+
+@pytest.fixture(scope="module")
+def rows(kitchen: Kitchen) -> Path:
+    folder = kitchen.data.parent / "rows"
+    folder.mkdir()
+    for name, change in ROWS.items():
+        text = f'extends = "../missing.toml"\n[model]\n{change}\n'
+        (folder / f"{name}.toml").write_text(text, encoding="utf-8")
+    return folder
+
+
+def swept(kitchen: Kitchen, rows: Path, work: Path, *words: object) -> int:
+    command = ["recipe", "run", kitchen.recipe, "--rows", rows, *FEW, "--data", kitchen.data]
+    return run(*command, "--work", work, *words)
+
+
+def test_every_row_is_trained_with_every_seed_on_the_same_text(
+    kitchen: Kitchen, rows: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    work = tmp_path / "work"
+    assert swept(kitchen, rows, work, "--seeds", 1) == 0
+    first = (work / "wide/1/record.json").read_bytes()
+    capsys.readouterr()
+    assert swept(kitchen, rows, work, "--seeds", 2, "--dry-run") == 0
+    previewed = capsys.readouterr().out
+    assert "base, seed 1  done before\n" in previewed
+    assert "wide, seed 2\n" in previewed
+    assert swept(kitchen, rows, work, "--seeds", 2) == 0
+    shown = capsys.readouterr().out
+    assert (work / "wide/1/record.json").read_bytes() == first
+    results = json.loads((work / "sweep.json").read_bytes())["results"]
+    names = ["base", "heads", "wide"]
+    assert [(one["row"], one["seed"]) for one in results] == [
+        (name, seed) for seed in (1, 2) for name in names
+    ]
+    by_name = {(one["row"], one["seed"]): one for one in results}
+    assert by_name["wide", 1]["parameters"] > by_name["base", 1]["parameters"]
+    assert by_name["heads", 1]["parameters"] == by_name["base", 1]["parameters"]
+    assert len({one["perplexity"] for one in results}) == 6
+    assert {one["steps"] for one in results} == {6}
+    lines = [line.split() for line in shown.splitlines()]
+    assert [line[0] for line in lines if line[1:3] == ["2", "6"]] == names
+    # The text was prepared once, and only models remain.
+    assert {*work.glob("*/*/data")} == {
+        work / name / f"{seed}/data" for name in names for seed in (1, 2)
+    }
+    assert all(path.samefile(work / "prepared/data") for path in work.glob("*/*/data"))
+    assert len([*work.glob("*/*/run/average-1/weights.safetensors")]) == 6
+    assert not [*work.glob("*/*/run/checkpoints")]
+
+
+def test_row_equals_a_recipe_that_is_run_with_the_same_values(
+    kitchen: Kitchen, rows: Path, tmp_path: Path
+) -> None:
+    assert swept(kitchen, rows, tmp_path / "work", "--seeds", 1) == 0
+    alone = tmp_path / "alone"
+    assert kitchen.cook(alone, *FEW, "experiment.model.d_ff=128", "--data", kitchen.data) == 0
+    model = "run/average-1/weights.safetensors"
+    assert (alone / model).read_bytes() == (tmp_path / "work/wide/1" / model).read_bytes()
+
+
+def test_rows_share_one_vocabulary(
+    kitchen: Kitchen, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert swept(kitchen, tmp_path, tmp_path / "work") == 2
+    assert "contains no .toml files; each would be a row" in capsys.readouterr().err
+    (tmp_path / "large.toml").write_text("[model]\nvocab_size = 400\n", encoding="utf-8")
+    assert swept(kitchen, tmp_path, tmp_path / "work") == 2
+    message = "large: has model.vocab_size = 400, but all rows share a vocabulary of 300"
+    assert message in " ".join(capsys.readouterr().err.split())
+    assert swept(kitchen, tmp_path, tmp_path / "work", "--only", "train") == 2
+    assert "--rows cannot be combined" in capsys.readouterr().err
+    assert swept(kitchen, tmp_path, tmp_path / "work", "tests=[]") == 2
+    assert "none of them has perplexity = true" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_stopped_sweep_resumes_where_it_stopped(
+    kitchen: Kitchen, rows: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    work, whole = tmp_path / "work", tmp_path / "whole"
+    words = ["recipe", "run", kitchen.recipe, "--rows", rows, "--data", kitchen.data, "--seeds", 1]
+    stop_after(work / "heads/1/run", 20, [*words, "--work", work])
+    assert (work / "base/1/record.json").exists()
+    assert not (work / "heads/1/record.json").exists()
+    assert run(*words, "--work", work) == 0
+    shown = capsys.readouterr().out
+    assert "base, seed 1  done before\nheads, seed 1\ntrain" in shown
+    assert run(*words, "--work", whole) == 0
+    (stopped, unstopped) = (
+        [one | {"seconds": 0} for one in json.loads((each / "sweep.json").read_bytes())["results"]]
+        for each in (work, whole)
+    )
+    assert stopped == unstopped
