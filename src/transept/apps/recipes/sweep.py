@@ -30,7 +30,7 @@ from transept.apps.recipes.run import RecipeRun
 from transept.checkpoint import CHECKPOINTS
 from transept.errors import ConfigError
 from transept.model.transformer import Transformer
-from transept.runtime.storage import write_json
+from transept.runtime.storage import make_directory, write_json
 
 BASE: Final = "base"
 """The row without changes."""
@@ -143,7 +143,9 @@ def begin(row_run: RowRun, prepared: RecipeRun) -> list[StageName]:
 
 def remove_checkpoints(run: RecipeRun) -> None:
     """Remove the checkpoints of a run. The averaged model remains."""
-    shutil.rmtree(run.training / CHECKPOINTS, ignore_errors=True)
+    checkpoints = run.training / CHECKPOINTS
+    shutil.rmtree(checkpoints, ignore_errors=True)
+    make_directory(checkpoints)  # marks the directory of a run, for `transept translate --model`
 
 
 # --- results -------------------------------------------------------------------------------------
@@ -161,12 +163,15 @@ class RowResult:
     bleu: float
     seconds: float
     """The duration of the training."""
+    device: str
+    commit: str | None
 
     @classmethod
     def of(cls, row_run: RowRun) -> "RowResult":
         """Read the result of a run that is done."""
         record = json.loads(row_run.run.record.read_bytes())
-        trained = record["stages"]["train"]["results"]
+        training = record["stages"]["train"]
+        trained, by = training["results"], training["by"]
         scored = record["stages"]["score"]["results"]["tests"][test_of(row_run.run.recipe).name]
         return cls(
             row=row_run.row.name,
@@ -176,6 +181,8 @@ class RowResult:
             perplexity=scored["perplexities"][0]["value"],
             bleu=scored["systems"][0]["scores"][0]["value"],
             seconds=trained["seconds"],
+            device=by["devices"][-1],
+            commit=by["commit"],
         )
 
 

@@ -22,7 +22,7 @@ CONFIGS = Path(__file__).resolve().parents[4] / "configs"
 
 
 def result(row: str, seed: int, perplexity: float, bleu: float = 20.0) -> RowResult:
-    return RowResult(row, seed, 10, 1000, perplexity, bleu, 1.0)
+    return RowResult(row, seed, 10, 1000, perplexity, bleu, 1.0, "cpu", None)
 
 
 def test_rows_are_the_files_of_table_3() -> None:
