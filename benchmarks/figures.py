@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "docs"))
 
-from making.charts import LINE, WIDTH, Bar, Frame, bars, names_beside, svg
+from making.charts import LINE, WIDTH, Bar, Frame, bars, colour, names_beside, svg, ticks
 
 Record = Mapping[str, Any]
 
@@ -206,3 +206,68 @@ def layer_times(record: Record) -> str:
     ]
     machine = "one H200" if record["name"].endswith("cuda") else "one CPU core"
     return svg(f"Milliseconds of each kind of layer by length, d = 512, {machine}", 324, parts)
+
+
+# --- Table 2 ---------------------------------------------------------------------------------
+
+
+class Cost(NamedTuple):
+    """What training has cost so far, as the horizontal axis of a figure."""
+
+    unit: str
+    """In the record."""
+    scale: float
+    axis: str
+    """The name of the axis, in `scale` units."""
+
+
+TIME = Cost("s", 60, "minutes of training")
+FLOPS = Cost("FLOPs", 1e15, "training FLOPs, 10¹⁵")
+
+
+def progress(cost: Cost, record: Record) -> str:
+    """Perplexity and BLEU of each kind of network by the cost of its training, as SVG."""
+    found: dict[str, dict[str, dict[str, float]]] = {}
+    for row in record["rows"]:
+        if row["work"].startswith("step "):
+            points = found.setdefault(row["system"], {})
+            points.setdefault(row["work"], {})[row["unit"]] = row["value"]
+    colours = {system: index for index, system in enumerate(found)}
+    every = [point for points in found.values() for point in points.values()]
+    longest = max(point[cost.unit] for point in every) / cost.scale
+    best = max(point["BLEU"] for point in every)
+    perplexities = [log10(point["perplexity"]) for point in every]
+    # Perplexities are shown on a logarithmic axis.
+    lowest, highest = min(perplexities), max(perplexities)
+    marks = [log10(digit * 10**power) for power in range(5) for digit in (1, 2, 5)]
+    powers = {mark: f"{10**mark:,.0f}" for mark in marks if lowest <= mark <= highest}
+    width = (WIDTH - 110) / 2
+    frames = {
+        "perplexity": Frame(44, 54, width, 250, (0, longest), (lowest, highest)),
+        "BLEU": Frame(104 + width, 54, width, 250, (0, longest), (0, max(best, 1.0))),
+    }
+    parts = _legend(colours)
+    for result, frame in frames.items():
+        log = result == "perplexity"
+        parts += [
+            f'<text class="quiet" x="{frame.left - 44:.0f}" y="44">{result}</text>',
+            *frame.axes(ticks(*frame.x, most=5), powers if log else ticks(*frame.y)),
+            f'<text class="middle quiet" x="{frame.left + frame.width / 2:.0f}" y="342">'
+            f"{cost.axis}</text>",
+        ]
+        for system, points in found.items():
+            curve = [
+                (point[cost.unit] / cost.scale, log10(point[result]) if log else point[result])
+                for point in points.values()
+            ]
+            parts.append(frame.curve(curve, colours[system]))
+    return svg(f"Perplexity and BLEU by {cost.axis}", 348, parts)
+
+
+def _legend(colours: Mapping[str, int]) -> list[str]:
+    parts, x = [], 0
+    for name, number in colours.items():
+        dot = f'<tspan style="fill:{colour(number)}">● </tspan>'
+        parts.append(f'<text x="{x}" y="{LINE}">{dot}{name}</text>')
+        x += 34 + 7 * len(name)
+    return parts

@@ -6,7 +6,7 @@
 In a page, a table is between `<!-- NAME -->` and `<!-- /NAME -->`. `<!-- NAME across -->` has one
 column per system, which suits single measurements. `<!-- NAME rows -->` has the rows listed in
 ROWS, without goals. `<!-- headlines -->` has one row per benchmark, `<!-- table1_… -->` the
-exponents of Table 1.
+exponents of Table 1, `<!-- table2_… -->` the results and costs of Table 2.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from figures import BASELINE, CHARTS, chart, layer_times, parsing_length
+from figures import BASELINE, CHARTS, FLOPS, TIME, chart, layer_times, parsing_length, progress
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
@@ -33,6 +33,11 @@ FIGURES = {
     "parsing-length": ("parsing", parsing_length),
     "table-1-cpu": ("table1_cpu", layer_times),
     "table-1-gpu": ("table1_cuda", layer_times),
+    **{
+        f"table-2-{name}": ("table2_cuda", partial(progress, cost))
+        for name, cost in (("time", TIME), ("flops", FLOPS))
+        if (RESULTS / "table2_cuda.json").exists()
+    },
     **{
         name: (made.record, partial(chart, name))
         for name, made in CHARTS.items()
@@ -108,12 +113,17 @@ def table(name: str, layout: Layout) -> str:
         met = "met" if goal["met"] else "**missed**"
         value, target = _number(goal["value"]), _number(goal["target"])
         lines.append(f"| {goal['goal']} | {value} | {target} | {met} |")
+    return "\n".join([*lines, "", origin(record)]) + "\n"
+
+
+def origin(record: dict[str, Any]) -> str:
+    """The command, the commit, the machine and the versions of a record."""
     found = {key: value for key, value in record["versions"].items() if value != "absent"}
     versions = ", ".join(f"{key} {value}" for key, value in found.items())
-    # The path of the file on the measuring machine is of no use to readers.
+    # The paths of files on the measuring machine are of no use to readers.
     command = re.sub(r"--json /\S+", "--json FILE", record["command"])
-    lines += ["", f"`{command}` at {record['commit']}: {record['machine']}; {versions}."]
-    return "\n".join(lines) + "\n"
+    command = re.sub(r"(?<= )/\S*/", "", command)
+    return f"`{command}` at {record['commit']}: {record['machine']}; {versions}."
 
 
 def worded(text: str) -> str:
@@ -203,6 +213,28 @@ def _number(value: float) -> str:
     return f"{value:.4g}"
 
 
+def families(name: str) -> str:
+    """Table 2: the results of each kind of network at the end of its training, and their cost."""
+    record = read(name)
+    found: dict[str, dict[str, float]] = {}
+    for row in record["rows"]:
+        if row["work"] in ("network", "end"):
+            found.setdefault(row["system"], {})[row["unit"]] = row["value"]
+    heads = "parameters | BLEU | perplexity | steps | minutes | FLOPs | target tokens/s"
+    lines = [f"| network | {heads} |", f"|---|{'---|' * 7}"]
+    for system, values in found.items():
+        if "BLEU" not in values:  # its training was interrupted
+            continue
+        mantissa, exponent = f"{values['FLOPs']:.1e}".split("e+")
+        cells = (
+            f"{values['M parameters']:.1f} M", f"{values['BLEU']:.1f}",
+            f"{values['perplexity']:.2f}", f"{values['steps']:,.0f}", f"{values['s'] / 60:.1f}",
+            f"{mantissa} · 10<sup>{int(exponent)}</sup>", _number(values["target tokens/s"]),
+        )  # fmt: skip
+        lines.append(f"| {system} | {' | '.join(cells)} |")
+    return "\n".join([*lines, "", origin(record)]) + "\n"
+
+
 def renewed() -> Iterator[tuple[Path, str]]:
     """Every page with updated tables, and every figure."""
     for page in PAGES:
@@ -218,6 +250,8 @@ def _filled(found: re.Match[str]) -> str:
         return start + worded(headlines()) + end
     if name.startswith("table1"):
         return start + exponents(name) + end
+    if name.startswith("table2"):
+        return start + families(name) + end
     if layout == " rows":
         return start + short(name) + end
     return start + worded(table(name, across if layout else down)) + end
