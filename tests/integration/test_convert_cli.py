@@ -154,6 +154,7 @@ def test_argos_translate_installs_and_runs_an_export(
     assert sum(one.strip() == other for one, other in zip(ours, theirs, strict=True)) >= 3
 
 
+@pytest.mark.slow
 def test_export_to_ctranslate2_can_be_imported_again(
     model: transept.Transducer, tmp_path: Path
 ) -> None:

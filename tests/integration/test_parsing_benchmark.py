@@ -92,6 +92,7 @@ def test_the_grid_compares_settings_on_dev(tmp_path: Path) -> None:
     assert f"best on dev: {best}; continue with --settings schedule.factor=" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "train.mrg").touch()
     done = run("--trees", tmp_path, "--work", tmp_path / "work")

@@ -100,7 +100,12 @@ def test_default_model_of_translate_is_served_first(tmp_path: Path) -> None:
     ("options", "signals", "said"),
     [
         (["--grace", "0"], [signal.SIGTERM], "0 s after the signal to stop; --grace allows"),
-        ([], [signal.SIGINT, signal.SIGINT], "at the second signal to stop"),
+        pytest.param(
+            [],
+            [signal.SIGINT, signal.SIGINT],
+            "at the second signal to stop",
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_unfinished_requests_fail_after_the_grace_period(

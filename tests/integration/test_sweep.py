@@ -71,6 +71,7 @@ def test_every_row_is_trained_with_every_seed_on_the_same_text(
     assert all(transept.load(work / name / "2") for name in names)
 
 
+@pytest.mark.slow
 def test_row_equals_a_recipe_that_is_run_with_the_same_values(
     kitchen: Kitchen, rows: Path, tmp_path: Path
 ) -> None:

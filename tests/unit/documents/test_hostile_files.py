@@ -192,6 +192,7 @@ def test_binary_data_is_rejected(name: str, data: bytes, why: str) -> None:
     rejected(data, why, name)
 
 
+@pytest.mark.slow
 def test_many_formats_and_fields_take_linear_time() -> None:
     bold, plain = "<w:r><w:rPr><w:b/></w:rPr><w:t>a</w:t></w:r>", "<w:r><w:t>a</w:t></w:r>"
     begin = '<w:r><w:fldChar w:fldCharType="begin"/></w:r>'
