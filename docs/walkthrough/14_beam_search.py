@@ -189,9 +189,9 @@ assert scores[4] > scores[1]
 #
 # $$\text{bound} = \frac{\log P(\text{prefix})}{\text{lp}(\text{maximum length})}$$
 #
-# When all $W$ finished outputs are better than the best bound (`_done`), the search stops. This
-# **early stopping** never changes the result. It also explains the nonsense above: the bound had to
-# fall below the fourth best output first.
+# When the requested finished outputs (`n_best`, here all $W$) are better than the best bound
+# (`_done`), the search stops. This **early stopping** never changes the result. It also explains
+# the nonsense above: the bound had to fall below the fourth best output first.
 
 # %%
 bounds = [

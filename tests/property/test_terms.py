@@ -89,6 +89,8 @@ def test_narrow_beam_places_all_required_tokens(
     one = Input([EOS], n_tokens + data.draw(st.integers(1, 8)), required=required)
     outputs = searched(seed, 12, one, SearchConfig(beam_size=beam, n_best=beam))
     assert outputs
+    for n in range(1, beam):
+        assert searched(seed, 12, one, SearchConfig(beam_size=beam, n_best=n)) == outputs[:n]
     assert len({one.ids for one in outputs}) == len(outputs)
     assert [one.score for one in outputs] == sorted((o.score for o in outputs), reverse=True)
     for output in outputs:

@@ -59,10 +59,10 @@ def beam_states(
     """The state of beam search after each step.
 
     Each step keeps 2·W candidates per sentence: at most W that are finished, and W live ones. A
-    sentence is done when all of its W finished outputs score at least as well as any live one still
+    sentence is done when its `n_best` finished outputs score at least as well as any live one still
     could. log P only decreases, and a negative number is largest under the largest penalty, so the
-    score of a live hypothesis is at most log P / lp(maximum length). The result does not depend on
-    `n_best` or on other sentences of the batch.
+    score of a live hypothesis is at most log P / lp(maximum length). The n best outputs are the
+    first n of any larger `n_best`, and do not depend on other sentences of the batch.
     """
     w, best = config.beam_size, ranking(step)
     log_p, token = best(None, 2 * w)
@@ -202,7 +202,8 @@ class Beams:
 
     def _done(self) -> list[bool]:
         """Whether each sentence's live hypotheses have the maximum length or can no longer win."""
-        won = self.finished_score[:, -1] >= self.log_p[:, 0] / self.largest_penalty
+        worst = self.finished_score[:, self.config.n_best - 1]
+        won = worst >= self.log_p[:, 0] / self.largest_penalty
         length = len(self.steps)
         parts = zip(self.max_length, won.tolist(), strict=True)
         return [length >= longest or has_won for longest, has_won in parts]

@@ -290,8 +290,9 @@ class TermBeam:
         if not self.live or self.length >= self.one.max_length:
             return True
         best = max(one.log_p for one in self.live)
-        full = len(self.finished) == self.config.beam_size
-        return full and self.finished[-1].score >= best / self._largest_penalty
+        outputs = self.finished[: self.config.n_best]
+        full = len(outputs) == self.config.n_best
+        return full and outputs[-1].score >= best / self._largest_penalty
 
     @property
     def _largest_penalty(self) -> float:
