@@ -192,12 +192,12 @@ class Beams:
         score = torch.cat([self.finished_score, log_p / penalty], dim=1)
         self.finished_score, order = score.topk(w, dim=1)
         self.finished_log_p = torch.cat([self.finished_log_p, log_p], dim=1).gather(1, order)
-        ended = (log_p > -torch.inf).any(dim=1)
-        for row in ended.nonzero().squeeze(1).tolist():
+        ended = (log_p > -torch.inf).any(dim=1).nonzero().squeeze(1).tolist()
+        parents, chosen = parent.tolist(), order.tolist()
+        for row in ended:
             outputs = self.finished[row]
             self.finished[row] = [
-                outputs[i] if i < w else self._ids(int(parent[row, i - w]))
-                for i in order[row].tolist()
+                outputs[i] if i < w else self._ids(parents[row][i - w]) for i in chosen[row]
             ]
 
     def _done(self) -> list[bool]:
