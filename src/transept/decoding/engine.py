@@ -1,6 +1,5 @@
 """The interface of engines, which search for the outputs of sentences in batches."""
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, runtime_checkable
@@ -149,7 +148,7 @@ class StepEngine(Engine, Protocol):
 
 
 def batches_by_length(
-    lengths: Sequence[int], max_tokens: int, at_least: int = 1
+    lengths: Sequence[int], max_tokens: int, n_parts: int = 1
 ) -> Iterator[list[int]]:
     """Indices of items in batches of similar length, longest first.
 
@@ -157,17 +156,22 @@ def batches_by_length(
         lengths: The length of each item, in tokens.
         max_tokens: Maximum number of tokens per batch, padding included. A batch has at least one
             item.
-        at_least: Minimum number of batches, if there are enough items.
+        n_parts: A batch also ends at each of this number of equal parts of all tokens, so that
+            batches of long items do not take longer than batches of short ones.
     """
-    most = max(1, math.ceil(len(lengths) / at_least))
+    total, n_tokens, part = max(1, sum(lengths)), 0, 1
     batch: list[int] = []
     for index in sorted(range(len(lengths)), key=lambda index: -lengths[index]):
         # The first item of a batch is the longest and sets its width.
-        too_wide = batch and (len(batch) + 1) * lengths[batch[0]] > max_tokens
-        if too_wide or len(batch) == most:
+        if batch and (len(batch) + 1) * lengths[batch[0]] > max_tokens:
             yield batch
             batch = []
         batch.append(index)
+        n_tokens += lengths[index]
+        if n_tokens * n_parts >= total * part:
+            yield batch
+            batch = []
+            part = n_tokens * n_parts // total + 1
     if batch:
         yield batch
 

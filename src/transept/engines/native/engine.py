@@ -1,5 +1,6 @@
 """The native engine: networks in PyTorch, and the paper's beam search."""
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -198,10 +199,12 @@ class NativeEngine:
             step = Constrained(step, ForcedPrefix(prefixes, vocab_size, after=after))
         return step
 
-    def _batches(self, inputs: Sequence[Input], rows: int, at_least: int = 1) -> list[list[int]]:
+    def _batches(self, inputs: Sequence[Input], rows: int, n_threads: int = 1) -> list[list[int]]:
+        """Batches of about the same number of tokens, the same number of batches per thread."""
         lengths = [len(one.source) for one in inputs]
-        most = TOKENS_AT_ONCE[self._device.type] // rows
-        return [*batches_by_length(lengths, most, at_least)]
+        most = max(1, TOKENS_AT_ONCE[self._device.type] // rows)
+        n_parts = n_threads * math.ceil(sum(lengths) / (most * n_threads))
+        return [*batches_by_length(lengths, most, n_parts)]
 
 
 def _max_lengths(inputs: Sequence[Input]) -> list[int]:
