@@ -90,12 +90,12 @@ def marian_decoder(model: Transformer) -> Decode:
     return decode
 
 
-def exported(model: Transformer, compute_type: str) -> ctranslate2.Translator:
-    """The same weights for CTranslate2, on one thread."""
+def exported(model: Transformer, compute_type: str, threads: int = 1) -> ctranslate2.Translator:
+    """The same weights for CTranslate2, with a batch per thread."""
     with tempfile.TemporaryDirectory() as directory:
         export.save(model, numbers(model), Path(directory))
         return ctranslate2.Translator(
-            directory, compute_type=compute_type, inter_threads=1, intra_threads=1
+            directory, compute_type=compute_type, inter_threads=threads, intra_threads=1
         )
 
 
