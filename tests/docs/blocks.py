@@ -63,6 +63,7 @@ class Reader:
         return {
             **os.environ,
             "PATH": f"{self.bin}{os.pathsep}{os.environ['PATH']}",
+            "XDG_CACHE_HOME": str(self.bin / "cache"),
             "PYTHONPATH": str(ROOT / "src"),
             "OMP_NUM_THREADS": "1",
             "COLUMNS": "100",

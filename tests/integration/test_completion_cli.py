@@ -51,7 +51,7 @@ COMPLETED = {
     "transl\t": "translate",
     "trai\t": "train",
     "recipe ru\t--un\tav\t": "recipe run --until average",
-    "translate --engine nat\t--inp\tger\t": "translate --engine native --input german.txt",
+    "translate --engine fus\t--inp\tger\t": "translate --engine fused --input german.txt",
     "translate --model mod\t": "translate --model models",
     "recipe show ger\t": "recipe show german.txt",
     "tokenizer train --input x ger\t--vo\t": "tokenizer train --input x german.txt --vocab-size",

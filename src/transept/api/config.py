@@ -16,7 +16,9 @@ Segmentation = Literal["likeliest", "canonical"]
 """Which segmentation of a target text `Transducer.score` scores: see there."""
 Format = Literal["text", "html", "markdown"]
 """The formats of texts to translate."""
-EngineName = Literal["auto", "fastest", "native", "fused", "ctranslate2", "ctranslate2-int8"]
+EngineName = Literal[
+    "auto", "fastest", "native", "native-int8", "fused", "ctranslate2", "ctranslate2-int8"
+]
 """The names of engines. See `transept.engines.choice.choose`."""
 LEAST_SOURCE_LENGTH = 8
 """A single character may need five tokens, and the end symbol one."""

@@ -48,11 +48,12 @@ def load(
             the default bundled model. Several models, or a list, form an ensemble and must have the
             same vocabularies.
         device: The device: `cpu`, `cuda`, `cuda:1`, or `auto`, which is a GPU if available.
-        engine: The decoding engine: `native`, PyTorch in single precision; `fused`, the whole
-            search on a GPU in half precision; `ctranslate2` or `ctranslate2-int8`, CTranslate2 with
-            the same weights, on a CPU. `auto` is `fused` on a GPU and `native` on a CPU. `fastest`
-            is `ctranslate2-int8` on a CPU if the model is stored in int8 and CTranslate2 is
-            installed, otherwise `auto`.
+        engine: The decoding engine: `native`, PyTorch in single precision; `native-int8`,
+            the same on a CPU, with 8-bit integers where this machine multiplies them faster;
+            `fused`, the whole search on a GPU in half precision; `ctranslate2` or
+            `ctranslate2-int8`, CTranslate2 with the same weights, on a CPU. `auto` is `fused` on a
+            GPU and `native` on a CPU. `fastest` is `ctranslate2-int8` on a CPU if the model is
+            stored in int8 and CTranslate2 is installed, otherwise `auto`.
         shortlist: A file written by `transept data prepare --shortlist`. Restricts the output
             vocabulary to tokens that co-occurred with the source tokens in a corpus. Faster on a
             CPU. Sampling ignores the shortlist.

@@ -56,7 +56,8 @@ class Translators(Models):
     """The model, the device and the engine."""
 
     engine: EngineName = "auto"
-    """The decoding engine. native: PyTorch, in single precision. fused: the whole beam search on a
+    """The decoding engine. native: PyTorch, in single precision. native-int8: the same on a CPU,
+    with 8-bit integers where this machine multiplies them faster. fused: the whole beam search on a
     GPU, in half precision, many times as fast. ctranslate2, ctranslate2-int8: CTranslate2 with the
     same weights, on a CPU, in single precision or with 8-bit integers, which is faster but changes
     results. CTranslate2 stops its beam search by different rules than the paper, but outputs are

@@ -55,23 +55,29 @@ def choose(
         models: The networks, on their device.
         tokenizers: The tokenizers of source and target.
         stored: The precision in which the weights of each model are stored.
-        shortlist: A shortlist file; only `native` supports it.
+        shortlist: A shortlist file; only `native` and `native-int8` support it.
     """
     if name not in ENGINES:
         cure = did_you_mean(name, ENGINES)
         raise ConfigError([Problem("engine", f"{name!r} is not an engine; {cure}")])
-    if shortlist is not None and name not in ("auto", "fastest", "native"):
+    if shortlist is not None and name not in ("auto", "fastest", "native", "native-int8"):
         raise ConfigError([Problem("shortlist", f"requires the native engine, not {name}")])
     listed = None
     if shortlist is not None:
         source, target = tokenizers
-        listed, name = Shortlist.load(shortlist, (source.sha256, target.sha256)), "native"
+        listed = Shortlist.load(shortlist, (source.sha256, target.sha256))
+        name = "native-int8" if name == "native-int8" else "native"
     exact, fastest = _automatic(models), _fastest(models, stored)
     faster = fastest if name == "auto" and fastest != exact else None
     native_engine = NativeEngine(models, listed, note=_slow_note(name, models), faster=faster)
     name = {"auto": exact, "fastest": fastest}.get(name, name)
     if name == "native":
         return native_engine
+    if name == "native-int8":
+        if (device := models[0].projection.weight.device.type) != "cpu":
+            what = f"native-int8 is supported on the CPU, not on {device}"
+            raise ConfigError([Problem("engine", what)])
+        return NativeEngine(models, listed, int8=True)
     if name == "fused":
         return _fused(models, native_engine)
     export.require()

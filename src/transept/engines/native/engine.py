@@ -34,6 +34,7 @@ from transept.decoding.step import (
     results,
 )
 from transept.decoding.terms import term_states, width_of
+from transept.engines.native.calibration import IntegerPlan, calibrated
 from transept.engines.native.network import IncrementalDecoder, encode
 from transept.engines.shortlist import Shortlist
 from transept.model.packing import pad_rows
@@ -50,13 +51,12 @@ one, where one thread waits until the other is scheduled."""
 class NativeEngine:
     """Searches in batches of sentences of similar length; on a CPU, one batch per core."""
 
-    name = "native"
-
     def __init__(
         self,
         models: Sequence[Transformer],
         shortlist: Shortlist | None = None,
         *,
+        int8: bool = False,
         note: str = "",
         faster: str | None = None,
     ) -> None:
@@ -66,12 +66,18 @@ class NativeEngine:
             models: One network, or an ensemble, whose probabilities are averaged.
             shortlist: If given, `search` and `stream` choose only among the target tokens that it
                 lists for the source tokens of a batch.
+            int8: Whether to multiply in 8-bit integers where that is faster on this machine.
             note: A warning for the user; see `Engine.note`.
             faster: The name of a faster engine; see `Engine.faster`.
         """
         self._models = [model.eval() for model in models]
         self._device = models[0].projection.weight.device
         self._shortlist, self.note, self.faster = shortlist, note, faster
+        self.name = "native-int8" if int8 else "native"
+        self._plans: Sequence[IntegerPlan | None] = [None] * len(models)
+        if int8:
+            with torch_threads(1):
+                self._plans = [calibrated(model) for model in models]
 
     @property
     def native(self) -> "NativeEngine":
@@ -190,7 +196,8 @@ class NativeEngine:
             given = torch.tensor(known, dtype=torch.long)
             tokens = shortlist.tokens(source_ids.cpu(), given).to(self._device)
         steps = [
-            IncrementalDecoder(model, encode(model, source_ids), tokens) for model in self._models
+            IncrementalDecoder(model, encode(model, source_ids, plan), tokens, plan)
+            for model, plan in zip(self._models, self._plans, strict=True)
         ]
         step: Step = Ensemble(steps) if len(steps) > 1 else steps[0]
         if any(prefixes):

@@ -18,6 +18,7 @@ from transept.engines.native.weights import (
     PreparedDecoderLayer,
     PreparedLayer,
     PreparedMatrix,
+    ProductPlan,
     prepare,
 )
 from transept.engines.program import Norm, Product, ResidualStream, decoder_layer, encoder_layer
@@ -46,7 +47,9 @@ def _add_norm(stream: ResidualStream, y: Product, norm: Norm) -> ResidualStream:
 
 
 @torch.inference_mode()
-def encode(model: Transformer, source_ids: Int[Tensor, "B S"]) -> Memory:
+def encode(
+    model: Transformer, source_ids: Int[Tensor, "B S"], plan: ProductPlan | None = None
+) -> Memory:
     """Run the encoder on padded ids. On a CPU, padding is removed and prepared weights are used."""
     if not source_ids.is_cpu:
         return model.encode(source_ids)
@@ -57,7 +60,7 @@ def encode(model: Transformer, source_ids: Int[Tensor, "B S"]) -> Memory:
     layout, band = source.layout, model.encoder.band
     all_visible = not is_padded and band == Band()
     mask = None if all_visible else self_mask(layout, band)
-    prepared = prepare(model)
+    prepared = prepare(model, plan)
     ops = NativeEncoderOperations(layout, mask)
     x = model.source_embedding(source.ids) + model.source_positions(layout)
     stream = _enter(x, prepared.encoder_norms.first)
@@ -106,9 +109,13 @@ class IncrementalDecoder:
 
     @torch.inference_mode()
     def __init__(
-        self, model: Transformer, memory: Memory, shortlist: Int[Tensor, " listed"] | None = None
+        self,
+        model: Transformer,
+        memory: Memory,
+        shortlist: Int[Tensor, " listed"] | None = None,
+        plan: ProductPlan | None = None,
     ) -> None:
-        self._prepared = prepare(model)
+        self._prepared = prepare(model, plan)
         self._source = SourceCache(model, memory, self._prepared.source_kv())
         self._output = OutputCache(model.config, len(model.decoder.layers), memory)
         self._position = 0

@@ -110,6 +110,14 @@ class Reordered:
 MakeMatrix = Callable[[Tensor, Tensor | None], PreparedMatrix]
 
 
+@runtime_checkable
+class ProductPlan(Protocol):
+    """How to compute the products of each part of a network. Equal plans are equal objects."""
+
+    def maker(self, part: str) -> MakeMatrix:
+        """A function that prepares a matrix of `encoder`, `decoder` or `projection`."""
+
+
 def packed_for_cpu(
     weight: Float[Tensor, "O I"], bias: Float[Tensor, " O"] | None
 ) -> PreparedMatrix:
@@ -140,11 +148,11 @@ class PreparedLayer:
 class PreparedDecoderLayer(PreparedLayer):
     """The matrices of a decoder layer, including those of attention to the source."""
 
-    def __init__(self, layer: DecoderLayer, make: MakeMatrix) -> None:
+    def __init__(self, layer: DecoderLayer, make: MakeMatrix, make_source: MakeMatrix) -> None:
         super().__init__(layer, make)
         source = layer.source_attention
-        self.source_q = make(*source.w_q)
-        self.source_out = make(source.w_o.weight, source.w_o.bias)
+        self.source_q = make_source(*source.w_q)
+        self.source_out = make_source(source.w_o.weight, source.w_o.bias)
 
 
 def _padded_qkv(attention: MultiHeadAttention) -> tuple[Tensor, Tensor | None]:
@@ -178,6 +186,9 @@ def _pad_heads(x: Tensor, axis: int, attention: MultiHeadAttention) -> Tensor:
 class PreparedDecoder:
     """The decoder's layers, and the projection to logits; the logit of padding is −∞.
 
+    With a plan, `make` prepares the matrices that are not in it: those of attention to the source,
+    and of a projection to some tokens only.
+
     The unit of the logits is `nats`. With copied weights it is log 2, so that summing probabilities
     takes exp2, which needs three quarters of the time of exp.
     """
@@ -188,31 +199,35 @@ class PreparedDecoder:
         projection: nn.Linear,
         pad_id: int,
         make: MakeMatrix,
+        plan: ProductPlan | None = None,
     ) -> None:
         self.make = make
-        self.layers = [PreparedDecoderLayer(layer, make) for layer in layers]
+        make_own = make if plan is None else plan.maker("decoder")
+        self.layers = [PreparedDecoderLayer(layer, make_own, make) for layer in layers]
         self.nats = 1.0 if make is Unchanged else math.log(2)
         self._weight: Tensor = projection.weight
         self._bias: Tensor | None = projection.bias
         bias = self._weight.new_zeros(len(self._weight)) if self._bias is None else self._bias
         padding = torch.arange(len(bias), device=bias.device) == pad_id
-        self.projection = self._projection(self._weight, bias.masked_fill(padding, -torch.inf))
+        masked = bias.masked_fill(padding, -torch.inf)
+        make_all = make if plan is None else plan.maker("projection")
+        self.projection = make_all(*self._scaled(self._weight, masked))
 
     def projection_to(self, tokens: Int[Tensor, " listed"]) -> PreparedMatrix:
         """The projection to some tokens of the vocabulary."""
         bias = None if self._bias is None else self._bias[tokens]
-        return self._projection(self._weight[tokens], bias)
+        return self.make(*self._scaled(self._weight[tokens], bias))
 
-    def _projection(self, weight: Tensor, bias: Tensor | None) -> PreparedMatrix:
-        if self.nats != 1.0:
-            weight, bias = weight / self.nats, None if bias is None else bias / self.nats
-        return self.make(weight, bias)
+    def _scaled(self, weight: Tensor, bias: Tensor | None) -> tuple[Tensor, Tensor | None]:
+        if self.nats == 1.0:
+            return weight, bias
+        return weight / self.nats, None if bias is None else bias / self.nats
 
 
 class Prepared:
-    """The weights of a model, prepared for inference."""
+    """The weights of a model, prepared for inference, in single precision or by a plan."""
 
-    def __init__(self, model: Transformer, stamp: object) -> None:
+    def __init__(self, model: Transformer, stamp: object, plan: ProductPlan | None = None) -> None:
         require_equation_1(model, "decoding with a key/value cache")
         self.stamp = stamp
         self.embedding = model.target_embedding
@@ -220,6 +235,7 @@ class Prepared:
         self._parts = layers, model.projection, model.config.pad_id
         self.encoder_norms = StackNorms(model.encoder)
         self.decoder_norms = StackNorms(model.decoder)
+        self._plan = plan
         self._unchanged = PreparedDecoder(*self._parts, Unchanged)
         self._packed: PreparedDecoder | None = None
         self._encoder = model.encoder.stack
@@ -233,26 +249,30 @@ class Prepared:
         """The layers of the encoder, for many rows on a CPU."""
         with _preparing:
             if not self._encoder_layers:
-                layers = [PreparedLayer(layer, packed_for_cpu) for layer in self._encoder]
+                layers = [PreparedLayer(layer, self._make_encoder()) for layer in self._encoder]
                 self._encoder_layers = layers
             return self._encoder_layers
 
     def decoder(self, n_rows: int) -> PreparedDecoder:
         """The decoder, in the layout that is fastest for this number of rows."""
-        if n_rows == 1 or not self.embedding.weight.is_cpu:
+        if (n_rows == 1 and self._plan is None) or not self.embedding.weight.is_cpu:
             return self._unchanged
         with _preparing:
             if self._packed is None:
-                self._packed = PreparedDecoder(*self._parts, packed_for_cpu)
+                make = packed_for_cpu if self._plan is None else self._plan.maker("source")
+                self._packed = PreparedDecoder(*self._parts, make, self._plan)
             return self._packed
 
     def source_kv(self) -> list[PreparedMatrix]:
         """The projection to keys and values of the source, for each layer of the decoder."""
         with _preparing:
             if not self._source_kv:
-                make = packed_for_cpu if self.embedding.weight.is_cpu else Unchanged
+                make = self._make_encoder() if self.embedding.weight.is_cpu else Unchanged
                 self._source_kv = [make(*one.w_kv) for one in self._source_attentions]
             return self._source_kv
+
+    def _make_encoder(self) -> MakeMatrix:
+        return packed_for_cpu if self._plan is None else self._plan.maker("encoder")
 
     def position(self, index: int) -> Float[Tensor, "1 D"]:
         """The positional encoding of a position in the output."""
@@ -263,18 +283,20 @@ class Prepared:
         return self._vectors[index]
 
 
-_prepared: WeakKeyDictionary[Transformer, Prepared] = WeakKeyDictionary()
+_prepared: WeakKeyDictionary[Transformer, dict[ProductPlan | None, Prepared]]
+_prepared = WeakKeyDictionary()
 _preparing = Lock()
 """Threads that decode in parallel start at the same time and share the copies."""
 
 
-def prepare(model: Transformer) -> Prepared:
+def prepare(model: Transformer, plan: ProductPlan | None = None) -> Prepared:
     """The prepared weights of a model, cached until a weight changes."""
     stamp = _stamp(model)
     with _preparing:
-        known = _prepared.get(model)
+        by_plan = _prepared.setdefault(model, {})
+        known = by_plan.get(plan)
         if known is None or known.stamp != stamp:
-            known = _prepared[model] = Prepared(model, stamp)
+            known = by_plan[plan] = Prepared(model, stamp, plan)
         return known
 
 
