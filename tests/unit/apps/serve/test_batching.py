@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from transept.api.texts import Draft
-from transept.apps.serve import batching
+from transept.apps.serve import batching, operations
 from transept.apps.serve.batching import Batcher, OverloadedError, StoppingError
 from transept.apps.serve.operations import ALL
 from transept.apps.serve.settings import ServerSettings
@@ -141,7 +141,11 @@ def test_streamed_job_gets_more_items_with_each_batch() -> None:
     ]  # fmt: skip
 
 
-def test_draft_is_delivered_only_for_the_first_item_of_a_stream_without_result() -> None:
+def test_draft_is_delivered_only_for_the_first_item_of_a_stream_without_result(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Both items of the stream are in one batch, in which neither has a result yet.
+    monkeypatch.setattr(operations, "FIRST_ITEMS", 2)
     asked: list[int] = []
 
     def draft(item: int) -> Draft:
