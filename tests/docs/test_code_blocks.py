@@ -155,6 +155,7 @@ def test_the_guide_on_parsing_runs(tmp_path: Path) -> None:
     assert "F1" in printed
 
 
+@pytest.mark.slow
 def test_the_guide_on_serving_runs(reader: Reader) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

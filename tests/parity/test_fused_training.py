@@ -52,7 +52,7 @@ def network(**changes: Any) -> tuple[Transformer, FusedNetwork, Tensor]:
 @pytest.mark.parametrize(
     "changes",
     [
-        {},
+        pytest.param({}, marks=pytest.mark.slow),
         {"d_k": 16, "d_v": 32, "encoder_window": 5, "decoder_window": 4},
         pytest.param({"tied_embeddings": "none", "decoder_start": "token"}, marks=pytest.mark.slow),
         pytest.param({"norm": "pre", "n_decoder_layers": 2}, marks=pytest.mark.slow),

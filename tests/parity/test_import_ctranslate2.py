@@ -169,7 +169,9 @@ def test_text_that_is_already_split_needs_no_sentencepiece_model(tmp_path: Path)
     assert tokenizer.decode(ids) == "t5 t8 t0"
 
 
-@pytest.mark.parametrize("form", FORMS, ids=str)
+@pytest.mark.parametrize(
+    "form", [FORMS[0], pytest.param(FORMS[1], marks=pytest.mark.slow)], ids=str
+)
 def test_500_translations_of_an_argos_package_are_those_of_its_parts(
     tmp_path: Path, form: dict[str, Any]
 ) -> None:

@@ -84,7 +84,7 @@ def test_sentence_without_spans_is_translated_in_parts(model: transept.Transduce
 @pytest.mark.parametrize(
     "engine", ["native", pytest.param("ctranslate2-int8", marks=pytest.mark.slow)]
 )
-@pytest.mark.parametrize("name", ["en-de", "de-en"])
+@pytest.mark.parametrize("name", ["en-de", pytest.param("de-en", marks=pytest.mark.slow)])
 def test_spans_are_kept_with_and_without_masks(name: str, engine: EngineName) -> None:
     if engine != "native":
         pytest.importorskip("ctranslate2")
