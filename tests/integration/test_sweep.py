@@ -82,7 +82,19 @@ def test_row_equals_a_recipe_that_is_run_with_the_same_values(
     assert (alone / model).read_bytes() == (tmp_path / "work/wide/1" / model).read_bytes()
 
 
-def test_rows_share_one_vocabulary(
+def test_rows_train_on_one_device(
+    kitchen: Kitchen, rows: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    ranks = {"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "localhost", "MASTER_PORT": "1"}
+    for name, value in ranks.items():
+        monkeypatch.setenv(name, value)
+    assert swept(kitchen, rows, tmp_path / "work") == 2
+    assert "--rows trains one model at a time on one device" in capsys.readouterr().err
+    assert not (tmp_path / "work").exists()
+
+
+def test_wrong_rows_are_rejected(
     kitchen: Kitchen, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert swept(kitchen, tmp_path, tmp_path / "work") == 2
@@ -91,6 +103,12 @@ def test_rows_share_one_vocabulary(
     assert swept(kitchen, tmp_path, tmp_path / "work") == 2
     message = "large: has model.vocab_size = 400, but all rows share a vocabulary of 300"
     assert message in " ".join(capsys.readouterr().err.split())
+    (tmp_path / "large.toml").write_text("[model]\nn_haeds = 4\n", encoding="utf-8")
+    assert swept(kitchen, tmp_path, tmp_path / "work") == 2
+    assert "row large: " in (error := capsys.readouterr().err)
+    assert "did you mean 'n_heads'?" in error
+    (tmp_path / "large.toml").unlink()
+    (tmp_path / "wide.toml").write_text("[model]\nd_ff = 128\n", encoding="utf-8")
     assert swept(kitchen, tmp_path, tmp_path / "work", "--only", "train") == 2
     assert "--rows cannot be combined" in capsys.readouterr().err
     assert swept(kitchen, tmp_path, tmp_path / "work", "tests=[]") == 2

@@ -103,18 +103,15 @@ def run(
     recipe with a translator has the stage translate. If the translator is a recipe, that recipe is
     run first, in a directory next to --work.
 
-    When stopped (Ctrl-C, SIGTERM, SIGHUP) it ends with exit code 75. Run the same command to
-    resume. Completed stages are skipped. After the first stage the work directory contains
-    everything that the later stages need. It can be moved to another machine without the text.
+    When stopped (Ctrl-C, SIGTERM, SIGHUP) it ends with exit code 75. The same command resumes it.
+    After the first stage the work directory can be moved to another machine without the text.
 
     To use several GPUs or machines, start it with torchrun. `experiment.batch.micro_batches` must
     be at least the number of ranks. All ranks train; rank 0 runs the other stages.
 
-    With --rows, the recipe is trained once for each row of a table and each seed. Text and
-    vocabulary are prepared once. At the end, and when stopped, it prints perplexity and BLEU on the
-    first test set with `perplexity = true`, as means over the seeds with 95 % confidence intervals,
-    beside those of Table 3. The results are also written to sweep.json. The checkpoints of a
-    completed row are removed; its model remains.
+    With --rows, the recipe is trained once for each row of a table and each seed. At the end, and
+    when stopped, it prints perplexity and BLEU on the first test set with `perplexity = true`, with
+    confidence intervals, beside those of Table 3. Checkpoints of completed rows are removed.
 
     Args:
         name: A bundled recipe (see `transept recipe show`), or the path of a TOML file.
@@ -135,15 +132,13 @@ def run(
     ignore_closed_stdout()
     import_torch()
     from transept.apps.recipes.run import RecipeRun
+    from transept.apps.recipes.sweep import Sweep, rows_in
 
     stem, loaded = recipe.find(name).stem, recipe.load(name, overrides)
     if table.rows is not None:
-        if share != ALL:
-            raise ConfigError("--rows cannot be combined with --minutes, --until or --only")
-        from transept.apps.recipes.sweep import Sweep, rows_in
-
-        rows, directory = rows_in(table.rows), work or Path("runs") / f"{stem}-{table.rows.name}"
-        return _sweep(Sweep(name, overrides, rows, table.seeds, directory, data), dry_run)
+        directory = work or Path("runs") / f"{stem}-{table.rows.name}"
+        sweep = Sweep(name, overrides, rows_in(table.rows), table.seeds, directory, data)
+        return _sweep(sweep, share, dry_run)
     begun = RecipeRun(name=stem, recipe=loaded, directory=work or Path("runs") / stem, data=data)
     with _joined(begun) as begun:
         if begun.world.leads:
@@ -153,11 +148,16 @@ def run(
         return _reported(assist(begun))
 
 
-def _sweep(sweep: "Sweep", dry_run: bool) -> int:
+def _sweep(sweep: "Sweep", share: Share, dry_run: bool) -> int:
     """Run, or list, the rows of a table."""
     from transept.apps.recipes.view import RecipeView
+    from transept.runtime.distributed import under_torchrun
     from transept.runtime.interrupt import terminable
 
+    if share != ALL:
+        raise ConfigError("--rows cannot be combined with --minutes, --until or --only")
+    if under_torchrun():
+        raise ConfigError("--rows trains one model at a time on one device; omit torchrun")
     view = RecipeView()
     if dry_run:
         for row_run in sweep.row_runs():

@@ -121,7 +121,10 @@ class Sweep:
     def _run(self, row: TableRow, directory: Path, seed: int = 1) -> RecipeRun:
         changes = [f"experiment.{change}" for change in row.changes]
         fixed = [f"experiment.training.seed={seed}", 'package="none"']
-        loaded = recipe.load(self.recipe, (*changes, *self.overrides, *fixed))
+        try:
+            loaded = recipe.load(self.recipe, (*changes, *self.overrides, *fixed))
+        except ConfigError as error:
+            raise ConfigError(f"row {row.name}: {error}") from error
         return RecipeRun(name=row.name, recipe=loaded, directory=directory, data=self.data)
 
 
