@@ -13,7 +13,7 @@ counts only real tokens, relative to the matrix peak measured in the same run.
 import gc
 import statistics
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -41,10 +41,13 @@ BUDGET = 25_000
 class Collector:
     """Collects the log lines of a training."""
 
-    lines: list[dict[str, Any]] = field(default_factory=list)
+    lines: list[Mapping[str, Any]] = field(default_factory=list)
 
-    def observe(self, line: dict[str, Any]) -> None:
+    def observe(self, line: Mapping[str, Any]) -> None:
         self.lines.append(line)
+
+    def close(self) -> None:
+        """Nothing to release."""
 
     def of(self, key: str) -> list[float]:
         return [line[key] for line in self.lines if line["kind"] == "step"]

@@ -87,7 +87,7 @@ def server(url: str, models: dict[str, str]) -> Iterator[str]:
         yield url
         return
     options = [word for pair, name in models.items() for word in ("--model", f"{pair}={name}")]
-    with serving(*options, "--device", "cpu") as (port, _):
+    with serving(*options, "--device", "cpu") as (_, port, _):
         yield f"http://127.0.0.1:{port}"
 
 
