@@ -129,7 +129,10 @@ def test_stopped_sweep_resumes_where_it_stopped(
     assert "base, seed 1  done before\nheads, seed 1\ntrain" in shown
     assert run(*words, "--work", whole) == 0
     (stopped, unstopped) = (
-        [one | {"seconds": 0} for one in json.loads((each / "sweep.json").read_bytes())["results"]]
+        [
+            one | {"seconds": 0, "evaluation_seconds": 0}
+            for one in json.loads((each / "sweep.json").read_bytes())["results"]
+        ]
         for each in (work, whole)
     )
     assert stopped == unstopped

@@ -8,25 +8,24 @@ The row `base` is the recipe itself. The text is prepared once:
     sweep.json    the results
 
 A row and seed is done if its directory contains `record.json`. So a sweep can be stopped and
-resumed, and its directories can be computed on several machines and then copied together.
+resumed, and its directories can be computed on several machines and then copied together. Of a
+row and seed that is done, `recipe.toml` and `record.json` are enough.
 """
 
 import json
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from math import sqrt
 from pathlib import Path
-from statistics import NormalDist, correlation, fmean, variance
-from types import MappingProxyType
 from typing import Final
 
 import torch
 
 from transept import config
 from transept.apps.recipes import recipe
-from transept.apps.recipes.recipe import Recipe, StageName, TestSet
+from transept.apps.recipes.recipe import Recipe, StageName, TestSet, fingerprint
 from transept.apps.recipes.run import RecipeRun
+from transept.apps.recipes.table import RowResult
 from transept.checkpoint import CHECKPOINTS
 from transept.errors import ConfigError
 from transept.model.transformer import Transformer
@@ -34,16 +33,6 @@ from transept.runtime.storage import make_directory, write_json
 
 BASE: Final = "base"
 """The row without changes."""
-PAPER: Final[Mapping[str, tuple[float, float]]] = MappingProxyType({
-    "base": (4.92, 25.8), "big": (4.33, 26.4),
-    "A-h1": (5.29, 24.9), "A-h4": (5.00, 25.5), "A-h16": (4.91, 25.8), "A-h32": (5.01, 25.4),
-    "B-dk16": (5.16, 25.1), "B-dk32": (5.01, 25.4),
-    "C-N2": (6.11, 23.7), "C-N4": (5.19, 25.3), "C-N8": (4.88, 25.5), "C-d256": (5.75, 24.5),
-    "C-d1024": (4.66, 26.0), "C-ff1024": (5.12, 25.4), "C-ff4096": (4.75, 26.2),
-    "D-drop0": (5.77, 24.6), "D-drop2": (4.95, 25.5), "D-ls0": (4.67, 25.3), "D-ls2": (5.47, 25.7),
-    "E-learned": (4.92, 25.7),
-})  # fmt: skip
-"""Perplexity and BLEU of the rows of Table 3."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,14 +88,15 @@ class Sweep:
         """Every row and seed. All rows come first with the first seed, then with the next."""
         return [self._row_run(row, 1 + seed) for seed in range(self.seeds) for row in self.rows]
 
-    def results(self) -> list["RowResult"]:
+    def results(self) -> list[RowResult]:
         """The results of the runs that are done."""
-        return [RowResult.of(row_run) for row_run in self.row_runs() if row_run.run.record.exists()]
+        return [result_of(row_run) for row_run in self.row_runs() if row_run.run.record.exists()]
 
     def write_results(self) -> None:
         """Write all results to one file."""
-        table = {"recipe": self.recipe, "results": [asdict(one) for one in self.results()]}
-        write_json(self.directory / "sweep.json", table)
+        results = [asdict(one) for one in self.results()]
+        settings = {"recipe": self.recipe, "overrides": self.overrides}
+        write_json(self.directory / "sweep.json", {**settings, "results": results})
 
     def _row_run(self, row: TableRow, seed: int) -> RowRun:
         run = self._run(row, self.directory / row.name / str(seed), seed)
@@ -154,39 +144,25 @@ def remove_checkpoints(run: RecipeRun) -> None:
 # --- results -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class RowResult:
-    """The result of a row and seed on the first test set with perplexity."""
-
-    row: str
-    seed: int
-    steps: int
-    parameters: int
-    perplexity: float
-    bleu: float
-    seconds: float
-    """The duration of the training."""
-    device: str
-    commit: str | None
-
-    @classmethod
-    def of(cls, row_run: RowRun) -> "RowResult":
-        """Read the result of a run that is done."""
-        record = json.loads(row_run.run.record.read_bytes())
-        training = record["stages"]["train"]
-        trained, by = training["results"], training["by"]
-        scored = record["stages"]["score"]["results"]["tests"][test_of(row_run.run.recipe).name]
-        return cls(
-            row=row_run.row.name,
-            seed=row_run.seed,
-            steps=trained["step"],
-            parameters=_n_parameters(row_run.run.recipe),
-            perplexity=scored["perplexities"][0]["value"],
-            bleu=scored["systems"][0]["scores"][0]["value"],
-            seconds=trained["seconds"],
-            device=by["devices"][-1],
-            commit=by["commit"],
-        )
+def result_of(row_run: RowRun) -> RowResult:
+    """Read the result of a run that is done."""
+    stages = json.loads(row_run.run.record.read_bytes())["stages"]
+    training = stages["train"]
+    trained, by = training["results"], training["by"]
+    scored = stages["score"]["results"]["tests"][test_of(row_run.run.recipe).name]
+    return RowResult(
+        row=row_run.row.name,
+        seed=row_run.seed,
+        steps=trained["step"],
+        parameters=_n_parameters(row_run.run.recipe),
+        perplexity=scored["perplexities"][0]["value"],
+        bleu=scored["systems"][0]["scores"][0]["value"],
+        seconds=trained["seconds"],
+        evaluation_seconds=stages["decode"]["seconds"] + stages["score"]["seconds"],
+        device=by["devices"][-1],
+        commit=by["commit"],
+        corpora=fingerprint(training["inputs"]["corpora"])[:12],
+    )
 
 
 def test_of(swept: Recipe) -> TestSet:
@@ -200,86 +176,3 @@ def test_of(swept: Recipe) -> TestSet:
 def _n_parameters(trained: Recipe) -> int:
     with torch.device("meta"):
         return Transformer(trained.experiment.model).n_parameters()
-
-
-@dataclass(frozen=True, slots=True)
-class Mean:
-    """A mean over seeds, with half of the width of its 95 % confidence interval."""
-
-    value: float
-    margin: float | None
-    """None if no row has two seeds."""
-
-    def __str__(self) -> str:
-        return f"{self.value:.2f}" + ("" if self.margin is None else f" ± {self.margin:.2f}")
-
-
-@dataclass(frozen=True, slots=True)
-class RowSummary:
-    """The results of a row over its seeds."""
-
-    row: str
-    n_seeds: int
-    steps: int
-    parameters: int
-    perplexity: Mean
-    bleu: Mean
-
-
-def summarize(results: Sequence[RowResult]) -> list[RowSummary]:
-    """Summarize the results of each row, in the order of the results."""
-    rows: dict[str, list[RowResult]] = {}
-    for one in results:
-        rows.setdefault(one.row, []).append(one)
-    perplexities = _means([[one.perplexity for one in row] for row in rows.values()])
-    scores = _means([[one.bleu for one in row] for row in rows.values()])
-    return [
-        RowSummary(name, len(row), row[0].steps, row[0].parameters, perplexity, bleu)
-        for (name, row), perplexity, bleu in zip(rows.items(), perplexities, scores, strict=True)
-    ]
-
-
-def _means(rows: Sequence[Sequence[float]]) -> Iterator[Mean]:
-    """The mean of each row.
-
-    Three seeds say little about the variance of one row. So the rows share one estimate of it.
-    """
-    several = [row for row in rows if len(row) > 1]
-    freedom = sum(len(row) - 1 for row in several)
-    for row in rows:
-        margin = None
-        if several:
-            pooled = sum((len(each) - 1) * variance(each) for each in several) / freedom
-            margin = _t_quantile(freedom) * sqrt(pooled / len(row))
-        yield Mean(fmean(row), margin)
-
-
-def _t_quantile(freedom: int) -> float:
-    """The 97.5 % quantile of Student's t distribution, by its expansion around the normal one."""
-    z = NormalDist().inv_cdf(0.975)
-    terms = (
-        z,
-        (z**3 + z) / 4,
-        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
-        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
-        (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
-    )
-    return sum((term / freedom**power for power, term in enumerate(terms)), 0.0)
-
-
-def agreement(rows: Sequence[RowSummary]) -> float | None:
-    """Spearman's rank correlation of the perplexities with those of Table 3.
-
-    None if fewer than three rows are in Table 3.
-    """
-    known = [row for row in rows if row.row in PAPER]
-    if len(known) < 3:
-        return None
-    ours = _ranks([row.perplexity.value for row in known])
-    return correlation(ours, _ranks([PAPER[row.row][0] for row in known]))
-
-
-def _ranks(values: Sequence[float]) -> list[float]:
-    """The rank of each value. Equal values share the mean of their ranks."""
-    ordered = sorted(values)
-    return [ordered.index(value) + (ordered.count(value) - 1) / 2 for value in values]

@@ -23,7 +23,7 @@ from transept.wording import counted
 if TYPE_CHECKING:
     from transept.apps.recipes.run import RecipeRun
     from transept.apps.recipes.stage import Done, Watchers
-    from transept.apps.recipes.sweep import RowResult
+    from transept.apps.recipes.table import RowResult
     from transept.apps.visualize.terminal import WordAttention
     from transept.experiment import Experiment
     from transept.progress import Watch
@@ -100,7 +100,7 @@ class RecipeView:
 
     def sweep(self, results: "Sequence[RowResult]") -> None:
         """Print the results of a sweep as a table, beside those of Table 3."""
-        from transept.apps.recipes.sweep import PAPER, agreement, summarize
+        from transept.apps.recipes.table import PAPER, agreement, summarize
 
         rows = summarize(results)
         table = Table("row", box=None, padding=(0, 2, 0, 0))

@@ -5,14 +5,13 @@ from pathlib import Path
 import pytest
 
 from transept import ModelConfig, config
-from transept.apps.recipes.sweep import (
+from transept.apps.recipes.sweep import TableRow, rows_in
+from transept.apps.recipes.table import (
     PAPER,
     Mean,
     RowResult,
-    TableRow,
     _t_quantile,
     agreement,
-    rows_in,
     summarize,
 )
 from transept.experiment import Experiment
@@ -22,7 +21,7 @@ CONFIGS = Path(__file__).resolve().parents[4] / "configs"
 
 
 def result(row: str, seed: int, perplexity: float, bleu: float = 20.0) -> RowResult:
-    return RowResult(row, seed, 10, 1000, perplexity, bleu, 1.0, "cpu", None)
+    return RowResult(row, seed, 10, 1000, perplexity, bleu, 1.0, 1.0, "cpu", None, "")
 
 
 def test_rows_are_the_files_of_table_3() -> None:
@@ -48,6 +47,7 @@ def test_changes_of_a_file_are_overrides_without_the_file_it_extends(tmp_path: P
 def test_rows_share_one_estimate_of_the_variance() -> None:
     results = [result("base", 1, 5.0), result("A-h1", 1, 6.0), result("big", 1, 4.0)]
     assert [str(row.perplexity) for row in summarize(results)] == ["5.00", "6.00", "4.00"]
+    assert Mean(6.0, None) - Mean(5.0, 0.1) == Mean(1.0, None)
     results += [result("base", 2, 5.2), result("A-h1", 2, 6.4)]
     base, one_head, big = summarize(results)
     assert (base.row, base.n_seeds) == ("base", 2)
@@ -58,6 +58,9 @@ def test_rows_share_one_estimate_of_the_variance() -> None:
     assert one_head.perplexity.margin == base.perplexity.margin
     assert big.perplexity.margin == pytest.approx(margin * 2**0.5, rel=0.02)
     assert base.bleu == Mean(20.0, 0.0)
+    difference = one_head.perplexity - base.perplexity
+    assert difference.value == pytest.approx(1.1)
+    assert difference.margin == pytest.approx(margin * 2**0.5, rel=0.02)
     assert str(one_head.perplexity) == f"6.20 ± {base.perplexity.margin:.2f}"
 
 
@@ -71,6 +74,8 @@ def test_quantile_of_the_t_distribution(freedom: int, expected: float) -> None:
 def test_agreement_is_the_rank_correlation_with_the_paper() -> None:
     rows = [result(name, 1, 2 * PAPER[name][0]) for name in PAPER]
     assert agreement(summarize(rows)) == pytest.approx(1)
+    scored = [result(name, 1, 2.0, -PAPER[name][1]) for name in PAPER]
+    assert agreement(summarize(scored), "bleu") == pytest.approx(-1)
     # Two equal values of the paper share their rank.
     names = ["base", "E-learned", "A-h1"]
     swapped = [result(name, 1, value) for name, value in zip(names, (3.0, 2.0, 1.0), strict=True)]
