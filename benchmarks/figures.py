@@ -7,9 +7,14 @@ file is docs/figures/NAME.svg. It is drawn if the record exists.
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from math import ceil, floor, log10
+from itertools import groupby
+from math import ceil, floor, hypot, log10
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from table3 import label, summaries
+
+from transept.apps.recipes.table import PAPER
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "docs"))
 
@@ -271,3 +276,79 @@ def _legend(colours: Mapping[str, int]) -> list[str]:
         parts.append(f'<text x="{x}" y="{LINE}">{dot}{name}</text>')
         x += 34 + 7 * len(name)
     return parts
+
+
+# --- Table 3 ---------------------------------------------------------------------------------
+
+GROUPS = {"A": "heads", "B": "keys", "C": "size", "D": "regularization", "E": "positions"}
+
+
+class Difference(NamedTuple):
+    """The perplexity of a row relative to that of base, in percent."""
+
+    row: str
+    paper: float
+    ours: float
+    margin: float
+
+
+def relative(record: Record) -> list[Difference]:
+    """The differences of the rows that are trained, in the order of the paper."""
+    rows = summaries(record)
+    base, found = rows["base"].perplexity, []
+    for name, row in rows.items():
+        ratio = row.perplexity.value / base.value
+        # The margin of a ratio, to first order.
+        margin = hypot(row.perplexity.margin or 0.0, ratio * (base.margin or 0.0)) / base.value
+        paper = PAPER[name][0] / PAPER["base"][0]
+        found.append(Difference(name, *(100 * one for one in (paper - 1, ratio - 1, margin))))
+    return [one for one in found if one.row != "base"]
+
+
+def differences_from_base(record: Record) -> str:
+    """The perplexity of each row relative to that of base, ours and the paper's, as SVG."""
+    shown = relative(record)
+    ends = [
+        end for _, paper, ours, margin in shown for end in (paper, ours - margin, ours + margin)
+    ]
+    frame = Frame(150, 30, WIDTH - 170, 0, (min([0.0, *ends]) - 1, max([0.0, *ends]) + 1), (0, 1))
+    parts, y = [], frame.top
+    for group, rows in groupby(shown, key=lambda one: one.row.partition("-")[0]):
+        y += 24 if group in GROUPS else 10
+        if group in GROUPS:
+            heading = f"({group}) {GROUPS[group]}"
+            parts.append(f'<text class="strong" x="0" y="{y:.0f}">{heading}</text>')
+        for one in rows:
+            y += 20
+            name = re.sub(
+                "_(.+) =",
+                r'<tspan dy="3" style="font-size:10px">\1</tspan><tspan dy="-3"> =</tspan>',
+                label(one.row),
+            )
+            parts.append(f'<text class="end" x="{frame.left - 10:.0f}" y="{y:.0f}">{name}</text>')
+            parts += _marks(frame, y - 4, one)
+    bottom, rules = y + 12, []
+    for value in ticks(*frame.x):
+        x, name = frame.across(value), f"{value:+.0f} %".replace("-", "−") if value else "base"
+        rules.append(
+            f'<line class="rule" x1="{x:.1f}" y1="{frame.top}" x2="{x:.1f}" y2="{bottom:.0f}"/>'
+            f'<text class="middle quiet" x="{x:.1f}" y="{bottom + 16:.0f}">{name}</text>'
+        )
+    for x, series, mark in ((0, 0, "● trained here, 95 % interval"), (230, 7, "◆ the paper")):
+        dot = f'<tspan style="fill:{colour(series)}">{mark[0]}</tspan>'
+        parts.append(f'<text x="{x}" y="{LINE}">{dot}{mark[1:]}</text>')
+    return svg("Perplexity of the rows of Table 3 relative to base", bottom + 22, [*rules, *parts])
+
+
+def _marks(frame: Frame, y: float, one: Difference) -> list[str]:
+    """The paper's value, and ours with its interval."""
+    paper, ours, low, high = (
+        frame.across(x) for x in (one.paper, one.ours, one.ours - one.margin, one.ours + one.margin)
+    )
+    return [
+        f'<polyline points="{low:.1f},{y:.0f} {high:.1f},{y:.0f}" style="stroke:{colour(0)}"/>',
+        f'<circle cx="{ours:.1f}" cy="{y:.0f}" r="4.5" style="fill:{colour(0)}">'
+        f"<title>{one.ours:+.1f} ± {one.margin:.1f} %</title></circle>",
+        f'<path d="M{paper:.1f} {y - 6:.0f}l6 6-6 6-6-6z" style="fill:{colour(7)}">'
+        f"<title>{one.paper:+.1f} % in the paper</title></path>",
+    ]

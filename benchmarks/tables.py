@@ -6,7 +6,8 @@
 In a page, a table is between `<!-- NAME -->` and `<!-- /NAME -->`. `<!-- NAME across -->` has one
 column per system, which suits single measurements. `<!-- NAME rows -->` has the rows listed in
 ROWS, without goals. `<!-- headlines -->` has one row per benchmark, `<!-- table1_… -->` the
-exponents of Table 1, `<!-- table2_… -->` the results and costs of Table 2.
+exponents of Table 1, `<!-- table2_… -->` the results and costs of Table 2, `<!-- table3 -->` the
+rows of Table 3 (table3.py).
 """
 
 import argparse
@@ -18,7 +19,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from figures import BASELINE, CHARTS, FLOPS, TIME, chart, layer_times, parsing_length, progress
+import table3
+from figures import (
+    BASELINE,
+    CHARTS,
+    FLOPS,
+    TIME,
+    chart,
+    differences_from_base,
+    layer_times,
+    parsing_length,
+    progress,
+)
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
@@ -38,6 +50,7 @@ FIGURES = {
         for name, cost in (("time", TIME), ("flops", FLOPS))
         if (RESULTS / "table2_cuda.json").exists()
     },
+    **({"table-3": ("table3", differences_from_base)} if table3.RECORD.exists() else {}),
     **{
         name: (made.record, partial(chart, name))
         for name, made in CHARTS.items()
@@ -252,6 +265,9 @@ def _filled(found: re.Match[str]) -> str:
         return start + exponents(name) + end
     if name.startswith("table2"):
         return start + families(name) + end
+    if name == "table3":
+        trained = (RESULTS / "table3.json").exists()
+        return start + (table3.page(read(name)) if trained else "No row is trained yet.\n") + end
     if layout == " rows":
         return start + short(name) + end
     return start + worded(table(name, across if layout else down)) + end

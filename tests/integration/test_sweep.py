@@ -1,6 +1,9 @@
 """`transept recipe run --rows`: rows and seeds, shared text, resumption, and the table."""
 
 import json
+import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +14,8 @@ from tests.random_networks import any_output_accepted
 
 import transept
 
-ROWS = {"wide": "d_ff = 128", "heads": "n_heads = 1"}
+ROWS = {"C-ff4096": "d_ff = 128", "A-h1": "n_heads = 1"}
+BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 FEW = ["experiment.training.max_steps=6", "experiment.checkpoint.every_steps=3", "average.last=1"]
 
 
@@ -39,25 +43,26 @@ def swept(kitchen: Kitchen, rows: Path, work: Path, *words: object) -> int:
 def test_every_row_is_trained_with_every_seed_on_the_same_text(
     kitchen: Kitchen, rows: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    work = tmp_path / "work"
-    assert swept(kitchen, rows, work, "--seeds", 1) == 0
-    first = (work / "wide/1/record.json").read_bytes()
+    begun, work = tmp_path / "begun", tmp_path / "work"
+    assert swept(kitchen, rows, begun, "--seeds", 1) == 0
+    first = (begun / "C-ff4096/1/record.json").read_bytes()
+    copy_sweep(begun, work)
     capsys.readouterr()
     assert swept(kitchen, rows, work, "--seeds", 2, "--dry-run") == 0
     previewed = capsys.readouterr().out
     assert "base, seed 1  done before\n" in previewed
-    assert "wide, seed 2\n" in previewed
+    assert "C-ff4096, seed 2\n" in previewed
     assert swept(kitchen, rows, work, "--seeds", 2) == 0
     shown = capsys.readouterr().out
-    assert (work / "wide/1/record.json").read_bytes() == first
+    assert (work / "C-ff4096/1/record.json").read_bytes() == first
     results = json.loads((work / "sweep.json").read_bytes())["results"]
-    names = ["base", "heads", "wide"]
+    names = ["base", "A-h1", "C-ff4096"]
     assert [(one["row"], one["seed"]) for one in results] == [
         (name, seed) for seed in (1, 2) for name in names
     ]
     by_name = {(one["row"], one["seed"]): one for one in results}
-    assert by_name["wide", 1]["parameters"] > by_name["base", 1]["parameters"]
-    assert by_name["heads", 1]["parameters"] == by_name["base", 1]["parameters"]
+    assert by_name["C-ff4096", 1]["parameters"] > by_name["base", 1]["parameters"]
+    assert by_name["A-h1", 1]["parameters"] == by_name["base", 1]["parameters"]
     assert len({one["perplexity"] for one in results}) == 6
     assert {one["steps"] for one in results} == {6}
     lines = [line.split() for line in shown.splitlines()]
@@ -69,6 +74,25 @@ def test_every_row_is_trained_with_every_seed_on_the_same_text(
     assert all(path.samefile(work / "prepared/data") for path in work.glob("*/*/data"))
     assert not [*work.glob("*/*/run/checkpoints/*")]
     assert all(transept.load(work / name / "2") for name in names)
+    # Both sweeps together are one record.
+    record = tmp_path / "table3.json"
+    sweeps = [str(each / "sweep.json") for each in (begun, work)]
+    command = [sys.executable, str(BENCHMARKS / "table3.py"), *sweeps, "--json", str(record)]
+    subprocess.run(command, check=True)
+    together = json.loads(record.read_bytes())["results"]
+    assert together == sorted(results, key=lambda one: (names.index(one["row"]), one["seed"]))
+    assert all(one["evaluation_seconds"] > 0 for one in together)
+    assert len({one["corpora"] for one in together}) == 1
+
+
+def copy_sweep(begun: Path, work: Path) -> None:
+    """Copy the files that a sweep needs to continue on another machine."""
+    shutil.copytree(begun / "prepared", work / "prepared")
+    for record in begun.glob("*/*/record.json"):
+        place = work / record.parent.relative_to(begun)
+        place.mkdir(parents=True)
+        for path in (record, record.with_name("recipe.toml")):
+            shutil.copy(path, place)
 
 
 @pytest.mark.slow
@@ -79,7 +103,7 @@ def test_row_equals_a_recipe_that_is_run_with_the_same_values(
     alone = tmp_path / "alone"
     assert kitchen.cook(alone, *FEW, "experiment.model.d_ff=128", "--data", kitchen.data) == 0
     model = "run/average-1/weights.safetensors"
-    assert (alone / model).read_bytes() == (tmp_path / "work/wide/1" / model).read_bytes()
+    assert (alone / model).read_bytes() == (tmp_path / "work/C-ff4096/1" / model).read_bytes()
 
 
 def test_rows_train_on_one_device(
@@ -121,12 +145,12 @@ def test_stopped_sweep_resumes_where_it_stopped(
 ) -> None:
     work, whole = tmp_path / "work", tmp_path / "whole"
     words = ["recipe", "run", kitchen.recipe, "--rows", rows, "--data", kitchen.data, "--seeds", 1]
-    stop_after(work / "heads/1/run", 20, [*words, "--work", work])
+    stop_after(work / "A-h1/1/run", 20, [*words, "--work", work])
     assert (work / "base/1/record.json").exists()
-    assert not (work / "heads/1/record.json").exists()
+    assert not (work / "A-h1/1/record.json").exists()
     assert run(*words, "--work", work) == 0
     shown = capsys.readouterr().out
-    assert "base, seed 1  done before\nheads, seed 1\ntrain" in shown
+    assert "base, seed 1  done before\nA-h1, seed 1\ntrain" in shown
     assert run(*words, "--work", whole) == 0
     (stopped, unstopped) = (
         [
