@@ -1,5 +1,6 @@
 """Each TOML file in configs/ compared with its row of the paper."""
 
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -69,3 +70,31 @@ def test_parser_configs_match_section_6_3() -> None:
     assert not small.model.sized
     craft = config.load(Experiment, CONFIGS / "parsing-craft.toml")
     assert (craft.model.n_layers, craft.loss) == (paper.n_layers, wsj.loss)
+
+
+def test_paper_setting_of_table_4_is_that_of_section_6_3() -> None:
+    wsj = config.load(Experiment, CONFIGS / "parsing-wsj.toml")
+    paper = config.load(Experiment, CONFIGS / "table4/paper.toml")
+    assert paper.model == replace(wsj.model, attention_dropout=paper.model.attention_dropout)
+    assert paper.model.attention_dropout > 0
+    assert (paper.schedule.warmup_steps, paper.schedule.factor) == (4000, 1.0)
+    assert (paper.batch.source_tokens, paper.batch.target_tokens) == (25_000, 25_000)
+    assert (paper.adam, paper.loss) == (wsj.adam, wsj.loss)
+    assert paper.checkpoint.keep == 5
+
+
+@pytest.mark.parametrize(
+    ("row", "changed"),
+    [("rate", {"schedule"}), ("named", {"data"}), ("released", {"schedule", "data"})],
+)
+def test_row_of_table_4_differs_from_paper_only_in_its_tables(row: str, changed: set[str]) -> None:
+    paper = config.load(Experiment, CONFIGS / "table4/paper.toml")
+    other = config.load(Experiment, CONFIGS / f"table4/{row}.toml")
+    tables = {field.name for field in fields(Experiment)}
+    assert {name for name in tables if getattr(other, name) != getattr(paper, name)} == changed
+
+
+def test_rate_of_table_4_is_that_of_craft() -> None:
+    rate = config.load(Experiment, CONFIGS / "table4/rate.toml")
+    craft = config.load(Experiment, CONFIGS / "parsing-craft.toml")
+    assert rate.schedule == craft.schedule
