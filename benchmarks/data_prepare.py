@@ -147,11 +147,12 @@ def _cpu_of_children() -> float:
 
 
 class Memory:
-    """Peak resident memory of a process and its descendants."""
+    """Peak resident memory of a process and its descendants, with mapped files or without."""
 
-    def __init__(self, pid: int) -> None:
+    def __init__(self, pid: int, *, files: bool = True) -> None:
         self.peak_bytes = 0
         self._root = pid
+        self._files = files
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._watch)
 
@@ -165,7 +166,8 @@ class Memory:
 
     def _watch(self) -> None:
         while not self._done.wait(SAMPLE_SECONDS):
-            self.peak_bytes = max(self.peak_bytes, sum(map(_resident, _tree(self._root))))
+            found = sum(_resident(pid, self._files) for pid in _tree(self._root))
+            self.peak_bytes = max(self.peak_bytes, found)
 
 
 def _tree(root: int) -> set[int]:
@@ -182,12 +184,13 @@ def _tree(root: int) -> set[int]:
     return found
 
 
-def _resident(pid: int) -> int:
+def _resident(pid: int, files: bool) -> int:
     """Resident memory. Shared pages count for each process, so totals are upper bounds."""
     try:
-        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * PAGE
+        _, resident, shared, *_ = map(int, Path(f"/proc/{pid}/statm").read_text().split())
     except OSError:
         return 0
+    return PAGE * (resident if files else resident - shared)
 
 
 def measure(options: argparse.Namespace, directory: Path) -> tuple[list[Row], list[Goal]]:

@@ -213,6 +213,110 @@ def layer_times(record: Record) -> str:
     return svg(f"Milliseconds of each kind of layer by length, d = 512, {machine}", 324, parts)
 
 
+# --- growth ----------------------------------------------------------------------------------
+
+
+class Panels(NamedTuple):
+    """Two plots side by side: time and memory by one size."""
+
+    size: re.Pattern[str]
+    axis: str
+    times: Mapping[str, str]
+    """The name of the curve of each unit. Without a name it has no label."""
+    unit: str
+    """Of the times in the plot, which are a thousandth of the record's if it begins with m."""
+    log_memory: bool = False
+
+
+GROWTH = (
+    Panels(
+        re.compile(r"translate ([\d,]+) sentences"), "sentences in one call",
+        {"CPU-µs/output token": "", "µs/output token": ""}, "ms per output token",
+    ),
+    Panels(
+        re.compile(r"decode \d+ sentences of (\d+) tokens"), "tokens of each of 8 sentences",
+        {"CPU-µs/output token": "", "µs/output token": ""}, "ms per output token",
+    ),
+    Panels(
+        re.compile(r"train on ([\d,]+) pairs"), "training pairs",
+        {"CPU-µs/pair planned": "planned", "CPU-µs/pair read": "read"}, "µs per pair",
+        log_memory=True,
+    ),
+)  # fmt: skip
+
+
+def growth(record: Record) -> str:
+    """Time and memory by the number of sentences, their length, and the training pairs, as SVG."""
+    parts: list[str] = []
+    top = 0.0
+    for panels in GROWTH:
+        found: dict[str, list[tuple[float, float]]] = {}
+        for row in record["rows"]:
+            if size := panels.size.fullmatch(row["work"]):
+                point = log10(int(size[1].replace(",", ""))), row["value"]
+                found.setdefault(row["unit"], []).append(point)
+        if found:
+            scale = 1000 if panels.unit.startswith("m") else 1
+            times = {
+                name: [(x, y / scale) for x, y in found[unit]]
+                for unit, name in panels.times.items()
+                if unit in found
+            }
+            memory = {"": found["MiB peak"]}
+            parts += _panel(0, top, panels.unit, panels.axis, times, log=False)
+            parts += _panel(1, top, "MiB peak", panels.axis, memory, log=panels.log_memory)
+            top += 250
+    where = "one GPU" if record["name"].endswith("cuda") else "one CPU core"
+    return svg(f"Growth of time and memory on {where}", top, parts)
+
+
+def _panel(
+    column: int,
+    top: float,
+    unit: str,
+    axis: str,
+    curves: Mapping[str, Sequence[tuple[float, float]]],
+    log: bool,
+) -> list[str]:
+    """One plot of a value by a size on a logarithmic axis; the value from 0, or logarithmic."""
+    width = (WIDTH - 164) / 2
+    sizes = [x for x, _ in next(iter(curves.values()))]
+    values = [y for curve in curves.values() for _, y in curve]
+    if log:
+        low, high = floor(log10(min(values))), ceil(log10(max(values)))
+        round_values = (digit * 10**power for power in range(low, high) for digit in (1, 2, 5))
+        marks = {log10(value): f"{value:,}" for value in (*round_values, 10**high)}
+    else:
+        low, high = 0, 1.08 * max(values)
+        marks = ticks(low, high, most=5)
+    left = 48 + column * (width + 92)
+    labelled = sizes if len(sizes) < 6 else sizes[::-2]
+    frame = Frame(left, top + 30, width, 160, (sizes[0], sizes[-1]), (low, high))
+    parts = [
+        f'<text class="quiet" x="{left - 48:.0f}" y="{top + LINE:.0f}">{unit}</text>',
+        *frame.axes({x: _short(10**x) for x in labelled}, marks),
+        f'<text class="middle quiet" x="{left + width / 2:.0f}" y="{top + 228:.0f}">{axis}</text>',
+    ]
+    for number, (name, points) in enumerate(curves.items()):
+        places = [(x, log10(y)) if log else (x, y) for x, y in points]
+        parts.append(frame.curve(places, number))
+        if name:
+            y = frame.down(places[-1][1]) - 8
+            parts.append(
+                f'<text class="end" x="{left + width:.0f}" y="{y:.0f}">'
+                f'<tspan style="fill:{colour(number)}">● </tspan>{name}</text>'
+            )
+    return parts
+
+
+def _short(size: float) -> str:
+    """10 k for 10,000."""
+    for unit, suffix in ((1e6, " M"), (1e4, " k")):
+        if size >= 0.999 * unit:
+            return f"{size / (1e3 if suffix == ' k' else unit):,.0f}{suffix}"
+    return f"{size:,.0f}"
+
+
 # --- Table 2 ---------------------------------------------------------------------------------
 
 

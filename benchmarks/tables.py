@@ -5,9 +5,9 @@
 
 In a page, a table is between `<!-- NAME -->` and `<!-- /NAME -->`. `<!-- NAME across -->` has one
 column per system, which suits single measurements. `<!-- NAME rows -->` has the rows listed in
-ROWS, without goals. `<!-- headlines -->` has one row per benchmark, `<!-- table1_… -->` the
-exponents of Table 1, `<!-- table2_… -->` the results and costs of Table 2, `<!-- table3 -->` the
-rows of Table 3 (table3.py).
+ROWS, without goals. `<!-- headlines -->` has one row per benchmark, `<!-- expected -->` estimates
+for other CPUs, `<!-- table1_… -->` the exponents of Table 1, `<!-- table2_… -->` the results and
+costs of Table 2, `<!-- table3 -->` the rows of Table 3 (table3.py).
 """
 
 import argparse
@@ -27,6 +27,7 @@ from figures import (
     TIME,
     chart,
     differences_from_base,
+    growth,
     layer_times,
     parsing_length,
     progress,
@@ -37,6 +38,7 @@ RESULTS = ROOT / "benchmarks" / "results"
 DOCS = ROOT / "docs"
 PAGES = [
     DOCS / "parsing.md",
+    DOCS / "performance.md",
     DOCS / "tables.md",
     DOCS / "internals" / "performance-log.md",
     DOCS / "internals" / "parsing-log.md",
@@ -45,6 +47,11 @@ FIGURES = {
     "parsing-length": ("parsing", parsing_length),
     "table-1-cpu": ("table1_cpu", layer_times),
     "table-1-gpu": ("table1_cuda", layer_times),
+    **{
+        f"growth-{device}": (f"growth_{device}", growth)
+        for device in ("cpu", "cuda")
+        if (RESULTS / f"growth_{device}.json").exists()
+    },
     **{
         f"table-2-{name}": ("table2_cuda", partial(progress, cost))
         for name, cost in (("time", TIME), ("flops", FLOPS))
@@ -92,6 +99,21 @@ HEADLINES = {
     ),
 }  # fmt: skip
 """The most important results: the benchmark, its work and unit, our system and another."""
+PRODUCT = "small, projection, 128 rows"
+"""The product of `cpu_products` that stands for the speed of a CPU."""
+CPUS = (50, 100, 200)
+"""GFLOP/s of CPUs for which speeds are estimated."""
+EXPECTED = {
+    "translating with the bundled en-de, 1,024 sentences, beam 4": (
+        "growth_cpu", "translate 1,024 sentences", "CPU-µs/output token", "en-de"
+    ),
+    "translating with base, 32 sentences, beam 4": (
+        "cpu_decoding", "base, beam 4, batch 32", "output tokens/CPU-s", "transept"
+    ),
+    "training small": ("cpu_training", "train small", "target tokens/CPU-s", "transept"),
+    "training base": ("cpu_training", "train base", "target tokens/CPU-s", "transept"),
+}  # fmt: skip
+"""The records of speeds on one core: benchmark, work, unit and system."""
 ROWS = {
     "parsing": {"test": "F1", "test, at most 40 words": "F1", "training": "minutes"},
     "table4": {"test": "F1", "test, without the constraint": "F1", "training": "minutes"},
@@ -104,6 +126,7 @@ WORDS = {
     r"\bshipped\b": "bundled",
     r"\btold to come back \(429\)": "rejected (429)",
     r"\bthat do not speak\b": "without communication",
+    r"\btranslate 1 sentences\b": "translate 1 sentence",
     r"\bclients that leave\b": "clients that disconnect",
     r"% no trees\b": "% malformed",
     r"\bplanned a second\b": "planned per second",
@@ -207,6 +230,27 @@ def headlines() -> str:
     return "\n".join(lines) + "\n"
 
 
+def expected() -> str:
+    """Measured speeds of one core, and estimates in proportion to GFLOP/s."""
+    products = [row for row in read("cpu_products")["rows"] if row["work"] == PRODUCT]
+    peak = max(row["value"] for row in products if row["system"].startswith("float32"))
+    estimates = " | ".join(f"{cpu} GFLOP/s, estimate" for cpu in CPUS)
+    lines = [
+        f"| tokens per second | {peak:.0f} GFLOP/s, measured | per GFLOP/s | {estimates} |",
+        f"|---|---|---|{'---|' * len(CPUS)}",
+    ]
+    for what, (name, work, unit, system) in EXPECTED.items():
+        (value,) = (
+            row["value"]
+            for row in read(name)["rows"]
+            if (row["work"], row["unit"], row["system"]) == (work, unit, system)
+        )
+        rate = 1e6 / value if unit.startswith("CPU-µs") else value
+        cells = " | ".join(_number(float(f"{rate / peak * cpu:.2g}")) for cpu in CPUS)
+        lines.append(f"| {what} | {rate:,.0f} | {rate / peak:.3g} | {cells} |")
+    return "\n".join(lines) + "\n"
+
+
 def exponents(name: str) -> str:
     """The exponents of n and d of Table 1: predicted, counted, and fitted to the times."""
     found: dict[str, dict[str, str]] = {}
@@ -264,6 +308,8 @@ def _filled(found: re.Match[str]) -> str:
     start, name, layout, end = found.groups()
     if name == "headlines":
         return start + worded(headlines()) + end
+    if name == "expected":
+        return start + expected() + end
     if name.startswith("table1"):
         return start + exponents(name) + end
     if name.startswith("table2"):

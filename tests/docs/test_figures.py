@@ -17,6 +17,7 @@ CHARTS = (
     "translate-gpu",
     "translate-gpu-ctranslate2",
     "translate-cpu",
+    "growth-cpu",
     "server",
     "table-1-cpu",
     "table-1-gpu",
