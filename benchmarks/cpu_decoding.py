@@ -4,7 +4,7 @@ All engines get the same random weights and the same sources of 30 tokens, and m
 for each: the end symbol is suppressed. They run interleaved in one process, encoder included. Their
 outputs are compared before the measurement.
 
-    python benchmarks/cpu_decoding.py [--quick] [--json FILE]
+    python benchmarks/cpu_decoding.py [--compile] [--quick] [--json FILE]
 """
 
 import os
@@ -17,7 +17,7 @@ from pathlib import Path
 
 import ctranslate2
 import torch
-from marian import to_marian
+from marian import can_compile, to_marian
 from measuring import Goal, Row, parser_of, report
 from workload import LENGTH, MODELS, NO_END, Ids, random_model, sources
 
@@ -35,9 +35,10 @@ from transept.progress import no_progress
 from transept.text.tokenizer import PAD_ID
 
 OURS, HF, CT2, INT8 = "transept", "HF MarianMT", "CTranslate2 float32", "CTranslate2 int8"
+HF_EAGER, HF_COMPILED = f"{HF}, eager attention", f"{HF}, torch.compile"
 CT2_SCORED, INT8_SCORED = f"{CT2}, with log P", f"{INT8}, with log P"
 ENGINE = "transept, engine ctranslate2-int8"
-RATIOS = {f"{OURS} / this": (OURS, [HF, CT2, CT2_SCORED, INT8]),
+RATIOS = {f"{OURS} / this": (OURS, [HF, HF_EAGER, HF_COMPILED, CT2, CT2_SCORED, INT8]),
           f"{ENGINE} / this": (ENGINE, [INT8_SCORED])}  # fmt: skip
 """The ratios to report. Our outputs always include log P, which CTranslate2 omits in greedy search
 by default."""
@@ -72,8 +73,10 @@ def transept_decoder(model: Transformer) -> Decode:
     return decode
 
 
-def marian_decoder(model: Transformer) -> Decode:
-    marian = to_marian(model)
+def marian_decoder(model: Transformer, attention: str = "sdpa", compiled: bool = False) -> Decode:
+    marian = to_marian(model, attn_implementation=attention)
+    if compiled:
+        marian.forward = torch.compile(marian.forward, dynamic=True)
 
     def decode(sources: Ids, beam: int) -> Ids:
         ids = torch.tensor(sources)
@@ -134,10 +137,12 @@ def numbers(model: Transformer) -> Names:
     return Names(names, names)
 
 
-def engines(model: Transformer) -> dict[str, Decode]:
+def engines(model: Transformer, compiled: bool) -> dict[str, Decode]:
     return {
         OURS: transept_decoder(model),
         HF: marian_decoder(model),
+        HF_EAGER: marian_decoder(model, attention="eager"),
+        **({HF_COMPILED: marian_decoder(model, compiled=True)} if compiled else {}),
         CT2: ctranslate2_decoder(model, "float32"),
         CT2_SCORED: ctranslate2_decoder(model, "float32", scores=True),
         INT8: ctranslate2_decoder(model, "int8"),
@@ -174,7 +179,7 @@ def measure(name: str, cell: Cell, decoders: Mapping[str, Decode], rounds: int) 
     work = f"{name}, {cell}"
     rows = [Row.of(work, system, values, "output tokens/CPU-s") for system, values in rates.items()]
     for unit, (numerator, systems) in RATIOS.items():
-        for system in systems:
+        for system in filter(rates.__contains__, systems):
             ratios = [a / b for a, b in zip(rates[numerator], rates[system], strict=True)]
             rows.append(Row.of(work, system, ratios, unit))
     return rows
@@ -201,12 +206,15 @@ def goals(rows: list[Row]) -> list[Goal]:
 
 
 def main() -> None:
-    arguments = parser_of(__doc__, quick="small only, under a minute").parse_args()
+    parser = parser_of(__doc__, quick="small only, under a minute")
+    parser.add_argument("--compile", action="store_true", help="add torch.compile: minutes more")
+    arguments = parser.parse_args()
     one_thread()
+    compiled = arguments.compile and can_compile()
     rounds = {"small": 3} if arguments.quick else {"small": 9, "base": 3}
     rows = []
     for name, n_rounds in rounds.items():
-        decoders = engines(random_model(MODELS[name]))
+        decoders = engines(random_model(MODELS[name]), compiled)
         for beam in (1, 4):
             check(decoders, sources(8, MODELS[name].vocab_size), beam)
         for cell in CELLS:

@@ -3,16 +3,16 @@
 All systems train the same network on the same length-bucketed batches in one process, interleaved
 step by step. The PyTorch baselines get padded rows, full logits and torch's Adam, as is usual.
 transept gets the same sentences without padding. Further rows show the baselines with their own
-dropout, and with the fused Adam that transept uses.
+dropout, with the fused Adam that transept uses, with eager attention, and with torch.compile.
 
-    python benchmarks/cpu_training.py [--quick] [--json FILE]
+    python benchmarks/cpu_training.py [--compile] [--quick] [--json FILE]
 """
 
 import time
 from collections.abc import Callable
 
 import torch
-from marian import PAPER_DROPOUT, sized_marian
+from marian import PAPER_DROPOUT, can_compile, sized_marian
 from measuring import Goal, Row, parser_of, report
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -22,6 +22,8 @@ from transept import ModelConfig
 from transept.runtime.device import Runtime
 
 GOALS = {"small": 1.25, "base": 1.15}
+
+HF_COMPILED = "HF MarianMT, torch.compile"
 
 Step = Callable[[Pairs], None]
 
@@ -94,8 +96,17 @@ def torch_step(config: ModelConfig, paper_dropout: bool = True, fused: bool = Fa
     return baseline_step(model, lambda pairs: model(pairs.sources, pairs.targets), fused)
 
 
-def marian_step(config: ModelConfig, paper_dropout: bool = True, fused: bool = False) -> Step:
-    model = sized_marian(config, **(PAPER_DROPOUT if paper_dropout else {}))
+def marian_step(
+    config: ModelConfig,
+    paper_dropout: bool = True,
+    fused: bool = False,
+    attention: str = "sdpa",
+    compiled: bool = False,
+) -> Step:
+    dropout = PAPER_DROPOUT if paper_dropout else {}
+    model = sized_marian(config, attn_implementation=attention, **dropout)
+    if compiled:
+        model.forward = torch.compile(model.forward, dynamic=True)
 
     def logits(pairs: Pairs) -> Tensor:
         shifted = F.pad(pairs.targets[:, :-1], (1, 0), value=0)
@@ -109,7 +120,7 @@ def marian_step(config: ModelConfig, paper_dropout: bool = True, fused: bool = F
     return baseline_step(model, logits, fused)
 
 
-def systems(config: ModelConfig) -> dict[str, Step]:
+def systems(config: ModelConfig, compiled: bool) -> dict[str, Step]:
     return {
         "transept": transept_step(config),
         "torch.nn.Transformer": torch_step(config),
@@ -118,13 +129,15 @@ def systems(config: ModelConfig) -> dict[str, Step]:
         "HF MarianMT": marian_step(config),
         "HF MarianMT, its dropout": marian_step(config, paper_dropout=False),
         "HF MarianMT, fused Adam": marian_step(config, fused=True),
+        "HF MarianMT, eager attention": marian_step(config, attention="eager"),
+        **({HF_COMPILED: marian_step(config, compiled=True)} if compiled else {}),
     }
 
 
-def measure(name: str, budget: int, n_batches: int) -> tuple[list[Row], Goal]:
+def measure(name: str, budget: int, n_batches: int, compiled: bool) -> tuple[list[Row], Goal]:
     config = MODELS[name]
     rates: dict[str, list[float]] = {}
-    contenders = systems(config)
+    contenders = systems(config, compiled)
     for number, pairs in enumerate(bucketed(config.vocab_size, n_batches + 1, budget)):
         for system, step in contenders.items():
             start = time.process_time()
@@ -145,13 +158,16 @@ def measure(name: str, budget: int, n_batches: int) -> tuple[list[Row], Goal]:
 
 
 def main() -> None:
-    arguments = parser_of(__doc__, quick="small only, under a minute").parse_args()
+    parser = parser_of(__doc__, quick="small only, under a minute")
+    parser.add_argument("--compile", action="store_true", help="add torch.compile: minutes more")
+    arguments = parser.parse_args()
+    compiled = arguments.compile and can_compile()
     torch.set_num_threads(1)
     torch.manual_seed(0)
     work = {"small": (1500, 3)} if arguments.quick else {"small": (2500, 8), "base": (1000, 3)}
     rows, goals = [], []
     for name, (budget, n_batches) in work.items():
-        measured, goal = measure(name, budget, n_batches)
+        measured, goal = measure(name, budget, n_batches, compiled)
         rows += measured
         goals.append(goal)
     report("cpu_training", rows, goals, ["transept", "torch", "transformers"], arguments.json)

@@ -6,6 +6,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch._inductor.cpp_builder import get_cpp_compiler
+from torch._inductor.exc import InvalidCxxCompiler
 from transformers import MarianConfig, MarianMTModel
 
 from transept import ModelConfig, Transformer
@@ -40,10 +42,10 @@ def sized_marian(config: ModelConfig, **others: Any) -> MarianMTModel:
     return MarianMTModel(MarianConfig(**settings | others))
 
 
-def to_marian(model: Transformer, eos_id: int | None = None) -> MarianMTModel:
+def to_marian(model: Transformer, eos_id: int | None = None, **others: Any) -> MarianMTModel:
     """Our weights in MarianMT. Biases that we do not have are zero. Outputs end at `eos_id`."""
     config = model.config
-    marian = sized_marian(config, eos_token_id=eos_id)
+    marian = sized_marian(config, eos_token_id=eos_id, **others)
     marian = marian.eval().to(model.projection.weight.device)
     marian.generation_config.eos_token_id = eos_id
     marian.generation_config.forced_eos_token_id = None
@@ -52,6 +54,16 @@ def to_marian(model: Transformer, eos_id: int | None = None) -> MarianMTModel:
     assert all("embed_" in name or "lm_head" in name for name in missing)
     marian.tie_weights()
     return marian
+
+
+def can_compile() -> bool:
+    """Whether torch.compile finds a C++ compiler. If not, print that it is omitted."""
+    try:
+        get_cpp_compiler()
+    except InvalidCxxCompiler:
+        print("torch.compile is omitted, because no C++ compiler is installed")
+        return False
+    return True
 
 
 def positions(length: int, d_model: int) -> Tensor:
