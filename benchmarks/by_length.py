@@ -91,7 +91,9 @@ def main() -> None:
             for unit, value in zip(("BLEU", "PPL", "length ratio"), values, strict=True):
                 found.setdefault((work, name, unit), []).append(value)
     rows = [
-        Row.of(work, name, values, unit) if len(values) > 1 else Row.once(work, name, *values, unit)
+        Row.of(work, name, values, unit)
+        if len(values) > 1
+        else Row.once(work, name, values[0], unit)
         for (work, name, unit), values in found.items()
     ]
     report("by_length", rows, [], ["torch"], args.json)

@@ -88,7 +88,8 @@ def marian_decoder(model: Transformer, attention: str = "sdpa", compiled: bool =
                 do_sample=False,
                 max_new_tokens=LENGTH,
             )
-        return out[:, 1:].tolist()  # without the start token
+        ids_of: Ids = out[:, 1:].tolist()  # without the start token
+        return ids_of
 
     return decode
 

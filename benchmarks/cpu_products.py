@@ -10,6 +10,7 @@ omitted if the machine does not support it, or if it is much slower than others 
 import time
 import warnings
 from collections.abc import Callable, Mapping
+from functools import partial
 
 import torch
 from cpu_decoding import one_thread
@@ -91,7 +92,8 @@ def dynamic(weight: Tensor, bias: Tensor, engine: str) -> Way:
 
     def product(x: Tensor) -> Tensor:
         torch.backends.quantized.engine = engine
-        return quantized.linear_dynamic(x, packed, reduce_range=False)
+        result: Tensor = quantized.linear_dynamic(x, packed, reduce_range=False)
+        return result
 
     return product
 
@@ -122,9 +124,9 @@ def ways(weight: Tensor, bias: Tensor) -> dict[str, Way]:
     for engine in torch.backends.quantized.supported_engines:
         if engine != "none":
             name = f"int8, dynamic, {engine}"
-            makers[name] = lambda engine=engine: dynamic(weight, bias, engine)
+            makers[name] = partial(dynamic, weight, bias, engine)
     for way in filter(is_exact, WAYS):
-        makers[f"{OURS}, {way}"] = lambda way=way: InIntegers(weight, bias, {1: way})
+        makers[f"{OURS}, {way}"] = partial(InIntegers, weight, bias, {1: way})
     found = {}
     for name, make in makers.items():
         try:

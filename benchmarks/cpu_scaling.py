@@ -66,7 +66,7 @@ def rate(workers: list[Connection], step: int, batches: int) -> float:
     """Target tokens per second of these workers together, for `batches` global batches."""
     for connection in workers:
         connection.send(step)
-    answers = [connection.recv() for connection in workers]
+    answers: list[tuple[float, int]] = [connection.recv() for connection in workers]
     return batches * answers[0][1] / max(seconds for seconds, _ in answers)
 
 

@@ -51,6 +51,8 @@ def baseline_step(model: nn.Module, logits: Callable[[Pairs], Tensor], fused: bo
 class TorchTransformer(nn.Module):
     """`torch.nn.Transformer` with the paper's embeddings around it."""
 
+    positions: Tensor
+
     def __init__(self, config: ModelConfig, paper_dropout: bool) -> None:
         super().__init__()
         self.core = nn.Transformer(
@@ -75,7 +77,8 @@ class TorchTransformer(nn.Module):
 
     def embed(self, ids: Tensor) -> Tensor:
         embedded = self.embedding(ids) * self.scale + self.positions[:, : ids.shape[1]]
-        return self.dropout(embedded)
+        dropped: Tensor = self.dropout(embedded)
+        return dropped
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
         shifted = F.pad(target[:, :-1], (1, 0), value=3)
@@ -110,12 +113,14 @@ def marian_step(
 
     def logits(pairs: Pairs) -> Tensor:
         shifted = F.pad(pairs.targets[:, :-1], (1, 0), value=0)
-        return model(
+        output = model(
             input_ids=pairs.sources,
             attention_mask=pairs.sources != 0,
             decoder_input_ids=shifted,
             use_cache=False,
-        ).logits
+        )
+        found: Tensor = output.logits
+        return found
 
     return baseline_step(model, logits, fused)
 

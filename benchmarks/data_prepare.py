@@ -61,7 +61,7 @@ class Texts:
             paths.append(directory / f"{n_pairs}-{path.name}")
             with path.open("rb") as whole, paths[-1].open("wb") as part:
                 part.writelines(itertools.islice(whole, n_pairs))
-        return Texts(*paths, n_pairs)
+        return Texts(paths[0], paths[1], n_pairs)
 
     def every(self, stride: int) -> tuple[list[str], list[str]]:
         """Every n-th pair."""

@@ -283,11 +283,12 @@ def _panel(
     sizes = [x for x, _ in next(iter(curves.values()))]
     values = [y for curve in curves.values() for _, y in curve]
     if log:
-        low, high = floor(log10(min(values))), ceil(log10(max(values)))
-        round_values = (digit * 10**power for power in range(low, high) for digit in (1, 2, 5))
-        marks = {log10(value): f"{value:,}" for value in (*round_values, 10**high)}
+        first, last = floor(log10(min(values))), ceil(log10(max(values)))
+        round_values = (digit * 10**power for power in range(first, last) for digit in (1, 2, 5))
+        marks = {log10(value): f"{value:,}" for value in (*round_values, 10**last)}
+        low, high = float(first), float(last)
     else:
-        low, high = 0, 1.08 * max(values)
+        low, high = 0.0, 1.08 * max(values)
         marks = ticks(low, high, most=5)
     left = 48 + column * (width + 92)
     labelled = sizes if len(sizes) < 6 else sizes[::-2]

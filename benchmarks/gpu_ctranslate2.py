@@ -54,8 +54,8 @@ def compared() -> tuple[list[Row], list[Goal]]:
         for system, times in ((OURS, mine), (THEIRS, theirs)):
             speeds = [n * LENGTH / one for one in times]
             rows.append(Row.of(work, system, speeds, "output tokens/s"))
-        times = statistics.median(theirs) / statistics.median(mine)
-        goals.append(Goal.at_least(f"{work}: times CTranslate2", times, TIMES))
+        ratio = statistics.median(theirs) / statistics.median(mine)
+        goals.append(Goal.at_least(f"{work}: times CTranslate2", ratio, TIMES))
     return rows, goals
 
 

@@ -66,10 +66,11 @@ def forced() -> tuple[list[Row], list[Goal]]:
 
         def generate(ids: torch.Tensor = ids, beam: int = beam) -> torch.Tensor:
             with torch.inference_mode():
-                return marian.generate(
+                outputs: torch.Tensor = marian.generate(
                     input_ids=ids, attention_mask=torch.ones_like(ids), num_beams=beam,
                     do_sample=False, max_new_tokens=LENGTH,
                 )  # fmt: skip
+                return outputs
 
         found = ours(inputs, config)
         assert all(len(best.ids) == LENGTH for best, *_ in found)

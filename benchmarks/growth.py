@@ -216,7 +216,7 @@ def write_corpus(n_pairs: int, directory: Path) -> None:
     settings = Settings(inputs=(), source_tokenizer="", target_tokenizer="", cleaning=Cleaning())
     manifest = Manifest(
         format=FORMAT, hash=corpus_hash(files), read=n_pairs, pairs=n_pairs, dropped={},
-        settings=settings, files=files, **sides,
+        settings=settings, files=files, source=sides["source"], target=sides["target"],
     )  # fmt: skip
     manifest.save(directory)
 
@@ -254,7 +254,8 @@ def main() -> None:
     arguments = parser.parse_args()
     device = arguments.device
     if arguments.point:
-        print_point(*arguments.point, device)
+        work, size = arguments.point
+        print_point(work, size, device)
         return
     few = 3 if arguments.quick else None
     rows = [

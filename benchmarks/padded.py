@@ -4,6 +4,7 @@ import queue
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import torch
@@ -67,17 +68,15 @@ class Bucketed:
             yield cuts[index]
 
     def pad(self, pairs: NDArray[np.int64], pin: bool) -> Padded:
-        sides = []
-        for side, lengths in (
-            ("source", self.mixture.source_lengths[pairs]),
-            ("target", self.mixture.target_lengths[pairs]),
-        ):
+        def padded(side: Literal["source", "target"], lengths: NDArray[np.int32]) -> Tensor:
             width = -(-int(lengths.max()) // MULTIPLE) * MULTIPLE
             rows = np.zeros((len(pairs), width), dtype=np.int64)
             rows[np.arange(width) < lengths[:, None]] = self.mixture.read(side, pairs)
             tensor = torch.from_numpy(rows)
-            sides.append(tensor.pin_memory() if pin else tensor)
-        return Padded(*sides, int(self.mixture.target_lengths[pairs].sum()))
+            return tensor.pin_memory() if pin else tensor
+
+        sources, targets = self.mixture.source_lengths[pairs], self.mixture.target_lengths[pairs]
+        return Padded(padded("source", sources), padded("target", targets), int(targets.sum()))
 
 
 def ahead(batches: Iterator[Padded]) -> Iterator[Padded]:

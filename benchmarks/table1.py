@@ -83,7 +83,7 @@ def flops(name: str, n: int, d: int) -> float:
         return 2 * n * 4 * 2 * d * d
     with FlopCounterMode(display=False) as counter, torch.device("meta"):
         layer(name, n, d, attend=literal)()
-    return counter.get_total_flops()
+    return float(counter.get_total_flops())
 
 
 def exponents(measured: dict[Sizes, float], least: float) -> tuple[float, float]:

@@ -31,7 +31,7 @@ import sys
 import tempfile
 import time
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -57,7 +57,7 @@ from transept.model.transformer import Transformer
 from transept.runtime.device import Runtime
 from transept.runtime.seed import seed_torch
 from transept.text.files import read_sentences
-from transept.text.symbols import EOS_ID
+from transept.text.tokenizer import EOS_ID
 from transept.training.batches import Loader, MicroBatch, to_micro_batches, training_flops
 from transept.training.config import (
     AdamConfig,
@@ -269,7 +269,7 @@ class Work(NamedTuple):
     flops: float
 
 
-def batches(trained: Trained, corpora: Corpora) -> Iterator[Work]:
+def batches(trained: Trained, corpora: Corpora) -> Generator[Work, None, None]:
     """The batches of training, endlessly."""
     experiment = trained.experiment
     seed, config = experiment.training.seed, experiment.batch

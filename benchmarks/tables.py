@@ -43,7 +43,7 @@ PAGES = [
     DOCS / "internals" / "performance-log.md",
     DOCS / "internals" / "parsing-log.md",
 ]
-FIGURES = {
+FIGURES: dict[str, tuple[str, Callable[[Any], str]]] = {
     "parsing-length": ("parsing", parsing_length),
     "table-1-cpu": ("table1_cpu", layer_times),
     "table-1-gpu": ("table1_cuda", layer_times),

@@ -25,6 +25,7 @@ from text_checks import (
 )
 
 import transept
+from transept.api.config import EngineName
 
 Translate = Callable[[Sequence[str]], list[str]]
 DIRECTIONS = ("en-de", "de-en")
@@ -133,7 +134,7 @@ def compared(prefix: Path, direction: str, translate: Translate) -> list[Row]:
     return rows + [row for row in measured(work, "source", lines) if "unbalanced" in row.work]
 
 
-def by_model(name: str, engine: str, source: Sequence[str]) -> list[str]:
+def by_model(name: str, engine: EngineName, source: Sequence[str]) -> list[str]:
     model = transept.load(name, engine=engine)
     return [one.text for one in model.translate(source, too_long="split")]
 
@@ -153,9 +154,11 @@ def main() -> None:
     rows = []
     for prefix in arguments.prefix:
         for direction in directions:
-            translate = partial(by_model, models.get(direction, direction), arguments.engine)
-            if arguments.output:
-                translate = lambda _: read(arguments.output)  # noqa: E731
+            translate: Translate = (
+                (lambda _: read(arguments.output))
+                if arguments.output
+                else partial(by_model, models.get(direction, direction), arguments.engine)
+            )
             rows += compared(prefix, direction, translate)
     print_across(rows)
     if arguments.json is not None:

@@ -1,6 +1,7 @@
 """Workloads of the benchmarks: networks, batches of similar lengths, sources of one length."""
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -44,7 +45,8 @@ def bucketed(vocab_size: int, n_batches: int, budget: int) -> list[Pairs]:
         source = min(120, max(2, round(chance.lognormvariate(3.1, 0.6))))
         lengths.append((source, min(120, max(2, round(source * chance.gauss(1.05, 0.15))))))
     lengths.sort(key=max)
-    batches, rows = [], []
+    batches: list[list[tuple[int, int]]] = []
+    rows: list[tuple[int, int]] = []
     for pair in lengths:
         if rows and (len(rows) + 1) * max(*pair, *map(max, rows)) > budget:
             batches.append(rows)
@@ -55,13 +57,15 @@ def bucketed(vocab_size: int, n_batches: int, budget: int) -> list[Pairs]:
 
 
 def _pairs(vocab_size: int, lengths: list[tuple[int, int]]) -> Pairs:
-    sides = []
-    for side in zip(*lengths, strict=True):
+    def padded(side: Sequence[int]) -> Tensor:
         ids = torch.randint(4, vocab_size, (len(side), max(side)))
         ids[torch.arange(max(side)) >= torch.tensor(side)[:, None]] = 0
-        sides.append(ids)
-    source, target = (Tokens.padded(ids, 0).without_padding() for ids in sides)
-    return Pairs(*sides, MicroBatch(source, target), int((sides[1] != 0).sum()))
+        return ids
+
+    sources, targets = map(padded, zip(*lengths, strict=True))
+    source, target = (Tokens.padded(ids, 0).without_padding() for ids in (sources, targets))
+    micro_batch = MicroBatch(source, target)
+    return Pairs(sources, targets, micro_batch, int((targets != 0).sum()))
 
 
 def fresh_update(config: ModelConfig, runtime: Runtime) -> Update:
@@ -89,7 +93,8 @@ def random_model(config: ModelConfig) -> Transformer:
     """Random weights. A random gain of the last layer normalization avoids repetitive outputs."""
     torch.manual_seed(0)
     model = Transformer(config).eval()
-    nn.init.normal_(model.decoder.layers[-1].residuals[-1].norm.weight)
+    *_, last = (module for module in model.decoder.modules() if isinstance(module, nn.LayerNorm))
+    nn.init.normal_(last.weight)
     return model
 
 

@@ -22,6 +22,7 @@ from robustness.cases import DIRECTIONS, Case, checked, checked_html, in_html, l
 from served import serving
 
 import transept
+from transept.api.config import EngineName
 
 AT_ONCE = 40
 """Texts per request."""
@@ -45,7 +46,7 @@ class Result:
         return all(self.checks.values())
 
 
-def by_python(cases: list[Case], model: str, engine: str) -> Iterator[Result]:
+def by_python(cases: list[Case], model: str, engine: EngineName) -> Iterator[Result]:
     loaded = transept.load(model, device="cpu", engine=engine)
     found = loaded.translate([case.source for case in cases], too_long="split")
     for case, one in zip(cases, found, strict=True):
