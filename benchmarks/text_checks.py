@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 from decimal import Decimal
 
-BAD = "\ufffd"
-"""The character that replaces bytes that are not text."""
+BAD = {"\ufffd", *map(chr, range(0x80, 0xA0))}
+"""The character that replaces bytes that are not text, and control characters."""
 _CLOSERS = "\"'”’“‘»«›‹)]}>`"
 _DASHES = "–—-"
 

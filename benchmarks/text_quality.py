@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from measuring import Row, parser_of, print_across, write_record
 from text_checks import (
-    BAD,
     double_quotes,
     final_mark,
     has_loop,
@@ -94,7 +93,7 @@ MEASURES = [
         lambda line: double_quotes(line.output) != double_quotes(line.source),
     ),
     Measure("loop", always, lambda line: has_loop(line.source, line.output)),
-    Measure("U+FFFD", always, lambda line: BAD in line.output),
+    Measure("U+FFFD", always, lambda line: "\ufffd" in line.output),
     Measure("empty", lambda line: bool(line.source.strip()), lambda line: not line.output.strip()),
     Measure("length outlier", lambda line: len(line.source) >= LEAST, is_outlier),
     Measure(

@@ -19,7 +19,7 @@ from transept.decoding.engine import Ids, Input, Spelling
 from transept.decoding.step import Hypothesis
 from transept.errors import DataError
 from transept.progress import Watch, no_progress
-from transept.text.surface import sentence_case
+from transept.text.surface import in_double_quotes, in_single_quotes, sentence_case
 from transept.text.tokenizer import EOS_ID, PAD_ID
 
 Span = tuple[int, int]
@@ -188,8 +188,10 @@ def _encoded_prefix(model: Transducer, unit: Unit, prefix: str) -> list[int]:
     masked, prefix = unit.masked, prefix.strip()
     if masked.before and prefix.startswith(masked.before.strip()):
         prefix = prefix[len(masked.before.strip()) :].lstrip()
-    if masked.write is str.upper:
+    if str.upper in masked.forms:
         prefix = sentence_case(prefix)
+    if in_single_quotes in masked.forms:
+        prefix = in_double_quotes(prefix)
     for span in masked.spans:
         prefix = prefix.replace(span.target, span.mask, 1)
     # The space before a word is part of that word's token.
@@ -295,7 +297,7 @@ def text_of_ids(model: Transducer, ids: Ids, unit: Unit) -> str:
 def filled(unit: Unit, output: str) -> str:
     """An output of the model with the protected spans that it contains."""
     masked = unit.masked
-    output = masked.write(output)
+    output = masked.formed(output)
     for span in masked.spans:
         output = output.replace(span.mask, span.target, 1)
     return masked.before + output

@@ -21,8 +21,11 @@ from typing import Final, NamedTuple
 from transept.text.sentences import has_letters
 from transept.text.spans import EMOJI, MASKS, protected
 from transept.text.surface import (
+    WINDOWS,
     follow,
     in_capitals,
+    in_double_quotes,
+    in_single_quotes,
     sentence_case,
     unstressed,
     with_first_case,
@@ -31,10 +34,13 @@ from transept.text.surface import (
 Links = tuple[tuple[int, int], ...]
 """A word alignment: pairs of numbers of words."""
 
-_INVISIBLE: Final = dict.fromkeys(map(ord, "\xad\u200b\u2060\ufeff")) | dict.fromkeys(
-    map(ord, "\xa0\u2007\u2009\u202f"), " "
-)
-"""Characters that are removed, and spaces that a model has not seen."""
+_UNKNOWN: Final = {
+    **dict.fromkeys(map(ord, "\xad\u200b\u2060\ufeff"), ""),
+    **dict.fromkeys(map(ord, "\xa0\u2007\u2009\u202f"), " "),
+    **WINDOWS,
+}
+"""Characters that a model has not seen: invisible ones, which are removed, spaces, and those of
+Windows."""
 _MONTH = r"(?:Jan|Jän|Feb|Mär|Mar|Apr|Ma[iy]|Jun|Jul|Aug|Sep|O[kc]t|Nov|De[zc])"
 # A number with a full stop is an ordinal, not a list marker, if it begins a date.
 _MARKER = re.compile(
@@ -93,8 +99,8 @@ class Masked:
     after: str = ""
     """Emoji, which are written after the translation."""
     spans: tuple[MaskedSpan, ...] = ()
-    write: Callable[[str], str] = str
-    """Writes the translation in capitals, if the sentence is in capitals."""
+    forms: tuple[Callable[[str], str], ...] = ()
+    """What the translation takes from the sentence: its capitals, its single quotation marks."""
 
     @classmethod
     def of(
@@ -108,7 +114,7 @@ class Masked:
                 numbers are left to the model.
             languages: The languages of the sentence and of its translation, if they are known.
         """
-        before, inner, after = _edges(source.translate(_INVISIBLE))
+        before, inner, after = _edges(source.translate(_UNKNOWN))
         pool = MaskPool(masks) if masks else None
         pieces, spans, at = [], [], 0
         for found in protected(inner, *languages):
@@ -121,10 +127,16 @@ class Masked:
             at = found.end
         pieces.append(inner[at:])
         text = "".join(pieces)
-        if in_capitals(text) and (pool or not spans):
-            return cls(sentence_case(text), before, after, tuple(spans), str.upper)
-        pieces[::2] = map(unstressed, pieces[::2])
-        return cls("".join(pieces), before, after, tuple(spans))
+        forms: list[Callable[[str], str]] = []
+        has_spans = bool(spans) and pool is None
+        if in_capitals(text) and not has_spans:
+            text, forms = sentence_case(text), [str.upper]
+        else:
+            pieces[::2] = map(unstressed, pieces[::2])
+            text = "".join(pieces)
+        if not has_spans and (doubled := in_double_quotes(text)) != text:
+            text, forms = doubled, [*forms, in_single_quotes]
+        return cls(text, before, after, tuple(spans), tuple(forms))
 
     @property
     def has_words(self) -> bool:
@@ -154,11 +166,17 @@ class Masked:
         """
         if self.is_loop(output):
             output = _LOOP.sub(lambda found: found[1] or found[2], output)
-        return self.before + self._filled(self.write(follow(self.text, output))) + self.after
+        return self.before + self._filled(self.formed(follow(self.text, output))) + self.after
+
+    def formed(self, output: str) -> str:
+        """An output of the model in the form of the sentence."""
+        for form in self.forms:
+            output = form(output)
+        return output
 
     def begun(self, output: str) -> str:
         """The start of a translation, from the start of an output without spans."""
-        return self.before + self.write(with_first_case(self.text, output))
+        return self.before + self.formed(with_first_case(self.text, output.translate(WINDOWS)))
 
     def realigned(self, links: Links, output: str) -> Links:
         """The alignment of the sentence with its translation, from that of what the model reads.

@@ -22,6 +22,16 @@ _STRESSED = re.compile(
     r"\b(?:NOT|CANNOT|(?:DO|DOES|MUST)N['’]T|NEVER|NOTHING|ALWAYS|ONLY|MUST"
     r"|NICHT|NICHTS|NIE|NIEMALS|KEINE?[MNRS]?|IMMER|NUR|MUSS|MÜSSEN|DARF|DÜRFEN)\b"
 )
+_SINGLE = re.compile(
+    # An apostrophe within a word, as in `don’t`, does not end a quotation.
+    r"(?<![\w'’])(?:‘(?:[^‘’]|(?<=\w)’(?=\w))+?’|‚[^‚‘]+?‘|'(?:[^']|(?<=\w)'(?=\w)){3,}?')(?!\w)"
+)
+_DOUBLE_OPENING: Final = {"‘": "“", "‚": "„", "'": '"'}
+_DOUBLE_CLOSING: Final = {"’": "”", "‘": "“", "'": '"'}
+_TO_SINGLE: Final = str.maketrans('„“”«»"', "‚‘’‹›'")
+WINDOWS: Final = {code: bytes([code]).decode("cp1252", "ignore") for code in range(0x80, 0xA0)}
+"""The characters of Windows in place of control characters: text in its encoding that was read as
+Latin-1 has these, and a model trained on such text writes them."""
 _CLAUSE_END = re.compile(r"[,;:.!?…]|\s[–—-]\s|\Z")
 
 
@@ -36,7 +46,7 @@ def follow(source: str, output: str) -> str:
     """
     if not output or not source:
         return output
-    output = with_first_case(source, output)
+    output = with_first_case(source, output.translate(WINDOWS))
     return _quoted(source, _ended(source, output))
 
 
@@ -50,7 +60,7 @@ def with_first_case(source: str, output: str) -> str:
 
 def stable_start(output: str) -> str:
     """The start of an output that `follow` does not change, except for its first letter."""
-    return _QUOTE.split(output)[0].rstrip(MARKS)
+    return _QUOTE.split(output.translate(WINDOWS))[0].rstrip(MARKS)
 
 
 def in_capitals(text: str) -> bool:
@@ -128,9 +138,34 @@ def _is_word(character: str) -> bool:
 # --- quotation marks ---------------------------------------------------------------------------
 
 
+def in_double_quotes(text: str) -> str:
+    """A text whose single quotation marks are double, as a model knows them.
+
+    Example:
+        >>> in_double_quotes("The word ‘freedom’ isn’t ‘new’.")
+        'The word “freedom” isn’t “new”.'
+    """
+    if _QUOTE.search(text):
+        return text
+
+    def changed(found: re.Match[str]) -> str:
+        quoted = found[0]
+        return _DOUBLE_OPENING[quoted[0]] + quoted[1:-1] + _DOUBLE_CLOSING[quoted[-1]]
+
+    return _SINGLE.sub(changed, text)
+
+
+def in_single_quotes(text: str) -> str:
+    """A text whose quotation marks are single."""
+    return text.translate(_TO_SINGLE)
+
+
 def _quoted(source: str, output: str) -> str:
     """The output with as many quotation marks as the source, if its own are not in pairs."""
-    wanted, given = len(_QUOTE.findall(source)), len(_QUOTE.findall(output))
+    wanted = len(_QUOTE.findall(source))
+    if wanted:
+        output = in_double_quotes(output)
+    given = len(_QUOTE.findall(output))
     if not wanted and given:
         return _QUOTE.sub("", output)
     if wanted % 2 == 0 and given % 2 == 1:

@@ -38,6 +38,51 @@ def test_more_spans_than_symbols_are_restored_in_order() -> None:
     assert masked.restored(masked.text) == " ".join(names) + " are here"
 
 
+@pytest.mark.parametrize(
+    ("source", "read", "output", "restored"),
+    [
+        ("The word ‘no’.", "The word “no”.", "Das Wort „nein“.", "Das Wort ‚nein‘."),
+        ("‘I don’t know,’ he said.", "“I don’t know,” he said.", "„Ja“.", "‚Ja‘."),
+        (
+            "Press 'Save as'",
+            'Press "Save as"',
+            'Drücken Sie "Speichern"',
+            "Drücken Sie 'Speichern'",
+        ),
+        ("Das Wort ‚nein‘.", "Das Wort „nein“.", "The word “no”.", "The word ‘no’."),
+        ("PRESS ‘GO’ NOW", "Press “go” now", "Jetzt „los“ drücken", "JETZT ‚LOS‘ DRÜCKEN"),
+    ],
+)
+def test_single_quotation_marks_are_read_as_double_ones(
+    source: str, read: str, output: str, restored: str
+) -> None:
+    masked = Masked.of(source)
+    assert masked.text == read
+    assert masked.restored(output) == restored
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "The workers’ rights and the dogs’ food.",
+        "The '80s and the '90s.",
+        "Rock 'n' roll isn't dead, don't worry.",
+        "He said: “She wrote ‘no’ there.”",
+        "Run `echo 'all of it'` now.",
+    ],
+)
+def test_apostrophes_and_nested_quotations_are_not_changed(source: str) -> None:
+    masked = Masked.of(source, masks=())
+    assert masked.text == source
+    assert masked.forms == ()
+
+
+def test_characters_of_windows_are_read_and_written_as_such() -> None:
+    masked = Masked.of("\x93Hello\x94 costs 3 \x80")
+    assert masked.text == "“Hello” costs 3 €"
+    assert masked.begun("\x84Hal") == "„Hal"
+
+
 @pytest.mark.parametrize("marker", ["- ", "* ", "• ", "1. ", "2) ", "a) ", "[ ] ", "- [x] ", "🙂 "])
 def test_list_markers_and_leading_emoji_are_kept_apart(marker: str) -> None:
     masked = Masked.of(f"{marker}Buy milk 🎉🎂")

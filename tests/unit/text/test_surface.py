@@ -18,6 +18,8 @@ from transept.text.surface import follow, in_capitals, sentence_case
         ("Good morning", "guten Morgen", "Guten Morgen"),
         ("good", "Gut", "Gut"),
         ("", "Gut.", "Gut."),
+        ("The film «Home».", "Der Film \x84Home\x93.", "Der Film „Home“."),
+        ("It costs 3 euros", "Es kostet 3 \x80\x81", "Es kostet 3 €"),
     ],
 )
 def test_follow_adapts_the_end_and_the_first_letter(
@@ -39,6 +41,9 @@ def test_follow_adapts_the_end_and_the_first_letter(
         ('"A" and "B"', '„A" und „B“', "„A“ und „B“"),
         ('The "first" one', 'Der "erste" "', 'Der "erste" '),
         ("«Oui», dit-il.", "„Ja“, sagte er.", "„Ja“, sagte er."),
+        ("Er sagt „nein“.", "He says ‘no’.", "He says “no”."),
+        ("Er sagt „nein“.", "He doesn't say ‘no.", "He doesn't say ‘no."),
+        ("Er sagt nein.", "He says ‘no’.", "He says ‘no’."),
     ],
 )
 def test_follow_repairs_quotation_marks(source: str, output: str, expected: str) -> None:

@@ -11,6 +11,7 @@ MAX_RATIO: Final = 3
 """The maximum ratio of the lengths of the two sides, in characters."""
 
 
+_WRONG = re.compile("[\0\x80-\x9f\ufffd]")
 _MASK = re.compile(f"[{''.join(MASKS)}]")
 
 
@@ -24,7 +25,7 @@ class Flaw(StrEnum):
     UNFINISHED = "unfinished"
     """The translation ended at the maximum length."""
     ENCODING = "encoding"
-    """A side has a NUL character, or U+FFFD for bytes that are not a character."""
+    """A side has a control character, or U+FFFD for bytes that are not a character."""
     MASKS = "masks"
     """The two sides have different masks."""
     RATIO = "ratio"
@@ -49,7 +50,7 @@ def find_flaw(
         Flaw.EMPTY: not shorter,
         Flaw.LONG: too_long,
         Flaw.UNFINISHED: not finished,
-        Flaw.ENCODING: any(wrong in text for wrong in "\0\ufffd" for text in (read, written)),
+        Flaw.ENCODING: bool(_WRONG.search(read) or _WRONG.search(written)),
         Flaw.MASKS: _masks(read) != _masks(written),
         Flaw.RATIO: longer > MAX_RATIO * shorter,
         Flaw.LOOP: Masked(read).is_loop(written),

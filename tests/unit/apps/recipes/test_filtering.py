@@ -18,6 +18,7 @@ NAME, OTHER = MASKS[0], MASKS[1]
         ("", "", Flaw.EMPTY),
         ("The r\ufffdsum\ufffd is short.", "Der Lebenslauf ist kurz.", Flaw.ENCODING),
         ("It is a\0b.", "Es ist ab.", Flaw.ENCODING),
+        ("He said “yes”.", "Er sagte \x84ja\x93.", Flaw.ENCODING),
         (f"Mail {NAME}.", "Schreib eine Mail.", Flaw.MASKS),
         (f"Mail {NAME}.", f"Schreib {NAME} {NAME}.", Flaw.MASKS),
         ("Mail me.", f"Schreib {NAME}.", Flaw.MASKS),
