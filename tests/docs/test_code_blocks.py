@@ -106,13 +106,6 @@ def test_fine_tuning_guide_raises_bleu(tmp_path: Path) -> None:
     assert after > max(80, before + 10)
 
 
-@pytest.mark.slow
-def test_training_guide_reaches_the_bleu_that_it_states(tmp_path: Path) -> None:
-    (score,) = bleu_scores(Reader(tmp_path).follow(GUIDES / "train.md"))
-    (stated,) = re.findall(r"reaches (\d+) BLEU", (GUIDES / "train.md").read_text("utf-8"))
-    assert score > int(stated) - 5, "rounding differs between machines, results only slightly"
-
-
 def bleu_scores(printed: list[str]) -> list[float]:
     scores = re.findall(r"^sacreBLEU +(\d+\.\d+)", "".join(printed), re.MULTILINE)
     return [float(score) for score in scores]

@@ -227,13 +227,3 @@ def test_invalid_options_are_rejected(
 ) -> None:
     assert run("demo", "--output", tmp_path / "demo", *words) == code
     assert complaint in capsys.readouterr().err
-
-
-@pytest.mark.slow
-def test_demo_reaches_the_documented_scores(tmp_path: Path) -> None:
-    """BLEU above 90 and more than 80 % exact on combinations that it never saw."""
-    # In a separate process: that of the tests has one thread.
-    words = [sys.executable, "-m", "transept", "demo", "--output", str(tmp_path / "demo")]
-    assert subprocess.run(words, check=False).returncode == 0
-    assert bleu(tmp_path / "demo") > 90
-    assert exact_match(tmp_path / "demo") > 0.8
