@@ -226,7 +226,7 @@ def test_beam_search_finds_the_outputs_of_the_package(network: Page, model: Tran
 def test_beam_search_finds_99_percent_of_the_outputs_of_the_package(
     network: Page, model: Transducer
 ) -> None:
-    texts = sentences(200)
+    texts = sentences(100)
     same: list[bool] = []
     for start in range(0, len(texts), 20):  # no call to the browser takes long
         same += _same_outputs(network, model, texts[start : start + 20])

@@ -89,20 +89,20 @@ def train_through_kills(workshop: Workshop, output: Path, kills: int, *overrides
     return hits
 
 
+KILLS = 6
 OPTIONS = ("training.max_steps=40", "data.workers=1", "training.clip_norm=0.5",
            "training.ema_decay=0.9")  # fmt: skip
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kills", [3, 20])
 def test_kill_9_at_random_moments_keeps_the_run_bit_identical(
-    workshop: Workshop, tmp_path: Path, kills: int
+    workshop: Workshop, tmp_path: Path
 ) -> None:
     straight = start(workshop, tmp_path / "straight", *OPTIONS)
     _, errors = straight.communicate()
     assert straight.returncode == 0, errors
-    hits = train_through_kills(workshop, tmp_path / "killed", kills, *OPTIONS)
-    assert hits >= kills // 2
+    hits = train_through_kills(workshop, tmp_path / "killed", KILLS, *OPTIONS)
+    assert hits >= KILLS // 2
     assert_same_run(tmp_path / "straight", tmp_path / "killed")
 
 
@@ -119,21 +119,12 @@ def test_the_same_seed_and_any_number_of_workers_give_the_same_run(
     assert metrics(tmp_path / "0")[0] != metrics(tmp_path / "other")[0]
 
 
-@pytest.mark.parametrize(
-    "number",
-    [
-        signal.SIGHUP,
-        pytest.param(signal.SIGTERM, marks=pytest.mark.slow),
-        pytest.param(signal.SIGINT, marks=pytest.mark.slow),
-    ],
-)
-def test_signal_saves_exits_75_and_the_run_resumes(
-    workshop: Workshop, tmp_path: Path, number: signal.Signals
-) -> None:
+# `tests/faults` stops runs by SIGTERM and SIGINT.
+def test_sighup_saves_exits_75_and_the_run_resumes(workshop: Workshop, tmp_path: Path) -> None:
     options = ("checkpoint.every_steps=none", "validation.every_steps=100")
     process = start(workshop, tmp_path / "stopped", *options)
     assert wait_for_step(process, tmp_path / "stopped", 7)
-    process.send_signal(number)
+    process.send_signal(signal.SIGHUP)
     _, errors = process.communicate()
     assert process.returncode == 75, errors
     assert "stopped" in errors

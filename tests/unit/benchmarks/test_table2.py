@@ -191,7 +191,7 @@ def test_families_trained_by_separate_commands_share_a_record(
     tmp_path: Path, benchmarks: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "table2_cpu.json"
-    usual = ["--quick", "--steps", 4, "--points", 2, "--sentences", 5, "--json", file]
+    usual = ["--quick", "--steps", 4, "--points", 2, "--sentences", 2, "--json", file]
     run(*usual, "--family", "convolutional", "transformer")
     run(*usual, "--family", "recurrent")
     record = json.loads(file.read_text())
