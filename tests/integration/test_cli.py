@@ -214,10 +214,10 @@ def test_main_sets_the_spin_count_where_the_user_has_not(
 
 COMMANDS_THAT_IMPORT_TORCH = [
     "translate Hello.",
-    "serve --port 0",
     *(
         pytest.param(command, marks=pytest.mark.slow)
         for command in (
+            "serve --port 0",
             "translate Hello. --sample",
             "translate Hello. --output {tmp}/out",
             "evaluate --source {text} --reference {text}",

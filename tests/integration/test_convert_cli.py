@@ -65,6 +65,7 @@ def test_transformers_runs_an_export(marian: Path, greedy: list[str]) -> None:
     assert generate(theirs, tokenizer, num_beams=1) == greedy
 
 
+@pytest.mark.slow
 def test_export_to_marian_and_back_gives_the_same_bits(
     marian: Path, model: transept.Transducer, tmp_path: Path, capsys: Capture
 ) -> None:

@@ -113,7 +113,11 @@ def marian(directory: Path, shape: Shape, d_model: int = 32) -> Any:
     return model
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize(
+    "shape",  # the first and the last have every value of every setting
+    [SHAPES[0], *(pytest.param(one, marks=pytest.mark.slow) for one in SHAPES[1:-1]), SHAPES[-1]],
+    ids=str,
+)
 def test_imported_marian_has_the_same_probabilities(tmp_path: Path, shape: Shape) -> None:
     theirs = marian(tmp_path / "marian", shape)
     foreign = read_marian(tmp_path / "marian")
@@ -143,7 +147,7 @@ def test_imported_tokenizer_gives_the_ids_of_marian_tokenizer(tmp_path: Path) ->
     import_model(tmp_path / "marian", tmp_path / "ours")
     model = transept.load(tmp_path / "ours")
     vocabulary = read_marian(tmp_path / "marian").source
-    for text in mixed(10_000):
+    for text in mixed(3_000):
         ids = [vocabulary.our_id(i) for i in theirs(text).input_ids]
         assert [*model.source_tokenizer.encode(text), EOS_ID] == ids, text
 
@@ -281,10 +285,10 @@ def test_imported_marian_translates_as_transformers_on_a_gpu(
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("beam", [1, 4])
-def test_500_translations_of_an_imported_marian_are_those_of_transformers(
+def test_200_translations_of_an_imported_marian_are_those_of_transformers(
     tmp_path: Path, shape: Shape, beam: int
 ) -> None:
-    assert same_translations(tmp_path, shape, beam, 500) >= (500 if beam == 1 else 498)
+    assert same_translations(tmp_path, shape, beam, 200) >= (200 if beam == 1 else 199)
 
 
 @pytest.mark.parametrize("ties", ["three-way", "two-way", "none"])

@@ -108,11 +108,11 @@ def mask_of(whole: AttentionSpec) -> Tensor:
 @pytest.mark.parametrize(
     ("kind", "before", "after", "p"),
     [
-        ("self", None, None, 0.0),
-        ("self", None, 0, 0.0),
+        pytest.param("self", None, None, 0.0, marks=pytest.mark.slow),
+        pytest.param("self", None, 0, 0.0, marks=pytest.mark.slow),
         ("self", 3, 4, 0.0),
-        ("self", 7, 0, 0.0),
-        ("cross", None, None, 0.0),
+        pytest.param("self", 7, 0, 0.0, marks=pytest.mark.slow),
+        pytest.param("cross", None, None, 0.0, marks=pytest.mark.slow),
         ("self", None, 0, 0.3),
         ("cross", None, None, 0.3),
     ],
