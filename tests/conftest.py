@@ -5,7 +5,8 @@ import signal
 
 import torch
 from hypothesis import HealthCheck, settings
-from jaxtyping import install_import_hook
+
+from tests.shape_checks import check_signatures
 
 CHECKED = [
     "transept.model",
@@ -13,7 +14,7 @@ CHECKED = [
     "transept.decoding",
     "transept.tasks.parsing.constraint",
 ]
-install_import_hook(CHECKED, "beartype.beartype")
+check_signatures(CHECKED)
 # The same examples on every run, and no time limits: a test fails because of a change, not because
 # of chance or a busy machine. `--hypothesis-profile=explore` tries new examples.
 explore = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])

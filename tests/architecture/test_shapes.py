@@ -1,11 +1,19 @@
-"""The letters of shape annotations are those of the legend, and the legend's are in use."""
+"""The letters of shape annotations are those of the legend. The tests check the annotations."""
 
 import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from beartype.roar import BeartypeCallHintViolation
+from jaxtyping import TypeCheckError
 
 from transept import shapes
+from transept.decoding.step import Hypothesis, length_penalty
+from transept.model.attention import reference_attention
 
 PACKAGE = Path(__file__).parents[2] / "src" / "transept"
 KINDS = ("Float", "Int", "Bool")
@@ -52,3 +60,16 @@ def test_an_unknown_letter_is_seen() -> None:
     assert sorted(found) == ["HDk", "N", "Q", "V"]
     assert letters("HDk") == ["H", "Dk"]
     assert letters("Q") == letters("HQ") == []
+
+
+def test_wrong_shapes_and_wrong_types_are_rejected_in_tests() -> None:
+    q, k, v = torch.randn(3, 1, 2, 4, 8)
+    mask = torch.ones(1, 4, 4, dtype=torch.bool)
+    assert reference_attention(q, k, v, mask).shape == (1, 2, 4, 8)
+    with pytest.raises(TypeCheckError):
+        reference_attention(q, k, v[:, :1], mask)
+    word: Any = "one"
+    with pytest.raises(BeartypeCallHintViolation):
+        length_penalty(word, 0.6)
+    with pytest.raises(BeartypeCallHintViolation):
+        Hypothesis(word, 0.0, 0.0, True)
