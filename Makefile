@@ -3,7 +3,9 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 # One process per core, at most eight. A file's tests share one process, and with it their fixtures.
-PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 --dist loadfile
+# Files start in the order of their names: those of `docs` train for minutes, the last ones are short.
+PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 --dist loadfile \
+	--no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .PHONY: help install demo docs notebooks package test test-slow test-portable test-all test-gpu faults check format clean
