@@ -25,7 +25,9 @@ settings.load_profile("same")
 # imported, as a test that resolves names of the package may do.
 if not torch.cuda.is_available():
     os.environ.setdefault("TRITON_INTERPRET", "1")
-# Matrices here are tiny: a second thread costs more than it brings. `make test-portable` uses two.
-torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS") or 1))
+# Matrices here are tiny: a second thread costs more than it brings, also in the commands that tests
+# start. `make test-portable` uses two.
+os.environ["OMP_NUM_THREADS"] = os.environ.get("OMP_NUM_THREADS") or "1"
+torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
 # nohup ignores SIGHUP, and so would every command that a test starts.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
