@@ -285,10 +285,10 @@ def test_imported_marian_translates_as_transformers_on_a_gpu(
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("beam", [1, 4])
-def test_200_translations_of_an_imported_marian_are_those_of_transformers(
+def test_250_translations_of_an_imported_marian_are_those_of_transformers(
     tmp_path: Path, shape: Shape, beam: int
 ) -> None:
-    assert same_translations(tmp_path, shape, beam, 200) >= (200 if beam == 1 else 199)
+    assert same_translations(tmp_path, shape, beam, 250) >= (250 if beam == 1 else 249)
 
 
 @pytest.mark.parametrize("ties", ["three-way", "two-way", "none"])
