@@ -81,7 +81,8 @@ def test_output_does_not_depend_on_batch(
         found = best(int8, inputs[::-1], beam_size, at_once)[::-1]
         assert [one.ids for one in found] == [one.ids for one in together]
         for one, other in zip(found, together, strict=True):
-            assert one.log_probability == pytest.approx(other.log_probability, abs=0.05)
+            # Sums in single precision depend on the batch, and the last bit may change a rounding.
+            assert one.log_probability == pytest.approx(other.log_probability, abs=0.2)
 
 
 def log_p(

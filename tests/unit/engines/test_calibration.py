@@ -121,10 +121,12 @@ def test_times_are_measured_once_per_machine(
     file.write_text(json.dumps({**table, "machine": ["another"]}))
     assert calibrated(network(), file) == plan
     assert measured == 2 * shapes
-    for damaged in ("", "[]", '{"machine": 1}', json.dumps({**table, "seconds": [[1, 2, {}]]})):
+    incomplete = json.dumps({**table, "seconds": [[1, 2, {}]]})
+    other_version = json.dumps(table).replace(f'"{WAY}"', '"unknown"')
+    for damaged in ("", "[]", '{"machine": 1}', incomplete, other_version):
         file.write_text(damaged)
         assert calibrated(network(), file) == plan
-    assert measured == 6 * shapes
+    assert measured == 7 * shapes
 
 
 def test_plan_is_made_if_cache_cannot_be_written(

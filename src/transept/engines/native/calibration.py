@@ -21,7 +21,12 @@ from pathlib import Path
 import torch
 
 from transept.engines.native.integers import FAILURES, WAYS, InIntegers, is_exact
-from transept.engines.native.weights import MakeMatrix, PreparedMatrix, Unchanged, packed_for_cpu
+from transept.engines.native.weights import (
+    MakeMatrix,
+    PreparedMatrix,
+    for_one_row,
+    packed_for_cpu,
+)
 from transept.model.transformer import Transformer
 from transept.runtime.storage import make_directory, write_json
 from transept.shapes import Float, Tensor
@@ -87,7 +92,7 @@ class EitherLayout:
     """A matrix in single precision, in the fastest layout for one row and for several."""
 
     def __init__(self, weight: Float[Tensor, "O I"], bias: Float[Tensor, " O"] | None) -> None:
-        self._one, self._several = Unchanged(weight, bias), packed_for_cpu(weight, bias)
+        self._one, self._several = for_one_row(weight, bias), packed_for_cpu(weight, bias)
 
     def __call__(self, x: Float[Tensor, "N I"]) -> Float[Tensor, "N O"]:
         """`x W + b`."""
@@ -240,13 +245,20 @@ def _read(file: Path) -> dict[Shape, Times]:
             return {}
         return {
             (int(n_outputs), int(n_inputs)): {
-                rows: {name: float(known[str(rows)][name]) for name in known[str(rows)]}
+                rows: {_known_way(name): float(known[str(rows)][name]) for name in known[str(rows)]}
                 for rows in ROWS
             }
             for n_outputs, n_inputs, known in table["seconds"]
         }
     except (OSError, ValueError, LookupError, TypeError):
         return {}
+
+
+def _known_way(name: str) -> str:
+    """The name itself, unless only another version of transept has this way."""
+    if name != SINGLE and name not in WAYS:
+        raise LookupError(name)
+    return name
 
 
 def _write(file: Path, times: Mapping[Shape, Times]) -> None:

@@ -4,6 +4,8 @@ A row w of a matrix is rounded to integers, round(w / s) with s = max|w| / 119. 
 is rounded too, with its own unit max|x| / 127. There are several ways to multiply the integers. All
 are exact, so a result depends neither on the way nor on the other rows of the input. Therefore the
 way may depend on the number of rows. Whether a matrix is rounded at all may not.
+
+`MklProduct` and `Fbgemm` are for x86_64, the other ways for aarch64.
 """
 
 import warnings
@@ -20,10 +22,25 @@ from transept.shapes import Float, Int, Tensor
 LARGEST_WEIGHT, LARGEST_INPUT = 119, 127
 """A weight is at most 119, because it is also written as 16 a + b with a and b from −8 to 7."""
 SMALLEST = 1e-30
-"""The largest number of a row of zeros counts as this, not as 0."""
-ZERO = torch.zeros(())
+"""The unit of a row of zeros is this, not 0."""
 FAILURES = (AttributeError, NotImplementedError, RuntimeError)
 """What torch raises if it lacks an operator, or if an operator does not support the machine."""
+
+
+_packing = Lock()
+"""Guards the global setting of the quantized engine."""
+
+
+def _prepacked(weight: Int[Tensor, "O I"], engine: str) -> object:
+    """The matrix in the memory layout of one of torch's quantized engines."""
+    with _packing:
+        before = torch.backends.quantized.engine
+        torch.backends.quantized.engine = engine
+        try:
+            packed: object = torch.ops.quantized.linear_prepack(weight, None)
+        finally:
+            torch.backends.quantized.engine = before
+    return packed
 
 
 @runtime_checkable
@@ -37,6 +54,38 @@ class IntegerProduct(Protocol):
 
     def __call__(self, x: Float[Tensor, "N I"]) -> Float[Tensor, "N O"]:
         """Multiply by integers from −127 to 127. The result is exact up to its rounding."""
+
+
+class MklProduct:
+    """MKL's product: the fastest way on x86_64 for small matrices, and for one row."""
+
+    most_rows = 2**31
+
+    def __init__(self, weight: Int[Tensor, "O I"]) -> None:
+        self._weight = weight.T
+
+    def __call__(self, x: Float[Tensor, "N I"]) -> Float[Tensor, "N O"]:
+        """The product, converted from 32-bit integers."""
+        return torch._int_mm(x.to(torch.int8), self._weight).float()
+
+
+class Fbgemm:
+    """FBGEMM's product: on x86_64 the fastest way to multiply a large matrix by a few rows."""
+
+    most_rows = 32
+
+    def __init__(self, weight: Int[Tensor, "O I"]) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # deprecated, as in `Dynamic`
+            unscaled = torch._make_per_tensor_quantized_tensor(weight, 1.0, 0)
+        self._weight = _prepacked(unscaled, "fbgemm")
+        self._product = torch.ops.quantized.linear_with_input_q_dq_qweight_dq_output_fp32.default
+
+    def __call__(self, x: Float[Tensor, "N I"]) -> Float[Tensor, "N O"]:
+        """The product. The input is shifted to 8 bits without a sign: its zero point is 128."""
+        # A NaN would become an integer. `InIntegers` multiplies by the unit, which is NaN too.
+        product: Tensor = self._product(x, 1.0, 128, self._weight)
+        return product
 
 
 class OneDnn:
@@ -89,18 +138,7 @@ class Dynamic:
         return product[:n_rows]
 
     def _packed(self) -> object:
-        with _packing:
-            before = torch.backends.quantized.engine
-            torch.backends.quantized.engine = "onednn"
-            try:
-                packed: object = torch.ops.quantized.linear_prepack(self._weight, None)
-            finally:
-                torch.backends.quantized.engine = before
-        return packed
-
-
-_packing = Lock()
-"""Guards the global setting of the quantized engine."""
+        return _prepacked(self._weight, "onednn")
 
 
 @lru_cache
@@ -143,7 +181,12 @@ def _full_range(n_rows: int) -> Float[Tensor, "N 2"]:
     return torch.tensor([[-128.0, 127.0]]).repeat(n_rows, 1)
 
 
-WAYS: Mapping[str, type[IntegerProduct]] = {"onednn": OneDnn, "dynamic": Dynamic, "halves": Halves}
+WAYS: Mapping[str, type[IntegerProduct]]
+if "fbgemm" in torch.backends.quantized.supported_engines:
+    # The others are exact on x86_64, too, but several times as slow as single precision.
+    WAYS = {"mkl": MklProduct, "fbgemm": Fbgemm}
+else:
+    WAYS = {"onednn": OneDnn, "dynamic": Dynamic, "halves": Halves}
 
 
 @lru_cache
@@ -176,18 +219,19 @@ class InIntegers:
         self._bias = None if bias is None else bias.detach()
         largest = weight.abs().amax(dim=1, keepdim=True).clamp_min_(SMALLEST)
         rounded = (weight * (LARGEST_WEIGHT / largest)).round_().to(torch.int8)
-        self._units = largest[:, 0] / (LARGEST_WEIGHT * LARGEST_INPUT)
+        self._units = largest[:, 0] / LARGEST_WEIGHT
         products = {way: WAYS[way](rounded) for way in dict.fromkeys(ways.values())}
         self._least_rows = sorted(ways)
         self._products = [products[ways[rows]] for rows in self._least_rows]
 
     def __call__(self, x: Float[Tensor, "N I"]) -> Float[Tensor, "N O"]:
         """`x W + b`."""
-        largest = x.abs().amax(dim=1, keepdim=True).clamp_min_(SMALLEST)
-        rounded = torch.addcmul(ZERO, x, largest.reciprocal(), value=LARGEST_INPUT).round_()
+        unit = x.abs().amax(dim=1, keepdim=True).mul_(1 / LARGEST_INPUT).clamp_min_(SMALLEST)
         product = self._products[max(bisect_right(self._least_rows, x.shape[0]) - 1, 0)]
-        y = product(rounded).mul_(largest)
-        return y * self._units if self._bias is None else torch.addcmul(self._bias, y, self._units)
+        y = product(torch.div(x, unit).round_()).mul_(unit)
+        if self._bias is None:
+            return y.mul_(self._units)
+        return torch.addcmul(self._bias, y, self._units, out=y)
 
     def into(self, out: Float[Tensor, "N O"], x: Float[Tensor, "N I"]) -> None:
         """Write `x W + b` to `out`."""
