@@ -15,7 +15,7 @@ from transept.decoding.beam import search
 from transept.decoding.config import SamplingConfig, SearchConfig
 from transept.decoding.greedy import sample
 from transept.decoding.step import Constrained, Ensemble, ForcedPrefix
-from transept.engines.native import network, weights
+from transept.engines.native import cache, network, weights
 from transept.engines.native.network import IncrementalDecoder
 from transept.engines.native.weights import Reordered, prepare
 from transept.model.transformer import Memory
@@ -79,6 +79,12 @@ class Uncached:
         self.prefixes = [self.prefixes[row] for row in rows.tolist()]
 
 
+@pytest.fixture(params=[False, True], ids=["fused attention", "attention by products"])
+def attention(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "HAS_MKL", request.param)
+
+
+@pytest.mark.usefixtures("attention")
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)
 def test_incremental_log_p_matches_full_decoder(variant: dict[str, Any]) -> None:
     model = make(variant)
@@ -137,6 +143,7 @@ def test_reordered_matrices_give_same_log_p(monkeypatch: pytest.MonkeyPatch) -> 
     """Large matrices are reordered. Here the limit is lowered, so that all are."""
     model = make(VARIANTS[3])
     monkeypatch.setattr(weights, "LARGE", 1)
+    monkeypatch.setattr(weights, "HAS_MKL", False)
     assert isinstance(prepare(model).decoder(2).projection, Reordered)
     fast, slow = IncrementalDecoder(model, encode(model, SOURCES)), Uncached(model, SOURCES)
     tokens = torch.tensor([7, 8, 9, 10])
@@ -233,6 +240,7 @@ def test_all_tensors_are_created_on_device_of_model(beam_size: int) -> None:
     assert all(best.ids[0] == 7 for best, *_ in forced)
 
 
+@pytest.mark.usefixtures("attention")
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)
 @pytest.mark.parametrize("sources", [SOURCES, SOURCES[:1]], ids=["padded", "one"])
 def test_prepared_encoder_matches_encoder(

@@ -12,6 +12,7 @@ import torch
 from torch.nn import functional as F
 
 from transept.engines.native.weights import (
+    HAS_MKL,
     MakeMatrix,
     PreparedDecoderLayer,
     PreparedMatrix,
@@ -27,6 +28,28 @@ INITIAL_SLOTS = 32
 """The initial capacity of a sentence, in tokens."""
 
 
+def attend(
+    q: Float[Tensor, "B H W Dk"],
+    k: Float[Tensor, "B H slots Dk"],
+    v: Float[Tensor, "B H slots Dv"],
+    mask: Float[Tensor, "B 1 _ slots"] | None,
+    scale: float,
+) -> Float[Tensor, "B H W Dv"]:
+    """Equation (1) for all heads, plus a mask: 0 where a row may attend, else −∞.
+
+    MKL is slow in multiplying many small matrices by transposed ones. So the smaller matrix is
+    transposed in memory first: for 32 sentences and beam 4, equation (1) takes half of the time.
+    """
+    if not (HAS_MKL and q.is_cpu) or q.shape[0] == 1:
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=scale)
+    if q.shape[2] < k.shape[2]:
+        scores = (k @ q.transpose(2, 3).contiguous()).transpose(2, 3)
+    else:
+        scores = q @ k.transpose(2, 3).contiguous()
+    scores = scores.mul_(scale) if mask is None else torch.add(mask, scores, alpha=scale)
+    return scores.softmax(dim=3) @ v
+
+
 class KeyValues(NamedTuple):
     """The keys and values of a layer, and a mask: 0 where a row may attend, else −∞."""
 
@@ -36,9 +59,7 @@ class KeyValues(NamedTuple):
 
     def attend(self, q: Float[Tensor, "B H W Dk"], scale: float) -> Float[Tensor, "N HDv"]:
         """Equation (1). The rows of a sentence are queries to the same keys."""
-        out = F.scaled_dot_product_attention(
-            q, self.keys, self.values, attn_mask=self.mask, scale=scale
-        )
+        out = attend(q, self.keys, self.values, self.mask, scale)
         return out.transpose(1, 2).reshape(q.shape[0] * q.shape[2], -1)
 
 

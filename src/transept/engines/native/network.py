@@ -12,7 +12,14 @@ from typing import NamedTuple
 import torch
 from torch.nn import functional as F
 
-from transept.engines.native.cache import LayerCache, LayerSource, OutputCache, SourceCache
+from transept.engines.native.cache import (
+    LayerCache,
+    LayerSource,
+    OutputCache,
+    SourceCache,
+    additive_mask,
+    attend,
+)
 from transept.engines.native.weights import (
     PreparedDecoder,
     PreparedDecoderLayer,
@@ -24,7 +31,7 @@ from transept.engines.native.weights import (
 from transept.engines.program import Norm, Product, ResidualStream, decoder_layer, encoder_layer
 from transept.model.packing import Band, Blocks, Layout, self_mask
 from transept.model.transformer import Memory, Transformer
-from transept.shapes import Bool, Float, Int, Tensor
+from transept.shapes import Float, Int, Tensor
 
 
 def _enter(x: Float[Tensor, "N D"], first: Norm | None) -> ResidualStream:
@@ -59,10 +66,12 @@ def encode(
         source = source.without_padding()
     layout, band = source.layout, model.encoder.band
     all_visible = not is_padded and band == Band()
-    mask = None if all_visible else self_mask(layout, band)
     prepared = prepare(model, plan)
-    ops = NativeEncoderOperations(layout, mask)
     x = model.source_embedding(source.ids) + model.source_positions(layout)
+    mask = None if all_visible else self_mask(layout, band)
+    if isinstance(mask, Tensor):
+        mask = additive_mask(~mask, x)[:, None]
+    ops = NativeEncoderOperations(layout, mask)
     stream = _enter(x, prepared.encoder_norms.first)
     for layer, norms in zip(prepared.encoder_layers(), prepared.encoder_norms.layers, strict=True):
         stream = encoder_layer(stream, layer, norms, ops)
@@ -74,8 +83,8 @@ class NativeEncoderOperations:
     """The operations of the encoder over one batch."""
 
     layout: Layout
-    mask: Bool[Tensor, "B S S"] | Blocks | None
-    """None: every token attends to every other one."""
+    mask: Float[Tensor, "B 1 S S"] | Blocks | None
+    """0 where a token may attend, else −∞. None: every token attends to every other one."""
 
     def self_attention(self, h: Float[Tensor, "N D"], layer: PreparedLayer) -> Product:
         """Equation (1) for all heads."""
@@ -83,14 +92,13 @@ class NativeEncoderOperations:
         heads = qkv.view(*qkv.shape[:2], 3 * layer.n_heads, -1).transpose(1, 2)
         q, k, v = heads.chunk(3, dim=1)
 
-        def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, *_: float) -> Tensor:
-            mask = None if mask is None else mask[:, None]
-            return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=layer.scale)
+        def in_block(q: Tensor, k: Tensor, v: Tensor, mask: Tensor, _: float) -> Tensor:
+            return F.scaled_dot_product_attention(q, k, v, mask[:, None], scale=layer.scale)
 
         if isinstance(self.mask, Blocks):
-            out = self.mask.attend(attend, q, k, v)
+            out = self.mask.attend(in_block, q, k, v)
         else:
-            out = attend(q, k, v, self.mask)
+            out = attend(q, k, v, self.mask, layer.scale)
         return Product(self.layout.to_flat(out.transpose(1, 2).flatten(2)), layer.attention_out)
 
     def feed_forward(self, h: Float[Tensor, "N D"], layer: PreparedLayer) -> Product:
@@ -178,7 +186,7 @@ class IncrementalDecoder:
     ) -> Float[Tensor, "N listed"]:
         """Project to the vocabulary, or to the shortlist."""
         if self._shortlist is None:
-            return decoder.projection(y)
+            return decoder.logits(y)
         if self._projection is None or self._projection[0] is not decoder:
             self._projection = decoder, decoder.projection_to(self._shortlist)
         return self._projection[1](y)
