@@ -5,6 +5,9 @@ weights and run interleaved. With one thread, they get the same batches of up to
 similar length. With two threads, they get all sentences at once and form their own batches. Times
 include the encoder, but not tokenization.
 
+The Marian toolkit is measured too, with one thread, if `pip install pymarian` was run. The package
+has wheels for x86_64 only.
+
     python benchmarks/cpu_test_set.py [--quick] [--json FILE]
     python benchmarks/cpu_test_set.py --model DIR --corpus DIR --test SRC REF [--json FILE]
 """
@@ -13,8 +16,10 @@ import subprocess
 import sys
 import tempfile
 import time
+from importlib.util import find_spec
 from pathlib import Path
 
+import marian_npz
 import torch
 from cpu_decoding import CT2, INT8, OURS, Decode, exported, one_thread
 from measuring import Goal, Row, parser_of, report
@@ -30,6 +35,7 @@ from transept.engines.native.calibration import IntegerPlan, calibrated
 from transept.engines.native.engine import NativeEngine, torch_threads
 from transept.engines.native.network import IncrementalDecoder, encode
 from transept.engines.shortlist import Shortlist, learn
+from transept.errors import ConfigError
 from transept.evaluation.conventions import sacre_bleu
 from transept.progress import no_progress
 from transept.text.tokenizer import EOS_ID, PAD_ID
@@ -39,6 +45,16 @@ CT2_BATCH = 64
 """For CTranslate2, larger batches are less than 2 % faster."""
 BEAMS = {1: "greedy", 4: "beam 4"}
 SHORT, OURS_INT8 = "transept, shortlist", "transept, native-int8"
+MARIAN, MARIAN_INT8 = "Marian float32", "Marian int8"
+MARIAN_OPTIONS = f"""--cpu-threads 1 --mini-batch {BATCH} --maxi-batch 100 --maxi-batch-sort src
+--workspace 256 --max-length 1024 --allow-unk --quiet-translation --log-level off"""
+"""Batches of 16, 64 or 128 sentences were not faster, and neither was another workspace."""
+MARIAN_SEARCH = {
+    1: "--beam-size 1 --skip-cost",
+    4: f"--beam-size 4 --normalize {SearchConfig().length_penalty}",
+}
+"""By beam size. In greedy search Marian omits log P, as CTranslate2 does. Its length penalty is
+|Y|^α, with our α."""
 
 
 def transept_decoder(
@@ -88,6 +104,48 @@ def ctranslate2_decoder(model: Transformer, compute_type: str, threads: int = 1)
     return decode
 
 
+def marian_decoder(model: Transformer, gemm_type: str | None = None) -> Decode:
+    """The Marian toolkit. An error in Marian ends the process."""
+    from pymarian import Translator
+
+    names = marian_npz.names(model.config.vocab_size)
+    ids_of = {name: token for token, name in enumerate(names)}
+    with tempfile.TemporaryDirectory() as directory:
+        marian_npz.write_model(model, Path(directory))
+        weights = Path(directory) / marian_npz.MODEL
+        if gemm_type is not None:
+            weights = marian_npz.quantized(weights, gemm_type)
+        vocabulary = Path(directory) / marian_npz.VOCABULARY
+        files = f"--models {weights} --vocabs {vocabulary} {vocabulary}"
+        translators = {
+            beam: Translator(" ".join(f"{files} {MARIAN_OPTIONS} {search}".split()))
+            for beam, search in MARIAN_SEARCH.items()
+        }
+
+    def decode(sources: Ids, beam: int) -> Ids:
+        # Marian appends the end symbol. Its limit is a multiple of the longest source of a batch.
+        lines = [" ".join(names[token] for token in source[:-1]) for source in sources]
+        limits = [SearchConfig().max_length(len(source)) for source in sources]
+        factor = max(limits) / max(map(len, sources))
+        outputs = translators[beam].translate(lines, max_length_factor=factor)
+        found = [[ids_of[name] for name in output.split()] for output in outputs]
+        return [ids[:limit] for ids, limit in zip(found, limits, strict=True)]
+
+    return decode
+
+
+def marian_decoders(model: Transformer) -> dict[str, Decode]:
+    """The Marian toolkit in two precisions, if it is installed and has this network."""
+    if find_spec("pymarian") is None:
+        print("Marian is omitted, because pymarian is not installed")
+        return {}
+    try:
+        return {MARIAN: marian_decoder(model), MARIAN_INT8: marian_decoder(model, "intgemm8")}
+    except ConfigError as error:
+        print(f"Marian is omitted: {error}")
+        return {}
+
+
 def trained(directory: Path, steps: int) -> tuple[Path, Path, tuple[Path, Path]]:
     """The demo's model, corpus and test set."""
     command = [sys.executable, "-m", "transept", "demo", "--output", str(directory)]
@@ -128,7 +186,7 @@ def main() -> None:
             steps = 200 if arguments.quick else arguments.steps
             paths = trained(Path(directory) / "demo", steps)
         rows, goals = compare(*paths, rounds=2 if arguments.quick else 5)
-    packages = ["transept", "torch", "ctranslate2"]
+    packages = ["transept", "torch", "ctranslate2", "pymarian"]
     report("cpu_test_set", rows, goals, packages, arguments.json)
 
 
@@ -146,6 +204,7 @@ def compare(
         SHORT: transept_decoder(model, learn(pairs, n_source, keep=[EOS_ID])),
         CT2: ctranslate2_decoder(model, "float32"),
         INT8: ctranslate2_decoder(model, "int8"),
+        **marian_decoders(model),
     }
     source, reference = (path.read_text(encoding="utf-8").splitlines() for path in test)
     ids = [[*transducer.source_tokenizer.encode(line), EOS_ID] for line in source]
