@@ -15,6 +15,8 @@ from transept.cli.app import app
 PRINT_ALL = """
 import json, os, sys, tempfile
 
+import cyclopts.help, docstring_parser, rich.markdown, rich.syntax  # by every help, so once
+
 import transept.cli.app
 
 def print_help(command, *widths):
