@@ -3,8 +3,10 @@
 import json
 import logging
 import random
-import subprocess
-import sys
+import resource
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -194,30 +196,25 @@ def test_load_weights_rejects_mismatch_without_changes() -> None:
     assert torch.equal(model.weight, good["weight"])
 
 
+@contextmanager
+def full_disk() -> Iterator[None]:
+    """Limit the size of files, which acts like a full disk."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    former = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, former)
+
+
 def test_full_disk_leaves_existing_checkpoints_unchanged(tmp_path: Path) -> None:
-    """Run a process with a file size limit, which acts like a full disk."""
     write(tmp_path / "step-00000001")
-    code = """
-import resource, signal, sys, torch
-from pathlib import Path
-from transept.checkpoint import write_directory
-from transept.errors import CheckpointError
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
-try:
-    write_directory(Path(sys.argv[1]), tensors={"weights.safetensors": {"w": torch.ones(5000)}},
-                    texts={}, about={})
-except CheckpointError as error:
-    print(error)
-"""
-    result = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path / "step-00000002")],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert "cannot be written" in result.stdout
-    assert "Existing files are unchanged" in result.stdout
+    tensors = {"weights.safetensors": {"w": torch.ones(5000)}}
+    with pytest.raises(CheckpointError, match="cannot be written") as caught, full_disk():
+        write_directory(tmp_path / "step-00000002", tensors=tensors, texts={}, about={})
+    assert "Existing files are unchanged" in str(caught.value)
     assert [path.name for path in tmp_path.iterdir()] == ["step-00000001"]
     Bundle.open(tmp_path / "step-00000001")
 
