@@ -3,7 +3,7 @@
 import os
 import signal
 
-import torch
+import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.shape_checks import check_signatures
@@ -21,13 +21,20 @@ explore = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("explore", explore)
 settings.register_profile("same", explore, derandomize=True)
 settings.load_profile("same")
-# Without a GPU, kernels run in Triton's interpreter. That must be said before any of them is
-# imported, as a test that resolves names of the package may do.
-if not torch.cuda.is_available():
-    os.environ.setdefault("TRITON_INTERPRET", "1")
 # Matrices here are tiny: a second thread costs more than it brings, also in the commands that tests
 # start. `make test-portable` uses two.
 os.environ["OMP_NUM_THREADS"] = os.environ.get("OMP_NUM_THREADS") or "1"
-torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
 # nohup ignores SIGHUP, and so would every command that a test starts.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("numprocesses", None):
+        return  # This process only starts those that run the tests: it does not need torch.
+    import torch
+
+    # Without a GPU, kernels run in Triton's interpreter. That must be said before any of them is
+    # imported, as a test that resolves names of the package may do.
+    if not torch.cuda.is_available():
+        os.environ.setdefault("TRITON_INTERPRET", "1")
+    torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
