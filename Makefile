@@ -4,8 +4,9 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 # One process per core, at most eight. A file's tests share one process, and with it their fixtures.
 # Files start in the order of their names: those of `docs` train for minutes, the last ones are short.
-PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 --dist loadfile \
-	--no-loadscope-reorder
+# Compiled tests are stored, also where this variable is set: compiling them takes 11 s per process.
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 \
+	--dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .PHONY: help install demo docs notebooks package test test-slow test-portable test-all test-gpu faults check format clean
