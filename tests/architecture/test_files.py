@@ -4,6 +4,8 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 PACKAGE = Path(__file__).parents[2] / "src" / "transept"
 STORAGE = "runtime/storage.py"
 MAY_WRITE = {
@@ -19,7 +21,10 @@ MAY_WRITE = {
 }
 
 
-def calls(tree: ast.AST) -> Iterator[tuple[str, list[object]]]:
+Call = tuple[str, list[object]]
+
+
+def calls(tree: ast.AST) -> Iterator[Call]:
     """What is called, by the last part of its name, and with which constants."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
@@ -36,19 +41,23 @@ def writes(name: str, given: list[object]) -> bool:
     )
 
 
-def sources() -> Iterator[tuple[str, ast.AST]]:
-    for path in sorted(PACKAGE.rglob("*.py")):
-        yield path.relative_to(PACKAGE).as_posix(), ast.parse(path.read_text(encoding="utf-8"))
+@pytest.fixture(scope="module")
+def called() -> dict[str, list[Call]]:
+    """The calls in each module of the package."""
+    return {
+        path.relative_to(PACKAGE).as_posix(): [*calls(ast.parse(path.read_text(encoding="utf-8")))]
+        for path in sorted(PACKAGE.rglob("*.py"))
+    }
 
 
-def test_a_writer_is_known_to_be_one() -> None:
-    found = {name for name, tree in sources() if any(writes(*call) for call in calls(tree))}
+def test_a_writer_is_known_to_be_one(called: dict[str, list[Call]]) -> None:
+    found = {path for path, made in called.items() if any(writes(*call) for call in made)}
     assert STORAGE in found
     assert not found - MAY_WRITE.keys(), f"use {STORAGE}: a file is whole, or it is not there"
 
 
-def test_the_checksum_of_a_file_is_computed_in_one_place() -> None:
-    found = {name for name, tree in sources() if "file_digest" in {name for name, _ in calls(tree)}}
+def test_the_checksum_of_a_file_is_computed_in_one_place(called: dict[str, list[Call]]) -> None:
+    found = {path for path, made in called.items() if "file_digest" in {name for name, _ in made}}
     assert found == {STORAGE}, f"use `digest` or `Stored.of` of {STORAGE}"
 
 
