@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,7 @@ COMPLETED = {
 }
 
 
+@cache
 def script_for(shell: str) -> str:
     words = [sys.executable, "-m", "transept", "--completion", shell]
     return subprocess.run(words, capture_output=True, text=True, check=True).stdout
