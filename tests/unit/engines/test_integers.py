@@ -34,11 +34,13 @@ def test_way_gives_integers_of_slow_product(way: str, shape: tuple[int, int]) ->
     _, n_inputs = shape
     weight = torch.randint(-LARGEST_WEIGHT, LARGEST_WEIGHT + 1, shape, dtype=torch.int8)
     weight[0], weight[1], weight[2] = LARGEST_WEIGHT, -LARGEST_WEIGHT, 0
+    scales = torch.rand(len(weight))
     for n_rows in (1, 3, 8, 17):
         x = torch.randint(-LARGEST_INPUT, LARGEST_INPUT + 1, (n_rows, n_inputs))
         x[0] = LARGEST_INPUT
-        expected = slow_product(weight.tolist(), x.tolist())
-        assert WAYS[way](weight)(x.float()).tolist() == torch.tensor(expected).float().tolist()
+        expected = torch.tensor(slow_product(weight.tolist(), x.tolist())) * scales
+        nearly = x + 0.98 * (torch.rand(x.shape) - 0.5) * (x.abs() < LARGEST_INPUT)
+        assert torch.equal(WAYS[way](weight, scales)(nearly), expected)
 
 
 @pytest.mark.parametrize("way", EXACT)
@@ -100,8 +102,8 @@ def test_inexact_way_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     class Saturating:
         most_rows = 99
 
-        def __init__(self, weight: Tensor) -> None:
-            self._weight = weight.float()
+        def __init__(self, weight: Tensor, scales: Tensor) -> None:
+            self._weight = weight.float() * scales[:, None]
 
         def __call__(self, x: Tensor) -> Tensor:
             products: Tensor = (x[:, None] + 128) * self._weight
@@ -110,7 +112,7 @@ def test_inexact_way_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
             return summed - 128 * self._weight.sum(1)
 
     class Missing(Saturating):
-        def __init__(self, weight: Tensor) -> None:
+        def __init__(self, weight: Tensor, scales: Tensor) -> None:
             torch.ops.transept.no_such_operator(weight)
 
     monkeypatch.setattr(

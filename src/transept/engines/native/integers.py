@@ -49,40 +49,45 @@ class IntegerProduct(Protocol):
 
     most_rows: int
 
-    def __init__(self, weight: Int[Tensor, "O I"]) -> None:
+    def __init__(self, weight: Int[Tensor, "O I"], scales: Float[Tensor, " O"]) -> None:
         """Prepare a matrix of type int8 with numbers from −119 to 119."""
 
     def __call__(self, x: Float[Tensor, "N I"]) -> Float[Tensor, "N O"]:
-        """Multiply by integers from −127 to 127. The result is exact up to its rounding."""
+        """Round x, which is from −127 to 127, multiply, and multiply each output by its scale.
+
+        The sum of integers is exact. x may be overwritten.
+        """
 
 
 class MklProduct:
-    """MKL's product: the fastest way on x86_64 for small matrices, and for one row."""
+    """MKL's product, which is the fastest way on x86_64 for few rows."""
 
     most_rows = 2**31
 
-    def __init__(self, weight: Int[Tensor, "O I"]) -> None:
-        self._weight = weight.T
+    def __init__(self, weight: Int[Tensor, "O I"], scales: Float[Tensor, " O"]) -> None:
+        self._weight, self._scales = weight.T, scales
 
     def __call__(self, x: Float[Tensor, "N I"]) -> Float[Tensor, "N O"]:
         """The product, converted from 32-bit integers."""
-        return torch._int_mm(x.to(torch.int8), self._weight).float()
+        product = torch._int_mm(x.round_().to(torch.int8), self._weight)
+        return product.float().mul_(self._scales)
 
 
 class Fbgemm:
-    """FBGEMM's product: on x86_64 the fastest way to multiply a large matrix by a few rows."""
+    """FBGEMM's product, which also rounds the input and multiplies by the scales."""
 
-    most_rows = 32
+    most_rows = 2**31
 
-    def __init__(self, weight: Int[Tensor, "O I"]) -> None:
+    def __init__(self, weight: Int[Tensor, "O I"], scales: Float[Tensor, " O"]) -> None:
+        zeros = torch.zeros(len(weight), dtype=torch.long)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # deprecated, as in `Dynamic`
-            unscaled = torch._make_per_tensor_quantized_tensor(weight, 1.0, 0)
-        self._weight = _prepacked(unscaled, "fbgemm")
+            scaled = torch._make_per_channel_quantized_tensor(weight, scales.double(), zeros, 0)
+        self._weight = _prepacked(scaled, "fbgemm")
         self._product = torch.ops.quantized.linear_with_input_q_dq_qweight_dq_output_fp32.default
 
     def __call__(self, x: Float[Tensor, "N I"]) -> Float[Tensor, "N O"]:
-        """The product. The input is shifted to 8 bits without a sign: its zero point is 128."""
+        """The product. Integers without a sign stand for the input: their zero point is 128."""
         # A NaN would become an integer. `InIntegers` multiplies by the unit, which is NaN too.
         product: Tensor = self._product(x, 1.0, 128, self._weight)
         return product
@@ -93,18 +98,18 @@ class OneDnn:
 
     most_rows = 2**31
 
-    def __init__(self, weight: Int[Tensor, "O I"]) -> None:
-        self._weight = torch.ops.onednn.qlinear_prepack(weight, None)
+    def __init__(self, weight: Int[Tensor, "O I"], scales: Float[Tensor, " O"]) -> None:
+        self._weight, self._scales = torch.ops.onednn.qlinear_prepack(weight, None), scales
         self._scale, self._zero = torch.ones(1), torch.zeros(1, dtype=torch.int32)
         self._product = torch.ops.onednn.qlinear_pointwise.default
 
     def __call__(self, x: Float[Tensor, "N I"]) -> Float[Tensor, "N O"]:
-        """The product. Scales are 1 and zero points 0."""
+        """The product. For oneDNN, scales are 1 and zero points 0."""
         product: Tensor = self._product(
-            x.to(torch.int8), 1.0, 0, self._weight, self._scale, self._zero, None,
+            x.round_().to(torch.int8), 1.0, 0, self._weight, self._scale, self._zero, None,
             1.0, 0, torch.float32, "none", [], "",
         )  # fmt: skip
-        return product
+        return product.mul_(self._scales)
 
 
 class Dynamic:
@@ -118,7 +123,8 @@ class Dynamic:
 
     most_rows = 15
 
-    def __init__(self, weight: Int[Tensor, "O I"]) -> None:
+    def __init__(self, weight: Int[Tensor, "O I"], scales: Float[Tensor, " O"]) -> None:
+        self._scales = scales
         with warnings.catch_warnings():
             # torch will remove it some day. Then `is_exact` is false, and other ways are used.
             warnings.simplefilter("ignore")
@@ -131,11 +137,11 @@ class Dynamic:
         n_rows, n_inputs = x.shape
         packed = self._free.pop() if self._free else self._packed()
         n_padded = 8 if n_rows < 8 else n_rows // 16 * 16 + 16
-        padded = torch.cat([x, _last_rows(n_padded - n_rows, n_inputs)])
+        padded = torch.cat([x.round_(), _last_rows(n_padded - n_rows, n_inputs)])
         # A range with NaN raises. `InIntegers` multiplies by the largest number, which is NaN too.
         product: Tensor = self._product(padded.nan_to_num_(), packed, False)
         self._free.append(packed)
-        return product[:n_rows]
+        return product[:n_rows].mul_(self._scales)
 
     def _packed(self) -> object:
         return _prepacked(self._weight, "onednn")
@@ -157,23 +163,24 @@ class Halves:
 
     most_rows = 8
 
-    def __init__(self, weight: Int[Tensor, "O I"]) -> None:
+    def __init__(self, weight: Int[Tensor, "O I"], scales: Float[Tensor, " O"]) -> None:
         n_outputs, n_inputs = weight.shape
+        self._scales = scales
         shifted = torch.nn.functional.pad(weight, (0, 2)) + 8
         halves = torch.cat([(shifted >> 4) + 8, shifted & 15]).view(torch.uint8)
         pairs = halves[:, 0::2] | (halves[:, 1::2] << 4)  # two numbers plus 8 in a byte
-        scales = torch.tensor([16.0, 1.0]).repeat_interleave(n_outputs)
+        powers = torch.tensor([16.0, 1.0]).repeat_interleave(n_outputs)
         self._sizes = n_inputs + 2, n_inputs + 2, 2 * n_outputs
         pack = torch.ops.aten._dyn_quant_pack_4bit_weight
-        self._weight = pack(pairs, scales[:, None], None, *self._sizes)
+        self._weight = pack(pairs, powers[:, None], None, *self._sizes)
         self._product = torch.ops.aten._dyn_quant_matmul_4bit.default
 
     def __call__(self, x: Float[Tensor, "N I"]) -> Float[Tensor, "N O"]:
         """The product, as the sum of its halves."""
-        wide = torch.cat([x, _full_range(x.shape[0])], dim=1)
+        wide = torch.cat([x.round_(), _full_range(x.shape[0])], dim=1)
         product: Tensor = self._product(wide, self._weight, *self._sizes)
         high, low = product.chunk(2, dim=1)
-        return high.add_(low)
+        return high.add_(low).mul_(self._scales)
 
 
 @lru_cache
@@ -199,11 +206,12 @@ def is_exact(way: str) -> bool:
     signs = torch.tensor([[1], [-1]]) ** torch.arange(2 * n_inputs).view(2, n_inputs)
     weight = torch.cat([signs * LARGEST_WEIGHT, torch.arange(-30, 34).expand(6, -1)])
     x = torch.cat([signs * LARGEST_INPUT, torch.arange(64, 0, -1)[None]]).float()
+    exact = x @ weight.T.float()
     try:
-        found = WAYS[way](weight.to(torch.int8))(x)
+        found = WAYS[way](weight.to(torch.int8), torch.ones(len(weight)))(x)
     except FAILURES:
         return False
-    return bool((found == x @ weight.T.float()).all())
+    return torch.equal(found, exact)
 
 
 class InIntegers:
@@ -219,8 +227,8 @@ class InIntegers:
         self._bias = None if bias is None else bias.detach()
         largest = weight.abs().amax(dim=1, keepdim=True).clamp_min_(SMALLEST)
         rounded = (weight * (LARGEST_WEIGHT / largest)).round_().to(torch.int8)
-        self._units = largest[:, 0] / LARGEST_WEIGHT
-        products = {way: WAYS[way](rounded) for way in dict.fromkeys(ways.values())}
+        scales = largest[:, 0] / LARGEST_WEIGHT
+        products = {way: WAYS[way](rounded, scales) for way in dict.fromkeys(ways.values())}
         self._least_rows = sorted(ways)
         self._products = [products[ways[rows]] for rows in self._least_rows]
 
@@ -228,10 +236,8 @@ class InIntegers:
         """`x W + b`."""
         unit = x.abs().amax(dim=1, keepdim=True).mul_(1 / LARGEST_INPUT).clamp_min_(SMALLEST)
         product = self._products[max(bisect_right(self._least_rows, x.shape[0]) - 1, 0)]
-        y = product(torch.div(x, unit).round_()).mul_(unit)
-        if self._bias is None:
-            return y.mul_(self._units)
-        return torch.addcmul(self._bias, y, self._units, out=y)
+        y = product(torch.div(x, unit))
+        return y.mul_(unit) if self._bias is None else torch.addcmul(self._bias, y, unit, out=y)
 
     def into(self, out: Float[Tensor, "N O"], x: Float[Tensor, "N I"]) -> None:
         """Write `x W + b` to `out`."""
