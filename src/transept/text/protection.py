@@ -12,6 +12,7 @@ punctuation and the quotation marks of the translation follow the sentence.
 """
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -114,7 +115,9 @@ class Masked:
                 numbers are left to the model.
             languages: The languages of the sentence and of its translation, if they are known.
         """
-        before, inner, after = _edges(source.translate(_UNKNOWN))
+        # A model knows `ü` as one character.
+        composed = unicodedata.normalize("NFC", source)
+        before, inner, after = _edges(composed.translate(_UNKNOWN))
         pool = MaskPool(masks) if masks else None
         pieces, spans, at = [], [], 0
         for found in protected(inner, *languages):

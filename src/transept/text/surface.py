@@ -10,8 +10,9 @@ from typing import Final, NamedTuple
 
 from transept.text.sentences import CLOSERS
 
-MARKS: Final = ".!?…:;"
-"""Final punctuation of the languages that separate words by spaces."""
+MARKS: Final = ".!?…:;,"
+"""Final punctuation of the languages that separate words by spaces. A greeting may end with a
+comma."""
 _STYLES: Final = (("„", "“"), ("„", "”"), ("“", "”"), ("«", "»"), ("»", "«"), ('"', '"'))
 """Opening and closing quotation marks. A pair of another style is not a pair."""
 _QUOTES: Final = "".join({*"".join(one + other for one, other in _STYLES)})
@@ -164,7 +165,7 @@ def _quoted(source: str, output: str) -> str:
     """The output with as many quotation marks as the source, if its own are not in pairs."""
     wanted = len(_QUOTE.findall(source))
     if wanted:
-        output = in_double_quotes(output)
+        output = _double_ends(source, in_double_quotes(output))
     given = len(_QUOTE.findall(output))
     if not wanted and given:
         return _QUOTE.sub("", output)
@@ -173,6 +174,16 @@ def _quoted(source: str, output: str) -> str:
     if wanted == 1:
         return _half(source, output)
     return _paired(output) if given % 2 == 0 else output
+
+
+def _double_ends(source: str, output: str) -> str:
+    """The output with a double mark at an end that has a single one, if the source's is double."""
+    if source[0] in _QUOTES:
+        output = _DOUBLE_OPENING.get(output[0], output[0]) + output[1:]
+    body, marks, closers = _end(output)
+    if _QUOTE.search(_end(source).closers) and not _QUOTE.search(closers):
+        closers = "".join(_DOUBLE_CLOSING.get(one, one) for one in closers)
+    return body + marks + closers
 
 
 def _repaired(source: str, output: str) -> str:

@@ -117,6 +117,10 @@ def test_invisible_characters_and_wide_spaces_are_not_given_to_the_model() -> No
     assert Masked.of("The win\u200bdow\xa0is ex\xadpensive.").text == "The window is expensive."
 
 
+def test_letters_with_separate_accents_are_read_as_one_character() -> None:
+    assert Masked.of("Die Tu\u0308r ist gru\u0308n.").text == "Die Tür ist grün."
+
+
 def test_realigned_counts_the_words_of_markers_and_spans() -> None:
     masked = Masked.of("- Use `a b` now")
     output = f"Nutze jetzt {NAME}"

@@ -11,6 +11,8 @@ from transept.text.surface import follow, in_capitals, sentence_case
         ("Save changes", "Änderungen speichern.", "Änderungen speichern"),
         ("Is it?", "Ist es.", "Ist es?"),
         ("Note:", "Hinweis", "Hinweis:"),
+        ("Liebe Anna,", "Dear Anna", "Dear Anna,"),
+        ("Dear Anna,", "Liebe Anna.", "Liebe Anna,"),
         ("It rains.", "Es regnet", "Es regnet."),
         ("Oil, gas etc", "Öl, Gas usw.", "Öl, Gas usw."),
         ("(It rains.)", "(Es regnet.)", "(Es regnet.)"),
@@ -44,6 +46,9 @@ def test_follow_adapts_the_end_and_the_first_letter(
         ("Er sagt „nein“.", "He says ‘no’.", "He says “no”."),
         ("Er sagt „nein“.", "He doesn't say ‘no.", "He doesn't say ‘no."),
         ("Er sagt nein.", "He says ‘no’.", "He says ‘no’."),
+        ("„Es ist spät.", "‘It's late.", "„It's late."),
+        ("Das vergesse ich nie.“", "I never forget that.’", "I never forget that.“"),
+        ("„Ja.“", "‘Yes it's.”", "“Yes it's.”"),
     ],
 )
 def test_follow_repairs_quotation_marks(source: str, output: str, expected: str) -> None:
