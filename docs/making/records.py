@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 
 SPLIT: Final = "tokenised BLEU, compounds split"
 """The paper's convention."""
+OURS: Final = "transept"
 MARIAN: Final = "Hugging Face MarianMT"
 UP: Final = "../"
 """The way from the log to the directory that holds the records' directory."""
@@ -84,6 +85,15 @@ def run_of(records: Collection, comparison: Record, place: int) -> tuple[str, Re
         if scored.items() <= run["stages"]["score"]["inputs"]["hypotheses"].items():
             return name, run
     return None
+
+
+def compared_with(records: Collection, system: str) -> dict[str, Record]:
+    """The comparisons whose second system is the given one."""
+    return {
+        name: comparison
+        for name, comparison in records.comparisons.items()
+        if system_of(comparison["systems"][1]) == system
+    }
 
 
 def system_of(run: Record) -> str:

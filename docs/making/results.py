@@ -25,9 +25,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from making.records import (
     MARIAN,
+    OURS,
     PAPER,
     Collection,
     Record,
+    compared_with,
     difference,
     duration,
     run_of,
@@ -115,6 +117,8 @@ million of WMT 2014 for German, and 36 million for French. Its scores have not b
         'intervals, and validation loss, over the minutes of training on one H200.")',
         f"## Compared with {MARIAN}",
         _compared(records),
+        "## Students of a teacher",
+        _students(records),
         *_examples(records),
         "## More",
         """- [Results log](internals/results-log.md): every score in every convention, training
@@ -184,7 +188,7 @@ def _millions(records: Collection) -> str:
 def _compared(records: Collection) -> str:
     """A row for each comparison, on the first test set that it has."""
     rows = []
-    for name, record in records.comparisons.items():
+    for name, record in compared_with(records, MARIAN).items():
         test, found = next(iter(record["tests"].items()))
         by_name = {one["convention"]["name"]: one for one in found["comparisons"]}
         times = [_time_of(records, record, place) for place in (0, 1)]
@@ -199,6 +203,29 @@ def _compared(records: Collection) -> str:
         "as many target tokens as the baseline in 20 minutes. It had batches of 21,504 tokens and\n"
         "`model.initial_gain` 0.5, where the other runs had 25,000 and 1.\n\n" + table(head, rows)
     )
+
+
+def _students(records: Collection) -> str:
+    """The differences of sacreBLEU between our own models, on every test set."""
+    tests = ("newstest2014", "newstest2013", "europarl", "tatoeba", "multi30k")
+    rows = []
+    for name, record in compared_with(records, OURS).items():
+        first, second = (one["name"] for one in record["systems"])
+        cells = " | ".join(_gain(record["tests"][test]) for test in tests)
+        label = f"{first} against {second}"
+        rows.append(f"| {records.link(name, label, up='')} | {cells} |")
+    return (
+        "The bundled models learned from the translations of a base model, a teacher. The models\n"
+        "`europarl-*-small` were bundled before them: they have no teacher, only two corpora and\n"
+        "fewer layers. A difference is the first model's sacreBLEU minus the second's, with the\n"
+        "95 % interval of a paired bootstrap.\n\n" + table(f"models | {' | '.join(tests)}", rows)
+    )
+
+
+def _gain(compared: Record) -> str:
+    one = next(one for one in compared["comparisons"] if one["convention"]["name"] == "sacreBLEU")
+    low, high = one["interval"]["low"], one["interval"]["high"]
+    return f"{one['difference']:+.1f} ({low:+.1f} to {high:+.1f})"
 
 
 def _time_of(records: Collection, comparison: Record, place: int) -> str:

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 from making.records import (
-    MARIAN,
     PAPER,
     SPLIT,
     UP,
@@ -72,7 +71,7 @@ def _summary(records: Collection) -> str:
 
 def _comparisons(records: Collection) -> Iterator[str]:
     if records.comparisons:
-        yield f"## Compared with {MARIAN}"
+        yield "## Comparisons"
         yield """Paired bootstrap. A difference is the first system's score minus the second's. The
 records have it in the other conventions too."""
     for name, record in records.comparisons.items():

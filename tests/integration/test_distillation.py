@@ -104,11 +104,10 @@ def test_student_learns_from_its_teacher_in_one_command(
     assert numbers["kept"] > 0
     teacher = json.loads((tmp_path / "runs" / "teacher" / "record.json").read_bytes())
     assert numbers["weights"] == [teacher["stages"]["average"]["results"]["weights"]]
-    # The bundled model has no masks, so its text is varied when it is prepared.
-    assert (back["read"], back["varied"]) == (60, False)
-    settings = {name: Manifest.load(work / "data" / name).settings for name in ("numbers", "back")}
-    assert settings["numbers"].variation is None
-    assert settings["back"].variation == Variation(inserted=0.3, unstopped=0.1)
+    assert (back["read"], back["varied"]) == (60, True)
+    names = ("numbers", "back", "times")
+    varied = [Manifest.load(work / "data" / name).settings.variation for name in names]
+    assert varied == [None, None, Variation(inserted=0.3, unstopped=0.1)], "text is varied once"
 
     sides = [sorted((work / "translated" / "numbers").glob(f"*.{s}.zst")) for s in ("en", "de")]
     english, german = ([line for path in side for line in read_text(path)] for side in sides)

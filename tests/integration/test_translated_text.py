@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from transept import ModelConfig, Transducer, Transformer
 from transept.apps.recipes import recipe
 from transept.apps.recipes.prepare import Prepare
 from transept.apps.recipes.reading import SentenceVariation, varied_chunks
@@ -13,12 +14,14 @@ from transept.apps.recipes.recipe import Recipe, RecipeText, TextPair, TextTrans
 from transept.apps.recipes.run import RecipeRun
 from transept.apps.recipes.stage import Watchers, do
 from transept.apps.recipes.texts import read_aligned
-from transept.apps.recipes.translate import TranslateStage
+from transept.apps.recipes.translate import TextWork, TranslateStage
 from transept.apps.recipes.translators import check_order
 from transept.config import structure
 from transept.errors import ConfigError, DataError
+from transept.shelf import find_model
 from transept.text.files import read_text
 from transept.text.spans import MASKS
+from transept.text.training import train_tokenizer
 from transept.text.variation import Variation
 
 ENGLISH = (
@@ -182,6 +185,16 @@ def test_text_is_varied_before_it_is_translated(
     }
     assert expected in found
     assert (found == {expected}) == (not has_source or not lines[0])
+
+
+def test_translator_without_masks_reads_unchanged_text(run: RecipeRun) -> None:
+    run = changed(run, variation=Variation(lowercase=0.999))
+    vocabulary = train_tokenizer([*ENGLISH, *GERMAN] * 20, vocab_size=300)
+    network = Transformer(ModelConfig(vocab_size=300, n_layers=1, d_model=8, d_ff=8, n_heads=2))
+    plain = Transducer([network], vocabulary, vocabulary)
+    (tea,), models = run.recipe.texts, (str(find_model("en-de")),)
+    recorded = TextWork(run, tea, plain, models).carry_out(Watchers().translating)
+    assert (recorded["read"], recorded["varied"], recorded["variation"]) == (5, False, {})
 
 
 def test_chunks_varied_by_workers_are_those_varied_here() -> None:
