@@ -209,14 +209,14 @@ def _repaired(source: str, output: str) -> str:
 
 
 def _half(source: str, output: str) -> str:
-    """The output with one mark, at the end where the source has it."""
+    """The output with one mark, that of the source. Another sentence has the other half."""
     found = _QUOTE.search(source)
     assert found is not None, "the source has one mark"
     if found.start() == 0:
         return found[0] + _QUOTE.sub("", output)
     if not source[found.end() :].strip(MARKS + CLOSERS):
         return _QUOTE.sub("", output) + found[0]
-    return output
+    return _QUOTE.sub(found[0], output) if len(_QUOTE.findall(output)) == 1 else output
 
 
 def _paired(output: str) -> str:

@@ -48,6 +48,7 @@ def test_follow_adapts_the_end_and_the_first_letter(
         ("Er sagt nein.", "He says ‘no’.", "He says ‘no’."),
         ("„Es ist spät.", "‘It's late.", "„It's late."),
         ("Das vergesse ich nie.“", "I never forget that.’", "I never forget that.“"),
+        ("Wir gehen“, sagte er.", 'We go," he said.', "We go,“ he said."),
         ("„Ja.“", "‘Yes it's.”", "“Yes it's.”"),
     ],
 )
