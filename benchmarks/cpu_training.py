@@ -5,6 +5,9 @@ step by step. The PyTorch baselines get padded rows, full logits and torch's Ada
 transept gets the same sentences without padding. Further rows show the baselines with their own
 dropout, with the fused Adam that transept uses, with eager attention, and with torch.compile.
 
+The toolkit Eole is measured too, if `pip install --no-deps eole pyonmttok` was run. It trains with
+its own trainer, which has no fused Adam and, on a CPU, only eager attention.
+
     python benchmarks/cpu_training.py [--compile] [--quick] [--json FILE]
 """
 
@@ -23,15 +26,16 @@ from transept.runtime.device import Runtime
 
 GOALS = {"small": 1.25, "base": 1.15}
 
-HF_COMPILED = "HF MarianMT, torch.compile"
+BASELINES = ("torch.nn.Transformer", "HF MarianMT", "Eole")
+HF_COMPILED, EOLE_COMPILED = "HF MarianMT, torch.compile", "Eole, torch.compile"
 
-Step = Callable[[Pairs], None]
+Step = Callable[[Pairs], object]
 
 
 def transept_step(config: ModelConfig) -> Step:
     update = fresh_update(config, Runtime.choose("cpu"))
     counter = iter(range(1, 1_000_000))
-    return lambda pairs: update(next(counter), [pairs.batch], pairs.n_target_tokens) and None
+    return lambda pairs: update(next(counter), [pairs.batch], pairs.n_target_tokens)
 
 
 def baseline_step(model: nn.Module, logits: Callable[[Pairs], Tensor], fused: bool) -> Step:
@@ -125,6 +129,25 @@ def marian_step(
     return baseline_step(model, logits, fused)
 
 
+def eole_steps(config: ModelConfig, compiled: bool) -> dict[str, Step]:
+    """Eole, if it is installed."""
+    try:
+        from eole_training import EoleTrainer
+    except ImportError as error:
+        print(f"Eole is omitted: {error}")
+        return {}
+
+    def step(paper_dropout: bool = True, compiled: bool = False) -> Step:
+        trainer = EoleTrainer(config, paper_dropout, compiled)
+        return lambda pairs: trainer.step(pairs.sources, pairs.targets)
+
+    return {
+        "Eole": step(),
+        "Eole, its dropout": step(paper_dropout=False),
+        **({EOLE_COMPILED: step(compiled=True)} if compiled else {}),
+    }
+
+
 def systems(config: ModelConfig, compiled: bool) -> dict[str, Step]:
     return {
         "transept": transept_step(config),
@@ -136,6 +159,7 @@ def systems(config: ModelConfig, compiled: bool) -> dict[str, Step]:
         "HF MarianMT, fused Adam": marian_step(config, fused=True),
         "HF MarianMT, eager attention": marian_step(config, attention="eager"),
         **({HF_COMPILED: marian_step(config, compiled=True)} if compiled else {}),
+        **eole_steps(config, compiled),
     }
 
 
@@ -154,7 +178,7 @@ def measure(name: str, budget: int, n_batches: int, compiled: bool) -> tuple[lis
         Row.of(f"train {name}", system, values, "target tokens/CPU-s")
         for system, values in rates.items()
     ]
-    baselines = [row for row in rows if row.system in ("torch.nn.Transformer", "HF MarianMT")]
+    baselines = [row for row in rows if row.system in BASELINES]
     best = max(baselines, key=lambda row: row.value)
     ratios = [a / b for a, b in zip(rates["transept"], rates[best.system], strict=True)]
     ratio = Row.of(f"train {name}", f"transept / {best.system}", ratios, "×")
@@ -175,7 +199,9 @@ def main() -> None:
         measured, goal = measure(name, budget, n_batches, compiled)
         rows += measured
         goals.append(goal)
-    report("cpu_training", rows, goals, ["transept", "torch", "transformers"], arguments.json)
+    packages = ["transept", "torch", "transformers"]
+    packages += ["eole"] * any(row.system == "Eole" for row in rows)
+    report("cpu_training", rows, goals, packages, arguments.json)
 
 
 if __name__ == "__main__":
