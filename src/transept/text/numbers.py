@@ -52,11 +52,15 @@ def clock_time(text: str, source: str, target: str) -> str:
     Example:
         >>> clock_time("3:30 pm", "en", "de"), clock_time("15.30 Uhr", "de", "en")
         ('15:30 Uhr', '15:30')
+        >>> clock_time("25:13", "en", "de")
+        '25:13'
     """
     found = _CLOCK.fullmatch(text)
     if found is None or {source, target} != {"en", "de"}:
         return text
     hour, minute = int(found["hour"]), found["minute"] or "00"
+    if hour > 24:
+        return text  # the score of a match
     if target == "en":
         return f"{hour}:{minute}{found['rest'] or ''}" if found["uhr"] else text
     if found["half"]:

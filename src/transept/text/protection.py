@@ -52,6 +52,7 @@ _EDGE = re.compile(rf"(?:\s*{EMOJI})+\s*\Z|\A\s*(?:{EMOJI}\s*)+")
 # One to eight words at least four times in a row, or up to eight letters at least eight times.
 _WORD = re.compile(r"\w+")
 _LOOP = re.compile(r"(\b\w+(?:\W+\w+){0,7}?)(?:\W+\1\b){3,}|([^\W\d_]{1,8}?)\2{7,}")
+_STUTTER = re.compile(r"\b(\w+)(?: \1\b){2,}")
 _MASK = re.compile(f"[{MASKS[0]}-{MASKS[-1]}]")
 
 
@@ -165,10 +166,13 @@ class Masked:
     def restored(self, output: str) -> str:
         """The translation: the output of the model with the spans, in the form of the sentence.
 
-        A phrase that is repeated without end is written once.
+        A phrase that is repeated without end is written once, and so is a word three times in a
+        row.
         """
         if self.is_loop(output):
             output = _LOOP.sub(lambda found: found[1] or found[2], output)
+        if not _STUTTER.search(self.text):
+            output = _STUTTER.sub(r"\1", output)
         return self.before + self._filled(self.formed(follow(self.text, output))) + self.after
 
     def formed(self, output: str) -> str:

@@ -148,3 +148,10 @@ def test_restored_writes_a_phrase_that_is_repeated_without_end_once(
     text: str, expected: str
 ) -> None:
     assert Masked("It was nice").restored(text) == expected
+
+
+def test_restored_writes_a_word_once_that_occurs_three_times_in_a_row() -> None:
+    stutter = "ein Mann, der der der Tat beschuldigt wird"
+    assert Masked("a man").restored(stutter) == "ein Mann, der Tat beschuldigt wird"
+    assert Masked("no no no").restored("nein nein nein") == "nein nein nein"
+    assert Masked("a man").restored("die, die die Tat sahen") == "die, die die Tat sahen"
