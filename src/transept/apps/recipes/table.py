@@ -116,12 +116,12 @@ def _t_quantile(freedom: int) -> float:
 def agreement(rows: Sequence[RowSummary], column: Column = "perplexity") -> float | None:
     """Spearman's rank correlation of a column with that of Table 3.
 
-    None if fewer than three rows are in Table 3.
+    None if fewer than three rows are in Table 3, or if all have the same value.
     """
     known = [row for row in rows if row.row in PAPER]
-    if len(known) < 3:
-        return None
     ours = _ranks([getattr(row, column).value for row in known])
+    if len(known) < 3 or len({*ours}) == 1:
+        return None
     return correlation(ours, _ranks([PAPER[row.row][COLUMNS.index(column)] for row in known]))
 
 

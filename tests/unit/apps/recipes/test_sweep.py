@@ -81,4 +81,5 @@ def test_agreement_is_the_rank_correlation_with_the_paper() -> None:
     swapped = [result(name, 1, value) for name, value in zip(names, (3.0, 2.0, 1.0), strict=True)]
     assert agreement(summarize(swapped)) == pytest.approx(-(0.75**0.5))
     assert agreement(summarize(rows[:2])) is None
+    assert agreement(summarize([result(name, 1, 2.0) for name in PAPER])) is None
     assert agreement(summarize([result("mine", 1, 2.0), *rows[:2]])) is None
