@@ -211,7 +211,8 @@ def _students(records: Collection) -> str:
     rows = []
     for name, record in compared_with(records, OURS).items():
         first, second = (one["name"] for one in record["systems"])
-        cells = " | ".join(_gain(record["tests"][test]) for test in tests)
+        found = record["tests"]
+        cells = " | ".join(_gain(found[test]) if test in found else "" for test in tests)
         label = f"{first} against {second}"
         rows.append(f"| {records.link(name, label, up='')} | {cells} |")
     return (
