@@ -16,6 +16,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from itertools import cycle
 from typing import Final, NamedTuple
 
@@ -169,11 +170,8 @@ class Masked:
         A phrase that is repeated without end is written once, and so is a word three times in a
         row.
         """
-        if self.is_loop(output):
-            output = _LOOP.sub(lambda found: found[1] or found[2], output)
-        if not _STUTTER.search(self.text):
-            output = _STUTTER.sub(r"\1", output)
-        return self.before + self._filled(self.formed(follow(self.text, output))) + self.after
+        output = follow(self.text, self._without_repetition(output))
+        return self.before + self._filled(self.formed(output)) + self.after
 
     def formed(self, output: str) -> str:
         """An output of the model in the form of the sentence."""
@@ -188,14 +186,25 @@ class Masked:
     def realigned(self, links: Links, output: str) -> Links:
         """The alignment of the sentence with its translation, from that of what the model reads.
 
-        A span may contain spaces, so a word of the model may be several words of the sentence.
+        A span may contain spaces, so a word of the model may be several words of the sentence. A
+        repeated word is written once.
         """
+        written = self._without_repetition(output)
+        if written != output:
+            place = _places(output.split(), written.split())
+            links = tuple(dict.fromkeys((x, place[y]) for x, y in links))
+            output = written
         if not self.spans and not self.before:
             return links
         here = _word_ranges(self.text, self.before, {one.mask: one.source for one in self.spans})
         there = _word_ranges(output, self.before, {one.mask: one.target for one in self.spans})
         kept = tuple((i, i) for i in range(len(self.before.split())))
         return kept + tuple((i, j) for x, y in links for i in here[x] for j in there[y])
+
+    def _without_repetition(self, output: str) -> str:
+        if self.is_loop(output):
+            output = _LOOP.sub(lambda found: found[1] or found[2], output)
+        return output if _STUTTER.search(self.text) else _STUTTER.sub(r"\1", output)
 
     def _filled(self, output: str) -> str:
         waiting = list(self.spans)
@@ -216,6 +225,19 @@ def _may_loop(text: str) -> bool:
     if max(Counter(words).values(), default=0) >= 4:
         return True
     return any(len(word) >= 8 and max(map(word.count, word)) >= 8 for word in words)
+
+
+def _places(words: Sequence[str], kept: Sequence[str]) -> list[int]:
+    """The place of each word among those that are kept. One that is not has that of its copy."""
+    places: list[int] = []
+    for tag, start, end, at, _ in SequenceMatcher(None, words, kept, autojunk=False).get_opcodes():
+        if tag == "equal":
+            places += range(at, at + end - start)
+        else:
+            # A copy may have a full stop, which is not part of the repetition.
+            copies = ("".join(kept[at : at + 1]).startswith(word) for word in words[start:end])
+            places += (at if is_next else max(at - 1, 0) for is_next in copies)
+    return places
 
 
 def _word_ranges(text: str, before: str, forms: Mapping[str, str]) -> list[range]:

@@ -129,6 +129,16 @@ def test_realigned_counts_the_words_of_markers_and_spans() -> None:
     )  # fmt: skip
 
 
+def test_realigned_counts_a_repeated_word_once() -> None:
+    links = ((0, 0), (1, 1), (1, 2), (1, 3), (2, 4))
+    masked = Masked("far away today")
+    output = "weit entfernt entfernt entfernt heute"
+    assert masked.restored(output) == "weit entfernt heute"
+    assert masked.realigned(links, output) == ((0, 0), (1, 1), (2, 2))
+    ended = "weit entfernt entfernt entfernt."
+    assert masked.realigned(links[:4], ended) == ((0, 0), (1, 1))
+
+
 def test_repetition_of_the_source_is_not_a_loop() -> None:
     assert Masked("It was nice").is_loop("so so so so so")
     assert not Masked("no no no no no").is_loop("nein nein nein nein nein")
