@@ -178,12 +178,19 @@ def measure(name: str, budget: int, n_batches: int, compiled: bool) -> tuple[lis
         Row.of(f"train {name}", system, values, "target tokens/CPU-s")
         for system, values in rates.items()
     ]
-    baselines = [row for row in rows if row.system in BASELINES]
-    best = max(baselines, key=lambda row: row.value)
-    ratios = [a / b for a, b in zip(rates["transept"], rates[best.system], strict=True)]
-    ratio = Row.of(f"train {name}", f"transept / {best.system}", ratios, "×")
-    goal = Goal.at_least(f"{name}: times the better baseline", ratio.value, GOALS[name])
-    return [*rows, ratio], goal
+    ratios = [
+        Row.of(
+            f"train {name}",
+            f"transept / {system}",
+            [ours / theirs for ours, theirs in zip(rates["transept"], rates[system], strict=True)],
+            "×",
+        )
+        for system in BASELINES
+        if system in rates
+    ]
+    least = min(row.value for row in ratios)
+    goal = Goal.at_least(f"{name}: times the best baseline", least, GOALS[name])
+    return [*rows, *ratios], goal
 
 
 def main() -> None:
@@ -193,7 +200,7 @@ def main() -> None:
     compiled = arguments.compile and can_compile()
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    work = {"small": (1500, 3)} if arguments.quick else {"small": (2500, 8), "base": (1000, 3)}
+    work = {"small": (1500, 3)} if arguments.quick else {"small": (2500, 12), "base": (1000, 8)}
     rows, goals = [], []
     for name, (budget, n_batches) in work.items():
         measured, goal = measure(name, budget, n_batches, compiled)
