@@ -25,6 +25,7 @@ from transept.text.spans import EMOJI, MASKS, protected
 from transept.text.surface import (
     WINDOWS,
     follow,
+    half_form,
     in_capitals,
     in_double_quotes,
     in_single_quotes,
@@ -46,7 +47,7 @@ Windows."""
 _MONTH = r"(?:Jan|Jän|Feb|Mär|Mar|Apr|Ma[iy]|Jun|Jul|Aug|Sep|O[kc]t|Nov|De[zc])"
 # A number with a full stop is an ordinal, not a list marker, if it begins a date.
 _MARKER = re.compile(
-    r"(?:(?:[-*+•·▪◦‣–—>]|\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,4})\)|\[[ xX]\]"
+    r"(?:(?:[-*+•·▪◦‣–—>→⇒➔►▶▸✓✔✗✘■□●○★☆]|\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,4})\)|\[[ xX]\]"
     rf"|\d{{1,3}}\.(?!\s+(?:{_MONTH}|[a-zäöü])))\s+)+"
 )
 _EDGE = re.compile(rf"(?:\s*{EMOJI})+\s*\Z|\A\s*(?:{EMOJI}\s*)+")
@@ -141,6 +142,8 @@ class Masked:
             text = "".join(pieces)
         if not has_spans and (doubled := in_double_quotes(text)) != text:
             text, forms = doubled, [*forms, in_single_quotes]
+        if half := half_form(text, languages):
+            forms.append(lambda output: output.translate(half))
         return cls(text, before, after, tuple(spans), tuple(forms))
 
     @property

@@ -23,6 +23,7 @@ _STRESSED = re.compile(
     r"\b(?:NOT|CANNOT|(?:DO|DOES|MUST)N['’]T|NEVER|NOTHING|ALWAYS|ONLY|MUST"
     r"|NICHT|NICHTS|NIE|NIEMALS|KEINE?[MNRS]?|IMMER|NUR|MUSS|MÜSSEN|DARF|DÜRFEN)\b"
 )
+_POLITE = re.compile(r"\b(?:sie|ihnen|ihre[mnrs]?)\b")
 _SINGLE = re.compile(
     # An apostrophe within a word, as in `don’t`, does not end a quotation.
     r"(?<![\w'’])(?:‘(?:[^‘’]|(?<=\w)’(?=\w))+?’|‚[^‚‘]+?‘|'(?:[^']|(?<=\w)'(?=\w)){3,}?')(?!\w)"
@@ -30,6 +31,10 @@ _SINGLE = re.compile(
 _DOUBLE_OPENING: Final = {"‘": "“", "‚": "„", "'": '"'}
 _DOUBLE_CLOSING: Final = {"’": "”", "‘": "“", "'": '"'}
 _TO_SINGLE: Final = str.maketrans('„“”«»"', "‚‘’‹›'")
+_HALVES: Final = {
+    ("de", "en"): str.maketrans("„“»«", "“”“”"),
+    ("en", "de"): str.maketrans("“”", "„“"),
+}
 WINDOWS: Final = {code: bytes([code]).decode("cp1252", "ignore") for code in range(0x80, 0xA0)}
 """The characters of Windows in place of control characters: text in its encoding that was read as
 Latin-1 has these, and a model trained on such text writes them."""
@@ -73,8 +78,11 @@ def in_capitals(text: str) -> bool:
 
 
 def sentence_case(text: str) -> str:
-    """A text in lower case with a capital at its start, as a model knows it."""
-    lower = text.lower()
+    """A text in lower case with a capital at its start, as a model knows it.
+
+    The polite German `Sie` keeps its capital: signs and dialogs rarely mean `sie`.
+    """
+    lower = _POLITE.sub(lambda found: found[0].capitalize(), text.lower())
     for at, character in enumerate(lower):
         if character.isalpha():
             return lower[:at] + character.upper() + lower[at + 1 :]
@@ -161,6 +169,14 @@ def in_single_quotes(text: str) -> str:
     return text.translate(_TO_SINGLE)
 
 
+def half_form(text: str, languages: tuple[str, str]) -> dict[int, int] | None:
+    """How the target language writes the only quotation mark of a text: a table for `translate`.
+
+    None if the text has several marks, or if the languages write them alike or are not known here.
+    """
+    return _HALVES.get(languages) if len(_QUOTE.findall(text)) == 1 else None
+
+
 def _quoted(source: str, output: str) -> str:
     """The output with as many quotation marks as the source, if its own are not in pairs."""
     wanted = len(_QUOTE.findall(source))
@@ -216,7 +232,23 @@ def _half(source: str, output: str) -> str:
         return found[0] + _QUOTE.sub("", output)
     if not source[found.end() :].strip(MARKS + CLOSERS):
         return _QUOTE.sub("", output) + found[0]
-    return _QUOTE.sub(found[0], output) if len(_QUOTE.findall(output)) == 1 else output
+    given = len(_QUOTE.findall(output))
+    if given == 0:
+        return _with_half(found[0], source[: found.start()], source[found.end() :], output)
+    return _QUOTE.sub(found[0], output) if given == 1 else output
+
+
+def _with_half(mark: str, before: str, after: str, output: str) -> str:
+    """The output with a mark at the clause where the source has it: `… gehen“, sagte er`."""
+    ends = [end for end in _CLAUSE_END.finditer(output) if end[0]]
+    clause = len(_CLAUSE_END.findall(before)) - 1  # the pattern also matches the end of `before`
+    if clause < len(ends) and ends[clause][0] == after[:1]:
+        at = ends[clause].start()
+        return output[:at] + mark + output[at:]
+    if 0 < clause <= len(ends) and before.endswith(f"{ends[clause - 1][0]} "):
+        at = ends[clause - 1].end()
+        return f"{output[:at]} {mark}{output[at:].lstrip()}"
+    return output
 
 
 def _paired(output: str) -> str:

@@ -83,11 +83,29 @@ def test_characters_of_windows_are_read_and_written_as_such() -> None:
     assert masked.begun("\x84Hal") == "„Hal"
 
 
-@pytest.mark.parametrize("marker", ["- ", "* ", "• ", "1. ", "2) ", "a) ", "[ ] ", "- [x] ", "🙂 "])
+@pytest.mark.parametrize(
+    "marker", ["- ", "* ", "• ", "1. ", "2) ", "a) ", "[ ] ", "- [x] ", "🙂 ", "→ "]
+)
 def test_list_markers_and_leading_emoji_are_kept_apart(marker: str) -> None:
     masked = Masked.of(f"{marker}Buy milk 🎉🎂")
     assert (masked.before, masked.text, masked.after) == (marker, "Buy milk", " 🎉🎂")
     assert masked.restored("Milch kaufen.") == f"{marker}Milch kaufen 🎉🎂"
+
+
+@pytest.mark.parametrize(
+    ("languages", "source", "output", "expected"),
+    [
+        (("de", "en"), "„Es ist spät.", "\"It's late.", "“It's late."),
+        (("de", "en"), "Gehen wir“, sagte er.", "Let's go, he said.", "Let's go”, he said."),
+        (("en", "de"), "“It is late.", "„Es ist spät.", "„Es ist spät."),
+        (("", ""), "„Es ist spät.", "\"It's late.", "„It's late."),
+        (("de", "en"), "„Ja“ und „Nein“", "“Yes” and “No”", "“Yes” and “No”"),
+    ],
+)
+def test_half_of_a_quotation_is_written_as_in_the_target_language(
+    languages: tuple[str, str], source: str, output: str, expected: str
+) -> None:
+    assert Masked.of(source, languages=languages).restored(output) == expected
 
 
 def test_ordinal_at_the_start_is_not_a_list_marker() -> None:

@@ -49,6 +49,9 @@ def test_follow_adapts_the_end_and_the_first_letter(
         ("„Es ist spät.", "‘It's late.", "„It's late."),
         ("Das vergesse ich nie.“", "I never forget that.’", "I never forget that.“"),
         ("Wir gehen“, sagte er.", 'We go," he said.', "We go,“ he said."),
+        ("Wir gehen“, sagte er.", "We go, he said.", "We go“, he said."),
+        ("Er sagte: „Ja.", "He said: Yes.", "He said: „Yes."),
+        ("Er sagte: „Ja.", "He said yes.", "He said yes."),
         ("„Ja.“", "‘Yes it's.”", "“Yes it's.”"),
     ],
 )
@@ -61,3 +64,4 @@ def test_in_capitals_needs_two_words_or_a_long_one() -> None:
         True, True, False, False, False,
     ]  # fmt: skip
     assert sentence_case("(DO NOT ENTER)") == "(Do not enter)"
+    assert sentence_case("SIND SIE SICHER?") == "Sind Sie sicher?"
