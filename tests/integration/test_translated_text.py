@@ -90,7 +90,7 @@ def test_text_with_only_a_target_is_translated_back(run: RecipeRun) -> None:
     run = changed(run, texts=(text(target="tea.de", translator="de-en"),))
     do(TranslateStage(run), Watchers())
     assert [target for _, target in pairs(run)] == [line for line in GERMAN if line]
-    assert pairs(run)[-1][0] == "Where is the station?"
+    assert pairs(run)[-1][0].endswith("the station?")
 
 
 def test_text_is_translated_up_to_its_maximum_number_of_lines(run: RecipeRun) -> None:
@@ -176,7 +176,7 @@ def test_text_is_varied_before_it_is_translated(
     has_source: bool, has_target: bool, lines: tuple[str, ...], expected: str
 ) -> None:
     """Without the other side, names are unknown. The target is not written in lower case."""
-    nearly_all = Variation(names=0.999, unstopped=0.999, lowercase=0.999)
+    nearly_all = Variation(names=0.999, unstopped=0.999, lowercase=0.999, misspelt=0.999)
     found = {
         SentenceVariation(
             dataclasses.replace(nearly_all, seed=seed), ("en", "de"), has_source, has_target
@@ -185,6 +185,20 @@ def test_text_is_varied_before_it_is_translated(
     }
     assert expected in found
     assert (found == {expected}) == (not has_source or not lines[0])
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_source_is_misspelt_but_not_read_or_written_so(run: RecipeRun, side: str) -> None:
+    given, model = ("tea.en", "en-de") if side == "source" else ("tea.de", "de-en")
+    run = changed(run, texts=(text(translator=model, **{side: given}),))
+    do(TranslateStage(run), Watchers())
+    correct = pairs(run)
+    hasty = changed(run, variation=Variation(misspelt=0.999))
+    hasty = dataclasses.replace(hasty, directory=run.directory.with_name("hasty"))
+    do(TranslateStage(hasty), Watchers())
+    sources, targets = zip(*pairs(hasty), strict=True)
+    assert list(targets) == [target for _, target in correct]
+    assert not {*sources} & {correct[1][0], correct[3][0]}, "the longer ones are misspelt"
 
 
 def test_translator_without_masks_reads_unchanged_text(run: RecipeRun) -> None:

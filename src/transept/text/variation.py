@@ -8,6 +8,7 @@ has hardly any. So some pairs are changed before they are tokenized:
     I live in ⓪.                   Ich wohne in ⓪.
     I live in Hamburg              Ich wohne in Hamburg
     i live in hamburg.             Ich wohne in Hamburg.
+    I liev in Hamburg.             Ich wohne in Hamburg.
 """
 
 import random
@@ -33,6 +34,12 @@ _MOST_MASKS = 3
 _BEFORE = ("{} ", "{} ", "{}, ", "{}: ")
 _AFTER = (" {}", " {}", ": {}", " ({})")
 _STOP = re.compile(r"[.!]\Z")
+# A capital may begin a name, which must not be corrected.
+_SPELT = re.compile(r"(?<!\w)[a-zäöüß][^\W\d_]{3,}")
+_APOSTROPHE = re.compile(r"(?<=[a-z])['’](?=(?:t|s|re|ve|ll|d|m)\b)")
+_UMLAUTS = str.maketrans(
+    {"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue", "ß": "ss"}
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -50,6 +57,9 @@ class Variation:
     """Pairs that lose the full stop or exclamation mark at their end."""
     lowercase: float = 0.0
     """Pairs whose source is written in lower case, except perhaps its first letter."""
+    # None instead of 0, so that records without this value stay valid.
+    misspelt: float | None = None
+    """Pairs whose source has wrong letters, or lacks umlauts or apostrophes."""
     seed: int = 1
     """Another seed changes other pairs."""
 
@@ -57,6 +67,8 @@ class Variation:
         checks = Checks(self)
         for key in ("names", "inserted", "unstopped", "lowercase"):
             checks.fraction(key)
+        if self.misspelt is not None:
+            checks.fraction("misspelt")
         checks.done()
 
     def __call__(self, pair: Pair, languages: Pair) -> Pair:
@@ -73,7 +85,14 @@ class Variation:
             pair = _lower(pair[0], draw), pair[1]
         if draw.random() < self.inserted:
             pair = _inserted(pair, masks, draw)
-        return pair
+        return self.misspell(pair[0]), pair[1]
+
+    def misspell(self, source: str) -> str:
+        """Misspell a source, or not. The result depends only on the source and the seed."""
+        if self.misspelt is None:
+            return source
+        draw = random.Random(zlib.crc32(source.encode(), self.seed))
+        return _misspelt(source, draw) if draw.random() < self.misspelt else source
 
 
 class _Shared(NamedTuple):
@@ -129,3 +148,17 @@ def _inserted(pair: Pair, masks: MaskPool, draw: random.Random) -> Pair:
     form = draw.choice(_AFTER).format(mask)
     source, target = (re.sub(r"(?=[.!?]?\Z)", lambda _: form, side, count=1) for side in pair)
     return source, target
+
+
+def _misspelt(source: str, draw: random.Random) -> str:
+    """A text as it is written in a hurry, or without the keys of its language."""
+    if draw.random() < 0.5:
+        source = _APOSTROPHE.sub("", source.translate(_UMLAUTS))
+    words = [*_SPELT.finditer(source)]
+    chosen = draw.sample(words, min(len(words), 1 + len(words) // 6))
+    pieces = [*source]
+    for word in chosen:
+        at = draw.randrange(word.start() + 1, word.end() - 1)
+        one, other = pieces[at : at + 2]
+        pieces[at : at + 2] = draw.choice((("", other), (one * 2, other), (other, one)))
+    return "".join(pieces)

@@ -54,6 +54,22 @@ def test_lowercase_changes_only_the_source() -> None:
     assert target == "Ich wohne in Bonn."
 
 
+def test_misspelt_source_has_wrong_letters_but_right_names() -> None:
+    pair = f"We don't know why Anna lives near {NAME}.", f"Warum wohnt Anna nahe {NAME}?"
+    found = [Variation(misspelt=ALWAYS, seed=seed)(pair, LANGUAGES) for seed in range(40)]
+    sources = [source for source, _ in found]
+    assert {target for _, target in found} == {pair[1]}
+    assert pair[0] not in sources
+    assert len(set(sources)) > 20
+    assert all("Anna" in source and NAME in source and source[:3] == "We " for source in sources)
+    assert 5 < sum("dont" in source for source in sources) < 35, "about half lack the apostrophe"
+
+
+def test_misspelt_german_may_lack_umlauts() -> None:
+    found = {Variation(misspelt=ALWAYS, seed=seed).misspell("Die Tür ist zu.") for seed in range(9)}
+    assert found == {"Die Tür ist zu.", "Die Tuer ist zu."}
+
+
 def test_inserted_mask_is_in_the_same_place_of_both_sides() -> None:
     for seed in range(10):
         source, target = Variation(inserted=ALWAYS, seed=seed)(("Go.", "Geh."), LANGUAGES)

@@ -16,7 +16,7 @@ import zstandard
 from transept.apps.recipes.filtering import find_flaw
 from transept.runtime.storage import write_file, write_json
 from transept.text.tokenizer import Tokenizer
-from transept.text.variation import Pair
+from transept.text.variation import Pair, Variation
 
 Counts = dict[str, Any]
 
@@ -51,6 +51,8 @@ class ChunkWriter:
     """Whether the translations are the source side."""
     tokenizer: Tokenizer
     """Counts the tokens of the translations."""
+    variation: Variation
+    """Misspells the source side, which the translator reads or writes without mistakes."""
 
     def __call__(self, chunk: SearchedChunk) -> Counts:
         """Write the files of a chunk, and return its counts."""
@@ -75,11 +77,15 @@ class ChunkWriter:
         return counts
 
     def _write(self, number: int, pairs: Sequence[Pair]) -> None:
-        order = (1, 0) if self.is_backward else (0, 1)
+        source, target = (1, 0) if self.is_backward else (0, 1)
+        sides = (
+            [self.variation.misspell(pair[source]) for pair in pairs],
+            [pair[target] for pair in pairs],
+        )
         for path, side in zip(
-            chunk_paths(self.directory, number, self.languages), order, strict=True
+            chunk_paths(self.directory, number, self.languages), sides, strict=True
         ):
-            content = "".join(f"{pair[side]}\n" for pair in pairs).encode()
+            content = "".join(f"{line}\n" for line in side).encode()
             write_file(path, zstandard.compress(content))
 
 

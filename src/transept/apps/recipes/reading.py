@@ -17,7 +17,7 @@ class SentenceVariation:
     """Changes sentences before they are translated.
 
     Without the other side it is unknown which words are names, so none are masked. Only a source
-    sentence is written in lower case.
+    sentence is written in lower case. None is misspelt before it is translated.
     """
 
     variation: Variation | None
@@ -36,11 +36,12 @@ class SentenceVariation:
     def _varied(self, lines: Lines) -> str:
         if self.variation is None:
             return lines[0]
+        vary = replace(self.variation, misspelt=None)
         if self.has_source and self.has_target:
-            return self.variation((lines[0], lines[1]), self.languages)[0]
+            return vary((lines[0], lines[1]), self.languages)[0]
         side = 0 if self.has_source else 1
-        lowercase = self.variation.lowercase if self.has_source else 0.0
-        alone = replace(self.variation, names=0.0, lowercase=lowercase)
+        lowercase = vary.lowercase if self.has_source else 0.0
+        alone = replace(vary, names=0.0, lowercase=lowercase)
         language = self.languages[side]
         return alone((lines[0], lines[0]), (language, language))[side]
 

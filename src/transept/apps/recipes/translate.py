@@ -39,6 +39,7 @@ from transept.errors import ConfigError
 from transept.progress import Watch
 from transept.runtime.storage import digest, make_directory, write_json
 from transept.runtime.workers import Workers
+from transept.text.variation import Variation
 
 
 class TranslateStage(Stage):
@@ -128,6 +129,7 @@ class TextWork:
             (recipe.source_language, recipe.target_language),
             is_backward=self.text.source is None,
             tokenizer=self.transducer.target_tokenizer,
+            variation=(recipe.variation if self._is_varied else None) or Variation(),
         )
         yield from map(write, islice(chunks, 1))  # most texts have one
         second = list(islice(chunks, 1))
