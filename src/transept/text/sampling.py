@@ -8,13 +8,13 @@ but its random numbers differ from process to process, even with a seed.
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise, repeat
 from random import Random
 
 from transept.errors import ConfigError, Problem
 from transept.text.tokenizer import SPACE_SYMBOL, Tokenizer
 
-VARIANTS = 64
+VARIANTS = 16
 """Number of random segmentations of a word. Those of common words are drawn once and looked up."""
 CACHED = 1 << 18
 """Maximum number of segmentations in memory."""
@@ -46,6 +46,9 @@ class SubwordSampler:
         self._ids = {self._pieces[index]: index for index in learnt}
         model = SentencePieceProcessor(model_proto=tokenizer.model)
         self._scores = {self._pieces[index]: float(model.get_score(index)) for index in learnt}
+        self._merges = [len(piece) - 1 for piece in self._pieces]
+        self._begins = [piece.startswith(SPACE_SYMBOL) for piece in self._pieces]
+        self._is_bpe = tokenizer.kind == "bpe"
         self._variant = lru_cache(CACHED)(self._draw)
 
     def __reduce__(self) -> tuple[type["SubwordSampler"], tuple[Tokenizer, float, int]]:
@@ -68,39 +71,73 @@ class SubwordSampler:
 
     def _resampled(self, ids: Sequence[int], random: Random) -> Iterator[int]:
         """Replace the subwords of each word. Bytes and special entries are never split."""
-        word = ""
+        word: list[int] = []
         for index in ids:
-            piece = self._pieces[index]
-            if word and (index < self._first or piece.startswith(SPACE_SYMBOL)):
-                yield from self._variant(word, random.randrange(VARIANTS))
-                word = ""
+            if word and (index < self._first or self._begins[index]):
+                yield from self._word(word, random)
+                word = []
             if index < self._first:
                 yield index
             else:
-                word += piece
+                word.append(index)
         if word:
-            yield from self._variant(word, random.randrange(VARIANTS))
+            yield from self._word(word, random)
 
-    def _draw(self, word: str, variant: int) -> tuple[int, ...]:
-        segment = bpe_dropout if self._tokenizer.kind == "bpe" else sample_unigram
+    def _word(self, ids: Sequence[int], random: Random) -> Sequence[int]:
+        """Draw the subwords of a word.
+
+        With BPE-dropout, most words keep theirs, and only the others need to be merged again.
+        """
+        n_merges = sum(self._merges[index] for index in ids)
+        if self._is_bpe and random.random() < (1 - self._dropout) ** n_merges:
+            return ids
+        word = "".join(self._pieces[index] for index in ids)
+        return self._variant(word, n_merges, random.randrange(VARIANTS))
+
+    def _draw(self, word: str, n_merges: int, variant: int) -> tuple[int, ...]:
         random = Random(f"{self._seed} {variant} {word}")
-        return tuple(self._ids[s] for s in segment(word, self._scores, self._dropout, random))
+        if self._is_bpe:
+            drawn = merged(word, self._scores, some_skipped(n_merges, self._dropout, random))
+        else:
+            drawn = sample_unigram(word, self._scores, self._dropout, random)
+        return tuple(self._ids[subword] for subword in drawn)
 
 
 def bpe_dropout(
     word: str, scores: Mapping[str, float], dropout: float, random: Random
 ) -> list[str]:
-    """Merge characters into subwords, the highest score first, and skip merges at random.
+    """Merge characters into subwords, and skip each merge with a probability.
 
-    At each step, each possible merge is skipped with probability `dropout`. Without dropout, this
-    is byte-pair encoding.
+    Without dropout, this is byte-pair encoding.
+    """
+    return merged(word, scores, _chances(dropout, random))
+
+
+def some_skipped(n_merges: int, dropout: float, random: Random) -> Iterator[bool]:
+    """Which merges are skipped, if at least one of the first `n_merges` is."""
+    (first,) = random.choices(range(n_merges), [(1 - dropout) ** n for n in range(n_merges)])
+    return chain(repeat(False, first), [True], _chances(dropout, random))
+
+
+def _chances(dropout: float, random: Random) -> Iterator[bool]:
+    while True:
+        yield random.random() < dropout
+
+
+def merged(word: str, scores: Mapping[str, float], skips: Iterator[bool]) -> list[str]:
+    """Merge characters into subwords, the highest score first.
+
+    Args:
+        word: The characters.
+        scores: The score of each subword.
+        skips: Whether each possible merge is skipped, the best one of each step first.
     """
     symbols = [*word]
     found = [scores.get(left + right, IMPOSSIBLE) for left, right in pairwise(symbols)]
     while True:
         # Whether a merge is skipped matters only if all better ones are skipped, too.
         skipped = {}
-        while (best := max(found, default=IMPOSSIBLE)) > IMPOSSIBLE and random.random() < dropout:
+        while (best := max(found, default=IMPOSSIBLE)) > IMPOSSIBLE and next(skips):
             at = found.index(best)
             skipped[at], found[at] = best, IMPOSSIBLE
         if best == IMPOSSIBLE:

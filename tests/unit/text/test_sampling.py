@@ -9,10 +9,17 @@ from math import exp
 from typing import get_args
 
 import pytest
+from sentencepiece import SentencePieceProcessor
 
 from transept.errors import ConfigError
 from transept.text.imported import ImportedTokenizer
-from transept.text.sampling import SubwordSampler, bpe_dropout, sample_unigram
+from transept.text.sampling import (
+    SubwordSampler,
+    bpe_dropout,
+    merged,
+    sample_unigram,
+    some_skipped,
+)
 from transept.text.tokenizer import BOS_ID, EOS_ID, PAD_ID, UNK_ID, Kind, Tokenizer
 from transept.text.training import train_tokenizer
 
@@ -71,6 +78,11 @@ def test_bpe_without_dropout_is_the_segmentation_of_sentencepiece() -> None:
     texts = [*AWKWARD, *sentences(100), "an unknown wörd, Kalomi."]
     ids = tokenizer.encode_batch(texts)
     assert SubwordSampler(tokenizer, 0.0, seed=1).sample(texts, ids) == ids
+    model = SentencePieceProcessor(model_proto=tokenizer.model)
+    scores = {tokenizer.pieces_of([n])[0]: model.get_score(n) for n in range(260, 400)}
+    for word in " ".join(sentences(20)).split():
+        expected = tokenizer.pieces_of(tokenizer.encode(word))
+        assert bpe_dropout(f"▁{word}", scores, 0.0, random.Random(1)) == expected
 
 
 def test_bpe_with_full_dropout_is_characters() -> None:
@@ -86,6 +98,30 @@ def test_bpe_segmentations_have_their_probabilities() -> None:
     found = Counter("|".join(bpe_dropout("abc", scores, p, draw)) for _ in range(10_000))
     expected = {"ab|c": 1 - p, "a|bc": p * (1 - p), "a|b|c": p * p}
     assert {text: n / 10_000 for text, n in found.items()} == pytest.approx(expected, abs=0.02)
+
+
+def test_bpe_segmentations_with_a_skipped_merge_have_their_probabilities() -> None:
+    p, draw = 0.3, random.Random(1)
+    for scores, n_merges, expected in (
+        ({"ab": 0.0, "bc": -1.0}, 1, {"a|bc": 1 - p, "a|b|c": p}),
+        ({"ab": 0.0, "abc": -1.0}, 2, {"a|b|c": 1 / (2 - p), "ab|c": (1 - p) / (2 - p)}),
+    ):
+        drawn = (merged("abc", scores, some_skipped(n_merges, p, draw)) for _ in range(10_000))
+        found = Counter(map("|".join, drawn))
+        assert {text: n / 10_000 for text, n in found.items()} == pytest.approx(expected, abs=0.02)
+
+
+def test_most_words_keep_their_subwords_with_bpe_dropout() -> None:
+    tokenizer = train_tokenizer(sentences(300), vocab_size=400, kind="bpe")
+    texts, p = sentences(300), 0.1
+    ids = tokenizer.encode_batch(texts)
+    model = SentencePieceProcessor(model_proto=tokenizer.model)
+    scores = {tokenizer.pieces_of([n])[0]: model.get_score(n) for n in range(260, 400)}
+    draw, words = random.Random(1), " ".join(texts).split()
+    n_subwords = sum(len(bpe_dropout(f"▁{word}", scores, p, draw)) for word in words)
+    sampled = sum(map(len, SubwordSampler(tokenizer, p, seed=1).sample(texts, ids)))
+    # Five standard deviations: the words are 200, each with 16 drawn segmentations.
+    assert sum(map(len, ids)) < sampled == pytest.approx(n_subwords, rel=0.05)
 
 
 def test_unigram_segmentations_have_their_probabilities() -> None:
