@@ -32,6 +32,7 @@ from transept.text.surface import (
     sentence_case,
     unstressed,
     with_first_case,
+    without_guillemets,
 )
 
 Links = tuple[tuple[int, int], ...]
@@ -132,19 +133,8 @@ class Masked:
             spans.append(MaskedSpan(mask, here, found.target))
             at = found.end
         pieces.append(inner[at:])
-        text = "".join(pieces)
-        forms: list[Callable[[str], str]] = []
-        has_spans = bool(spans) and pool is None
-        if in_capitals(text) and not has_spans:
-            text, forms = sentence_case(text), [str.upper]
-        else:
-            pieces[::2] = map(unstressed, pieces[::2])
-            text = "".join(pieces)
-        if not has_spans and (doubled := in_double_quotes(text)) != text:
-            text, forms = doubled, [*forms, in_single_quotes]
-        if half := half_form(text, languages):
-            forms.append(lambda output: output.translate(half))
-        return cls(text, before, after, tuple(spans), tuple(forms))
+        text, forms = _readable(pieces, languages, has_spans=bool(spans) and pool is None)
+        return cls(text, before, after, tuple(spans), forms)
 
     @property
     def has_words(self) -> bool:
@@ -217,6 +207,31 @@ class Masked:
             return "" if index is None else waiting.pop(index).target
 
         return _MASK.sub(form, output)
+
+
+def _readable(
+    pieces: Sequence[str], languages: tuple[str, str], *, has_spans: bool
+) -> tuple[str, tuple[Callable[[str], str], ...]]:
+    """A text as a model knows it, and the forms of the sentence that its translation takes.
+
+    Args:
+        pieces: The text. Every second piece is a mask, or a span itself.
+        languages: Those of the sentence and of its translation.
+        has_spans: Whether the text contains spans, which must not be changed.
+    """
+    text, forms = "".join(pieces), list[Callable[[str], str]]()
+    if in_capitals(text) and not has_spans:
+        text, forms = sentence_case(text), [str.upper]
+    else:
+        changed = [piece if at % 2 else unstressed(piece) for at, piece in enumerate(pieces)]
+        text = "".join(changed)
+    if not has_spans:
+        text = without_guillemets(text, languages[0])
+        if (doubled := in_double_quotes(text)) != text:
+            text, forms = doubled, [*forms, in_single_quotes]
+    if half := half_form(text, languages):
+        forms.append(lambda output: output.translate(half))
+    return text, tuple(forms)
 
 
 def _may_loop(text: str) -> bool:

@@ -31,6 +31,9 @@ _SINGLE = re.compile(
 _DOUBLE_OPENING: Final = {"‘": "“", "‚": "„", "'": '"'}
 _DOUBLE_CLOSING: Final = {"’": "”", "‘": "“", "'": '"'}
 _TO_SINGLE: Final = str.maketrans('„“”«»"', "‚‘’‹›'")
+_GUILLEMETS = re.compile(r"«([^«»]*)»|»([^«»]*)«")
+_KNOWN_QUOTES: Final = {"de": "„{}“", "en": "“{}”"}
+"""The marks of languages whose corpora hardly have any others."""
 _HALVES: Final = {
     ("de", "en"): str.maketrans("„“»«", "“”“”"),
     ("en", "de"): str.maketrans("“”", "„“"),
@@ -164,6 +167,18 @@ def in_double_quotes(text: str) -> str:
     return _SINGLE.sub(changed, text)
 
 
+def without_guillemets(text: str, language: str) -> str:
+    """A text in which quotations have the marks that a model of the language knows.
+
+    Example:
+        >>> without_guillemets("Das «Genie» kommt.", "de")
+        'Das „Genie“ kommt.'
+    """
+    if form := _KNOWN_QUOTES.get(language):
+        return _GUILLEMETS.sub(lambda found: form.format(found[1] or found[2] or ""), text)
+    return text
+
+
 def in_single_quotes(text: str) -> str:
     """A text whose quotation marks are single."""
     return text.translate(_TO_SINGLE)
@@ -258,4 +273,13 @@ def _paired(output: str) -> str:
     for opening, closing in zip(found[::2], found[1::2], strict=False):
         if (opening[0], closing[0]) not in _STYLES:
             pieces[closing.start()] = _CLOSING[opening[0]]
+        if opening[0] not in "«»":  # French has spaces there
+            inner = slice(opening.end(), closing.start())
+            pieces[inner] = _without_ends(pieces[inner])
     return "".join(pieces)
+
+
+def _without_ends(characters: list[str]) -> list[str]:
+    """Characters whose spaces at both ends are empty."""
+    last = len(characters) - 1
+    return ["" if one == " " and at in (0, last) else one for at, one in enumerate(characters)]

@@ -108,6 +108,15 @@ def test_half_of_a_quotation_is_written_as_in_the_target_language(
     assert Masked.of(source, languages=languages).restored(output) == expected
 
 
+@pytest.mark.parametrize(
+    ("language", "expected"),
+    [("de", "Das „Genie“ und „es“"), ("fr", "Das «Genie» und »es«"), ("", "Das «Genie» und »es«")],
+)
+def test_guillemets_are_read_as_the_marks_of_the_language(language: str, expected: str) -> None:
+    masked = Masked.of("Das «Genie» und »es«", languages=(language, ""))
+    assert masked.text == expected
+
+
 def test_ordinal_at_the_start_is_not_a_list_marker() -> None:
     assert Masked.of("1. Mai ist ein Feiertag.").before == ""
 
