@@ -24,6 +24,7 @@ def test_chunked_loss_matches_reference(
     torch.manual_seed(0)
     vocabulary, width, n = 11, 6, 10
     monkeypatch.setitem(module.CHUNK_ELEMENTS, "cpu", rows_per_chunk * vocabulary)
+    monkeypatch.setattr(module, "CHUNK_ROWS", 1)
     states = torch.randn(n, width, dtype=torch.float64, requires_grad=True)
     projection = nn.Linear(width, vocabulary, bias=bias, dtype=torch.float64)
     ids = torch.randint(0, vocabulary, (n,))

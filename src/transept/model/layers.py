@@ -116,10 +116,15 @@ class Embedding(nn.Module):
         self.weight = nn.Parameter(torch.empty(vocab_size, d_model))
         self.scale = math.sqrt(d_model)
         self.pad_id = pad_id
+        self.is_softmax_matrix = False
+        """Whether the pre-softmax projection has the same matrix."""
 
     def forward(self, ids: Int[Tensor, " N"]) -> Float[Tensor, "N D"]:
         """The scaled vectors of the tokens."""
         # Padding has scale 0, so its vector is zero even if its row was trained. The decoder's
         # zero start vector relies on this.
         scale = (ids != self.pad_id).to(self.weight.dtype) * self.scale
-        return F.embedding(ids, self.weight) * scale[:, None]
+        # The softmax gives every row a gradient. Adding those of the few tokens here to it is
+        # faster on a CPU than making them a matrix of zeros first. torch.compile cannot do it.
+        sparse = self.is_softmax_matrix and ids.is_cpu and not torch.compiler.is_compiling()
+        return F.embedding(ids, self.weight, sparse=sparse) * scale[:, None]

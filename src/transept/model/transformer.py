@@ -212,6 +212,7 @@ class Transformer(nn.Module):
     def _tie(self) -> None:
         if self.config.tied_embeddings != "none":
             self.projection.weight = self.target_embedding.weight
+            self.target_embedding.is_softmax_matrix = True
 
     def forward(
         self, source_ids: Int[Tensor, "B S"], target_ids: Int[Tensor, "B T"]

@@ -108,6 +108,9 @@ class Loss:
 
 CHUNK_ELEMENTS = {"cpu": 1 << 21, "cuda": 1 << 27}
 """Logits per chunk: few enough for a CPU's cache, enough to keep a GPU busy."""
+CHUNK_ROWS = 128
+"""Minimum rows per chunk. With fewer, reading and writing the gradient of the projection takes
+longer than computing it."""
 
 
 class _ChunkedCrossEntropy(torch.autograd.Function):
@@ -134,7 +137,7 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
         mean_row = (weight.sum(0) - weight[pad_id]) / n_tokens
         mean_bias = 0.0 if bias is None else (bias.sum() - bias[pad_id]) / n_tokens
         mean_logits = (states @ mean_row + mean_bias).to(sums.dtype)
-        chunk = max(1, CHUNK_ELEMENTS[device] // len(weight))
+        chunk = max(CHUNK_ROWS, CHUNK_ELEMENTS[device] // len(weight))
         for start in range(0, len(x), chunk):
             rows = slice(start, start + chunk)
             logits = torch.mm(x[rows], w.T).to(sums.dtype)

@@ -69,6 +69,23 @@ def test_embedding_is_scaled_and_padding_is_zero() -> None:
     assert embedding(torch.tensor([0])).tolist() == [[0.0] * 16]
 
 
+@pytest.mark.parametrize("tied", ["three-way", "two-way", "none"])
+def test_gradients_of_embeddings_are_dense_and_those_of_matrices_of_zeros(tied: str) -> None:
+    model = make(tied_embeddings=tied, dropout=0.0)
+    assert model.target_embedding.is_softmax_matrix == (tied != "none")
+    source, target = ids(2, 5), ids(2, 6)
+    gradients = []
+    for is_softmax_matrix in (model.target_embedding.is_softmax_matrix, False):
+        model.target_embedding.is_softmax_matrix = is_softmax_matrix
+        model.zero_grad()
+        model(source, target).square().sum().backward()
+        gradients.append([parameter.grad for parameter in model.parameters()])
+    for fast, plain in zip(*gradients, strict=True):
+        assert fast is not None
+        assert fast.layout == torch.strided
+        torch.testing.assert_close(fast, plain)
+
+
 @pytest.mark.parametrize(("tied", "n_matrices"), [("three-way", 1), ("two-way", 2), ("none", 3)])
 def test_tied_embeddings_share_parameters(tied: str, n_matrices: int) -> None:
     model = make(tied_embeddings=tied)
