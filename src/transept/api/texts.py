@@ -12,7 +12,7 @@ from transept.errors import ConfigError, DataError, Problem
 from transept.model.config import ModelConfig
 from transept.text.cutting import cut
 from transept.text.glossary import Spellings, missing
-from transept.text.protection import Masked
+from transept.text.protection import Masked, before_repetition
 from transept.text.sentences import (
     CLOSERS,
     WIDE_STOPS,
@@ -470,7 +470,8 @@ class Writer:
         # A character may consist of several tokens. It is not stable until all are known.
         stable = self.text(partial.ids[: partial.stable], unit)
         if not config.raw:
-            now, stable = (unit.masked.begun(text) for text in (now, stable_start(stable)))
+            settled = stable_start(before_repetition(stable))
+            now, stable = map(unit.masked.begun, (now, settled))
         while not now.startswith(stable):
             stable = stable[:-1]
         return Draft(before + now, len(before) + len(stable))

@@ -56,6 +56,7 @@ _EDGE = re.compile(rf"(?:\s*{EMOJI})+\s*\Z|\A\s*(?:{EMOJI}\s*)+")
 _WORD = re.compile(r"\w+")
 _LOOP = re.compile(r"(\b\w+(?:\W+\w+){0,7}?)(?:\W+\1\b){3,}|([^\W\d_]{1,8}?)\2{7,}")
 _STUTTER = re.compile(r"\b(\w+)(?: \1\b){2,}")
+_LAST_WORD = re.compile(r"\w*\Z")
 _MASK = re.compile(f"[{MASKS[0]}-{MASKS[-1]}]")
 
 
@@ -174,7 +175,8 @@ class Masked:
 
     def begun(self, output: str) -> str:
         """The start of a translation, from the start of an output without spans."""
-        return self.before + self.formed(with_first_case(self.text, output.translate(WINDOWS)))
+        written = self._without_stutter(output).translate(WINDOWS)
+        return self.before + self.formed(with_first_case(self.text, written))
 
     def realigned(self, links: Links, output: str) -> Links:
         """The alignment of the sentence with its translation, from that of what the model reads.
@@ -197,6 +199,9 @@ class Masked:
     def _without_repetition(self, output: str) -> str:
         if self.is_loop(output):
             output = _LOOP.sub(lambda found: found[1] or found[2], output)
+        return self._without_stutter(output)
+
+    def _without_stutter(self, output: str) -> str:
         return output if _STUTTER.search(self.text) else _STUTTER.sub(r"\1", output)
 
     def _filled(self, output: str) -> str:
@@ -232,6 +237,19 @@ def _readable(
     if half := half_form(text, languages):
         forms.append(lambda output: output.translate(half))
     return text, tuple(forms)
+
+
+def before_repetition(output: str) -> str:
+    """The start of an output without a last word that may become a repetition, and be omitted.
+
+    Example:
+        >>> before_repetition("I saw ten ten te")
+        'I saw ten'
+    """
+    words = output.split(" ")
+    while len(words) > 1 and _LAST_WORD.findall(words[-2])[0].startswith(words[-1]):
+        words.pop()
+    return " ".join(words)
 
 
 def _may_loop(text: str) -> bool:

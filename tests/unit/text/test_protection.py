@@ -2,7 +2,7 @@
 
 import pytest
 
-from transept.text.protection import Masked
+from transept.text.protection import Masked, before_repetition
 from transept.text.spans import MASKS
 
 NAME, FIGURE = MASKS[0], MASKS[len(MASKS) // 2]
@@ -115,6 +115,20 @@ def test_half_of_a_quotation_is_written_as_in_the_target_language(
 def test_guillemets_are_read_as_the_marks_of_the_language(language: str, expected: str) -> None:
     masked = Masked.of("Das «Genie» und »es«", languages=(language, ""))
     assert masked.text == expected
+
+
+@pytest.mark.parametrize(
+    "output",
+    ["zehn zehn zehn vier", "(zehn zehn zehn)", "x-zehn zehn zehn zehnt", "ein einem", "a, a"],
+)
+def test_settled_starts_of_an_output_begin_its_translation(output: str) -> None:
+    masked = Masked.of("ten")
+    whole = masked.begun(output)
+    for end in range(len(output) + 1):
+        settled = before_repetition(output[:end])
+        assert output.startswith(settled)
+        assert whole.startswith(masked.begun(settled))
+    assert before_repetition("eins zwei") == "eins zwei"
 
 
 def test_ordinal_at_the_start_is_not_a_list_marker() -> None:
