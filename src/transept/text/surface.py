@@ -273,13 +273,4 @@ def _paired(output: str) -> str:
     for opening, closing in zip(found[::2], found[1::2], strict=False):
         if (opening[0], closing[0]) not in _STYLES:
             pieces[closing.start()] = _CLOSING[opening[0]]
-        if opening[0] not in "«»":  # French has spaces there
-            inner = slice(opening.end(), closing.start())
-            pieces[inner] = _without_ends(pieces[inner])
     return "".join(pieces)
-
-
-def _without_ends(characters: list[str]) -> list[str]:
-    """Characters whose spaces at both ends are empty."""
-    last = len(characters) - 1
-    return ["" if one == " " and at in (0, last) else one for at, one in enumerate(characters)]

@@ -49,8 +49,6 @@ def test_follow_adapts_the_end_and_the_first_letter(
         ("„Es ist spät.", "‘It's late.", "„It's late."),
         ("Das vergesse ich nie.“", "I never forget that.’", "I never forget that.“"),
         ("Wir gehen“, sagte er.", 'We go," he said.', "We go,“ he said."),
-        ("Ein „Held“.", 'A " hero ".', 'A "hero".'),
-        ("Un «héros».", "Ein « Held ».", "Ein « Held »."),
         ("Wir gehen“, sagte er.", "We go, he said.", "We go“, he said."),
         ("Er sagte: „Ja.", "He said: Yes.", "He said: „Yes."),
         ("Er sagte: „Ja.", "He said yes.", "He said yes."),
