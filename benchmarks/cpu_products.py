@@ -19,7 +19,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from transept.engines.native.integers import FAILURES, WAYS, InIntegers, is_exact
-from transept.engines.native.weights import Reordered, Transposed, Unchanged
+from transept.engines.native.weights import Prepacked, Transposed, Unchanged
 
 SHAPES = {"small, d × d": (256, 256), "small, inner": (1024, 256), "small, projection": (8000, 256),
           "base, inner": (2048, 512), "base, projection": (37000, 512)}  # fmt: skip
@@ -41,7 +41,7 @@ def converted(weight: Tensor, bias: Tensor, dtype: torch.dtype) -> Way:
 
 
 def reordered_half(weight: Tensor, bias: Tensor) -> Way:
-    product = Reordered(weight.half(), bias.half())
+    product = Prepacked.by_onednn(weight.half(), bias.half())
     return lambda x: product(x.half()).float()
 
 
@@ -112,7 +112,8 @@ def ways(weight: Tensor, bias: Tensor) -> dict[str, Way]:
     makers: dict[str, Callable[[], Way]] = {
         "float32": lambda: Unchanged(weight, bias),
         "float32, transposed": lambda: Transposed(weight, bias),
-        "float32, oneDNN's layout": lambda: Reordered(weight, bias),
+        "float32, oneDNN's layout": lambda: Prepacked.by_onednn(weight, bias),
+        "float32, MKL's layout": lambda: Prepacked.by_mkl(weight, bias),
         "bfloat16": lambda: converted(weight, bias, torch.bfloat16),
         "float16": lambda: converted(weight, bias, torch.float16),
         "float16, oneDNN's layout": lambda: reordered_half(weight, bias),

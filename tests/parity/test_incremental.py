@@ -17,7 +17,7 @@ from transept.decoding.greedy import sample
 from transept.decoding.step import Constrained, Ensemble, ForcedPrefix
 from transept.engines.native import cache, network, weights
 from transept.engines.native.network import IncrementalDecoder
-from transept.engines.native.weights import Reordered, prepare
+from transept.engines.native.weights import Prepacked, prepare
 from transept.model.transformer import Memory
 from transept.shapes import Tensor
 
@@ -139,12 +139,14 @@ def test_best_matches_topk_of_log_p(n_rows: int) -> None:
     assert best.best(tokens, 100)[0].shape == (n_rows, VOCABULARY)  # the whole vocabulary
 
 
-def test_reordered_matrices_give_same_log_p(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Large matrices are reordered. Here the limit is lowered, so that all are."""
+@pytest.mark.parametrize("has_mkl", [False, *[True] * weights.HAS_MKL])
+def test_packed_matrices_give_same_log_p(has_mkl: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Large matrices are packed. Here the limits are lowered, so that all are."""
     model = make(VARIANTS[3])
     monkeypatch.setattr(weights, "LARGE", 1)
-    monkeypatch.setattr(weights, "HAS_MKL", False)
-    assert isinstance(prepare(model).decoder(2).projection, Reordered)
+    monkeypatch.setattr(weights, "LARGE_FOR_MKL", 1)
+    monkeypatch.setattr(weights, "HAS_MKL", has_mkl)
+    assert isinstance(prepare(model).decoder(2).projection, Prepacked)
     fast, slow = IncrementalDecoder(model, encode(model, SOURCES)), Uncached(model, SOURCES)
     tokens = torch.tensor([7, 8, 9, 10])
     torch.testing.assert_close(fast(None), slow(None), atol=1e-5, rtol=1e-5)
