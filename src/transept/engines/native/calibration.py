@@ -34,7 +34,7 @@ from transept.shapes import Float, Tensor
 Shape = tuple[int, int]
 Times = Mapping[int, Mapping[str, float]]
 """Seconds of a product by number of rows, in single precision and in each way of integers."""
-SINGLE = "float32"
+SINGLE = "packed float32"
 ROWS = (1, 4, 8, 12, 16, 64)
 """Numbers of rows to measure."""
 SENTENCE = 16
