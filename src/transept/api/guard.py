@@ -1,8 +1,9 @@
 """Second attempts at sentences whose first translation is not usable.
 
-A model may omit a protected span, repeat a phrase without end, or reach the maximum length. Such a
-sentence is translated again: first with its spans as required tokens, then in parts. Repetitions
-that remain are removed. So no text is lost silently, and no output repeats itself endlessly.
+A model may omit a protected span, repeat a phrase without end, reach the maximum length, or end
+much too early. Such a sentence is translated again: first with its spans as required tokens, then
+in parts. Repetitions that remain are removed. So no text is lost silently, and no output repeats
+itself endlessly.
 """
 
 import re

@@ -52,7 +52,8 @@ _KINDS: Final = {
     "tag": r"</?[A-Za-z\d][^<>\n]*> | &[a-z]+; | &\#\d+;",
     "url": rf"""(?:(?:https?|ftps?|file|ssh|git|wss?|s3)://
         |(?:mailto|tel|data|urn|doi):(?=\S)|www\.){_REST}+""",
-    "mail": r"[\w.+%-]+@(?:[\w-]+\.)+[A-Za-z]{2,}",
+    # As in j.o'neil@example.org. Other apostrophes may be quotation marks or elisions.
+    "mail": r"(?:[\w.+%-]|(?<=\b[oO])')+@(?:[\w-]+\.)+[A-Za-z]{2,}",
     "site": rf"""(?<![\w@./-])(?:[a-z\d](?:[\w-]*[a-z\d])?\.)+(?:{_DOMAINS})
         (?::\d+)?(?:/{_REST}*)?(?![\w-])""",
     "handle": r"(?<![\w@/.])@[A-Za-z_](?:[\w./-]*\w)?",

@@ -8,6 +8,7 @@ import transept
 from transept.api.config import EngineName
 from transept.api.guard import Guard
 from transept.api.texts import Output, Unit
+from transept.decoding.step import Hypothesis
 from transept.text.protection import Masked
 from transept.text.spans import MASKS
 from transept.text.training import train_tokenizer
@@ -104,3 +105,17 @@ def test_last_draft_is_the_translation_of_text_with_spans(model: transept.Transd
         assert drafts[-1].text == whole
         for draft in drafts:
             assert whole.startswith(draft.text[: draft.stable]), "the stable part has changed"
+
+
+@pytest.mark.parametrize(
+    ("n_source", "n_output", "is_accepted"),
+    [(30, 11, False), (30, 12, True), (30, 60, True), (11, 2, True), (12, 4, False)],
+)
+def test_output_much_shorter_than_its_sentence_is_not_accepted(
+    n_source: int, n_output: int, is_accepted: bool
+) -> None:
+    unit = Unit("Yes", "", [5] * n_source, masked=Masked("Yes"))
+    output = Hypothesis((6,) * n_output, -1.0, -1.0)
+    assert unit.accepts("Ja", output) == is_accepted
+    # With terms there is no other attempt.
+    assert unit._replace(terms=(("Ja",),)).accepts("Ja", output)

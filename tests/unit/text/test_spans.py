@@ -16,6 +16,10 @@ def spans(text: str, source: str = "en", target: str = "de") -> list[str]:
         ("(at https://example.org/wiki/Beam_(search))", ["https://example.org/wiki/Beam_(search)"]),
         ("Go to example.org/help, or www.example.net!", ["example.org/help", "www.example.net"]),
         ("Mail info@example.org, please.", ["info@example.org"]),
+        (
+            "Mail 'jo@example.org' or j.o'neil@example.org.",
+            ["jo@example.org", "j.o'neil@example.org"],
+        ),
         ("@bob and @team/back-end", ["@bob", "@team/back-end"]),
         ("Ask in #help-desk.", ["#help-desk"]),
         ("I ❤️ 👩‍👩‍👧 and 🇩🇪", ["❤️", "👩‍👩‍👧", "🇩🇪"]),
