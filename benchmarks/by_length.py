@@ -9,8 +9,9 @@ sentences only, with sinusoids and with learned positions:
     transept recipe run table3 --rows configs/length --data DIR
 
 Each input is a sentence of the test set, or several consecutive ones as one text, if a single one
-is too short for its range of lengths. A translation is scored as a whole. Several directories with
-the same NAME are seeds: the value is their median, with quartiles.
+is too short for its range of lengths. It is translated and scored as a whole, also if it is longer
+than the sentences of the training. Several directories with the same NAME are seeds: the value is
+their median, with quartiles.
 """
 
 from collections.abc import Sequence
@@ -18,6 +19,7 @@ from dataclasses import dataclass, field
 from math import exp
 from pathlib import Path
 
+import torch
 from measuring import Row, parser_of, report
 
 import transept
@@ -57,7 +59,11 @@ def inputs_in(
 
 def measure(model: Transducer, inputs: Inputs) -> tuple[float, float, float]:
     """BLEU, perplexity per token, and the length of the translations by that of the references."""
-    translations = model.translate(inputs.sources, split=False, raw=True)
+    # By default, a text that is longer than those of the training would be cut into parts.
+    longest = max(len(model.source_tokenizer.encode(source)) for source in inputs.sources) + 1
+    translations = model.translate(
+        inputs.sources, split=False, raw=True, max_source_length=longest, too_long="refuse"
+    )
     texts = [each.text for each in translations]
     bleu = sacre_bleu().measure(texts, inputs.references)
     scored = model.score(inputs.sources, inputs.references, segmentation="canonical")
@@ -96,7 +102,8 @@ def main() -> None:
         else Row.once(work, name, values[0], unit)
         for (work, name, unit), values in found.items()
     ]
-    report("by_length", rows, [], ["torch"], args.json)
+    gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else None
+    report("by_length", rows, [], ["torch"], args.json, gpu)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import importlib
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -28,3 +29,28 @@ def test_consecutive_sentences_are_joined_until_they_are_long_enough(by_length: 
 def test_ranges_do_not_overlap(by_length: Any) -> None:
     lows, highs = zip(*by_length.RANGES, strict=True)
     assert lows == (1, *(high + 1 for high in highs[:-1]))
+
+
+class Recorder:
+    """A model that was trained on short sentences, and remembers how it is called."""
+
+    source_tokenizer = SimpleNamespace(encode=str.split)
+
+    def __init__(self) -> None:
+        self.options: dict[str, Any] = {}
+
+    def translate(self, texts: list[str], **options: Any) -> list[Any]:
+        self.options = options
+        return [SimpleNamespace(text=text) for text in texts]
+
+    def score(self, sources: list[str], targets: list[str], **_: Any) -> list[Any]:
+        return [SimpleNamespace(tokens=target.split(), log_probability=-1.0) for target in targets]
+
+
+def test_inputs_longer_than_those_of_the_training_are_not_split(by_length: Any) -> None:
+    model, texts = Recorder(), ["word " * 60, "word " * 250]
+    by_length.measure(model, by_length.Inputs(texts, texts))
+    # The limit counts the end symbol.
+    assert model.options["max_source_length"] == 251
+    assert model.options["too_long"] == "refuse"
+    assert model.options["split"] is False
