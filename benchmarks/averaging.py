@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import torch
 from measuring import Row, parser_of, report
 
 import transept
@@ -56,7 +57,8 @@ def main() -> None:
             add(f"average of {count}", transept.load(Path(directory, "average")))
     for size in range(2, len(args.ensemble) + 1):
         add(f"ensemble of {size}", transept.load(args.ensemble[:size]))
-    report("averaging", rows, [], ["torch"], args.json)
+    gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else None
+    report("averaging", rows, [], ["torch"], args.json, gpu)
 
 
 if __name__ == "__main__":
