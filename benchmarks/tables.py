@@ -16,6 +16,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
+from math import ceil, log
 from pathlib import Path
 from typing import Any
 
@@ -274,25 +275,61 @@ def _number(value: float) -> str:
 
 
 def families(name: str) -> str:
-    """Table 2: the results of each kind of network at the end of its training, and their cost."""
+    """Table 2: the results of each kind of network at the end of its training, and their cost.
+
+    The last columns have the cost of the perplexity that every network reached.
+    """
     record = read(name)
     found: dict[str, dict[str, float]] = {}
     for row in record["rows"]:
         if row["work"] in ("network", "end"):
             found.setdefault(row["system"], {})[row["unit"]] = row["value"]
-    heads = "parameters | BLEU | perplexity | steps | minutes | FLOPs | target tokens/s"
-    lines = [f"| network | {heads} |", f"|---|{'---|' * 7}"]
+    # Without BLEU, the training was interrupted.
+    found = {system: values for system, values in found.items() if "BLEU" in values}
+    # Rounded up, so that every network reached it.
+    goal = ceil(10 * max(values["perplexity"] for values in found.values())) / 10
+    heads = (
+        "parameters | BLEU | perplexity | steps | minutes | FLOPs | target tokens/s | "
+        f"minutes to perplexity {goal} | FLOPs to perplexity {goal}"
+    )
+    lines = [f"| network | {heads} |", f"|---|{'---|' * 9}"]
     for system, values in found.items():
-        if "BLEU" not in values:  # its training was interrupted
-            continue
-        mantissa, exponent = f"{values['FLOPs']:.1e}".split("e+")
         cells = (
             f"{values['M parameters']:.1f} M", f"{values['BLEU']:.1f}",
             f"{values['perplexity']:.2f}", f"{values['steps']:,.0f}", f"{values['s'] / 60:.1f}",
-            f"{mantissa} · 10<sup>{int(exponent)}</sup>", _number(values["target tokens/s"]),
+            _power(values["FLOPs"]), _number(values["target tokens/s"]),
+            f"{cost_of(goal, system, 's', record['rows']) / 60:.1f}",
+            _power(cost_of(goal, system, "FLOPs", record["rows"])),
         )  # fmt: skip
         lines.append(f"| {system} | {' | '.join(cells)} |")
     return "\n".join([*lines, "", origin(record)]) + "\n"
+
+
+def cost_of(goal: float, system: str, unit: str, rows: Rows) -> float:
+    """The cost at which a network of Table 2 reached a perplexity.
+
+    Between two validations, the logarithm of the perplexity is interpolated. Before the first one
+    nothing is known, so its cost is an upper bound.
+    """
+    points: dict[str, dict[str, float]] = {}
+    for row in rows:
+        if row["system"] == system and row["work"].startswith("step "):
+            points.setdefault(row["work"], {})[row["unit"]] = row["value"]
+    before: tuple[float, float] | None = None
+    for point in points.values():
+        cost, perplexity = point[unit], point["perplexity"]
+        if perplexity <= goal:
+            if before is None:
+                return cost
+            share = log(before[1] / goal) / log(before[1] / perplexity)
+            return before[0] + share * (cost - before[0])
+        before = cost, perplexity
+    raise ValueError(f"{system} did not reach perplexity {goal}")
+
+
+def _power(value: float) -> str:
+    mantissa, exponent = f"{value:.1e}".split("e+")
+    return f"{mantissa} · 10<sup>{int(exponent)}</sup>"
 
 
 def renewed() -> Iterator[tuple[Path, str]]:

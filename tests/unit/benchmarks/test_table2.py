@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -178,6 +179,22 @@ def test_gradients_are_finite_in_bfloat16(model: Any) -> None:
     values = update(1, [MicroBatch(source, target)], 16)
     assert float(values.smoothed) > 0
     assert 0 < float(values.gradient_norm) < float("inf")
+
+
+def test_cost_of_a_perplexity_is_interpolated_between_validations(benchmarks: Any) -> None:
+    points = {"step 10": (60.0, 100.0), "step 20": (120.0, 10.0), "step 30": (180.0, 5.0)}
+    rows = [
+        {"work": work, "system": "one", "unit": unit, "value": value}
+        for work, values in points.items()
+        for unit, value in zip(("s", "perplexity"), values, strict=True)
+    ]
+    cost = partial(benchmarks.tables.cost_of, system="one", unit="s", rows=rows)
+    # log10 of the perplexity is 2 at 60 s and 1 at 120 s.
+    assert cost(10**1.5) == pytest.approx(90.0)
+    assert cost(10.0) == 120.0
+    assert cost(200.0) == 60.0
+    with pytest.raises(ValueError, match="did not reach"):
+        cost(4.9)
 
 
 def run(*words: object) -> None:
