@@ -70,6 +70,8 @@ def training_rows(contender: Contender, system: str, corpus: Path) -> Iterator[R
     tokens = json.loads((corpus / MANIFEST).read_text(encoding="utf-8"))["target"]["tokens"]
     yield Row.once("training", system, seen / tokens, "passes")
     losses = {line["step"]: line["nll"] for line in metrics if line["kind"] == "validation"}
+    if not losses:  # the training was shorter than the interval of validations
+        return
     first = min(losses)
     for step, nll in losses.items():
         # The steps double, because the loss changes most at the beginning.
