@@ -23,7 +23,7 @@ import torch
 from measuring import Row, parser_of, report
 
 import transept
-from transept import Transducer
+from transept import Transducer, Translation
 from transept.evaluation.conventions import sacre_bleu
 from transept.text.files import read_text
 
@@ -57,14 +57,17 @@ def inputs_in(
     return found
 
 
+def translated_whole(model: Transducer, sources: Sequence[str]) -> list[Translation]:
+    """The translations. By default, texts longer than those of the training are cut into parts."""
+    longest = max(map(len, model.source_tokenizer.encode_batch(sources))) + 1
+    return model.translate(
+        sources, split=False, raw=True, max_source_length=longest, too_long="refuse"
+    )
+
+
 def measure(model: Transducer, inputs: Inputs) -> tuple[float, float, float]:
     """BLEU, perplexity per token, and the length of the translations by that of the references."""
-    # By default, a text that is longer than those of the training would be cut into parts.
-    longest = max(len(model.source_tokenizer.encode(source)) for source in inputs.sources) + 1
-    translations = model.translate(
-        inputs.sources, split=False, raw=True, max_source_length=longest, too_long="refuse"
-    )
-    texts = [each.text for each in translations]
+    texts = [each.text for each in translated_whole(model, inputs.sources)]
     bleu = sacre_bleu().measure(texts, inputs.references)
     scored = model.score(inputs.sources, inputs.references, segmentation="canonical")
     tokens = sum(len(pair.tokens) for pair in scored)

@@ -2,10 +2,11 @@
 
 import importlib
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
+
+import transept
 
 BENCHMARKS = Path(__file__).resolve().parents[3] / "benchmarks"
 
@@ -31,26 +32,10 @@ def test_ranges_do_not_overlap(by_length: Any) -> None:
     assert lows == (1, *(high + 1 for high in highs[:-1]))
 
 
-class Recorder:
-    """A model that was trained on short sentences, and remembers how it is called."""
-
-    source_tokenizer = SimpleNamespace(encode=str.split)
-
-    def __init__(self) -> None:
-        self.options: dict[str, Any] = {}
-
-    def translate(self, texts: list[str], **options: Any) -> list[Any]:
-        self.options = options
-        return [SimpleNamespace(text=text) for text in texts]
-
-    def score(self, sources: list[str], targets: list[str], **_: Any) -> list[Any]:
-        return [SimpleNamespace(tokens=target.split(), log_probability=-1.0) for target in targets]
-
-
 def test_inputs_longer_than_those_of_the_training_are_not_split(by_length: Any) -> None:
-    model, texts = Recorder(), ["word " * 60, "word " * 250]
-    by_length.measure(model, by_length.Inputs(texts, texts))
-    # The limit counts the end symbol.
-    assert model.options["max_source_length"] == 251
-    assert model.options["too_long"] == "refuse"
-    assert model.options["split"] is False
+    model = transept.load("en-de")
+    text = "This is a word. " * (model.max_source_length // 5)
+    assert len(model.source_tokenizer.encode(text)) > model.max_source_length
+    (found,) = by_length.translated_whole(model, [text])
+    assert [one.source for one in found.sentences] == [text.strip()]
+    assert not found.too_long
