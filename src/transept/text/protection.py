@@ -21,7 +21,7 @@ from itertools import cycle
 from typing import Final, NamedTuple
 
 from transept.text.sentences import has_letters
-from transept.text.spans import EMOJI, MASKS, protected
+from transept.text.spans import EMOJI, MASKS, Protected, protected
 from transept.text.surface import (
     WINDOWS,
     follow,
@@ -29,6 +29,7 @@ from transept.text.surface import (
     in_capitals,
     in_double_quotes,
     in_single_quotes,
+    quotes_around,
     sentence_case,
     unstressed,
     with_first_case,
@@ -126,13 +127,14 @@ class Masked:
         pool = MaskPool(masks) if masks else None
         pieces, spans, at = [], [], 0
         for found in protected(inner, *languages):
-            here = inner[found.start : found.end]
             if pool is None and found.is_figure:
                 continue
-            mask = pool.next(found.is_figure) if pool else here
-            pieces += [inner[at : found.start], mask]
-            spans.append(MaskedSpan(mask, here, found.target))
-            at = found.end
+            span = _with_quotes(inner, found, languages[1]) if pool and found.start > at else found
+            here = inner[span.start : span.end]
+            mask = pool.next(span.is_figure) if pool else here
+            pieces += [inner[at : span.start], mask]
+            spans.append(MaskedSpan(mask, here, span.target))
+            at = span.end
         pieces.append(inner[at:])
         text, forms = _readable(pieces, languages, has_spans=bool(spans) and pool is None)
         return cls(text, before, after, tuple(spans), forms)
@@ -212,6 +214,15 @@ class Masked:
             return "" if index is None else waiting.pop(index).target
 
         return _MASK.sub(form, output)
+
+
+def _with_quotes(text: str, span: Protected, language: str) -> Protected:
+    """The span with the quotation marks around it, which a model may lose."""
+    marks = quotes_around(text, span.start, span.end, language)
+    if marks is None:
+        return span
+    target = f"{marks[0]}{span.target}{marks[1]}"
+    return span._replace(start=span.start - 1, end=span.end + 1, target=target)
 
 
 def _readable(

@@ -15,6 +15,7 @@ MARKS: Final = ".!?…:;,"
 comma."""
 _STYLES: Final = (("„", "“"), ("„", "”"), ("“", "”"), ("«", "»"), ("»", "«"), ('"', '"'))
 """Opening and closing quotation marks. A pair of another style is not a pair."""
+_SINGLE_STYLES: Final = (("‚", "‘"), ("‘", "’"), ("'", "'"))
 _QUOTES: Final = "".join({*"".join(one + other for one, other in _STYLES)})
 _CLOSING: Final = {'"': '"', "„": "“", "“": "”", "”": "”", "«": "»", "»": "«"}
 _QUOTE = re.compile(f"[{_QUOTES}]")
@@ -182,6 +183,28 @@ def without_guillemets(text: str, language: str) -> str:
 def in_single_quotes(text: str) -> str:
     """A text whose quotation marks are single."""
     return text.translate(_TO_SINGLE)
+
+
+def quotes_around(text: str, start: int, end: int, language: str) -> tuple[str, str] | None:
+    """The quotation marks of a part of a text, as the target language writes them.
+
+    None if it has none. Straight marks stay straight, and those of a language that is not known
+    here stay as they are.
+
+    Example:
+        >>> quotes_around("the ‘⓪’ key", 5, 6, "de")
+        ('‚', '‘')
+    """
+    pair = text[start - 1 : start], text[end : end + 1]
+    is_double = pair in _STYLES
+    outside = text[start - 2 : start - 1] + text[end + 1 : end + 2]
+    if not is_double and (pair not in _SINGLE_STYLES or any(map(str.isalnum, outside))):
+        return None
+    form = _KNOWN_QUOTES.get(language)
+    if form is None or pair[0] in "\"'":
+        return pair
+    opening, closing = (form if is_double else in_single_quotes(form)).split("{}")
+    return opening, closing
 
 
 def half_form(text: str, languages: tuple[str, str]) -> dict[int, int] | None:

@@ -16,6 +16,32 @@ def test_masked_replaces_spans_and_restored_puts_them_back() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("languages", "source", "target"),
+    [
+        (("en", "de"), "“a@b.de”", "„a@b.de“"),
+        (("de", "en"), "„a@b.de“", "“a@b.de”"),
+        (("de", "en"), "»a@b.de«", "“a@b.de”"),
+        (("en", "de"), "‘a@b.de’", "‚a@b.de‘"),
+        (("en", "de"), '"a@b.de"', '"a@b.de"'),
+        (("en", "de"), "'a@b.de'", "'a@b.de'"),
+        (("en", "cs"), "“a@b.de”", "“a@b.de”"),
+    ],
+)
+def test_symbol_of_a_span_stands_for_the_quotation_marks_around_it(
+    languages: tuple[str, str], source: str, target: str
+) -> None:
+    masked = Masked.of(f"He wrote {source}.", languages=languages)
+    assert masked.text == f"He wrote {NAME}."
+    assert masked.restored(f"Er schrieb {NAME}.") == f"Er schrieb {target}."
+
+
+@pytest.mark.parametrize("source", ["“Write a@b.de”", "the users' {x}'s", "”a@b.de“", "“a@b.de"])
+def test_other_quotation_marks_are_not_part_of_a_span(source: str) -> None:
+    (span,) = Masked.of(source, languages=("en", "de")).spans
+    assert span.source in ("a@b.de", "{x}")
+
+
 def test_is_kept_fails_for_a_lost_doubled_or_invented_span() -> None:
     masked = Masked.of("Mail a@b.de.")
     assert masked.is_kept(f"An {NAME}.")
