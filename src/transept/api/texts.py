@@ -63,10 +63,17 @@ class Unit(NamedTuple):
         """Whether an output is complete, and its text has all spans and does not repeat itself."""
         if not self.masked.is_kept(text):
             return False
-        n_tokens = len(self.ids)
-        is_complete = one.finished and (n_tokens < LONG or len(one.ids) >= LEAST_LENGTH * n_tokens)
         # Another attempt would be without the terms, or with the same result.
-        return bool(self.terms) or (is_complete and not self.masked.is_loop(text))
+        if self.terms:
+            return True
+        is_complete = one.finished and len(one.ids) >= self.least_tokens
+        return is_complete and not self.masked.is_loop(text)
+
+    @property
+    def least_tokens(self) -> float:
+        """The number of tokens that a complete output has at least."""
+        n_tokens = len(self.ids)
+        return LEAST_LENGTH * n_tokens if n_tokens >= LONG else 0.0
 
     def tagged(self, tag: Sequence[int]) -> "Unit":
         """The unit with the tag of the target language before its ids, if it has any."""
@@ -476,7 +483,9 @@ class Writer:
         # A character may consist of several tokens. It is not stable until all are known.
         stable = self.text(partial.ids[: partial.stable], unit)
         if not config.raw:
-            settled = stable_start(before_repetition(stable))
+            # An output that ends too early is replaced.
+            may_be_replaced = partial.stable < unit.least_tokens
+            settled = "" if may_be_replaced else stable_start(before_repetition(stable))
             now, stable = map(unit.masked.begun, (now, settled))
         while not now.startswith(stable):
             stable = stable[:-1]

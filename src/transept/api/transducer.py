@@ -212,8 +212,9 @@ class Transducer:
 
         This always uses the native engine. If `engine` is native, the last draft equals the result
         of `translate` for this text. Half precision (`fused`), 8-bit integers and CTranslate2 may
-        lead to another translation. With `beam_size=1`, the whole draft is stable. With a wider
-        beam, the text after the stable part may still change.
+        lead to another translation. The text after the stable part may still change. Nothing is
+        stable until the draft is too long to be replaced as incomplete. Then, with `beam_size=1`,
+        all of it is.
 
         Example:
             >>> model = transept.load("en-de")
