@@ -4,6 +4,7 @@ import pytest
 import torch
 from tests.unit.api.test_transducer import SHORT, TEXTS
 
+import transept
 from transept import SamplingConfig, Transducer
 from transept.engines.native.engine import NativeEngine
 from transept.engines.shortlist import Shortlist
@@ -48,3 +49,13 @@ def test_incomplete_character_is_not_shown(transducer: Transducer, beam_size: in
 def test_stream_rejects_sampling(transducer: Transducer) -> None:
     with pytest.raises(ConfigError, match="sampling"):
         next(transducer.stream("one", sampling=SamplingConfig()))
+
+
+def test_start_of_a_long_sentence_is_not_stable_while_it_may_be_replaced() -> None:
+    model = transept.load("en-de")
+    text = "We went to the old market in the centre of the town because it was raining."
+    (*drafts, last) = model.stream(text, beam_size=1)
+    assert drafts[0].text
+    assert drafts[0].stable == 0
+    assert max(draft.stable for draft in drafts) > 0
+    assert last.text == model.translate(text, beam_size=1).text
