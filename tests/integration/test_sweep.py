@@ -20,9 +20,17 @@ FEW = ["experiment.training.max_steps=6", "experiment.checkpoint.every_steps=3",
 
 
 @pytest.fixture(scope="module")
-def kitchen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kitchen]:
+def kitchen(tmp_path_factory: pytest.TempPathFactory) -> Kitchen:
+    return open_kitchen(tmp_path_factory.mktemp("sweep"))
+
+
+@pytest.fixture
+def unguarded() -> Iterator[None]:
     with any_output_accepted():
-        yield open_kitchen(tmp_path_factory.mktemp("sweep"))
+        yield
+
+
+UNGUARDED = pytest.mark.usefixtures("unguarded")
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +48,7 @@ def swept(kitchen: Kitchen, rows: Path, work: Path, *words: object) -> int:
     return run(*command, "--work", work, *words)
 
 
+@UNGUARDED
 def test_every_row_is_trained_with_every_seed_on_the_same_text(
     kitchen: Kitchen, rows: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -96,6 +105,7 @@ def copy_sweep(begun: Path, work: Path) -> None:
 
 
 @pytest.mark.slow
+@UNGUARDED
 def test_row_equals_a_recipe_that_is_run_with_the_same_values(
     kitchen: Kitchen, rows: Path, tmp_path: Path
 ) -> None:
@@ -106,6 +116,7 @@ def test_row_equals_a_recipe_that_is_run_with_the_same_values(
     assert (alone / model).read_bytes() == (tmp_path / "work/C-ff4096/1" / model).read_bytes()
 
 
+@UNGUARDED
 def test_rows_train_on_one_device(
     kitchen: Kitchen, rows: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
