@@ -16,6 +16,7 @@ from transept.decoding.step import (
     State,
     Step,
     length_penalty,
+    not_done,
     ranking,
     results,
 )
@@ -210,7 +211,7 @@ class Beams:
 
     def drop(self, parents: Int[Tensor, " N"]) -> Int[Tensor, " M"]:
         """Drop the sentences that are done; return the parents of the others."""
-        left = [row for row, done in enumerate(self.done) if not done]
+        left = not_done(self.done)
         self.sentence = [self.sentence[row] for row in left]
         self.max_length = [self.max_length[row] for row in left]
         self.finished = [self.finished[row] for row in left]

@@ -6,7 +6,15 @@ from dataclasses import dataclass, field
 import torch
 
 from transept.decoding.config import SamplingConfig
-from transept.decoding.step import Hypothesis, Partial, Step, length_penalty, ranking, results
+from transept.decoding.step import (
+    Hypothesis,
+    Partial,
+    Step,
+    length_penalty,
+    not_done,
+    ranking,
+    results,
+)
 from transept.runtime.seed import derive_seed
 from transept.shapes import Float, Int, Tensor
 
@@ -88,7 +96,7 @@ class Rows:
 
     def drop(self) -> Int[Tensor, " B"]:
         """Drop the sentences that are done; return the rows of the others."""
-        left = [row for row, done in enumerate(self.done) if not done]
+        left = not_done(self.done)
         self.sentence = [self.sentence[row] for row in left]
         self.max_length = [self.max_length[row] for row in left]
         self.ids = [self.ids[row] for row in left]

@@ -38,6 +38,16 @@ class RankingStep(Step, Protocol):
         """
 
 
+def not_done(done: Sequence[bool]) -> list[int]:
+    """The indices of the sentences that are not done, in the order for `Step.select`.
+
+    The last ones take the places of those that are done, so that a cache moves only these.
+    """
+    n_left = len(done) - sum(done)
+    last = (index for index in range(n_left, len(done)) if not done[index])
+    return [next(last) if done[index] else index for index in range(n_left)]
+
+
 Rank = Callable[[Int[Tensor, " N"] | None, int], tuple[Float[Tensor, "N K"], Int[Tensor, "N K"]]]
 
 

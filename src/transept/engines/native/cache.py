@@ -81,6 +81,29 @@ class LayerCache(NamedTuple):
     """All keys and values, including the new ones."""
 
 
+class Kept(NamedTuple):
+    """The sentences of a cache that are kept. Only those that change their place are copied."""
+
+    sentences: Int[Tensor, " B"]
+    places: Int[Tensor, " M"]
+    """The new places of sentences that are moved."""
+    moved: Int[Tensor, " M"]
+
+    @classmethod
+    def of(cls, sentences: Int[Tensor, " B"]) -> "Kept":
+        """Keep these sentences, in this order."""
+        places = (sentences != torch.arange(len(sentences), device=sentences.device)).nonzero()
+        return cls(sentences, places.squeeze(1), sentences[places.squeeze(1)])
+
+    def __call__(self, x: Float[Tensor, "*shape"], axis: int) -> Float[Tensor, "*kept"]:
+        """The slices of x along an axis. `x` may be overwritten."""
+        n_kept = len(self.sentences)
+        if n_kept > x.shape[axis] or (self.moved < n_kept).any():
+            return x.index_select(axis, self.sentences)
+        x.index_copy_(axis, self.places, x.index_select(axis, self.moved))
+        return x.narrow(axis, 0, n_kept)
+
+
 class OutputCache:
     """The keys and values of the outputs so far, for each layer.
 
@@ -139,8 +162,7 @@ class OutputCache:
         if self._mask is None and width > 1:
             self._mask = self._kv.new_zeros(self.n_sentences, self._n_slots)
         if len(sentences) < self.n_sentences:
-            # Copies whole slices: three times as fast as indexing with a tensor.
-            self._kv = self._kv.index_select(2, sentences)
+            self._kv = Kept.of(sentences)(self._kv, 2)
         self.n_sentences, self.width = len(sentences), width
         self._buffer = self._new_buffer()
         others = ~torch.eye(width, dtype=torch.bool, device=sentences.device)
@@ -258,9 +280,9 @@ class SourceCache:
         """Keep only these sentences."""
         mask = self._keys_values[0].mask
         mask = None if mask is None else mask.index_select(0, sentences)
+        kept = Kept.of(sentences)
         self._keys_values = [
-            KeyValues(k.index_select(0, sentences), v.index_select(0, sentences), mask)
-            for k, v, _ in self._keys_values
+            KeyValues(kept(k, 0), kept(v, 0), mask) for k, v, _ in self._keys_values
         ]
         self._share()
 
