@@ -77,8 +77,10 @@ def test_rank_0_translates_and_all_ranks_agree_on_the_best_step(runs: dict[str, 
         assert newest is not None
         model = transept.load(newest.directory, device="cpu")
         samples = lines[-1]["samples"]
-        found = model.translate([x["source"] for x in samples], beam_size=1, split=False)
-        assert [one.text for one in found] == [x["output"] for x in samples], name
+        sources = [x["source"] for x in samples]
+        found = model.translate(sources, beam_size=1, split=False, raw=True)
+        texts = [one.text.replace("\ufffd", "") for one in found]
+        assert texts == [x["output"] for x in samples], name
         best = max(lines, key=lambda line: line["chrf"])
         assert (newest.state()["best_step"], newest.state()["best"]) == (best["step"], best["chrf"])
 
