@@ -178,7 +178,7 @@ def build_update(experiment: Experiment, runtime: Runtime) -> Update:
     wanted = experiment.training.compile
     plain_on_gpu = runtime.device.type == "cuda" and not fused
     if wanted == "always" or (wanted == "auto" and plain_on_gpu):
-        update.objective.states = torch.compile(update.objective.states, dynamic=False)
+        update.objective.states = torch.compile(update.objective.states)
     return update
 
 
