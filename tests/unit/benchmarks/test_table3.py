@@ -15,6 +15,7 @@ from making.pictures import inlined, is_chart
 
 from transept.apps.recipes import recipe
 from transept.apps.recipes.table import PAPER, RowResult, summarize
+from transept.training.config import ScheduleConfig
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -168,8 +169,9 @@ def test_section_states_the_settings_of_the_recipe() -> None:
     table3 = recipe.load("table3")
     experiment = table3.experiment
     assert f"**Vocabulary**: {experiment.model.vocab_size:,} subwords" in section
-    steps, warmup = experiment.training.max_steps, experiment.schedule.warmup_steps
-    assert f"**Steps**: {steps:,} for every row, with a warm-up of {warmup:,}." in section
+    assert f"**Steps**: {experiment.training.max_steps:,} for every row." in section
+    assert f"(`initial_gain = {experiment.model.initial_gain}`)" in section
+    assert experiment.schedule == ScheduleConfig(), "the warm-up is the paper's"
     assert f"{table3.texts[0].max_lines:,} of them are proceedings" in section
     assert f"batches of {experiment.batch.target_tokens:,} tokens per side" in section
     assert f"beam {table3.search.beam_size} " in section
