@@ -8,6 +8,8 @@ sentences only, with sinusoids and with learned positions:
 
     transept recipe run table3 --rows configs/length --data DIR
 
+`configs/length-small.toml` does the same on a CPU, with shorter sentences and a smaller network.
+
 Each input is a sentence of the test set, or several consecutive ones as one text, if a single one
 is too short for its range of lengths. It is translated and scored as a whole, also if it is longer
 than the sentences of the training. Several directories with the same NAME are seeds: the value is

@@ -332,7 +332,8 @@ class Cost(NamedTuple):
 
 
 TIME = Cost("s", 60, "minutes of training")
-FLOPS = Cost("FLOPs", 1e15, "training FLOPs, 10¹⁵")
+CPU_FLOPS = Cost("FLOPs", 1e12, "training FLOPs, 10¹²")
+GPU_FLOPS = Cost("FLOPs", 1e15, "training FLOPs, 10¹⁵")
 
 
 def progress(cost: Cost, record: Record) -> str:

@@ -24,7 +24,8 @@ import table3
 from figures import (
     BASELINE,
     CHARTS,
-    FLOPS,
+    CPU_FLOPS,
+    GPU_FLOPS,
     TIME,
     chart,
     differences_from_base,
@@ -54,9 +55,10 @@ FIGURES: dict[str, tuple[str, Callable[[Any], str]]] = {
         if (RESULTS / f"growth_{device}.json").exists()
     },
     **{
-        f"table-2-{name}": ("table2_cuda", partial(progress, cost))
-        for name, cost in (("time", TIME), ("flops", FLOPS))
-        if (RESULTS / "table2_cuda.json").exists()
+        f"table-2-{machine}-{name}": (f"table2_{device}", partial(progress, cost))
+        for machine, device, flops in (("cpu", "cpu", CPU_FLOPS), ("gpu", "cuda", GPU_FLOPS))
+        for name, cost in (("time", TIME), ("flops", flops))
+        if (RESULTS / f"table2_{device}.json").exists()
     },
     **({"table-3": ("table3", differences_from_base)} if table3.RECORD.exists() else {}),
     **{

@@ -225,6 +225,6 @@ def test_families_trained_by_separate_commands_share_a_record(
     monkeypatch.setattr(benchmarks.tables, "RESULTS", tmp_path)
     table = benchmarks.tables.families("table2_cpu").splitlines()
     assert [line.split(" | ")[0] for line in table[2:5]] == [f"| {name}" for name in systems]
-    for cost in (benchmarks.figures.TIME, benchmarks.figures.FLOPS):
+    for cost in (benchmarks.figures.TIME, benchmarks.figures.CPU_FLOPS):
         picture = ElementTree.fromstring(benchmarks.figures.progress(cost, record))
         assert len([each for each in picture.iter() if each.tag.endswith("polyline")]) == 6
