@@ -22,6 +22,8 @@ CHARTS = (
     "server",
     "table-1-cpu",
     "table-1-gpu",
+    "table-2-cpu-time",
+    "table-2-cpu-flops",
     "results",
     "parsing-length",
 )
