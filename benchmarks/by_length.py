@@ -75,7 +75,7 @@ def measure(model: Transducer, inputs: Inputs) -> tuple[float, float, float]:
     tokens = sum(len(pair.tokens) for pair in scored)
     perplexity = exp(-sum(pair.log_probability for pair in scored) / tokens)
     assert bleu.breakdown is not None
-    return bleu.value, perplexity, bleu.breakdown.length_ratio
+    return round(bleu.value, 2), perplexity, bleu.breakdown.length_ratio
 
 
 def main() -> None:

@@ -138,10 +138,13 @@ def chart(name: str, record: Record) -> str:
     return bars(made.title, groups, COLOURS, shared_scale=made.shared_scale)
 
 
-# --- parsing ---------------------------------------------------------------------------------
+# --- quality by length -----------------------------------------------------------------------
 
-LOWEST, HIGHEST, BASELINE = 70, 95, "right-branching"
-LENGTH = re.compile(r"test, (\d+ to \d+|over \d+) words")
+BASELINE = "right-branching"
+WORDS = re.compile(r"test, (\d+ to \d+|over \d+) words")
+TOKENS = re.compile(r"(\d+ to \d+) tokens")
+Systems = dict[str, dict[str, float]]
+"""By system, a value for each range of lengths."""
 
 
 def parsing_length(record: Record) -> str:
@@ -149,24 +152,43 @@ def parsing_length(record: Record) -> str:
 
     The baseline is omitted. It is so far below the parsers that their curves would coincide.
     """
-    systems: dict[str, dict[str, float]] = {}
-    for row in record["rows"]:
-        if row["system"] != BASELINE and (length := LENGTH.fullmatch(row["work"])):
+    rows = [row for row in record["rows"] if row["system"] != BASELINE]
+    title = "F1 on the test set by the length of the sentence"
+    return by_length(_by_range(rows, WORDS), "F1", "words of a sentence", range(70, 96, 5), title)
+
+
+def translation_length(record: Record) -> str:
+    """BLEU of each translator by the length of the source, as SVG."""
+    rows = [row for row in record["rows"] if row["unit"] == "BLEU"]
+    title = "BLEU by the length of the source"
+    return by_length(_by_range(rows, TOKENS), "BLEU", "source tokens", range(0, 61, 10), title)
+
+
+def _by_range(rows: Sequence[Mapping[str, Any]], work: re.Pattern[str]) -> Systems:
+    systems: Systems = {}
+    for row in rows:
+        if length := work.fullmatch(row["work"]):
             systems.setdefault(row["system"], {})[length[1].replace(" to ", "–")] = row["value"]
+    return systems
+
+
+def by_length(systems: Systems, unit: str, axis: str, values: range, title: str) -> str:
+    """A curve for each system, as SVG. `values` are the marks of the vertical axis."""
     lengths = list(dict.fromkeys(length for found in systems.values() for length in found))
     across = {length: float(index) for index, length in enumerate(lengths)}
-    frame = Frame(40, 30, WIDTH - 230, 250, (0, len(lengths) - 1), (LOWEST, HIGHEST))
+    frame = Frame(40, 30, WIDTH - 230, 250, (0, len(lengths) - 1), (values[0], values[-1]))
     colours = {system: index for index, system in enumerate(systems)}
     parts = [
-        f'<text class="quiet" x="0" y="{LINE}">F1</text>',
+        f'<text class="quiet" x="0" y="{LINE}">{unit}</text>',
         *frame.axes(
             {x: length for length, x in across.items()},
-            {float(f1): str(f1) for f1 in range(LOWEST, HIGHEST + 1, 5)},
+            {float(value): str(value) for value in values},
         ),
-        f'<text class="middle quiet" x="{frame.left + frame.width / 2:.0f}" y="318">'
-        "words of a sentence</text>",
+        f'<text class="middle quiet" x="{frame.left + frame.width / 2:.0f}" y="318">{axis}</text>',
         *(
-            frame.curve([(across[length], f1) for length, f1 in found.items()], colours[name], name)
+            frame.curve(
+                [(across[length], one) for length, one in found.items()], colours[name], name
+            )
             for name, found in systems.items()
         ),
         *names_beside(
@@ -175,7 +197,7 @@ def parsing_length(record: Record) -> str:
             colours,
         ),
     ]
-    return svg("F1 on the test set by the length of the sentence", 324, parts)
+    return svg(title, 324, parts)
 
 
 # --- Table 1 ---------------------------------------------------------------------------------

@@ -33,6 +33,7 @@ from figures import (
     layer_times,
     parsing_length,
     progress,
+    translation_length,
 )
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -47,6 +48,7 @@ PAGES = [
 ]
 FIGURES: dict[str, tuple[str, Callable[[Any], str]]] = {
     "parsing-length": ("parsing", parsing_length),
+    "length-cpu": ("by_length_cpu", translation_length),
     "table-1-cpu": ("table1_cpu", layer_times),
     "table-1-gpu": ("table1_cuda", layer_times),
     **{

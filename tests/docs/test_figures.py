@@ -24,6 +24,7 @@ CHARTS = (
     "table-1-gpu",
     "table-2-cpu-time",
     "table-2-cpu-flops",
+    "length-cpu",
     "results",
     "parsing-length",
 )
