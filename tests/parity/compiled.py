@@ -8,16 +8,19 @@ shape checks that the tests add to the package.
 
 import json
 import sys
+from collections.abc import Sequence
 from typing import Literal
 
 import torch
-from tests.parity.steps import furthest, gradients, tiles
+from tests.parity.steps import Gradients, furthest, gradients, tiles
 from torch._dynamo.utils import counters
 
 from transept import ModelConfig
 from transept.assembly import build_update
 from transept.experiment import Experiment
 from transept.runtime.device import Runtime
+from transept.shapes import Tensor
+from transept.training.batches import MicroBatch
 from transept.training.config import TrainingConfig
 from transept.training.update import Update
 
@@ -32,15 +35,23 @@ def update(compiled: Literal["never", "always"], runtime: Runtime) -> Update:
     return build_update(Experiment(model=MODEL, training=training), runtime)
 
 
+def steps(update: Update, batches: Sequence[MicroBatch]) -> list[tuple[Tensor, Gradients]]:
+    """Loss and gradients of each batch by itself."""
+    found = []
+    for batch in batches:
+        update.model.zero_grad()
+        found.append(gradients(update, batch))
+    return found
+
+
 def main() -> None:
     device, precision = sys.argv[1:]
     runtime = Runtime.choose(device, precision)
     batches = [tiles(runtime.device.type, width=width) for width in WIDTHS]
     torch.backends.cuda.matmul.allow_tf32 = False
-    one, other = update("never", runtime), update("always", runtime)
-    plain = [gradients(one, batch) for batch in batches]
+    plain = steps(update("never", runtime), batches)
     before = counters["stats"]["unique_graphs"]
-    compiled = [gradients(other, batch) for batch in batches]
+    compiled = steps(update("always", runtime), batches)
     pairs = [*zip(compiled, plain, strict=True)]
     found = {
         "loss": max(float((x - y).abs() / y) for (x, _), (y, _) in pairs),
