@@ -35,15 +35,15 @@ Shape = tuple[int, int]
 Times = Mapping[int, Mapping[str, float]]
 """Seconds of a product by number of rows, in single precision and in each way of integers."""
 SINGLE = "packed float32"
-ROWS = (1, 4, 8, 12, 16, 64)
+ROWS = (1, 4, 8, 12, 16, 64, 256)
 """Numbers of rows to measure."""
 SENTENCE = 16
 """The length of a typical sentence, in tokens."""
 WORKLOADS = {
     "one sentence, greedy": (SENTENCE, 1),
     "one sentence, beam 4": (SENTENCE, 4),
-    "a batch, greedy": (64, 16),
-    "a batch, beam 4": (64, 64),
+    "a batch, greedy": (256, 16),
+    "a batch, beam 4": (256, 64),
 }
 """The rows of products in the encoder and in each of SENTENCE steps of the decoder."""
 LARGEST = 2**21
