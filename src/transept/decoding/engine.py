@@ -1,6 +1,6 @@
 """The interface of engines, which search for the outputs of sentences in batches."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, runtime_checkable
 
@@ -147,19 +147,14 @@ class StepEngine(Engine, Protocol):
         """Sample n outputs per sentence."""
 
 
-def batches_by_length(
-    lengths: Sequence[int], max_tokens: int, n_parts: int = 1
-) -> Iterator[list[int]]:
+def batches_by_length(lengths: Sequence[int], max_tokens: int) -> Iterator[list[int]]:
     """Indices of items in batches of similar length, longest first.
 
     Args:
         lengths: The length of each item, in tokens.
         max_tokens: Maximum number of tokens per batch, padding included. A batch has at least one
             item.
-        n_parts: A batch also ends at each of this number of equal parts of all tokens, so that
-            batches of long items do not take longer than batches of short ones.
     """
-    total, n_tokens, part = max(1, sum(lengths)), 0, 1
     batch: list[int] = []
     for index in sorted(range(len(lengths)), key=lambda index: -lengths[index]):
         # The first item of a batch is the longest and sets its width.
@@ -167,13 +162,18 @@ def batches_by_length(
             yield batch
             batch = []
         batch.append(index)
-        n_tokens += lengths[index]
-        if n_tokens * n_parts >= total * part:
-            yield batch
-            batch = []
-            part = n_tokens * n_parts // total + 1
     if batch:
         yield batch
+
+
+def dealt(batches: Iterable[list[int]], n_threads: int) -> Iterator[list[int]]:
+    """Each batch in a part for each thread. The parts take about the same time.
+
+    Items are dealt like cards, because a part of long items would take longer than one of short
+    ones with the same number of tokens.
+    """
+    for batch in batches:
+        yield from (batch[first::n_threads] for first in range(min(n_threads, len(batch))))
 
 
 Search = Callable[[Sequence[Input], SearchConfig, Watch], list[list[Hypothesis]]]

@@ -9,7 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transept.decoding.engine import batches_by_length
+from transept.decoding.engine import batches_by_length, dealt
 from transept.engines.native import engine
 from transept.engines.native.engine import cores, map_parallel
 
@@ -79,13 +79,11 @@ def test_gpu_runs_one_batch_at_a_time() -> None:
     assert cores(torch.device("cuda")) == 1
 
 
-@given(
-    st.lists(st.integers(0, 50), min_size=1, max_size=40), st.integers(1, 400), st.integers(1, 8)
-)
+@given(st.lists(st.integers(0, 50), min_size=1, max_size=40), st.integers(1, 400))
 def test_batches_by_length_contain_each_item_and_respect_limit(
-    lengths: list[int], max_tokens: int, n_parts: int
+    lengths: list[int], max_tokens: int
 ) -> None:
-    batches = [*batches_by_length(lengths, max_tokens, n_parts)]
+    batches = [*batches_by_length(lengths, max_tokens)]
     in_order = [lengths[index] for batch in batches for index in batch]
     assert in_order == sorted(lengths, reverse=True)
     assert sorted(index for batch in batches for index in batch) == [*range(len(lengths))]
@@ -93,9 +91,11 @@ def test_batches_by_length_contain_each_item_and_respect_limit(
         assert len(batch) == 1 or len(batch) * lengths[batch[0]] <= max_tokens
 
 
-@given(st.lists(st.integers(1, 50), min_size=2, max_size=40))
-def test_batches_by_length_halve_tokens_for_two_threads(lengths: list[int]) -> None:
-    long, short = (
-        sum(lengths[index] for index in batch) for batch in batches_by_length(lengths, 10_000, 2)
-    )
-    assert 0 <= long - short <= 2 * max(lengths)
+@given(st.lists(st.integers(1, 50), min_size=1, max_size=40), st.integers(1, 8))
+def test_threads_get_equal_parts_of_a_batch(lengths: list[int], n_threads: int) -> None:
+    (batch,) = batches_by_length(lengths, 10_000)
+    parts = [*dealt([batch], n_threads)]
+    assert len(parts) == min(n_threads, len(lengths))
+    assert sorted(index for part in parts for index in part) == [*range(len(lengths))]
+    n_tokens = [sum(lengths[index] for index in part) for part in parts]
+    assert max(n_tokens) - min(n_tokens) <= max(lengths)

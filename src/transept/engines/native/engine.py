@@ -1,6 +1,5 @@
 """The native engine: networks in PyTorch, and the paper's beam search."""
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from transept.decoding.engine import (
     Found,
     Input,
     batches_by_length,
+    dealt,
     search_sequentially,
 )
 from transept.decoding.greedy import sample, sample_seed
@@ -207,11 +207,10 @@ class NativeEngine:
         return step
 
     def _batches(self, inputs: Sequence[Input], rows: int, n_threads: int = 1) -> list[list[int]]:
-        """Batches of about the same number of tokens, the same number of batches per thread."""
+        """Batches of sentences of similar length, `n_threads` of which take about the same time."""
         lengths = [len(one.source) for one in inputs]
         most = max(1, TOKENS_AT_ONCE[self._device.type] // rows)
-        n_parts = n_threads * math.ceil(sum(lengths) / (most * n_threads))
-        return [*batches_by_length(lengths, most, n_parts)]
+        return [*dealt(batches_by_length(lengths, n_threads * most), n_threads)]
 
 
 def _max_lengths(inputs: Sequence[Input]) -> list[int]:
