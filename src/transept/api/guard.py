@@ -1,9 +1,12 @@
-"""Second attempts at sentences whose first translation is not usable.
+"""Further attempts at sentences whose best translation is not complete.
 
 A model may omit a protected span, repeat a phrase without end, reach the maximum length, or end
-much too early. Such a sentence is translated again: first with its spans as required tokens, then
-in parts. Repetitions that remain are removed. So no text is lost silently, and no output repeats
-itself endlessly.
+much too early. Then another translation of the beam is taken. If none is usable, the sentence is
+translated again: first with its spans as required tokens, then in parts. Repetitions that remain
+are removed. So no text is lost silently, and no output repeats itself endlessly.
+
+A model may also lose a quotation mark or a bracket. Then a translation of the beam that has all of
+them is taken, if there is one.
 """
 
 import re
@@ -40,12 +43,17 @@ class Guard:
 
         Args:
             units: The sentences.
-            outputs: Their usable outputs. Those of some sentences are empty.
-            attempt: Translates units; returns only usable outputs.
+            outputs: Their complete outputs. Those of some sentences are empty.
+            attempt: Translates units; returns the usable outputs of the whole beam.
             best_effort: Translates units; returns at least one output of each.
         """
         found = dict(enumerate(outputs))
-        for prepare, decode in ((self._required, attempt), (self._parts, best_effort)):
+        stages = (
+            (self._unchanged, attempt),
+            (self._required, attempt),
+            (self._parts, best_effort),
+        )
+        for prepare, decode in stages:
             failed = [index for index, each in found.items() if not each]
             parts = {index: prepare(units[index]) for index in failed}
             flat = [part for index in failed for part in parts[index]]
@@ -54,6 +62,9 @@ class Guard:
                 each = [next(again) if part.ids else (part.kept,) for part in parts[index]]
                 found[index] = _joined(units[index], parts[index], each)
         return [found[index] for index in range(len(units))]
+
+    def _unchanged(self, unit: Unit) -> list[Unit]:
+        return [unit]
 
     def _required(self, unit: Unit) -> list[Unit]:
         """The unit with its protected spans as required tokens."""

@@ -31,6 +31,10 @@ human translation of 18,000 sentences of test sets is as short; a model may end 
 `am 22.`."""
 
 
+WithText = tuple[Hypothesis, str]
+"""An output of a search, and its text as the model wrote it."""
+
+
 class Unit(NamedTuple):
     """A part of a text, the white space after it, and its token ids without the end symbol.
 
@@ -59,7 +63,20 @@ class Unit(NamedTuple):
         words = range(len(self.text.split()))
         return Output(self.text, 0.0, 0.0, alignment=tuple(zip(words, words, strict=True)))
 
-    def accepts(self, text: str, one: Hypothesis) -> bool:
+    def complete(self, found: Iterable[WithText]) -> list[WithText]:
+        """The outputs that are accepted and have the quotation marks and brackets of the text."""
+        return [
+            (one, text)
+            for one, text in found
+            if self.masked.keeps_marks(text) and self.accepts(one, text)
+        ]
+
+    def usable(self, found: Iterable[WithText]) -> list[WithText]:
+        """The outputs that are complete. If none is, those that are accepted."""
+        found = list(found)
+        return self.complete(found) or [pair for pair in found if self.accepts(*pair)]
+
+    def accepts(self, one: Hypothesis, text: str) -> bool:
         """Whether an output is complete, and its text has all spans and does not repeat itself."""
         if not self.masked.is_kept(text):
             return False

@@ -1,6 +1,6 @@
 """A network with its vocabularies: translation, scoring and attention."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import repeat
@@ -26,6 +26,7 @@ from transept.api.texts import (
     Sentence,
     Translation,
     Unit,
+    WithText,
     Writer,
     as_texts,
     distinct,
@@ -39,6 +40,7 @@ from transept.progress import Watch, no_progress
 from transept.text.tokenizer import Tokenizer
 
 Found = Sequence[Sequence[Hypothesis]]
+Choose = Callable[[Unit, Iterable[WithText]], list[WithText]]
 
 
 class Transducer:
@@ -349,22 +351,24 @@ class Transducer:
         return outputs
 
     def _guarded(self, units: Sequence[Unit], found: Found, request: Request) -> list[Outputs]:
-        """The outputs of units. A unit without a usable output is translated again."""
+        """The outputs of units. A unit without a complete output is translated again."""
         if request.sampling is not None or request.config.raw:
             return self._outputs(units, found, request)
-        outputs = self._outputs(units, found, request, Unit.accepts)
+        outputs = self._outputs(units, found, request, Unit.complete)
         if all(outputs):
             return outputs
-        again = replace(request, watch=no_progress)
+        whole_beam = replace(request.config, n_best=request.config.beam_size)
 
-        def searched(units: Sequence[Unit]) -> Found:
-            return self._search([self._input(unit, [], again) for unit in units], again)
+        def decode(units: Sequence[Unit], choose: Choose | None) -> list[Outputs]:
+            inputs = [self._input(unit, [], request) for unit in units]
+            found = self.engine.search(inputs, whole_beam, no_progress)
+            return self._outputs(units, found, request, choose)
 
         return self._guard.complete(
             units,
             outputs,
-            attempt=lambda some: self._outputs(some, searched(some), again, Unit.accepts),
-            best_effort=lambda some: self._outputs(some, searched(some), again),
+            attempt=partial(decode, choose=Unit.usable),
+            best_effort=partial(decode, choose=None),
         )
 
     def _input(self, unit: Unit, prefix: Ids, request: Request) -> Input:
@@ -389,11 +393,11 @@ class Transducer:
         units: Sequence[Unit],
         found: Found,
         request: Request,
-        is_wanted: Callable[[Unit, str, Hypothesis], bool] | None = None,
+        choose: Choose | None = None,
     ) -> list[Outputs]:
-        if is_wanted is not None:
+        if choose is not None:
             found = [
-                [one for one in each if is_wanted(unit, self._writer.text(one.ids, unit), one)]
+                [one for one, _ in choose(unit, self._with_text(unit, each))]
                 for unit, each in zip(units, found, strict=True)
             ]
         pairs = [
@@ -410,6 +414,9 @@ class Transducer:
         if request.sampling is not None:
             return outputs
         return [distinct(each)[: request.config.n_best] for each in outputs]
+
+    def _with_text(self, unit: Unit, found: Sequence[Hypothesis]) -> Iterator[WithText]:
+        return ((one, self._writer.text(one.ids, unit)) for one in found)
 
     # --- scoring -----------------------------------------------------------------------------
 

@@ -207,7 +207,7 @@ def _described(
 ) -> WordedSentence:
     """The words of the best usable hypothesis, or of a second attempt."""
     texts = [(one, text_of_ids(model, one.ids, unit)) for one in found]
-    usable = [pair for pair in texts if unit.accepts(pair[1], pair[0])]
+    usable = unit.complete(texts)
     if not usable and not prefix.strip():
         return _described_again(model, unit, watch)
     best, output = (usable or texts)[0]

@@ -29,6 +29,7 @@ from transept.text.surface import (
     in_capitals,
     in_double_quotes,
     in_single_quotes,
+    marks,
     quotes_around,
     sentence_case,
     unstressed,
@@ -57,6 +58,7 @@ _EDGE = re.compile(rf"(?:\s*{EMOJI})+\s*\Z|\A\s*(?:{EMOJI}\s*)+")
 _WORD = re.compile(r"\w+")
 _LOOP = re.compile(r"(\b\w+(?:\W+\w+){0,7}?)(?:\W+\1\b){3,}|([^\W\d_]{1,8}?)\2{7,}")
 _STUTTER = re.compile(r"\b(\w+)(?: \1\b){2,}")
+_ITEM_TWICE = re.compile(r"\b(\w{3,}),(?: \w+)? \1,")
 _LAST_WORD = re.compile(r"\w*\Z")
 _MASK = re.compile(f"[{MASKS[0]}-{MASKS[-1]}]")
 
@@ -154,8 +156,17 @@ class Masked:
             return False
         return sum(map(output.count, MASKS)) <= sum(wanted[mask] for mask in MASKS)
 
+    def keeps_marks(self, output: str) -> bool:
+        """Whether an output has as many quotation marks and brackets as the sentence."""
+        return marks(output) == marks(self.text)
+
     def is_loop(self, output: str) -> bool:
-        """Whether an output of the model repeats a phrase that the sentence does not repeat."""
+        """Whether an output of the model repeats what the sentence does not repeat.
+
+        That is a phrase, or two items of a list, as in `a hat, a hat, a coat, the coat`.
+        """
+        if len(_ITEM_TWICE.findall(output)) > 1 and not _ITEM_TWICE.search(self.text):
+            return True
         if not _may_loop(output):
             return False
         return bool(_LOOP.search(output)) and not _LOOP.search(self.text)

@@ -6,6 +6,7 @@ to close a quotation. These rules repair the output. They do not change its word
 
 import re
 import unicodedata
+from collections import Counter
 from typing import Final, NamedTuple
 
 from transept.text.sentences import CLOSERS
@@ -19,6 +20,7 @@ _SINGLE_STYLES: Final = (("‚", "‘"), ("‘", "’"), ("'", "'"))
 _QUOTES: Final = "".join({*"".join(one + other for one, other in _STYLES)})
 _CLOSING: Final = {'"': '"', "„": "“", "“": "”", "”": "”", "«": "»", "»": "«"}
 _QUOTE = re.compile(f"[{_QUOTES}]")
+_BRACKET = re.compile(r"[()\[\]]")
 _MARKED = re.compile(rf"([{re.escape(MARKS)}]*)([{re.escape(CLOSERS)}]*)\Z")
 _STRESSED = re.compile(
     r"\b(?:NOT|CANNOT|(?:DO|DOES|MUST)N['’]T|NEVER|NOTHING|ALWAYS|ONLY|MUST"
@@ -178,6 +180,11 @@ def without_guillemets(text: str, language: str) -> str:
     if form := _KNOWN_QUOTES.get(language):
         return _GUILLEMETS.sub(lambda found: form.format(found[1] or found[2] or ""), text)
     return text
+
+
+def marks(text: str) -> tuple[int, Counter[str]]:
+    """How many double quotation marks a text has, and how many brackets of each kind."""
+    return len(_QUOTE.findall(text)), Counter(_BRACKET.findall(text))
 
 
 def in_single_quotes(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Second attempts at sentences whose first translation is not usable."""
+"""Further attempts at sentences whose best translation is not complete."""
 
 from collections.abc import Sequence
 
@@ -27,35 +27,39 @@ def unit_of(text: str, model: transept.Transducer) -> Unit:
     return unit
 
 
-def test_lost_spans_are_required_in_the_second_attempt(model: transept.Transducer) -> None:
+class Attempts:
+    """Succeeds if a unit has required tokens or terms."""
+
+    def __init__(self) -> None:
+        self.units: list[Unit] = []
+
+    def __call__(self, units: Sequence[Unit]) -> list[tuple[Output, ...]]:
+        self.units += units
+        good = (Output("gut", -1.0, -1.0),)
+        return [good if unit.required or unit.terms else () for unit in units]
+
+
+def test_lost_spans_are_required_if_the_whole_beam_lacks_them(model: transept.Transducer) -> None:
     guard, unit = Guard(model.source_tokenizer, model.target_tokenizer), unit_of(TEXT, model)
-    asked: list[Unit] = []
-
-    def attempt(units: Sequence[Unit]) -> list[tuple[Output, ...]]:
-        asked.extend(units)
-        return [(Output("gut", -1.0, -1.0),) for _ in units]
-
+    attempt = Attempts()
     (outputs,) = guard.complete([unit], [()], attempt, best_effort=lambda units: [])
     assert [one.text for one in outputs] == ["gut"]
-    assert asked[0].terms == ()
-    assert asked[0].required == tuple((model.target_tokenizer.encode(m)[-1],) for m in MASKS[:2])
+    first, second = attempt.units
+    assert first == unit
+    assert second.terms == ()
+    assert second.required == tuple((model.target_tokenizer.encode(m)[-1],) for m in MASKS[:2])
 
 
 def test_model_without_masks_gets_the_lost_spans_as_terms() -> None:
     vocabulary = train_tokenizer([TEXT] * 50, vocab_size=300)
     guard = Guard(vocabulary, vocabulary)
     unit = Unit(TEXT, "", vocabulary.encode(TEXT), masked=Masked.of(TEXT, (), ("en", "de")))
-    asked: list[Unit] = []
-
-    def attempt(units: Sequence[Unit]) -> list[tuple[Output, ...]]:
-        asked.extend(units)
-        return [(Output("gut", -1.0, -1.0),) for _ in units]
-
+    attempt = Attempts()
     guard.complete([unit], [()], attempt, best_effort=lambda units: [])
-    assert asked[0].terms == (("info@example.org",), ("%s",))
+    assert attempt.units[-1].terms == (("info@example.org",), ("%s",))
 
 
-def test_text_between_spans_is_translated_if_the_second_attempt_fails(
+def test_text_between_spans_is_translated_if_the_attempts_fail(
     model: transept.Transducer,
 ) -> None:
     guard, unit = Guard(model.source_tokenizer, model.target_tokenizer), unit_of(TEXT, model)
@@ -116,6 +120,16 @@ def test_output_much_shorter_than_its_sentence_is_not_accepted(
 ) -> None:
     unit = Unit("Yes", "", [5] * n_source, masked=Masked("Yes"))
     output = Hypothesis((6,) * n_output, -1.0, -1.0)
-    assert unit.accepts("Ja", output) == is_accepted
+    assert unit.accepts(output, "Ja") == is_accepted
     # With terms there is no other attempt.
-    assert unit._replace(terms=(("Ja",),)).accepts("Ja", output)
+    assert unit._replace(terms=(("Ja",),)).accepts(output, "Ja")
+
+
+def test_output_with_the_marks_of_the_sentence_is_preferred() -> None:
+    text = 'He (the "boss") left.'
+    unit = Unit(text, "", [5] * 8, masked=Masked(text))
+    texts = ["Der Chef ging.", "Er ging (der Chef).", "Er (der „Chef“) ging.", "Er („Boss“) ging."]
+    outputs = [(Hypothesis((number,) * 6, -1.0, -1.0), each) for number, each in enumerate(texts)]
+    assert unit.complete(outputs) == unit.usable(outputs) == outputs[2:]
+    assert unit.complete(outputs[:2]) == []
+    assert unit.usable(outputs[:2]) == outputs[:2]

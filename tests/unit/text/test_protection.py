@@ -211,6 +211,13 @@ def test_repetition_of_the_source_is_not_a_loop() -> None:
     assert not Masked("no no no no no").is_loop("nein nein nein nein nein")
 
 
+def test_items_of_a_list_twice_are_a_loop() -> None:
+    echo = "Hut, Schal, Schal, eine Pfanne, die Pfanne, Seife"
+    assert Masked("a hat, a scarf, a pan, a pot, soap").is_loop(echo)
+    assert not Masked("a hat, a scarf, the scarf, a pan").is_loop(echo)
+    assert not Masked("What is used is worn").is_loop("Was benutzt wurde, wurde alt, wurde, was")
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
