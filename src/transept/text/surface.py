@@ -31,6 +31,8 @@ _SINGLE = re.compile(
     # An apostrophe within a word, as in `don’t`, does not end a quotation.
     r"(?<![\w'’])(?:‘(?:[^‘’]|(?<=\w)’(?=\w))+?’|‚[^‚‘]+?‘|'(?:[^']|(?<=\w)'(?=\w)){3,}?')(?!\w)"
 )
+_OPENING_SINGLE = re.compile(r"(?<![\w'’])[‘‚'](?=[\w‘‚'])")
+_CLOSING_SINGLE = re.compile(r"(?<=[\w.,!?‘’'])[’‘'](?!\w)")
 _DOUBLE_OPENING: Final = {"‘": "“", "‚": "„", "'": '"'}
 _DOUBLE_CLOSING: Final = {"’": "”", "‘": "“", "'": '"'}
 _TO_SINGLE: Final = str.maketrans('„“”«»"', "‚‘’‹›'")
@@ -182,9 +184,10 @@ def without_guillemets(text: str, language: str) -> str:
     return text
 
 
-def marks(text: str) -> tuple[int, Counter[str]]:
-    """How many double quotation marks a text has, and how many brackets of each kind."""
-    return len(_QUOTE.findall(text)), Counter(_BRACKET.findall(text))
+def marks(text: str) -> tuple[int, int, Counter[str]]:
+    """How many quotation marks, quotations within them, and brackets of each kind a text has."""
+    text = in_double_quotes(text)
+    return len(_QUOTE.findall(text)), len(_SINGLE.findall(text)), Counter(_BRACKET.findall(text))
 
 
 def in_single_quotes(text: str) -> str:
@@ -226,7 +229,8 @@ def _quoted(source: str, output: str) -> str:
     """The output with as many quotation marks as the source, if its own are not in pairs."""
     wanted = len(_QUOTE.findall(source))
     if wanted:
-        output = _double_ends(source, in_double_quotes(output))
+        doubled = _in_nested_quotes if _SINGLE.search(source) else in_double_quotes
+        output = _double_ends(source, doubled(output))
     given = len(_QUOTE.findall(output))
     if not wanted and given:
         return _QUOTE.sub("", output)
@@ -235,6 +239,21 @@ def _quoted(source: str, output: str) -> str:
     if wanted == 1:
         return _half(source, output)
     return _paired(output) if given % 2 == 0 else output
+
+
+def _in_nested_quotes(output: str) -> str:
+    """The output with double marks around all that is quoted, and single ones within."""
+    doubles = [found.start() for found in _QUOTE.finditer(output)]
+    if len(doubles) == 4:
+        first, last = doubles[1], doubles[2] + 1
+        return output[:first] + in_single_quotes(output[first:last]) + output[last:]
+    opening = _OPENING_SINGLE.search(output)
+    closing = [found.start() for found in _CLOSING_SINGLE.finditer(output)]
+    if doubles or opening is None or len(closing) < 2:
+        return output
+    start, end = opening.start(), closing[-1]
+    quoted = _DOUBLE_OPENING[output[start]] + output[start + 1 : end] + _DOUBLE_CLOSING[output[end]]
+    return output[:start] + quoted + output[end + 1 :]
 
 
 def _double_ends(source: str, output: str) -> str:

@@ -53,6 +53,9 @@ def test_follow_adapts_the_end_and_the_first_letter(
         ("Er sagte: „Ja.", "He said: Yes.", "He said: „Yes."),
         ("Er sagte: „Ja.", "He said yes.", "He said yes."),
         ("„Ja.“", "‘Yes it's.”", "“Yes it's.”"),
+        ("„Er sagte ‚nie‘“, rief ich.", "‘He said ‘no’,’ I cried.", "“He said ‘no’,” I cried."),
+        ("„Er sagte ‚nie‘“, rief ich.", '"He said "no"," I said.', "\"He said 'no',\" I said."),
+        ("„Er sagte ‚nie‘“, rief ich.", "He said ‘no’, I cried.", "He said ‘no’, I cried."),
     ],
 )
 def test_follow_repairs_quotation_marks(source: str, output: str, expected: str) -> None:
