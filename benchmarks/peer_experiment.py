@@ -102,7 +102,7 @@ class Baseline:
         device = self.runtime.device
         source, target = (x.to(device, non_blocking=True) for x in (batch.source, batch.target))
         begin = target.new_full((len(target), 1), self.experiment.model.bos_id)
-        with self.runtime.autocast():
+        with self.runtime.products():
             logits = self.model(
                 input_ids=source,
                 attention_mask=(source != 0).long(),

@@ -17,11 +17,13 @@ from transept.decoding.greedy import sample
 from transept.decoding.step import Constrained, Ensemble, ForcedPrefix
 from transept.engines.native import cache, network, weights
 from transept.engines.native.network import IncrementalDecoder
-from transept.engines.native.weights import Prepacked, prepare
+from transept.engines.native.weights import PACKINGS, Prepacked, prepare
 from transept.model.transformer import Memory
+from transept.runtime.products import Library
 from transept.shapes import Tensor
 
 VOCABULARY, EOS = 30, 1
+LIBRARIES: list[Library] = ["MKL", "oneDNN"] if torch.backends.mkl.is_available() else ["oneDNN"]
 SOURCES = [[5, 6, 7, 8, 9, 1], [10, 1], [11, 12, 13, 1], [14, 15, 16, 17, 18, 19, 20, 1]]
 VARIANTS: list[dict[str, Any]] = [
     {},
@@ -79,9 +81,9 @@ class Uncached:
         self.prefixes = [self.prefixes[row] for row in rows.tolist()]
 
 
-@pytest.fixture(params=[False, True], ids=["fused attention", "attention by products"])
+@pytest.fixture(params=["other", "MKL"], ids=["fused attention", "attention by products"])
 def attention(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache, "HAS_MKL", request.param)
+    monkeypatch.setattr(cache, "fastest_library", lambda: request.param)
 
 
 @pytest.mark.usefixtures("attention")
@@ -139,13 +141,13 @@ def test_best_matches_topk_of_log_p(n_rows: int) -> None:
     assert best.best(tokens, 100)[0].shape == (n_rows, VOCABULARY)  # the whole vocabulary
 
 
-@pytest.mark.parametrize("has_mkl", [False, *[True] * weights.HAS_MKL])
-def test_packed_matrices_give_same_log_p(has_mkl: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Large matrices are packed. Here the limits are lowered, so that all are."""
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_packed_matrices_give_same_log_p(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Large matrices are packed. Here the limit is lowered, so that all are."""
     model = make(VARIANTS[3])
-    monkeypatch.setattr(weights, "LARGE", 1)
-    monkeypatch.setattr(weights, "LARGE_FOR_MKL", 1)
-    monkeypatch.setattr(weights, "HAS_MKL", has_mkl)
+    packing = PACKINGS[library]._replace(least=1)
+    monkeypatch.setattr(weights, "PACKINGS", {library: packing})
+    monkeypatch.setattr(weights, "fastest_library", lambda: library)
     assert isinstance(prepare(model).decoder(2).projection, Prepacked)
     fast, slow = IncrementalDecoder(model, encode(model, SOURCES)), Uncached(model, SOURCES)
     tokens = torch.tensor([7, 8, 9, 10])

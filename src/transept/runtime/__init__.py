@@ -1,6 +1,7 @@
 """Devices, processes and files, and their failures.
 
-Computing: `device` (the device and its precision), `seed` (random numbers derived from keys) and
+Computing: `device` (the device and its precision), `products` (the fastest library for matrices
+on this CPU), `seed` (random numbers derived from keys) and
 `determinism` (sums in a fixed order).
 
 Files and signals: `storage` (atomic writes), `lock` (one process per directory) and `interrupt`

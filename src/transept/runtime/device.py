@@ -13,6 +13,7 @@ import torch
 
 from transept.errors import ConfigError, Problem
 from transept.runtime.distributed import ALONE, World
+from transept.runtime.products import fastest_products
 
 Precision = Literal["fp32", "bf16"]
 
@@ -43,10 +44,10 @@ class Runtime:
         """The type in which matrices are multiplied."""
         return torch.bfloat16 if self.precision == "bf16" else torch.float32
 
-    def autocast(self) -> AbstractContextManager[Any]:
-        """Multiply matrices in the chosen precision within the block."""
+    def products(self) -> AbstractContextManager[Any]:
+        """Multiply matrices in the chosen precision, and as fast as possible, within the block."""
         if self.precision == "fp32":
-            return nullcontext()
+            return fastest_products() if self.device.type == "cpu" else nullcontext()
         return torch.autocast(self.device.type, self.dtype)
 
     def synchronize(self) -> None:
@@ -67,7 +68,8 @@ def _matrix_peak(device: torch.device, dtype: torch.dtype) -> float:
     for _ in range(tries):
         _synchronize(device)
         start = time.perf_counter()
-        a @ a
+        with fastest_products():
+            torch.mm(a, a)
         _synchronize(device)
         rates.append(2 * n**3 / (time.perf_counter() - start))
     # A CPU may be shared with other work, so the best try shows its peak.

@@ -223,7 +223,7 @@ class _Gradients(NamedTuple):
 
     def add(self, rows: slice, dlogits: Tensor, x: Tensor, w: Tensor) -> None:
         """Add the gradients of a chunk."""
-        torch.mm(dlogits, w, out=self.states[rows])
+        self.states[rows] = torch.mm(dlogits, w)
         if dlogits.dtype == self.weight.dtype:
             self.weight.addmm_(dlogits.T, x)
         else:

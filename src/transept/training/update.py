@@ -74,7 +74,7 @@ class Objective(nn.Module):
         if batch is None:
             zero = 0.0 * torch.stack([p.sum() for p in self.model.parameters()]).sum()
             return LossSums(zero, zero.detach())
-        with self.runtime.autocast():
+        with self.runtime.products():
             states = self.states(batch.source, batch.target)
             return self.loss(states, self.model.projection, batch.target.ids)
 

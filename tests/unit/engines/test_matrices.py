@@ -6,7 +6,6 @@ import pytest
 import torch
 
 from transept.engines.native.weights import (
-    HAS_MKL,
     PACKED_ROWS,
     MakeMatrix,
     Prepacked,
@@ -15,7 +14,12 @@ from transept.engines.native.weights import (
 )
 
 assert_close = partial(torch.testing.assert_close, atol=1e-4, rtol=1e-4)
-LAYOUTS = [Unchanged, Transposed, Prepacked.by_onednn, *[Prepacked.by_mkl] * HAS_MKL]
+LAYOUTS = [
+    Unchanged,
+    Transposed,
+    Prepacked.by_onednn,
+    *[Prepacked.by_mkl] * torch.backends.mkl.is_available(),
+]
 
 
 @pytest.mark.parametrize("n_rows", [1, 2, 4, 33, PACKED_ROWS, PACKED_ROWS + 1])

@@ -12,7 +12,6 @@ import torch
 from torch.nn import functional as F
 
 from transept.engines.native.weights import (
-    HAS_MKL,
     MakeMatrix,
     PreparedDecoderLayer,
     PreparedMatrix,
@@ -22,6 +21,7 @@ from transept.engines.program import Product
 from transept.model.attention import MultiHeadAttention
 from transept.model.config import ModelConfig
 from transept.model.transformer import Memory, Transformer
+from transept.runtime.products import fastest_library
 from transept.shapes import Bool, Float, Int, Tensor
 
 INITIAL_SLOTS = 32
@@ -37,10 +37,11 @@ def attend(
 ) -> Float[Tensor, "B H W Dv"]:
     """Equation (1) for all heads, plus a mask: 0 where a row may attend, else −∞.
 
-    MKL is slow in multiplying many small matrices by transposed ones. So the smaller matrix is
-    transposed in memory first: for 32 sentences and beam 4, equation (1) takes half of the time.
+    On Intel's processors, MKL is slow in multiplying many small matrices by transposed ones. So the
+    smaller matrix is transposed in memory first: for 32 sentences and beam 4, equation (1) takes
+    half of the time.
     """
-    if not (HAS_MKL and q.is_cpu) or q.shape[0] == 1:
+    if not q.is_cpu or fastest_library() != "MKL" or q.shape[0] == 1:
         return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=scale)
     if q.shape[2] < k.shape[2]:
         scores = (k @ q.transpose(2, 3).contiguous()).transpose(2, 3)

@@ -28,6 +28,7 @@ from transept.engines.native.weights import (
     packed_for_cpu,
 )
 from transept.model.transformer import Transformer
+from transept.runtime.products import fastest_library
 from transept.runtime.storage import make_directory, write_json
 from transept.shapes import Float, Tensor
 
@@ -235,7 +236,8 @@ def times_file() -> Path:
 def _machine() -> list[str]:
     """Times of another machine or another torch are not used: a home directory may be shared."""
     capability = torch.backends.cpu.get_cpu_capability()
-    return [platform.node(), platform.machine(), capability, torch.__version__]
+    libraries = [fastest_library(), torch.__version__]
+    return [platform.node(), platform.machine(), capability, *libraries]
 
 
 def _read(file: Path) -> dict[Shape, Times]:

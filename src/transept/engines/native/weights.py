@@ -7,7 +7,7 @@ layout of the matrix. The weights are copied once, and again when a weight chang
 import math
 from collections.abc import Callable
 from threading import Lock
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 from weakref import WeakKeyDictionary
 
 import torch
@@ -17,13 +17,9 @@ from torch.nn import functional as F
 from transept.engines.program import StackNorms
 from transept.model.attention import MultiHeadAttention, require_equation_1
 from transept.model.transformer import DecoderLayer, EncoderLayer, Transformer
+from transept.runtime.products import Library, fastest_library
 from transept.shapes import Float, Int, Tensor
 
-LARGE = 2**19
-"""Without MKL, matrices of at least this many elements are faster in oneDNN's own layout, despite a
-higher overhead."""
-LARGE_FOR_MKL = 2**17
-"""Matrices of at least this many elements are faster in MKL's own layout."""
 PACKED_ROWS = 512
 """The number of rows for which MKL packs a matrix. With it, other numbers are fast as well."""
 
@@ -100,7 +96,7 @@ class Prepacked:
     def by_onednn(
         cls, weight: Float[Tensor, "O I"], bias: Float[Tensor, " O"] | None
     ) -> "Prepacked":
-        """Another 10 % faster for large matrices, with 4 rows a third."""
+        """On ARM, large matrices are another 10 % faster, with 4 rows a third."""
         packed = torch.ops.mkldnn._reorder_linear_weight(weight)
         product = torch.ops.mkldnn._linear_pointwise.default
         return cls(lambda x: product(x, packed, bias, "none", [], ""))
@@ -126,9 +122,23 @@ class Prepacked:
         return self(x).add_(y)
 
 
-HAS_MKL = torch.backends.mkl.is_available()
-"""On x86_64, torch multiplies with MKL."""
 MakeMatrix = Callable[[Tensor, Tensor | None], PreparedMatrix]
+
+
+class Packing(NamedTuple):
+    """The layout of large matrices."""
+
+    least: int
+    """From this number of elements on it is faster, despite a higher overhead."""
+    make: MakeMatrix
+
+
+PACKINGS: dict[Library, Packing] = {
+    "MKL": Packing(2**17, Prepacked.by_mkl),
+    "oneDNN": Packing(2**16, Prepacked.by_onednn),
+}
+if torch.backends.mkldnn.is_available():
+    PACKINGS["other"] = Packing(2**19, Prepacked.by_onednn)
 
 
 @runtime_checkable
@@ -143,17 +153,16 @@ def packed_for_cpu(
     weight: Float[Tensor, "O I"], bias: Float[Tensor, " O"] | None
 ) -> PreparedMatrix:
     """A copy of the weight in the layout that is fastest on a CPU, for several rows."""
-    size = weight.numel() if weight.dtype == torch.float32 else 0
-    if HAS_MKL and size >= LARGE_FOR_MKL:
-        return Prepacked.by_mkl(weight, bias)
-    if not HAS_MKL and size >= LARGE and torch.backends.mkldnn.is_available():
-        return Prepacked.by_onednn(weight, bias)
+    packing = PACKINGS.get(fastest_library())
+    if packing and weight.dtype == torch.float32 and weight.numel() >= packing.least:
+        return packing.make(weight, bias)
     return Transposed(weight, bias)
 
 
 def for_one_row(weight: Float[Tensor, "O I"], bias: Float[Tensor, " O"] | None) -> PreparedMatrix:
     """The weight in the layout that is fastest for one row. Only MKL profits from a copy."""
-    return Transposed(weight, bias) if HAS_MKL and weight.is_cpu else Unchanged(weight, bias)
+    with_mkl = weight.is_cpu and torch.backends.mkl.is_available()
+    return Transposed(weight, bias) if with_mkl else Unchanged(weight, bias)
 
 
 class PreparedLayer:

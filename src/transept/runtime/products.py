@@ -1,0 +1,136 @@
+"""Which library multiplies matrices fastest on this processor's CPU, and training with it.
+
+On x86_64, torch multiplies matrices in single precision with MKL. On AMD's processors MKL does not
+use AVX-512: with Zen 5 it computes 110 GFLOP/s per core, and oneDNN, which torch also has, 250.
+"""
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from functools import lru_cache, partial
+from timeit import repeat
+from typing import Any, Literal, NamedTuple
+
+import torch
+from torch.autograd.function import once_differentiable
+from torch.nn import functional as F
+from torch.overrides import TorchFunctionMode
+
+from transept.shapes import Float, Tensor
+
+Library = Literal["MKL", "oneDNN", "other"]
+MUCH_FASTER = 1.5
+"""On Intel's processors, oneDNN is at most 1.2 times as fast as MKL."""
+WORTHWHILE = 2**20
+"""Products of fewer multiplications take longer with oneDNN."""
+
+
+@lru_cache
+def fastest_library() -> Library:
+    """MKL, or oneDNN where it is much faster. `other`: torch has no MKL, as on ARM.
+
+    Measured once per process, in 3 ms.
+    """
+    if not torch.backends.mkl.is_available():
+        return "other"
+    if not torch.backends.mkldnn.is_available():
+        return "MKL"
+    x, weight = torch.ones(64, 512), torch.ones(512, 512)
+    with torch.inference_mode():
+        mkl, onednn = (_seconds(partial(product, x, weight)) for product in (F.linear, _product))
+    return "oneDNN" if mkl > MUCH_FASTER * onednn else "MKL"
+
+
+def fastest_products() -> AbstractContextManager[Any]:
+    """A context in which products of matrices in single precision are by the fastest library."""
+    return ByOneDnn() if fastest_library() == "oneDNN" else nullcontext()
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    """The shortest of ten times: the others may include the work of other processes."""
+    return min(repeat(work, number=1, repeat=10))
+
+
+def _product(
+    x: Float[Tensor, "N I"], weight: Float[Tensor, "O I"], bias: Float[Tensor, " O"] | None = None
+) -> Float[Tensor, "N O"]:
+    """`x weightᵀ + bias` by oneDNN."""
+    product: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
+    return product
+
+
+class _Linear(torch.autograd.Function):
+    """`_product` with gradients."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        ctx.save_for_backward(x, weight)
+        return _product(x, weight, bias)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *outer: Tensor) -> tuple[Tensor | None, ...]:
+        [d_out] = outer
+        x, weight = ctx.saved_tensors
+        needs_x, needs_weight, needs_bias = ctx.needs_input_grad
+        return (
+            _product(d_out, weight.T) if needs_x else None,
+            _product(d_out.T, x.T) if needs_weight else None,
+            d_out.sum(0) if needs_bias else None,
+        )
+
+
+class ByOneDnn(TorchFunctionMode):
+    """A context in which large products of matrices, and their gradients, are oneDNN's.
+
+    Only in single precision on a CPU, and not in compiled code. Other products are torch's.
+    """
+
+    def __torch_function__(
+        self,
+        function: Callable[..., Any],
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """Call the function, or the same by oneDNN."""
+        ours = None if torch.compiler.is_compiling() else _OURS.get(function)
+        if ours is None or kwargs or not ours.suits(*args):
+            return function(*args, **(kwargs or {}))
+        return ours.call(*args)
+
+
+class _Ours(NamedTuple):
+    """A function by oneDNN, and whether it suits the arguments."""
+
+    call: Callable[..., Tensor]
+    suits: Callable[..., bool]
+
+
+def _linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    y: Tensor = _Linear.apply(x, weight, bias)  # type: ignore[no-untyped-call]
+    return y
+
+
+def _are_suited(a: Tensor, b: Tensor) -> bool:
+    """Whether these are large matrices in single precision on a CPU."""
+    return (
+        a.dim() == b.dim() == 2
+        and a.dtype == b.dtype == torch.float32
+        and a.is_cpu
+        and len(a) * b.numel() >= WORTHWHILE
+        and not torch.is_autocast_enabled("cpu")
+    )
+
+
+_OURS: Mapping[Callable[..., Any], _Ours] = {
+    F.linear: _Ours(_linear, lambda x, weight, bias=None: _are_suited(x, weight)),
+    torch.mm: _Ours(lambda a, b: _linear(a, b.T), _are_suited),
+    torch.addmm: _Ours(
+        lambda bias, a, b: _linear(a, b.T, bias),
+        lambda bias, a, b: bias.dim() == 1 and _are_suited(a, b),
+    ),
+    Tensor.addmm_: _Ours(
+        lambda y, a, b: y.add_(_linear(a, b.T)),
+        lambda y, a, b: _are_suited(a, b),
+    ),
+}
