@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from transept import ModelConfig, Transformer
 from transept.model.packing import Tokens
 from transept.runtime.device import Runtime
+from transept.runtime.products import convenient
 from transept.text.tokenizer import EOS_ID
 from transept.training.batches import MicroBatch
 from transept.training.config import AdamConfig
@@ -63,7 +64,9 @@ def _pairs(vocab_size: int, lengths: list[tuple[int, int]]) -> Pairs:
         return ids
 
     sources, targets = map(padded, zip(*lengths, strict=True))
-    source, target = (Tokens.padded(ids, 0).without_padding() for ids in (sources, targets))
+    source, target = (
+        Tokens.padded(ids, 0).without_padding(convenient) for ids in (sources, targets)
+    )
     micro_batch = MicroBatch(source, target)
     return Pairs(sources, targets, micro_batch, int((targets != 0).sum()))
 

@@ -118,18 +118,25 @@ class Tokens:
         )
         return cls(ids.flatten(), layout)
 
-    def without_padding(self) -> "Tokens":
+    def without_padding(self, length: Callable[[int], int] = int) -> "Tokens":
         """The same sentences without padding on the flat axis.
 
         Only attention then spends time on padding. This is useful on a CPU, where shapes may
         change from batch to batch. On a GPU, the host would have to wait for the token count.
+
+        Args:
+            length: The wanted length of the flat axis for a number of tokens. If it is larger, some
+                of the padding stays.
         """
         layout = self.layout
-        real = layout.segments.flatten() > 0
+        kept = layout.segments.flatten() > 0
         assert layout.rows is None, "the flat axis has no padding"
-        slots = real.nonzero().squeeze(1)
-        # Padding repeats a real token; attention ignores it because its segment is 0.
-        rows = (real.cumsum(0) - 1).clamp(min=0).view(layout.segments.shape)
+        n_tokens = int(kept.sum())
+        padding = (~kept).nonzero().squeeze(1)
+        kept[padding[: length(n_tokens) - n_tokens]] = True
+        slots = kept.nonzero().squeeze(1)
+        # Other padding repeats a token; attention ignores it because its segment is 0.
+        rows = (kept.cumsum(0) - 1).clamp(min=0).view(layout.segments.shape)
         compact = Layout(
             positions=layout.positions[slots],
             segments=layout.segments,

@@ -22,6 +22,8 @@ MUCH_FASTER = 1.5
 """On Intel's processors, oneDNN is at most 1.2 times as fast as MKL."""
 WORTHWHILE = 2**20
 """Products of fewer multiplications take longer with oneDNN."""
+FINEST = 32
+"""The distance of numbers of rows that oneDNN multiplies, for 32 to 1024 rows."""
 
 
 @lru_cache
@@ -38,6 +40,22 @@ def fastest_library() -> Library:
     with torch.inference_mode():
         mkl, onednn = (_seconds(partial(product, x, weight)) for product in (F.linear, _product))
     return "oneDNN" if mkl > MUCH_FASTER * onednn else "MKL"
+
+
+def convenient(n_rows: int) -> int:
+    """This number of rows, or a slightly larger one that can be multiplied in a known way.
+
+    oneDNN compiles a product for each number of rows, in 0.5 ms, and keeps 0.6 MB of code for each
+    of the last thousand. So there are few numbers: powers of two up to 32, and then at most 16
+    from a power of two to the next.
+    """
+    if fastest_library() != "oneDNN":
+        return n_rows
+    power = 1 << max(n_rows - 1, 0).bit_length()
+    if n_rows <= FINEST:
+        return power
+    distance = max(FINEST, power // 32)
+    return -(-n_rows // distance) * distance
 
 
 def fastest_products() -> AbstractContextManager[Any]:

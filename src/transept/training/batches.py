@@ -20,6 +20,7 @@ from transept.errors import ConfigError
 from transept.model.config import ModelConfig
 from transept.model.packing import Tokens
 from transept.runtime.device import Runtime
+from transept.runtime.products import convenient
 from transept.runtime.workers import Workers
 from transept.shapes import Int, Tensor
 
@@ -148,10 +149,10 @@ def to_micro_batches(
 
 
 def _tokens(side: Int[Tensor, "3 B L"], row_tiles: int, runtime: Runtime) -> Tokens:
-    """Source or target as tokens. On a CPU, where shapes may vary, padding is removed."""
+    """Source or target as tokens. On a CPU, where shapes may vary, most padding is removed."""
     ids, segments, positions = side
     tokens = Tokens.tiled(ids, segments, positions, row_tiles=row_tiles)
-    return tokens.without_padding() if runtime.device.type == "cpu" else tokens
+    return tokens.without_padding(convenient) if runtime.device.type == "cpu" else tokens
 
 
 def _lengths(side: Int[Tensor, "3 B L"]) -> NDArray[np.int64]:

@@ -22,6 +22,19 @@ def test_layout_without_padding_round_trips_rows() -> None:
     assert torch.equal(layout.to_flat(in_rows), tokens.ids)
 
 
+@pytest.mark.parametrize(
+    ("length", "ids"),
+    [(6, [5, 6, 7, 8, 9, 1]), (8, [5, 6, 0, 7, 0, 8, 9, 1]), (20, [5, 6, 0, 7, 0, 0, 8, 9, 1])],
+)
+def test_some_padding_may_stay(length: int, ids: list[int]) -> None:
+    rows = torch.tensor([[5, 6, 0], [7, 0, 0], [8, 9, 1]])
+    tokens = Tokens.padded(rows, pad_id=0).without_padding(lambda _: length)
+    assert tokens.ids.tolist() == ids
+    in_rows = tokens.layout.to_rows(tokens.ids)
+    assert torch.equal(tokens.layout.to_flat(in_rows), tokens.ids)
+    assert torch.equal(in_rows * (rows > 0), rows)
+
+
 def test_shifted_right_prepends_start_id_to_each_sentence() -> None:
     padded = Tokens.padded(torch.tensor([[5, 6, 1], [7, 1, 0]]), pad_id=0)
     assert padded.shifted_right(3).ids.tolist() == [3, 5, 6, 3, 7, 1]

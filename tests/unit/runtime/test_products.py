@@ -7,7 +7,7 @@ import torch
 from torch.nn import functional as F
 
 from transept.runtime import products
-from transept.runtime.products import ByOneDnn, fastest_library
+from transept.runtime.products import ByOneDnn, convenient, fastest_library
 from transept.shapes import Tensor
 
 Compute = Callable[[Tensor, Tensor, Tensor], Tensor]
@@ -96,6 +96,32 @@ def test_small_products_are_those_of_torch() -> None:
 def test_autocast_is_respected() -> None:
     with ByOneDnn(), torch.autocast("cpu", torch.bfloat16):
         assert F.linear(*make()).dtype == torch.bfloat16
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "expected"),
+    [
+        (1, 1),
+        (2, 2),
+        (3, 4),
+        (17, 32),
+        (32, 32),
+        (33, 64),
+        (1024, 1024),
+        (1025, 1088),
+        (4097, 4352),
+    ],
+)
+def test_onednn_multiplies_few_numbers_of_rows(
+    n_rows: int, expected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(products, "fastest_library", lambda: "oneDNN")
+    assert convenient(n_rows) == expected
+
+
+def test_other_libraries_multiply_any_number_of_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(products, "fastest_library", lambda: "MKL")
+    assert convenient(33) == 33
 
 
 def test_fastest_library_is_one_that_torch_has() -> None:

@@ -22,10 +22,11 @@ CPU = Runtime(torch.device("cpu"), "fp32")
 SENTENCES = [[5, 6, 1], [7, 8, 9, 10, 1], [11, 1], [12, 13, 14, 1], [5, 1], [6, 7, 1]]
 
 
-def pack(sentences: list[list[int]]) -> Tokens:
+def pack(sentences: list[list[int]], extra: int = 0) -> Tokens:
+    """The sentences without padding, or with this much of it."""
     width = max(map(len, sentences))
     rows = torch.tensor([s + [0] * (width - len(s)) for s in sentences])
-    return Tokens.padded(rows, pad_id=0).without_padding()
+    return Tokens.padded(rows, pad_id=0).without_padding(lambda n_tokens: n_tokens + extra)
 
 
 def batch(indices: list[int]) -> MicroBatch:
@@ -77,6 +78,19 @@ def test_micro_batches_accumulate_to_gradient_of_whole_batch(
     torch.testing.assert_close(losses[0], losses[1], rtol=tolerance, atol=0)
     for one, other in zip(*collected, strict=True):
         torch.testing.assert_close(one, other, atol=tolerance, rtol=tolerance)
+
+
+@pytest.mark.parametrize("positions", ["sinusoidal", "learned"])
+def test_padding_that_stays_changes_no_gradient(positions: str) -> None:
+    update = make(torch.float64, positions=positions, max_positions=8)
+    found = []
+    for extra in (0, 2, 100):
+        source, target = pack(SENTENCES, extra), pack(SENTENCES[::-1], extra)
+        assert len(source.ids) == min(19 + extra, 30)
+        update.adam.zero_grad()
+        sums = update.accumulate(1, [MicroBatch(source, target)], 19)
+        found.append([sums.double(), *gradients(update)])
+    torch.testing.assert_close(found[1:], [found[0]] * 2)
 
 
 def test_gradient_is_mean_over_target_tokens() -> None:

@@ -31,6 +31,7 @@ from transept.engines.native.weights import (
 from transept.engines.program import Norm, Product, ResidualStream, decoder_layer, encoder_layer
 from transept.model.packing import Band, Blocks, Layout, self_mask
 from transept.model.transformer import Memory, Transformer
+from transept.runtime.products import convenient
 from transept.shapes import Float, Int, Tensor
 
 
@@ -63,7 +64,7 @@ def encode(
     source = model.source_tokens(source_ids)
     is_padded = bool((source.layout.segments == 0).any())
     if is_padded:
-        source = source.without_padding()
+        source = source.without_padding(convenient)
     layout, band = source.layout, model.encoder.band
     all_visible = not is_padded and band == Band()
     prepared = prepare(model, plan)
