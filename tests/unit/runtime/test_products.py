@@ -29,6 +29,8 @@ FORMS: dict[str, Compute] = {
 
 @pytest.fixture
 def onednn(monkeypatch: pytest.MonkeyPatch) -> None:
+    if not torch.backends.mkl.is_available():
+        pytest.skip("oneDNN replaces MKL only")
     monkeypatch.setattr(products, "WORTHWHILE", 1)
 
 
