@@ -253,11 +253,12 @@ def expected() -> str:
 
 def _peak(products: str) -> float:
     """GFLOP/s in single precision, which stand for the speed of a CPU."""
-    return max(
-        row["value"]
+    rates = (
+        float(row["value"])
         for row in read(products)["rows"]
         if row["work"] == PRODUCT and row["system"].startswith("float32")
     )
+    return max(rates)
 
 
 def _rate(name: str, *which: str) -> float:
