@@ -76,7 +76,7 @@ def test_the_perplexity_is_the_one_that_training_saw(
     source, reference = tmp_path / "dev.en", tmp_path / "dev.de"
     for path, lines in zip((source, reference), zip(*unique, strict=True), strict=True):
         path.write_text("".join(f"{line}\n" for line in lines))
-    model = trained / "checkpoints/step-00000120"
+    model = trained / "checkpoints/step-00000400"
     words = ["score", "--model", model, "--source", source, "--target", reference]
     assert run(*words, "--perplexity", "--json") == 0
     report = json.loads(capsys.readouterr().out)

@@ -206,7 +206,7 @@ def test_a_prefix_begins_the_translation(trained: Path, capsys: Capture) -> None
 
 
 def test_several_models_form_an_ensemble(trained: Path, capsys: Capture) -> None:
-    steps = [trained / f"checkpoints/step-00000{step}" for step in (110, 120)]
+    steps = [trained / f"checkpoints/step-00000{step}" for step in (390, 400)]
     assert run("translate", "--model", steps[0], "--model", steps[1], "one two") == 0
     assert capsys.readouterr().out
 
@@ -321,12 +321,12 @@ def test_truncated_translation_gives_a_warning(
     trained: Path, tmp_path: Path, capsys: Capture
 ) -> None:
     text = tmp_path / "text.en"
-    text.write_text("\none two three four\n")
-    words = ["translate", "--model", trained, "--input", text]
+    text.write_text("\none\n")  # a word, which is not translated in parts
+    words = ["translate", "--model", trained, "--input", text, "--beam-size", 1]
     assert run(*words) == 0
     assert "maximum length" not in capsys.readouterr().err
     for more in ([], ["--output", tmp_path / "out.de"]):
-        assert run(*words, *more, "--max-length-factor", 0, "--max-length-extra", 2) == 0
+        assert run(*words, *more, "--max-length-factor", 0, "--max-length-extra", 1) == 0
         warning = f"1 translation reached the maximum length, the first at {text}, line 2"
         assert warning in capsys.readouterr().err
 

@@ -37,7 +37,8 @@ def test_results_do_not_depend_on_batch_order_or_n_best(trained: Path, beam_size
 def test_n_best_is_sorted_and_distinct(trained: Path) -> None:
     result = transept.load(trained).translate("one two three", n_best=4)
     scores = [output.score for output in result.outputs]
-    assert len({output.text for output in result.outputs}) == 4
+    # Outputs with the same text are one.
+    assert 1 < len({output.text for output in result.outputs}) == len(result.outputs) <= 4
     assert scores == sorted(scores, reverse=True)
 
 
@@ -89,7 +90,7 @@ def test_the_limit_is_the_longest_that_was_trained_on(trained: Path) -> None:
 
 def test_newest_average_of_a_run_is_loaded(trained: Path) -> None:
     assert find_model(trained) == trained / "average-3"
-    assert find_model(trained / "checkpoints/step-00000120").name == "step-00000120"
+    assert find_model(trained / "checkpoints/step-00000400").name == "step-00000400"
 
 
 def test_without_a_shipped_model_one_must_be_named(
@@ -150,7 +151,7 @@ def test_missing_device_is_reported(trained: Path) -> None:
 
 
 def test_models_with_one_vocabulary_form_an_ensemble(trained: Path) -> None:
-    last, earlier = trained / "checkpoints/step-00000120", trained / "checkpoints/step-00000100"
+    last, earlier = trained / "checkpoints/step-00000400", trained / "checkpoints/step-00000380"
     both = transept.load(last, earlier)
     alone = transept.load(last)
     assert len(both.networks.models) == 2
@@ -161,7 +162,7 @@ def test_models_with_one_vocabulary_form_an_ensemble(trained: Path) -> None:
 
 
 def test_load_takes_a_list_of_models_as_an_ensemble(trained: Path) -> None:
-    last, earlier = trained / "checkpoints/step-00000120", trained / "checkpoints/step-00000100"
+    last, earlier = trained / "checkpoints/step-00000400", trained / "checkpoints/step-00000380"
     listed = transept.load([last, str(earlier)], engine="native")
     apart = transept.load(last, earlier, engine="native")
     assert len(listed.networks.models) == 2
