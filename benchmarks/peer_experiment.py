@@ -46,6 +46,7 @@ from transept.data.shards import Corpus
 from transept.errors import RESUMABLE
 from transept.experiment import Experiment
 from transept.runtime.device import Runtime
+from transept.runtime.products import products_in
 from transept.training.observers import METRICS
 from transept.training.update import Schedule
 
@@ -102,7 +103,7 @@ class Baseline:
         device = self.runtime.device
         source, target = (x.to(device, non_blocking=True) for x in (batch.source, batch.target))
         begin = target.new_full((len(target), 1), self.experiment.model.bos_id)
-        with self.runtime.products():
+        with products_in(self.runtime.precision, self.runtime.device):
             logits = self.model(
                 input_ids=source,
                 attention_mask=(source != 0).long(),

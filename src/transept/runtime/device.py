@@ -4,16 +4,15 @@ import os
 import platform
 import statistics
 import time
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 
 from transept.errors import ConfigError, Problem
 from transept.runtime.distributed import ALONE, World
-from transept.runtime.products import fastest_products
+from transept.runtime.products import products_in
 
 Precision = Literal["fp32", "bf16"]
 
@@ -44,12 +43,6 @@ class Runtime:
         """The type in which matrices are multiplied."""
         return torch.bfloat16 if self.precision == "bf16" else torch.float32
 
-    def products(self) -> AbstractContextManager[Any]:
-        """Multiply matrices in the chosen precision, and as fast as possible, within the block."""
-        if self.precision == "fp32":
-            return fastest_products() if self.device.type == "cpu" else nullcontext()
-        return torch.autocast(self.device.type, self.dtype)
-
     def synchronize(self) -> None:
         """Wait until the device has finished all queued work."""
         _synchronize(self.device)
@@ -68,7 +61,7 @@ def _matrix_peak(device: torch.device, dtype: torch.dtype) -> float:
     for _ in range(tries):
         _synchronize(device)
         start = time.perf_counter()
-        with fastest_products():
+        with products_in("fp32", device):
             torch.mm(a, a)
         _synchronize(device)
         rates.append(2 * n**3 / (time.perf_counter() - start))

@@ -14,6 +14,7 @@ from transept.model.packing import Tokens
 from transept.model.transformer import Transformer
 from transept.runtime.device import Runtime
 from transept.runtime.distributed import ALONE, World
+from transept.runtime.products import products_in
 from transept.runtime.seed import seed_torch
 from transept.shapes import Float, Tensor
 from transept.training.batches import MicroBatch
@@ -74,7 +75,7 @@ class Objective(nn.Module):
         if batch is None:
             zero = 0.0 * torch.stack([p.sum() for p in self.model.parameters()]).sum()
             return LossSums(zero, zero.detach())
-        with self.runtime.products():
+        with products_in(self.runtime.precision, self.runtime.device):
             states = self.states(batch.source, batch.target)
             return self.loss(states, self.model.projection, batch.target.ids)
 
