@@ -201,10 +201,10 @@ def test_bundled_models_are_joined_by_the_pivot() -> None:
         there = translated(client, text, "de", "nl")
         assert there == translated(client, translated(client, text, "de", "en"), "en", "nl")
         assert there.partition("!  ")[1] == "!  "
-        assert there.endswith("\n\nWo wohnen Sie?")
+        assert there.endswith("\n\nWo wohnst du?")
         items = translated(client, marked, "auto", "nl", format="html")
         assert items.startswith("<ul><li>")
-        assert items.endswith("</li>\n<li>Wo wohnen Sie?</li></ul>")
+        assert items.endswith("</li>\n<li>Wo wohnst du?</li></ul>")
         assert items.count("<b>") == items.count("</b>") == 1
 
 

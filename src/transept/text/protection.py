@@ -57,9 +57,9 @@ _EDGE = re.compile(rf"(?:\s*{EMOJI})+\s*\Z|\A\s*(?:{EMOJI}\s*)+")
 # One to eight words at least four times in a row, or up to eight letters at least eight times.
 _WORD = re.compile(r"\w+")
 _LOOP = re.compile(r"(\b\w+(?:\W+\w+){0,7}?)(?:\W+\1\b){3,}|([^\W\d_]{1,8}?)\2{7,}")
-_STUTTER = re.compile(r"\b(\w+)(?: \1\b){2,}")
+_STUTTER = re.compile(r"\b(\w+\b\.?)(?: \1(?!\w)){2,}")
 _ITEM_TWICE = re.compile(r"\b(\w{3,}),(?: \w+)? \1,")
-_LAST_WORD = re.compile(r"\w*\Z")
+_LAST_WORD = re.compile(r"\w*\.?\Z")
 _MASK = re.compile(f"[{MASKS[0]}-{MASKS[-1]}]")
 
 

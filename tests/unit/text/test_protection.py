@@ -145,7 +145,10 @@ def test_guillemets_are_read_as_the_marks_of_the_language(language: str, expecte
 
 @pytest.mark.parametrize(
     "output",
-    ["zehn zehn zehn vier", "(zehn zehn zehn)", "x-zehn zehn zehn zehnt", "ein einem", "a, a"],
+    [
+        *("zehn zehn zehn vier", "(zehn zehn zehn)", "x-zehn zehn zehn zehnt", "ein einem", "a, a"),
+        *("wie z. B. B. B. Bäume", "zehn. zehn zehn zehn.", "Nr. Nr. Nr. 3"),
+    ],
 )
 def test_settled_starts_of_an_output_begin_its_translation(output: str) -> None:
     masked = Masked.of("ten")
@@ -237,5 +240,6 @@ def test_restored_writes_a_phrase_that_is_repeated_without_end_once(
 def test_restored_writes_a_word_once_that_occurs_three_times_in_a_row() -> None:
     stutter = "ein Mann, der der der Tat beschuldigt wird"
     assert Masked("a man").restored(stutter) == "ein Mann, der Tat beschuldigt wird"
+    assert Masked("a tree").restored("wie z. B. B. B. Bäume") == "wie z. B. Bäume"
     assert Masked("no no no").restored("nein nein nein") == "nein nein nein"
     assert Masked("a man").restored("die, die die Tat sahen") == "die, die die Tat sahen"

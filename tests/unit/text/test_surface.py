@@ -55,6 +55,7 @@ def test_follow_adapts_the_end_and_the_first_letter(
         ("„Ja.“", "‘Yes it's.”", "“Yes it's.”"),
         ("„Er sagte ‚nie‘“, rief ich.", "‘He said ‘no’,’ I cried.", "“He said ‘no’,” I cried."),
         ("„Er sagte ‚nie‘“, rief ich.", '"He said "no"," I said.', "\"He said 'no',\" I said."),
+        ("“He said ‘no’,” I cried.", "„Er sagte „nie“, rief ich.", "„Er sagte ‚nie‘“, rief ich."),
         ("„Er sagte ‚nie‘“, rief ich.", "He said ‘no’, I cried.", "He said ‘no’, I cried."),
     ],
 )
