@@ -36,7 +36,7 @@ model = transept.load("en-de", engine="native", device="cpu")
 network, tokenizer = model.model, model.source_tokenizer
 output = model.translate(SENTENCE, raw=True).outputs[0]
 print(f"{output.text}   log P = {output.log_probability:.2f}")
-assert output.text == "Der alte Mann liest im Garten ein Buch."
+assert output.text == "Der alte Mann liest ein Buch im Garten."
 
 # %% [markdown]
 # ## Subwords
@@ -102,7 +102,8 @@ for each in weights.values():
 # At each step, the last vector of the decoder is compared with all rows of the embedding matrix.
 # The **softmax** turns these 8,000 numbers into the probabilities of the next subword. A search
 # that takes the likeliest at each step is called **greedy**. For *The old man reads a book in the
-# garden*, it would write *ein* instead of *im* at step 7.
+# garden*, *ein* has nine tenths of the probability at step 7. The second is *im*, which begins
+# another word order.
 #
 # <!-- live: softmax -->
 
@@ -112,8 +113,8 @@ p = logits[0].softmax(dim=-1)
 print("probabilities", tuple(p.shape))
 of_output = p[range(len(target_ids)), target_ids]
 print("log P of the translation:", f"{of_output.log().sum():.2f}")
-assert tokenizer.pieces_of([p[6].argmax()]) == ["▁ein"]
-assert tokenizer.pieces_of(target_ids)[6] == "▁im"
+assert tokenizer.pieces_of(p[6].topk(2).indices.tolist()) == ["▁ein", "▁im"]
+assert p[6].max() > 0.85
 assert abs(of_output.log().sum() - output.log_probability) < 1e-3
 
 # %% [markdown]

@@ -55,7 +55,7 @@ with torch.no_grad():
 print("encoder states", tuple(memory.states.shape), "one vector of 256 numbers per token")
 print("logits        ", tuple(logits.shape), "a number for each of 8,000 tokens at each position")
 assert memory.states.shape == (10, 256)
-assert logits.shape == (1, 12, 8000)
+assert logits.shape == (1, 11, 8000)
 
 # %% [markdown]
 # `logits[:, i]` predict token `i` of the target. A softmax turns them into probabilities. The

@@ -68,7 +68,7 @@ assert math.isclose(result, 10 * first + 20 * (1 - first), rel_tol=1e-6)
 # %% [markdown]
 # ## One sentence
 #
-# These are the weights of a head in the first encoder layer of the bundled model. The head learned
+# These are the weights of a head in the third encoder layer of the bundled model. The head learned
 # to look at the previous word. The dot product can do that because each vector also contains its
 # position ([chapter 5](05_positional_encoding.py)).
 
@@ -81,7 +81,7 @@ words = [piece.strip("▁") for piece in tokenizer.pieces_of(ids)]
 with torch.no_grad(), record_attention(model) as recorded:
     model.encode(torch.tensor([ids]))
 
-all_heads = recorded["encoder.layers.0.self_attention"]
+all_heads = recorded["encoder.layers.2.self_attention"]
 print("weights of the layer", tuple(all_heads.shape), "1 sentence, 4 heads, 10 queries, 10 keys")
 previous = all_heads[0].diagonal(-1, -2, -1).mean(-1)
 head = int(previous.argmax())
@@ -96,7 +96,7 @@ _, axis = plt.subplots(figsize=(7.2, 3.4))
 axis.imshow(all_heads[0, head].numpy(), vmin=0, vmax=1)
 axis.set_xticks(range(10), words, rotation=90)
 axis.set_yticks(range(10), words)
-axis.set(xlabel="key", ylabel="query", title=f"encoder layer 1, head {head + 1}")
+axis.set(xlabel="key", ylabel="query", title=f"encoder layer 3, head {head + 1}")
 
 # %% [markdown]
 # ## Why divide by $\sqrt{d_k}$

@@ -73,8 +73,8 @@ with torch.no_grad():
 for hook in hooks:
     hook.remove()
 print(f"{tuple(logits.shape)!s:13} logits")
-assert shapes[-1] == (12, 8000)
-assert logits.shape == (1, 12, 8000)
+assert shapes[-1] == (11, 8000)
+assert logits.shape == (1, 11, 8000)
 
 # %% [markdown]
 # All positions of the sentence pass through each part at the same time. The width stays 256 from

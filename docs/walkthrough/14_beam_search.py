@@ -121,8 +121,8 @@ axis.set_xticks(range(len(tree.steps)), range(1, len(tree.steps) + 1))
 axis.spines["left"].set_visible(False)
 
 # %% [markdown]
-# Two details are worth a look. At step 11 the output without its full stop is finished. Its
-# probability is small, and it loses. After step 13 all good outputs are finished, and the live
+# Two details are worth a look. At step 10 the output without its full stop is finished. Its
+# probability is small, and it loses. After step 12 all good outputs are finished, and the live
 # prefixes are nonsense. The search continues until it is certain that none of them can win. That is
 # the subject of the last section.
 #
@@ -155,13 +155,13 @@ axis.legend()
 # %% [markdown]
 # ## Beam size
 #
-# Greedy decoding commits to *dass du gekommen …* and cannot take it back. The beam finds *dass du
-# kommst*, which is more probable as a whole, and better German:
+# Greedy decoding commits to *desto eher wir …*, whose word order is wrong, and cannot take it back.
+# The beam finds *desto eher sind wir fertig*, which is more probable as a whole:
 
 # %%
 texts = [
-    "If I had known that you were coming, I would have baked a cake.",
-    "My throat hurts, and I have had a fever since Wednesday.",
+    "The sooner we start, the sooner we finish.",
+    "The children were so tired that they fell asleep in the car.",
     "She gave her brother the letter that she had found.",
     "The committee has not yet decided whether the proposal should be adopted.",
     "He opened the door and asked the old man to come in.",
@@ -178,9 +178,10 @@ for width in (1, 2, 4, 8):
 assert scores[4] > scores[1]
 
 # %% [markdown]
-# The second sentence is a warning. The beam's output has a higher score than the greedy one and is
-# not grammatical. A search finds what the model prefers, which is not always better. A beam of two
-# to four is enough for a well-trained model. Much wider beams find outputs that are too short.
+# The second sentence is a warning. The beam's output has a higher score than the greedy one, but its
+# children *schliefen*, slept, and did not fall asleep. A search finds what the model prefers, which
+# is not always better. A beam of two to four is enough for a well-trained model. Much wider beams
+# find outputs that are too short.
 #
 # ## When to stop
 #

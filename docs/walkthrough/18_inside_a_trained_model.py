@@ -6,7 +6,7 @@
 # **The paper's claim.** Attention can be looked at. Heads learn different tasks, and many of them
 # are related to the structure of the sentence.
 #
-# The bundled model `en-de` was trained on 1.4 million sentences of parliament debates, news and
+# The bundled model `en-de` was trained on 1.8 million sentences of parliament debates, news and
 # everyday language, for five minutes on one GPU. A larger model, its teacher, had translated most
 # of them. It has eight encoder layers and three decoder layers with $d_{\text{model}} = 256$, and
 # less than a fifth of the parameters of the paper's base model.
@@ -65,13 +65,13 @@ assert {*outputs[0].text.lower().split()} == {*outputs[1].text.lower().split()}
 #
 # `score` returns the probability of a given translation, subword by subword. The separated prefix
 # *ab* at the end is almost certain after *lehnte*. The network is less certain where it must
-# choose: the verb, and *Darlehen* or *Kredit*.
+# choose: it would rather write *den Kredit* than *das Darlehen*.
 
 # %%
 known = model.score("The bank refused the loan.", "Die Bank lehnte das Darlehen ab.")
 p = torch.tensor(known.token_log_probabilities).exp()
 chance = dict(zip(known.tokens, p.tolist(), strict=True))
-assert chance["▁Dar"] < chance["▁le"] < chance["▁ab"]
+assert chance["▁das"] < chance["▁Dar"] < chance["▁ab"]
 
 # %%
 # Figure: The probability of each subword of the translation, given those before it.
@@ -131,11 +131,11 @@ def habits(map_):
 
 
 mean = torch.stack([habits(attention.encoder) for attention in attentions]).mean(0)
-before, after = mean[0, :, 0].max(), mean[1, :, 2].max()
-print(f"a head of layer 1 gives {before:.0%} to the previous word")
-print(f"a head of layer 2 gives {after:.0%} to the next word")
-assert before > 0.6
-assert after > 0.6
+before, after = mean[2, :, 0].max(), mean[2, :, 2].max()
+print(f"a head of layer 3 gives {before:.0%} to the previous word")
+print(f"a head of layer 3 gives {after:.0%} to the next word")
+assert before > 0.9
+assert after > 0.9
 
 # %%
 # Figure: The mean weight by layer and head. A stronger colour is a larger weight.
@@ -149,7 +149,7 @@ for habit, axis in enumerate(axes):
 axes[0].set_ylabel("layer")
 
 # %% [markdown]
-# In the first layer, a head learned to attend to the previous word, in the second one to the next.
+# In the third layer, one head learned to attend to the previous word, and another one to the next.
 # The paper chose a sinusoidal **positional encoding** so that a model can learn to attend by such
 # relative positions (section 3.5). In higher layers, attention depends more on the meaning of the
 # words, and some heads attend mostly to the end symbol.
@@ -169,14 +169,14 @@ def reads(layer, head, word):
 
 
 for word in ("Mann", "nicht", "gesehen"):
-    print(f"{word:8} layer 1: {reads(0, 1, word):6} layer 3: {reads(2, 1, word)}")
-assert [reads(0, 1, word) for word in ("Mann", "gesehen")] == ["old", "not"]
+    print(f"{word:8} layer 1: {reads(0, 3, word):6} layer 3: {reads(2, 1, word)}")
+assert [reads(0, 3, word) for word in ("Mann", "gesehen")] == ["old", "not"]
 assert [reads(2, 1, word) for word in ("Mann", "gesehen")] == ["man", "seen"]
 
 # %%
 # Figure: Rows are the words that the decoder writes, columns are source words.
 _, axes = plt.subplots(1, 2, figsize=(7.2, 3.2), sharey=True)
-for (layer, head), axis in zip(((0, 1), (2, 1)), axes, strict=True):
+for (layer, head), axis in zip(((0, 3), (2, 1)), axes, strict=True):
     axis.imshow(seen.weights[layer, head].numpy(), vmin=0, vmax=1)
     axis.set_xticks(range(len(seen.keys.words)), seen.keys.words, rotation=90)
     axis.set_yticks(range(len(seen.queries.words)), seen.queries.words)
@@ -191,13 +191,13 @@ for (layer, head), axis in zip(((0, 1), (2, 1)), axes, strict=True):
 # ## Figures 3 to 5
 #
 # The paper draws attention as lines between words. The width of a line is the weight. `transept
-# visualize` draws them for any model, as SVG or as an interactive page. This is the head of layer 1
-# that reads the previous word, and the head of layer 2 that reads the next one:
+# visualize` draws them for any model, as SVG or as an interactive page. These are the heads of layer
+# 3 that read the previous word and the next one:
 
 # %%
 encoder = attentions[5].encoder
 words = encoder.keys.words
-chosen = [(0, int(mean[0, :, 0].argmax())), (1, int(mean[1, :, 2].argmax()))]
+chosen = [(2, int(mean[2, :, habit].argmax())) for habit in (0, 2)]
 lines = [
     (n, query, key, encoder.weights[layer, head, query, key].item())
     for n, (layer, head) in enumerate(chosen)
@@ -223,13 +223,14 @@ for axis, (layer, head) in zip(axes, chosen, strict=True):
 # %% [markdown]
 # ## Where it fails
 #
-# It is a small network that translates one sentence at a time. It overlooks *NOT*: words in
-# capitals are rare in its training data. It omits the throat. It invents the word *Einwufung*,
-# because it writes subwords: *Einladung* would be right.
+# It is a small network that translates one sentence at a time. It translates an idiom word for
+# word. It writes *der Kehle*, with the wrong article. And it confuses an invitation, *Einladung*,
+# with an entry, *Einreise*: the two share their first subword, and the label has no verb that would
+# decide.
 
 # %%
 for text in (
-    "You must NOT open the window during the test.",
+    "It is raining cats and dogs.",
     "My throat hurts, and I have had a fever since Wednesday.",
     "Invitation to the summer party",
 ):

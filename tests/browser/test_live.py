@@ -249,8 +249,8 @@ def test_page_shows_a_readers_sentence_offline(chapter: Chapter) -> None:
     page = chapter()
     _translated(page, SENTENCES[0])
     page.context.set_offline(True)
-    assert _translated(page, SENTENCES[1]) == "Die Bank lehnte das Darlehen ab."
-    assert page.locator('[data-live="subwords"] li').first.inner_text().split() == ["·The", "505"]
+    assert _translated(page, SENTENCES[1]) == "Die Bank lehnte den Kredit ab."
+    assert page.locator('[data-live="subwords"] li').first.inner_text().split() == ["·The", "503"]
     assert page.locator('[data-shape="encoder.output"]').text_content() == "(9, 256)"
     assert page.locator('[data-live="heads"] .overview button').count() == 8 * 4
     assert page.locator('[data-live="beam"] .hypothesis.best').count() > 5
