@@ -178,10 +178,10 @@ for width in (1, 2, 4, 8):
 assert scores[4] > scores[1]
 
 # %% [markdown]
-# The second sentence is a warning. The beam's output has a higher score than the greedy one, but its
-# children *schliefen*, slept, and did not fall asleep. A search finds what the model prefers, which
-# is not always better. A beam of two to four is enough for a well-trained model. Much wider beams
-# find outputs that are too short.
+# The second sentence is a warning. The beam's output has a higher score than the greedy one, but
+# its children *schliefen*, slept, and did not fall asleep. A search finds what the model prefers,
+# which is not always better. A beam of two to four is enough for a well-trained model. Much wider
+# beams find outputs that are too short.
 #
 # ## When to stop
 #

@@ -191,8 +191,8 @@ for (layer, head), axis in zip(((0, 3), (2, 1)), axes, strict=True):
 # ## Figures 3 to 5
 #
 # The paper draws attention as lines between words. The width of a line is the weight. `transept
-# visualize` draws them for any model, as SVG or as an interactive page. These are the heads of layer
-# 3 that read the previous word and the next one:
+# visualize` draws them for any model, as SVG or as an interactive page. These are the heads of
+# layer 3 that read the previous word and the next one:
 
 # %%
 encoder = attentions[5].encoder
