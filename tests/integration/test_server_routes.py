@@ -195,16 +195,16 @@ def test_translation_through_the_pivot_equals_two_translations(
 
 def test_bundled_models_are_joined_by_the_pivot() -> None:
     pairs = [one for name in ("de-en", "en-nl=en-de") for one in open_model(name, *NONE, "cpu")]
-    text = "Guten Morgen!  Ich hätte gerne eine Tasse Tee.\n\nWo wohnst du?"
-    marked = "<ul><li>Das ist <b>mein</b> Haus.</li>\n<li>Wo wohnst du?</li></ul>"
+    text = "Guten Morgen!  Ich hätte gerne eine Tasse Tee.\n\nWie alt bist du?"
+    marked = "<ul><li>Das ist <b>mein</b> Haus.</li>\n<li>Wie alt bist du?</li></ul>"
     with serving(pairs, ServerSettings(), pivot="en") as client:
         there = translated(client, text, "de", "nl")
         assert there == translated(client, translated(client, text, "de", "en"), "en", "nl")
         assert there.partition("!  ")[1] == "!  "
-        assert there.endswith("\n\nWo wohnst du?")
+        assert there.endswith("\n\nWie alt bist du?")
         items = translated(client, marked, "auto", "nl", format="html")
         assert items.startswith("<ul><li>")
-        assert items.endswith("</li>\n<li>Wo wohnst du?</li></ul>")
+        assert items.endswith("</li>\n<li>Wie alt bist du?</li></ul>")
         assert items.count("<b>") == items.count("</b>") == 1
 
 
