@@ -225,8 +225,7 @@ for axis, (layer, head) in zip(axes, chosen, strict=True):
 #
 # It is a small network that translates one sentence at a time. It translates an idiom word for
 # word. It writes *der Kehle*, with the wrong article. And it confuses an invitation, *Einladung*,
-# with an entry, *Einreise*: the two share their first subword, and the label has no verb that would
-# decide.
+# with an entry, *Einreise*. The two share their first subword.
 
 # %%
 for text in (

@@ -3,7 +3,8 @@
     TranseptError                1   any other error
     ├── ConfigError              2   an invalid config file, key or argument
     ├── DataError                3   input text, ids or corpora that cannot be used
-    │   └── VocabularyError      3   a tokenizer, or ids that do not belong to it
+    │   ├── VocabularyError      3   a tokenizer, or ids that do not belong to it
+    │   └── TooLongError         3   a sentence with too many tokens
     ├── CheckpointError          4   a model directory that is damaged or does not fit
     ├── DecodingError            1
     ├── ServingError             1
@@ -102,6 +103,24 @@ class DataError(TranseptError):
 
 class VocabularyError(DataError):
     """A tokenizer that cannot be used, or ids that do not belong to it."""
+
+
+class TooLongError(DataError):
+    """A sentence with too many tokens."""
+
+    def __init__(self, number: int, what: str, enough: int | None, cure: str) -> None:
+        """Create an error for one of several texts.
+
+        Args:
+            number: The number of the text, from 1.
+            what: The problem: the length and the limit.
+            enough: The limit that would suffice. None if the model has too few positions.
+            cure: Advice for users of the Python API.
+        """
+        super().__init__(f"text {number}: {what}; {cure}")
+        self.number, self.what, self.enough, self.cure = number, what, enough, cure
+        self.all: Sequence[TooLongError] = (self,)
+        """The errors of all texts, if all were checked. This error is the first."""
 
 
 class CheckpointError(TranseptError):

@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from transept.api.config import Format, Request
-from transept.api.texts import NOTHING, Draft, Output, Sentence, TooLongError, Translation
+from transept.api.texts import NOTHING, Draft, Output, Sentence, Translation
+from transept.errors import TooLongError
 from transept.text.html import HTML
 from transept.text.inline import transfer
 from transept.text.markdown import MARKDOWN

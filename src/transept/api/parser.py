@@ -5,10 +5,10 @@ from typing import NamedTuple, Unpack, overload
 
 from transept.api.networks import Networks
 from transept.api.parses import CheckedParseOptions, Parse, ParseOptions, ParseOutput
-from transept.api.texts import LengthLimits, TooLongError, described, is_ordered
+from transept.api.texts import LengthLimits, described, is_ordered
 from transept.decoding.engine import Input
 from transept.decoding.step import Hypothesis
-from transept.errors import DataError
+from transept.errors import DataError, TooLongError
 from transept.gateway import engines
 from transept.model.transformer import Transformer
 from transept.tasks.parsing.constraint import TreeConstraint

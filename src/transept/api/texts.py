@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeGuard
 
 from transept.api.config import ReadingConfig, TranslationConfig
 from transept.decoding.step import Hypothesis, Partial
-from transept.errors import ConfigError, DataError, Problem
+from transept.errors import ConfigError, DataError, Problem, TooLongError
 from transept.model.config import ModelConfig
 from transept.text.cutting import cut
 from transept.text.glossary import Spellings, missing
@@ -137,24 +137,6 @@ class LengthLimits:
             if possible is not None and length > possible:
                 what = f"a side has {length:,} tokens, and the model has {possible:,} positions"
                 raise TooLongError(number, what, None, "omit the pair")
-
-
-class TooLongError(DataError):
-    """A sentence with too many tokens."""
-
-    def __init__(self, number: int, what: str, enough: int | None, cure: str) -> None:
-        """Create an error for one of several texts.
-
-        Args:
-            number: The number of the text, from 1.
-            what: The problem: the length and the limit.
-            enough: The limit that would suffice. None if the model has too few positions.
-            cure: Advice for users of the Python API.
-        """
-        super().__init__(f"text {number}: {what}; {cure}")
-        self.number, self.what, self.enough, self.cure = number, what, enough, cure
-        self.all: Sequence[TooLongError] = (self,)
-        """The errors of all texts, if all were checked. This error is the first."""
 
 
 def is_ordered(given: object) -> TypeGuard[Iterable[Any]]:

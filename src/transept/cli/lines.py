@@ -12,7 +12,7 @@ from cyclopts import Parameter
 from transept.api.config import Format
 from transept.cli.app import DASH, complain
 from transept.documents.opening import SUFFIXES, FileFormat
-from transept.errors import ConfigError, DataError
+from transept.errors import ConfigError, DataError, TooLongError
 from transept.text.files import (
     COMPRESSED,
     STANDARD_INPUT,
@@ -142,8 +142,6 @@ def naming_lines(place: Callable[[int], str]) -> Iterator[None]:
     Args:
         place: Returns the location of a line, given its number from 1.
     """
-    from transept.api.texts import TooLongError
-
     try:
         yield
     except TooLongError as error:

@@ -16,7 +16,7 @@ from transept.api.config import Segmentation
 from transept.cli.app import Flag, write_line
 from transept.cli.models import ANY_MODEL, MODEL_OPTIONS, Models
 from transept.cli.outlets import ProgressBar
-from transept.errors import ConfigError, DataError
+from transept.errors import ConfigError, DataError, TooLongError
 from transept.runtime.interrupt import import_torch
 from transept.text.files import describe
 
@@ -96,8 +96,6 @@ def _print_scores(scores: "Sequence[PairScore]", as_json: bool) -> None:
 @contextmanager
 def _locating_errors(source: Path, target: Path, start: int = 0) -> Iterator[None]:
     """Add files and line to the error for a pair that is too long."""
-    from transept.api.texts import TooLongError
-
     try:
         yield
     except TooLongError as error:

@@ -35,7 +35,7 @@ from transept.cli.outlets import ProgressBar
 from transept.cli.terms import TermOptions, warn_of_missing
 from transept.decoding.config import BeamConfig, OutputConfig, SamplingConfig
 from transept.documents.opening import FileFormat
-from transept.errors import ConfigError, StoppedError
+from transept.errors import ConfigError, StoppedError, TooLongError
 from transept.progress import Watch, no_progress
 from transept.runtime.interrupt import import_torch, terminable
 from transept.text.glossary import Glossary
@@ -421,7 +421,6 @@ def _resumable(directory: Path) -> Iterator[None]:
 def _translate(
     transducer: "Transducer", lines: Sequence[Line], wanted: dict[str, Any], options: Options
 ) -> "Iterator[Translation]":
-    from transept.api.texts import TooLongError
 
     def translated(some: Sequence[Line]) -> "list[Translation]":
         texts = [line.text for line in some]

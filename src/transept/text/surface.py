@@ -244,8 +244,9 @@ def _quoted(source: str, output: str) -> str:
 def _in_nested_quotes(output: str) -> str:
     """The output with double marks around all that is quoted, and single ones within."""
     doubles = [found.start() for found in _QUOTE.finditer(output)]
-    is_open = len(doubles) == 3 and output[doubles[0]] == output[doubles[1]] != output[doubles[2]]
-    if len(doubles) == 4 or is_open:
+    given = "".join(output[at] for at in doubles)
+    opened_twice = len(given) == 3 and given[0] == given[1] != given[2]
+    if len(doubles) == 4 or opened_twice:
         first, last = doubles[1], doubles[2] + 1
         return output[:first] + in_single_quotes(output[first:last]) + output[last:]
     opening = _OPENING_SINGLE.search(output)

@@ -7,8 +7,7 @@ import torch
 
 from transept import Transducer
 from transept.api.attention import KINDS, AttentionMap, Side, side_of
-from transept.api.texts import TooLongError
-from transept.errors import DataError
+from transept.errors import DataError, TooLongError
 from transept.model.attention import record_attention
 from transept.text.tokenizer import EOS_ID, Tokenizer
 from transept.text.training import train_tokenizer

@@ -5,8 +5,8 @@ import pytest
 from transept import SamplingConfig, Transducer
 from transept.api.config import Format
 from transept.api.documents import Document
-from transept.api.texts import Draft, Output, TooLongError, Translation
-from transept.errors import ConfigError
+from transept.api.texts import Draft, Output, Translation
+from transept.errors import ConfigError, TooLongError
 
 
 def found(text: str) -> Translation:

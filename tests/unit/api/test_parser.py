@@ -4,8 +4,7 @@ import pytest
 from tests.unit.api.conftest import VOCABULARY
 
 from transept import ModelConfig, Parser, Transformer
-from transept.api.texts import TooLongError
-from transept.errors import ConfigError
+from transept.errors import ConfigError, TooLongError
 from transept.tasks.parsing.vocabulary import vocabulary_of
 from transept.text.tokenizer import Tokenizer
 

@@ -12,11 +12,11 @@ from tests.unit.api.conftest import WORDS, network
 from transept import ModelConfig, SamplingConfig, Transducer, Transformer
 from transept.api.config import Options, TranslationConfig
 from transept.api.networks import Networks
-from transept.api.texts import Output, TooLongError, Unit, distinct
+from transept.api.texts import Output, Unit, distinct
 from transept.decoding.config import SearchConfig
 from transept.decoding.engine import TOKENS_AT_ONCE, Input
 from transept.engines.native.engine import NativeEngine
-from transept.errors import ConfigError, DataError
+from transept.errors import ConfigError, DataError, TooLongError
 from transept.progress import no_progress
 from transept.text.tokenizer import EOS_ID, Tokenizer
 

@@ -18,7 +18,7 @@ from transept.cli.app import Flag, complain, write_line
 from transept.cli.lines import Files, Line, count, growing_groups, read, without_dash
 from transept.cli.models import ANY_PARSER, MODEL_OPTIONS, Parsers
 from transept.cli.outlets import ProgressBar
-from transept.errors import ConfigError, DataError
+from transept.errors import ConfigError, DataError, TooLongError
 from transept.runtime.interrupt import import_torch
 from transept.runtime.storage import write_file
 from transept.text.files import describe
@@ -165,7 +165,6 @@ def _parse(
     parser: "Parser", sentences: Sequence[_Sentence], config: ParseConfig, options: ParseOptions
 ) -> "list[Parse]":
     """Parse sentences. A sentence that is too long has no tree."""
-    from transept.api.texts import TooLongError
 
     def parsed(some: Sequence[_Sentence]) -> "list[Parse]":
         if some[0].tags is not None:

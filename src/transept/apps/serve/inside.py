@@ -10,7 +10,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
 from transept.api.search_tree import SearchTree, search_tree
-from transept.api.texts import TooLongError, Unit
+from transept.api.texts import Unit
 from transept.api.transducer import Transducer
 from transept.api.words import NextWord, WordedSentence, next_words, unit_words
 from transept.apps.serve import messages as m
@@ -18,7 +18,7 @@ from transept.apps.serve.backend import Backend
 from transept.apps.serve.models import Served
 from transept.apps.serve.operations import ALL, Found, ItemFeed
 from transept.decoding.config import BeamConfig, SearchConfig
-from transept.errors import DataError
+from transept.errors import DataError, TooLongError
 
 
 async def words(backend: Backend, request: Request, message: m.WordsRequest) -> m.WordsAnswer:

@@ -18,11 +18,11 @@ from transept.api.parser import Parser
 from transept.api.parses import Parse, ParseConfig
 from transept.api.scoring import PairScore
 from transept.api.segmentation import SEARCH
-from transept.api.texts import Draft, Outputs, TooLongError, Translation, Unit
+from transept.api.texts import Draft, Outputs, Translation, Unit
 from transept.api.transducer import Transducer
 from transept.apps.serve.messages import AttentionAnswer, AttentionRequest, AttentionWeights
 from transept.decoding.config import BeamConfig
-from transept.errors import DataError
+from transept.errors import DataError, TooLongError
 from transept.text.glossary import Glossary
 from transept.text.tokenizer import Tokenizer
 

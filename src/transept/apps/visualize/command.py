@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Group, Parameter
 
 from transept.cli.models import ANY_MODEL, MODEL_OPTIONS, Models
-from transept.errors import ConfigError, DataError
+from transept.errors import ConfigError, DataError, TooLongError
 from transept.runtime.interrupt import import_torch
 from transept.runtime.storage import write_file
 
@@ -105,7 +105,6 @@ def _check(figure: FigureName, choice: "Choice") -> None:
 
 
 def _attention(models: Models, sentence: str, target: str | None) -> "Attention":
-    from transept.api.texts import TooLongError
 
     try:
         return models.load().attend(sentence, target)
