@@ -6,9 +6,12 @@ from typing import Final
 POINT: Final = {"en": (",", "."), "de": (".", ","), "fr": ("\u202f", ",")}
 """The separator of thousands and the decimal separator of a language."""
 
-_CURRENCY = re.compile(r"(?P<before>[$€£¥])?\s?(?P<number>[\d.,'’\u202f]+)\s?(?P<after>[$€£¥])?")
+_CURRENCY = re.compile(
+    r"(?P<before>[$€£¥])?\s?(?P<number>\d[\d.,'’\u202f ]*?)\s?(?P<after>[$€£¥])?"
+)
+_CLOCKS: Final = frozenset({"en", "de", "fr"})
 _CLOCK = re.compile(
-    r"(?P<hour>\d{1,2})(?:[:.](?P<minute>\d\d))?(?P<rest>:\d\d)?\s?"
+    r"(?P<hour>\d{1,2})(?:(?:[:.]|(?P<heures>\s?h\s?))(?P<minute>\d\d))?(?P<rest>:\d\d)?\s?"
     r"(?:(?P<half>[ap])\.?m\.?|(?P<uhr>Uhr))?"
 )
 
@@ -19,15 +22,18 @@ def number(text: str, source: str, target: str) -> str:
     Example:
         >>> number("12,345.67", "en", "de"), number("1.234,5", "de", "en")
         ('12.345,67', '1,234.5')
+        >>> number("12 345,6", "fr", "en")
+        '12,345.6'
     """
     if source not in POINT or target not in POINT:
         return text
     (thousands, point), (new_thousands, new_point) = POINT[source], POINT[target]
+    figure = text.replace(" ", thousands) if source == "fr" else text
     if not re.fullmatch(
-        rf"[-+±]?\d+(?:{re.escape(thousands)}\d{{3}})*(?:{re.escape(point)}\d+)?", text
+        rf"[-+±]?\d+(?:{re.escape(thousands)}\d{{3}})*(?:{re.escape(point)}\d+)?", figure
     ):
         return text  # not a number in this language: a version, a score, a date
-    whole, found, rest = text.partition(point)
+    whole, found, rest = figure.partition(point)
     return whole.replace(thousands, new_thousands) + (new_point + rest if found else "")
 
 
@@ -47,23 +53,28 @@ def amount(text: str, source: str, target: str) -> str:
 
 
 def clock_time(text: str, source: str, target: str) -> str:
-    """A time of day: `3:30 pm` is `15:30 Uhr` in German.
+    """A time of day: `3:30 pm` is `15:30 Uhr` in German, and `15 h 30` in French.
 
     Example:
         >>> clock_time("3:30 pm", "en", "de"), clock_time("15.30 Uhr", "de", "en")
         ('15:30 Uhr', '15:30')
+        >>> clock_time("3 pm", "en", "fr"), clock_time("15 h 30", "fr", "en")
+        ('15 h', '15:30')
         >>> clock_time("25:13", "en", "de")
         '25:13'
     """
     found = _CLOCK.fullmatch(text)
-    if found is None or {source, target} != {"en", "de"}:
+    if found is None or "en" not in (source, target) or not {source, target} <= _CLOCKS:
         return text
-    hour, minute = int(found["hour"]), found["minute"] or "00"
+    hour, minute, rest = int(found["hour"]), found["minute"], found["rest"] or ""
     if hour > 24:
         return text  # the score of a match
     if target == "en":
-        return f"{hour}:{minute}{found['rest'] or ''}" if found["uhr"] else text
+        is_time = found["uhr"] or found["heures"]
+        return f"{hour}:{minute or '00'}{rest}" if is_time else text
     if found["half"]:
         hour = hour % 12 + (12 if found["half"] == "p" else 0)
-    whole = found["minute"] is None
-    return f"{hour} Uhr" if whole else f"{hour}:{minute}{found['rest'] or ''} Uhr"
+    if target == "fr":
+        whole = f"{hour} h" if minute is None else f"{hour} h {minute}"
+        return f"{hour}:{minute}{rest}" if rest else whole
+    return f"{hour} Uhr" if minute is None else f"{hour}:{minute}{rest} Uhr"

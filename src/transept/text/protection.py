@@ -20,6 +20,7 @@ from difflib import SequenceMatcher
 from itertools import cycle
 from typing import Final, NamedTuple
 
+from transept.text.french import FRENCH, spaced, straight
 from transept.text.sentences import has_letters
 from transept.text.spans import EMOJI, MASKS, Protected, protected
 from transept.text.surface import (
@@ -252,6 +253,10 @@ def _readable(
     else:
         changed = [piece if at % 2 else unstressed(piece) for at, piece in enumerate(pieces)]
         text = "".join(changed)
+    if FRENCH in languages and not has_spans:
+        text = straight(text)
+    if languages[1] == FRENCH:
+        forms.append(spaced)
     if not has_spans:
         text = without_guillemets(text, languages[0])
         if (doubled := in_double_quotes(text)) != text:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
+from transept.text.french import FRENCH
 from transept.text.numbers import amount, clock_time, number
 
 MASKS: Final = tuple(map(chr, range(0xF2590, 0xF2598)))
@@ -30,6 +31,7 @@ _ENDINGS = (
 _DOMAINS = "com|org|net|edu|gov|info|io|dev|app|eu|de|at|ch|fr|uk|us|nl|be|it|es|pl|cz|example|test"
 _REST = r"[^\s<>\"“”„«»`]"
 _FIGURE = r"(?:\d{1,3}(?:[.,'’\u202f]\d{3})+(?:[.,]\d+)?|\d+[.,]\d+|\d{5,})"
+_FRENCH_FIGURE = _FIGURE.replace(r"\u202f]", r"\u202f\x20]", 1)
 _FIGURE_END = r"(?!\w|[.,]\d)"
 # The full stop of `6 p.m.` is not part of the time at the end of a sentence.
 _HALF = r"\s?(?:[ap]m\b|[ap]\.m\b(?:\.(?!\s*\Z))?)"
@@ -79,7 +81,8 @@ _KINDS: Final = {
     "digits": r"(?<![\w-])\d+(?:-\d+){2,}(?:-X)?(?![\w-])",
     "key": r"(?<!\S)(?=\S*[A-Za-z])(?=\S*\d)[A-Za-z\d+/=_-]{20,}(?=[\s.,;:!?)]|$)",
     "time": rf"""(?<![\w:.])(?:\d{{1,2}}[:.]\d\d(?::\d\d)?(?:{_HALF}|\s?Uhr\b)
-        | \d{{1,2}}{_HALF} | \d{{1,2}}:\d\d(?::\d\d)?(?![\w:]))""",
+        | \d{{1,2}}{_HALF} | \d{{1,2}}:\d\d(?::\d\d)?(?![\w:])
+        | \d{{1,2}}\s?h\s?\d\d(?!\w))""",
     "phone": r"(?<![\w+])(?:\+\d|\(\+?\d|00\d|0\d)(?:\(\d+\)|[\d\s)/-]){5,}\d(?!\w)",
     "amount": rf"""(?<!\w)[$€£¥]\s?{_FIGURE}{_FIGURE_END}(?!\s?(?:[mb]illion|M[ir]|[mb]n\b|k\b))
         | (?<![\w.,]){_FIGURE}\s?[$€£¥](?!\w)""",
@@ -89,10 +92,10 @@ _KINDS: Final = {
     "number": rf"(?<![\w.,])[-+±]?{_FIGURE}(?:[-/]\d+)*{_FIGURE_END}",
 }
 _NAMES = tuple(_KINDS)
-_PATTERN = re.compile(
-    "|".join(f"(?P<k{index}>{pattern})" for index, pattern in enumerate(_KINDS.values())),
-    re.VERBOSE,
-)
+_ALTERNATIVES = "|".join(f"(?P<k{index}>{one})" for index, one in enumerate(_KINDS.values()))
+_PATTERN = re.compile(_ALTERNATIVES, re.VERBOSE)
+# Only French separates thousands by spaces.
+_FRENCH_PATTERN = re.compile(_ALTERNATIVES.replace(_FIGURE, _FRENCH_FIGURE), re.VERBOSE)
 # Matches somewhere in every text with a span, and is ten times as fast as the pattern.
 _HINT = re.compile(
     r"[\d@#/<>{`%\\&$€£¥\[]|--|\w_|_\w|[a-z][A-Z]|\w\.\w|\w:\S|(?<!\S)\.\w|==|\(\)"
@@ -144,7 +147,8 @@ def protected(text: str, source: str = "", target: str = "") -> Iterator[Protect
     if not _HINT.search(text):
         return
     latin = source in LATIN and target in LATIN
-    for found in _PATTERN.finditer(text):
+    pattern = _FRENCH_PATTERN if source == FRENCH else _PATTERN
+    for found in pattern.finditer(text):
         kind = _kind(found)
         end = found.start() + len(_trimmed(found[0]) if kind in _TRIMMED else found[0])
         span = text[found.start() : end]

@@ -21,10 +21,12 @@ _QUOTES: Final = "".join({*"".join(one + other for one, other in _STYLES)})
 _CLOSING: Final = {'"': '"', "„": "“", "“": "”", "”": "”", "«": "»", "»": "«"}
 _QUOTE = re.compile(f"[{_QUOTES}]")
 _BRACKET = re.compile(r"[()\[\]]")
-_MARKED = re.compile(rf"([{re.escape(MARKS)}]*)([{re.escape(CLOSERS)}]*)\Z")
+# French has a space before `?` and before `»`.
+_MARKED = re.compile(rf"\s?([{re.escape(MARKS)}]*)(\s?[{re.escape(CLOSERS)}]*)\Z")
 _STRESSED = re.compile(
     r"\b(?:NOT|CANNOT|(?:DO|DOES|MUST)N['’]T|NEVER|NOTHING|ALWAYS|ONLY|MUST"
-    r"|NICHT|NICHTS|NIE|NIEMALS|KEINE?[MNRS]?|IMMER|NUR|MUSS|MÜSSEN|DARF|DÜRFEN)\b"
+    r"|NICHT|NICHTS|NIE|NIEMALS|KEINE?[MNRS]?|IMMER|NUR|MUSS|MÜSSEN|DARF|DÜRFEN"
+    r"|PAS|JAMAIS|RIEN|AUCUNE?|TOUJOURS|SEULEMENT|DOIT|DOIVENT|DEVEZ)\b"
 )
 _POLITE = re.compile(r"\b(?:sie|ihnen|ihre[mnrs]?)\b")
 _SINGLE = re.compile(
@@ -74,7 +76,7 @@ def with_first_case(source: str, output: str) -> str:
 
 def stable_start(output: str) -> str:
     """The start of an output that `follow` does not change, except for its first letter."""
-    return _QUOTE.split(output.translate(WINDOWS))[0].rstrip(MARKS)
+    return _QUOTE.split(output.translate(WINDOWS))[0].rstrip(f"{MARKS} ")
 
 
 def in_capitals(text: str) -> bool:

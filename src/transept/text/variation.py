@@ -21,6 +21,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from transept.config import Checks
+from transept.text.french import FRENCH, straight
 from transept.text.protection import MaskPool
 from transept.text.spans import protected
 
@@ -28,17 +29,18 @@ Pair = tuple[str, str]
 
 # Words that are equal in both languages and begin with a capital letter or contain a digit are
 # mostly names and numbers.
-_NAME = re.compile(r"(?<![\w-])(?<!\d[.,: ])(?:[A-ZÄÖÜ]\w{2,}|\w*\d\w*)(?![\w-]|[.,: ]\d)")
+_NAME = re.compile(r"(?<![\w-])(?<!\d[.,: ])(?:[A-ZÀÄÇÈÉÊÖÜ]\w{2,}|\w*\d\w*)(?![\w-]|[.,: ]\d)")
 _MOST_MASKS = 3
 """Masks of one kind. More of them in one sentence are too rare to matter."""
 _BEFORE = ("{} ", "{} ", "{}, ", "{}: ")
 _AFTER = (" {}", " {}", ": {}", " ({})")
-_STOP = re.compile(r"[.!]\Z")
+_STOP = re.compile(r"[^\S\n]?[.!]\Z")
 # A capital may begin a name, which must not be corrected.
-_SPELT = re.compile(r"(?<!\w)[a-zäöüß][^\W\d_]{3,}")
+_SPELT = re.compile(r"(?<!\w)[a-zàâäçèéêîôöùûüß][^\W\d_]{3,}")
 _APOSTROPHE = re.compile(r"(?<=[a-z])['’](?=(?:t|s|re|ve|ll|d|m)\b)")
-_UMLAUTS = str.maketrans(
-    {"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue", "ß": "ss"}
+_PLAIN = str.maketrans(
+    {"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue", "ß": "ss", "œ": "oe"}
+    | dict(zip("àâçèéêëîïôùûÀÇÈÉÊ", "aaceeeeiiouuACEEE", strict=True))
 )
 
 
@@ -59,7 +61,7 @@ class Variation:
     """Pairs whose source is written in lower case, except perhaps its first letter."""
     # None instead of 0, so that records without this value stay valid.
     misspelt: float | None = None
-    """Pairs whose source has wrong letters, or lacks umlauts or apostrophes."""
+    """Pairs whose source has wrong letters, or lacks umlauts, accents or apostrophes."""
     seed: int = 1
     """Another seed changes other pairs."""
 
@@ -74,13 +76,15 @@ class Variation:
     def __call__(self, pair: Pair, languages: Pair) -> Pair:
         """Change a pair. The result depends only on the pair and the seed."""
         # A checksum, because the hash of a string differs between processes.
+        if FRENCH in languages:
+            pair = straight(pair[0]), straight(pair[1])
         draw = random.Random(zlib.crc32("\n".join(pair).encode(), self.seed))
         masks = MaskPool()
         pair = _masked(pair, _shared(pair, languages), masks)
         if draw.random() < self.names:
             pair = _masked(pair, _names(pair, draw), masks)
         if draw.random() < self.unstopped and all(map(_STOP.search, pair)):
-            pair = pair[0][:-1], pair[1][:-1]
+            pair = _STOP.sub("", pair[0]), _STOP.sub("", pair[1])
         if draw.random() < self.lowercase:
             pair = _lower(pair[0], draw), pair[1]
         if draw.random() < self.inserted:
@@ -111,7 +115,8 @@ def _shared(pair: Pair, languages: Pair) -> list[_Shared]:
     found = []
     for span in protected(source, *languages):
         here = source[span.start : span.end]
-        there = span.target if span.target in target else here
+        forms = (span.target, span.target.replace("\u202f", " "), here)
+        there = next((form for form in forms if form in target), here)
         if source.count(here) == 1 and target.count(there) == 1:
             found.append(_Shared(here, there, span.is_figure))
     return found[:_MOST_MASKS]
@@ -153,7 +158,7 @@ def _inserted(pair: Pair, masks: MaskPool, draw: random.Random) -> Pair:
 def _misspelt(source: str, draw: random.Random) -> str:
     """A text as it is written in a hurry, or without the keys of its language."""
     if draw.random() < 0.5:
-        source = _APOSTROPHE.sub("", source.translate(_UMLAUTS))
+        source = _APOSTROPHE.sub("", source.translate(_PLAIN))
     words = [*_SPELT.finditer(source)]
     chosen = draw.sample(words, min(len(words), 1 + len(words) // 6))
     pieces = [*source]

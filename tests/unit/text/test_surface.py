@@ -41,7 +41,7 @@ def test_follow_adapts_the_end_and_the_first_letter(
         ("and then?”", "und dann?", "und dann?”"),
         ("None here", "„Hier nicht", "Hier nicht"),
         ('"A" and "B"', '„A" und „B“', "„A“ und „B“"),
-        ('The "first" one', 'Der "erste" "', 'Der "erste" '),
+        ('The "first" one', 'Der "erste" "', 'Der "erste"'),
         ("«Oui», dit-il.", "„Ja“, sagte er.", "„Ja“, sagte er."),
         ("Er sagt „nein“.", "He says ‘no’.", "He says “no”."),
         ("Er sagt „nein“.", "He doesn't say ‘no.", "He doesn't say ‘no."),
