@@ -33,7 +33,10 @@ STAGES: Final[tuple[StageName, ...]] = get_args(StageName)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TextPair:
-    """Two line-aligned files, optionally compressed as .gz, .xz or .zst."""
+    """Two line-aligned files, optionally compressed as .gz, .xz or .zst.
+
+    In their paths, `{source}` and `{target}` stand for the languages of the recipe.
+    """
 
     source: Path
     """The file of source sentences, relative to the data directory."""
@@ -46,7 +49,8 @@ class RecipeText:
     """Training text and its licence.
 
     With a translator, one side is enough. The translator writes the other side, or, if both are
-    given, another target side.
+    given, another target side. In paths and in the names of translators, `{source}` and `{target}`
+    stand for the languages of the recipe.
     """
 
     name: str
@@ -314,7 +318,28 @@ def load(name: str, overrides: tuple[str, ...] = ()) -> Recipe:
                 f"command line ({override}): changes the recipe's experiment; write "
                 f"experiment.{override.strip()}"
             )
-    return config.load(Recipe, path, overrides)
+    return _with_languages(config.load(Recipe, path, overrides))
+
+
+def _with_languages(loaded: Recipe) -> Recipe:
+    """A recipe with its languages in place of `{source}` and `{target}`."""
+
+    def named(text: str) -> str:
+        source, target = loaded.source_language, loaded.target_language
+        return text.replace("{source}", source).replace("{target}", target)
+
+    def file(path: Path | None) -> Path | None:
+        return None if path is None else Path(named(str(path)))
+
+    def files(pair: Any) -> Any:
+        return replace(pair, source=file(pair.source), target=file(pair.target))
+
+    texts = (
+        replace(files(text), translator=tuple(map(named, text.translator)))
+        for text in loaded.texts
+    )
+    dev, tests = (tuple(map(files, pairs)) for pairs in (loaded.dev, loaded.tests))
+    return replace(loaded, texts=tuple(texts), dev=dev, tests=tests)
 
 
 def fingerprint(*parts: Any) -> str:
