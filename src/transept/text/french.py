@@ -22,8 +22,8 @@ def straight(text: str) -> str:
     """A text with straight apostrophes within words.
 
     Example:
-        >>> straight("L’eau d’ici, et l\\"air")
-        "L'eau d'ici, et l'air"
+        >>> straight("L’eau d’ici")
+        "L'eau d'ici"
     """
     return _ELISION.sub("'", text)
 

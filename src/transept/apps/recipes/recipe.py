@@ -335,8 +335,7 @@ def _with_languages(loaded: Recipe) -> Recipe:
         return replace(pair, source=file(pair.source), target=file(pair.target))
 
     texts = (
-        replace(files(text), translator=tuple(map(named, text.translator)))
-        for text in loaded.texts
+        replace(files(text), translator=tuple(map(named, text.translator))) for text in loaded.texts
     )
     dev, tests = (tuple(map(files, pairs)) for pairs in (loaded.dev, loaded.tests))
     return replace(loaded, texts=tuple(texts), dev=dev, tests=tests)
