@@ -5,8 +5,9 @@ much too early. Then another translation of the beam is taken. If none is usable
 translated again: first with its spans as required tokens, then in parts. Repetitions that remain
 are removed. So no text is lost silently, and no output repeats itself endlessly.
 
-A model may also lose a quotation mark or a bracket. Then a translation of the beam that has all of
-them is taken, if there is one.
+A model may also lose a number, or a part of one. Then the sentence is translated again with
+symbols for all its numbers and dates. If it loses a quotation mark or a bracket, a translation of
+the beam that has all of them is taken, if there is one.
 """
 
 import re
@@ -36,6 +37,7 @@ class Guard:
         self,
         units: Sequence[Unit],
         outputs: Sequence[Outputs],
+        strict: Decode,
         attempt: Decode,
         best_effort: Decode,
     ) -> list[Outputs]:
@@ -44,11 +46,13 @@ class Guard:
         Args:
             units: The sentences.
             outputs: Their complete outputs. Those of some sentences are empty.
+            strict: Translates units; returns the complete outputs of the whole beam.
             attempt: Translates units; returns the usable outputs of the whole beam.
             best_effort: Translates units; returns at least one output of each.
         """
         found = dict(enumerate(outputs))
         stages = (
+            (self._figures, strict),
             (self._unchanged, attempt),
             (self._required, attempt),
             (self._parts, best_effort),
@@ -62,6 +66,14 @@ class Guard:
                 each = [next(again) if part.ids else (part.kept,) for part in parts[index]]
                 found[index] = _joined(units[index], parts[index], each)
         return [found[index] for index in range(len(units))]
+
+    def _figures(self, unit: Unit) -> list[Unit]:
+        """The unit with symbols for all its numbers and dates."""
+        if not self._mask_ids or not unit.masked.has_figures or unit.terms:
+            return []
+        languages = unit.masked.languages
+        masked = Masked.of(unit.text, tuple(self._mask_ids), languages, all_figures=True)
+        return [unit._replace(ids=self._source.encode(masked.text), masked=masked)]
 
     def _unchanged(self, unit: Unit) -> list[Unit]:
         return [unit]

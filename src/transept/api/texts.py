@@ -64,11 +64,16 @@ class Unit(NamedTuple):
         return Output(self.text, 0.0, 0.0, alignment=tuple(zip(words, words, strict=True)))
 
     def complete(self, found: Iterable[WithText]) -> list[WithText]:
-        """The outputs that are accepted and have the quotation marks and brackets of the text."""
+        """The outputs that are accepted and have the marks and the figures of the text.
+
+        Marks are quotation marks and brackets.
+        """
         return [
             (one, text)
             for one, text in found
-            if self.masked.keeps_marks(text) and self.accepts(one, text)
+            if self.masked.keeps_marks(text)
+            and (self.terms or self.masked.keeps_figures(text))
+            and self.accepts(one, text)
         ]
 
     def usable(self, found: Iterable[WithText]) -> list[WithText]:
@@ -482,8 +487,8 @@ class Writer:
         # A character may consist of several tokens. It is not stable until all are known.
         stable = self.text(partial.ids[: partial.stable], unit)
         if not config.raw:
-            # An output that ends too early is replaced.
-            may_be_replaced = partial.stable < unit.least_tokens
+            # An output that ends too early, or that loses a number, is replaced.
+            may_be_replaced = partial.stable < unit.least_tokens or unit.masked.has_figures
             settled = "" if may_be_replaced else stable_start(before_repetition(stable))
             now, stable = map(unit.masked.begun, (now, settled))
         while not now.startswith(stable):

@@ -367,6 +367,7 @@ class Transducer:
         return self._guard.complete(
             units,
             outputs,
+            strict=partial(decode, choose=Unit.complete),
             attempt=partial(decode, choose=Unit.usable),
             best_effort=partial(decode, choose=None),
         )

@@ -1,4 +1,4 @@
-"""Numbers, amounts of money and times in the form of another language, with the same value."""
+"""Numbers, amounts of money, times and dates in the form of another language."""
 
 import re
 from typing import Final
@@ -13,6 +13,26 @@ _CLOCKS: Final = frozenset({"en", "de", "fr"})
 _CLOCK = re.compile(
     r"(?P<hour>\d{1,2})(?:(?:[:.]|(?P<heures>\s?h\s?))(?P<minute>\d\d))?(?P<rest>:\d\d)?\s?"
     r"(?:(?P<half>[ap])\.?m\.?|(?P<uhr>Uhr))?"
+)
+
+MONTHS: Final = {
+    "en": (
+        "January", "February", "March", "April", "May", "June", "July", "August", "September",
+        "October", "November", "December",
+    ),
+    "de": (
+        "Januar", "Februar", "März", "April", "Mai", "Juni", "Juli", "August", "September",
+        "Oktober", "November", "Dezember",
+    ),
+    "fr": (
+        "janvier", "février", "mars", "avril", "mai", "juin", "juillet", "août", "septembre",
+        "octobre", "novembre", "décembre",
+    ),
+}  # fmt: skip
+_MONTH = f"(?P<month>{'|'.join(name for names in MONTHS.values() for name in names)})"
+_DAY_OF_MONTH = re.compile(
+    rf"(?:{_MONTH}\s)?(?:the\s)?(?P<day>\d{{1,2}})(?:\.|st|nd|rd|th|er)?"
+    rf"(?:(?:\sof)?\s{_MONTH.replace('month', 'after')})?(?:,?\s(?P<year>\d{{4}}))?"
 )
 
 
@@ -78,3 +98,21 @@ def clock_time(text: str, source: str, target: str) -> str:
         whole = f"{hour} h" if minute is None else f"{hour} h {minute}"
         return f"{hour}:{minute}{rest}" if rest else whole
     return f"{hour} Uhr" if minute is None else f"{hour}:{minute}{rest} Uhr"
+
+
+def day_of_month(text: str, source: str, target: str) -> str:
+    """A date with the name of its month. Empty if the languages are not known.
+
+    Example:
+        >>> day_of_month("June 12, 2026", "en", "de"), day_of_month("1. Mai", "de", "fr")
+        ('12. Juni 2026', '1er mai')
+        >>> day_of_month("12 juin", "fr", "en")
+        '12 June'
+    """
+    found = _DAY_OF_MONTH.fullmatch(text)
+    name = found and (found["month"] or found["after"])
+    if not found or name not in MONTHS.get(source, ()) or target not in MONTHS:
+        return ""
+    month = MONTHS[target][MONTHS[source].index(name)]
+    day = found["day"] + {"de": ".", "fr": "er" if found["day"] == "1" else ""}.get(target, "")
+    return " ".join(filter(None, (day, month, found["year"])))

@@ -20,6 +20,7 @@ from difflib import SequenceMatcher
 from itertools import cycle
 from typing import Final, NamedTuple
 
+from transept.text.figures import has_figures, loses_figures
 from transept.text.french import FRENCH, spaced, straight
 from transept.text.sentences import has_letters
 from transept.text.spans import EMOJI, MASKS, Protected, protected
@@ -35,6 +36,7 @@ from transept.text.surface import (
     sentence_case,
     unstressed,
     with_first_case,
+    with_sharp_s,
     without_guillemets,
 )
 
@@ -111,10 +113,17 @@ class Masked:
     spans: tuple[MaskedSpan, ...] = ()
     forms: tuple[Callable[[str], str], ...] = ()
     """What the translation takes from the sentence: its capitals, its single quotation marks."""
+    languages: tuple[str, str] = ("", "")
+    """The languages of the sentence and of its translation, if they are known."""
 
     @classmethod
     def of(
-        cls, source: str, masks: Sequence[str] = MASKS, languages: tuple[str, str] = ("", "")
+        cls,
+        source: str,
+        masks: Sequence[str] = MASKS,
+        languages: tuple[str, str] = ("", ""),
+        *,
+        all_figures: bool = False,
     ) -> "Masked":
         """Mask a sentence.
 
@@ -123,13 +132,14 @@ class Masked:
             masks: The symbols of the vocabulary. If there are none, spans are left in the text, and
                 numbers are left to the model.
             languages: The languages of the sentence and of its translation, if they are known.
+            all_figures: Whether to mask all numbers and dates.
         """
         # A model knows `ü` as one character.
         composed = unicodedata.normalize("NFC", source)
         before, inner, after = _edges(composed.translate(_UNKNOWN))
         pool = MaskPool(masks) if masks else None
         pieces, spans, at = [], [], 0
-        for found in protected(inner, *languages):
+        for found in protected(inner, *languages, all_figures=all_figures):
             if pool is None and found.is_figure:
                 continue
             span = _with_quotes(inner, found, languages[1]) if pool and found.start > at else found
@@ -140,7 +150,7 @@ class Masked:
             at = span.end
         pieces.append(inner[at:])
         text, forms = _readable(pieces, languages, has_spans=bool(spans) and pool is None)
-        return cls(text, before, after, tuple(spans), forms)
+        return cls(text, before, after, tuple(spans), forms, languages)
 
     @property
     def has_words(self) -> bool:
@@ -156,6 +166,15 @@ class Masked:
         if any(output.count(mask) < n for mask, n in wanted.items()):
             return False
         return sum(map(output.count, MASKS)) <= sum(wanted[mask] for mask in MASKS)
+
+    @property
+    def has_figures(self) -> bool:
+        """Whether the model reads numbers."""
+        return has_figures(self.text, self.languages)
+
+    def keeps_figures(self, output: str) -> bool:
+        """Whether an output of the model has the numbers and the dates that the model reads."""
+        return not loses_figures(self.text, output, self.languages)
 
     def keeps_marks(self, output: str) -> bool:
         """Whether an output has as many quotation marks and brackets as the sentence."""
@@ -250,6 +269,8 @@ def _readable(
     text, forms = "".join(pieces), list[Callable[[str], str]]()
     if in_capitals(text) and not has_spans:
         text, forms = sentence_case(text), [str.upper]
+        if languages[0] == "de":
+            text = with_sharp_s(text)
     else:
         changed = [piece if at % 2 else unstressed(piece) for at, piece in enumerate(pieces)]
         text = "".join(changed)

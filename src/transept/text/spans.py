@@ -1,11 +1,11 @@
 """Finds the parts of a sentence that must not be translated: addresses, code, figures, emoji."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final, NamedTuple
 
 from transept.text.french import FRENCH
-from transept.text.numbers import amount, clock_time, number
+from transept.text.numbers import MONTHS, amount, clock_time, day_of_month, number
 
 MASKS: Final = tuple(map(chr, range(0xF2590, 0xF2598)))
 """Private-use characters that stand for protected spans."""
@@ -35,6 +35,8 @@ _FRENCH_FIGURE = _FIGURE.replace(r"\u202f]", r"\u202f\x20]", 1)
 _FIGURE_END = r"(?!\w|[.,]\d)"
 # The full stop of `6 p.m.` is not part of the time at the end of a sentence.
 _HALF = r"\s?(?:[ap]m\b|[ap]\.m\b(?:\.(?!\s*\Z))?)"
+_MONTH = f"(?:{'|'.join(name for names in MONTHS.values() for name in names)})"
+_YEAR = r"(?:,?\s\d{4}(?!\d))?"
 _OTHER_SCRIPT = "[\u0370-\u1cff\u2e80-\ud7ff\uf900-\ufaff]+"
 _RUN = f"[^\\s{_OTHER_SCRIPT[1:-2]}]"
 
@@ -91,11 +93,28 @@ _KINDS: Final = {
     "script": rf"{_OTHER_SCRIPT}(?:[ \u3000]{_OTHER_SCRIPT})*",
     "number": rf"(?<![\w.,])[-+±]?{_FIGURE}(?:[-/]\d+)*{_FIGURE_END}",
 }
-_NAMES = tuple(_KINDS)
-_ALTERNATIVES = "|".join(f"(?P<k{index}>{one})" for index, one in enumerate(_KINDS.values()))
-_PATTERN = re.compile(_ALTERNATIVES, re.VERBOSE)
-# Only French separates thousands by spaces.
-_FRENCH_PATTERN = re.compile(_ALTERNATIVES.replace(_FIGURE, _FRENCH_FIGURE), re.VERBOSE)
+_LOOSE: Final = {
+    "day": rf"""(?<![\w.,/–-])(?:{_MONTH}\s\d{{1,2}}(?:st|nd|rd|th)?{_YEAR}(?![\w/–-])
+        | (?:the\s)?\d{{1,2}}(?:\.|st|nd|rd|th|er)?(?:\sof)?\s{_MONTH}{_YEAR}(?!\w))""",
+    "small number": r"(?<![\w.,])\d+(?![\d.,]*\d|\w{3})",
+}
+"""Figures that a model mostly translates well, and better than it copies a symbol for them."""
+_NAMES = (*_KINDS, *_LOOSE)
+
+
+def _one_of(kinds: Iterable[str]) -> str:
+    return "|".join(f"(?P<k{index}>{pattern})" for index, pattern in enumerate(kinds))
+
+
+def _compiled(kinds: Iterable[str]) -> dict[bool, re.Pattern[str]]:
+    """The pattern of spans for French, which separates thousands by spaces, and for others."""
+    pattern = _one_of(kinds)
+    french = pattern.replace(_FIGURE, _FRENCH_FIGURE)
+    return {True: re.compile(french, re.VERBOSE), False: re.compile(pattern, re.VERBOSE)}
+
+
+_PATTERNS: Final = _compiled(_KINDS.values())
+_ALL_PATTERNS: Final = _compiled([*_KINDS.values(), *_LOOSE.values()])
 # Matches somewhere in every text with a span, and is ten times as fast as the pattern.
 _HINT = re.compile(
     r"[\d@#/<>{`%\\&$€£¥\[]|--|\w_|_\w|[a-z][A-Z]|\w\.\w|\w:\S|(?<!\S)\.\w|==|\(\)"
@@ -105,13 +124,14 @@ _HINT = re.compile(
 _TRIMMED = frozenset({"url", "site", "path", "windows path"})
 _TRAILING = ".,;:!?…'’\"*_~"
 _OPENING = {")": "(", "]": "[", "}": "{"}
-_ONE_CHARACTER = frozenset({"mask", "emoji", "script"})
+_ONE_CHARACTER = frozenset({"mask", "emoji", "script", "small number"})
 _CONVERT: Final[dict[str, Callable[[str, str, str], str]]] = {
     "number": number,
     "amount": amount,
     "time": clock_time,
+    "day": day_of_month,
 }
-FIGURES: Final = frozenset({*_CONVERT, "date"})
+FIGURES: Final = frozenset({*_CONVERT, "date", "small number"})
 # `Python 3.11 is` has a version: a name within the sentence precedes it, and it counts nothing.
 _AFTER_NAME = re.compile(r"\S\s+[A-Z][\w+#-]*\s\Z")
 _NOT_COUNTED = re.compile(
@@ -133,10 +153,13 @@ class Protected(NamedTuple):
         return self.kind in FIGURES
 
 
-def protected(text: str, source: str = "", target: str = "") -> Iterator[Protected]:
+def protected(
+    text: str, source: str = "", target: str = "", *, all_figures: bool = False
+) -> Iterator[Protected]:
     """Yield the protected spans of a sentence, from left to right.
 
-    Numbers are written as in the target language, if both languages are known.
+    Numbers are written as in the target language, if both languages are known. With `all_figures`,
+    also dates with the name of a month, and all other numbers.
 
     Example:
         >>> [span.target for span in protected("See https://example.org/a?b=1, v2.3.1.")]
@@ -147,13 +170,14 @@ def protected(text: str, source: str = "", target: str = "") -> Iterator[Protect
     if not _HINT.search(text):
         return
     latin = source in LATIN and target in LATIN
-    pattern = _FRENCH_PATTERN if source == FRENCH else _PATTERN
-    for found in pattern.finditer(text):
+    patterns = _ALL_PATTERNS if all_figures else _PATTERNS
+    for found in patterns[source == FRENCH].finditer(text):
         kind = _kind(found)
         end = found.start() + len(_trimmed(found[0]) if kind in _TRIMMED else found[0])
         span = text[found.start() : end]
-        if (len(span) > 1 or kind in _ONE_CHARACTER) and (kind != "script" or latin):
-            form = _CONVERT[kind](span, source, target) if kind in _CONVERT else span
+        form = _CONVERT[kind](span, source, target) if kind in _CONVERT else span
+        is_long = len(span) > 1 or kind in _ONE_CHARACTER
+        if form and is_long and (kind != "script" or latin):
             yield Protected(found.start(), end, form, kind)
 
 

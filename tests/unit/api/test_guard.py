@@ -16,6 +16,12 @@ from transept.text.training import train_tokenizer
 TEXT = "Please mail info@example.org or call %s before the end of the week."
 TEXTS = {"en-de": TEXT, "de-en": "Bitte schreiben Sie info@example.org oder rufen Sie %s an."}
 
+LOSES_NUMBERS = {
+    "en-de": ("They worked from March 3 to April 9.", ["3. März", "9. April"]),
+    "de-en": ("Die Firma gab 330 Millionen Dollar für neue Schiffe aus.", ["330"]),
+}
+"""Sentences of which the models lose numbers."""
+
 
 @pytest.fixture(scope="module")
 def model() -> transept.Transducer:
@@ -39,10 +45,34 @@ class Attempts:
         return [good if unit.required or unit.terms else () for unit in units]
 
 
+def nothing(units: Sequence[Unit]) -> list[tuple[Output, ...]]:
+    return [() for _ in units]
+
+
+def test_numbers_and_dates_are_masked_before_any_other_attempt(model: transept.Transducer) -> None:
+    guard = Guard(model.source_tokenizer, model.target_tokenizer)
+    units = [unit_of(text, model) for text in ("He paid $25 on 3 May.", "He paid on Monday.")]
+    strict = Attempts()
+    guard.complete(units, [(), ()], strict, nothing, best_effort=nothing)
+    (unit,) = strict.units
+    figures = MASKS[len(MASKS) // 2 :]
+    assert unit.masked.text == f"He paid ${figures[0]} on {figures[1]}."
+    assert [span.target for span in unit.masked.spans] == ["25", "3. Mai"]
+    assert unit.ids == model.source_tokenizer.encode(unit.masked.text)
+
+
+@pytest.mark.parametrize("name", ["en-de", "de-en"])
+def test_translation_has_the_numbers_of_the_sentence(name: str) -> None:
+    source, lost = LOSES_NUMBERS[name]
+    model = transept.load(name, engine="native", device="cpu")
+    assert not all(number in model.translate(source, raw=True).text for number in lost)
+    assert all(number in model.translate(source).text for number in lost)
+
+
 def test_lost_spans_are_required_if_the_whole_beam_lacks_them(model: transept.Transducer) -> None:
     guard, unit = Guard(model.source_tokenizer, model.target_tokenizer), unit_of(TEXT, model)
     attempt = Attempts()
-    (outputs,) = guard.complete([unit], [()], attempt, best_effort=lambda units: [])
+    (outputs,) = guard.complete([unit], [()], nothing, attempt, best_effort=lambda units: [])
     assert [one.text for one in outputs] == ["gut"]
     first, second = attempt.units
     assert first == unit
@@ -55,7 +85,7 @@ def test_model_without_masks_gets_the_lost_spans_as_terms() -> None:
     guard = Guard(vocabulary, vocabulary)
     unit = Unit(TEXT, "", vocabulary.encode(TEXT), masked=Masked.of(TEXT, (), ("en", "de")))
     attempt = Attempts()
-    guard.complete([unit], [()], attempt, best_effort=lambda units: [])
+    guard.complete([unit], [()], nothing, attempt, best_effort=lambda units: [])
     assert attempt.units[-1].terms == (("info@example.org",), ("%s",))
 
 
@@ -66,7 +96,8 @@ def test_text_between_spans_is_translated_if_the_attempts_fail(
     ((one,),) = guard.complete(
         [unit],
         [()],
-        attempt=lambda units: [() for _ in units],
+        strict=nothing,
+        attempt=nothing,
         best_effort=lambda units: [(Output(f"<{part.text}>", -1.0, -1.0),) for part in units],
     )
     assert one.text == ("<Please mail> info@example.org <or call> %s <before the end of the week.>")
@@ -79,7 +110,8 @@ def test_sentence_without_spans_is_translated_in_parts(model: transept.Transduce
     ((one,),) = guard.complete(
         [unit_of(text, model)],
         [()],
-        attempt=lambda units: [() for _ in units],
+        strict=nothing,
+        attempt=nothing,
         best_effort=lambda units: [(Output(f"<{part.text}>", -1.0, -1.0),) for part in units],
     )
     assert one.text.count("<") > 1
