@@ -62,7 +62,7 @@ def test_translation_with_loaded_model_enters_few_files() -> None:
     assert len(followed) <= MOST, sorted(followed)
 
 
-def test_text_for_people_adds_three_files_to_a_translation() -> None:
+def test_text_for_people_adds_four_files_to_a_translation() -> None:
     model = transept.load("en-de")
     files = []
     for raw in (True, False):
@@ -70,7 +70,8 @@ def test_text_for_people_adds_three_files_to_a_translation() -> None:
         with Entered() as entered:
             model.translate("It rains.", raw=raw)
         files.append(entered.files)
-    assert files[1] - files[0] == {"text/protection.py", "text/spans.py", "text/surface.py"}
+    names = ("figures", "protection", "spans", "surface")
+    assert files[1] - files[0] == {f"text/{name}.py" for name in names}
 
 
 def test_training_step_enters_few_files() -> None:
