@@ -35,7 +35,7 @@ _NUMBER = re.compile(r"\d+")
 # Not in `2011 180`, which is a year and a number.
 _THOUSANDS = re.compile(r"(?<!\d)\d{1,3}(?:[\s.,'’]\d{3})+(?!\d)")
 _SEPARATOR = re.compile(r"\D")
-_HOUR = re.compile(r"Uhr|\d\s?h\b")
+_HOUR = re.compile(r"Uhr|\d\s?(?:h|[ap]\.?m)\b")
 _DATED: Final = {
     language: re.compile(rf"(?<=\d[.\s]){name}\b|(?<=\d\.\s){name}\b|\b{name}(?=\s\d)")
     for language, names in MONTHS.items()
@@ -90,5 +90,6 @@ def _in_words(output: str, language: str) -> set[str]:
 def _in_other_forms(numbers: set[str], *, has_hours: bool) -> set[str]:
     """Numbers that these may stand for: `8 p.m.` for 20, `70er` for 1970, `14 000` for 14."""
     decades = {form for one in numbers if one.endswith("0") for form in (f"19{one}", one[2:])}
-    hours = {str(int(one) + 12) for one in numbers if len(one) < 3} if has_hours else set()
+    small = [int(one) for one in numbers if len(one) < 3] if has_hours else []
+    hours = {str(hour + half) for hour in small for half in (12, -12)}
     return decades | hours | {one.removesuffix("000") for one in numbers}

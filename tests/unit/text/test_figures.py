@@ -31,6 +31,7 @@ def test_lost_number_or_month_is_found(text: str, output: str, languages: tuple[
         ("in the 1970s", "in den 70er Jahren", EN_DE),
         ("in den 60er Jahren", "in the 1960s", DE_EN),
         ("um 20 Uhr", "at 8 p.m.", DE_EN),
+        ("at 3:30 pm", "à 15 h 30", EN_FR),
         ("14 thousand", "14 000", EN_DE),
         ("2011 180 Gesetze", "In 2011, 180 bills", DE_EN),
         ("85 Mitglieder", "Eighty-five members", DE_EN),
