@@ -36,7 +36,6 @@ from transept.text.surface import (
     sentence_case,
     unstressed,
     with_first_case,
-    with_sharp_s,
     without_guillemets,
 )
 
@@ -269,8 +268,6 @@ def _readable(
     text, forms = "".join(pieces), list[Callable[[str], str]]()
     if in_capitals(text) and not has_spans:
         text, forms = sentence_case(text), [str.upper]
-        if languages[0] == "de":
-            text = with_sharp_s(text)
     else:
         changed = [piece if at % 2 else unstressed(piece) for at, piece in enumerate(pieces)]
         text = "".join(changed)

@@ -28,14 +28,6 @@ _STRESSED = re.compile(
     r"|NICHT|NICHTS|NIE|NIEMALS|KEINE?[MNRS]?|IMMER|NUR|MUSS|MÜSSEN|DARF|DÜRFEN"
     r"|PAS|JAMAIS|RIEN|AUCUNE?|TOUJOURS|SEULEMENT|DOIT|DOIVENT|DEVEZ)\b"
 )
-# Capitals have no ß. Not all words with `ss` have one: `Masse`, `Preissenkung`, `aussehen`.
-_SHARP_S = re.compile(
-    r"(?<=stra)ss(?=e)|(?<=gro)ss|(?<=gr[öü])ss|(?<=\bf[uü])ss|(?<=spä)ss|(?<=spa)ss|(?<=sü)ss"
-    r"|(?<=st[oö])ss|(?<=blo)ss|(?<=\bma)ss(?=nahm|geb)|(?<=mä)ss(?=ig|\b)|(?<=äu)ss(?=er)"
-    r"|(?<=\bau)ss(?=er|en(?!d))|(?<=drau)ss(?=en)|(?<=(?:[lngf]|h)ie)ss|(?<=\b[hw]ei)ss"
-    r"|(?<=flei)ss|(?<=drei)ss(?=ig)",
-    re.IGNORECASE,
-)
 _POLITE = re.compile(r"\b(?:sie|ihnen|ihre[mnrs]?)\b")
 _SINGLE = re.compile(
     # An apostrophe within a word, as in `don’t`, does not end a quotation.
@@ -105,16 +97,6 @@ def sentence_case(text: str) -> str:
         if character.isalpha():
             return lower[:at] + character.upper() + lower[at + 1 :]
     return lower
-
-
-def with_sharp_s(text: str) -> str:
-    """A German text in lower case that was in capitals, with ß where it is certain.
-
-    Example:
-        >>> with_sharp_s("bitte die tür schliessen, glatte strasse")
-        'bitte die tür schließen, glatte straße'
-    """
-    return _SHARP_S.sub("ß", text)
 
 
 def unstressed(text: str) -> str:

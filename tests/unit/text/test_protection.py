@@ -170,25 +170,6 @@ def test_capitals_are_read_in_lower_case_and_written_in_capitals() -> None:
     assert masked.restored(f"Nicht {NAME} betreten!") == "NICHT {room} BETRETEN!"
 
 
-@pytest.mark.parametrize(
-    ("capitals", "read"),
-    [
-        ("BITTE TÜR SCHLIESSEN", "Bitte tür schließen"),
-        ("GROSSE STRASSE, AUSSEN HEISS", "Große straße, außen heiß"),
-        ("PREISSENKUNG DER MASSE", "Preissenkung der masse"),
-        ("FUSSGÄNGER MÜSSEN WEGEN DER MASSNAHMEN", "Fußgänger müssen wegen der maßnahmen"),
-        ("AUSSEHEN UND AUSSENDEN, DIESSEITS", "Aussehen und aussenden, diesseits"),
-        ("REGELMÄSSIG VIELE GRÜSSE", "Regelmäßig viele grüße"),
-    ],
-)
-def test_german_capitals_are_read_with_sharp_s(capitals: str, read: str) -> None:
-    assert Masked.of(capitals, languages=("de", "en")).text == read
-
-
-def test_english_capitals_keep_double_s() -> None:
-    assert Masked.of("GROSS MASS", languages=("en", "de")).text == "Gross mass"
-
-
 def test_stressed_words_are_read_in_lower_case_outside_of_spans() -> None:
     """A model may omit a word that it does not know in capitals: `must NOT` became `müssen`."""
     masked = Masked.of("You must NOT open https://x.org/NOT. NEVER!", masks=())
